@@ -1,0 +1,3 @@
+"""torchpick: the PyTorch build that really runs on this machine's GPUs."""
+
+__version__ = "0.1.0"

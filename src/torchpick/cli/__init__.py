@@ -1,0 +1,114 @@
+"""Arguments in, exit status out. One module per command; only the one that is asked for is imported."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+from torchpick import __version__
+from torchpick.errors import TorchpickError, UsageError
+
+# What `torchpick --help` lists, in the order a newcomer meets them. The module is torchpick.cli.<name>.
+COMMANDS = {
+    "url": "one line for `pip install $(torchpick url)`",
+    "list": "every build weighed, best first, each with its verdict",
+    "label": "the one of these names that fits, for extras, groups and image tags",
+    "completion": "a shell completion script",
+}
+
+_EPILOG = """\
+Without a command torchpick answers for this machine: the pick, why that one, and what was passed over.
+
+examples:
+  torchpick                                    what runs here
+  torchpick --gpu "GTX 1080 Ti" --driver 580   what would run there
+  pip install $(torchpick url)                 take it
+
+torchpick has no configuration file; its variables are TORCHPICK_GPU, _DRIVER, _CUDA_DRIVER, _PLATFORM, _BACKEND,
+_INDEX_BASE, _OFFLINE, _CACHE_DIR, _COMPAT_DIR and _DETECT_TIMEOUT. A flag beats its variable.
+
+exit status: 0 done, 1 something broke, 2 usage, 3 no build runs here, 4 a GPU is there and its driver will not answer
+"""
+
+
+class Parser(ArgumentParser):
+    """An argument parser that raises instead of exiting, so that every error leaves by one door."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=f"run `{self.prog} --help`")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        # A console of another code page prints an escape where it lacks the letter, instead of a traceback.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace", newline="\n")
+    try:
+        status = _run(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader went away (`| head`): nobody is left to be told, and the interpreter must not flush again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        return 130
+    return status
+
+
+def _run(words: list[str]) -> int:
+    command = words[0] if words and words[0] in COMMANDS else "pick"
+    rest = words[1:] if command != "pick" else words
+    try:
+        module = import_module(f"torchpick.cli.{command}")
+        parser = _parser(command, module.__doc__ or "")
+        module.add_arguments(parser)
+        if command == "pick" and rest and not rest[0].startswith("-"):
+            raise _unknown_command(rest[0])
+        args = parser.parse_args(rest)
+        args.command = command
+        return int(module.run(args))
+    except SystemExit as exit_:  # argparse after --help and --version
+        return int(exit_.code or 0)
+    except TorchpickError as error:
+        from torchpick.cli import failure
+
+        return failure.tell(error, command, as_json="--json" in rest)
+
+
+def _parser(command: str, text: str) -> Parser:
+    if command == "pick":
+        lines = "\n".join(f"  {name:<12}{words}" for name, words in COMMANDS.items())
+        parser = Parser(
+            prog="torchpick",
+            usage="torchpick [command] [options]",
+            description="Installs the PyTorch that really runs on this machine's GPUs, says why that one, and repairs "
+            f"what is broken.\n\ncommands:\n{lines}",
+            epilog=_EPILOG,
+            formatter_class=RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        parser.add_argument("--version", action="version", version=f"torchpick {__version__}")
+        parser.add_argument("nothing", nargs="*", help=SUPPRESS)
+        return parser
+    summary, _, example = text.partition("\n\n")
+    return Parser(
+        prog=f"torchpick {command}",
+        description=summary,
+        epilog=example,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
+def _unknown_command(word: str) -> UsageError:
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, COMMANDS, n=1)
+    hint = f"did you mean `torchpick {close[0]}`?" if close else "run `torchpick --help` for the commands"
+    return UsageError(f"there is no command `{word}`", hint=hint)

@@ -1,0 +1,18 @@
+"""How an error reaches the person or the program."""
+
+from __future__ import annotations
+
+import sys
+
+from torchpick.emit import envelope, text
+from torchpick.errors import TorchpickError
+
+
+def tell(error: TorchpickError, command: str, *, as_json: bool) -> int:
+    """Print the error in the form that was asked for and return its exit status."""
+    if as_json:
+        print(envelope.dumps(envelope.of_error(error, command)))
+    else:
+        sys.stdout.flush()
+        print(text.error(error), file=sys.stderr)
+    return error.exit_status

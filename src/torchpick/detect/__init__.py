@@ -1,0 +1,1 @@
+"""This computer → Machine: thin probes, pure parsers, one source a module."""

@@ -1,0 +1,1 @@
+"""An environment → findings: what is wrong, and the command that mends it."""

@@ -1,0 +1,1 @@
+"""A pick → what a person or a program reads."""

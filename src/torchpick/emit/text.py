@@ -1,0 +1,23 @@
+"""What a person reads: plain lines, readable without colour, nothing foreign unescaped."""
+
+from __future__ import annotations
+
+from torchpick.errors import TorchpickError
+
+
+def plain(foreign: str) -> str:
+    """Text from outside (a GPU's name, a page) made safe for a terminal: control bytes and bidi marks escaped."""
+    if foreign.isprintable():
+        return foreign
+    return "".join(
+        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode("ascii")
+        for char in foreign
+    )
+
+
+def error(failure: TorchpickError) -> str:
+    """`error: …`, a blank line, `hint: …`."""
+    lines = [f"error: {plain(failure.message)}"]
+    if failure.hint:
+        lines += ["", f"hint: {plain(failure.hint)}"]
+    return "\n".join(lines)

@@ -1,0 +1,120 @@
+"""Everything torchpick raises on purpose.
+
+TorchpickError                  exit 1   something broke
+├── UsageError                  exit 2   the request cannot be meant
+│   └── RequirementError                 a requirement that is not one
+├── CompatError                          a file of the table is not what it must be (file, path inside it)
+├── NoBuildError                exit 3   no build runs here; carries the Pick
+├── DetectionError              exit 4   a GPU is there and its driver will not answer
+├── InstallerError                       no pip or uv can do the work
+├── NetworkError                         a server did not give what was asked
+└── WheelError                           a wheel or library cannot be read
+    ├── RangesUnsupportedError           the server does not answer ranges
+    ├── WheelLayoutError                 the bytes are not what the format says
+    └── IntegrityError                   the file changed, or its hash is another
+
+Expected outcomes (no GPU, an absent probe, a build that does not fit, a finding) are values, not errors.
+This module imports nothing of torchpick.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.model.verdict import Pick
+
+
+class TorchpickError(Exception):
+    """The root: a message for a person and the next thing to do."""
+
+    code = "FAILED"
+    exit_status = 1
+
+    def __init__(self, message: str, *, hint: str | None, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        if code is not None:
+            self.code = code
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class UsageError(TorchpickError):
+    """The request cannot be meant as it stands."""
+
+    code = "USAGE"
+    exit_status = 2
+
+
+class RequirementError(UsageError):
+    """A requirement that is not one."""
+
+    code = "REQUIREMENT"
+
+
+class CompatError(TorchpickError):
+    """A file of the table is not what it must be; `file` and `path` say where."""
+
+    code = "COMPAT"
+
+    def __init__(self, message: str, *, file: str, path: str, hint: str | None) -> None:
+        where = f"{file}: {path}" if path else file
+        super().__init__(f"{where}: {message}", hint=hint)
+        self.file = file
+        self.path = path
+
+
+class NoBuildError(TorchpickError):
+    """No build runs here; `pick` holds every verdict and the plan."""
+
+    code = "NO_BUILD"
+    exit_status = 3
+
+    def __init__(self, message: str, *, pick: Pick, hint: str | None) -> None:
+        super().__init__(message, hint=hint)
+        self.pick = pick
+
+
+class DetectionError(TorchpickError):
+    """A GPU is there and its driver will not answer, so nothing is guessed."""
+
+    code = "NO_ANSWER"
+    exit_status = 4
+
+
+class InstallerError(TorchpickError):
+    """No pip or uv can do the work."""
+
+    code = "INSTALLER"
+
+
+class NetworkError(TorchpickError):
+    """A server did not give what was asked."""
+
+    code = "NETWORK"
+
+
+class WheelError(TorchpickError):
+    """A wheel or library cannot be read."""
+
+    code = "WHEEL"
+
+
+class RangesUnsupportedError(WheelError):
+    """The server does not answer ranges."""
+
+    code = "NO_RANGES"
+
+
+class WheelLayoutError(WheelError):
+    """The bytes are not what the format says."""
+
+    code = "WHEEL_LAYOUT"
+
+
+class IntegrityError(WheelError):
+    """The file changed while it was read, or its hash is another."""
+
+    code = "INTEGRITY"

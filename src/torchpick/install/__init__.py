@@ -1,0 +1,1 @@
+"""A pick → an installer at work."""

@@ -1,0 +1,109 @@
+"""GPU architectures, and which compiled code runs on which of them.
+
+The rules and their sources: NVIDIA's compatibility guides per generation, and PyTorch's own table
+`DEVICE_REQUIREMENT` (torch/cuda/__init__.py, 2.11 and later), which this module states as four sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from typing import NamedTuple
+
+_SM = re.compile(r"(sm|compute)_(\d{2,3})([af]?)")
+_GFX = re.compile(r"gfx([0-9a-f]{3,5})")
+
+# The Tegra member of each generation: discrete code does not run there, nor theirs on discrete boards
+# (torch/cuda/__init__.py, DEVICE_REQUIREMENT: 50 and 52 exclude 5.3, 60 and 61 exclude 6.2, 70 excludes 7.2,
+# 80 and 86 exclude 8.7).
+TEGRA = frozenset({(5, 3), (6, 2), (7, 2), (8, 7)})
+# From torch 2.14, for wheels of CUDA 13.2 and later, 70, 80 and 86 no longer exclude 7.2 and 8.7
+# (DEVICE_REQUIREMENT_POST_JETSON_SBSA_UNIFICATION).
+UNIFIED_TEGRA = frozenset({(7, 2), (8, 7)})
+
+
+class Fit(IntEnum):
+    """How well code serves a GPU; a larger one is better."""
+
+    NONE = 0
+    JIT = 1
+    BINARY = 2
+    EXACT = 3
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+
+class Arch(NamedTuple):
+    """One architecture: machine code (`sm_61`, `sm_90a`), PTX (`compute_120`) or an AMD target (`gfx1100`).
+
+    For AMD, major and minor are 0 and `suffix` holds what follows `gfx`.
+    """
+
+    kind: str
+    major: int
+    minor: int
+    suffix: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Arch:
+        """Read the printed form; raises ValueError."""
+        if match := _SM.fullmatch(text):
+            kind, digits, suffix = match.groups()
+            return cls(kind, int(digits[:-1]), int(digits[-1]), suffix)
+        if match := _GFX.fullmatch(text):
+            return cls("gfx", 0, 0, match[1])
+        raise ValueError(f"not an architecture: {text!r}")
+
+    @classmethod
+    def of_capability(cls, major: int, minor: int) -> Arch:
+        return cls("sm", major, minor)
+
+    def __str__(self) -> str:
+        if self.kind == "gfx":
+            return f"gfx{self.suffix}"
+        return f"{self.kind}_{self.major}{self.minor}{self.suffix}"
+
+    @property
+    def capability(self) -> tuple[int, int]:
+        """The compute capability; 10.1 is the old name of 11.0 (sm_101 was renamed sm_110 in CUDA 13.0)."""
+        return (11, 0) if (self.major, self.minor) == (10, 1) else (self.major, self.minor)
+
+
+def fit(code: Arch, gpu: Arch, *, unified: bool = False) -> Fit:
+    """How `code` serves `gpu`, the driver aside; `unified` is true for torch >= 2.14 built with CUDA >= 13.2."""
+    if code.kind == "gfx" or gpu.kind == "gfx":
+        return Fit.EXACT if code == gpu else Fit.NONE
+    built, device = code.capability, gpu.capability
+    if code.suffix == "a":  # architecture-specific: that one capability
+        serves = built == device
+    elif code.suffix == "f":  # family-specific: the family, from this member on
+        serves = built[0] == device[0] and built[1] <= device[1]
+    elif code.kind == "compute":  # PTX: any newer capability of any major
+        serves = built <= device
+    else:
+        serves = built[0] == device[0] and built[1] <= device[1] and not _tegra_wall(built, device, unified)
+    if not serves:
+        return Fit.NONE
+    if code.kind == "compute":
+        return Fit.JIT
+    return Fit.EXACT if built == device else Fit.BINARY
+
+
+def _tegra_wall(built: tuple[int, int], device: tuple[int, int], unified: bool) -> bool:
+    """Whether one side is Tegra and the other is another chip."""
+    if built == device or not (built in TEGRA or device in TEGRA):
+        return False
+    # After the unification discrete code crosses to Tegra; Tegra's own code still stays there.
+    return built in TEGRA or not (unified and device in UNIFIED_TEGRA)
+
+
+def best(codes: tuple[Arch, ...], gpu: Arch, *, unified: bool = False) -> tuple[Fit, Arch | None]:
+    """The best fit among the codes, and the code that gives it: the newest of the equally good."""
+    found: tuple[Fit, Arch | None] = (Fit.NONE, None)
+    for code in sorted(codes, key=lambda each: (each.capability, each.suffix)):
+        here = fit(code, gpu, unified=unified)
+        if here and here >= found[0]:
+            found = (here, code)
+    return found

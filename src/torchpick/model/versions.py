@@ -1,0 +1,40 @@
+"""Version numbers, as far as drivers, CUDA and PyTorch releases use them."""
+
+from __future__ import annotations
+
+import re
+
+_RELEASE = re.compile(r"(\d+(?:\.\d+)*)(?:(a|b|rc|\.dev)(\d+))?(?:\+.*)?")
+_PHASES = {".dev": -4, "a": -3, "b": -2, "rc": -1, None: 0}
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    """`580.95.05` → (580, 95, 5); raises ValueError where a part is no number."""
+    return tuple(int(part) for part in text.split("."))
+
+
+def is_dotted(text: str) -> bool:
+    """Whether the text is plain numbers between dots, at most six of at most nine digits."""
+    parts = text.split(".")
+    return len(parts) <= 6 and all(part.isascii() and part.isdigit() and len(part) <= 9 for part in parts)
+
+
+def release_key(text: str) -> tuple[tuple[int, ...], int, int]:
+    """The order of PyTorch releases (PEP 440, as far as torch uses it): 2.9.1 < 2.10.0.dev1 < 2.10.0rc1 < 2.10.0."""
+    match = _RELEASE.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    release, phase, number = match.groups()
+    digits = numbers(release)
+    while len(digits) > 1 and digits[-1] == 0:
+        digits = digits[:-1]
+    return digits, _PHASES[phase], int(number or 0)
+
+
+def is_prerelease(text: str) -> bool:
+    return release_key(text)[1] != 0
+
+
+def major_minor(text: str) -> str:
+    """`12.6.3` → `12.6`."""
+    return ".".join(text.split(".")[:2])

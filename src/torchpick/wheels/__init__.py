@@ -1,0 +1,1 @@
+"""What a wheel was built for, read out of its bytes."""
