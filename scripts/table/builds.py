@@ -91,8 +91,11 @@ def _build(fact: Fields) -> Row:
         "pythons": list(fact.texts("pythons")),
         "tags": tags,
         "glibc": _glibc(tags),
+        # `~=3.8.0` is how newer wheels ask for triton: the version it starts from.
         "libraries": {
-            name: text for name in ("cudnn", "nccl", "triton") if (text := fact.maybe_text(name)) is not None
+            name: text.removeprefix("~=")
+            for name in ("cudnn", "nccl", "triton")
+            if (text := fact.maybe_text(name)) is not None
         },
         "lacks": {},
         "published": fact.maybe_flag("published"),
