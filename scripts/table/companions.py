@@ -16,10 +16,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from scripts.table import layout
 from torchpick.model.fields import Fields, loads
 from torchpick.model.versions import release_key
-
-from scripts.table import layout
 
 Row = dict[str, object]
 
@@ -75,8 +74,8 @@ _UNLABELLED: list[Row] = [
         "name": "torchvision",
         "platform": "linux-aarch64",
         "before": "0.25.0",
-        "source": "pytorch/vision#9249, #9197, #9330: no label on any aarch64 wheel up to 0.24.1; torchvision-0.25.0+cpu "
-        "and 0.26.0+cu130 seen with hashes",
+        "source": "pytorch/vision#9249, #9197, #9330: no label on any aarch64 wheel up to 0.24.1; "
+        "torchvision-0.25.0+cpu and 0.26.0+cu130 seen with hashes",
         "confidence": "high",
     },
     {
@@ -111,7 +110,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def table(releases: Iterable[str], pins: dict[str, dict[str, str | None]]) -> Row:
-    """The pairs, newest torch first. `pins` maps a companion's version to the torch it pins, None where it pins none."""
+    """The pairs, newest torch first; `pins` maps a companion's version to the torch it pins, None where it pins none."""
     pairs = [_pair(release, pins) for release in releases]
     return {
         "schema": 1,

@@ -6,11 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from torchpick.model.fields import Fields
-from torchpick.model.versions import release_key
-
 from scripts.table import layout
 from scripts.table.layout import PLATFORMS
+from torchpick.model.fields import Fields
+from torchpick.model.versions import release_key
 
 COMPAT = Path(__file__).parents[2] / "compat"
 Row = dict[str, object]
