@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.table import builds, layout, rules
+from scripts.table import builds, gpus, layout, rules
 from torchpick.model.fields import Fields
 
 COMPAT = Path(__file__).parents[2] / "compat"
@@ -25,6 +25,7 @@ def main(words: Sequence[str]) -> int:
         layout.write(compat / f"torch-{release}.json", {"schema": 1, "torch": release, "builds": rows})
     layout.write(compat / "never.json", {"schema": 1, "rows": builds.never(wheels)})
     layout.write(compat / "drivers.json", rules.drivers(Fields(layout.read(facts / "drivers.json"))))
+    layout.write(compat / "gpus.json", gpus.readable(Fields(layout.read(facts / "gpus.json"))))
     layout.write(compat / "libraries.json", rules.LIBRARIES)
     layout.write(compat / "family.json", rules.FAMILY)
     print(f"{len(releases)} releases, {sum(map(len, releases.values()))} builds → {compat}", file=sys.stderr)

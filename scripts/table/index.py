@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.table import layout
+from scripts.table import layout, names
 from scripts.table.layout import PLATFORMS
 from torchpick.model.fields import Fields
 from torchpick.model.versions import release_key
@@ -41,7 +41,9 @@ def indexes(compat: Path) -> dict[str, Row]:
     releases = [Fields(layout.read(path), path.name) for path in compat.glob("torch-*.json")]
     releases.sort(key=lambda release: release_key(release.text("torch")), reverse=True)
     companions = Fields(layout.read(compat / "companions.json"), "companions.json")
-    return {f"{platform}.json": _platform(platform, releases, companions) for platform in PLATFORMS}
+    gpus, drivers = (Fields(layout.read(compat / name), name) for name in ("gpus.json", "drivers.json"))
+    found = {f"{platform}.json": _platform(platform, releases, companions) for platform in PLATFORMS}
+    return {**found, "gpus.json": names.index(gpus, drivers)}
 
 
 def _platform(platform: str, releases: list[Fields], companions: Fields) -> Row:

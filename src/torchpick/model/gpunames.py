@@ -1,0 +1,231 @@
+"""From what a person calls a GPU to its architecture: `GTX 1080 Ti`, `a100`, `6.1`, `sm_61`, `gfx1100`.
+
+A name is never guessed: where products that could be meant differ in capability, or none is known, the answer is the
+close ones. Case, blanks and hyphens never matter, so a name is compared by its letters and digits alone; the keys of
+the index are made by the same functions (scripts/table/gpus.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from torchpick.model.arch import Arch
+from torchpick.model.fields import Fields, ShapeError, kind
+
+# Which product lines a brand word may stand for: people write GTX for RTX, never GTX for Quadro. `n` are the products
+# that carry no brand (A100, L40S, TITAN V).
+BRANDS = {
+    "geforce": "g",
+    "quadro": "wn",
+    "tesla": "dn",
+    "jetson": "jn",
+    "grid": "dn",
+    "dgx": "dn",
+    "hgx": "dn",
+    "rtx": "gwn",
+    "gtx": "gn",
+    "gts": "gn",
+    "gt": "g",
+}
+FAMILIES = "gwdjn"
+MOST_CLOSE = 8
+_LONGEST = 200
+
+_CAPABILITY = re.compile(r"(?:(?:sm|compute)[ _-]?)?(?:([0-9]{1,2})\.([0-9])|([0-9]{1,2})([0-9]))[af]?")
+_BRANDED = re.compile("|".join(BRANDS))
+_NOT_LETTERS = re.compile(r"[^a-z0-9]+")
+_MARKS = re.compile(r"\((?:r|tm)\)")
+# What drivers, shops and clusters add to a name without changing the chip (`NVIDIA H100 80GB HBM3`, `Orin (nvgpu)`).
+_DECORATION = re.compile(
+    r"mig[0-9]+c?[0-9]*g[0-9]+gb(?:me)?$|withmaxqdesign|maxq|laptop(?:gpu)?|mobile|generation|graphics|edition|nvgpu|nvl|pcie|"
+    r"sxm(?=[1-9][0-9]{0,2}gb)|sxm[2-6]?|hbm[23]e?|shared|gpu"
+)
+_MEMORY = re.compile(r"(?=([1-9][0-9]{0,2})gb)")
+
+
+class Named(NamedTuple):
+    """A product and its architecture; None where nobody has published it."""
+
+    name: str
+    arch: Arch | None
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.arch or 'capability unknown'})"
+
+
+class Candidates(NamedTuple):
+    """Why a name was not understood (`AMBIGUOUS`, `UNKNOWN_NAME`, `NO_SUCH_CAPABILITY`) and what is close to it."""
+
+    reason: str
+    text: str
+    close: tuple[Named, ...]
+
+
+class Names(NamedTuple):
+    """The names index. `full`: branded names → capabilities; `core`: names without brand → family and capability."""
+
+    capabilities: tuple[str, ...]
+    full: Mapping[str, str]
+    core: Mapping[str, str]
+    products: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def from_json(cls, fields: Fields) -> Names:
+        return cls(
+            capabilities=fields.texts("capabilities"),
+            full=_texts(fields, "full"),
+            core=_texts(fields, "core"),
+            products=_products(fields),
+        )
+
+
+def look_up(text: str, names: Names) -> Arch | Candidates:
+    """The architecture meant by this text, or the close ones."""
+    spoken = _MARKS.sub("", text.strip().lower())
+    if match := _CAPABILITY.fullmatch(spoken):
+        return _of_capability(text, match, names)
+    if spoken.startswith("gfx"):
+        try:
+            return Arch.parse(spoken)
+        except ValueError:
+            return Candidates("UNKNOWN_NAME", text[:_LONGEST], ())
+    plain = _NOT_LETTERS.sub("", spoken[: 2 * _LONGEST])
+    if not plain or len(plain) > _LONGEST:
+        return Candidates("UNKNOWN_NAME", text[:_LONGEST], ())
+    return _of_name(text, plain.removeprefix("nvidia") or plain, names)
+
+
+def _of_name(text: str, plain: str, names: Names) -> Arch | Candidates:
+    for form in _forms(plain):
+        found = _capabilities(form, names)
+        if len(found) == 1 and "?" not in found:
+            return _arch(found.pop())
+        if found:
+            return Candidates("AMBIGUOUS", text, _meant(form, names))
+    return Candidates("UNKNOWN_NAME", text, _similar(plain, names))
+
+
+def brand(plain: str) -> tuple[str, str]:
+    """The families that the leading brand words allow, and the rest of the name."""
+    families, rest = FAMILIES, plain
+    while match := _BRANDED.match(rest):
+        if match.end() == len(rest):
+            break
+        families = "".join(each for each in BRANDS[match[0]] if each in families)
+        rest = rest[match.end() :]
+    return families, rest
+
+
+def _of_capability(text: str, match: re.Match[str], names: Names) -> Arch | Candidates:
+    major, minor, first, last = match.groups()
+    capability = f"{int(major or first)}.{minor or last}"
+    if capability in names.capabilities:
+        return _arch(capability)
+    digits = f"{major or first}{minor or last}"
+    # `12` may be meant as 12.0, `750` as a product: name both kinds, take none.
+    close = [Named(each, _arch(each)) for each in names.capabilities if _near(each, digits)]
+    close += _holding(digits, names) if len(digits) > 2 else []
+    return Candidates("NO_SUCH_CAPABILITY", text, tuple(close[:MOST_CLOSE]))
+
+
+def _near(capability: str, digits: str) -> bool:
+    return capability.split(".")[0] == digits or capability.replace(".", "").startswith(digits)
+
+
+def _forms(plain: str) -> Iterator[str]:
+    """The name as it stands, then with what changes no chip taken away."""
+    yield plain
+    bare = _DECORATION.sub("", plain)
+    if bare and bare != plain:
+        yield bare
+    for match in _MEMORY.finditer(bare):
+        shorter = bare[: match.start()] + bare[match.end(1) + 2 :]
+        if shorter:
+            yield shorter
+
+
+def _capabilities(plain: str, names: Names) -> set[str]:
+    families, rest = brand(plain)
+    if rest != plain and plain in names.full:
+        return set(_value(names.full, "full", plain).split())
+    exact, longer = set(), set()
+    for word in _value(names.core, "core", rest).split():
+        # `g6.1`: a GeForce of 6.1 is called exactly so; `~g6.1`: its name begins so and goes on.
+        family, capability = word.lstrip("~")[:1], word.lstrip("~")[1:]
+        if family in families:
+            (longer if word.startswith("~") else exact).add(capability)
+    return exact or longer
+
+
+def _value(table: Mapping[str, str], name: str, key: str) -> str:
+    value = table.get(key, "")
+    if not isinstance(value, str):
+        raise ShapeError(f"{name}.{key}", f"must be text, is {kind(value)}")
+    return value
+
+
+def _meant(plain: str, names: Names) -> tuple[Named, ...]:
+    """The products that the name could mean: one of each capability first."""
+    _, rest = brand(plain)
+    found = _holding(rest, names, whole=True) or _holding(rest, names)
+    first = {each.arch: each for each in reversed(found)}
+    firsts = [each for each in found if first[each.arch] is each]
+    return tuple((firsts + [each for each in found if each not in firsts])[:MOST_CLOSE])
+
+
+def _holding(part: str, names: Names, *, whole: bool = False) -> list[Named]:
+    """Products whose name holds this text, as whole words if asked, the shortest first."""
+    found = []
+    for name, capabilities in sorted(names.products, key=lambda product: (len(product[0]), product[0])):
+        plain = _NOT_LETTERS.sub("", name.lower())
+        if part in plain and (not whole or _as_words(part, name)):
+            found += [Named(name, _maybe_arch(each)) for each in capabilities.split()]
+    return found
+
+
+def _as_words(part: str, name: str) -> bool:
+    words = _NOT_LETTERS.sub(" ", name.lower()).split()
+    runs = ("".join(words[first : last + 1]) for last in range(len(words)) for first in range(last + 1))
+    return part in runs
+
+
+def _similar(plain: str, names: Names) -> tuple[Named, ...]:
+    from difflib import get_close_matches  # only a name that is not understood pays for it
+
+    _, rest = brand(plain)
+    if len(rest) > 1 and (holding := _holding(rest, names)):
+        return tuple(holding[:MOST_CLOSE])
+    known = {_NOT_LETTERS.sub("", name.lower()): (name, words) for name, words in names.products}
+    cores = {brand(key)[1]: product for key, product in known.items()}
+    keys = get_close_matches(plain, known, n=4) + get_close_matches(rest, cores, n=4)
+    chosen = dict.fromkeys(known.get(key) or cores[key] for key in keys)
+    close = [Named(name, _maybe_arch(each)) for name, words in chosen for each in words.split()]
+    return tuple(close[:MOST_CLOSE])
+
+
+def _arch(capability: str) -> Arch:
+    try:
+        major, minor = capability.split(".")
+        return Arch.of_capability(int(major), int(minor))
+    except ValueError as error:
+        raise ShapeError("capabilities", f"is not a capability: {capability!r}") from error
+
+
+def _maybe_arch(capability: str) -> Arch | None:
+    return None if capability == "?" else _arch(capability)
+
+
+def _products(fields: Fields) -> tuple[tuple[str, str], ...]:
+    named, capabilities = fields.texts("products"), fields.texts("product_capabilities")
+    if len(named) != len(capabilities):
+        raise fields.fail("product_capabilities", f"must have {len(named)} items, has {len(capabilities)}")
+    return tuple(zip(named, capabilities, strict=True))
+
+
+def _texts(fields: Fields, name: str) -> Mapping[str, str]:
+    value = fields.raw(name)
+    if not isinstance(value, dict):
+        raise fields.fail(name, f"must be an object, is {kind(value)}")
+    return value
