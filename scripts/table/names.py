@@ -34,10 +34,10 @@ def index(gpus: Fields, drivers: Fields) -> Row:
         for key in {"".join(listed), "".join(on_the_box(listed, chips))}:
             if brand(key)[1] != key:
                 full.setdefault(key, set()).update(each)
-        for core in _cores(listed, chips):
-            exact.setdefault(core, set()).update(family + capability for capability in each)
-        for core in _beginnings(listed):
-            longer.setdefault(core, set()).update(family + capability for capability in each)
+        for bare in _cores(listed, chips):
+            exact.setdefault(bare, set()).update(family + capability for capability in each)
+        for begun in _beginnings(listed):
+            longer.setdefault(begun, set()).update(family + capability for capability in each)
     for chip in gpus.objects("chips"):
         if (capability := chip.maybe_text("capability")) is not None:
             key = plain(chip.text("chip"))

@@ -150,7 +150,8 @@ def _capabilities(plain: str, names: Names) -> set[str]:
     families, rest = brand(plain)
     if rest != plain and plain in names.full:
         return set(_value(names.full, "full", plain).split())
-    exact, longer = set(), set()
+    exact: set[str] = set()
+    longer: set[str] = set()
     for word in _value(names.core, "core", rest).split():
         # `g6.1`: a GeForce of 6.1 is called exactly so; `~g6.1`: its name begins so and goes on.
         family, capability = word.lstrip("~")[:1], word.lstrip("~")[1:]

@@ -41,8 +41,8 @@ class PciIds(NamedTuple):
                 number = int(name, 16)
             except ValueError as error:
                 raise ShapeError(path, "is not a device id") from error
-            capability = Fields(raw, fields.at("pci_devices")).maybe_text(name)
-            devices[number] = None if capability is None else _arch(capability, path)
+            known = Fields(raw, fields.at("pci_devices")).maybe_text(name)
+            devices[number] = None if known is None else _arch(known, path)
         return cls(tuple(ranges), devices)
 
 
