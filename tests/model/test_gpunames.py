@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scripts.table import names as table
+from scripts.table import gpus as table
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.gpunames import MOST_CLOSE, Candidates, Named, Names, look_up
