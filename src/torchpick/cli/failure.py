@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from torchpick.emit import envelope, text
+from torchpick.emit import text
 from torchpick.errors import TorchpickError
+from torchpick.model import envelope
 
 
 def tell(error: TorchpickError, command: str, *, as_json: bool) -> int:

@@ -96,15 +96,25 @@ class Gpu(NamedTuple):
 
 
 class Driver(NamedTuple):
-    """The NVIDIA kernel driver and the CUDA it speaks itself; each fact with its source."""
+    """The NVIDIA kernel driver and the CUDA it speaks itself; each fact with its source.
+
+    `os` is set where another system's driver decides: under WSL2 it is the Windows driver.
+    """
 
     version: str | None
     cuda: str | None = None
     source: str = "told"
     cuda_source: str | None = None
+    os: str | None = None
 
     def to_json(self) -> dict[str, object]:
-        return {"version": self.version, "cuda": self.cuda, "source": self.source, "cuda_source": self.cuda_source}
+        return {
+            "version": self.version,
+            "cuda": self.cuda,
+            "source": self.source,
+            "cuda_source": self.cuda_source,
+            "os": self.os,
+        }
 
     @classmethod
     def from_json(cls, fields: Fields) -> Driver:
@@ -117,6 +127,7 @@ class Driver(NamedTuple):
             cuda=fields.maybe_text("cuda"),
             source=fields.maybe_text("source") or "told",
             cuda_source=fields.maybe_text("cuda_source"),
+            os=fields.maybe_text("os"),
         )
 
 
