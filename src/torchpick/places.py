@@ -10,7 +10,7 @@ from torchpick.errors import CompatError, TorchpickError
 
 
 def compat_dir(environ: Mapping[str, str]) -> str:
-    """TORCHPICK_COMPAT_DIR, else beside the package (a wheel), else at the root of the checkout (an editable install)."""
+    """TORCHPICK_COMPAT_DIR, else beside the package (a wheel), else the root of the checkout (an editable install)."""
     told = environ.get("TORCHPICK_COMPAT_DIR")
     if told:
         if not os.path.isdir(told):
