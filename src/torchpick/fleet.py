@@ -7,28 +7,27 @@ same verdicts, and nothing is judged twice.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from torchpick import resolve
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu, Machine, Note
+from torchpick.model.noun import Noun
 from torchpick.model.table import Table
 from torchpick.model.verdict import Group, Objection, Pick, Rank, Verdict
-from torchpick.model.versions import release_key
+from torchpick.model.versions import Release, release_key
 from torchpick.model.wish import Wish
 from torchpick.remarks import changes, notes
 
 # Exact up to here: 2^12 subsets; beyond, the greedy cover.
 EXACT_KINDS = 12
 
-Release = tuple[tuple[int, ...], int, int]
 _NEWEST: Release = ((10**9,), 0, 0)
 
 Pin = tuple[str, str]  # version and backend: what one environment holds
 Member = tuple[int, int | None]  # machine, GPU; None for a machine without GPUs
 
 
-class _Kind(NamedTuple):
+class _Kind(Noun):
     """GPUs that no build can tell apart: same machine facts, same architecture."""
 
     machine: int
@@ -38,11 +37,11 @@ class _Kind(NamedTuple):
 
 def pick(machines: tuple[Machine, ...], table: Table, wish: Wish) -> Pick:
     """One build for all the machines; where there is none, a plan of the fewest environments."""
-    judged = _judge(machines, table, wish)
     if len(machines) == 1:
-        answer = resolve.pick(machines[0], table, wish, judged[0])
-    else:
-        answer = _common(machines, table, wish, judged)
+        answer = resolve.pick(machines[0], table, wish, resolve.judge(machines[0], table, wish))
+        return answer if answer.ok else answer._replace(plan=_plan(machines, [answer.considered]))
+    judged = _judge(machines, table, wish)
+    answer = _common(machines, table, wish, judged)
     return answer if answer.ok else answer._replace(plan=_plan(machines, judged))
 
 
@@ -53,7 +52,7 @@ def _judge(machines: tuple[Machine, ...], table: Table, wish: Wish) -> list[tupl
     for machine in machines:
         key = _signature(machine), tuple((gpu.index, gpu.name, gpu.arch) for gpu in machine.counted)
         if key not in known:
-            known[key] = resolve.judge(machine, table, wish)
+            known[key] = tuple(resolve.judge(machine, table, wish))
         found.append(known[key])
     return found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from torchpick.model.arch import Fit, best
 from torchpick.model.build import Build
 from torchpick.model.libraries import below
@@ -9,13 +11,14 @@ from torchpick.model.machine import Gpu, Machine, Note
 from torchpick.model.pythons import python_name, python_order
 from torchpick.model.table import Table
 from torchpick.model.verdict import Change, Reason, Verdict
+from torchpick.model.versions import is_dotted, numbers
 
 
-def changes(considered: tuple[Verdict, ...]) -> tuple[Change, ...]:
+def changes(considered: Iterable[Verdict]) -> tuple[Change, ...]:
     """What one thing would have to be different: for each kind of reason the best build with no other objection."""
     found: dict[Reason, Change] = {}
     for verdict in considered:
-        if len(verdict.reasons) != 1 or (verdict.build.family == "cpu" and not verdict.rank.accelerated):
+        if len(verdict.reasons) != 1 or verdict.rank.suits < 2:
             continue
         (reason,) = verdict.reasons
         if reason in _MENDABLE and reason not in found:
@@ -38,8 +41,9 @@ _MENDABLE = {
 def _change_facts(verdict: Verdict) -> dict[str, str]:
     build = verdict.build
     newest = max(build.pythons, key=python_order, default="")
+    hardest = max(verdict.objections, key=lambda each: numbers(_digits(each.facts.get("needs", ""))))
     return {
-        **verdict.objections[0].facts,
+        **hardest.facts,
         "version": build.version,
         "backend": build.backend,
         "cuda": build.cuda or "",
@@ -47,7 +51,11 @@ def _change_facts(verdict: Verdict) -> dict[str, str]:
     }
 
 
-def notes(verdict: Verdict, machine: Machine, table: Table, considered: tuple[Verdict, ...]) -> tuple[Note, ...]:
+def _digits(text: str) -> str:
+    return text if is_dotted(text) else "0"
+
+
+def notes(verdict: Verdict, machine: Machine, table: Table, considered: Iterable[Verdict]) -> tuple[Note, ...]:
     """What a person should know of the chosen build."""
     build = verdict.build
     found = []
@@ -80,7 +88,7 @@ def _no_gpu(machine: Machine, build: Build) -> Note:
     return Note("NO_GPU_FOUND", "no GPU was told or found, so neither GPU nor driver was judged")
 
 
-def _library_notes(verdict: Verdict, machine: Machine, table: Table, considered: tuple[Verdict, ...]) -> list[Note]:
+def _library_notes(verdict: Verdict, machine: Machine, table: Table, considered: Iterable[Verdict]) -> list[Note]:
     build = verdict.build
     if build.family != "cuda" or not machine.counted:
         return []

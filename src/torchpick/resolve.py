@@ -5,7 +5,9 @@ How a build is judged and which wins is told for people in docs/judgement.md; ea
 
 from __future__ import annotations
 
-from torchpick.model.arch import Arch, Fit, best
+from collections.abc import Collection, Iterable, Iterator
+
+from torchpick.model.arch import Arch, Fit, best, crosses
 from torchpick.model.build import Build, toolkit_order
 from torchpick.model.libraries import below
 from torchpick.model.machine import Gpu, Machine
@@ -19,19 +21,52 @@ from torchpick.remarks import changes, lacking, notes
 Fits = tuple[tuple[Fit, Arch | None], ...]
 
 
-def pick(machine: Machine, table: Table, wish: Wish, considered: tuple[Verdict, ...]) -> Pick:
-    """The best of the verdicts on one machine, kept with all of them."""
-    chosen = next((verdict for verdict in considered if verdict.ok), None)
+def pick(machine: Machine, table: Table, wish: Wish, verdicts: Iterable[Verdict], *, everything: bool = True) -> Pick:
+    """The best of the verdicts, which come in the order of preference, kept with all of them.
+
+    Without `everything` the builds after the pick are left unjudged: the same answer, with a short `considered`.
+    """
+    rest = iter(verdicts)
+    considered: list[Verdict] = []
+    chosen = None
+    for verdict in rest:
+        considered.append(verdict)
+        if verdict.ok:
+            chosen = verdict
+            break
+    if everything or (chosen is not None and any(lacking(chosen.build, gpu) for gpu in machine.counted)):
+        considered.extend(rest)
     if chosen is None:
-        return Pick((machine,), wish, (), considered, changes=changes(considered))
-    return Pick((machine,), wish, (chosen,), considered, notes(chosen, machine, table, considered))
+        return Pick((machine,), wish, (), tuple(considered), changes=changes(considered))
+    return Pick((machine,), wish, (chosen,), tuple(considered), notes(chosen, machine, table, considered))
 
 
-def judge(machine: Machine, table: Table, wish: Wish) -> tuple[Verdict, ...]:
-    """Every build of the machine's platform with its verdict, in the order of preference."""
+def judge(machine: Machine, table: Table, wish: Wish) -> Iterator[Verdict]:
+    """Every build of the machine's platform with its verdict, in the order of preference, judged as it is asked for."""
     judge_ = _Judge(machine, table, wish)
-    verdicts = [judge_.verdict(build) for build in table.of(machine.platform.name)]
-    return tuple(sorted(verdicts, key=lambda verdict: verdict.rank, reverse=True))
+    # The first two fields of a rank are known without judging, so a release is judged only when its turn comes.
+    shelf = table.of(machine.platform.name)
+    releases = sorted(shelf.releases(), key=release_key, reverse=True)
+    for suits in (2, 1, 0):
+        for release in releases:
+            turn = [judge_.verdict(build) for build in shelf.builds(release) if judge_.suits(build) == suits]
+            yield from sorted(turn, key=lambda verdict: verdict.rank, reverse=True)
+
+
+def never_picked(builds: Iterable[Build], platforms: Collection[str]) -> tuple[Verdict, ...]:
+    """The builds that are no candidates, each with the objection that says why: another platform, the default index."""
+    found = []
+    for build in builds:
+        if build.platform not in platforms:
+            objection = Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": "/".join(sorted(platforms))})
+        elif build.backend == "default":
+            why = "the default index's own wheel has no exact name; its twin on the wheel host is picked instead"
+            objection = Objection(Reason.BACKEND_NOT_ALLOWED, {"why": why})
+        else:
+            continue
+        rank = Rank(0, release_key(build.torch), 0, False, toolkit_order(build.backend), build.backend)
+        found.append(Verdict(build, (objection,), (), native=False, rank=rank))
+    return tuple(sorted(found, key=lambda each: (each.rank, each.build.platform), reverse=True))
 
 
 class _Judge:
@@ -43,7 +78,7 @@ class _Judge:
         self.wish = wish
         self.gpus = machine.counted
         self.os = machine.driver.os if machine.driver is not None and machine.driver.os else machine.platform.os
-        self.families = _families(machine, wish)
+        self.natural = _natural(machine, wish)
         prereleases = wish.channel != "stable"
         self.admits = admits(wish.torch, prereleases=prereleases)
         self.companions = {name: admits(text, prereleases=prereleases) for name, text in wish.companions.items()}
@@ -52,13 +87,16 @@ class _Judge:
         self._carried: dict[str, bool] = {}
         self._refused = self._refusals()
 
+    def suits(self, build: Build) -> int:
+        return 2 if build.family == self.natural else int(build.family != "cpu")
+
     def verdict(self, build: Build) -> Verdict:
         fits = self._fit(build)
         native = self._native(build)
         gpu_fits = tuple(GpuFit(gpu.index, fit, via) for gpu, (fit, via) in zip(self.gpus, fits, strict=True))
         objections = (*self._general(build), *self._driver(build), *self._gpu_objections(build, fits))
         rank = Rank(
-            accelerated=build.family != "cpu" or not self.gpus,
+            suits=self.suits(build),
             release=release_key(build.torch),
             worst_fit=min((fit for fit, _ in fits), default=Fit.EXACT),
             native=native,
@@ -95,7 +133,7 @@ class _Judge:
             if build.backend in wish.backends or (wish.allow_cpu and build.backend == "cpu"):
                 return None
             return f"`{', '.join(wish.backends)}` was asked for"
-        if build.family in self.families:
+        if build.family == self.natural or (wish.allow_cpu and build.family == "cpu"):
             return None
         if build.family == "cpu":
             return "it would leave the GPU idle; `--cpu` or `--allow-cpu` admits it"
@@ -111,7 +149,7 @@ class _Judge:
             version = build.companions.get(name)
             if version is None:
                 why = f"no {name} was published for torch {build.torch}"
-            elif not admitted(version + build.label):
+            elif not admitted(version):
                 why = f"its {name} is {version}, and `{name}{self.wish.companions[name]}` was asked for"
             else:
                 continue
@@ -137,7 +175,7 @@ class _Judge:
         if build.arches is None and self.gpus:
             return [Objection(Reason.UNKNOWN_ARCHES)]
         found = []
-        for gpu, (fit, _) in zip(self.gpus, fits, strict=True):
+        for gpu, (fit, via) in zip(self.gpus, fits, strict=True):
             if build.family == "cuda" and gpu.index in self._refused:
                 found.append(self._refused[gpu.index])
             if fit is Fit.NONE:
@@ -146,8 +184,18 @@ class _Judge:
             elif fit is Fit.JIT and not self._native(build):
                 facts = {"gpu": gpu.label, "cuda": build.cuda or "", "has": f"CUDA {self.spoken}"}
                 found.append(Objection(Reason.PTX_ONLY_DRIVER_TOO_OLD, facts, gpu.index))
+            elif via is not None and gpu.arch is not None and crosses(via, gpu.arch):
+                found.extend(self._tegra_driver(gpu))
             found.extend(self._library_objections(build, gpu))
         return found
+
+    def _tegra_driver(self, gpu: Gpu) -> list[Objection]:
+        """Discrete code on Tegra needs the driver of the unified stack, whatever the CUDA's own floor is."""
+        driver, first = self.machine.driver, self.table.drivers.unified_tegra
+        if driver is None or driver.version is None or first is None or numbers(driver.version) >= numbers(first):
+            return []
+        facts = {"cuda": f"13.2 code of discrete GPUs on {gpu.label}", "needs": first, "has": driver.version}
+        return [Objection(Reason.DRIVER_TOO_OLD, facts, gpu.index)]
 
     def _library_objections(self, build: Build, gpu: Gpu) -> list[Objection]:
         if gpu.arch is None or gpu.arch.kind != "sm":
@@ -193,15 +241,14 @@ class _Judge:
         return numbers(self.spoken) >= numbers(build.cuda)
 
 
-def _families(machine: Machine, wish: Wish) -> tuple[str, ...]:
-    """The families that count when no backend was asked for."""
+def _natural(machine: Machine, wish: Wish) -> str:
+    """The family that counts when no backend was asked for."""
     vendors = {gpu.vendor for gpu in machine.counted}
-    extra = ("cpu",) if wish.allow_cpu else ()
     if "nvidia" in vendors:
-        return ("cuda", *extra)
+        return "cuda"
     if "amd" in vendors:
-        return ("rocm", *extra)
-    return ("cpu",)
+        return "rocm"
+    return "xpu" if "xpu" in wish.backends else "cpu"
 
 
 def _best(build: Build, gpu: Gpu) -> tuple[Fit, Arch | None]:

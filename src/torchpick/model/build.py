@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from functools import lru_cache
 
 from torchpick.model.arch import Arch
+from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers, release_key
 
 # Companions are pinned with torch; the rest of its family is only kept to the wheel host (compat/family.json).
 COMPANIONS = ("torchvision", "torchaudio")
 
 
-class Evidence(NamedTuple):
+class Evidence(Noun):
     """What a row rests on. `measured`: read out of a wheel (`ref` names it). `declared`: a script or a list says so.
 
     `twin` is the file name and sha256 of the default index's wheel of the same release, CUDA and platform, where that
@@ -28,7 +29,7 @@ class Evidence(NamedTuple):
         return {"kind": self.kind, "ref": self.ref, "twin": twin}
 
 
-class Build(NamedTuple):
+class Build(Noun):
     """`version` carries the local label where the wheel has one; `arches` None means that nobody has read them."""
 
     torch: str
@@ -71,12 +72,14 @@ class Build(NamedTuple):
         return base.removeprefix("flat+") if base.startswith("flat+") else f"{base.rstrip('/')}/{self.backend}"
 
 
+@lru_cache(maxsize=256)  # a table has some fifty backends and asks of each build several times
 def family_of(backend: str) -> str:
     if backend.startswith("cu"):
         return "cuda"
     return "rocm" if backend.startswith("rocm") else backend
 
 
+@lru_cache(maxsize=256)
 def toolkit_order(backend: str) -> tuple[int, ...]:
     """The order among backends of one family: cu126 < cu130, and as numbers rocm7.2 < rocm7.14."""
     family = family_of(backend)

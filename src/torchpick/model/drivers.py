@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver
+from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers
 
 # From CUDA 11 on a driver carries every minor of its major (minor-version compatibility); before, the toolkit's own
@@ -14,10 +14,11 @@ from torchpick.model.versions import numbers
 FIRST_COMPATIBLE_MAJOR = 11
 
 
-class DriverTable(NamedTuple):
+class DriverTable(Noun):
     """`toolkits`: CUDA → oldest driver per OS. `majors`: CUDA major → floor per OS. `native`: branch → CUDA it speaks.
 
     `last_branch`: capability → last driver branch that serves it. `first_driver`: capability → oldest driver per OS.
+    `unified_tegra`: the driver from which Tegra loads the code of discrete GPUs (JetPack 7).
     """
 
     toolkits: Mapping[str, Mapping[str, str]]
@@ -25,6 +26,7 @@ class DriverTable(NamedTuple):
     native: tuple[tuple[int, str], ...]
     last_branch: Mapping[tuple[int, int], int]
     first_driver: Mapping[tuple[int, int], Mapping[str, str]]
+    unified_tegra: str | None = None
 
     def floor(self, cuda: str, os: str) -> str | None:
         """The oldest driver that carries builds of this CUDA: the lower of the toolkit's row and its major's floor."""

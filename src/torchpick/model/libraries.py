@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchpick.model.arch import Arch
+from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers
 
 
-class Floor(NamedTuple):
+class Floor(Noun):
     """From this version on, the library needs at least this capability; `cuda_major` None holds for any."""
 
     since: str
@@ -16,7 +15,7 @@ class Floor(NamedTuple):
     cuda_major: int | None = None
 
 
-class LibraryFloors(NamedTuple):
+class LibraryFloors(Noun):
     """cuDNN is part of nearly every model, so its floor is an objection; NCCL matters to several GPUs at once only."""
 
     cudnn: tuple[Floor, ...] = ()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields
+from torchpick.model.noun import Noun
 from torchpick.model.versions import is_dotted
 
 # The contract's platform names.
@@ -13,7 +12,7 @@ PLATFORMS = ("linux-x86_64", "linux-aarch64", "windows-x86_64", "windows-arm64",
 VENDORS = ("nvidia", "amd", "intel", "apple")
 
 
-class Note(NamedTuple):
+class Note(Noun):
     """Something a person should know; the code is stable."""
 
     code: str
@@ -23,7 +22,7 @@ class Note(NamedTuple):
         return {"code": self.code, "text": self.text}
 
 
-class Trouble(NamedTuple):
+class Trouble(Noun):
     """Why a GPU that is there gives no answer; a machine that carries one is never judged."""
 
     code: str
@@ -34,7 +33,7 @@ class Trouble(NamedTuple):
         return {"code": self.code, "text": self.text, "hint": self.hint}
 
 
-class Gpu(NamedTuple):
+class Gpu(Noun):
     """One physical GPU. `index` is its place in `Machine.gpus`; `counted` is false where it is left out."""
 
     index: int  # type: ignore[assignment]  # the contract's name; nobody calls tuple.index on a GPU
@@ -95,7 +94,7 @@ class Gpu(NamedTuple):
         )
 
 
-class Driver(NamedTuple):
+class Driver(Noun):
     """The NVIDIA kernel driver and the CUDA it speaks itself; each fact with its source.
 
     `os` is set where another system's driver decides: under WSL2 it is the Windows driver.
@@ -131,7 +130,7 @@ class Driver(NamedTuple):
         )
 
 
-class Platform(NamedTuple):
+class Platform(Noun):
     """Operating system, processor and C library. `glibc` None is not judged; `libc` is `glibc`, `musl` or None."""
 
     os: str
@@ -161,7 +160,7 @@ class Platform(NamedTuple):
         return cls(os, fields.text("cpu"), glibc, fields.maybe_text("libc") or ("glibc" if os == "linux" else None))
 
 
-class Python(NamedTuple):
+class Python(Noun):
     """The interpreter that torch is for. `source` says how it was chosen."""
 
     version: str
@@ -198,7 +197,7 @@ class Python(NamedTuple):
         )
 
 
-class Machine(NamedTuple):
+class Machine(Noun):
     """Everything the answer depends on. No GPU is a machine, not an error."""
 
     platform: Platform

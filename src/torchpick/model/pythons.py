@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 
 def python_name(tag: str) -> str:
     """`cp314t` → `Python 3.14t`."""
@@ -17,6 +19,7 @@ def python_order(tag: str) -> tuple[bool, int]:
     return (not tag.endswith("t"), int(digits) if digits.isdigit() else 0)
 
 
+@lru_cache(maxsize=256)  # few sets of tags, many builds
 def span(tags: tuple[str, ...]) -> str:
     """`Python 3.9 to 3.13, 3.13t`."""
     plain = sorted((tag for tag in tags if not tag.endswith("t")), key=python_order)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import partial
 
 from torchpick.model.arch import Arch
-from torchpick.model.build import Build, Evidence
+from torchpick.model.build import COMPANIONS, Build, Evidence
 from torchpick.model.drivers import DriverTable
 from torchpick.model.fields import Fields, ShapeError, kind
 from torchpick.model.libraries import Floor, LibraryFloors
+from torchpick.model.table import Read
 from torchpick.model.versions import is_dotted, numbers, release_key
 
-T = TypeVar("T")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
+
 _MAYBE_TEXT = (str, type(None))
 
 # The columns of a compact index, in order, and what each may hold.
@@ -37,61 +43,110 @@ INDEX_COLUMNS: dict[str, type | tuple[type, ...]] = {
 }
 _CHECKS = tuple(INDEX_COLUMNS.values())
 
-# (torch, backend) → companions and the basis of that pairing
-Companions = Callable[[str, str], tuple[dict[str, str | None], str]]
+# (torch, backend, platform, local label) → companions with their labels, and the basis of that pairing
+Companions = Callable[[str, str, str, str], tuple[dict[str, str | None], str]]
 
 
-def index_builds(fields: Fields) -> tuple[Build, ...]:
-    """The builds of one compact index."""
-    platform = fields.text("platform")
-    arch_sets = [
-        None if value is None else _arches(Fields({"set": value}, "").texts("set"), f"arch_sets[{place}]")
-        for place, value in enumerate(fields.items("arch_sets"))
-    ]
-    python_sets = [
-        Fields({"set": value}, f"python_sets[{place}]").texts("set")
-        for place, value in enumerate(fields.items("python_sets"))
-    ]
-    refs = fields.texts("refs")
-    found = []
+def index_shelf(fields: Fields) -> dict[str, Read]:
+    """The builds of one compact index by release; a row is checked when its release is read."""
+    reader = _IndexReader(fields)
+    places: dict[str, list[tuple[int, object]]] = {}
     for place, row in enumerate(fields.items("builds")):
-        torch, backend, version, cuda, arches, pythons, tags, glibc, libraries, lacks, *rest = _columns(row, place)
-        published, yanked, companions, basis, evidence, ref, twin = rest
-        path = f"builds[{place}]"
-        _released(torch, f"{path}.torch")
-        _dotted(cuda, f"{path}.cuda")
-        _dotted(glibc, f"{path}.glibc")
-        found.append(
-            Build(
-                torch=torch,
-                backend=backend,
-                platform=platform,
-                version=version,
-                cuda=cuda,
-                arches=_at(arch_sets, arches, f"{path}.arch_set"),
-                pythons=_at(python_sets, pythons, f"{path}.python_set"),
-                tags=tuple(tags),
-                glibc=glibc,
-                libraries=_libraries(libraries, f"{path}.libraries"),
-                lacks=_lacks(lacks, f"{path}.lacks") if lacks else {},
-                published=published,
-                yanked=yanked,
-                companions=_texts_or_null(companions, f"{path}.companions"),
-                companion_basis=basis,
-                evidence=Evidence(evidence, _at(refs, ref, f"{path}.ref"), _twin(twin, f"{path}.twin")),
-            )
+        torch = row[0] if isinstance(row, list) and row else None
+        if not isinstance(torch, str):
+            raise ShapeError(f"builds[{place}]", "must be a list that starts with a release")
+        places.setdefault(torch, []).append((place, row))
+    return {torch: partial(reader.builds, rows) for torch, rows in places.items()}
+
+
+class _IndexReader:
+    """The shared lists of an index, and what was already checked: its rows repeat one another a lot."""
+
+    def __init__(self, fields: Fields) -> None:
+        self.platform = fields.text("platform")
+        self.arch_sets = [
+            None if value is None else _arches(_text_list(value, f"arch_sets[{place}]"), f"arch_sets[{place}]")
+            for place, value in enumerate(fields.items("arch_sets"))
+        ]
+        self.python_sets = [
+            _text_list(value, f"python_sets[{place}]") for place, value in enumerate(fields.items("python_sets"))
+        ]
+        self.refs = fields.texts("refs")
+        self._shapes: set[tuple[type, ...]] = set()
+        self._numbers: set[str | None] = {None}
+        self._releases: set[str] = set()
+        self._libraries: dict[tuple[object, ...], dict[str, str]] = {}
+        self._companions: dict[tuple[object, ...], dict[str, str | None]] = {}
+        self._evidence: dict[tuple[str, int], Evidence] = {}
+
+    def builds(self, rows: list[tuple[int, object]]) -> tuple[Build, ...]:
+        found = []
+        for place, row in rows:
+            try:
+                found.append(self._build(row))
+            except ShapeError as error:
+                path = f"builds[{place}].{error.path}" if error.path else f"builds[{place}]"
+                raise ShapeError(path, error.message) from error
+        return tuple(found)
+
+    def _build(self, row: object) -> Build:
+        torch, backend, version, cuda, arches, pythons, tags, glibc, libraries, lacks, *rest = self._columns(row)
+        published, yanked, companions, basis, kind_, ref, twin = rest
+        if torch not in self._releases:
+            _released(torch, "torch")
+            self._releases.add(torch)
+        for name, text in (("cuda", cuda), ("glibc", glibc)):
+            if text not in self._numbers:
+                _dotted(text, name)
+                self._numbers.add(text)
+        held = tuple(libraries.items())
+        if held not in self._libraries:
+            self._libraries[held] = _libraries(libraries, "libraries")
+        paired = tuple(companions.items())
+        if paired not in self._companions:
+            self._companions[paired] = _texts_or_null(companions, "companions")
+        rests_on = self._evidence.get((kind_, ref))
+        if rests_on is None:
+            rests_on = self._evidence[kind_, ref] = Evidence(kind_, _at(self.refs, ref, "ref"))
+        return Build(
+            torch,
+            backend,
+            self.platform,
+            version,
+            cuda,
+            _at(self.arch_sets, arches, "arch_set"),
+            _at(self.python_sets, pythons, "python_set"),
+            tuple(tags),
+            glibc,
+            self._libraries[held],
+            _lacks(lacks, "lacks") if lacks else {},
+            published,
+            yanked,
+            self._companions[paired],
+            basis,
+            rests_on if twin is None else rests_on._replace(twin=_twin(twin, "twin")),
         )
-    return tuple(found)
+
+    def _columns(self, row: object) -> list[Any]:
+        """The row, if its columns hold what they may."""
+        if not isinstance(row, list) or len(row) != len(_CHECKS):
+            raise ShapeError("", f"must be a list of {len(_CHECKS)} columns")
+        shape = tuple(map(type, row))
+        if shape not in self._shapes:
+            for (name, allowed), value in zip(INDEX_COLUMNS.items(), row, strict=True):
+                if not isinstance(value, allowed):
+                    raise ShapeError(name, f"must not be {kind(value)}")
+            self._shapes.add(shape)
+        return row
 
 
-def _columns(row: object, place: int) -> list[Any]:
-    if not isinstance(row, list) or len(row) != len(_CHECKS):
-        raise ShapeError(f"builds[{place}]", f"must be a list of {len(_CHECKS)} columns")
-    for value, allowed in zip(row, _CHECKS, strict=True):
-        if not isinstance(value, allowed):
-            name = list(INDEX_COLUMNS)[row.index(value)]
-            raise ShapeError(f"builds[{place}].{name}", f"must not be {kind(value)}")
-    return row
+def _text_list(value: object, path: str) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ShapeError(path, f"must be a list, is {kind(value)}")
+    for place, each in enumerate(value):
+        if not isinstance(each, str):
+            raise ShapeError(f"{path}[{place}]", f"must be text, is {kind(each)}")
+    return tuple(value)
 
 
 def readable_builds(fields: Fields, companions: Companions) -> list[Build]:
@@ -105,7 +160,9 @@ def _readable(row: Fields, torch: str, companions: Companions) -> Build:
     evidence = row.object("evidence")
     twin = evidence.maybe_object("twin")
     backend = row.text("backend")
-    paired, basis = companions(torch, backend)
+    platform, version = row.text("platform"), row.text("version")
+    _, plus, local = version.partition("+")
+    paired, basis = companions(torch, backend, platform, plus + local)
     for name in ("cuda", "glibc"):
         _dotted(row.maybe_text(name), row.at(name))
     word = evidence.text("kind")
@@ -114,8 +171,8 @@ def _readable(row: Fields, torch: str, companions: Companions) -> Build:
     return Build(
         torch=torch,
         backend=backend,
-        platform=row.text("platform"),
-        version=row.text("version"),
+        platform=platform,
+        version=version,
         cuda=row.maybe_text("cuda"),
         arches=None if row.raw("arches") is None else _arches(row.texts("arches"), row.at("arches")),
         pythons=row.texts("pythons"),
@@ -137,16 +194,28 @@ def companions(fields: Fields) -> Companions:
     """Which torchvision and torchaudio go with a torch: companions.json as a question."""
     pairs = {}
     for pair in fields.objects("pairs"):
-        found = {name: pair.maybe_text(name) for name in ("torchvision", "torchaudio")}
-        pairs[pair.text("torch")] = found, pair.text("basis")
-    missing: tuple[dict[str, str | None], str] = ({"torchvision": None, "torchaudio": None}, "inferred")
+        pairs[pair.text("torch")] = {name: pair.maybe_text(name) for name in COMPANIONS}, pair.text("basis")
     exceptions = {}
-    for row in fields.objects("exceptions") if fields.has("exceptions") else []:
-        torch = row.text("torch")
-        base, basis = pairs.get(torch, missing)
-        changed = {name: row.maybe_text(name) for name in ("torchvision", "torchaudio") if row.has(name)}
-        exceptions[torch, row.text("backend")] = {**base, **changed}, basis
-    return lambda torch, backend: exceptions.get((torch, backend)) or pairs.get(torch, missing)
+    for row in fields.objects("exceptions"):
+        changed = {name: row.maybe_text(name) for name in COMPANIONS if row.has(name)}
+        exceptions[row.text("torch"), row.text("backend")] = changed
+    unlabelled = [(row.text("platform"), row.text("name"), row.text("before")) for row in fields.objects("unlabelled")]
+
+    def labelled(name: str, version: str, platform: str) -> bool:
+        return not any(
+            name == each and where in ("*", platform) and release_key(version) < release_key(before)
+            for where, each, before in unlabelled
+        )
+
+    def paired(torch: str, backend: str, platform: str, label: str) -> tuple[dict[str, str | None], str]:
+        base, basis = pairs.get(torch, ({}, "inferred"))
+        plain = {**base, **exceptions.get((torch, backend), {})}
+        return {
+            name: version + label if version is not None and labelled(name, version, platform) else version
+            for name, version in plain.items()
+        }, basis
+
+    return paired
 
 
 def drivers(fields: Fields) -> DriverTable:
@@ -177,6 +246,7 @@ def drivers(fields: Fields) -> DriverTable:
         native=tuple(sorted(native)),
         last_branch=last,
         first_driver=first,
+        unified_tegra=fields.object("unified_tegra").text("linux"),
     )
 
 
@@ -239,9 +309,7 @@ def _texts_or_null(value: object, path: str) -> dict[str, str | None]:
     return {name: row.maybe_text(name) for name in row.names()}
 
 
-def _twin(value: list[object] | None, path: str) -> tuple[str, str] | None:
-    if value is None:
-        return None
+def _twin(value: list[object], path: str) -> tuple[str, str]:
     file, sha256 = value if len(value) == 2 else (None, None)
     if not isinstance(file, str) or not isinstance(sha256, str):
         raise ShapeError(path, "must be a file name and its sha256")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import NamedTuple
 
-from torchpick.model import envelope
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import Build
 from torchpick.model.machine import Machine, Note
+from torchpick.model.noun import Noun
+from torchpick.model.versions import Release
 from torchpick.model.wish import Wish
 
 
@@ -32,7 +32,7 @@ class Reason(Enum):
     LIBRARY_DROPPED_GPU = "{library} in it serves {floor} and newer, not {gpu}"
 
 
-class Objection(NamedTuple):
+class Objection(Noun):
     """A reason and its facts; `gpu` is set where only that GPU is concerned, `machine` where there are several."""
 
     reason: Reason
@@ -53,7 +53,7 @@ class Objection(NamedTuple):
         return value
 
 
-class GpuFit(NamedTuple):
+class GpuFit(Noun):
     """How one GPU is served, and by which code of the build."""
 
     gpu: int
@@ -72,22 +72,23 @@ class GpuFit(NamedTuple):
         return value
 
 
-class Rank(NamedTuple):
+class Rank(Noun):
     """The order of preference, written once: fields compare from the first to the last, larger is better.
 
-    The cpu build comes last on a machine with a GPU; then the newest torch; the better fit of the worst GPU; a CUDA
-    the driver speaks itself; the newest toolkit. The backend's name only makes the order total.
+    First what suits the machine (2 its own family of builds, 1 another accelerator's, 0 the cpu build where there is
+    a GPU). Then the newest torch; the better fit of the worst GPU; a CUDA the driver speaks itself; the newest
+    toolkit. The backend's name only makes the order total.
     """
 
-    accelerated: bool
-    release: tuple[tuple[int, ...], int, int]
+    suits: int
+    release: Release
     worst_fit: int
     native: bool
     toolkit: tuple[int, ...]
     backend: str
 
 
-class Verdict(NamedTuple):
+class Verdict(Noun):
     """A build, judged for one machine; no objection means that it runs there.
 
     `rank` is its place in the order of preference, larger is better; `native` is false where it leans on
@@ -123,7 +124,7 @@ class Verdict(NamedTuple):
         }
 
 
-class Change(NamedTuple):
+class Change(Noun):
     """One thing that would have to be different for a build to run, and that build."""
 
     code: str
@@ -131,14 +132,14 @@ class Change(NamedTuple):
     verdict: Verdict
 
 
-class Group(NamedTuple):
+class Group(Noun):
     """One environment of a plan: the GPUs it serves, as (machine, GPU) places, and its build."""
 
     members: tuple[tuple[int, int | None], ...]
     verdict: Verdict
 
 
-class Pick(NamedTuple):
+class Pick(Noun):
     """The answer for one or several machines, with every verdict it was weighed against.
 
     `verdicts` holds one a machine, all of the same version pin; it is empty where no single pin runs on all of them.
@@ -187,14 +188,17 @@ class Pick(NamedTuple):
 
     def to_json(self) -> dict[str, object]:
         """The object that `torchpick --json` prints."""
+        from torchpick.model import envelope
+
         return envelope.of_pick(self, "pick")
 
 
 def companions(build: Build) -> dict[str, str]:
-    return {name: version + build.label for name, version in build.companions.items() if version is not None}
+    return {name: version for name, version in build.companions.items() if version is not None}
 
 
 def requirements(build: Build, wish: Wish) -> tuple[str, ...]:
+    """Torch and the companions that were asked for, pinned; what else of the family was asked for stays as it was."""
     pinned = companions(build)
     asked = [f"{name}=={pinned[name]}" for name in wish.companions if name in pinned]
-    return (f"torch=={build.version}", *asked)
+    return (f"torch=={build.version}", *asked, *wish.others)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
+from torchpick.model.noun import Noun
 from torchpick.model.versions import is_prerelease
 
 WHEEL_HOST = "https://download.pytorch.org/whl"
@@ -13,11 +13,15 @@ CHANNELS = ("stable", "nightly", "test")
 Admits = Callable[[str], bool]
 
 
-class Wish(NamedTuple):
-    """`torch` and the values of `companions` are version specifiers, empty for any; `backends` empty is our choice."""
+class Wish(Noun):
+    """`torch` and the values of `companions` are version specifiers, empty for any; `backends` empty is our choice.
+
+    `others` are requirements of the torch family that no companion table pins, such as torchcodec.
+    """
 
     torch: str = ""
     companions: Mapping[str, str] = {}
+    others: tuple[str, ...] = ()
     backends: tuple[str, ...] = ()
     channel: str = "stable"
     index_base: str = WHEEL_HOST
