@@ -11,13 +11,13 @@ from scripts.table import build_format, fact_format
 from scripts.table.forms import holds, one_of
 from scripts.table.layout import PLATFORMS
 from torchpick.errors import CompatError
+from torchpick.model import rows
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.gpunames import Names
 from torchpick.model.pciids import PciIds
 
 COMPAT = Path(__file__).parents[2] / "compat"
 MOST_BYTES = 16 << 20
-INDEX_COLUMNS = 17
 _HINT = "compat/README.md describes the format"
 
 
@@ -80,16 +80,21 @@ def _kind_of(name: str) -> Callable[[Fields], None]:
 
 def platform_index(fields: Fields) -> None:
     """The shape alone: a test holds the content to the readable files."""
-    fields.only("schema", "platform", "arch_sets", "python_sets", "refs", "unlabelled", "builds")
+    fields.only("schema", "platform", "arch_sets", "python_sets", "refs", "builds")
     one_of(fields, "platform", PLATFORMS)
     sets = (len(fields.items("arch_sets")), len(fields.items("python_sets")), len(fields.texts("refs")))
     for place, row in enumerate(fields.items("builds")):
         path = f"builds[{place}]"
-        if not isinstance(row, list) or len(row) != INDEX_COLUMNS:
-            raise ShapeError(path, f"must be a list of {INDEX_COLUMNS}")
+        if not isinstance(row, list) or len(row) != len(rows.INDEX_COLUMNS):
+            raise ShapeError(path, f"must be a list of {len(rows.INDEX_COLUMNS)}")
         for column, many in zip((4, 5, 15), sets, strict=True):
             if not isinstance(row[column], int) or not 0 <= row[column] < many:
                 raise ShapeError(f"{path}[{column}]", "names a place that is not there")
+
+
+def rules_index(fields: Fields) -> None:
+    rows.drivers(fields)
+    rows.floors(fields)
 
 
 def names_index(fields: Fields) -> None:
@@ -114,4 +119,5 @@ FILES: dict[str, Callable[[Fields], None]] = {
 INDEXES: dict[str, Callable[[Fields], None]] = {
     **{f"index/{platform}.json": platform_index for platform in PLATFORMS},
     "index/gpus.json": names_index,
+    "index/rules.json": rules_index,
 }

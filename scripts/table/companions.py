@@ -110,7 +110,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def table(releases: Iterable[str], pins: dict[str, dict[str, str | None]]) -> Row:
-    """The pairs, newest torch first; `pins` maps a companion's version to the torch it pins, or to None."""
+    """The pairs, newest torch first; `pins` maps a companion's version to the torch it pins, or None."""
     pairs = [_pair(release, pins) for release in releases]
     return {
         "schema": 1,

@@ -20,7 +20,7 @@ from torchpick.model.fields import Fields
 
 def drivers(fields: Fields) -> None:
     lists = ("toolkits", "majors", "native", "last_branch", "first_driver", "toolkit_arches", "forward_compat")
-    fields.only("schema", *lists, "notes")
+    fields.only("schema", *lists, "unified_tegra", "notes")
     for row in fields.objects("toolkits"):
         row.only("cuda", "update", "linux", "windows", *SAID)
         row.maybe_text("update")
@@ -50,6 +50,10 @@ def drivers(fields: Fields) -> None:
         _generation(row)
         dotted(row, "linux")
         dotted(row, "windows")
+    unified = fields.object("unified_tegra")
+    unified.only("linux", *SAID)
+    dotted(unified, "linux")
+    said(unified)
     for row in fields.objects("toolkit_arches"):
         row.only("toolkit", "cuda", "arches", *SAID)
         dotted(row, "toolkit")

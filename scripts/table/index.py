@@ -8,11 +8,16 @@ from pathlib import Path
 
 from scripts.table import layout, names
 from scripts.table.layout import PLATFORMS
+from torchpick.model import rows
 from torchpick.model.fields import Fields
 from torchpick.model.versions import release_key
 
 COMPAT = Path(__file__).parents[2] / "compat"
 Row = dict[str, object]
+
+DRIVER_RULES = ("toolkits", "majors", "native", "last_branch", "first_driver", "unified_tegra")
+FLOORS = ("cudnn", "nccl")
+ABOUT = ("source", "confidence", "note", "generation")
 
 
 class Pool:
@@ -40,16 +45,34 @@ def indexes(compat: Path) -> dict[str, Row]:
     """Every index file by its name, as the readable files say."""
     releases = [Fields(layout.read(path), path.name) for path in compat.glob("torch-*.json")]
     releases.sort(key=lambda release: release_key(release.text("torch")), reverse=True)
-    companions = Fields(layout.read(compat / "companions.json"), "companions.json")
+    companions = rows.companions(Fields(layout.read(compat / "companions.json"), "companions.json"))
     gpus, drivers = (Fields(layout.read(compat / name), name) for name in ("gpus.json", "drivers.json"))
     found = {f"{platform}.json": _platform(platform, releases, companions) for platform in PLATFORMS}
-    return {**found, "gpus.json": names.index(gpus, drivers)}
+    return {**found, "rules.json": _rules(compat), "gpus.json": names.index(gpus, drivers)}
 
 
-def _platform(platform: str, releases: list[Fields], companions: Fields) -> Row:
-    pairs = {pair.text("torch"): pair for pair in companions.objects("pairs")}
+def _rules(compat: Path) -> Row:
+    """Drivers and library floors without their sources: what a decision reads of them."""
+    found: Row = {"schema": 1}
+    for name, kept in (("drivers.json", DRIVER_RULES), ("libraries.json", FLOORS)):
+        value = layout.read(compat / name)
+        if not isinstance(value, dict):
+            raise TypeError(name)
+        found.update({key: _bare(value[key]) for key in kept})
+    return found
+
+
+def _bare(value: object) -> object:
+    if isinstance(value, list):
+        return [_bare(each) for each in value]
+    if isinstance(value, dict):
+        return {key: each for key, each in value.items() if key not in ABOUT}
+    return value
+
+
+def _platform(platform: str, releases: list[Fields], companions: rows.Companions) -> Row:
     arch_sets, python_sets, refs = Pool(), Pool(), Pool()
-    rows: list[list[object]] = []
+    builds: list[list[object]] = []
     for release in releases:
         torch = release.text("torch")
         for build in release.objects("builds"):
@@ -58,8 +81,9 @@ def _platform(platform: str, releases: list[Fields], companions: Fields) -> Row:
                 continue
             evidence = build.object("evidence")
             twin = evidence.maybe_object("twin")
-            pair = pairs.get(torch)
-            rows.append(
+            _, plus, local = build.text("version").partition("+")
+            paired, basis = companions(torch, build.text("backend"), platform, plus + local)
+            builds.append(
                 [
                     torch,
                     build.text("backend"),
@@ -73,8 +97,8 @@ def _platform(platform: str, releases: list[Fields], companions: Fields) -> Row:
                     build.raw("lacks"),
                     build.maybe_flag("published"),
                     build.flag("yanked"),
-                    {} if pair is None else _companions(companions, pair, torch, build.text("backend")),
-                    "inferred" if pair is None else pair.text("basis"),
+                    paired,
+                    basis,
                     evidence.text("kind"),
                     refs.place(evidence.text("ref")),
                     None if twin is None else [twin.text("file"), twin.text("sha256")],
@@ -86,24 +110,5 @@ def _platform(platform: str, releases: list[Fields], companions: Fields) -> Row:
         "arch_sets": arch_sets.values,
         "python_sets": python_sets.values,
         "refs": refs.values,
-        "unlabelled": _unlabelled(companions, platform),
-        "builds": rows,
+        "builds": builds,
     }
-
-
-def _companions(companions: Fields, pair: Fields, torch: str, backend: str) -> Row:
-    found: Row = {name: pair.maybe_text(name) for name in ("torchvision", "torchaudio")}
-    for exception in companions.objects("exceptions"):
-        if exception.text("torch") == torch and exception.text("backend") == backend:
-            found.update({name: exception.maybe_text(name) for name in found if exception.has(name)})
-    return found
-
-
-def _unlabelled(companions: Fields, platform: str) -> Row:
-    """Below which version a companion's wheel carries no local label on this platform."""
-    found: dict[str, str] = {}
-    for row in companions.objects("unlabelled"):
-        name, before = row.text("name"), row.text("before")
-        if row.text("platform") in ("*", platform) and release_key(before) > release_key(found.get(name, "0")):
-            found[name] = before
-    return {**found}

@@ -170,12 +170,24 @@ def test_every_release_has_its_companions() -> None:
     }
 
 
-def test_companions_without_a_label_are_told_apart() -> None:
-    for platform, expected in (
-        ("linux-x86_64", {"torchaudio": "0.10.0"}),
-        ("linux-aarch64", {"torchaudio": "2.11.0", "torchvision": "0.25.0"}),
-    ):
-        assert json.loads((COMPAT / "index" / f"{platform}.json").read_text("ascii"))["unlabelled"] == expected
+@pytest.mark.parametrize(
+    ("platform", "torch", "backend", "companions"),
+    [
+        ("linux-x86_64", "2.14.1", "cu126", {"torchvision": "0.29.1+cu126", "torchaudio": None}),
+        ("linux-x86_64", "1.9.1", "cu111", {"torchvision": "0.10.1+cu111", "torchaudio": "0.9.1"}),
+        ("linux-x86_64", "1.10.1", "cu113", {"torchvision": "0.11.2+cu113", "torchaudio": "0.10.1+cu113"}),
+        ("linux-aarch64", "2.9.1", "cu130", {"torchvision": "0.24.1", "torchaudio": "2.9.1"}),
+        ("linux-aarch64", "2.10.0", "cu130", {"torchvision": "0.25.0+cu130", "torchaudio": "2.10.0"}),
+        ("linux-aarch64", "2.11.0", "cu130", {"torchvision": "0.26.0+cu130", "torchaudio": "2.11.0+cu130"}),
+        ("macos-arm64", "2.11.0", "cpu", {"torchvision": "0.26.0", "torchaudio": "2.11.0"}),
+    ],
+)
+def test_a_companion_carries_a_label_only_where_its_wheel_does(
+    platform: str, torch: str, backend: str, companions: dict[str, str | None]
+) -> None:
+    compact = json.loads((COMPAT / "index" / f"{platform}.json").read_text("ascii"))
+
+    assert [row[12] for row in compact["builds"] if row[:2] == [torch, backend]] == [companions]
 
 
 def test_newer_toolkits_need_newer_drivers() -> None:

@@ -2,17 +2,17 @@
 
 A name is never guessed: where products that could be meant differ in capability, or none is known, the answer is the
 close ones. Case, blanks and hyphens never matter, so a name is compared by its letters and digits alone; the keys of
-the index are made by the same functions (scripts/table/gpus.py).
+the index are made by the same functions (scripts/table/names.py).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, ShapeError, kind
+from torchpick.model.noun import Noun
+from torchpick.model.versions import is_dotted, numbers
 
 # Which product lines a brand word may stand for: people write GTX for RTX, never GTX for Quadro. `n` are the products
 # that carry no brand (A100, L40S, TITAN V).
@@ -31,21 +31,18 @@ BRANDS = {
 }
 FAMILIES = "gwdjn"
 MOST_CLOSE = 8
-_LONGEST = 200
+LONGEST = 200
 
-_CAPABILITY = re.compile(r"(?:(?:sm|compute)[ _-]?)?(?:([0-9]{1,2})\.([0-9])|([0-9]{1,2})([0-9]))[af]?")
-_BRANDED = re.compile("|".join(BRANDS))
-_NOT_LETTERS = re.compile(r"[^a-z0-9]+")
-_MARKS = re.compile(r"\((?:r|tm)\)")
 # What drivers, shops and clusters add to a name without changing the chip (`NVIDIA H100 80GB HBM3`, `Orin (nvgpu)`).
-_DECORATION = re.compile(
-    r"mig[0-9]+c?[0-9]*g[0-9]+gb(?:me)?$|withmaxqdesign|maxq|laptop(?:gpu)?|mobile|generation|graphics|edition|nvgpu|nvl|pcie|"
-    r"sxm(?=[1-9][0-9]{0,2}gb)|sxm[2-6]?|hbm[23]e?|shared|gpu"
+# Patterns are compiled where a name needs them: most are found as they stand.
+_DECORATION = (
+    r"mig[0-9]+c?[0-9]*g[0-9]+gb(?:me)?$|withmaxqdesign|maxq|laptop(?:gpu)?|mobile|generation|graphics|edition|nvgpu|"
+    r"nvl|pcie|sxm(?=[1-9][0-9]{0,2}gb)|sxm[2-6]?|hbm[23]e?|shared|gpu"
 )
-_MEMORY = re.compile(r"(?=([1-9][0-9]{0,2})gb)")
+_MEMORY = r"(?=([1-9][0-9]{0,2})gb)"
 
 
-class Named(NamedTuple):
+class Named(Noun):
     """A product and its architecture; None where nobody has published it."""
 
     name: str
@@ -55,7 +52,7 @@ class Named(NamedTuple):
         return f"{self.name} ({self.arch or 'capability unknown'})"
 
 
-class Candidates(NamedTuple):
+class Candidates(Noun):
     """Why a name was not understood (`AMBIGUOUS`, `UNKNOWN_NAME`, `NO_SUCH_CAPABILITY`) and what is close to it."""
 
     reason: str
@@ -63,7 +60,7 @@ class Candidates(NamedTuple):
     close: tuple[Named, ...]
 
 
-class Names(NamedTuple):
+class Names(Noun):
     """The names index. `full`: branded names → capabilities; `core`: names without brand → family and capability."""
 
     capabilities: tuple[str, ...]
@@ -73,28 +70,69 @@ class Names(NamedTuple):
 
     @classmethod
     def from_json(cls, fields: Fields) -> Names:
+        named, capabilities = fields.texts("products"), fields.texts("product_capabilities")
+        if len(named) != len(capabilities):
+            raise fields.fail("product_capabilities", f"must have {len(named)} items, has {len(capabilities)}")
         return cls(
             capabilities=fields.texts("capabilities"),
-            full=_texts(fields, "full"),
-            core=_texts(fields, "core"),
-            products=_products(fields),
+            full=_table(fields, "full"),
+            core=_table(fields, "core"),
+            products=tuple(zip(named, capabilities, strict=True)),
         )
 
 
 def look_up(text: str, names: Names) -> Arch | Candidates:
     """The architecture meant by this text, or the close ones."""
-    spoken = _MARKS.sub("", text.strip().lower())
-    if match := _CAPABILITY.fullmatch(spoken):
-        return _of_capability(text, match, names)
+    spoken = text.strip().lower()
+    if (capability := _spoken_capability(spoken)) is not None:
+        return _arch(capability) if capability in names.capabilities else _no_such(text, capability, names)
     if spoken.startswith("gfx"):
         try:
             return Arch.parse(spoken)
         except ValueError:
-            return Candidates("UNKNOWN_NAME", text[:_LONGEST], ())
-    plain = _NOT_LETTERS.sub("", spoken[: 2 * _LONGEST])
-    if not plain or len(plain) > _LONGEST:
-        return Candidates("UNKNOWN_NAME", text[:_LONGEST], ())
+            return Candidates("UNKNOWN_NAME", text[:LONGEST], ())
+    plain = letters(spoken[: 2 * LONGEST].replace("(r)", "").replace("(tm)", ""))
+    if not plain or len(plain) > LONGEST:
+        return Candidates("UNKNOWN_NAME", text[:LONGEST], ())
     return _of_name(text, plain.removeprefix("nvidia") or plain, names)
+
+
+def letters(text: str) -> str:
+    """The letters and digits of a name, which alone tell products apart."""
+    return "".join(char for char in text.lower() if char.isascii() and char.isalnum())
+
+
+def brand(plain: str) -> tuple[str, str]:
+    """The families that the leading brand words allow, and the rest of the name."""
+    families, rest = FAMILIES, plain
+    while (word := next((word for word in BRANDS if rest.startswith(word)), None)) is not None and word != rest:
+        families = "".join(each for each in BRANDS[word] if each in families)
+        rest = rest[len(word) :]
+    return families, rest
+
+
+def _spoken_capability(spoken: str) -> str | None:
+    """`6.1`, `61`, `sm_61`, `sm_90a` → `6.1`, `9.0`; None where the text is no capability at all."""
+    prefix = next((word for word in ("sm_", "sm", "compute_") if spoken.startswith(word)), "")
+    digits = spoken[len(prefix) :].lstrip(" ")
+    if prefix and digits[-1:] in ("a", "f"):
+        digits = digits[:-1]
+    if is_dotted(digits) and digits.count(".") == 1:
+        major, minor = digits.split(".")
+    elif digits.isascii() and digits.isdigit() and len(digits) in (2, 3):
+        major, minor = digits[:-1], digits[-1]
+    else:
+        return None
+    return f"{int(major)}.{int(minor)}"
+
+
+def _no_such(text: str, capability: str, names: Names) -> Candidates:
+    """`12` may be meant as 12.0, `750` as a product: name both kinds, take none."""
+    digits = capability.replace(".", "")
+    near = [each for each in names.capabilities if each.split(".")[0] == digits or each.replace(".", "") == digits]
+    close = [Named(each, _arch(each)) for each in near]
+    close += _holding(digits, names) if len(digits) > 2 else []
+    return Candidates("NO_SUCH_CAPABILITY", text[:LONGEST], tuple(close[:MOST_CLOSE]))
 
 
 def _of_name(text: str, plain: str, names: Names) -> Arch | Candidates:
@@ -107,42 +145,16 @@ def _of_name(text: str, plain: str, names: Names) -> Arch | Candidates:
     return Candidates("UNKNOWN_NAME", text, _similar(plain, names))
 
 
-def brand(plain: str) -> tuple[str, str]:
-    """The families that the leading brand words allow, and the rest of the name."""
-    families, rest = FAMILIES, plain
-    while match := _BRANDED.match(rest):
-        if match.end() == len(rest):
-            break
-        families = "".join(each for each in BRANDS[match[0]] if each in families)
-        rest = rest[match.end() :]
-    return families, rest
-
-
-def _of_capability(text: str, match: re.Match[str], names: Names) -> Arch | Candidates:
-    major, minor, first, last = match.groups()
-    capability = f"{int(major or first)}.{minor or last}"
-    if capability in names.capabilities:
-        return _arch(capability)
-    digits = f"{major or first}{minor or last}"
-    # `12` may be meant as 12.0, `750` as a product: name both kinds, take none.
-    close = [Named(each, _arch(each)) for each in names.capabilities if _near(each, digits)]
-    close += _holding(digits, names) if len(digits) > 2 else []
-    return Candidates("NO_SUCH_CAPABILITY", text, tuple(close[:MOST_CLOSE]))
-
-
-def _near(capability: str, digits: str) -> bool:
-    return capability.split(".")[0] == digits or capability.replace(".", "").startswith(digits)
-
-
 def _forms(plain: str) -> Iterator[str]:
     """The name as it stands, then with what changes no chip taken away."""
+    import re
+
     yield plain
-    bare = _DECORATION.sub("", plain)
+    bare = re.sub(_DECORATION, "", plain)
     if bare and bare != plain:
         yield bare
-    for match in _MEMORY.finditer(bare):
-        shorter = bare[: match.start()] + bare[match.end(1) + 2 :]
-        if shorter:
+    for match in re.finditer(_MEMORY, bare):
+        if shorter := bare[: match.start()] + bare[match.end(1) + 2 :]:
             yield shorter
 
 
@@ -154,17 +166,10 @@ def _capabilities(plain: str, names: Names) -> set[str]:
     longer: set[str] = set()
     for word in _value(names.core, "core", rest).split():
         # `g6.1`: a GeForce of 6.1 is called exactly so; `~g6.1`: its name begins so and goes on.
-        family, capability = word.lstrip("~")[:1], word.lstrip("~")[1:]
-        if family in families:
-            (longer if word.startswith("~") else exact).add(capability)
+        each = word.removeprefix("~")
+        if each[0] in families:
+            (longer if word.startswith("~") else exact).add(each[1:])
     return exact or longer
-
-
-def _value(table: Mapping[str, str], name: str, key: str) -> str:
-    value = table.get(key, "")
-    if not isinstance(value, str):
-        raise ShapeError(f"{name}.{key}", f"must be text, is {kind(value)}")
-    return value
 
 
 def _meant(plain: str, names: Names) -> tuple[Named, ...]:
@@ -180,14 +185,13 @@ def _holding(part: str, names: Names, *, whole: bool = False) -> list[Named]:
     """Products whose name holds this text, as whole words if asked, the shortest first."""
     found = []
     for name, capabilities in sorted(names.products, key=lambda product: (len(product[0]), product[0])):
-        plain = _NOT_LETTERS.sub("", name.lower())
-        if part in plain and (not whole or _as_words(part, name)):
+        if part in letters(name) and (not whole or _as_words(part, name)):
             found += [Named(name, _maybe_arch(each)) for each in capabilities.split()]
     return found
 
 
 def _as_words(part: str, name: str) -> bool:
-    words = _NOT_LETTERS.sub(" ", name.lower()).split()
+    words = "".join(char if char.isalnum() else " " for char in name.lower()).split()
     runs = ("".join(words[first : last + 1]) for last in range(len(words)) for first in range(last + 1))
     return part in runs
 
@@ -198,7 +202,7 @@ def _similar(plain: str, names: Names) -> tuple[Named, ...]:
     _, rest = brand(plain)
     if len(rest) > 1 and (holding := _holding(rest, names)):
         return tuple(holding[:MOST_CLOSE])
-    known = {_NOT_LETTERS.sub("", name.lower()): (name, words) for name, words in names.products}
+    known = {letters(name): (name, capabilities) for name, capabilities in names.products}
     cores = {brand(key)[1]: product for key, product in known.items()}
     keys = get_close_matches(plain, known, n=4) + get_close_matches(rest, cores, n=4)
     chosen = dict.fromkeys(known.get(key) or cores[key] for key in keys)
@@ -208,25 +212,26 @@ def _similar(plain: str, names: Names) -> tuple[Named, ...]:
 
 def _arch(capability: str) -> Arch:
     try:
-        major, minor = capability.split(".")
-        return Arch.of_capability(int(major), int(minor))
+        major, minor = numbers(capability)
     except ValueError as error:
         raise ShapeError("capabilities", f"is not a capability: {capability!r}") from error
+    return Arch.of_capability(major, minor)
 
 
 def _maybe_arch(capability: str) -> Arch | None:
     return None if capability == "?" else _arch(capability)
 
 
-def _products(fields: Fields) -> tuple[tuple[str, str], ...]:
-    named, capabilities = fields.texts("products"), fields.texts("product_capabilities")
-    if len(named) != len(capabilities):
-        raise fields.fail("product_capabilities", f"must have {len(named)} items, has {len(capabilities)}")
-    return tuple(zip(named, capabilities, strict=True))
-
-
-def _texts(fields: Fields, name: str) -> Mapping[str, str]:
+def _table(fields: Fields, name: str) -> Mapping[str, str]:
     value = fields.raw(name)
     if not isinstance(value, dict):
         raise fields.fail(name, f"must be an object, is {kind(value)}")
+    return value
+
+
+def _value(table: Mapping[str, str], name: str, key: str) -> str:
+    """The entry, checked only now: a look-up touches three of three thousand."""
+    value: object = table.get(key, "")
+    if not isinstance(value, str):
+        raise ShapeError(f"{name}.{key}", f"must be text, is {kind(value)}")
     return value

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, ShapeError, kind
+from torchpick.model.noun import Noun
 
 
-class PciIds(NamedTuple):
+class PciIds(Noun):
     """`devices` holds the ids for which a range, or having none, would answer otherwise; None is not known."""
 
     ranges: tuple[tuple[int, int, Arch], ...]
