@@ -205,3 +205,12 @@ def test_the_last_branches_and_the_floors() -> None:
         11: "450.80.02",
     }
     assert [(row["linux"], row["windows"]) for row in DRIVERS["first_driver"]] == [("570.26", "570.65")]
+
+
+def test_the_readme_names_every_file() -> None:
+    text = (COMPAT / "README.md").read_text("utf-8")
+
+    for path in COMPAT.rglob("*.json"):
+        name = path.relative_to(COMPAT).as_posix()
+        generic = "index/PLATFORM.json" if path.stem in layout.PLATFORMS else name
+        assert f"`{'torch-X.Y.Z.json' if name.startswith('torch-') else generic}`" in text, name
