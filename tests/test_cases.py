@@ -1,7 +1,7 @@
 """Whole runs as files: each tests/cases/*.json is a command line and what it must print. A new case needs no code.
 
-Keys: `argv`; `env`; `exit`; `stdout` (exact), `stdout_has`, `stderr_has`, `stderr_lacks` (lists of texts); `json` (a path
-such as `pick.version` → its value; a path into a list takes a number); `considered` (a version → the objection codes it
+Keys: `argv`; `env`; `exit`; `stdout` (exact); `stdout_has`, `stderr_has`, `stderr_lacks` (lists of texts); `json` (path
+`pick.version` → its value; a path into a list takes a number); `considered` (a version → the objection codes it
 must carry, [] for none); `notes` (codes the pick must carry).
 """
 
