@@ -17,6 +17,7 @@ COMMANDS = {
     "url": "one line for `pip install $(torchpick url)`",
     "list": "every build weighed, best first, each with its verdict",
     "label": "the one of these names that fits, for extras, groups and image tags",
+    "inspect": "the GPU code inside a wheel, a package or a library, and whether it runs here",
     "completion": "a shell completion script",
 }
 
