@@ -21,6 +21,7 @@ COMMANDS = {
     "url": "one line for `pip install $(torchpick url)`",
     "label": "the one of these names that fits, for extras, groups and image tags",
     "list": "every build weighed, best first, each with its verdict",
+    "inspect": "the GPU code inside a wheel, a package or a library, and whether it runs here",
     "completion": "a shell completion script",
 }
 
