@@ -100,7 +100,7 @@ def machines_of(request: Request, environ: Mapping[str, str], table: Table) -> t
     """The machines to answer for: told by a file, by flags, or this one."""
     if request.machine is not None:
         raise UsageError("`--machine` is not there yet", hint="tell the machine with `--gpu` and `--driver`")
-    facts = told(request, environ)
+    facts = told(request, table.capabilities, environ)
     return (_machine(facts, table),)
 
 

@@ -84,7 +84,7 @@ class Names(Noun):
 def look_up(text: str, names: Names) -> Arch | Candidates:
     """The architecture meant by this text, or the close ones."""
     spoken = text.strip().lower()
-    if (capability := _spoken_capability(spoken)) is not None:
+    if (capability := spoken_capability(spoken)) is not None:
         return _arch(capability) if capability in names.capabilities else _no_such(text, capability, names)
     if spoken.startswith("gfx"):
         try:
@@ -111,7 +111,7 @@ def brand(plain: str) -> tuple[str, str]:
     return families, rest
 
 
-def _spoken_capability(spoken: str) -> str | None:
+def spoken_capability(spoken: str) -> str | None:
     """`6.1`, `61`, `sm_61`, `sm_90a` → `6.1`, `9.0`; None where the text is no capability at all."""
     prefix = next((word for word in ("sm_", "sm", "compute_") if spoken.startswith(word)), "")
     digits = spoken[len(prefix) :].lstrip(" ")
