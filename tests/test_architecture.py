@@ -40,8 +40,8 @@ EVERYWHERE = {"torchpick"}  # the version
 # No file, process, clock, environment or network in the middle of the program.
 PURE = ("model", "resolve", "remarks", "fleet", "emit", "request", "requirements")
 WORLD = {
-    "asyncio", "ctypes", "glob", "httpx", "importlib", "multiprocessing", "os", "pathlib", "platform", "pynvml", "random",
-    "shutil", "signal", "socket", "subprocess", "sys", "tempfile", "threading", "time", "urllib",
+    "asyncio", "ctypes", "glob", "httpx", "importlib", "multiprocessing", "os", "pathlib", "platform", "pynvml",
+    "random", "shutil", "signal", "socket", "subprocess", "sys", "tempfile", "threading", "time", "urllib",
 }  # fmt: skip
 
 

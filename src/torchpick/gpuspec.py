@@ -22,7 +22,7 @@ def parse(spec: str, capabilities: Collection[str], environ: Mapping[str, str]) 
     `capabilities` are those that any GPU has; a plain one of them needs no table of names.
     """
     spoken = gpunames.spoken_capability(spec.strip().lower())
-    if spoken in capabilities:
+    if spoken is not None and spoken in capabilities:
         major, minor = spoken.split(".")
         return None, Arch.of_capability(int(major), int(minor))
     from torchpick import shipped

@@ -35,13 +35,22 @@ def test_which_driver_carries_which_cuda(version: str, cuda: str, os: str, expec
 
 @pytest.mark.parametrize(
     ("spoken", "cuda", "expected"),
-    [("12.0", "12.9", True), ("11.4", "11.8", True), ("12.8", "13.0", False), ("13.0", "11.8", True), ("10.1", "10.2", False)],
-)  # fmt: skip
+    [
+        ("12.0", "12.9", True),
+        ("11.4", "11.8", True),
+        ("12.8", "13.0", False),
+        ("13.0", "11.8", True),
+        ("10.1", "10.2", False),
+    ],
+)
 def test_a_cuda_version_alone_carries_its_major_and_all_before(spoken: str, cuda: str, expected: bool) -> None:
     assert DRIVERS.carries(Driver(None, spoken), cuda, "linux") is expected
 
 
-@pytest.mark.parametrize(("version", "cuda"), [("580.95.05", "13.0"), ("570.124.06", "12.8"), ("565.10", "12.7"), ("470.256.02", "11.4"), ("700.1", "13.4")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("version", "cuda"),
+    [("580.95.05", "13.0"), ("570.124.06", "12.8"), ("565.10", "12.7"), ("470.256.02", "11.4"), ("700.1", "13.4")],
+)
 def test_the_cuda_a_driver_speaks_itself(version: str, cuda: str) -> None:
     assert DRIVERS.speaks(Driver(version)) == cuda
 
@@ -64,14 +73,23 @@ def test_which_driver_serves_which_gpu(version: str, gpu: str, served: bool) -> 
     assert (DRIVERS.refusal(Driver(version), Arch.parse(gpu), "linux") is None) is served
 
 
-@pytest.mark.parametrize(("cuda", "gpu", "served"), [("13.0", "sm_61", True), ("13.1", "sm_61", False), ("12.6", "sm_120", False), ("12.8", "sm_120", True)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("cuda", "gpu", "served"),
+    [("13.0", "sm_61", True), ("13.1", "sm_61", False), ("12.6", "sm_120", False), ("12.8", "sm_120", True)],
+)
 def test_a_cuda_version_alone_says_which_gpu_is_served(cuda: str, gpu: str, served: bool) -> None:
     assert (DRIVERS.refusal(Driver(None, cuda), Arch.parse(gpu), "linux") is None) is served
 
 
 @pytest.mark.parametrize(
     ("gpus", "expected"),
-    [(("sm_61",), "580"), (("sm_37",), "470"), (("sm_61", "sm_37"), "470"), (("sm_61", "sm_120"), "580"), (("sm_90",), "615")],
-)  # fmt: skip
+    [
+        (("sm_61",), "580"),
+        (("sm_37",), "470"),
+        (("sm_61", "sm_37"), "470"),
+        (("sm_61", "sm_120"), "580"),
+        (("sm_90",), "615"),
+    ],
+)
 def test_the_driver_that_is_assumed(gpus: tuple[str, ...], expected: str) -> None:
     assert DRIVERS.assumed_for(tuple(map(Arch.parse, gpus))) == expected
