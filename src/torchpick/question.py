@@ -9,7 +9,6 @@ from torchpick import resolve, shipped
 from torchpick.detect import system
 from torchpick.errors import DetectionError, NoBuildError, UsageError
 from torchpick.model.machine import Driver, Machine, Note, Platform, Python
-from torchpick.model.pythons import python_name, python_order
 from torchpick.model.table import Table
 from torchpick.model.verdict import Pick, Verdict
 from torchpick.model.wish import WHEEL_HOST, Wish
@@ -167,6 +166,8 @@ def _check_python(machine: Machine, table: Table) -> None:
     tags = {tag for build in table.of(machine.platform.name) for tag in build.pythons}
     tag = machine.python.tag
     if tags and tag not in tags:
+        from torchpick.model.pythons import python_name, python_order
+
         plain = sorted((each for each in tags if not each.endswith("t")), key=python_order)
         first, last = (python_name(each).removeprefix("Python ") for each in (plain[0], plain[-1]))
         hint = f"there are wheels for Python {first} to {last}, and free-threaded ones such as 3.14t"

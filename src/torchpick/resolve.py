@@ -11,7 +11,6 @@ from torchpick.model.arch import Arch, Fit, best, crosses
 from torchpick.model.build import Build, toolkit_order
 from torchpick.model.libraries import below
 from torchpick.model.machine import Gpu, Machine
-from torchpick.model.pythons import python_name, span
 from torchpick.model.specifiers import admits
 from torchpick.model.table import Table
 from torchpick.model.verdict import GpuFit, Objection, Pick, Rank, Reason, Verdict
@@ -117,8 +116,7 @@ class _Judge:
         if machine.platform.libc == "musl":
             found.append(Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": f"{machine.platform.name} with musl"}))
         if machine.python.tag not in build.pythons:
-            facts = {"python": python_name(machine.python.tag), "pythons": span(build.pythons)}
-            found.append(Objection(Reason.NO_WHEEL_FOR_PYTHON, facts))
+            found.append(Objection(Reason.NO_WHEEL_FOR_PYTHON, _python_facts(machine.python.tag, build.pythons)))
         if machine.platform.glibc and build.glibc and numbers(machine.platform.glibc) < numbers(build.glibc):
             found.append(Objection(Reason.GLIBC_TOO_OLD, {"needs": build.glibc, "has": machine.platform.glibc}))
         if build.yanked:
@@ -256,6 +254,12 @@ def _best(build: Build, gpu: Gpu) -> tuple[Fit, Arch | None]:
     if gpu.arch is None or not build.arches:
         return Fit.NONE, None
     return best(build.arches, gpu.arch, unified=build.unified)
+
+
+def _python_facts(tag: str, tags: tuple[str, ...]) -> dict[str, str]:
+    from torchpick.model.pythons import python_name, span
+
+    return {"python": python_name(tag), "pythons": span(tags)}
 
 
 def _words(arches: tuple[Arch, ...]) -> str:

@@ -20,7 +20,7 @@ from argparse import ArgumentParser
 from torchpick import question
 from torchpick.cli import arguments
 from torchpick.cli.arguments import Asked
-from torchpick.emit import pip, text
+from torchpick.emit import pip
 
 
 class Url(Asked):
@@ -46,7 +46,8 @@ def run(args: Url) -> int:
         print(envelope.dumps(envelope.of_pick(pick, "url")))
         return 0
     print(pick.index_url if args.bare else pip.line(pick))
-    if not args.quiet:
-        for note in text.notes(pick):
-            print(note, file=sys.stderr)
+    if not args.quiet and (pick.notes or pick.machine.notes):
+        from torchpick.emit import text
+
+        print(*text.notes(pick), sep="\n", file=sys.stderr)
     return 0
