@@ -82,7 +82,7 @@ def notes(verdict: Verdict, machine: Machine, table: Table, considered: Iterable
 
 
 def _no_gpu(machine: Machine, build: Build) -> Note:
-    if any(gpu.vendor == "apple" for gpu in machine.gpus):
+    if machine.platform.name == "macos-arm64":
         return Note("MPS", "the plain wheel; torch reaches the Apple GPU through its mps device")
     if build.family == "cpu":
         return Note("NO_GPU_FOUND", "no GPU was found, so this is the cpu build; `--gpu` tells one that is elsewhere")

@@ -31,11 +31,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: List) -> int:
     pick = question.answer(arguments.request_of(args))
+    console.tell(pick, args)
     if args.all:
         pick = pick._replace(considered=(*pick.considered, *question.rest(pick, os.environ)))
     if args.json:
         print(envelope.dumps(envelope.of_pick(pick, "list")))
-        return 0
+        return 0 if pick.ok else 3
     bold = console.bold if console.coloured(args.color, sys.stdout) else str
     print(table.builds(pick, console.width(), bold))
-    return 0
+    return 0 if pick.ok else 3

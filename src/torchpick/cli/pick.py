@@ -20,6 +20,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Asked) -> int:
     pick = question.chosen(arguments.request_of(args))
+    console.tell(pick, args)
     if args.json:
         print(envelope.dumps(envelope.of_pick(pick, "pick")))
         return 0
