@@ -36,6 +36,16 @@ FLOORS = LibraryFloors(
     nccl=(Floor("2.28.9", (6, 0), 12),),
 )
 
+LIBRARIES: tuple[dict[str, str], ...] = (
+    {},
+    {"cudnn": "8.7.0"},
+    {"cudnn": "9.10.2"},
+    {"cudnn": "9.26.0", "nccl": "2.29.3"},
+)
+
+driver_versions = st.sampled_from(
+    ("440.33", "450.80.02", "470.256.02", "525.60.13", "570.26", "580.95.05", "595.58.03")
+)
 capabilities = st.sampled_from(CAPABILITIES)
 machine_code = st.builds(
     lambda digits, suffix: Arch("sm", digits // 10, digits % 10, suffix),
@@ -69,9 +79,7 @@ def builds(draw: st.DrawFn) -> Build:
         pythons=tuple(draw(st.lists(st.sampled_from(PYTHONS), min_size=1, unique=True))),
         tags=("manylinux_2_28_x86_64",),
         glibc=draw(st.sampled_from((None, "2.17", "2.28"))),
-        libraries=draw(
-            st.sampled_from(({}, {"cudnn": "8.7.0"}, {"cudnn": "9.10.2"}, {"cudnn": "9.26.0", "nccl": "2.29.3"}))
-        ),
+        libraries=draw(st.sampled_from(LIBRARIES)),
         lacks={},
         published=draw(st.sampled_from((True, True, True, None))),
         yanked=draw(st.sampled_from((False, False, False, True))),
@@ -98,9 +106,7 @@ def gpu(index: int, arch: Arch) -> Gpu:
 @st.composite
 def machines(draw: st.DrawFn, most: int = 3) -> Machine:
     arches = draw(st.one_of(st.lists(devices, max_size=most), st.lists(amd, min_size=1, max_size=1)))
-    version = draw(
-        st.sampled_from(("440.33", "450.80.02", "470.256.02", "525.60.13", "570.26", "580.95.05", "595.58.03"))
-    )
+    version = draw(driver_versions)
     tag = draw(st.sampled_from(PYTHONS))
     return Machine(
         platform=Platform("linux", "x86_64", draw(st.sampled_from((None, "2.17", "2.35"))), "glibc"),

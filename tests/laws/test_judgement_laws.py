@@ -140,7 +140,12 @@ def test_a_change_names_the_only_kind_of_objection_of_its_build(machine: Machine
 def test_ten_times_the_builds_cost_ten_times_the_judgements(monkeypatch: pytest.MonkeyPatch) -> None:
     judgements = []
     original = resolve._Judge.verdict
-    monkeypatch.setattr(resolve._Judge, "verdict", lambda self, build: judgements.append(1) or original(self, build))
+
+    def counting(self: resolve._Judge, build: Build) -> Verdict:
+        judgements.append(build)
+        return original(self, build)
+
+    monkeypatch.setattr(resolve._Judge, "verdict", counting)
     counted = {}
     for size in (10, 100):
         judgements.clear()

@@ -38,11 +38,11 @@ class Ours(Noun):
 def test_it_is_made_as_a_named_tuple_is(values: tuple[object, ...], named: dict[str, object]) -> None:
     ours, plain = Ours(*values, **named), Plain(*values, **named)  # type: ignore[arg-type]
 
-    assert tuple(ours) == tuple(plain)
+    assert [*ours] == [*plain]
     assert (ours.name, ours.size, ours.parts, ours.twice) == (plain.name, plain.size, plain.parts, plain.twice)
     assert repr(ours) == repr(plain).replace("Plain", "Ours")
     assert ours._asdict() == plain._asdict()
-    assert ours._replace(size=9) == plain._replace(size=9)
+    assert [*ours._replace(size=9)] == [*plain._replace(size=9)]
 
 
 @pytest.mark.parametrize(
