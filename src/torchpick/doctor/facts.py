@@ -110,7 +110,7 @@ class Torch(Noun):
 
     version: str
     release: str
-    backend: str | None
+    backend: str
     cuda: str | None
     hip: str | None
     folder: str
@@ -212,7 +212,6 @@ class Facts(Noun):
     lock: Lock | None = None
     floors: LibraryFloors = LibraryFloors()
     triton_floor: tuple[int, int] | None = None
-    speaks: str | None = None
     uv_auto_fails: bool = False
     unwheeled: str | None = None
     told: bool = False

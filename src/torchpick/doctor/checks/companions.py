@@ -54,7 +54,7 @@ def _series(version: str) -> list[str]:
 def other_cuda(facts: Facts) -> Iterator[Finding]:
     """A companion's local label tells what it was built for. Within one CUDA major they go together."""
     torch = facts.torch
-    if torch is None or torch.backend is None:
+    if torch is None:
         return
     for one in facts.companions:
         label = one.version.partition("+")[2]

@@ -46,7 +46,7 @@ def cpu_only(facts: Facts) -> Iterator[Finding]:
 
 def other_vendor(facts: Facts) -> Iterator[Finding]:
     torch = facts.torch
-    if torch is None or torch.backend is None:
+    if torch is None:
         return
     family = family_of(torch.backend)
     vendors = {gpu.vendor for gpu in facts.gpus if gpu.vendor in _VENDORS}
