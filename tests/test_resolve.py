@@ -144,10 +144,10 @@ def test_a_sentence_names_the_gpu_and_what_the_build_holds() -> None:
         (build("2.10.0", "cu126"), build("2.9.1", "cu126"), machine("sm_80")),  # 2.10 is newer than 2.9
         (build(backend="cu126", arches="sm_86"), build(arches="sm_80"), machine("sm_86")),  # then the better fit
         (
-            build(backend="cu126", arches="sm_80 sm_89"),
-            build(arches="sm_86 compute_80 sm_90"),
-            machine("sm_89", "sm_80"),
-        ),  # of the worst GPU
+            build(backend="cu126", arches="sm_80"),
+            build(arches="sm_89 compute_80"),
+            machine("sm_86", "sm_89"),
+        ),  # of the worst GPU: machine code for both beats a perfect fit for one
         (
             build(backend="cu126"),
             build(backend="cu128"),
