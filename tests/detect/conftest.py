@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.detect import kernel, nvidia
+from tests.fakes.nvidia import A100, GTX_980_TI, GTX_1080_TI, RTX_3090, RTX_4090, Computer, Fakes
+from torchpick.detect import child, kernel, nvidia
 from torchpick.detect.nvidia import Nvidia
 from torchpick.detect.reasons import Tables
 from torchpick.detect.world import World
 from torchpick.model.arch import Arch
-from tests.fakes.nvidia import A100, GTX_980_TI, GTX_1080_TI, RTX_3090, RTX_4090, Computer, Fakes
 
 CAPABILITIES = {GTX_1080_TI: (6, 1), RTX_3090: (8, 6), RTX_4090: (8, 9), GTX_980_TI: (5, 2), A100: (8, 0)}
 
@@ -53,17 +53,36 @@ def computer(tmp_path: Path, fakes: Fakes, monkeypatch: pytest.MonkeyPatch) -> C
     return made
 
 
+@pytest.fixture
+def forkable() -> None:
+    """For tests of the fork itself: under a test runner with threads (xdist) torchpick does not fork."""
+    if not child.can_fork():
+        pytest.skip("this test process has threads")
+
+
 Look = Callable[..., Nvidia]
 
 
 @pytest.fixture
 def look() -> Look:
     def ask(
-        computer: Computer, *, timeout: float = 10.0, environ: dict[str, str] | None = None, **flags: bool
+        computer: Computer,
+        *,
+        timeout: float = 10.0,
+        environ: dict[str, str] | None = None,
+        trust_pci: bool = False,
+        exact_order: bool = False,
     ) -> Nvidia:
         import time
 
         world: World = computer.world(**(environ or {}))
-        return nvidia.look(world, time.monotonic() + timeout, kernel.read(world), tables=TABLES, **flags)
+        return nvidia.look(
+            world,
+            time.monotonic() + timeout,
+            kernel.read(world),
+            tables=TABLES,
+            trust_pci=trust_pci,
+            exact_order=exact_order,
+        )
 
     return ask

@@ -17,6 +17,12 @@ from torchpick.model.machine import Trouble
 pytestmark = pytest.mark.process
 
 
+def choose_child(monkeypatch: pytest.MonkeyPatch, *, forked: bool) -> None:
+    if forked and not child.can_fork():
+        pytest.skip("this test process has threads; the command line's own tests fork")
+    monkeypatch.setattr(child, "can_fork", lambda: forked)
+
+
 def trouble(found: Nvidia) -> Trouble:
     assert found.trouble is not None
     return found.trouble
@@ -41,7 +47,7 @@ def test_a_broken_nvml_hands_over_to_libcuda(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(child, "can_fork", lambda: forked)
+    choose_child(monkeypatch, forked=forked)
     computer.driver().pci("0000:01:00.0", GTX_1080_TI).say(f"nvml.act {act}\n{gpu(1, '6.1')}")
     began = time.monotonic()
     found = look(computer, timeout=3.0)
@@ -63,7 +69,7 @@ def test_what_a_library_prints_stays_in_the_child(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(child, "can_fork", lambda: forked)
+    choose_child(monkeypatch, forked=forked)
     found = look(computer.driver().say(f"nvml.act {act}\n{gpu(1, '8.9')}"))
     assert (archs(found), found.gpus[0].source, found.notes) == (["sm_89"], "nvml", ())
     assert found.driver is not None
@@ -292,7 +298,7 @@ def test_names_that_are_none(computer: Computer, look: Look, name: str) -> None:
 
 @pytest.mark.parametrize("cc", ["untouched", "9999.-1", "0.0"])
 def test_absurd_capabilities_are_asked_of_the_next_source(computer: Computer, look: Look, cc: str) -> None:
-    """libcuda reads the same file, so nvidia-smi's word is what is left; garbage is taken from nobody."""
+    """The stand-in libcuda reads the same file, so nvidia-smi's word is what is left; garbage is taken from nobody."""
     computer.driver().say(f"{gpu(1, cc)}\nsmi.text 580.95.05, , , 8.6, NVIDIA A10")
     found = look(computer)
     assert (archs(found), found.gpus[0].source) == (["sm_86"], "smi")

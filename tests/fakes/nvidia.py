@@ -102,7 +102,7 @@ class Computer:
         return self
 
     def proc_gpu(self, address: str, model: str, uuid: str = "GPU-????????-????-????-????-????????????") -> Computer:
-        text = f"Model: \t\t {model}\nIRQ:   \t\t 42\nGPU UUID: \t {uuid}\nBus Location: \t {address}\nDevice Minor: \t 0\n"
+        text = f"Model: \t\t {model}\nIRQ:   \t\t 42\nGPU UUID: \t {uuid}\nBus Location: \t {address}\n"
         return self.file(f"/proc/driver/nvidia/gpus/{address}/information", text)
 
     def driver(self, version: str = "580.95.05", gpus: int = 1) -> Computer:

@@ -17,6 +17,7 @@ COMMANDS = {
     "url": "one line for `pip install $(torchpick url)`",
     "list": "every build weighed, best first, each with its verdict",
     "label": "the one of these names that fits, for extras, groups and image tags",
+    "detect": "the machine's facts, each with its source",
     "completion": "a shell completion script",
 }
 

@@ -61,14 +61,13 @@ def detect(  # noqa: PLR0913  # every fact of a machine is an argument
         )
     else:
         from torchpick.detect import vendors
-        from torchpick.detect.reasons import Tables
 
-        known = Tables()
         seen = vendors.look(
             world,
             deadline,
             place.platform,
-            tables=Tables(pci_capability or known.pci_capability, last_branch or known.last_branch),
+            pci_capability=pci_capability,
+            last_branch=last_branch,
             serves_amd=serves_amd,
             trust_pci=trust_pci,
             exact_order=gpus_mode == "visible",

@@ -20,6 +20,7 @@ _SERVED = (
     (0x7D41, 0x7D41, "Intel Arc (Arrow Lake)"),
     (0x7D51, 0x7D51, "Intel Arc (Arrow Lake)"),
     (0x7D67, 0x7D67, "Intel Arc (Arrow Lake)"),
+    (0xB640, 0xB640, "Intel Arc (Arrow Lake)"),
     (0x7DD1, 0x7DD1, "Intel Arc (Arrow Lake)"),
     (0x6420, 0x6420, "Intel Arc (Lunar Lake)"),
     (0x64A0, 0x64A0, "Intel Arc (Lunar Lake)"),

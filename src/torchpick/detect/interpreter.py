@@ -12,8 +12,9 @@ from torchpick.detect.world import World
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.machine import Platform, Python
+from torchpick.model.versions import is_dotted, major_minor
 
-_VERSION = re.compile(r"(\d)\.(\d{1,2})(?:\.\d{1,3})?(t?)")
+_VERSION = r"(\d)\.(\d{1,2})(?:\.\d{1,3})?(t?)"
 _HINT = "name one with `--python 3.12` or `--python PATH`"
 # Runs on every Python from 3.4 on; the answer is the last line, as a wrapper script may print first.
 _QUESTION = """\
@@ -90,8 +91,9 @@ def platform(system: str, cpu: str, libc: str | None, soabi: str | None, *, wide
         return Platform(os_name, {"aarch64": "arm64", "win32": "i686"}.get(cpu, cpu))
     cpu = "aarch64" if cpu == "arm64" else cpu
     cpu = cpu if wide else _NARROW.get(cpu, cpu)
-    if match := re.fullmatch(r"glibc (\d{1,3}\.\d{1,3})(?:\.\d+)*", (libc or "").strip()):
-        return Platform("linux", cpu, match[1], "glibc")
+    name, _, version = (libc or "").strip().partition(" ")
+    if name == "glibc" and is_dotted(version):
+        return Platform("linux", cpu, major_minor(version), "glibc")
     return Platform("linux", cpu, None, "musl" if "musl" in (soabi or "") else None)
 
 
@@ -103,12 +105,12 @@ def tool_environment(prefix: str) -> str | None:
         return "pipx"
     # `uvx` runs from uv's cache: archive-v0/<hash>, or environments-v2/<name> for a script.
     parent = os.path.basename(os.path.dirname(os.path.normpath(prefix)))  # noqa: PTH119, PTH120
-    return "uvx" if re.fullmatch(r"(archive|environments)-v\d+", parent) else None
+    return "uvx" if parent.startswith(("archive-v", "environments-v")) else None
 
 
 def version_of(text: str) -> tuple[str, bool] | None:
     """`3.12`, `3.12.4`, `3.14t` as a version and whether it is free-threaded."""
-    match = _VERSION.fullmatch(text.strip())
+    match = re.fullmatch(_VERSION, text.strip())
     return (f"{match[1]}.{int(match[2])}", bool(match[3])) if match else None
 
 

@@ -13,11 +13,11 @@ from torchpick.detect.world import World
 NVIDIA, AMD, INTEL, MICROSOFT = 0x10DE, 0x1002, 0x8086, 0x1414
 
 # The version stands between blanks: `… Kernel Module  535.161.07  Sat …`, `… for x86_64  550.144.03  Release Build …`.
-_VERSION = re.compile(r"\s(\d{3,4}\.\d+(?:\.\d+)*)(?=\s|$)")
-_NODE = re.compile(r"nvidia\d{1,3}")
+_VERSION = r"\s(\d{3,4}\.\d+(?:\.\d+)*)(?=\s|$)"
 # Tegra's own GPU has no PCI address and, before Thor, no /dev/nvidia0.
 _TEGRA_NODES = ("nvhost-gpu", "nvhost-ctrl-gpu", "nvgpu")
-_TEGRA_CHIP = re.compile(r"nvidia,(tegra\d{3})")
+_CONTAINER_GROUPS = ("/docker", "/lxc", "/kubepods", "/containerd")
+_TEGRA_CHIP = r"nvidia,(tegra\d{3})"
 # Device-tree names and their capability: the Jetson boards' data sheets (TX1, TX2, Xavier, Orin, Thor).
 _TEGRA_CAPABILITY = {
     "tegra210": (5, 3),
@@ -70,7 +70,7 @@ def read(world: World) -> Facts:
     """Everything at once: some twenty small reads."""
     version, source = _version(world)
     dev = world.names("/dev") if world.system.startswith("linux") else []
-    nodes = tuple(name for name in dev if _NODE.fullmatch(name) or name in _TEGRA_NODES)
+    nodes = tuple(name for name in dev if _is_gpu(name))
     control = "nvidiactl" in dev
     release = (world.read("/proc/sys/kernel/osrelease") or "").lower()
     return Facts(
@@ -104,7 +104,7 @@ def sys_version(text: str) -> str | None:
 
 def proc_version(text: str) -> str | None:
     """The version in /proc/driver/nvidia/version, of which there are two spellings; on its first line."""
-    match = _VERSION.search(text.split("\n", 1)[0])
+    match = re.search(_VERSION, text.split("\n", 1)[0])
     return reading.driver_version(match[1]) if match else None
 
 
@@ -127,8 +127,17 @@ def pci_gpus(world: World) -> tuple[PciGpu, ...]:
 
 
 def _hex(text: str | None) -> int | None:
-    match = re.fullmatch(r"\s*0x([0-9a-fA-F]{1,8})\s*", text or "")
-    return int(match[1], 16) if match else None
+    digits = (text or "").strip()
+    try:
+        return int(digits, 16) if digits.startswith("0x") and len(digits) <= 10 else None
+    except ValueError:
+        return None
+
+
+def _is_gpu(node: str) -> bool:
+    """Whether a name in /dev is a GPU's: nvidia0, nvidia1, … or Tegra's own."""
+    number = node.removeprefix("nvidia")
+    return node in _TEGRA_NODES or (number != node and number.isascii() and number.isdigit())
 
 
 def _may_open(world: World, node: str) -> bool:
@@ -142,14 +151,14 @@ def in_container(world: World) -> bool:
         or world.exists("/run/.containerenv")
         or world.exists("/run/systemd/container")
         or bool(world.environ.get("container") or world.environ.get("KUBERNETES_SERVICE_HOST"))
-        or bool(re.search(r"/(docker|lxc|kubepods|containerd)\b", world.read("/proc/1/cgroup") or ""))
+        or any(name in (world.read("/proc/1/cgroup") or "") for name in _CONTAINER_GROUPS)
     )
 
 
 def _tegra(world: World) -> str | None:
     """The Tegra chip, by the marks that NVIDIA's container toolkit looks for and by the device tree."""
     compatible = world.read("/proc/device-tree/compatible") or ""
-    if match := _TEGRA_CHIP.search(compatible):
+    if compatible and (match := re.search(_TEGRA_CHIP, compatible)):
         return match[1]
     family = world.read("/sys/devices/soc0/family") or ""
     marked = family.lower().startswith("tegra") or world.exists("/etc/nv_tegra_release")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from torchpick.detect.kernel import Facts
 from torchpick.detect.world import World
 
 NVML = "libnvidia-ml.so.1"
@@ -24,6 +25,19 @@ _FOLDERS = (
     "/usr/lib/nvidia",
     "/usr/lib",
 )
+
+
+def worth_asking(facts: Facts, world: World) -> bool:
+    """Whether anything of NVIDIA is seen: a PCI device, a node, the module, a library or nvidia-smi."""
+    return bool(
+        facts.module
+        or facts.nvidia
+        or facts.nodes
+        or facts.tegra
+        or candidates(NVML, world)
+        or candidates(CUDA, world)
+        or tools(world)
+    )
 
 
 def candidates(name: str, world: World) -> list[str]:

@@ -46,12 +46,12 @@ def look(  # noqa: PLR0913  # the facts of one question
 
     `exact_order` also asks libcuda for its order of the GPUs where CUDA_VISIBLE_DEVICES needs it.
     """
+    if not libraries.worth_asking(facts, world):
+        return Nvidia(notes=tuple(left_out.bystanders(facts)))
     readings: list[Reading] = []
     if not reasons.not_passed_in(facts):
         nvml = libraries.candidates(libraries.NVML, world)
         cuda = libraries.candidates(libraries.CUDA, world)
-        if not (nvml or cuda or facts.module or facts.nvidia or facts.nodes or facts.tegra or libraries.tools(world)):
-            return Nvidia(notes=tuple(left_out.bystanders(facts)))
         steps = [
             *([probe.library_step("nvml", {"libraries": nvml})] if nvml else []),
             *([probe.library_step("cuda", {"libraries": cuda})] if cuda else []),
@@ -61,6 +61,14 @@ def look(  # noqa: PLR0913  # the facts of one question
         choice = visible.parse(world.environ.get("CUDA_VISIBLE_DEVICES")) if exact_order else visible.Choice()
         readings = probe.ask(steps, deadline, lambda told: enough(told, facts, choice, bool(cuda)), waiting)
     return judge(facts, readings, world, tables=tables, trust_pci=trust_pci)
+
+
+def tables(
+    pci_capability: Callable[[int], Arch | None] | None, last_branch: Callable[[Arch], int | None] | None
+) -> Tables:
+    """The tables that are given; what is not given knows nothing."""
+    nothing = Tables()
+    return Tables(pci_capability or nothing.pci_capability, last_branch or nothing.last_branch)
 
 
 def enough(readings: Sequence[Reading], facts: Facts, choice: visible.Choice, has_cuda: bool) -> bool:

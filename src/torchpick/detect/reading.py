@@ -11,9 +11,9 @@ from torchpick.model.fields import Fields, ShapeError, loads
 # More GPUs than any one operating system drives; a library that claims more is talking nonsense.
 MOST_DEVICES = 64
 
-_DRIVER = re.compile(r"\d{2,4}(?:\.\d{1,4}){1,3}")
-_PCI = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})(?:\.([0-7]))?", re.IGNORECASE)
-_UUID = re.compile(r"[0-9A-Za-z/-]{4,100}")
+_DRIVER = r"\d{2,4}(?:\.\d{1,4}){1,3}"
+_PCI = r"(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?"
+_UUID = r"[0-9A-Za-z/-]{4,100}"
 
 
 class Failure(NamedTuple):
@@ -118,7 +118,7 @@ def name(raw: object) -> str | None:
 def driver_version(raw: object) -> str | None:
     """`580.95.05`, or None where the text is no driver version."""
     text = (text_of(raw) or "").strip()
-    return text if _DRIVER.fullmatch(text) else None
+    return text if re.fullmatch(_DRIVER, text) else None
 
 
 def cuda_version(number: object) -> str | None:
@@ -137,12 +137,12 @@ def capability(major: object, minor: object) -> tuple[int, int] | None:
 
 def uuid(raw: object) -> str | None:
     text = (text_of(raw) or "").strip()
-    return text if _UUID.fullmatch(text) else None
+    return text if re.fullmatch(_UUID, text) else None
 
 
 def pci(raw: object) -> str | None:
     """A PCI address the way the kernel writes it: NVML's `00000000:01:00.0` → `0000:01:00.0`."""
-    match = _PCI.fullmatch((text_of(raw) or "").strip())
+    match = re.fullmatch(_PCI, (text_of(raw) or "").strip())
     if match is None:
         return None
     domain, bus, slot, function = match.groups()

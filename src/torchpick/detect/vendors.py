@@ -10,10 +10,6 @@ from torchpick.detect.world import World
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Note, Platform, Trouble
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from torchpick.detect.reasons import Tables
-
 
 class Seen(NamedTuple):
     """All that was found on this computer."""
@@ -29,7 +25,8 @@ def look(  # noqa: PLR0913  # the facts of one question
     deadline: float,
     platform: Platform,
     *,
-    tables: Tables,
+    pci_capability: Callable[[int], Arch | None] | None = None,
+    last_branch: Callable[[Arch], int | None] | None = None,
     serves_amd: Callable[[Arch], bool] | None = None,
     trust_pci: bool = False,
     exact_order: bool = False,
@@ -41,26 +38,42 @@ def look(  # noqa: PLR0913  # the facts of one question
 
         macs, said = apple.look(platform)
         return Seen(tuple(macs), None, tuple(said))
-    from torchpick.detect import amd, intel, kernel, nvidia
+    from torchpick.detect import kernel, libraries
 
+    # A vendor's modules are imported only where there is a sign of it: most machines have one, many have none.
     facts = kernel.read(world)
-    found = nvidia.look(
-        world,
-        deadline,
-        facts,
-        tables=tables,
-        trust_pci=trust_pci,
-        exact_order=exact_order,
-        waiting=waiting,
-    )
-    radeons, amd_notes = amd.look(world, facts, len(found.gpus))
-    if serves_amd is not None:
-        radeons, more = _without_idle_graphics(radeons, serves_amd)
-        amd_notes += more
-    arcs, intel_notes = intel.look(facts, len(found.gpus) + len(radeons))
-    counted, left_out = narrow.one_vendor((*found.gpus, *radeons, *arcs))
-    notes = (*found.notes, *amd_notes, *intel_notes, *left_out)
-    return Seen(counted, found.driver, notes, found.trouble)
+    seen = Seen()
+    if facts.wsl_kernel or libraries.worth_asking(facts, world):
+        from torchpick.detect import nvidia
+
+        found = nvidia.look(
+            world,
+            deadline,
+            facts,
+            tables=nvidia.tables(pci_capability, last_branch),
+            trust_pci=trust_pci,
+            exact_order=exact_order,
+            waiting=waiting,
+        )
+        seen = Seen(*found)
+    gpus, notes = list(seen.gpus), list(seen.notes)
+    if world.exists("/sys/class/kfd") or any(pci.vendor == kernel.AMD for pci in facts.pci):
+        from torchpick.detect import amd
+
+        more, said = amd.look(world, facts, len(gpus))
+        if serves_amd is not None:
+            more, idle = _without_idle_graphics(more, serves_amd)
+            said += idle
+        gpus += more
+        notes += said
+    if any(pci.vendor == kernel.INTEL for pci in facts.pci):
+        from torchpick.detect import intel
+
+        more, said = intel.look(facts, len(gpus))
+        gpus += more
+        notes += said
+    counted, left_out = narrow.one_vendor(gpus)
+    return Seen(counted, seen.driver, (*notes, *left_out), seen.trouble)
 
 
 def _without_idle_graphics(gpus: list[Gpu], serves: Callable[[Arch], bool]) -> tuple[list[Gpu], list[Note]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 # Read like strtoul: `1gpu` is 1, `+3` is 3, `-0` is 0.
-_INDEX = re.compile(r"\s*([+-]?)(\d{1,9})")
+_INDEX = r"\s*([+-]?)(\d{1,9})"
 
 
 class Handle(NamedTuple):
@@ -55,7 +55,7 @@ def _names(words: Sequence[str], prefix: str) -> tuple[str, ...]:
 def _indices(words: Sequence[str]) -> tuple[int, ...]:
     indices: list[int] = []
     for word in words:
-        match = _INDEX.match(word)
+        match = re.match(_INDEX, word)
         if match is None:
             break
         index = int(match[2])

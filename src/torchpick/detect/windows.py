@@ -14,7 +14,7 @@ _MOST_TALK = 8 << 10
 # cfgmgr32.h: CM_GETIDLIST_FILTER_CLASS | CM_GETIDLIST_FILTER_PRESENT, and the class of display adapters (devguid.h).
 _FILTER = 0x00000200 | 0x00000100
 _DISPLAY = "{4d36e968-e325-11ce-bfc1-08002be10318}"
-_ID = re.compile(r"PCI\\VEN_([0-9A-F]{4})&DEV_([0-9A-F]{4})", re.IGNORECASE)
+_ID = r"PCI\\VEN_([0-9A-Fa-f]{4})&DEV_([0-9A-Fa-f]{4})"
 
 
 class WindowsChild:
@@ -120,5 +120,5 @@ def parse_ids(listed: str) -> tuple[PciGpu, ...]:
     return tuple(
         PciGpu(instance[:200], int(match[1], 16), int(match[2], 16))
         for instance in listed.split("\0")[:1000]
-        if (match := _ID.match(instance))
+        if (match := re.match(_ID, instance))
     )
