@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import NamedTuple
 
@@ -78,9 +79,8 @@ def _values(text: str, name: str) -> list[Told]:
     found: list[Told] = []
     at, line = 0, 1
     while True:
-        start = at
-        while start < len(text) and text[start] in " \t\r\n":
-            start += 1
+        blank = re.compile(r"[ \t\r\n]*").match(text, at)
+        start = blank.end() if blank else at
         line += text.count("\n", at, start)
         if start == len(text):
             return found
