@@ -30,8 +30,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     # where the edges are composed
     "gpuspec": {"errors", "model", "places", "shipped"},
     "told": {"errors", "gpuspec", "model", "request"},
+    "nodes": {"errors", "model"},
+    "machines": {"errors", "model", "nodes"},
     "question": {
-        "detect", "emit", "errors", "fleet", "model", "places", "request", "requirements", "resolve", "shipped", "told",
+        "detect", "emit", "errors", "fleet", "machines", "model", "places", "request", "requirements", "resolve",
+        "shipped", "told",
     },
     "api": {"model", "question", "request"},
 }  # fmt: skip

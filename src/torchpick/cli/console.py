@@ -49,6 +49,12 @@ def _say(line: str) -> None:
     print(f"torchpick: {plain(line)}", file=sys.stderr)
 
 
+def waiting(sources: str) -> None:
+    """Said once, where a look at the GPUs takes long and somebody is watching."""
+    if sys.stderr.isatty():
+        _say(f"waiting for the GPU driver ({sources}) …")
+
+
 def bold(text: str) -> str:
     return f"\x1b[1m{text}\x1b[0m"
 

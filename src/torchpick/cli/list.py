@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: List) -> int:
-    pick = question.answer(arguments.request_of(args))
+    pick = question.answer(arguments.request_of(args), tell=console.waiting)
     console.tell(pick, args)
     if args.all:
         pick = pick._replace(considered=(*pick.considered, *question.rest(pick, os.environ)))
