@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping
 
 from torchpick import resolve, shipped
-from torchpick.detect import system
 from torchpick.errors import DetectionError, NoBuildError, UsageError
 from torchpick.model.build import backend_order
 from torchpick.model.machine import Driver, Machine, Note, Python
@@ -131,7 +130,7 @@ def machines_of(request: Request, environ: Mapping[str, str], table: Table, tell
 
 def machine_of(request: Request, environ: Mapping[str, str], table: Table, tell: Tell = None) -> Machine:
     """The one machine that flags and this computer make, its trouble included. What is told is not looked up."""
-    from torchpick.detect import computer, narrow
+    from torchpick.detect import computer
 
     facts = told(request, table.capabilities, environ)
     machine = computer.detect(
@@ -150,14 +149,19 @@ def machine_of(request: Request, environ: Mapping[str, str], table: Table, tell:
     )
     if facts.gpus is None:
         return machine
-    gpus, notes = narrow.one_vendor(machine.gpus)
-    machine = machine._replace(gpus=gpus, notes=(*machine.notes, *notes))
+    if len({gpu.vendor for gpu in machine.gpus}) > 1:
+        from torchpick.detect import narrow
+
+        gpus, notes = narrow.one_vendor(machine.gpus)
+        machine = machine._replace(gpus=gpus, notes=(*machine.notes, *notes))
     return machine if machine.driver is not None else _with_assumed_driver(machine, table)
 
 
 def _listed(request: Request) -> tuple[Machine, ...]:
     """The machines of `--machine`; flags that would tell another one contradict it."""
     from torchpick import machines
+    from torchpick.detect import interpreter
+    from torchpick.detect.world import World
 
     flags = {
         "--gpu": request.gpus,
@@ -173,7 +177,7 @@ def _listed(request: Request) -> tuple[Machine, ...]:
             hint = f"leave out `{flag}`, or change the fact in the file"
             raise UsageError(f"`--machine` and `{flag}` both tell the machine", hint=hint)
     python = _told_python(request.python)
-    found = machines.read(str(request.machine), python or system.this_python())
+    found = machines.read(str(request.machine), python or interpreter.own(World.here()).python)
     return tuple(machine if python is None else machine._replace(python=python) for machine in found)
 
 

@@ -7,6 +7,7 @@ import pytest
 from tests.detect.conftest import Look
 from tests.fakes.nvidia import GTX_1080_TI, RTX_3090, RTX_4090, Computer, gpu, uuid
 from torchpick.detect.nvidia import Nvidia
+from torchpick.model.machine import Driver
 
 pytestmark = pytest.mark.process
 

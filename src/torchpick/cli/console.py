@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,12 +60,17 @@ def bold(text: str) -> str:
     return f"\x1b[1m{text}\x1b[0m"
 
 
+@lru_cache(maxsize=1)  # argparse asks at every flag it is given
+def _columns() -> int | None:
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
+
+
 def width(environ: Mapping[str, str] = os.environ) -> int | None:
     """The terminal's width for stdout, or None where the output goes elsewhere and may be as wide as it is."""
     told = environ.get("COLUMNS", "")
     if told.isascii() and told.isdigit() and int(told) > 0:
         return int(told)
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None
-    except (OSError, ValueError):
-        return None
+    return _columns()

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from torchpick.detect import interpreter, narrow
+from torchpick.detect import interpreter
 from torchpick.detect.interpreter import Interpreter
 from torchpick.detect.world import World
 from torchpick.errors import UsageError
@@ -71,6 +71,10 @@ def detect(  # noqa: PLR0913  # every fact of a machine is an argument
             notes=(*notes, *seen.notes),
             trouble=seen.trouble,
         )
+    if not visible_only and not only:
+        return machine
+    from torchpick.detect import narrow
+
     return narrow.narrow(machine, visible_only=visible_only, only=only)
 
 
