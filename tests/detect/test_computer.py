@@ -23,6 +23,12 @@ def test_told_gpus_are_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert detect(gpus=()).gpus == ()
 
 
+def test_told_gpus_of_two_vendors_are_as_if_both_were_here() -> None:
+    found = detect(gpus=[Gpu(0, "amd", None, Arch.parse("gfx1100")), PASCAL])
+    assert [(each.index, each.counted) for each in found.gpus] == [(0, False), (1, True)]
+    assert [note.code for note in found.notes] == ["OTHER_VENDOR_LEFT_OUT"]
+
+
 def test_told_driver_facts() -> None:
     assert detect(gpus=[PASCAL], driver="580.95.05").driver == Driver("580.95.05", None, "told", None)
     assert detect(gpus=[PASCAL], cuda_driver="12.8").driver == Driver(None, "12.8", "told", "told")

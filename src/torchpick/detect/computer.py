@@ -52,12 +52,13 @@ def detect(  # noqa: PLR0913  # every fact of a machine is an argument
         )
     place, notes = _place(platform, glibc, python, world, deadline, told_gpus=gpus is not None)
     if gpus is not None:
+        counted, left_out = narrow.one_vendor([gpu._replace(index=index) for index, gpu in enumerate(gpus)])
         machine = Machine(
             platform=place.platform,
             python=place.python,
             driver=_told_driver(None, driver, cuda_driver),
-            gpus=tuple(gpu._replace(index=index) for index, gpu in enumerate(gpus)),
-            notes=notes,
+            gpus=counted,
+            notes=(*notes, *left_out),
         )
     else:
         from torchpick.detect import vendors
