@@ -9,7 +9,7 @@ from torchpick.model.machine import Gpu, Machine, Note
 
 
 def one_vendor(gpus: Sequence[Gpu]) -> tuple[tuple[Gpu, ...], tuple[Note, ...]]:
-    """Count NVIDIA's GPUs, else the first vendor's that counts, and the integrated ones only where there is no other."""
+    """Count NVIDIA's GPUs, else the first counted vendor's; integrated ones only where there is no other."""
     counted = [gpu for gpu in gpus if gpu.counted]
     if not counted:
         return tuple(gpus), ()
