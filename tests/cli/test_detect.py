@@ -4,10 +4,12 @@ import json
 
 import pytest
 
-from torchpick.cli import arguments, detect, main
+from torchpick.cli import detect, main
 from torchpick.errors import UsageError
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python
+from torchpick.request import Request
+from torchpick.told import told
 
 MACHINE = Machine(
     platform=Platform("linux", "x86_64", "2.36", "glibc"),
@@ -74,12 +76,12 @@ def test_errors_have_a_hint_and_a_status(words: list[str], status: int, capsys: 
     assert (json.loads(out)["exit"], err) == (status, "")
 
 
-@pytest.mark.parametrize(("text", "seconds"), [(None, 10.0), ("", 10.0), ("30", 30.0), ("0.5", 0.5)])
-def test_the_deadline(text: str | None, seconds: float) -> None:
-    assert arguments.timeout(text) == seconds
+@pytest.mark.parametrize(("text", "seconds"), [("", 10.0), ("30", 30.0), ("0.5", 0.5)])
+def test_the_deadline(text: str, seconds: float) -> None:
+    assert told(Request(), (), {"TORCHPICK_DETECT_TIMEOUT": text}).timeout == seconds
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "soon", "1e9", "9999", "nan"])
+@pytest.mark.parametrize("text", ["0", "-1", "soon", "1e9", "9999", "nan", "1.2.3"])
 def test_a_deadline_that_is_none(text: str) -> None:
     with pytest.raises(UsageError, match="TORCHPICK_DETECT_TIMEOUT"):
-        arguments.timeout(text)
+        told(Request(), (), {"TORCHPICK_DETECT_TIMEOUT": text})

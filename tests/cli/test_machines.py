@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.cli import machines
-from torchpick.emit import envelope
+from torchpick import machines
 from torchpick.errors import DetectionError, TorchpickError, UsageError
+from torchpick.model import envelope
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from torchpick.cli import machines
+from torchpick import machines
 from torchpick.errors import DetectionError, UsageError
 from torchpick.model.machine import Machine, Python
 

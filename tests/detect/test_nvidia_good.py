@@ -11,6 +11,7 @@ from tests.fakes.nvidia import GTX_1080_TI, RTX_3090, RTX_4090, Computer, gpu, u
 from torchpick.detect import child, probe
 from torchpick.detect.child import Running
 from torchpick.detect.nvidia import Nvidia
+from torchpick.model.machine import Driver
 
 pytestmark = pytest.mark.process
 
@@ -39,7 +40,7 @@ def test_one_gpu_and_where_each_fact_is_from(computer: Computer, look: Look) -> 
     computer.driver().pci("0000:01:00.0", GTX_1080_TI).say(gpu(1, "6.1", "NVIDIA GeForce GTX 1080 Ti"))
     found = look(computer)
     assert found.driver is not None
-    assert found.driver._asdict() == {"version": "580.95.05", "cuda": "13.0", "source": "nvml", "cuda_source": "nvml"}
+    assert found.driver == Driver("580.95.05", "13.0", "nvml", "nvml")
     assert [each.to_json() for each in found.gpus] == [
         {
             "index": 0,
@@ -127,7 +128,7 @@ def test_wsl_where_only_libcuda_works(computer: Computer, look: Look) -> None:
     assert archs(found) == ["sm_89"]
     assert found.gpus[0].source == "cuda"
     assert found.driver is not None
-    assert found.driver._asdict() == {"version": "572.60", "cuda": "13.0", "source": "smi", "cuda_source": "cuda"}
+    assert found.driver == Driver("572.60", "13.0", "smi", "cuda", "windows")
     assert "NVML_CRASHED" in codes(found)
 
 
@@ -164,12 +165,7 @@ def test_cuda_compat_counts_once_cuinit_answers(computer: Computer, look: Look) 
     said = f"nvml.driver 535.161.07\nnvml.dlopen {computer.root}{folder}/libcuda.so.1\n{gpu(1, '8.0')}"
     found = look(computer.say(said))
     assert found.driver is not None
-    assert found.driver._asdict() == {
-        "version": "535.161.07",
-        "cuda": "13.0",
-        "source": "nvml",
-        "cuda_source": "cuda",
-    }
+    assert found.driver == Driver("535.161.07", "13.0", "nvml", "cuda")
     assert codes(found) == ["CUDA_COMPAT"]
 
     found = look(computer.say(f"{said}\ncuda.init 804"))

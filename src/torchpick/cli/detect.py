@@ -8,22 +8,27 @@ examples:
 
 from __future__ import annotations
 
+import os
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser
 
-from torchpick.cli import arguments
-from torchpick.emit import envelope, text
+from torchpick import question, shipped
+from torchpick.cli import arguments, console
+from torchpick.cli.arguments import Asked
+from torchpick.emit import text
 from torchpick.errors import DetectionError
+from torchpick.model import envelope
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_machine_flags(parser)
-    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    arguments.add_output_flags(parser)
 
 
-def run(args: Namespace) -> int:
-    machine = arguments.detect(args)
+def run(args: Asked) -> int:
+    rules = shipped.rules(os.environ)
+    machine = question.machine_of(arguments.machine_request(args), os.environ, rules, console.waiting)
     trouble = machine.trouble
     error = None if trouble is None else DetectionError(trouble.text, hint=trouble.hint, code=trouble.code)
     facts = machine.to_json()

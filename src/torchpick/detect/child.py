@@ -140,7 +140,7 @@ def can_fork() -> bool:
     if not sys.platform.startswith("linux"):
         return False
     try:
-        return len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208
+        return len(os.listdir("/proc/self/task")) == 1
     except OSError:
         return False
 

@@ -40,7 +40,7 @@ def read(libraries: Sequence[str]) -> Reading:
     for path in libraries:
         try:
             return _read(ctypes.CDLL(path))
-        except OSError as error:  # noqa: PERF203  # the next candidate is the point
+        except OSError as error:  # the next candidate is the point
             reasons.append(str(error))
     return failed("cuda", "absent", f"libcuda does not load: {'; '.join(reasons)}")
 

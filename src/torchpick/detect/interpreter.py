@@ -6,12 +6,12 @@ import os
 import re
 import sys
 import time
-from typing import NamedTuple
 
 from torchpick.detect.world import World
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.machine import Platform, Python
+from torchpick.model.noun import Noun
 from torchpick.model.versions import is_dotted, major_minor
 
 _VERSION = r"(\d)\.(\d{1,2})(?:\.\d{1,3})?(t?)"
@@ -39,7 +39,7 @@ _CPUS = {"amd64": "x86_64", "x86-64": "x86_64"}
 _NARROW = {"x86_64": "i686", "aarch64": "armv7l"}
 
 
-class Interpreter(NamedTuple):
+class Interpreter(Noun):
     """A Python and the platform its wheels are for."""
 
     python: Python
@@ -99,12 +99,12 @@ def platform(system: str, cpu: str, libc: str | None, soabi: str | None, *, wide
 
 def tool_environment(prefix: str) -> str | None:
     """The tool whose own environment this is: torch is not meant for it."""
-    if os.path.exists(f"{prefix}/uv-receipt.toml"):  # noqa: PTH110
+    if os.path.exists(f"{prefix}/uv-receipt.toml"):
         return "uv tool"
-    if os.path.exists(f"{prefix}/pipx_metadata.json"):  # noqa: PTH110
+    if os.path.exists(f"{prefix}/pipx_metadata.json"):
         return "pipx"
     # `uvx` runs from uv's cache: archive-v0/<hash>, or environments-v2/<name> for a script.
-    parent = os.path.basename(os.path.dirname(os.path.normpath(prefix)))  # noqa: PTH119, PTH120
+    parent = os.path.basename(os.path.dirname(os.path.normpath(prefix)))
     return "uvx" if parent.startswith(("archive-v", "environments-v")) else None
 
 
@@ -118,15 +118,15 @@ def _told(told: str, world: World, deadline: float) -> Interpreter:
     here = own(world)
     if (version := version_of(told)) is not None:
         return Interpreter(Python(version[0], "cp", version[1], None, "told"), here.platform)
-    path = os.path.expanduser(told)  # noqa: PTH111
-    if not os.path.isabs(path) and ("/" in path or os.sep in path or os.path.isdir(f"{world.cwd}/{path}")):  # noqa: PTH112, PTH117
-        path = os.path.join(world.cwd, path)  # noqa: PTH118
-    if os.path.isdir(path):  # noqa: PTH112
+    path = os.path.expanduser(told)
+    if not os.path.isabs(path) and ("/" in path or os.sep in path or os.path.isdir(f"{world.cwd}/{path}")):
+        path = os.path.join(world.cwd, path)
+    if os.path.isdir(path):
         program = program_of(path)
         if program is None:
             raise UsageError(f"--python {told}: a folder without an interpreter in it", hint=_HINT)
         path = program
-    elif not os.path.isabs(path):  # noqa: PTH117
+    elif not os.path.isabs(path):
         found = which(path, world)
         if found is None:
             raise UsageError(f"--python {told}: neither a version, nor a path, nor a command on PATH", hint=_HINT)
@@ -153,11 +153,11 @@ def _environments(world: World) -> list[tuple[str, str]]:
 
 def _dot_venv(world: World) -> list[tuple[str, str]]:
     """`.venv` in the current folder or the nearest parent that has one."""
-    folder = os.path.abspath(world.cwd)  # noqa: PTH100
+    folder = os.path.abspath(world.cwd)
     for _ in range(100):
-        if os.path.isfile(f"{folder}/.venv/pyvenv.cfg"):  # noqa: PTH113
-            return [(os.path.join(folder, ".venv"), ".venv")]  # noqa: PTH118
-        folder, before = os.path.dirname(folder), folder  # noqa: PTH120
+        if os.path.isfile(f"{folder}/.venv/pyvenv.cfg"):
+            return [(os.path.join(folder, ".venv"), ".venv")]
+        folder, before = os.path.dirname(folder), folder
         if folder == before:
             break
     return []
@@ -198,8 +198,8 @@ def program_of(folder: str) -> str | None:
     """The interpreter inside an environment's folder."""
     names = ("Scripts/python.exe", "python.exe") if os.name == "nt" else ("bin/python", "bin/python3")
     for name in names:
-        path = os.path.join(folder, *name.split("/"))  # noqa: PTH118
-        if os.path.isfile(path):  # noqa: PTH113
+        path = os.path.join(folder, *name.split("/"))
+        if os.path.isfile(path):
             return path
     return None
 
@@ -208,17 +208,17 @@ def which(name: str, world: World, outside: str | None = None) -> str | None:
     """A command on PATH, by absolute entries alone; on Windows not the store's empty placeholder."""
     suffix = ".exe" if os.name == "nt" and not name.lower().endswith(".exe") else ""
     for folder in world.environ.get("PATH", "").split(os.pathsep)[:1000]:
-        path = os.path.join(folder, name + suffix)  # noqa: PTH118
-        if not os.path.isabs(folder) or (outside and _same(os.path.dirname(folder), outside)):  # noqa: PTH117, PTH120
+        path = os.path.join(folder, name + suffix)
+        if not os.path.isabs(folder) or (outside and _same(os.path.dirname(folder), outside)):
             continue
-        if os.path.isfile(path) and os.access(path, os.X_OK) and (os.name != "nt" or os.path.getsize(path)):  # noqa: PTH113, PTH202
+        if os.path.isfile(path) and os.access(path, os.X_OK) and (os.name != "nt" or os.path.getsize(path)):
             return path
     return None
 
 
 def _same(one: str, other: str) -> bool:
     try:
-        return os.path.samefile(one, other)  # noqa: PTH121
+        return os.path.samefile(one, other)
     except (OSError, ValueError):
         return False
 
@@ -227,7 +227,7 @@ def _ask(program: str, source: str, world: World, deadline: float) -> Interprete
     """One short subprocess: what this Python says of itself."""
     from torchpick.detect import child
 
-    if world.real and os.path.abspath(program) == sys.executable:  # noqa: PTH100
+    if world.real and os.path.abspath(program) == sys.executable:
         here = own(world)
         return here._replace(python=here.python._replace(source=source))
     argv = [program, "-I", "-S", "-c", _QUESTION]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import NamedTuple
 
 from torchpick.detect import reading
 from torchpick.detect.reading import Device, Reading
 from torchpick.detect.world import World
+from torchpick.model.noun import Noun
 
 NVIDIA, AMD, INTEL, MICROSOFT = 0x10DE, 0x1002, 0x8086, 0x1414
 
@@ -28,7 +28,7 @@ _TEGRA_CAPABILITY = {
 }
 
 
-class PciGpu(NamedTuple):
+class PciGpu(Noun):
     """A display-class device; `bound` is the kernel driver that holds it."""
 
     address: str
@@ -37,7 +37,7 @@ class PciGpu(NamedTuple):
     bound: str | None = None
 
 
-class Facts(NamedTuple):
+class Facts(Noun):
     """`version` is the loaded NVIDIA module's, `nodes` the device nodes of GPUs, `tegra` the chip (or "tegra").
 
     `wsl_driver`: Windows mounted an NVIDIA driver.

@@ -70,7 +70,7 @@ def tools(world: World) -> list[str]:
 def _loader_finds(name: str, world: World) -> bool:
     """Whether dlopen of the bare name could succeed; the cache is a table of file names, so a byte search does."""
     for folder in world.environ.get("LD_LIBRARY_PATH", "").replace(";", ":").split(":"):
-        if folder and os.path.exists(f"{folder}/{name}"):  # noqa: PTH110
+        if folder and os.path.exists(f"{folder}/{name}"):
             return True
     return name.encode() in (world.bytes("/etc/ld.so.cache") or b"") or any(
         world.exists(f"{folder}/{name}") for folder in ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
@@ -97,4 +97,4 @@ def _is_program(path: str) -> bool:
 
 
 def _is_file(path: str) -> bool:
-    return os.path.isfile(path)  # noqa: PTH113
+    return os.path.isfile(path)

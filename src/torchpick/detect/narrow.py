@@ -29,9 +29,9 @@ def one_vendor(gpus: Sequence[Gpu]) -> tuple[tuple[Gpu, ...], tuple[Note, ...]]:
     ), tuple(notes)
 
 
-def narrow(machine: Machine, *, mode: str = "all", only: Sequence[int] = ()) -> Machine:
-    """Let only the visible GPUs count (`mode` is "visible"), or only those with the indices told."""
-    if mode == "visible":
+def narrow(machine: Machine, *, visible_only: bool = False, only: Sequence[int] = ()) -> Machine:
+    """Let only the visible GPUs count, or only those with the indices told."""
+    if visible_only:
         machine = _visible(machine)
     return _only(machine, only) if only else machine
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from torchpick.detect import kernel, left_out, libraries, probe, reasons, visible
 from torchpick.detect.kernel import Facts, PciGpu
@@ -13,10 +12,11 @@ from torchpick.detect.reasons import Tables
 from torchpick.detect.world import World
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Note, Trouble
+from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers
 
 
-class Nvidia(NamedTuple):
+class Nvidia(Noun):
     """What was found; `trouble` says why a GPU that is there gives no answer."""
 
     gpus: tuple[Gpu, ...] = ()
@@ -25,7 +25,7 @@ class Nvidia(NamedTuple):
     trouble: Trouble | None = None
 
 
-class Found(NamedTuple):
+class Found(Noun):
     """A GPU that answered, and the source of its capability."""
 
     device: Device
@@ -224,7 +224,8 @@ def _driver(facts: Facts, readings: Sequence[Reading]) -> tuple[Driver | None, l
         notes.append(Note("WSL", f"WSL2: the driver is the one of Windows, {version}"))
     if version is None and cuda is None:
         return None, notes
-    return Driver(version, cuda, source if version else "unknown", cuda_source), notes
+    # Under WSL2 it is the Windows driver that decides, so the Windows column of the tables counts.
+    return Driver(version, cuda, source if version else "unknown", cuda_source, "windows" if facts.wsl else None), notes
 
 
 def _cuda(readings: Sequence[Reading]) -> Reading | None:

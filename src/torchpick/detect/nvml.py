@@ -73,7 +73,7 @@ def _load(libraries: Sequence[str]) -> CDLL:
     for path in libraries:
         try:
             return ctypes.CDLL(path)
-        except OSError as error:  # noqa: PERF203  # the next candidate is the point
+        except OSError as error:  # the next candidate is the point
             reasons.append(str(error))
     raise OSError("; ".join(reasons))
 
@@ -83,7 +83,7 @@ def _binding() -> ModuleType:
 
     warnings.simplefilter("ignore")  # the retired PyPI project `pynvml` warns at every import
     # A file pynvml.py in the current folder is not the binding.
-    here = {"", ".", os.getcwd()}  # noqa: PTH109
+    here = {"", ".", os.getcwd()}
     sys.path[:] = [folder for folder in sys.path if folder not in here]
     _spare_ctypes_util()
     try:
@@ -206,7 +206,7 @@ def _mig(maybe: Callable[..., Any], handle: object) -> tuple[str, ...]:
 def loaded_libcuda() -> str | None:
     """The version in the name of the libcuda that NVML loaded; another than the driver's means cuda-compat."""
     try:
-        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:  # noqa: PTH123
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
             for line in maps:
                 if match := re.search(r"/libcuda\.so\.(\d{3}\.[\d.]+)\s*$", line):
                     return reading.driver_version(match[1])

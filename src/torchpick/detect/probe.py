@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
 
 from torchpick.detect import child, reading
 from torchpick.detect.child import Running
 from torchpick.detect.reading import Reading, failed
 from torchpick.detect.world import World
+from torchpick.model.noun import Noun
 
 # Where a source's `read` lies, and what it is called.
 _READERS = {
@@ -28,7 +28,7 @@ probe.serve(told["source"], told["arguments"], float(sys.argv[2]))
 """
 
 
-class Step(NamedTuple):
+class Step(Noun):
     """A source to ask: how its child is started, and how its answer is read (or what to ask it next)."""
 
     source: str
@@ -121,7 +121,7 @@ def library_step(source: str, arguments: Mapping[str, object]) -> Step:
 
         folders = [folder for folder in sys.path if folder not in ("", os.curdir)]
         # An editable install may be found by a hook instead of a path, and a fresh interpreter has no hooks.
-        folders.append(os.path.dirname(os.path.dirname(os.path.abspath(torchpick.__file__))))  # noqa: PTH100, PTH120
+        folders.append(os.path.dirname(os.path.dirname(os.path.abspath(torchpick.__file__))))
         told = {"path": folders, "source": source, "arguments": dict(arguments)}
         return child.spawn_python(_CODE, json.dumps(told), limit_s)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
 
 from torchpick.model.fields import Fields, ShapeError, loads
+from torchpick.model.noun import Noun
 
 # More GPUs than any one operating system drives; a library that claims more is talking nonsense.
 MOST_DEVICES = 64
@@ -16,7 +16,7 @@ _PCI = r"(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?
 _UUID = r"[0-9A-Za-z/-]{4,100}"
 
 
-class Failure(NamedTuple):
+class Failure(Noun):
     """Why a source gave nothing. `kind`: absent, refused, stub, hangs, crashed, silent or unusable."""
 
     kind: str
@@ -24,7 +24,7 @@ class Failure(NamedTuple):
     code: int | None = None
 
 
-class Device(NamedTuple):
+class Device(Noun):
     """One GPU as a source sees it; `error` is the source's status where the GPU itself would not answer."""
 
     name: str | None = None
@@ -35,7 +35,7 @@ class Device(NamedTuple):
     error: int | None = None
 
 
-class Reading(NamedTuple):
+class Reading(Noun):
     """One source's answer. `libcuda` is the version in the file name of the libcuda that its CUDA version is from."""
 
     source: str

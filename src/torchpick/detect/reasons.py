@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from torchpick.detect.kernel import Facts, PciGpu
 from torchpick.detect.reading import Failure, Reading
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Trouble
+from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers
 
 _NOUVEAU = frozenset({"nouveau", "nova", "nova_core", "NovaCore"})
@@ -25,7 +25,7 @@ def _nothing(_: object) -> None:
     return None
 
 
-class Tables(NamedTuple):
+class Tables(Noun):
     """What the compatibility tables know, as functions: detection reads no table itself.
 
     PCI device id → capability; capability → the last driver branch that serves it (None: still served).
@@ -35,7 +35,7 @@ class Tables(NamedTuple):
     last_branch: Callable[[Arch], int | None] = _nothing
 
 
-class Cause(NamedTuple):
+class Cause(Noun):
     """A stable code, what is wrong, and what to do."""
 
     code: str
@@ -43,7 +43,7 @@ class Cause(NamedTuple):
     cure: str
 
 
-class Evidence(NamedTuple):
+class Evidence(Noun):
     """All that the causes below look at."""
 
     facts: Facts

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from torchpick.detect import narrow
 from torchpick.detect.world import World
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Note, Platform, Trouble
+from torchpick.model.noun import Noun
 
 
-class Seen(NamedTuple):
+class Seen(Noun):
     """All that was found on this computer."""
 
     gpus: tuple[Gpu, ...] = ()

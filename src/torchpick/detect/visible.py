@@ -7,20 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+
+from torchpick.model.noun import Noun
 
 # Read like strtoul: `1gpu` is 1, `+3` is 3, `-0` is 0.
 _INDEX = r"\s*([+-]?)(\d{1,9})"
 
 
-class Handle(NamedTuple):
+class Handle(Noun):
     """What a GPU can be called by: its UUID, and those of its MIG instances."""
 
     uuid: str | None
     mig: tuple[str, ...] = ()
 
 
-class Choice(NamedTuple):
+class Choice(Noun):
     """What the variable asks for: indices in CUDA's order, or names. Both None: every GPU."""
 
     indices: tuple[int, ...] | None = None

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from torchpick.model.noun import Noun
 
 # A file of /proc or /sys that says anything of use is far below this; /etc/ld.so.cache of a full desktop is ~300 kB.
 _MOST_BYTES = 4 << 20
 _MOST_NAMES = 10_000
 
 
-class World(NamedTuple):
+class World(Noun):
     """A root folder, the environment variables, the current folder and the operating system (`sys.platform`)."""
 
     root: str
@@ -23,7 +24,7 @@ class World(NamedTuple):
     @classmethod
     def here(cls) -> World:
         try:
-            cwd = os.getcwd()  # noqa: PTH109  # pathlib costs start-up
+            cwd = os.getcwd()  # pathlib costs start-up
         except OSError:  # the folder was removed under us
             cwd = "/"
         return cls("/", os.environ, cwd, sys.platform)
@@ -44,7 +45,7 @@ class World(NamedTuple):
 
     def bytes(self, absolute: str) -> bytes | None:
         try:
-            with open(self.path(absolute), "rb") as file:  # noqa: PTH123
+            with open(self.path(absolute), "rb") as file:
                 return file.read(_MOST_BYTES)
         except (OSError, ValueError):
             return None
@@ -52,16 +53,16 @@ class World(NamedTuple):
     def names(self, absolute: str) -> list[str]:
         """The names in a folder, sorted; none where it is absent."""
         try:
-            return sorted(os.listdir(self.path(absolute)))[:_MOST_NAMES]  # noqa: PTH208
+            return sorted(os.listdir(self.path(absolute)))[:_MOST_NAMES]
         except (OSError, ValueError):
             return []
 
     def exists(self, absolute: str) -> bool:
-        return os.path.exists(self.path(absolute))  # noqa: PTH110
+        return os.path.exists(self.path(absolute))
 
     def link(self, absolute: str) -> str | None:
         """The last part of what a symbolic link points at."""
         try:
-            return os.path.basename(os.readlink(self.path(absolute)))  # noqa: PTH115, PTH119
+            return os.path.basename(os.readlink(self.path(absolute)))
         except (OSError, ValueError):
             return None

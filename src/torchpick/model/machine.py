@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields
+from torchpick.model.noun import Noun
 from torchpick.model.versions import is_dotted
 
 # The contract's platform names.
 PLATFORMS = ("linux-x86_64", "linux-aarch64", "windows-x86_64", "windows-arm64", "macos-arm64", "macos-x86_64")
 VENDORS = ("nvidia", "amd", "intel", "apple")
+CODE_VENDORS = ("nvidia", "amd")
 
 
-class Note(NamedTuple):
+class Note(Noun):
     """Something a person should know; the code is stable."""
 
     code: str
@@ -23,7 +23,7 @@ class Note(NamedTuple):
         return {"code": self.code, "text": self.text}
 
 
-class Trouble(NamedTuple):
+class Trouble(Noun):
     """Why a GPU that is there gives no answer; a machine that carries one is never judged."""
 
     code: str
@@ -34,7 +34,7 @@ class Trouble(NamedTuple):
         return {"code": self.code, "text": self.text, "hint": self.hint}
 
 
-class Gpu(NamedTuple):
+class Gpu(Noun):
     """One physical GPU. `index` is its place in `Machine.gpus`; `counted` is false where it is left out."""
 
     index: int  # type: ignore[assignment]  # the contract's name; nobody calls tuple.index on a GPU
@@ -95,16 +95,26 @@ class Gpu(NamedTuple):
         )
 
 
-class Driver(NamedTuple):
-    """The NVIDIA kernel driver and the CUDA it speaks itself; each fact with its source."""
+class Driver(Noun):
+    """The NVIDIA kernel driver and the CUDA it speaks itself; each fact with its source.
+
+    `os` is set where another system's driver decides: under WSL2 it is the Windows driver.
+    """
 
     version: str | None
     cuda: str | None = None
     source: str = "told"
     cuda_source: str | None = None
+    os: str | None = None
 
     def to_json(self) -> dict[str, object]:
-        return {"version": self.version, "cuda": self.cuda, "source": self.source, "cuda_source": self.cuda_source}
+        return {
+            "version": self.version,
+            "cuda": self.cuda,
+            "source": self.source,
+            "cuda_source": self.cuda_source,
+            "os": self.os,
+        }
 
     @classmethod
     def from_json(cls, fields: Fields) -> Driver:
@@ -117,10 +127,11 @@ class Driver(NamedTuple):
             cuda=fields.maybe_text("cuda"),
             source=fields.maybe_text("source") or "told",
             cuda_source=fields.maybe_text("cuda_source"),
+            os=fields.maybe_text("os"),
         )
 
 
-class Platform(NamedTuple):
+class Platform(Noun):
     """Operating system, processor and C library. `glibc` None is not judged; `libc` is `glibc`, `musl` or None."""
 
     os: str
@@ -150,7 +161,7 @@ class Platform(NamedTuple):
         return cls(os, fields.text("cpu"), glibc, fields.maybe_text("libc") or ("glibc" if os == "linux" else None))
 
 
-class Python(NamedTuple):
+class Python(Noun):
     """The interpreter that torch is for. `source` says how it was chosen."""
 
     version: str
@@ -187,7 +198,7 @@ class Python(NamedTuple):
         )
 
 
-class Machine(NamedTuple):
+class Machine(Noun):
     """Everything the answer depends on. No GPU is a machine, not an error."""
 
     platform: Platform
@@ -200,8 +211,8 @@ class Machine(NamedTuple):
 
     @property
     def counted(self) -> tuple[Gpu, ...]:
-        """The GPUs that a build must serve."""
-        return tuple(gpu for gpu in self.gpus if gpu.counted)
+        """The GPUs that a build must hold code for; Apple's and Intel's are reached without any in the wheel."""
+        return tuple(gpu for gpu in self.gpus if gpu.counted and gpu.vendor in CODE_VENDORS)
 
     def to_json(self) -> dict[str, object]:
         return {

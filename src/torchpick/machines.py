@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import sys
-from typing import NamedTuple
 
-from torchpick.cli import nodes
-from torchpick.emit import envelope
+from torchpick import nodes
 from torchpick.errors import DetectionError, TorchpickError, UsageError
+from torchpick.model import envelope
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.machine import Machine, Python
+from torchpick.model.noun import Noun
 
 # `kubectl get nodes -o json` is 10 to 30 kB a node; this is a cluster of several thousand.
 _MOST_BYTES = 128 << 20
@@ -19,7 +19,7 @@ _MOST_MACHINES = 10_000
 _HINT = "feed it lines of `torchpick detect --json`, or `kubectl get nodes -o json`"
 
 
-class Told(NamedTuple):
+class Told(Noun):
     """One JSON value of the input and the line it begins on."""
 
     line: int
@@ -36,7 +36,7 @@ def read(where: str, python: Python) -> list[Machine]:
         if where == "-":
             data = sys.stdin.buffer.read(_MOST_BYTES + 1)
         else:
-            with open(where, "rb") as file:  # noqa: PTH123
+            with open(where, "rb") as file:
                 data = file.read(_MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         because = getattr(error, "strerror", None) or error
