@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import sys
 import threading
@@ -94,6 +95,22 @@ def test_a_crash_of_a_fork_is_a_signal_and_leaves_no_child() -> None:
 
 
 @pytest.mark.usefixtures("forkable")
+def test_a_crash_is_not_reported_into_the_hosts_files(tmp_path: Path) -> None:
+    """A host program may have told faulthandler to write to a file of its own."""
+    was_on = faulthandler.is_enabled()
+    with (tmp_path / "crash").open("w") as file:
+        faulthandler.enable(file)
+        each = child.fork(lambda: faulthandler._sigsegv(), 5.0)  # type: ignore[attr-defined]
+        finish(each)
+        each.stop()
+        faulthandler.disable()
+    if was_on:
+        faulthandler.enable(2)
+    assert each.status == -11
+    assert (tmp_path / "crash").read_text() == ""
+
+
+@pytest.mark.usefixtures("forkable")
 def test_descriptors_are_not_leaked() -> None:
     folder = Path("/proc/self/fd")
     before = list(folder.iterdir())
@@ -167,6 +184,23 @@ def test_a_person_is_told_once_what_is_waited_for() -> None:
 def test_a_source_that_cannot_be_started_is_absent() -> None:
     steps = [Step("gone", lambda _limit: child.start(["/no/such"], os.environ), lambda _: Reading("gone"))]
     assert sources(probe.ask(steps, time.monotonic() + 5, bool)) == [("gone", "absent")]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ('printf \'{"source": "nvml", "driver": null\'', "silent"),
+        ("printf '{}\\n'", "silent"),
+        ("exit 0", "silent"),
+        ("kill -SEGV $$", "crashed"),
+        ("head -c 2000000 /dev/zero", "silent"),
+    ],
+)
+def test_only_a_complete_answer_is_one(body: str, kind: str) -> None:
+    finish_it = probe.library_step("nvml", {}).finish
+    argv = ["/bin/sh", "-c", body]
+    steps = [Step("nvml", lambda _limit: child.start(argv, os.environ, line=True), finish_it)]
+    assert sources(probe.ask(steps, time.monotonic() + 5, bool)) == [("nvml", kind)]
 
 
 def test_a_python_without_an_executable_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

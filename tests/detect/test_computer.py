@@ -111,6 +111,12 @@ def test_only_refuses(only: list[int], words: str) -> None:
         narrow.narrow(machine(), only=only)
 
 
+def test_nvidias_count_whatever_stands_first() -> None:
+    gpus, notes = narrow.one_vendor([AMD._replace(counted=True), NVIDIA])
+    assert [each.counted for each in gpus] == [False, True]
+    assert [note.code for note in notes] == ["OTHER_VENDOR_LEFT_OUT"]
+
+
 def test_integrated_graphics_count_only_alone() -> None:
     inside = Gpu(1, "nvidia", "Orin", Arch("sm", 8, 7), integrated=True)
     assert [each.counted for each in narrow.one_vendor([inside])[0]] == [True]

@@ -130,6 +130,18 @@ class TestEnvironments:
         program = script(tmp_path / "bin/python", f'echo "module loaded"; exec {sys.executable} "$@"')
         assert choose(str(program), world(tmp_path)).python.version == OURS
 
+    def test_the_shells_python_variables_do_not_break_it(self, environment: Path, tmp_path: Path) -> None:
+        found = choose(str(environment), world(tmp_path, PYTHONHOME="/nonsense", PYTHONPATH="/nonsense"))
+        assert found.python.version == OURS
+
+    def test_a_command_is_not_taken_from_the_current_folder(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        script(tmp_path / "python3.99", "exit 1")
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(UsageError, match="neither a version"):
+            choose("python3.99", world(tmp_path, PATH=":."))
+
     def test_not_a_program(self, tmp_path: Path) -> None:
         text = tmp_path / "notes.txt"
         text.write_text("hello")

@@ -10,9 +10,9 @@ import pytest
 from tests.detect.conftest import Look
 from tests.detect.test_nvidia_good import archs, codes
 from tests.fakes.nvidia import A100, GTX_980_TI, GTX_1080_TI, RTX_4090, Computer, gpu
-from torchpick.detect import child
+from torchpick.detect import child, vendors
 from torchpick.detect.nvidia import Nvidia
-from torchpick.model.machine import Trouble
+from torchpick.model.machine import Platform, Trouble
 
 pytestmark = pytest.mark.process
 
@@ -120,8 +120,9 @@ def test_one_silent_gpu_does_not_hide_the_other(
 
 def test_all_gpus_lost_or_forbidden(computer: Computer, look: Look) -> None:
     computer.driver(gpus=2)
-    lost = "\n".join(gpu(each, "8.9", handle="15", cuda="no", smi="no") for each in (1, 2))
-    assert trouble(look(computer.say(lost))).code == "GPU_LOST"
+    lost = "\n".join(gpu(each, "8.9", handle="15", cuda="no", smi="GPU_is_lost") for each in (1, 2))
+    found = trouble(look(computer.say(lost)))
+    assert (found.code, found.text) == ("GPU_LOST", "the driver has lost 2 NVIDIA GPUs (status 15)")
     found = trouble(look(computer.say(lost.replace("handle=15", "handle=4"))))
     assert (found.code, found.text) == ("NO_PERMISSION", "the driver refuses all 2 GPUs to this user or job")
 
@@ -274,6 +275,18 @@ def test_a_gpu_beside_the_answering_ones_that_the_driver_no_longer_serves(comput
     assert "595.45.04 no longer serves" in found.notes[0].text
 
 
+def test_a_gpu_on_the_bus_that_the_answering_driver_does_not_list(computer: Computer, look: Look) -> None:
+    computer.driver().pci("0000:01:00.0", RTX_4090).pci("0000:02:00.0", A100, bound=None)
+    found = look(computer.say(gpu(1, "8.9")))
+    assert (archs(found), found.trouble, codes(found)) == (["sm_89"], None, ["GPU_NOT_SERVED"])
+    assert "0000:02:00.0" in found.notes[0].text
+
+
+def test_a_stub_that_says_so_only_in_print(computer: Computer, look: Look) -> None:
+    computer.pci("0000:01:00.0", RTX_4090).module("580.95.05").nodes("nvidia0").library("libnvidia-ml")
+    assert trouble(look(computer.say("nvml.act stub\nnvml.init 12"))).code == "STUB_LIBRARY"
+
+
 def test_a_gpu_given_to_a_virtual_machine_is_not_this_machines(computer: Computer, look: Look) -> None:
     found = look(computer.pci("0000:01:00.0", RTX_4090, bound="vfio-pci"))
     assert (found.gpus, found.trouble, codes(found)) == ((), None, ["GPU_BOUND_TO_VFIO"])
@@ -282,6 +295,8 @@ def test_a_gpu_given_to_a_virtual_machine_is_not_this_machines(computer: Compute
 def test_a_container_under_wsl_without_its_gpu_device(computer: Computer, look: Look) -> None:
     computer.file("/.dockerenv").file("/proc/sys/kernel/osrelease", "5.15.153.1-microsoft-standard-WSL2\n")
     assert codes(look(computer)) == ["WSL_GPU_NOT_PASSED_IN"]
+    seen = vendors.look(computer.world(), time.monotonic() + 5, Platform("linux", "x86_64"))
+    assert [note.code for note in seen.notes] == ["WSL_GPU_NOT_PASSED_IN"]
 
 
 @pytest.mark.parametrize(
@@ -306,7 +321,8 @@ def test_absurd_capabilities_are_asked_of_the_next_source(computer: Computer, lo
 
 def test_an_absurd_count(computer: Computer, look: Look) -> None:
     computer.driver().say(f"nvml.count 4000000000\n{gpu(1, '8.9')}\n{gpu(2, '8.6')}")
-    assert archs(look(computer)) == ["sm_89", "sm_86"]
+    found = look(computer)
+    assert (archs(found), found.notes) == (["sm_89", "sm_86"], ())
 
 
 def test_an_absurd_driver_version_is_taken_from_the_kernel(computer: Computer, look: Look) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import pytest
 
 from tests.detect.conftest import Look
 from tests.fakes.nvidia import GTX_1080_TI, RTX_3090, RTX_4090, Computer, gpu, uuid
+from torchpick.detect import child, probe
+from torchpick.detect.child import Running
 from torchpick.detect.nvidia import Nvidia
 from torchpick.model.machine import Driver
 
@@ -179,12 +183,30 @@ def test_without_libcuda_the_older_call_tells_the_cuda_version(computer: Compute
 
 
 def test_no_nvidia_hardware_starts_nothing(computer: Computer, look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchpick.detect import child
-
     monkeypatch.setattr(child, "fork", None)
     monkeypatch.setattr(child, "start", None)
     computer.pci("0000:00:02.0", 0x46A6, vendor=0x8086, bound="i915")
     assert look(computer) == Nvidia()
+
+
+def test_a_healthy_driver_is_asked_once(computer: Computer, look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    step = probe.library_step
+    monkeypatch.setattr(
+        probe, "library_step", lambda source, told: step(source, told)._replace(start=count(asked, source, told))
+    )
+    monkeypatch.setattr(child, "start", None)
+
+    def count(into: list[str], source: str, told: Mapping[str, object]) -> Callable[[float], Running]:
+        def start(limit_s: float) -> Running:
+            into.append(source)
+            return step(source, told).start(limit_s)
+
+        return start
+
+    monkeypatch.setattr(child, "can_fork", lambda: True)
+    assert archs(look(computer.driver().say(gpu(1, "8.9")))) == ["sm_89"]
+    assert asked == ["nvml"]
 
 
 def test_libraries_in_an_image_without_a_gpu_are_no_gpu(computer: Computer, look: Look) -> None:
@@ -207,7 +229,8 @@ def test_an_old_driver_whose_nvml_cannot_tell_the_capability(computer: Computer,
 def test_every_way_to_start_nvml_is_tried(computer: Computer, look: Look, flags: tuple[str, ...]) -> None:
     computer.driver()
     computer.library("libnvidia-ml", *flags)
-    assert archs(look(computer.say(gpu(1, "7.5")))) == ["sm_75"]
+    found = look(computer.say(gpu(1, "7.5")))
+    assert (archs(found), found.gpus[0].source) == (["sm_75"], "nvml")
 
 
 def test_an_nvidia_smi_that_does_not_know_the_capability(computer: Computer, look: Look) -> None:

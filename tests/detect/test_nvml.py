@@ -66,11 +66,12 @@ def test_an_old_binding_gives_what_it_has(
     assert (found.driver.version, found.driver.source, found.driver.cuda_source) == ("580.95.05", "nvml", "cuda")
 
 
+@pytest.mark.parametrize("absolute", [False, True])
 def test_a_file_in_the_current_folder_is_not_the_binding(
-    computer: Computer, look: Look, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    computer: Computer, look: Look, tmp_path: Path, absolute: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "pynvml.py").write_text("raise RuntimeError('planted')")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend("")
+    monkeypatch.syspath_prepend(str(tmp_path) if absolute else "")
     found = look(computer.driver().say(gpu(1, "6.1")))
     assert (archs(found), found.gpus[0].source, found.notes) == (["sm_61"], "nvml", ())

@@ -14,8 +14,14 @@ import pytest
 
 import torchpick
 from tests.fakes.nvidia import Fakes, gpu
+from torchpick.detect import kernel
+from torchpick.detect.world import World
 
-pytestmark = pytest.mark.process
+_FACTS = kernel.read(World.here())
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(bool(_FACTS.nvidia or _FACTS.nodes), reason="this computer has an NVIDIA GPU of its own"),
+]
 
 SOURCE = str(Path(torchpick.__file__).parents[1])
 MODULES = (

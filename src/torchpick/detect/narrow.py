@@ -9,11 +9,11 @@ from torchpick.model.machine import Gpu, Machine, Note
 
 
 def one_vendor(gpus: Sequence[Gpu]) -> tuple[tuple[Gpu, ...], tuple[Note, ...]]:
-    """Count the GPUs of the first vendor that has one counted, and its integrated ones only where there is no other."""
+    """Count NVIDIA's GPUs, else the first counted vendor's; integrated ones only where there is no other."""
     counted = [gpu for gpu in gpus if gpu.counted]
     if not counted:
         return tuple(gpus), ()
-    vendor = counted[0].vendor
+    vendor = "nvidia" if any(gpu.vendor == "nvidia" for gpu in counted) else counted[0].vendor
     discrete = any(not gpu.integrated for gpu in counted if gpu.vendor == vendor)
     notes = []
     others = [gpu for gpu in gpus if gpu.vendor != vendor]

@@ -117,7 +117,11 @@ def library_step(source: str, arguments: Mapping[str, object]) -> Step:
 
         if not sys.executable:
             raise OSError("this program embeds Python and has no interpreter to start")
-        folders = [folder for folder in sys.path if folder not in ("", ".", os.curdir)]
+        import torchpick
+
+        folders = [folder for folder in sys.path if folder not in ("", os.curdir)]
+        # An editable install may be found by a hook instead of a path, and a fresh interpreter has no hooks.
+        folders.append(os.path.dirname(os.path.dirname(os.path.abspath(torchpick.__file__))))
         told = {"path": folders, "source": source, "arguments": dict(arguments)}
         return child.spawn_python(_CODE, json.dumps(told), limit_s)
 

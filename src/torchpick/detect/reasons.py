@@ -67,8 +67,9 @@ class Evidence(Noun):
 
     @property
     def errors(self) -> list[int]:
-        """The status of each GPU that does not answer."""
-        return [device.error for reading in self.readings for device in reading.devices if device.error is not None]
+        """The status of each GPU that does not answer, as the most trusted source that names any tells it."""
+        listed = [[device.error for device in each.devices if device.error is not None] for each in self.readings]
+        return next((errors for errors in listed if errors), [])
 
     @property
     def version(self) -> str | None:

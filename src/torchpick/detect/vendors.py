@@ -72,8 +72,12 @@ def look(  # noqa: PLR0913  # the facts of one question
         more, said = intel.look(facts, len(gpus))
         gpus += more
         notes += said
+    trouble = seen.trouble
+    others = [str(gpu.index) for gpu in gpus if gpu.counted and gpu.vendor != "nvidia"]
+    if trouble is not None and others:
+        trouble = trouble._replace(hint=f"{trouble.hint}, or `--only {','.join(others)}` for the other GPU")
     counted, left_out = narrow.one_vendor(gpus)
-    return Seen(counted, seen.driver, (*notes, *left_out), seen.trouble)
+    return Seen(counted, seen.driver, (*notes, *left_out), trouble)
 
 
 def _without_idle_graphics(gpus: list[Gpu], serves: Callable[[Arch], bool]) -> tuple[list[Gpu], list[Note]]:
