@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from torchpick import resolve, shipped
 from torchpick.errors import DetectionError, NoBuildError, UsageError
 from torchpick.model.build import backend_order
-from torchpick.model.machine import Driver, Machine, Note, Python
+from torchpick.model.machine import Driver, Machine, Note, Platform, Python
 from torchpick.model.table import Table
 from torchpick.model.verdict import Pick, Verdict
 from torchpick.model.wish import WHEEL_HOST, Wish
@@ -18,6 +18,7 @@ from torchpick.told import is_version, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from torchpick.model.arch import Arch
     from torchpick.model.pciids import PciIds
 
 Tell = Callable[[str], None] | None
@@ -130,7 +131,7 @@ def machines_of(request: Request, environ: Mapping[str, str], table: Table, tell
 
 def machine_of(request: Request, environ: Mapping[str, str], table: Table, tell: Tell = None) -> Machine:
     """The one machine that flags and this computer make, its trouble included. What is told is not looked up."""
-    from torchpick.detect import computer
+    from torchpick.detection import computer
 
     facts = told(request, table.capabilities, environ)
     machine = computer.detect(
@@ -145,12 +146,13 @@ def machine_of(request: Request, environ: Mapping[str, str], table: Table, tell:
         timeout=facts.timeout,
         pci_capability=lambda device: _pci_ids(environ).arch(device),
         last_branch=lambda arch: table.drivers.last_branch.get(arch.capability),
+        serves_amd=lambda arch: _any_rocm_serves(arch, environ),
         waiting=tell,
     )
     if facts.gpus is None:
         return machine
     if len({gpu.vendor for gpu in machine.gpus}) > 1:
-        from torchpick.detect import narrow
+        from torchpick.detection import narrow
 
         gpus, notes = narrow.one_vendor(machine.gpus)
         machine = machine._replace(gpus=gpus, notes=(*machine.notes, *notes))
@@ -160,8 +162,8 @@ def machine_of(request: Request, environ: Mapping[str, str], table: Table, tell:
 def _listed(request: Request) -> tuple[Machine, ...]:
     """The machines of `--machine`; flags that would tell another one contradict it."""
     from torchpick import machines
-    from torchpick.detect import interpreter
-    from torchpick.detect.world import World
+    from torchpick.detection import interpreter
+    from torchpick.detection.world import World
 
     flags = {
         "--gpu": request.gpus,
@@ -188,6 +190,13 @@ def _told_python(text: str | None) -> Python | None:
         hint = "with `--machine` say a version, such as `--python 3.12`"
         raise UsageError(f"`--python {text}` names an interpreter of this computer", hint=hint)
     return Python(text.removesuffix("t"), free_threaded=text.endswith("t"))
+
+
+def _any_rocm_serves(arch: Arch, environ: Mapping[str, str]) -> bool:
+    """Whether any build was made for this AMD target; ROCm builds are for Linux on x86_64 alone."""
+    linux = Platform("linux", "x86_64")
+    table = shipped.with_builds(shipped.rules(environ), (linux.name,), environ)
+    return any(build.family == "rocm" and arch in (build.arches or ()) for build in table.of(linux.name))
 
 
 def _pci_ids(environ: Mapping[str, str]) -> PciIds:

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from torchpick.detect.world import World
+from torchpick.detection.world import World
 
 HERE = Path(__file__).parent
 NVIDIA = 0x10DE

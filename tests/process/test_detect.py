@@ -14,8 +14,8 @@ import pytest
 
 import torchpick
 from tests.fakes.nvidia import Fakes, gpu
-from torchpick.detect import kernel
-from torchpick.detect.world import World
+from torchpick.detection import kernel
+from torchpick.detection.world import World
 
 _FACTS = kernel.read(World.here())
 pytestmark = [
@@ -149,7 +149,7 @@ def test_what_the_parent_imports(libraries: Path, with_driver: bool, words: list
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_probe_can_be_run_alone(module: str) -> None:
-    done = run(f"torchpick.detect.{module}", env=environ(None))
+    done = run(f"torchpick.detection.{module}", env=environ(None))
     assert (done.returncode, done.stderr) == (0, "")
     json.loads(done.stdout)
 

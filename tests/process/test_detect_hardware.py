@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from torchpick.detect import computer, kernel, libraries, probe
-from torchpick.detect.reading import Reading
-from torchpick.detect.world import World
+from torchpick.detection import computer, kernel, libraries, probe
+from torchpick.detection.reading import Reading
+from torchpick.detection.world import World
 
 FACTS = kernel.read(World.here())
 pytestmark = [
