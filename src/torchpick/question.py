@@ -25,16 +25,28 @@ Tell = Callable[[str], None] | None
 
 
 def answer(
-    request: Request, environ: Mapping[str, str] = os.environ, *, everything: bool = True, tell: Tell = None
+    request: Request,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    everything: bool = True,
+    decide: bool = True,
+    tell: Tell = None,
 ) -> Pick:
     """The pick for what was asked; where no build runs its `ok` is false.
 
-    Without `everything` only as many builds are judged as the pick itself takes. `tell` hears what a slow look waits
-    for.
+    Without `everything` only as many builds are judged as the pick itself takes. Without `decide` a GPU that gives no
+    answer is a note, and the builds are judged by all else. `tell` hears what a slow look waits for.
     """
     wish = wish_of(request, environ)
     rules = shipped.rules(environ)
-    machines = machines_of(request, environ, rules, tell)
+    try:
+        machines = machines_of(request, environ, rules, tell)
+    except DetectionError as error:
+        if decide or error.machine is None:
+            raise
+        note = Note(error.code, f"{error.message}, so no GPU was judged; {error.hint}")
+        machines = (error.machine._replace(gpus=(), trouble=None, notes=(*error.machine.notes, note)),)
+        wish = wish if wish.backends else wish._replace(backends=_backends_for_gpus(machines, environ, rules))
     table = table_of(machines, environ, rules, request.channel)
     for machine in machines:
         _check_python(machine, table)
@@ -46,6 +58,11 @@ def answer(
     from torchpick import fleet
 
     return fleet.pick(machines, table, wish)
+
+
+def _backends_for_gpus(machines: tuple[Machine, ...], environ: Mapping[str, str], rules: Table) -> tuple[str, ...]:
+    shelves = table_of(machines, environ, rules).builds.values()
+    return tuple(sorted({build.backend for shelf in shelves for build in shelf if build.family == "cuda"}))
 
 
 def table_of(
@@ -125,7 +142,8 @@ def machines_of(request: Request, environ: Mapping[str, str], table: Table, tell
         return _listed(request)
     machine = machine_of(request, environ, table, tell)
     if machine.trouble is not None:
-        raise DetectionError(machine.trouble.text, hint=machine.trouble.hint, code=machine.trouble.code)
+        code, text, hint = machine.trouble
+        raise DetectionError(text, hint=hint, code=code, machine=machine)
     return (machine,)
 
 
