@@ -92,7 +92,7 @@ def _zip64(tail: bytes, place: int, size: int) -> tuple[int, int, int, int] | in
     if record < first:
         if size - record > MOST_DIRECTORY:
             raise WheelLayoutError("has a zip64 record far from its end", hint=_HINT)
-        return size - record
+        return int(size - record)
     fields = _END64.unpack_from(tail, record - first)
     if fields[0] != b"PK\x06\x06":
         raise WheelLayoutError("has a damaged zip64 record", hint=_HINT)
