@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
 
 from torchpick import __version__
+from torchpick.cli import console
 from torchpick.errors import TorchpickError, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 # What `torchpick --help` lists, in the order a newcomer meets them. The module is torchpick.cli.<name>.
 COMMANDS = {
     "url": "one line for `pip install $(torchpick url)`",
-    "list": "every build weighed, best first, each with its verdict",
     "label": "the one of these names that fits, for extras, groups and image tags",
+    "list": "every build weighed, best first, each with its verdict",
     "inspect": "the GPU code inside a wheel, a package or a library, and whether it runs here",
     "completion": "a shell completion script",
 }
@@ -36,6 +40,13 @@ exit status: 0 done, 1 something broke, 2 usage, 3 no build runs here, 4 a GPU i
 """
 
 
+class Help(RawDescriptionHelpFormatter):
+    """Paragraphs as they are written; the width is asked of the terminal without importing shutil at every start."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=min((console.width() or 80) - 2, 118))
+
+
 class Parser(ArgumentParser):
     """An argument parser that raises instead of exiting, so that every error leaves by one door."""
 
@@ -45,7 +56,8 @@ class Parser(ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit status."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    # Not `list(…)`: once the command of that name is loaded, the word means its module here.
+    words = [*(sys.argv[1:] if argv is None else argv)]
     for stream in (sys.stdout, sys.stderr):
         # A console of another code page prints an escape where it lacks the letter, instead of a traceback.
         if hasattr(stream, "reconfigure"):
@@ -62,16 +74,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _run(words: list[str]) -> int:
+def _run(words: Sequence[str]) -> int:
     command = words[0] if words and words[0] in COMMANDS else "pick"
     rest = words[1:] if command != "pick" else words
+    module = import_module(f"torchpick.cli.{command}")
     try:
-        module = import_module(f"torchpick.cli.{command}")
         parser = _parser(command, module.__doc__ or "")
         module.add_arguments(parser)
-        if command == "pick" and rest and not rest[0].startswith("-"):
+        if command == "pick" and rest and rest[0].isidentifier() and not rest[0].startswith("torch"):
             raise _unknown_command(rest[0])
-        args = parser.parse_args(rest)
+        args = parser.parse_intermixed_args(rest)
         args.command = command
         return int(module.run(args))
     except SystemExit as exit_:  # argparse after --help and --version
@@ -79,7 +91,8 @@ def _run(words: list[str]) -> int:
     except TorchpickError as error:
         from torchpick.cli import failure
 
-        return failure.tell(error, command, as_json="--json" in rest)
+        guard = module.guard(rest) if hasattr(module, "guard") else None
+        return failure.tell(error, command, as_json="--json" in rest, guard=guard)
 
 
 def _parser(command: str, text: str) -> Parser:
@@ -87,22 +100,20 @@ def _parser(command: str, text: str) -> Parser:
         lines = "\n".join(f"  {name:<12}{words}" for name, words in COMMANDS.items())
         parser = Parser(
             prog="torchpick",
-            usage="torchpick [command] [options]",
             description="Installs the PyTorch that really runs on this machine's GPUs, says why that one, and repairs "
             f"what is broken.\n\ncommands:\n{lines}",
             epilog=_EPILOG,
-            formatter_class=RawDescriptionHelpFormatter,
+            formatter_class=Help,
             allow_abbrev=False,
         )
         parser.add_argument("--version", action="version", version=f"torchpick {__version__}")
-        parser.add_argument("nothing", nargs="*", help=SUPPRESS)
         return parser
     summary, _, example = text.partition("\n\n")
     return Parser(
         prog=f"torchpick {command}",
-        description=summary,
+        description=summary.strip(),
         epilog=example,
-        formatter_class=RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchpick.errors import TorchpickError
+from torchpick.model.verdict import Pick
 
 
 def plain(foreign: str) -> str:
@@ -21,3 +22,9 @@ def error(failure: TorchpickError) -> str:
     if failure.hint:
         lines += ["", f"hint: {plain(failure.hint)}"]
     return "\n".join(lines)
+
+
+def notes(pick: Pick) -> list[str]:
+    """What a person should know of the answer, a line each."""
+    found = [note for machine in pick.machines for note in machine.notes]
+    return [f"note: {plain(note.text)}" for note in (*found, *pick.notes)]

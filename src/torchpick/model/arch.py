@@ -6,12 +6,10 @@ The rules and their sources: NVIDIA's compatibility guides per generation, and P
 
 from __future__ import annotations
 
-import re
 from enum import IntEnum
-from typing import NamedTuple
 
-_SM = re.compile(r"(sm|compute)_(\d{2,3})([af]?)")
-_GFX = re.compile(r"gfx([0-9a-f]{3,5})")
+from torchpick.model.noun import Noun
+from torchpick.model.versions import is_dotted
 
 # The Tegra member of each generation: discrete code does not run there, nor theirs on discrete boards
 # (torch/cuda/__init__.py, DEVICE_REQUIREMENT: 50 and 52 exclude 5.3, 60 and 61 exclude 6.2, 70 excludes 7.2,
@@ -20,6 +18,12 @@ TEGRA = frozenset({(5, 3), (6, 2), (7, 2), (8, 7)})
 # From torch 2.14, for wheels of CUDA 13.2 and later, 70, 80 and 86 no longer exclude 7.2 and 8.7
 # (DEVICE_REQUIREMENT_POST_JETSON_SBSA_UNIFICATION).
 UNIFIED_TEGRA = frozenset({(7, 2), (8, 7)})
+# Rubin came with its own targets in CUDA 13.4 (ptxas lists sm_107, sm_107a, sm_107f); the table names no other code for
+# it, and no published wheel serves it.
+APART = frozenset({(10, 7)})
+
+
+_HEX = frozenset("0123456789abcdef")
 
 
 class Fit(IntEnum):
@@ -35,7 +39,7 @@ class Fit(IntEnum):
         return self.name.lower()
 
 
-class Arch(NamedTuple):
+class Arch(Noun):
     """One architecture: machine code (`sm_61`, `sm_90a`), PTX (`compute_120`) or an AMD target (`gfx1100`).
 
     For AMD, major and minor are 0 and `suffix` holds what follows `gfx`.
@@ -49,11 +53,12 @@ class Arch(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Arch:
         """Read the printed form; raises ValueError."""
-        if match := _SM.fullmatch(text):
-            kind, digits, suffix = match.groups()
+        kind, _, rest = text.partition("_")
+        digits, suffix = (rest[:-1], rest[-1]) if rest[-1:] in ("a", "f") else (rest, "")
+        if kind in ("sm", "compute") and len(digits) in (2, 3) and digits.isascii() and digits.isdigit():
             return cls(kind, int(digits[:-1]), int(digits[-1]), suffix)
-        if match := _GFX.fullmatch(text):
-            return cls("gfx", 0, 0, match[1])
+        if text.startswith("gfx") and 6 <= len(text) <= 8 and all(char in _HEX for char in text[3:]):
+            return cls("gfx", 0, 0, text[3:])
         raise ValueError(f"not an architecture: {text!r}")
 
     @classmethod
@@ -79,16 +84,21 @@ def fit(code: Arch, gpu: Arch, *, unified: bool = False) -> Fit:
     if code.suffix == "a":  # architecture-specific: that one capability
         serves = built == device
     elif code.suffix == "f":  # family-specific: the family, from this member on
-        serves = built[0] == device[0] and built[1] <= device[1]
+        serves = built[0] == device[0] and built[1] <= device[1] and not _apart(built, device)
     elif code.kind == "compute":  # PTX: any newer capability of any major
         serves = built <= device
     else:
-        serves = built[0] == device[0] and built[1] <= device[1] and not _tegra_wall(built, device, unified)
+        same = built[0] == device[0] and built[1] <= device[1]
+        serves = same and not _apart(built, device) and not _tegra_wall(built, device, unified)
     if not serves:
         return Fit.NONE
     if code.kind == "compute":
         return Fit.JIT
     return Fit.EXACT if built == device else Fit.BINARY
+
+
+def _apart(built: tuple[int, int], device: tuple[int, int]) -> bool:
+    return built != device and (built in APART or device in APART)
 
 
 def _tegra_wall(built: tuple[int, int], device: tuple[int, int], unified: bool) -> bool:
@@ -99,6 +109,11 @@ def _tegra_wall(built: tuple[int, int], device: tuple[int, int], unified: bool) 
     return built in TEGRA or not (unified and device in UNIFIED_TEGRA)
 
 
+def crosses(code: Arch, gpu: Arch) -> bool:
+    """Whether this is a discrete GPU's machine code on Tegra, which only the unified stack loads."""
+    return code.kind == "sm" and gpu.capability in UNIFIED_TEGRA and code.capability not in TEGRA
+
+
 def best(codes: tuple[Arch, ...], gpu: Arch, *, unified: bool = False) -> tuple[Fit, Arch | None]:
     """The best fit among the codes, and the code that gives it: the newest of the equally good."""
     found: tuple[Fit, Arch | None] = (Fit.NONE, None)
@@ -107,3 +122,18 @@ def best(codes: tuple[Arch, ...], gpu: Arch, *, unified: bool = False) -> tuple[
         if here and here >= found[0]:
             found = (here, code)
     return found
+
+
+def spoken_capability(spoken: str) -> str | None:
+    """`6.1`, `61`, `sm_61`, `sm_90a` → `6.1`, `9.0`; None where the text is no capability at all."""
+    prefix = next((word for word in ("sm_", "sm", "compute_") if spoken.startswith(word)), "")
+    digits = spoken[len(prefix) :].lstrip(" ")
+    if prefix and digits[-1:] in ("a", "f"):
+        digits = digits[:-1]
+    if is_dotted(digits) and digits.count(".") == 1:
+        major, minor = digits.split(".")
+    elif digits.isascii() and digits.isdigit() and len(digits) in (2, 3):
+        major, minor = digits[:-1], digits[-1]
+    else:
+        return None
+    return f"{int(major)}.{int(minor)}"

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TypeVar
-
-T = TypeVar("T")
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 # Bounds for whatever comes from outside; the largest file of ours is far below them.
 MOST_ITEMS = 100_000

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields
+from torchpick.model.noun import Noun
 from torchpick.model.versions import is_dotted
 
 # The contract's platform names.
@@ -13,7 +12,7 @@ PLATFORMS = ("linux-x86_64", "linux-aarch64", "windows-x86_64", "windows-arm64",
 VENDORS = ("nvidia", "amd", "intel", "apple")
 
 
-class Note(NamedTuple):
+class Note(Noun):
     """Something a person should know; the code is stable."""
 
     code: str
@@ -23,7 +22,7 @@ class Note(NamedTuple):
         return {"code": self.code, "text": self.text}
 
 
-class Trouble(NamedTuple):
+class Trouble(Noun):
     """Why a GPU that is there gives no answer; a machine that carries one is never judged."""
 
     code: str
@@ -34,7 +33,7 @@ class Trouble(NamedTuple):
         return {"code": self.code, "text": self.text, "hint": self.hint}
 
 
-class Gpu(NamedTuple):
+class Gpu(Noun):
     """One physical GPU. `index` is its place in `Machine.gpus`; `counted` is false where it is left out."""
 
     index: int  # type: ignore[assignment]  # the contract's name; nobody calls tuple.index on a GPU
@@ -95,16 +94,26 @@ class Gpu(NamedTuple):
         )
 
 
-class Driver(NamedTuple):
-    """The NVIDIA kernel driver and the CUDA it speaks itself; each fact with its source."""
+class Driver(Noun):
+    """The NVIDIA kernel driver and the CUDA it speaks itself; each fact with its source.
+
+    `os` is set where another system's driver decides: under WSL2 it is the Windows driver.
+    """
 
     version: str | None
     cuda: str | None = None
     source: str = "told"
     cuda_source: str | None = None
+    os: str | None = None
 
     def to_json(self) -> dict[str, object]:
-        return {"version": self.version, "cuda": self.cuda, "source": self.source, "cuda_source": self.cuda_source}
+        return {
+            "version": self.version,
+            "cuda": self.cuda,
+            "source": self.source,
+            "cuda_source": self.cuda_source,
+            "os": self.os,
+        }
 
     @classmethod
     def from_json(cls, fields: Fields) -> Driver:
@@ -117,10 +126,11 @@ class Driver(NamedTuple):
             cuda=fields.maybe_text("cuda"),
             source=fields.maybe_text("source") or "told",
             cuda_source=fields.maybe_text("cuda_source"),
+            os=fields.maybe_text("os"),
         )
 
 
-class Platform(NamedTuple):
+class Platform(Noun):
     """Operating system, processor and C library. `glibc` None is not judged; `libc` is `glibc`, `musl` or None."""
 
     os: str
@@ -150,7 +160,7 @@ class Platform(NamedTuple):
         return cls(os, fields.text("cpu"), glibc, fields.maybe_text("libc") or ("glibc" if os == "linux" else None))
 
 
-class Python(NamedTuple):
+class Python(Noun):
     """The interpreter that torch is for. `source` says how it was chosen."""
 
     version: str
@@ -187,7 +197,7 @@ class Python(NamedTuple):
         )
 
 
-class Machine(NamedTuple):
+class Machine(Noun):
     """Everything the answer depends on. No GPU is a machine, not an error."""
 
     platform: Platform

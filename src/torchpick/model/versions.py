@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-_RELEASE = re.compile(r"(\d+(?:\.\d+)*)(?:(a|b|rc|\.dev)(\d+))?(?:\+.*)?")
+_RELEASE = r"(\d+(?:\.\d+)*)(?:(a|b|rc|\.dev)(\d+))?(?:\+.*)?"
 _PHASES = {".dev": -4, "a": -3, "b": -2, "rc": -1, None: 0}
 
 
+@lru_cache(maxsize=4096)
 def numbers(text: str) -> tuple[int, ...]:
     """`580.95.05` → (580, 95, 5); raises ValueError where a part is no number."""
     return tuple(int(part) for part in text.split("."))
@@ -19,12 +21,20 @@ def is_dotted(text: str) -> bool:
     return len(parts) <= 6 and all(part.isascii() and part.isdigit() and len(part) <= 9 for part in parts)
 
 
-def release_key(text: str) -> tuple[tuple[int, ...], int, int]:
+# The digits without trailing zeros, the phase, the number within the phase.
+Release = tuple[tuple[int, ...], int, int]
+
+
+@lru_cache(maxsize=4096)  # a table names some fifty releases five times each
+def release_key(text: str) -> Release:
     """The order of PyTorch releases (PEP 440, as far as torch uses it): 2.9.1 < 2.10.0.dev1 < 2.10.0rc1 < 2.10.0."""
-    match = _RELEASE.fullmatch(text)
-    if match is None:
-        raise ValueError(text)
-    release, phase, number = match.groups()
+    plain = text.partition("+")[0]
+    release, phase, number = plain, None, None
+    if not is_dotted(plain):  # only then is a pattern worth its compilation
+        match = re.fullmatch(_RELEASE, text, re.ASCII)
+        if match is None:
+            raise ValueError(text)
+        release, phase, number = match.groups()
     digits = numbers(release)
     while len(digits) > 1 and digits[-1] == 0:
         digits = digits[:-1]

@@ -1,0 +1,51 @@
+"""The library's door: the same question and answer as the command's, as values and exceptions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from torchpick.model.verdict import Pick
+
+
+def pick(  # noqa: PLR0913 # the flags of the contract, by name
+    *,
+    gpus: Sequence[str] | None = None,
+    driver: str | None = None,
+    cuda_driver: str | None = None,
+    python: str | None = None,
+    platform: str | None = None,
+    glibc: str | None = None,
+    torch: str = "",
+    companions: Mapping[str, str] | None = None,
+    backends: Sequence[str] = (),
+    channel: str = "stable",
+    index_base: str | None = None,
+    allow_cpu: bool = False,
+    allow_unconfirmed: bool = False,
+    whole: bool = False,
+    environ: Mapping[str, str] | None = None,
+) -> Pick:
+    """The build that runs on this machine, or on the one that is told; NoBuildError carries the answer where none does.
+
+    `gpus` takes what `--gpu` takes, an empty list for no GPU; `torch` and the values of `companions` are specifiers.
+    """
+    from torchpick import question
+    from torchpick.request import Request
+
+    request = Request(
+        requirements=(f"torch{torch}", *(f"{name}{text}" for name, text in (companions or {}).items())),
+        gpus=None if gpus is None else (tuple(gpus) or ("none",)),
+        driver=driver,
+        cuda_driver=cuda_driver,
+        platform=platform,
+        glibc=glibc,
+        python=python,
+        backends=tuple(backends),
+        channel=channel,
+        allow_cpu=allow_cpu,
+        allow_unconfirmed=allow_unconfirmed,
+        whole=whole,
+        index_base=index_base,
+    )
+    return question.chosen(request, os.environ if environ is None else environ)

@@ -1,0 +1,54 @@
+"""Print a shell completion script.
+
+examples:
+  source <(torchpick completion bash)                          bash, in ~/.bashrc
+  torchpick completion zsh > "${fpath[1]}/_torchpick"          zsh
+  torchpick completion fish > ~/.config/fish/completions/torchpick.fish
+  torchpick completion powershell | Out-String | Invoke-Expression
+"""
+
+from __future__ import annotations
+
+from argparse import Action, ArgumentParser
+from importlib import import_module
+
+from torchpick.cli.arguments import Asked
+from torchpick.emit import completion
+
+SHELLS = ("bash", "zsh", "fish", "powershell")
+
+
+class Shell(Asked):
+    shell: str
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("shell", choices=SHELLS, help="the shell to complete in")
+
+
+def run(args: Shell) -> int:
+    print(completion.script(args.shell, _grammar()), end="")
+    return 0
+
+
+def _grammar() -> dict[str, completion.Command]:
+    """Every command with its flags, read off the very parsers that will meet them; the bare command is ``."""
+    from torchpick.cli import COMMANDS
+
+    found = {}
+    for name, words in {"": "", **COMMANDS}.items():
+        parser = ArgumentParser(add_help=True)
+        import_module(f"torchpick.cli.{name or 'pick'}").add_arguments(parser)
+        flags = tuple(_flag(action) for action in parser._actions if action.option_strings)  # noqa: SLF001 # its only list
+        values = next((tuple(map(str, each.choices or ())) for each in parser._actions if _is_choice(each)), ())  # noqa: SLF001
+        found[name] = completion.Command(words, flags, values)
+    return found
+
+
+def _is_choice(action: Action) -> bool:
+    return not action.option_strings and action.choices is not None
+
+
+def _flag(action: Action) -> completion.Flag:
+    choices = tuple(map(str, action.choices or ()))
+    return completion.Flag(action.option_strings[-1], action.help or "", action.nargs != 0, choices)

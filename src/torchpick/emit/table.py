@@ -1,0 +1,48 @@
+"""Tables for a terminal: columns as wide as needed, the last one cut to what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from torchpick.emit.text import plain
+from torchpick.model.verdict import Pick, Verdict
+
+
+def lines(rows: Iterable[Sequence[str]], width: int | None) -> list[str]:
+    """The rows aligned; with a width, every line fits into it."""
+    cells = [[plain(cell) for cell in row] for row in rows]
+    if not cells:
+        return []
+    widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]) - 1)]
+    found = []
+    for row in cells:
+        start = "".join(f"{cell.ljust(wide)}  " for cell, wide in zip(row, widths, strict=False))
+        line = (start + row[-1]).rstrip()
+        found.append(line if width is None or len(line) <= width else line[: max(width - 1, 1)] + "…")
+    return found
+
+
+def builds(pick: Pick, width: int | None, bold: Callable[[str], str] = str) -> str:
+    """Every build considered, best first."""
+    all_platforms = len({verdict.build.platform for verdict in pick.considered}) > 1
+    head = ("torch", "backend", *(("platform",) if all_platforms else ()), "CUDA", "verdict", "why")
+    rows = [head] + [_row(verdict, all_platforms) for verdict in pick.considered]
+    printed = lines(rows, width)
+    chosen = pick.verdicts[0].build if pick.ok else None
+    for place, verdict in enumerate(pick.considered, start=1):
+        if verdict.build is chosen:
+            printed[place] = bold(printed[place])
+    return "\n".join([bold(printed[0]), *printed[1:]])
+
+
+def _row(verdict: Verdict, all_platforms: bool) -> tuple[str, ...]:
+    build = verdict.build
+    platform = (build.platform,) if all_platforms else ()
+    if verdict.ok:
+        worst = min(verdict.fits, key=lambda each: each.fit, default=None)
+        word, why = "runs", "" if worst is None else f"{worst.fit.word} by {worst.via}"
+    else:
+        word, why = verdict.objections[0].reason.name, verdict.objections[0].text
+        if len(verdict.objections) > 1:
+            why += f" (and {len(verdict.objections) - 1} more)"
+    return (build.torch, build.backend, *platform, build.cuda or "-", word, why)

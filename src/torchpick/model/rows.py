@@ -1,0 +1,339 @@
+"""The rows of the compat files → builds, drivers, floors. Pure; every fault is a ShapeError with its path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from torchpick.model.arch import Arch
+from torchpick.model.build import COMPANIONS, Build, Evidence
+from torchpick.model.drivers import DriverTable
+from torchpick.model.fields import Fields, ShapeError, kind
+from torchpick.model.libraries import Floor, LibraryFloors
+from torchpick.model.table import Read, Table
+from torchpick.model.versions import is_dotted, numbers, release_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
+    T = TypeVar("T")
+
+_MAYBE_TEXT = (str, type(None))
+
+# The columns of a compact index, in order, and what each may hold.
+INDEX_COLUMNS: dict[str, type | tuple[type, ...]] = {
+    "torch": str,
+    "backend": str,
+    "version": str,
+    "cuda": _MAYBE_TEXT,
+    "arch_set": int,
+    "python_set": int,
+    "tags": list,
+    "glibc": _MAYBE_TEXT,
+    "libraries": dict,
+    "lacks": dict,
+    "published": (bool, type(None)),
+    "yanked": bool,
+    "companions": dict,
+    "companion_basis": str,
+    "kind": str,
+    "ref": int,
+    "twin": (list, type(None)),
+}
+_CHECKS = tuple(INDEX_COLUMNS.values())
+
+# (torch, backend, platform, local label) → companions with their labels, and the basis of that pairing
+Companions = Callable[[str, str, str, str], tuple[dict[str, str | None], str]]
+
+
+def index_shelf(fields: Fields) -> dict[str, Read]:
+    """The builds of one compact index by release; a row is checked when its release is read."""
+    reader = _IndexReader(fields)
+    places: dict[str, list[tuple[int, object]]] = {}
+    for place, row in enumerate(fields.items("builds")):
+        torch = row[0] if isinstance(row, list) and row else None
+        if not isinstance(torch, str):
+            raise ShapeError(f"builds[{place}]", "must be a list that starts with a release")
+        places.setdefault(torch, []).append((place, row))
+    return {torch: partial(reader.builds, rows) for torch, rows in places.items()}
+
+
+class _IndexReader:
+    """The shared lists of an index, and what was already checked: its rows repeat one another a lot."""
+
+    def __init__(self, fields: Fields) -> None:
+        self.platform = fields.text("platform")
+        self.arch_sets = [
+            None if value is None else _arches(_text_list(value, f"arch_sets[{place}]"), f"arch_sets[{place}]")
+            for place, value in enumerate(fields.items("arch_sets"))
+        ]
+        self.python_sets = [
+            _text_list(value, f"python_sets[{place}]") for place, value in enumerate(fields.items("python_sets"))
+        ]
+        self.refs = fields.texts("refs")
+        self._shapes: set[tuple[type, ...]] = set()
+        self._numbers: set[str | None] = {None}
+        self._releases: set[str] = set()
+        self._libraries: dict[tuple[object, ...], dict[str, str]] = {}
+        self._companions: dict[tuple[object, ...], dict[str, str | None]] = {}
+        self._evidence: dict[tuple[str, int], Evidence] = {}
+
+    def builds(self, rows: list[tuple[int, object]]) -> tuple[Build, ...]:
+        found = []
+        for place, row in rows:
+            try:
+                found.append(self._build(row))
+            except ShapeError as error:
+                path = f"builds[{place}].{error.path}" if error.path else f"builds[{place}]"
+                raise ShapeError(path, error.message) from error
+        return tuple(found)
+
+    def _build(self, row: object) -> Build:
+        torch, backend, version, cuda, arches, pythons, tags, glibc, libraries, lacks, *rest = self._columns(row)
+        published, yanked, companions, basis, kind_, ref, twin = rest
+        if torch not in self._releases:
+            _released(torch, "torch")
+            self._releases.add(torch)
+        for name, text in (("cuda", cuda), ("glibc", glibc)):
+            if text not in self._numbers:
+                _dotted(text, name)
+                self._numbers.add(text)
+        held = tuple(libraries.items())
+        if held not in self._libraries:
+            self._libraries[held] = _libraries(libraries, "libraries")
+        paired = tuple(companions.items())
+        if paired not in self._companions:
+            self._companions[paired] = _texts_or_null(companions, "companions")
+        rests_on = self._evidence.get((kind_, ref))
+        if rests_on is None:
+            rests_on = self._evidence[kind_, ref] = Evidence(kind_, _at(self.refs, ref, "ref"))
+        return Build(
+            torch,
+            backend,
+            self.platform,
+            version,
+            cuda,
+            _at(self.arch_sets, arches, "arch_set"),
+            _at(self.python_sets, pythons, "python_set"),
+            tuple(tags),
+            glibc,
+            self._libraries[held],
+            _lacks(lacks, "lacks") if lacks else {},
+            published,
+            yanked,
+            self._companions[paired],
+            basis,
+            rests_on if twin is None else rests_on._replace(twin=_twin(twin, "twin")),
+        )
+
+    def _columns(self, row: object) -> list[Any]:
+        """The row, if its columns hold what they may."""
+        if not isinstance(row, list) or len(row) != len(_CHECKS):
+            raise ShapeError("", f"must be a list of {len(_CHECKS)} columns")
+        shape = tuple(map(type, row))
+        if shape not in self._shapes:
+            for (name, allowed), value in zip(INDEX_COLUMNS.items(), row, strict=True):
+                if not isinstance(value, allowed):
+                    raise ShapeError(name, f"must not be {kind(value)}")
+            self._shapes.add(shape)
+        return row
+
+
+def _text_list(value: object, path: str) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ShapeError(path, f"must be a list, is {kind(value)}")
+    for place, each in enumerate(value):
+        if not isinstance(each, str):
+            raise ShapeError(f"{path}[{place}]", f"must be text, is {kind(each)}")
+    return tuple(value)
+
+
+def readable_builds(fields: Fields, companions: Companions) -> list[Build]:
+    """The builds of one readable release file."""
+    torch = fields.text("torch")
+    _released(torch, fields.at("torch"))
+    return [_readable(row, torch, companions) for row in fields.objects("builds")]
+
+
+def _readable(row: Fields, torch: str, companions: Companions) -> Build:
+    evidence = row.object("evidence")
+    twin = evidence.maybe_object("twin")
+    backend = row.text("backend")
+    platform, version = row.text("platform"), row.text("version")
+    _, plus, local = version.partition("+")
+    paired, basis = companions(torch, backend, platform, plus + local)
+    for name in ("cuda", "glibc"):
+        _dotted(row.maybe_text(name), row.at(name))
+    word = evidence.text("kind")
+    if word not in ("measured", "declared"):
+        raise evidence.fail("kind", f"must be measured or declared, is {word!r}")
+    return Build(
+        torch=torch,
+        backend=backend,
+        platform=platform,
+        version=version,
+        cuda=row.maybe_text("cuda"),
+        arches=None if row.raw("arches") is None else _arches(row.texts("arches"), row.at("arches")),
+        pythons=row.texts("pythons"),
+        tags=row.texts("tags"),
+        glibc=row.maybe_text("glibc"),
+        libraries=_libraries(row.raw("libraries"), row.at("libraries")),
+        lacks=_lacks(row.raw("lacks"), row.at("lacks")),
+        published=row.maybe_flag("published"),
+        yanked=row.flag("yanked"),
+        companions=paired,
+        companion_basis=basis,
+        evidence=Evidence(
+            word, evidence.text("ref"), None if twin is None else (twin.text("file"), twin.text("sha256"))
+        ),
+    )
+
+
+def companions(fields: Fields) -> Companions:
+    """Which torchvision and torchaudio go with a torch: companions.json as a question."""
+    pairs = {}
+    for pair in fields.objects("pairs"):
+        pairs[pair.text("torch")] = {name: pair.maybe_text(name) for name in COMPANIONS}, pair.text("basis")
+    exceptions = {}
+    for row in fields.objects("exceptions"):
+        changed = {name: row.maybe_text(name) for name in COMPANIONS if row.has(name)}
+        exceptions[row.text("torch"), row.text("backend")] = changed
+    unlabelled = [(row.text("platform"), row.text("name"), row.text("before")) for row in fields.objects("unlabelled")]
+
+    def labelled(name: str, version: str, platform: str) -> bool:
+        return not any(
+            name == each and where in ("*", platform) and release_key(version) < release_key(before)
+            for where, each, before in unlabelled
+        )
+
+    def paired(torch: str, backend: str, platform: str, label: str) -> tuple[dict[str, str | None], str]:
+        base, basis = pairs.get(torch, ({}, "inferred"))
+        plain = {**base, **exceptions.get((torch, backend), {})}
+        return {
+            name: version + label if version is not None and labelled(name, version, platform) else version
+            for name, version in plain.items()
+        }, basis
+
+    return paired
+
+
+def rules(drivers_: Fields, libraries: Fields, gpus: Fields) -> Table:
+    """The rules of drivers.json and libraries.json and the capabilities of the names index; no builds yet."""
+    return Table({}, drivers(drivers_), floors(libraries), frozenset(gpus.texts("capabilities")))
+
+
+def drivers(fields: Fields) -> DriverTable:
+    """The rules of drivers.json; the first row of a toolkit is its oldest release."""
+    toolkits: dict[str, dict[str, str]] = {}
+    for row in fields.objects("toolkits"):
+        if row.maybe_text("update") is None:
+            toolkits[row.text("cuda")] = _per_os(row)
+    last = {
+        _capability(text, row.at("capabilities")): row.number("branch")
+        for row in fields.objects("last_branch")
+        for text in row.texts("capabilities")
+    }
+    first = {
+        _capability(text, row.at("capabilities")): _per_os(row)
+        for row in fields.objects("first_driver")
+        for text in row.texts("capabilities")
+    }
+    native = []
+    for row in fields.objects("native"):
+        _dotted(row.text("cuda"), row.at("cuda"))
+        native.append((row.number("branch"), row.text("cuda")))
+    if not native:
+        raise fields.fail("native", "must not be empty")
+    return DriverTable(
+        toolkits=toolkits,
+        majors={row.number("cuda_major"): _per_os(row) for row in fields.objects("majors")},
+        native=tuple(sorted(native)),
+        last_branch=last,
+        first_driver=first,
+        unified_tegra=fields.object("unified_tegra").text("linux"),
+    )
+
+
+def floors(fields: Fields) -> LibraryFloors:
+    """The floors of libraries.json."""
+    return LibraryFloors(cudnn=_floors(fields, "cudnn"), nccl=_floors(fields, "nccl"))
+
+
+def _floors(fields: Fields, library: str) -> tuple[Floor, ...]:
+    found = []
+    for row in fields.objects(library):
+        _dotted(row.text("from"), row.at("from"))
+        major = row.number("cuda_major") if row.has("cuda_major") else None
+        found.append(Floor(row.text("from"), _capability(row.text("floor"), row.at("floor")), major))
+    return tuple(found)
+
+
+def _per_os(row: Fields) -> dict[str, str]:
+    found = {}
+    for os in ("linux", "windows"):
+        text = row.maybe_text(os)
+        if text is not None:
+            _dotted(text, row.at(os))
+            found[os] = text
+    return found
+
+
+def _capability(text: str, path: str) -> tuple[int, int]:
+    if not is_dotted(text) or text.count(".") != 1:
+        raise ShapeError(path, f"must be a capability such as 8.6, is {text!r}")
+    major, minor = numbers(text)
+    return major, minor
+
+
+def _arches(texts: tuple[str, ...], path: str) -> tuple[Arch, ...]:
+    found = []
+    for place, text in enumerate(texts):
+        try:
+            found.append(Arch.parse(text))
+        except ValueError as error:
+            raise ShapeError(f"{path}[{place}]", str(error)) from error
+    return tuple(found)
+
+
+def _lacks(value: object, path: str) -> dict[str, tuple[Arch, ...]]:
+    row = Fields(value, path)
+    return {library: _arches(row.texts(library), row.at(library)) for library in row.names()}
+
+
+def _libraries(value: object, path: str) -> dict[str, str]:
+    row = Fields(value, path)
+    found = {name: row.text(name) for name in row.names()}
+    for name in ("cudnn", "nccl"):  # these two are compared; triton's may be a range
+        _dotted(found.get(name), row.at(name))
+    return found
+
+
+def _texts_or_null(value: object, path: str) -> dict[str, str | None]:
+    row = Fields(value, path)
+    return {name: row.maybe_text(name) for name in row.names()}
+
+
+def _twin(value: list[object], path: str) -> tuple[str, str]:
+    file, sha256 = value if len(value) == 2 else (None, None)
+    if not isinstance(file, str) or not isinstance(sha256, str):
+        raise ShapeError(path, "must be a file name and its sha256")
+    return file, sha256
+
+
+def _dotted(text: str | None, path: str) -> None:
+    if text is not None and not is_dotted(text):
+        raise ShapeError(path, f"must be numbers between dots, is {text!r}")
+
+
+def _released(text: str, path: str) -> None:
+    try:
+        release_key(text)
+    except ValueError as error:
+        raise ShapeError(path, f"must be a version, is {text!r}") from error
+
+
+def _at(values: list[T] | tuple[T, ...], place: int, path: str) -> T:
+    if not 0 <= place < len(values):
+        raise ShapeError(path, f"must be below {len(values)}, is {place}")
+    return values[place]

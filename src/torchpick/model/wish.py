@@ -1,0 +1,27 @@
+"""What the user asks for, beside the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torchpick.model.noun import Noun
+
+WHEEL_HOST = "https://download.pytorch.org/whl"
+CHANNELS = ("stable", "nightly", "test")
+
+
+class Wish(Noun):
+    """`torch` and the values of `companions` are version specifiers, empty for any; `backends` empty is our choice.
+
+    `others` are requirements of the torch family that no companion table pins, such as torchcodec.
+    """
+
+    torch: str = ""
+    companions: Mapping[str, str] = {}
+    others: tuple[str, ...] = ()
+    backends: tuple[str, ...] = ()
+    channel: str = "stable"
+    index_base: str = WHEEL_HOST
+    allow_cpu: bool = False
+    allow_unconfirmed: bool = False
+    whole: bool = False
