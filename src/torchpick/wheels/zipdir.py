@@ -52,9 +52,7 @@ class Member(NamedTuple):
 
 def locate(tail: bytes, size: int) -> Directory | int:
     """The directory, from the last bytes of a file of this size; or from how far back more bytes are needed."""
-    place = tail.rfind(END_MAGIC)
-    while place >= 0 and place + _END.size > len(tail):
-        place = tail.rfind(END_MAGIC, 0, place)
+    place = _end_record(tail)
     if place < 0:
         if len(tail) < min(size, END_REACH):
             return min(size, END_REACH)
@@ -76,6 +74,16 @@ def locate(tail: bytes, size: int) -> Directory | int:
     if shift < 0:
         raise WheelLayoutError("has a directory that lies outside the file", hint=_HINT)
     return Directory(end - length, length, total, shift)
+
+
+def _end_record(tail: bytes) -> int:
+    """Where the end record is: the one whose comment ends with the file, for a comment may hold the magic too."""
+    place = last = tail.rfind(END_MAGIC, 0, max(0, len(tail) - _END.size + len(END_MAGIC)))
+    while place >= 0:
+        if place + _END.size + int.from_bytes(tail[place + 20 : place + 22], "little") == len(tail):
+            return place
+        place = tail.rfind(END_MAGIC, 0, place + len(END_MAGIC) - 1)
+    return last
 
 
 def _zip64(tail: bytes, place: int, size: int) -> tuple[int, int, int, int] | int | None:
