@@ -96,8 +96,8 @@ class Handler(BaseHTTPRequestHandler):
         if tag is not None:
             extra["ETag"] = tag
         span = self._span(asked["Range"], len(data))
-        if span is None or mood == "no ranges":
-            self._answer(200, data, extra)
+        if span is None or mood in ("no ranges", "endless whole"):
+            self._answer(200, data, extra, "endless" if mood == "endless whole" and asked["Range"] is None else "kind")
             return
         first, last = span
         if first >= len(data):

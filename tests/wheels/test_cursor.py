@@ -31,6 +31,13 @@ def test_both_cursors_see_the_same(data: bytes, size: int, moves: list[tuple[str
         assert one.position == other.position
 
 
+def test_a_pattern_across_chunks_comes_before_a_shorter_one_inside_it() -> None:
+    cursor = StreamCursor([b"xab", b"cd"], 5)
+
+    assert cursor.find(b"b", b"abcd") == b"abcd"
+    assert cursor.position == 1
+
+
 def test_a_stream_forgets_what_is_passed() -> None:
     cursor = StreamCursor((bytes(1 << 16) for _ in range(64)), 64 << 16)
     cursor.skip(63 << 16)

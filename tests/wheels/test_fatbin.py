@@ -99,6 +99,7 @@ def test_a_bare_cubin_says_what_it_is_for(number: int, specific: bool, new: bool
     fatbin.MAGIC + bytes(80),
     fatbin.MAGIC + struct.pack("<HHQ", 2, 16, 80) + bytes(80),
     fatbin.MAGIC + struct.pack("<HHQ", 1, 16, 1 << 60) + bytes(80),
+    fatbin.MAGIC + struct.pack("<HHQ", 1, 16, 1 << 60) + making.entry("sm_70"),
     making.container(making.entry("sm_80"))[:60],
     making.container(bytes(64)),
     making.container(making.entry("sm_11")),

@@ -36,6 +36,21 @@ def test_modules_are_counted_by_what_they_hold(linker: str, size: int) -> None:
     assert one.complete
 
 
+def test_the_names_of_sections_are_seen_as_they_pass() -> None:
+    """LLVM's linker puts the names of all symbols between them and the table: no second look is needed."""
+    data = making.library(making.module("sm_80"), linker="llvm")
+    chunks = [data[start : start + 50_000] for start in range(0, len(data), 50_000)]
+
+    assert texts(library.of_stream(chunks, len(data), "lib.so").sass) == ["sm_80"]
+
+
+def test_a_container_that_ends_in_nonsense_makes_it_incomplete() -> None:
+    one = read(making.library(making.container(making.entry("sm_80"), b"\xff" * 128)))
+
+    assert not one.complete
+    assert "1 code containers end in bytes that are none" in one.notes
+
+
 def test_a_dll_is_read_like_a_shared_object() -> None:
     data = making.pe({".text": bytes(700), ".nv_fatb": making.module("sm_75"), "__nv_rel": making.module("compute_75")})
     one = read(data)

@@ -109,6 +109,14 @@ def test_what_was_cut_off_goes_on_where_it_ended(host: Host, client: httpx.Clien
     assert not host.seen[2].range.startswith("bytes=0-")
 
 
+def test_patience_ends_only_where_nothing_comes(host: Host, client: httpx.Client) -> None:
+    one = source(host, client)
+    host.mood, host.after, host.times = "cut off", 1, 12
+
+    assert one.read(0, 2_000_000) == DATA[:2_000_000]
+    assert len(host.seen) > len(remote.PAUSES) + 2
+
+
 @pytest.mark.parametrize(("mood", "words"), [
     ("503", "answered 503"), ("404", "answered 404"), ("401", "answered 401"), ("hang up", "disconnect"),
 ])  # fmt: skip

@@ -138,7 +138,7 @@ def test_a_whole_download_only_where_it_is_allowed(host: Host) -> None:
 
 def test_an_endless_download_ends_at_the_limit(host: Host) -> None:
     host.files["/x.whl"] = bytes(1_000_000)
-    host.mood = "no ranges"
+    host.mood = "endless whole"
     with pytest.raises(WheelError, match="larger than"):
         thing.read(f"{host.url}/x.whl", How(allow_full=500_000))
 
