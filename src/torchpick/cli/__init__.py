@@ -26,6 +26,7 @@ COMMANDS = {
     "label": "the one of these names that fits, for extras, groups and image tags",
     "list": "every build weighed, best first, each with its verdict",
     "detect": "the machine's facts, each with its source",
+    "inspect": "the GPU code inside a wheel, a package or a library, and whether it runs here",
     "completion": "a shell completion script",
 }
 
