@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TextIO
 
 from torchpick.emit.text import plain
@@ -18,7 +19,7 @@ _DEPTHS = {
 }
 
 
-def facts(reading: Reading, verdicts: list[Verdict]) -> dict[str, object]:
+def facts(reading: Reading, verdicts: Sequence[Verdict]) -> dict[str, object]:
     """One entry of `results`."""
     words = [verdict.word for verdict in verdicts]
     order = (judge.NOT, judge.PARTLY, judge.JIT, judge.RUNS, judge.COMPILES, judge.NO_CODE)
@@ -62,7 +63,7 @@ def _verdict(verdict: Verdict) -> dict[str, object]:
     }
 
 
-def _library(library: Library, reading: Reading, verdicts: list[Verdict]) -> dict[str, object]:
+def _library(library: Library, reading: Reading, verdicts: Sequence[Verdict]) -> dict[str, object]:
     unified = judge.unified(reading.torch)
     gpus = [verdict.gpu for verdict in verdicts] or _generations(library)
     return {
@@ -87,7 +88,7 @@ def _generations(library: Library) -> list[Arch]:
     return [arch for arch in library.sass if not arch.suffix]
 
 
-def page(reading: Reading, verdicts: list[Verdict]) -> str:
+def page(reading: Reading, verdicts: Sequence[Verdict]) -> str:
     """The lines for a person."""
     lines = [_headline(reading)]
     if reading.sass or reading.ptx:
@@ -99,7 +100,7 @@ def page(reading: Reading, verdicts: list[Verdict]) -> str:
         lines.append(f"  CUDA      {reading.torch.cuda}")
     if reading.compilers:
         lines.append(f"  compiles  at run time, with {plain(reading.compilers[0])}")
-    if reading.depth in _DEPTHS:
+    if reading.depth in _DEPTHS and (reading.depth != FLAGS or reading.sass or reading.ptx):
         lines.append(f"  read      {_DEPTHS[reading.depth]}")
     lines += [f"  note      {plain(note)}" for note in (*reading.notes, *differences(reading))]
     lines += _table(reading)

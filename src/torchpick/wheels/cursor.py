@@ -102,17 +102,20 @@ class StreamCursor:
         self._at += left
 
     def find(self, *patterns: bytes) -> bytes | None:
-        keep = max(map(len, patterns)) - 1
+        longest = max(map(len, patterns))
         while True:
             best, which = len(self._buffer), None
             for pattern in patterns:
                 place = self._buffer.find(pattern, self._at, best + len(pattern))
                 if 0 <= place < best:
                     best, which = place, pattern
-            if which is not None:
+            # A longer pattern may begin before this one and end in the next chunk.
+            if which is not None and (best + longest <= len(self._buffer) or not self._more()):
                 self._at = best
                 return which
-            self._at = max(self._at, len(self._buffer) - keep)
+            if which is not None:
+                continue
+            self._at = max(self._at, len(self._buffer) - longest + 1)
             if not self._more():
                 self._at = len(self._buffer)
                 return None

@@ -74,11 +74,15 @@ class Verdict(NamedTuple):
 
 
 class Judge(NamedTuple):
-    """What a judgement rests on besides the code: the GPU, the CUDA that its driver speaks, torch's Tegra rule."""
+    """What a judgement rests on besides the code: the GPU, the CUDA its driver speaks, torch's Tegra rule.
+
+    `refusal` says why the driver carries none of it, where that is so.
+    """
 
     gpu: Arch
     driver_cuda: str | None = None
     unified: bool = False
+    refusal: str | None = None
 
     def load(self, module: Modules, isa: tuple[int, int] | None) -> Fit:
         """How one module loads."""
@@ -198,8 +202,6 @@ def chosen(libraries: tuple[Library, ...], torch_cuda: str | None) -> tuple[tupl
 
 def verdict(reading: Reading, judge: Judge, torch_cuda: str | None = None) -> Verdict:
     """Whether a reading runs on a GPU."""
-    if reading.torch is not None:
-        judge = judge._replace(unified=unified(reading.torch))
     libraries, notes = chosen(reading.libraries, torch_cuda)
     judged = tuple(each for each in (library(one, judge) for one in libraries) if each is not None)
     fit, via = _best(reading, libraries, judge)
@@ -212,6 +214,8 @@ def verdict(reading: Reading, judge: Judge, torch_cuda: str | None = None) -> Ve
         word = _together([each.word for each in judged])
     else:
         word = COMPILES if reading.compilers else NO_CODE
+    if judge.refusal is not None and word not in (COMPILES, NO_CODE):
+        word, fit, via, notes = NOT, Fit.NONE, None, (*notes, judge.refusal)
     return Verdict(judge.gpu, word, fit, via, judged, notes)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from netrc import NetrcParseError
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -37,7 +38,7 @@ def _netrc() -> httpx.Auth | None:
         paths = [Path(named)] if named else [Path.home() / ".netrc", Path.home() / "_netrc"]
         path = next((path for path in paths if path.is_file()), None)
         return None if path is None else httpx.NetRCAuth(str(path))
-    except (OSError, RuntimeError, SyntaxError, ValueError):  # netrc.NetrcParseError is a SyntaxError
+    except (OSError, RuntimeError, ValueError, NetrcParseError):
         return None
 
 

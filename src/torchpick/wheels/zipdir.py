@@ -52,9 +52,7 @@ class Member(NamedTuple):
 
 def locate(tail: bytes, size: int) -> Directory | int:
     """The directory, from the last bytes of a file of this size; or from how far back more bytes are needed."""
-    place = tail.rfind(END_MAGIC)
-    while place >= 0 and place + _END.size > len(tail):
-        place = tail.rfind(END_MAGIC, 0, place)
+    place = _end_record(tail)
     if place < 0:
         if len(tail) < min(size, END_REACH):
             return min(size, END_REACH)
@@ -78,6 +76,16 @@ def locate(tail: bytes, size: int) -> Directory | int:
     return Directory(end - length, length, total, shift)
 
 
+def _end_record(tail: bytes) -> int:
+    """Where the end record is: the one whose comment ends with the file, for a comment may hold the magic too."""
+    place = last = tail.rfind(END_MAGIC, 0, max(0, len(tail) - _END.size + len(END_MAGIC)))
+    while place >= 0:
+        if place + _END.size + int.from_bytes(tail[place + 20 : place + 22], "little") == len(tail):
+            return place
+        place = tail.rfind(END_MAGIC, 0, place + len(END_MAGIC) - 1)
+    return last
+
+
 def _zip64(tail: bytes, place: int, size: int) -> tuple[int, int, int, int] | int | None:
     """Length, offset and entries from the zip64 record and where that stands; an int asks for more of the tail."""
     at = place - _END64_LOCATOR.size
@@ -92,7 +100,7 @@ def _zip64(tail: bytes, place: int, size: int) -> tuple[int, int, int, int] | in
     if record < first:
         if size - record > MOST_DIRECTORY:
             raise WheelLayoutError("has a zip64 record far from its end", hint=_HINT)
-        return size - record
+        return int(size - record)
     fields = _END64.unpack_from(tail, record - first)
     if fields[0] != b"PK\x06\x06":
         raise WheelLayoutError("has a damaged zip64 record", hint=_HINT)
