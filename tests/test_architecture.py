@@ -36,7 +36,19 @@ MAY_IMPORT: dict[str, set[str]] = {
         "detection", "emit", "errors", "fleet", "machines", "model", "places", "request", "requirements", "resolve",
         "shipped", "told",
     },
-    "api": {"model", "question", "request", "shipped"},
+    "readings": {"doctor", "errors", "model", "wheels"},
+    "loading": {"doctor", "readings"},
+    "gathering": {
+        "doctor", "loading", "model", "places", "question", "readings", "resolve", "shipped", "wheels",
+    },
+    "examination": {
+        "detection", "doctor", "errors", "gathering", "model", "question", "remarks", "request", "resolve", "shipped",
+        "told",
+    },
+    "explanation": {
+        "doctor", "errors", "examination", "model", "places", "question", "request", "shipped",
+    },
+    "api": {"examination", "model", "question", "request", "shipped"},
 }  # fmt: skip
 EVERYWHERE = {"torchpick"}  # the version
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Iterable, Mapping
 
 from torchpick import gathering, question, remarks, resolve, shipped
 from torchpick.doctor import checks, cure, environment
 from torchpick.doctor.cure import Cure
 from torchpick.doctor.facts import Environment, Facts
-from torchpick.errors import DetectionError, UsageError
+from torchpick.errors import UsageError
 from torchpick.gathering import Around
 from torchpick.model.build import COMPANIONS
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
-from torchpick.model.machine import Machine, Python, Trouble
+from torchpick.model.machine import Machine, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name
 from torchpick.model.table import Table
@@ -37,7 +38,12 @@ class Examination(Noun):
 
 
 def examine(
-    request: Request, environ: Mapping[str, str] = os.environ, folder: str | None = None, *, torch_alone: bool = False
+    request: Request,
+    environ: Mapping[str, str] = os.environ,
+    folder: str | None = None,
+    *,
+    torch_alone: bool = False,
+    tell: question.Tell = None,
 ) -> Examination:
     """Judge the environment of `request.python`, else the active one; nothing in it is run.
 
@@ -47,7 +53,7 @@ def examine(
     path, source = target(request.python, environ, folder)
     here = environment.read(path, environ, source=source, metadata=not torch_alone)
     rules = shipped.rules(environ)
-    machine = _machine(request, environ, rules, here)
+    machine = _machine(request, environ, rules, here, tell)
     table = question.table_of((machine,), environ, rules, request.channel)
     told = request.gpus is not None or request.machine is not None or bool(environ.get("TORCHPICK_GPU"))
     around = Around(environ, folder, table, machine, told)
@@ -87,31 +93,31 @@ def target(told: str | None, environ: Mapping[str, str], folder: str) -> tuple[s
 
             return shutil.which(told, path=environ.get("PATH")) or told, "told"
         return told, "told"
-    for name, words in (("VIRTUAL_ENV", "virtual"), ("CONDA_PREFIX", "conda")):
-        if environ.get(name):
-            return environ[name], f"the active {words} environment"
-    here = os.path.abspath(folder)
-    for _ in range(100):
-        if os.path.isfile(os.path.join(here, ".venv", "pyvenv.cfg")):
-            return os.path.join(here, ".venv"), ".venv"
-        here, before = os.path.dirname(here), here
-        if here == before:
-            break
-    import sys
+    from torchpick.detection import interpreter
+    from torchpick.detection.world import World
 
+    world = World("/", environ, folder, sys.platform)
+    for place, source in interpreter.environments(world):
+        return place, source
+    if (tool := interpreter.tool_environment(sys.prefix)) is not None:
+        found = (interpreter.which(name, world, outside=sys.prefix) for name in ("python3", "python"))
+        path = next((each for each in found if each is not None), None)
+        if path is None:
+            hint = "name an interpreter or an environment's folder: `--python .venv`"
+            raise UsageError(f"torchpick runs in a {tool} environment, and no Python is on PATH", hint=hint)
+        return path, f"Python on PATH (torchpick itself runs in a {tool} environment)"
     return sys.executable, "the Python that runs torchpick"
 
 
-def _machine(request: Request, environ: Mapping[str, str], table: Table, here: Environment) -> Machine:
+def _machine(
+    request: Request, environ: Mapping[str, str], table: Table, here: Environment, tell: question.Tell
+) -> Machine:
     """The machine, with the Python of the environment; a driver that does not answer is a finding, not an error."""
     python = Python(here.version, here.implementation, here.free_threaded, here.executable, here.source)
-    try:
-        machines = question.machines_of(request._replace(python=here.version), environ, table)
-    except DetectionError as error:
-        from torchpick.detect import system
-
-        trouble = Trouble(error.code, error.message, error.hint or "tell the GPU with `--gpu`")
-        return Machine(system.this_platform(), python, trouble=trouble)
+    if request.machine is None:
+        version = f"{here.version}{'t' if here.free_threaded else ''}"
+        return question.machine_of(request._replace(python=version), environ, table, tell)._replace(python=python)
+    machines = question.machines_of(request._replace(python=None), environ, table, tell)
     if len(machines) > 1:
         hint = "tell one machine"
         raise UsageError(f"{len(machines)} machines were told, and one environment is looked at", hint=hint)
@@ -178,7 +184,12 @@ def _mended(finding: Finding, found: Cure | None, command: tuple[str, ...] | Non
     if found is None or command is None:
         return finding if finding.advice or not changes else finding._replace(advice="; ".join(changes))
     lost = f"; it cannot keep {', '.join(found.lost)}" if found.lost else ""
-    kept = "keeps the version" if found.kept else f"torch {found.verdict.build.torch} is the nearest that runs"
-    advice = f"that is {found.version}: {kept}{lost}"
+    if found.kept:
+        kept = ", which keeps the version"
+    elif finding.ailment is Ailment.TORCH_MISSING:
+        kept = ", the best for this machine"
+    else:
+        kept = f": torch {found.verdict.build.torch} is the nearest release that runs"
+    advice = f"that is {found.version}{kept}{lost}"
     text = advice if finding.advice is None else f"{advice}; {finding.advice}"
     return finding._replace(cure=shlex.join(command), advice=text)

@@ -151,7 +151,7 @@ def _row(around: Around, release: str, backend: str) -> Build | None:
 
 
 def _libraries(here: Environment, cuda: str | None, row: Build | None) -> Mapping[str, str]:
-    """cuDNN as it is installed; where it lies inside torch, as the table says."""
+    """The cuDNN that is installed; where it lies inside torch, as the table says."""
     major = (cuda or "").split(".")[0]
     for one in here.named("nvidia-cudnn-cu"):
         if one.name.endswith(f"-cu{major}") and is_dotted(one.version):

@@ -1,4 +1,4 @@
-"""What the loader of this machine would do with an environment's libraries: which it misses, which others come first."""
+"""What the loader of this machine would do: which of an environment's libraries it misses, and replaces."""
 
 from __future__ import annotations
 
@@ -67,7 +67,10 @@ class _Elsewhere:
 
     def __init__(self, environment: Environment, shell: Shell) -> None:
         told = shell.variables.get("LD_LIBRARY_PATH", "").split(":")
-        own = [os.path.join(environment.prefix, "lib"), os.path.join(environment.prefix, "targets", "x86_64-linux", "lib")]
+        own = [
+            os.path.join(environment.prefix, "lib"),
+            os.path.join(environment.prefix, "targets", "x86_64-linux", "lib"),
+        ]
         folders = [folder for folder in (*told, *own, *_SYSTEM) if folder]
         self.folders = [*folders, *(f"/usr/lib/{cpu}-linux-gnu" for cpu in ("x86_64", "aarch64"))]
         try:

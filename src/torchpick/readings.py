@@ -27,6 +27,8 @@ _VENDORED = re.compile(
 # The code of torch. Not libtorch_nvshmem: symmetric memory is for data-centre GPUs, others lose nothing else by it.
 _TORCH_CODE = re.compile(r"(?:lib)?torch_(?:cuda|hip)\w*\.(?:so|dll)")
 _PYTHON_LIBRARIES = ("lib/libtorch_python.so", "lib/torch_python.dll", "lib/libtorch_python.dylib")
+# A library per CUDA, as bitsandbytes has them.
+_PER_CUDA = re.compile(r"cuda(\d{3})\b")
 _MOST_TEXT = 1 << 20
 
 
@@ -130,12 +132,22 @@ def _package(
     one: Distribution, held: tuple[Library, ...], gpus: tuple[Gpu, ...], asks: Judge, torch_cuda: str | None
 ) -> Package:
     loaded, _ = judge.chosen(held, torch_cuda)
-    served = []
-    for gpu in gpus:
-        if gpu.arch is not None and gpu.vendor == "nvidia":
-            served.append(_served(gpu.index, loaded, asks._replace(gpu=gpu.arch)))
+    served = _each(gpus, loaded, asks)
     arches = union([*(library.sass for library in loaded), *(library.ptx for library in loaded)])
-    return Package(one.name, one.version, arches, tuple(served))
+    others = {match[1] for library in held if (match := _PER_CUDA.search(library.path))} if loaded != held else set()
+    cudas = (f"{number[:2]}.{number[2]}" for number in sorted(others))
+    with_cuda = [
+        cuda for cuda in cudas if all(each.word == RUNS for each in _each(gpus, judge.chosen(held, cuda)[0], asks))
+    ]
+    return Package(one.name, one.version, arches, served, tuple(with_cuda) if gpus else ())
+
+
+def _each(gpus: tuple[Gpu, ...], libraries: tuple[Library, ...], asks: Judge) -> tuple[Served, ...]:
+    return tuple(
+        _served(gpu.index, libraries, asks._replace(gpu=gpu.arch))
+        for gpu in gpus
+        if gpu.arch is not None and gpu.vendor == "nvidia"
+    )
 
 
 def _served(index: int, libraries: tuple[Library, ...], asks: Judge) -> Served:

@@ -52,7 +52,9 @@ def find(
     whole = [verdict for verdict in pleased if all(verdict.build.companions.get(name) for name in companions)]
     candidates = whole or pleased
     if release is None:
-        return _cure(max(candidates, key=lambda each: each.rank), companions, asks, kept=False)
+        best = max(candidates, key=lambda each: each.rank)
+        newest = best is max(running, key=lambda each: each.rank)
+        return _cure(best, companions, asks, kept=False, pinned=not newest)
     steps = _steps(release, running)
     nearest = min(steps[each.build.torch] for each in candidates)
     close = [each for each in candidates if steps[each.build.torch] == nearest]
@@ -70,12 +72,14 @@ def _steps(release: str, running: Iterable[Verdict]) -> dict[str, int]:
     return {each: older - place if place < older else place - older + 1 for place, each in enumerate(releases)}
 
 
-def _cure(verdict: Verdict, companions: Sequence[str], asks: Iterable[Ask], *, kept: bool) -> Cure:
+def _cure(verdict: Verdict, companions: Sequence[str], asks: Iterable[Ask], *, kept: bool, pinned: bool = True) -> Cure:
     build = verdict.build
     there = [name for name in companions if build.companions.get(name)]
     lost = [f"{name} (none was published for torch {build.torch})" for name in companions if name not in there]
     lost += [f"{ask.package} (it requires {ask.requirement})" for ask in asks if not ask.admits(build.torch)]
-    return Cure(verdict, (f"torch=={build.torch}", *there), kept, tuple(lost))
+    # Where no version was there to keep, none needs to be named: the plain request has the same answer.
+    torch = f"torch=={build.torch}" if pinned else "torch"
+    return Cure(verdict, (torch, *there), kept, tuple(lost))
 
 
 def auto_fails(verdicts: Iterable[Verdict]) -> bool:

@@ -1,4 +1,4 @@
-"""What the checks look at: the nouns of an environment, of the shell around it, and of the GPU code found in it. Pure."""
+"""What the checks look at: an environment, the shell around it, and the GPU code found in it. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torchpick.model.machine import Gpu, Machine
 from torchpick.model.noun import Noun
 from torchpick.model.verdict import Verdict
 
-# NVIDIA's own projects: cuBLAS chooses among thousands of modules and cuFFT loads by itself, so counting their modules
-# says nothing (cuFFT 12.2 looks dead on sm_89 and runs). What they need is in compat/libraries.json and in torch's pins.
+# NVIDIA's own projects: cuBLAS chooses among thousands of modules and cuFFT loads by itself, so to count their modules
+# says nothing (cuFFT 12.2 looks dead on sm_89 and runs). What they need is in compat/libraries.json and torch's pins.
 NVIDIA = "nvidia-"
 RUNS, PARTLY, NOT = "runs", "partly", "not"
 
@@ -92,13 +92,16 @@ class Served(Noun):
 
 
 class Package(Noun):
-    """An installed package with GPU code of its own, read and judged for each GPU."""
+    """An installed package with GPU code of its own, read and judged for each GPU.
+
+    `with_cuda`: where it has a library per CUDA, the CUDAs of torch with which it would serve them all.
+    """
 
     name: str
     version: str
     arches: tuple[Arch, ...]
     served: tuple[Served, ...]
-    links_torch: bool = False
+    with_cuda: tuple[str, ...] = ()
 
 
 class Torch(Noun):

@@ -50,7 +50,9 @@ def layout(python: str, environ: Mapping[str, str]) -> Layout:
             raise UsageError(f"`{python}` is no Python and no environment", hint="name an interpreter with `--python`")
         home = config.get("home") or "which is not said"
         return _by_folder(prefix, config, f"its interpreter is gone; it was made by the Python in {home}")
-    if own := _same(prefix, sys.prefix) and os.path.exists(sys.executable):
+    own = _same(prefix, sys.prefix) and os.path.exists(sys.executable)
+    answer: Fields | None
+    if own:
         answer = Fields(_own())
     else:
         # Without a pyvenv.cfg the interpreter itself knows its folder, whichever link or wrapper led to it.
@@ -161,7 +163,7 @@ def _asked(program: str, prefix: str) -> tuple[Fields | None, str]:
 
 
 def _sites(answer: Fields, config: Mapping[str, str] | None, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The search path as `site` builds it: PYTHONPATH, the environment's own, the user's, the base's, and .pth lines."""
+    """The search path as `site` builds it: PYTHONPATH, the environment's own, the user's, the base's, .pth lines."""
     shared = config is None or config.get("include-system-site-packages", "").lower() == "true"
     own = [*answer.texts("sites")]
     user = [answer.text("user")] if shared and not environ.get("PYTHONNOUSERSITE") else []

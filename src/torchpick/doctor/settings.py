@@ -70,10 +70,11 @@ def _pip(file: str) -> Iterator[Setting]:
     """The sections of a pip.conf, its values continued on indented lines."""
     key = ""
     for line in _text(file).splitlines():
+        value = line
         if line[:1] not in (" ", "\t"):
-            key, _, line = (part.strip() for part in line.partition("="))
+            key, _, value = (part.strip() for part in line.partition("="))
         if _PIP_KEYS.match(key.replace("_", "-").lower()):
-            for url, tag in _indexes(line):
+            for url, tag in _indexes(value):
                 yield Setting(key, file, url, tag)
 
 

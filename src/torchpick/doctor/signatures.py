@@ -167,9 +167,7 @@ class Search:
                 self._found[name] = match
         self._patterns = [each for each in self._patterns if each[2] not in self._found]
 
-    def _first(
-        self, data: bytes, lower: bytes, anchor: bytes, parts: tuple[Piece, ...], name: str
-    ) -> Match | None:
+    def _first(self, data: bytes, lower: bytes, anchor: bytes, parts: tuple[Piece, ...], name: str) -> Match | None:
         at = lower.find(anchor)
         while at >= 0:
             start = max(data.rfind(b"\n", max(0, at - _BEFORE), at) + 1, at - _BEFORE)

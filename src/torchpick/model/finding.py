@@ -28,7 +28,10 @@ class Ailment(Enum):
     DRIVER_NO_ANSWER = (ERROR, "without a driver that answers no program can use the GPU")
     LIBRARY_DROPPED_GPU = (ERROR, "convolutions and attention call that library, and it has no code for the GPU")
     COMPANION_MISMATCH = (ERROR, "compiled against another torch: undefined symbols, or operators that do not exist")
-    COMPANION_OTHER_CUDA = (ERROR, "built for another CUDA or without it: it refuses to load, or lacks its GPU operators")
+    COMPANION_OTHER_CUDA = (
+        ERROR,
+        "built for another CUDA or without it: it refuses to load, or lacks its GPU operators",
+    )
     PACKAGE_NO_KERNELS = (ERROR, "its kernels fail on the GPU, whatever torch itself can do")
     MISSING_LIBRARY = (ERROR, "the loader fails: cannot open shared object file: No such file or directory")
     STUB_DRIVER_LIBRARY = (ERROR, "a stub stands in for the driver, so CUDA finds none (error 34)")
@@ -40,7 +43,10 @@ class Ailment(Enum):
     PARTIAL_LIBRARY = (WARNING, "what calls that library fails on the GPU; everything else runs")
     REQUIREMENT_UNMET = (WARNING, "it was built and tested with another version of that package")
     TWO_CUDA_RUNTIMES = (WARNING, "files of one overwrite the other's, and the last one installed wins")
-    LIBRARY_PATH = (WARNING, "the loader prefers those files to the environment's own: undefined symbols, wrong results")
+    LIBRARY_PATH = (
+        WARNING,
+        "the loader prefers those files to the environment's own: undefined symbols, wrong results",
+    )
     PRELOADED_LIBRARY = (WARNING, "it is loaded before the environment's own, whatever the versions are")
     CUDA_COMPAT = (WARNING, "CUDA does not start where that package is not supported (errors 803 and 804)")
     GPUS_HIDDEN = (WARNING, "programs started from this shell see fewer GPUs than there are")

@@ -40,5 +40,7 @@ def of_buffer(buffer: bytes | mmap) -> Linked:
             start = names.offset + value
             raw = bytes(buffer[start : min(start + _MOST_NAME, names.offset + names.size)])
             found[tag].append(raw.partition(b"\0")[0].decode("utf-8", "replace"))
-    rpath, runpath = (tuple(part for text in found[tag] for part in text.split(":") if part) for tag in (_RPATH, _RUNPATH))
+    rpath, runpath = (
+        tuple(part for text in found[tag] for part in text.split(":") if part) for tag in (_RPATH, _RUNPATH)
+    )
     return Linked(tuple(found[_NEEDED]), rpath, runpath)

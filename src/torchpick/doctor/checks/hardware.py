@@ -22,6 +22,8 @@ _OBJECTIONS = {
     Reason.LIBRARY_DROPPED_GPU: Ailment.LIBRARY_DROPPED_GPU,
     Reason.UNKNOWN_ARCHES: Ailment.UNKNOWN_ARCHES,
 }
+# Their sentences go on from the subject.
+_VERBS = (Ailment.NO_KERNELS, Ailment.PTX_ONLY_DRIVER_TOO_OLD)
 _VENDORS = {"nvidia": "cuda", "amd": "rocm"}
 
 
@@ -76,8 +78,8 @@ def unserved(facts: Facts) -> Iterator[Finding]:
         driver_alone = ailment is Ailment.GPU_NOT_SERVED_BY_DRIVER
         yield Finding(
             ailment,
-            text if driver_alone else f"{torch.label} {text}",
-            {**_seen(torch), "gpus": gpus or [gpu.index for gpu in facts.gpus], **objection.facts},
+            text if driver_alone else f"{torch.label}{' ' if ailment in _VERBS else ': '}{text}",
+            {**objection.facts, **_seen(torch), "gpus": gpus or [gpu.index for gpu in facts.gpus]},
             advice=_advice(ailment, objection),
             by_torch=not driver_alone,
         )

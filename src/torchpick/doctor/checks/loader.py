@@ -10,7 +10,23 @@ from torchpick.model.versions import is_dotted, numbers
 
 # NVIDIA's CUDA Compatibility guide: forward compatibility is for data-centre GPUs and some NGC-ready boards. The words
 # by which their names are known, and those of the boards that are refused (error 804).
-_DATA_CENTRE = ("tesla", "a100", "a30", "a40", "a10", "a16", "a2", "h100", "h200", "h800", "b100", "b200", "gb200", "l4", "l40")
+_DATA_CENTRE = (
+    "tesla",
+    "a100",
+    "a30",
+    "a40",
+    "a10",
+    "a16",
+    "a2",
+    "h100",
+    "h200",
+    "h800",
+    "b100",
+    "b200",
+    "gb200",
+    "l4",
+    "l40",
+)
 _REFUSED = ("geforce", "titan")
 
 
@@ -21,14 +37,20 @@ def absent(facts: Facts) -> Iterator[Finding]:
     wanted: dict[str, list[str]] = {}
     for each in facts.absent:
         wanted.setdefault(each.wanted_by, []).append(each.library)
-    for package, libraries in wanted.items():
+    # What torch itself misses, the others miss for the same reason.
+    of_torch = {each.library for each in facts.absent if each.wanted_by.startswith("torch ")}
+    for package, every in wanted.items():
+        mine = package.startswith("torch ")
+        libraries = [library for library in every if mine or library not in of_torch]
+        if not libraries:
+            continue
         shown = ", ".join(libraries[:4]) + (" …" if len(libraries) > 4 else "")
         yield Finding(
             Ailment.MISSING_LIBRARY,
             f"{package} needs {shown}, which no package here holds and no folder of the loader",
             {"package": package, "libraries": libraries},
-            advice=None if package.startswith("torch ") else _advice(package, libraries),
-            by_torch=package.startswith("torch "),
+            advice=None if mine else _advice(package, libraries),
+            by_torch=mine,
         )
 
 

@@ -27,17 +27,22 @@ def without_kernels(facts: Facts) -> Iterator[Finding]:
                     "package": f"{package.name} {package.version}",
                     "arches": [str(arch) for arch in package.arches],
                     "gpus": gpus,
-                    "libraries": {path: text for path, text in failing},
+                    "libraries": dict(failing),
                 },
-                by_torch=package.name in _PINNED,
-                advice=None if package.name in _PINNED or word == PARTLY else _ADVICE.format(name=package.name),
+                by_torch=package.name in _PINNED or bool(package.with_cuda),
+                advice=_advice(package, word),
             )
 
 
-_ADVICE = (
-    "take a release of {name} that was built for this GPU (`torchpick inspect {name}==VERSION --gpu …` reads one "
-    "without downloading it), or run without it"
-)
+def _advice(package: Package, word: str) -> str | None:
+    if package.with_cuda:
+        return f"its library for CUDA {', '.join(package.with_cuda)} holds code, and goes with a torch of that CUDA"
+    if package.name in _PINNED or word == PARTLY:
+        return None
+    return (
+        f"take a release of {package.name} that was built for this GPU (`torchpick inspect {package.name}==VERSION "
+        "--gpu …` reads one without downloading it), or run without it"
+    )
 
 
 def _named(failing: tuple[tuple[str, str], ...]) -> str:
@@ -64,7 +69,8 @@ def runtimes(facts: Facts) -> Iterator[Finding]:
     if torch is None or torch.cuda is None:
         return
     major = torch.cuda.split(".")[0]
-    by_pip = (one := facts.environment.find("torch")) is not None and one.installer in ("pip", "uv")
+    installed = facts.environment.find("torch")
+    by_pip = installed is not None and installed.installer in ("pip", "uv")
     for package in facts.environment.conda:
         other_major = package.version.split(".")[0] != major
         if by_pip and package.name in ("cudatoolkit", "cuda-cudart", "cuda-runtime") and other_major:

@@ -27,7 +27,7 @@ def undo(facts: Facts) -> Iterator[Finding]:
 
 
 def uv_auto(facts: Facts) -> Iterator[Finding]:
-    """uv's `auto` looks at the driver alone (uv 0.13.8): it may take a build without code for the GPU."""
+    """The `auto` of uv looks at the driver alone (uv 0.13.8): it may take a build without code for the GPU."""
     if not facts.uv_auto_fails:
         return
     for each in facts.settings:
