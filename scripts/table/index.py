@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.table import layout
+from scripts.table import layout, names
 from scripts.table.layout import PLATFORMS
 from torchpick.model import rows
 from torchpick.model.fields import Fields
@@ -46,8 +46,10 @@ def indexes(compat: Path) -> dict[str, Row]:
     releases = [Fields(layout.read(path), path.name) for path in compat.glob("torch-*.json")]
     releases.sort(key=lambda release: release_key(release.text("torch")), reverse=True)
     companions = rows.companions(Fields(layout.read(compat / "companions.json"), "companions.json"))
+    gpus, drivers = (Fields(layout.read(compat / name), name) for name in ("gpus.json", "drivers.json"))
     found = {f"{platform}.json": _platform(platform, releases, companions) for platform in PLATFORMS}
-    return {**found, "rules.json": _rules(compat)}
+    named = names.index(gpus, drivers)
+    return {**found, "rules.json": {**_rules(compat), "capabilities": named["capabilities"]}, "gpus.json": named}
 
 
 def _rules(compat: Path) -> Row:

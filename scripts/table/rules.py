@@ -23,6 +23,12 @@ def drivers(facts: Fields) -> Row:
         "native": sorted((_native(fact) for fact in facts.objects("driver_to_max_native_cuda")), key=_branch),
         "last_branch": [row for fact in facts.objects("last_driver_branch") for row in _last_branch(fact)],
         "first_driver": [_blackwell(facts.object("blackwell_minimum_driver"))],
+        "unified_tegra": {
+            "linux": "595",
+            "source": "JetPack 7 (the SBSA stack) brings driver R595; before it, Orin does not load the code of "
+            "discrete GPUs",
+            "confidence": "medium",
+        },
         "toolkit_arches": [_toolkit_arches(fact) for fact in facts.objects("toolkit_sm_support")],
         "forward_compat": [_forward(fact) for fact in facts.objects("forward_compat")],
         "notes": [

