@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "shipped": {"errors", "model", "places"},
     "detect": {"errors", "model"},
     "wheels": {"errors", "model"},
-    "install": {"errors", "model"},
+    "install": {"errors", "model", "requirements"},
     "doctor": {"errors", "model"},
     # where the edges are composed
     "gpuspec": {"errors", "model", "places", "shipped"},
@@ -33,6 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "question": {
         "detect", "emit", "errors", "fleet", "model", "places", "request", "requirements", "resolve", "shipped", "told",
     },
+    "installation": {"errors", "install", "model", "places", "question", "request", "shipped"},
     "api": {"model", "question", "request"},
 }  # fmt: skip
 EVERYWHERE = {"torchpick"}  # the version

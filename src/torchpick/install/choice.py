@@ -22,8 +22,12 @@ class Chosen(Noun):
     pip: Pip | None
     notes: tuple[Note, ...] = ()
 
+    @property
+    def name(self) -> str:
+        return "uv" if self.uv is not None else "pip"
 
-def choose(
+
+def choose(  # noqa: PLR0913 # facts of the run, each from another place
     wanted: str,
     target: Target,
     uv: Uv | None,

@@ -7,6 +7,7 @@ from torchpick.install import links, plan, store
 from torchpick.install.command import Command
 from torchpick.install.copies import Copies
 from torchpick.install.inherited import Inherited
+from torchpick.install.needs import Resolver
 from torchpick.install.plan import Job
 from torchpick.install.settings import Setting
 from torchpick.install.store import File
@@ -67,3 +68,16 @@ def _direct(job: Job, cooldown: Setting | None) -> str:
                 code="COOLDOWN",
             )
     return "\n".join(lines) + "\n"
+
+
+def resolver(job: Job, pip: Pip, inherited: Inherited, copies: Copies) -> Resolver:
+    """`pip install --dry-run` over the user's own words: it weighs, and installs nothing."""
+    argv = [*pip.argv, "install", "--dry-run", "--ignore-installed", "--quiet", "--report", "-"]
+    for path in job.asked.given.constraints:
+        argv += ["-c", copies.path(path)]
+    for path in job.asked.given.files:
+        argv += ["-r", copies.path(path)]
+    if job.offline:
+        argv.append("--no-index")
+    argv += [*job.passed_on, *plan.unpinned(job, paths_as_given=True)]
+    return Resolver(Command("pip", tuple(argv), inherited.set, inherited.unset, tuple(copies.files.values())), "report")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from torchpick.errors import UsageError
@@ -36,7 +37,7 @@ class Job(Noun):
 
     @property
     def pins(self) -> dict[str, str]:
-        """torch and every companion of the build, each to its exact version, asked for or not."""
+        """Torch and every companion of the build, each to its exact version, asked for or not."""
         return {"torch": self.pick.version, **companions(self.pick.build)}
 
     @property
@@ -66,6 +67,20 @@ def words(job: Job) -> list[str]:
 def _pinned(each: Wanted, version: str) -> str:
     extras = f"[{','.join(each.extras)}]" if each.extras else ""
     return f"{each.name}{extras}=={version}" + (f" ; {each.marker}" if each.marker else "")
+
+
+def unpinned(job: Job, *, paths_as_given: bool = False) -> list[str]:
+    """The requirements of the command line in the user's own words, as arguments or as lines of a file."""
+    found: list[str] = []
+    for each in job.asked.wanted:
+        if each.where:
+            continue
+        if paths_as_given:
+            found += ["-e", each.text] if each.editable else [each.text]
+        else:
+            text = os.path.abspath(each.text) if each.place == each.text and "://" not in each.text else each.text
+            found.append(f"-e {text}" if each.editable else text)
+    return found
 
 
 def brought(job: Job) -> list[str]:
@@ -105,10 +120,14 @@ def notes(job: Job) -> list[Note]:
             found.append(Note("ALREADY_THERE", f"{name} {version} is installed already"))
         else:
             found.append(Note("REPLACED", f"{name} {there[name]} is installed, {version} takes its place"))
-    found += [Note("BROUGHT_ALONG", f"{name} {there[name]} is of another build, {job.pins[name]} takes its place") for name in brought(job)]
+    found += [
+        Note("BROUGHT_ALONG", f"{name} {there[name]} is of another build, {job.pins[name]} takes its place")
+        for name in brought(job)
+    ]
     lost = [name for name in COMPANIONS if name in there and name not in job.pins]
     if lost and _asks_for(job, "torch") and there.get("torch") != job.pick.version:
-        text = f"no {lost[0]} was published for torch {job.pick.build.torch}: {lost[0]} {there[lost[0]]} stays and may fail"
+        stays = f"{lost[0]} {there[lost[0]]} stays and may fail"
+        text = f"no {lost[0]} was published for torch {job.pick.build.torch}: {stays}"
         found.append(Note("COMPANION_STAYS", text))
     if job.target.conda == "base":
         found.append(Note("CONDA_BASE", f"this goes into conda's base environment, {job.target.prefix}"))
@@ -137,7 +156,7 @@ def pages(job: Job, tags: tuple[str, ...] = ()) -> tuple[File | None, list[str]]
 
 def has_sources(job: Job) -> bool:
     """Whether a project's own `[tool.uv.sources]` may be read: they beat uv's `--torch-backend`."""
-    local = any(each.editable or each.place and not each.place.lower().endswith(".whl") for each in job.asked.wanted)
+    local = any(each.editable or (each.place and not each.place.lower().endswith(".whl")) for each in job.asked.wanted)
     return local or bool(job.asked.opaque)
 
 

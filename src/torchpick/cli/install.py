@@ -1,0 +1,174 @@
+"""Install the PyTorch that runs on this machine's GPUs, with uv or pip doing the work.
+
+Takes what they take: names, specifiers, extras, files, folders, URLs; what stands after `--` is passed on.
+Torch and its companions come from the wheel index of the pick, by their exact build; everything else from your own indexes.
+
+examples:
+  torchpick install torch torchvision transformers
+  torchpick install -r requirements.txt --verify
+  torchpick install "mylib[nvidia-old]" --python .venv/bin/python
+  torchpick install torch --dry-run                          the exact command, nothing is started
+  torchpick install torch --dry-run --report                 and what would come from where
+  torchpick install torch --installer pip -- --no-cache-dir  more for the installer
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser
+
+from torchpick import installation
+from torchpick.cli import arguments
+from torchpick.cli.arguments import Asked
+from torchpick.emit.text import plain
+from torchpick.errors import UsageError
+from torchpick.install import choice, store
+from torchpick.install.command import Command
+from torchpick.install.requirements import Given
+from torchpick.installation import Order
+from torchpick.model import envelope
+from torchpick.model.verdict import Pick
+
+# What stands after `--` belongs to the installer.
+PASSES_ON = True
+
+
+class Install(Asked):
+    requirement: list[str]
+    constraint: list[str]
+    editable: list[str]
+    upgrade: bool
+    no_deps: bool
+    dry_run: bool
+    report: bool
+    verify: bool
+    installer: str
+    passed_on: list[str]
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    arguments.add_requirements(parser)
+    group = parser.add_argument_group("what to install, as pip and uv take it")
+    for short, name, metavar, words in (
+        ("-r", "--requirement", "FILE", "a requirements file; repeat for more"),
+        ("-c", "--constraint", "FILE", "a constraints file; repeat for more"),
+        ("-e", "--editable", "PATH", "a project of yours, installed in place"),
+    ):
+        group.add_argument(short, name, action="append", default=[], metavar=metavar, help=words)
+    group.add_argument("-U", "--upgrade", action="store_true", help="take newer versions of what is named")
+    group.add_argument("--no-deps", action="store_true", help="leave out what the named packages need")
+    group = parser.add_argument_group("how")
+    group.add_argument(
+        "--installer", choices=choice.INSTALLERS, default="auto", help="uv, pip, or what the environment suggests"
+    )
+    group.add_argument("--dry-run", action="store_true", help="show the exact command and its files; start nothing")
+    group.add_argument("--report", action="store_true", help="with --dry-run: what would come from where")
+    group.add_argument("--verify", action="store_true", help="then run a small kernel on each GPU; exit 3 if one fails")
+    arguments.add_decision_flags(parser)
+
+
+def run(args: Install) -> int:
+    order = _order(args)
+    environ = os.environ
+    scene = installation.look(order, environ)
+    pick = installation.decide(order, scene, environ)
+    tool = installation.tool(order, scene, environ)
+    job = installation.job_of(order, scene, pick, environ)
+    strangers = installation.strangers(order, scene)
+    if strangers and (args.report or not args.dry_run):
+        name = tool.chosen.name
+        _say(args, f"asking {name} what {_shortened(strangers)} {'need' if len(strangers) > 1 else 'needs'} of torch")
+        pick = installation.narrowed(order, scene, job, tool, environ)
+        job = job._replace(pick=pick)
+    elif strangers:
+        _say(args, f"a dry run starts nothing, so what {_shortened(strangers)} may need of torch is not known yet")
+    command = installation.command(job, tool, environ)
+    if args.dry_run:
+        return _show(args, pick, command)
+    return _start(args, pick, command)
+
+
+def _shortened(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def _say(args: Install, text: str) -> None:
+    if not args.quiet:
+        print(f"torchpick: {plain(text)}", file=sys.stderr, flush=True)
+
+
+def _order(args: Install) -> Order:
+    if args.report and not args.dry_run:
+        raise UsageError("`--report` says what a dry run would take", hint="add `--dry-run`")
+    if args.verify and args.dry_run:
+        raise UsageError("`--verify` runs what was installed, and a dry run installs nothing", hint="leave one out")
+    return Order(
+        request=arguments.request_of(args),
+        given=Given(tuple(args.requirements), tuple(args.requirement), tuple(args.constraint), tuple(args.editable)),
+        installer=args.installer,
+        upgrade=args.upgrade,
+        no_deps=args.no_deps,
+        passed_on=tuple(args.passed_on),
+    )
+
+
+def _show(args: Install, pick: Pick, command: Command) -> int:
+    from torchpick.emit import shell
+
+    if args.json:
+        print(envelope.dumps({**envelope.of_pick(pick, "install"), "install": command.to_json()}))
+        return 0
+    _notes(args, pick, command)
+    store.keep(command.files)  # so that the command that is shown can be run
+    print(shell.command(command.argv, command.set, command.unset))
+    for file in command.files:
+        print(f"\n{plain(file.path)}")
+        print("".join(f"  {plain(line)}\n" for line in file.content.splitlines()), end="")
+    return 0
+
+
+def _start(args: Install, pick: Pick, command: Command) -> int:
+    from torchpick.install import run as runner
+
+    _notes(args, pick, command)
+    sys.stdout.flush()
+    status = runner.run(command, os.environ, talk_only=args.json)
+    if args.json:
+        outcome = "ok" if status == 0 else "error"
+        answer = {
+            **envelope.of_pick(pick, "install"),
+            "status": outcome,
+            "exit": status if status >= 0 else 128 - status,
+        }
+        print(envelope.dumps({**answer, "installer": {"name": command.installer, "status": status}}))
+    elif status != 0:
+        _failed(pick, command, status)
+    return runner.die_of(status)
+
+
+def _notes(args: Install, pick: Pick, command: Command) -> None:
+    if args.quiet or args.json:
+        return
+    from torchpick.emit import text
+
+    for line in text.notes(pick):
+        print(line, file=sys.stderr)
+    for note in command.notes:
+        print(f"note: {plain(note.text)}", file=sys.stderr)
+
+
+def _failed(pick: Pick, command: Command, status: int) -> None:
+    """Ours after the installer's own words: what was to come from where, and whose the status is."""
+    from torchpick.emit import text
+    from torchpick.errors import InstallerError
+
+    how = f"exited with status {status}" if status >= 0 else f"was ended by signal {-status}"
+    hint = "`--index-base URL` names a mirror, `torchpick refresh` reads what the wheel index holds now"
+    source = envelope.redacted(pick.index_url)
+    error = InstallerError(
+        f"{command.installer} did not finish; torch {pick.version} was to come from {source}", hint=hint
+    )
+    print(text.error(error), file=sys.stderr)
+    print(f"{command.installer} {how}", file=sys.stderr)

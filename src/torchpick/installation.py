@@ -1,0 +1,236 @@
+"""A request and an environment → the command that installs the pick there. Here question and install are composed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from torchpick import question, shipped
+from torchpick.errors import NoBuildError, UsageError
+from torchpick.install import (
+    choice,
+    configured,
+    copies,
+    environment,
+    inherited,
+    needs,
+    pip,
+    plan,
+    requirements,
+    settings,
+    store,
+    target,
+    tools,
+    uv,
+)
+from torchpick.install.choice import Chosen
+from torchpick.install.command import Command
+from torchpick.install.plan import Job
+from torchpick.install.requirements import Asked, Given
+from torchpick.install.settings import Setting
+from torchpick.model.noun import Noun
+from torchpick.model.verdict import Pick
+from torchpick.places import cache_dir
+from torchpick.request import Request
+
+
+class Order(Noun):
+    """What `torchpick install` was told, beside the question that decides."""
+
+    request: Request
+    given: Given
+    installer: str = "auto"
+    upgrade: bool = False
+    no_deps: bool = False
+    passed_on: tuple[str, ...] = ()
+
+
+class Scene(Noun):
+    """What was found before anything is decided: the requirements, the target, and the user's own settings."""
+
+    asked: Asked
+    family: tuple[str, ...]
+    target: environment.Target
+    place: str
+    applies: Mapping[str, bool]
+    pip_files: Mapping[str, Setting]
+    pip_settings: Mapping[str, Setting]
+    uv_files: tuple[configured.UvFile, ...]
+
+
+def look(order: Order, environ: Mapping[str, str]) -> Scene:
+    """Read what there is; raises where an installation could only fail."""
+    request = order.request
+    if request.platform is not None or request.machine is not None:
+        flag = "--platform" if request.platform is not None else "--machine"
+        hint = "`torchpick url` and `torchpick env --shell dockerfile` answer for machines elsewhere"
+        raise UsageError(f"`{flag}` tells of another machine, and packages are installed on this one", hint=hint)
+    python = target.python(request.python)
+    found = environment.read(
+        python.executable or "", python.version, free_threaded=python.free_threaded, environ=environ
+    )
+    environment.check(found, order.passed_on)
+    asked = requirements.read(order.given, environ)
+    if not asked.wanted and not asked.opaque:
+        raise UsageError("nothing to install is named", hint="such as `torchpick install torch torchvision`")
+    home = os.path.expanduser("~")
+    files = configured.pip(environ, found.prefix, home)
+    return Scene(
+        asked=asked,
+        family=shipped.family(environ),
+        target=found,
+        place=store.folder(cache_dir(environ)),
+        applies=_applies(asked, found),
+        pip_files=files,
+        pip_settings={**files, **settings.strongest(settings.pip_of_environ(environ))},
+        uv_files=tuple(configured.uv(environ, home, os.getcwd())),
+    )
+
+
+def _applies(asked: Asked, found: environment.Target) -> dict[str, bool]:
+    """Which markers hold in the target environment; without markers the packaging library is not loaded."""
+    texts = requirements.markers(asked)
+    if not texts:
+        return {}
+    from packaging.markers import InvalidMarker, Marker
+
+    full = found.full_version or ""
+    if not full.startswith(f"{found.version}."):
+        full = f"{found.version}.0"
+    facts = {"python_version": found.version, "python_full_version": full, "extra": ""}
+    answers = {}
+    for text in texts:
+        try:
+            answers[text] = Marker(text).evaluate(facts)
+        except (InvalidMarker, KeyError, ValueError):
+            answers[text] = True  # the installer will say what is wrong with it
+    return answers
+
+
+def decide(order: Order, scene: Scene, environ: Mapping[str, str]) -> Pick:
+    """The pick for what was asked, in the target's Python; NoBuildError where nothing runs."""
+    texts = requirements.of_family(scene.asked, scene.family, scene.applies)
+    return question.chosen(question_of(order, scene)._replace(requirements=texts), environ)
+
+
+def question_of(order: Order, scene: Scene) -> Request:
+    """The request as the decision takes it: for the target's Python."""
+    python = f"{scene.target.version}{'t' if scene.target.free_threaded else ''}"
+    own = target.python(None)
+    same = (own.version, own.free_threaded) == (scene.target.version, scene.target.free_threaded)
+    return order.request._replace(python=None if same else python)
+
+
+def installer(order: Order, scene: Scene, environ: Mapping[str, str]) -> Chosen:
+    """Which installer does the work."""
+    found = tools.uv(environ) if order.installer != "pip" else None
+    uv_settings = [
+        *settings.uv_of_environ(environ),
+        *(each for file in scene.uv_files for each in settings.uv_of_table(file.table, file.path)),
+    ]
+    return choice.choose(
+        order.installer,
+        scene.target,
+        found,
+        lambda: tools.pip(scene.target, *(tools.beside() if scene.target.pip is None else (None, None))),
+        inherited.own_places(scene.pip_settings.values()),
+        inherited.own_places(uv_settings),
+    )
+
+
+class Tool(Noun):
+    """The installer that does the work, and what the user's settings mean to it."""
+
+    chosen: Chosen
+    dropped: inherited.Inherited
+    clean: copies.Copies
+    cooldown: Setting | None
+
+
+def tool(order: Order, scene: Scene, environ: Mapping[str, str]) -> Tool:
+    """Choose the installer and read what it would inherit."""
+    chosen = installer(order, scene, environ)
+    clean = copies.without_wheel_indexes(scene.asked, scene.place)
+    if chosen.uv is not None:
+        dropped = inherited.of_uv(environ, scene.uv_files)
+        return Tool(chosen, dropped, clean, settings.uv_cooldown(environ, (each.table for each in scene.uv_files)))
+    dropped = inherited.of_pip(scene.pip_settings, environ, scene.pip_files)
+    dropped = _without_our_own(dropped, scene)
+    return Tool(chosen, dropped, clean, scene.pip_settings.get("uploaded-prior-to"))
+
+
+def _without_our_own(dropped: inherited.Inherited, scene: Scene) -> inherited.Inherited:
+    """Constraints of an earlier `torchpick env` or `pin` must not bind this decision."""
+    said = scene.pip_settings.get("constraint")
+    if said is None or not any(store.is_ours(word, scene.place) for word in said.words):
+        return dropped
+    kept = [word for word in said.words if not store.is_ours(word, scene.place)]
+    return dropped._replace(set={**dropped.set, "PIP_CONSTRAINT": " ".join(kept) or " "})
+
+
+def job_of(order: Order, scene: Scene, pick: Pick, environ: Mapping[str, str]) -> Job:
+    made = Job(
+        asked=scene.asked,
+        pick=pick,
+        target=scene.target,
+        place=scene.place,
+        applies=scene.applies,
+        upgrade=order.upgrade,
+        no_deps=order.no_deps,
+        offline=order.request.offline or bool(environ.get("TORCHPICK_OFFLINE")),
+        passed_on=order.passed_on,
+        cuda_installed=environment.cuda_of(scene.target) if "+" not in pick.version else None,
+    )
+    plan.check(made)
+    return made
+
+
+def command(job: Job, tool: Tool, environ: Mapping[str, str]) -> Command:
+    """The exact command for the pick; nothing is started or written."""
+    chosen = tool.chosen
+    if chosen.uv is not None:
+        made = uv.command(job, chosen.uv, tool.dropped, tool.clean, environ, cooldown=tool.cooldown is not None)
+    elif chosen.pip is not None:
+        made = pip.command(job, chosen.pip, tool.dropped, tool.clean, tool.cooldown)
+    else:
+        raise LookupError("no installer was chosen")  # choice.choose gives one or raises
+    return made._replace(notes=(*chosen.notes, *made.notes))
+
+
+def strangers(order: Order, scene: Scene) -> tuple[str, ...]:
+    """What may need a torch of its own, by name; empty where every requirement is of the family."""
+    if order.no_deps or scene.asked.hashed:
+        return ()
+    return (*(each.text for each in requirements.outsiders(scene.asked, scene.family)), *scene.asked.opaque)
+
+
+def narrowed(order: Order, scene: Scene, job: Job, tool: Tool, environ: Mapping[str, str]) -> Pick:
+    """The pick again, with what the other requirements need of torch; it asks the installer's resolver."""
+    chosen = tool.chosen
+    if chosen.uv is not None:
+        resolver = uv.resolver(job, chosen.uv, tool.dropped, tool.clean, environ)
+    elif chosen.pip is not None:
+        resolver = pip.resolver(job, chosen.pip, tool.dropped, tool.clean)
+    else:
+        raise LookupError("no installer was chosen")
+    texts = requirements.of_family(scene.asked, scene.family, scene.applies)
+    asked = question_of(order, scene)
+    everything = question.answer(asked._replace(requirements=texts), environ)
+    mine = [each for each in everything.considered if scene.target.tag in each.build.pythons]
+    builds = [each.build for each in mine]
+    runnable = [each.build for each in mine if each.ok]
+    learnt = needs.learn(resolver, builds, runnable, job.pins, scene.place, environ)
+    if learnt.conflict:
+        raise _conflict(learnt.conflict, everything)
+    if learnt.torch is None:
+        return job.pick
+    return question.chosen(asked._replace(requirements=(*texts, f"torch=={learnt.torch}")), environ)
+
+
+def _conflict(asks: tuple[str, ...], everything: Pick) -> NoBuildError:
+    runs = [each.build for each in everything.considered if each.ok]
+    releases = list(dict.fromkeys(build.torch for build in runs))
+    there = f"{releases[0]} and older down to {releases[-1]}" if len(releases) > 1 else "".join(releases)
+    hint = f"torch {there} runs here; ask for another version of what needs more, or see `torchpick list`"
+    message = f"no torch that runs here suits all requirements: {'; '.join(asks)}"
+    return NoBuildError(message, pick=everything._replace(verdicts=()), hint=hint)
