@@ -16,6 +16,7 @@ from torchpick.install import (
     needs,
     pip,
     plan,
+    reporting,
     requirements,
     settings,
     store,
@@ -108,9 +109,18 @@ def _applies(asked: Asked, found: environment.Target) -> dict[str, bool]:
 
 
 def decide(order: Order, scene: Scene, environ: Mapping[str, str]) -> Pick:
-    """The pick for what was asked, in the target's Python; NoBuildError where nothing runs."""
+    """The pick for what was asked, in the target's Python; NoBuildError where nothing runs.
+
+    An installed torch that runs here stays where nobody asks for another.
+    """
     texts = requirements.of_family(scene.asked, scene.family, scene.applies)
-    return question.chosen(question_of(order, scene)._replace(requirements=texts), environ)
+    request = question_of(order, scene)
+    installed = scene.target.installed.get("torch")
+    if installed and not order.upgrade and "torch" not in {each.name for each in scene.asked.wanted}:
+        kept = question.answer(request._replace(requirements=(*texts, f"torch=={installed}")), environ)
+        if kept.ok and kept.version == installed:
+            return kept
+    return question.chosen(request._replace(requirements=texts), environ)
 
 
 def question_of(order: Order, scene: Scene) -> Request:
@@ -190,11 +200,16 @@ def command(job: Job, tool: Tool, environ: Mapping[str, str]) -> Command:
     chosen = tool.chosen
     if chosen.uv is not None:
         made = uv.command(job, chosen.uv, tool.dropped, tool.clean, environ, cooldown=tool.cooldown is not None)
-    elif chosen.pip is not None:
-        made = pip.command(job, chosen.pip, tool.dropped, tool.clean, tool.cooldown)
     else:
-        raise LookupError("no installer was chosen")  # choice.choose gives one or raises
+        made = pip.command(job, chosen.its_pip, tool.dropped, tool.clean, tool.cooldown)
     return made._replace(notes=(*chosen.notes, *made.notes))
+
+
+def report(job: Job, tool: Tool, made: Command, environ: Mapping[str, str]) -> tuple[reporting.Item, ...]:
+    """What the command would take from where, by the installer's own resolver."""
+    uv_ = tool.chosen.uv
+    asked = pip.reporter(made) if uv_ is None else uv.reporter(job, uv_, tool.dropped, tool.clean, environ)
+    return reporting.of(asked, environ)
 
 
 def strangers(order: Order, scene: Scene) -> tuple[str, ...]:
@@ -204,33 +219,30 @@ def strangers(order: Order, scene: Scene) -> tuple[str, ...]:
     return (*(each.text for each in requirements.outsiders(scene.asked, scene.family)), *scene.asked.opaque)
 
 
-def narrowed(order: Order, scene: Scene, job: Job, tool: Tool, environ: Mapping[str, str]) -> Pick:
-    """The pick again, with what the other requirements need of torch; it asks the installer's resolver."""
+def narrowed(order: Order, scene: Scene, job: Job, tool: Tool, environ: Mapping[str, str]) -> Job:
+    """The job with what the other requirements need of torch; it asks the installer's resolver."""
     chosen = tool.chosen
     if chosen.uv is not None:
         resolver = uv.resolver(job, chosen.uv, tool.dropped, tool.clean, environ)
-    elif chosen.pip is not None:
-        resolver = pip.resolver(job, chosen.pip, tool.dropped, tool.clean)
     else:
-        raise LookupError("no installer was chosen")
+        resolver = pip.resolver(job, chosen.its_pip, tool.dropped, tool.clean)
     texts = requirements.of_family(scene.asked, scene.family, scene.applies)
     asked = question_of(order, scene)
     everything = question.answer(asked._replace(requirements=texts), environ)
     mine = [each for each in everything.considered if scene.target.tag in each.build.pythons]
     builds = [each.build for each in mine]
     runnable = [each.build for each in mine if each.ok]
-    learnt = needs.learn(resolver, builds, runnable, job.pins, scene.place, environ)
+    learnt = needs.learn(resolver, builds, runnable, job.pick.build, scene.place, environ)
     if learnt.conflict:
         raise _conflict(learnt.conflict, everything)
-    if learnt.torch is None:
-        return job.pick
-    return question.chosen(asked._replace(requirements=(*texts, f"torch=={learnt.torch}")), environ)
+    pick = job.pick
+    if learnt.torch is not None:
+        pick = question.chosen(asked._replace(requirements=(*texts, f"torch=={learnt.torch}")), environ)
+    return job._replace(pick=pick, needs_torch=learnt.needs_torch)
 
 
 def _conflict(asks: tuple[str, ...], everything: Pick) -> NoBuildError:
-    runs = [each.build for each in everything.considered if each.ok]
-    releases = list(dict.fromkeys(build.torch for build in runs))
-    there = f"{releases[0]} and older down to {releases[-1]}" if len(releases) > 1 else "".join(releases)
-    hint = f"torch {there} runs here; ask for another version of what needs more, or see `torchpick list`"
-    message = f"no torch that runs here suits all requirements: {'; '.join(asks)}"
+    runs = list(dict.fromkeys(each.build.torch for each in everything.considered if each.ok))
+    hint = f"torch {runs[-1]} to {runs[0]} has builds that run here (`torchpick list`); ask for what needs one of these"
+    message = f"no torch that runs here suits every requirement: {'; '.join(asks)}"
     return NoBuildError(message, pick=everything._replace(verdicts=()), hint=hint)

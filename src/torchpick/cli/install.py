@@ -1,7 +1,7 @@
 """Install the PyTorch that runs on this machine's GPUs, with uv or pip doing the work.
 
 Takes what they take: names, specifiers, extras, files, folders, URLs; what stands after `--` is passed on.
-Torch and its companions come from the wheel index of the pick, by their exact build; everything else from your own indexes.
+Torch and its companions come from the wheel index of the pick, by their exact build; all else from your own indexes.
 
 examples:
   torchpick install torch torchvision transformers
@@ -25,6 +25,8 @@ from torchpick.emit.text import plain
 from torchpick.errors import UsageError
 from torchpick.install import choice, store
 from torchpick.install.command import Command
+from torchpick.install.inherited import redacted
+from torchpick.install.reporting import Item
 from torchpick.install.requirements import Given
 from torchpick.installation import Order
 from torchpick.model import envelope
@@ -79,14 +81,15 @@ def run(args: Install) -> int:
     if strangers and (args.report or not args.dry_run):
         name = tool.chosen.name
         _say(args, f"asking {name} what {_shortened(strangers)} {'need' if len(strangers) > 1 else 'needs'} of torch")
-        pick = installation.narrowed(order, scene, job, tool, environ)
-        job = job._replace(pick=pick)
+        job = installation.narrowed(order, scene, job, tool, environ)
     elif strangers:
         _say(args, f"a dry run starts nothing, so what {_shortened(strangers)} may need of torch is not known yet")
     command = installation.command(job, tool, environ)
+    store.keep(command.files)  # a dry run too: so the command that it shows can be run
     if args.dry_run:
-        return _show(args, pick, command)
-    return _start(args, pick, command)
+        taken = installation.report(job, tool, command, environ) if args.report else None
+        return _show(args, job.pick, command, taken)
+    return _start(args, job.pick, command)
 
 
 def _shortened(names: tuple[str, ...]) -> str:
@@ -114,18 +117,24 @@ def _order(args: Install) -> Order:
     )
 
 
-def _show(args: Install, pick: Pick, command: Command) -> int:
+def _show(args: Install, pick: Pick, command: Command, taken: tuple[Item, ...] | None) -> int:
     from torchpick.emit import shell
 
     if args.json:
-        print(envelope.dumps({**envelope.of_pick(pick, "install"), "install": command.to_json()}))
+        answer = {**envelope.of_pick(pick, "install"), "install": command.to_json()}
+        if taken is not None:
+            answer["report"] = [each.to_json() for each in taken]
+        print(envelope.dumps(answer))
         return 0
     _notes(args, pick, command)
-    store.keep(command.files)  # so that the command that is shown can be run
     print(shell.command(command.argv, command.set, command.unset))
     for file in command.files:
         print(f"\n{plain(file.path)}")
         print("".join(f"  {plain(line)}\n" for line in file.content.splitlines()), end="")
+    if taken is not None:
+        print("\nwould take" if taken else "\nwould change nothing")
+        for each in taken:
+            print(f"  {plain(each.name)} {plain(each.version)}  {plain(redacted(each.url))}")
     return 0
 
 

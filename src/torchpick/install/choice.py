@@ -23,6 +23,13 @@ class Chosen(Noun):
     notes: tuple[Note, ...] = ()
 
     @property
+    def its_pip(self) -> Pip:
+        """The pip, where uv was not chosen."""
+        if self.pip is None:
+            raise LookupError("uv was chosen")
+        return self.pip
+
+    @property
     def name(self) -> str:
         return "uv" if self.uv is not None else "pip"
 

@@ -7,25 +7,26 @@ pick never moves a library.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from torchpick.errors import InstallerError
-from torchpick.install import store, stubs
+from torchpick.install import reporting, run, store, stubs
 from torchpick.install.command import Command
 from torchpick.install.store import File
 from torchpick.model.build import COMPANIONS, Build
 from torchpick.model.noun import Noun
 from torchpick.model.specifiers import admits
+from torchpick.model.verdict import companions
 from torchpick.model.versions import release_key
 from torchpick.requirements import normal
 
-# A resolution of hundreds of packages over a slow line; what takes longer hangs.
-ASK_S = 900.0
-_MOST_BYTES = 64 << 20
 _PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)")
-_ASKS = re.compile(r"([A-Za-z0-9][\w.\-]*(?:\[[^\]]*\])?(?:==|[ ])\S+) depends on (torch(?:vision|audio)?\b[^\n,;]*)")
+# pip: `mylib[new] 1.0 depends on torch>=2.15; extra == "new"`
+# uv: `Because mylib[new]==1.0 depends on torch>=2.15 and …`
+_ASKS = re.compile(
+    r"([A-Za-z0-9][\w.\-]*(?:\[[^\]]*\])?(?: ?[=<>!~]=?\S+| \d\S*)?) depends on (torch(?:vision|audio)?\b.*?)"
+    r"(?= and |[,;]| The |$| [\w.\-]+(?:\[[^\]]*\])? \d\S* depends)"
+)
 
 
 class Answer(Noun):
@@ -44,52 +45,31 @@ class Answer(Noun):
 
 
 class Learnt(Noun):
-    """The torch to ask for (None: leave the pick as it is), or who asks for what where nothing fits."""
+    """Whether torch is needed, which one to ask for (None: the pick as it is), who asks for what if nothing fits."""
 
+    needs_torch: bool = False
     torch: str | None = None
     conflict: tuple[str, ...] = ()
 
 
-class Resolver(Noun):
-    """An installer as a resolver: its command up to the requirements, and how its answer is read."""
-
-    command: Command
-    reads: str  # "report" for pip, "pins" for uv
-
-
 def resolve(
-    resolver: Resolver, found: tuple[stubs.Stub, ...], limits: str, place: str, environ: Mapping[str, str]
+    resolver: Command, found: tuple[stubs.Stub, ...], limits: str, place: str, environ: Mapping[str, str]
 ) -> Answer:
     """One resolution with these stand-ins for torch's family and these constraints."""
-    import subprocess
-
-    shelf = stubs.shelf(place, found)
     limit_file = store.file(place, "limits", ".txt", limits)
-    store.keep([*resolver.command.files, limit_file])
-    argv = [*resolver.command.argv, "--find-links", shelf, "-c", limit_file.path]
-    try:
-        done = subprocess.run(
-            argv,
-            env=resolver.command.environ(environ),
-            capture_output=True,
-            timeout=ASK_S,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise InstallerError(
-            f"{resolver.command.installer} did not resolve the requirements within {ASK_S:.0f} s",
-            hint="`--no-deps` leaves out what they need",
-        ) from error
-    except OSError as error:
-        raise InstallerError(
-            f"{argv[0]} does not start: {error.strerror}", hint="`--installer` names the other"
-        ) from error
-    words = done.stderr[-_MOST_BYTES:].decode("utf-8", "replace").strip()
-    if done.returncode != 0:
-        return Answer(trouble=words or f"{resolver.command.installer} exited with status {done.returncode}")
-    text = done.stdout[:_MOST_BYTES].decode("utf-8", "replace")
-    return of_report(text) if resolver.reads == "report" else of_pins(text)
+    argv = (*resolver.argv, "--find-links", stubs.shelf(place, found), "-c", limit_file.path)
+    asked = resolver._replace(argv=argv, files=(*resolver.files, limit_file))
+    if resolver.installer == "uv":
+        heard = run.capture(asked, environ)
+        return Answer(trouble=_trouble(heard)) if heard.status else of_pins(heard.out)
+    with reporting.file() as report:
+        heard = run.capture(asked._replace(argv=(*argv, "--report", report)), environ)
+        return Answer(trouble=_trouble(heard)) if heard.status else of_report(reporting.text(report))
+
+
+def _trouble(heard: run.Heard) -> str:
+    """Pip explains a conflict on stdout."""
+    return f"{heard.out}\n{heard.words}".strip() or f"it exited with status {heard.status}"
 
 
 def of_pins(text: str) -> Answer:
@@ -103,20 +83,16 @@ def of_pins(text: str) -> Answer:
 
 
 def of_report(text: str) -> Answer:
-    """Pip's installation report, which also tells what each package requires."""
-    start = text.find("{")
-    try:
-        items = json.loads(text[start:] if start >= 0 else text)["install"]
-        versions = {normal(item["metadata"]["name"]): str(item["metadata"]["version"]) for item in items}
-        asked = []
-        for item in items:
-            if normal(item["metadata"]["name"]) in ("torch", *COMPANIONS):
-                continue
-            for line in item["metadata"].get("requires_dist") or ():
-                asked += _of_family(str(line))
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InstallerError("pip's report is not what it should be", hint="`--installer uv`") from error
-    return Answer(versions, tuple(asked))
+    """The report of pip, which also tells what each package requires."""
+    items = reporting.items(text)
+    asked = [
+        specifier
+        for item in items
+        if item.name not in ("torch", *COMPANIONS)
+        for line in item.requires
+        for specifier in _of_family(line)
+    ]
+    return Answer({item.name: item.version for item in items}, tuple(asked))
 
 
 def _of_family(line: str) -> list[tuple[str, str]]:
@@ -127,29 +103,46 @@ def _of_family(line: str) -> list[tuple[str, str]]:
 
 
 def learn(  # noqa: PLR0913 # facts of the run, each from another place
-    resolver: Resolver,
+    resolver: Command,
     builds: Sequence[Build],
     runnable: Sequence[Build],
-    pins: Mapping[str, str],
+    pick: Build,
     place: str,
     environ: Mapping[str, str],
 ) -> Learnt:
-    """All builds, those that run here (best first), and the pins of the pick as it is without the libraries."""
+    """All builds there are, those that run here (best first), and the pick as it is without the libraries."""
     free = resolve(resolver, stubs.of_builds(builds), _bounds(builds), place, environ)
     if not free.ok or "torch" not in free.versions:
         return Learnt()  # the installer will say what is wrong; or nothing here needs torch
-    if free.versions["torch"] == pins["torch"] or _content(free, pins):
-        return Learnt()
+    if free.versions["torch"] == pick.version or _content(free, {"torch": pick.version, **companions(pick)}):
+        return Learnt(needs_torch=True)
     held = [
         f"{name}=={version}" for name, version in sorted(free.versions.items()) if name not in ("torch", *COMPANIONS)
     ]
     answer = free
-    for offered in _offers(runnable):
+    for offered in _offers(pick, runnable):
         limits = "\n".join([*held, _bounds(offered, builds)])
         answer = resolve(resolver, stubs.of_builds(offered), limits, place, environ)
         if answer.ok:
-            return Learnt(answer.versions.get("torch"))
-    return Learnt(conflict=who_asks(answer.trouble) or _last_lines(answer.trouble))
+            torch = answer.versions.get("torch")
+            return Learnt(needs_torch=True, torch=None if torch == pick.version else torch)
+    return Learnt(needs_torch=True, conflict=_conflict(answer.trouble, runnable))
+
+
+def _conflict(trouble: str, runnable: Sequence[Build]) -> tuple[str, ...]:
+    """Who asks for what nothing here can give; where that cannot be told apart, everything that was said."""
+    asks = who_asks(trouble, f"torch<={_newest(runnable)}")
+    versions = [{"torch": build.version, **companions(build)} for build in runnable]
+    unmet = [ask for ask in asks if not any(_meets(ask, each) for each in versions)]
+    return tuple(f"{ask.who} asks for {ask.what}" for ask in unmet or asks) or _last_lines(trouble)
+
+
+def _meets(ask: Ask, versions: Mapping[str, str]) -> bool:
+    match = re.fullmatch(r"([\w-]+)\s*(.*)", ask.what)
+    try:
+        return match is not None and match[1] in versions and admits(match[2])(versions[match[1]])
+    except ValueError:
+        return False
 
 
 def _content(answer: Answer, pins: Mapping[str, str]) -> bool:
@@ -167,14 +160,19 @@ def _content(answer: Answer, pins: Mapping[str, str]) -> bool:
     return True
 
 
-def _offers(runnable: Sequence[Build]) -> Iterable[Sequence[Build]]:
-    """The best build of each release; then all, for a library that pins a local label."""
+def _offers(pick: Build, runnable: Sequence[Build]) -> Iterator[Sequence[Build]]:
+    """The pick alone; the best build of each release; then all, for a library that pins a local label."""
+    yield (pick,)
     best: dict[str, Build] = {}
     for build in runnable:
         best.setdefault(build.torch, build)
     yield tuple(best.values())
     if len(best) < len(runnable):
         yield tuple(runnable)
+
+
+def _newest(builds: Iterable[Build]) -> str:
+    return max((build.torch for build in builds), key=release_key, default="0")
 
 
 def _bounds(offered: Sequence[Build], known: Sequence[Build] = ()) -> str:
@@ -188,10 +186,20 @@ def _bounds(offered: Sequence[Build], known: Sequence[Build] = ()) -> str:
     return ",".join([f"torch<={ours[-1]}", *(f"!={each}" for each in barred)]) + "\n"
 
 
-def who_asks(trouble: str) -> tuple[str, ...]:
-    """`mylib 1.0 depends on torch>=2.15`, out of pip's or uv's explanation."""
-    joined = re.sub(r"\s*\n\s+(?=\S)", " ", trouble) + "\n" + trouble
-    found = (f"{match[1]} asks for {match[2].strip()}" for match in _ASKS.finditer(joined))
+class Ask(Noun):
+    """One package's word on torch's family."""
+
+    who: str
+    what: str
+
+
+def who_asks(trouble: str, bound: str) -> tuple[Ask, ...]:
+    """`mylib 1.0` and `torch>=2.15`, out of pip's or uv's explanation; our own `bound` is nobody's wish."""
+    found = []
+    for match in _ASKS.finditer(re.sub(r"\s+", " ", trouble)):
+        who, what = match[1], match[2].strip().rstrip(".")
+        if bound not in what.replace(" ", "") and not who.startswith("torch"):
+            found.append(Ask(who, what))
     return tuple(dict.fromkeys(found))
 
 

@@ -7,7 +7,6 @@ from torchpick.install import links, plan, store
 from torchpick.install.command import Command
 from torchpick.install.copies import Copies
 from torchpick.install.inherited import Inherited
-from torchpick.install.needs import Resolver
 from torchpick.install.plan import Job
 from torchpick.install.settings import Setting
 from torchpick.install.store import File
@@ -70,9 +69,9 @@ def _direct(job: Job, cooldown: Setting | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def resolver(job: Job, pip: Pip, inherited: Inherited, copies: Copies) -> Resolver:
+def resolver(job: Job, pip: Pip, inherited: Inherited, copies: Copies) -> Command:
     """`pip install --dry-run` over the user's own words: it weighs, and installs nothing."""
-    argv = [*pip.argv, "install", "--dry-run", "--ignore-installed", "--quiet", "--report", "-"]
+    argv = [*pip.argv, "install", "--dry-run", "--ignore-installed"]
     for path in job.asked.given.constraints:
         argv += ["-c", copies.path(path)]
     for path in job.asked.given.files:
@@ -80,4 +79,10 @@ def resolver(job: Job, pip: Pip, inherited: Inherited, copies: Copies) -> Resolv
     if job.offline:
         argv.append("--no-index")
     argv += [*job.passed_on, *plan.unpinned(job, paths_as_given=True)]
-    return Resolver(Command("pip", tuple(argv), inherited.set, inherited.unset, tuple(copies.files.values())), "report")
+    return Command("pip", tuple(argv), inherited.set, inherited.unset, tuple(copies.files.values()))
+
+
+def reporter(command: Command) -> Command:
+    """The installation's own command as a dry run."""
+    place = command.argv.index("install") + 1
+    return command._replace(argv=(*command.argv[:place], "--dry-run", *command.argv[place:]))

@@ -8,7 +8,7 @@ from torchpick.install import plan, store
 from torchpick.install.command import Command
 from torchpick.install.copies import Copies
 from torchpick.install.inherited import Inherited
-from torchpick.install.needs import Resolver, requirements_file
+from torchpick.install.needs import requirements_file
 from torchpick.install.plan import Job
 from torchpick.install.store import File
 from torchpick.install.tools import Uv
@@ -34,6 +34,19 @@ def command(  # noqa: PLR0913 # facts of the run, each from another place
     files: list[File] = [*copies.files.values()]
     argv = [uv.path, "pip", "install", "--python", job.target.python]
     argv += _config(job, inherited, files)
+    argv += _torch(job, uv, files)
+    argv += _users(job, copies, inherited, environ, with_links=not knows(uv, job))
+    argv += _switches(job, uv, cooldown=cooldown)
+    for path in job.asked.given.files:
+        argv += ["-r", copies.path(path)]
+    argv += [*job.passed_on, *plan.words(job)]
+    notes = (*inherited.notes, *copies.notes, *plan.notes(job), *_own_notes(job, uv))
+    return Command("uv", tuple(argv), inherited.set, inherited.unset, tuple(files), notes)
+
+
+def _torch(job: Job, uv: Uv, files: list[File]) -> list[str]:
+    """Where torch's family comes from, and its pins."""
+    argv: list[str] = []
     if knows(uv, job):
         argv += ["--torch-backend", job.pick.build.backend]
     else:
@@ -43,14 +56,7 @@ def command(  # noqa: PLR0913 # facts of the run, each from another place
             argv += ["--find-links", each]
     limits = store.file(job.place, "constraints", ".txt", plan.constraints(job))
     files.append(limits)
-    argv += ["-c", limits.path]
-    argv += _users(job, copies, inherited, environ, with_links=not knows(uv, job))
-    argv += _switches(job, uv, cooldown=cooldown)
-    for path in job.asked.given.files:
-        argv += ["-r", copies.path(path)]
-    argv += [*job.passed_on, *plan.words(job)]
-    notes = (*inherited.notes, *copies.notes, *plan.notes(job), *_own_notes(job, uv))
-    return Command("uv", tuple(argv), inherited.set, inherited.unset, tuple(files), notes)
+    return [*argv, "-c", limits.path]
 
 
 def _config(job: Job, inherited: Inherited, files: list[File]) -> list[str]:
@@ -141,19 +147,38 @@ def resolving(passed_on: tuple[str, ...]) -> list[str]:
     return found
 
 
-def resolver(job: Job, uv: Uv, inherited: Inherited, copies: Copies, environ: Mapping[str, str]) -> Resolver:
+def resolver(job: Job, uv: Uv, inherited: Inherited, copies: Copies, environ: Mapping[str, str]) -> Command:
     """`uv pip compile` over the user's own words: it weighs, and installs nothing."""
+    return _compile(job, uv, inherited, copies, environ, plan.unpinned(job), ["--no-annotate"])
+
+
+def reporter(job: Job, uv: Uv, inherited: Inherited, copies: Copies, environ: Mapping[str, str]) -> Command:
+    """The same choice as the installation's, as a lock that names every file."""
+    files: list[File] = []
+    more = ["--format", "pylock.toml", *_torch(job, uv, files)]
+    made = _compile(job, uv, inherited, copies, environ, [*plan.lines(job)], more)
+    return made._replace(files=(*made.files, *files))
+
+
+def _compile(  # noqa: PLR0913 # facts of the run, each from another place
+    job: Job,
+    uv: Uv,
+    inherited: Inherited,
+    copies: Copies,
+    environ: Mapping[str, str],
+    lines: list[str],
+    more: list[str],
+) -> Command:
     files = [*copies.files.values()]
-    argv = [uv.path, "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python", job.target.python]
+    argv = [uv.path, "pip", "compile", "--quiet", "--no-header", "--python", job.target.python, *more]
     argv += _config(job, inherited, files)
     argv += _users(job, copies, inherited, environ)
     if plan.has_sources(job):
         argv += _no_sources(job, uv)
     argv += resolving(job.passed_on)
-    if job.offline:
-        argv.append("--offline")
-    needs = requirements_file(job.place, plan.unpinned(job))
+    argv += [switch for switch, wanted in (("--offline", job.offline), ("--no-deps", job.no_deps)) if wanted]
+    needs = requirements_file(job.place, lines)
     files.append(needs)
     argv += [copies.path(path) for path in job.asked.given.files]
     argv.append(needs.path)
-    return Resolver(Command("uv", tuple(argv), inherited.set, inherited.unset, tuple(files)), "pins")
+    return Command("uv", tuple(argv), inherited.set, inherited.unset, tuple(files))
