@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 
 from torchpick import question, shipped
@@ -23,14 +24,18 @@ from torchpick.install import (
     target,
     tools,
     uv,
+    variables,
+    verify,
 )
 from torchpick.install.choice import Chosen
 from torchpick.install.command import Command
 from torchpick.install.plan import Job
 from torchpick.install.requirements import Asked, Given
 from torchpick.install.settings import Setting
+from torchpick.model.arch import Fit
+from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
-from torchpick.model.verdict import Pick
+from torchpick.model.verdict import Objection, Pick
 from torchpick.places import cache_dir
 from torchpick.request import Request
 
@@ -246,3 +251,76 @@ def _conflict(asks: tuple[str, ...], everything: Pick) -> NoBuildError:
     hint = f"torch {runs[-1]} to {runs[0]} has builds that run here (`torchpick list`); ask for what needs one of these"
     message = f"no torch that runs here suits every requirement: {'; '.join(asks)}"
     return NoBuildError(message, pick=everything._replace(verdicts=()), hint=hint)
+
+
+def verified(pick: Pick, target: environment.Target, environ: Mapping[str, str]) -> verify.Verified:
+    """Run the kernels on each GPU that counts, with the torch that the target has now."""
+    gpus = pick.machine.counted
+    family = pick.build.family
+    apple = any(gpu.vendor == "apple" for gpu in pick.machine.gpus)
+    kind = "mps" if apple else "cuda" if family == "rocm" else family
+    if family != "cpu" and not gpus and family != "xpu":
+        kind = "cpu"  # nothing here that it was picked for
+    slow = any(fit.fit is Fit.JIT for verdict in pick.verdicts for fit in verdict.fits)
+    deadline = verify.JIT_DEADLINE_S if slow else verify.DEADLINE_S
+    return verify.run(target.python, kind, gpus if kind in ("cuda", "xpu") else (), environ, deadline)
+
+
+def why(ran: verify.Ran, found: verify.Verified, pick: Pick) -> Objection | None:
+    """What the table says of the installed build on this GPU, where it says that it cannot run there."""
+    for verdict in pick.considered:
+        if verdict.build.version == found.torch:
+            about = [each for each in verdict.objections if each.gpu == ran.gpu]
+            return next(iter(about or verdict.objections), None)
+    return None
+
+
+# Where an image keeps what the variables name.
+_IN_IMAGE = "/opt/torchpick"
+
+
+def variables_for(
+    request: Request, environ: Mapping[str, str], shell: str
+) -> tuple[Pick, variables.Variables, tuple[Note, ...]]:
+    """The pick, the variables that hand it over, and what was left out of the user's own settings."""
+    pick = question.chosen(request, environ)
+    driver = pick.machine.driver
+    spoken = None if driver is None else driver.cuda or shipped.rules(environ).drivers.speaks(driver)
+    if shell == "dockerfile":
+        # An image has neither this computer's settings nor its cache, and its uv is not ours to ask.
+        place = os.path.join(os.sep, "torchpick")
+        return pick, variables.moved(variables.of(pick, place, variables.Around(), spoken), _IN_IMAGE), ()
+    runner = environ.get("RUNNER_TEMP") if shell == "github" else None
+    place = store.folder(os.path.join(runner, "torchpick") if runner else cache_dir(environ))
+    around = _around(environ, place, pick)
+    return pick, variables.of(pick, place, around, spoken), (*around.dropped_pip.notes, *around.dropped_uv.notes)
+
+
+def _around(environ: Mapping[str, str], place: str, pick: Pick) -> variables.Around:
+    home = os.path.expanduser("~")
+    prefix = environ.get("VIRTUAL_ENV") or environ.get("CONDA_PREFIX") or sys.prefix
+    files = configured.pip(environ, prefix, home)
+    effective = {**files, **settings.strongest(settings.pip_of_environ(environ))}
+    uv_files = configured.uv(environ, home, os.getcwd())
+    dropped_uv = inherited.of_uv(environ, uv_files)
+    if dropped_uv.uv_file is not None:
+        text = "no variable can take a PyTorch wheel index out of uv's files: `torchpick install` does for a run"
+        dropped_uv = dropped_uv._replace(notes=(*dropped_uv.notes, Note("INDEX_STAYS", text)))
+    found = tools.uv(environ)
+    tables = [each.table for each in uv_files]
+    return variables.Around(
+        pip=effective,
+        dropped_pip=inherited.of_pip(effective, environ, files),
+        dropped_uv=dropped_uv,
+        uv_constraints=variables.dropped_words(environ.get("UV_CONSTRAINT", "").split(), place),
+        uv_links=variables.dropped_words(_comma(environ, dropped_uv), place),
+        uv_knows=found is None or ("torch-backend" in found.flags and pick.build.backend in found.backends),
+        uv_cooldown=settings.uv_cooldown(environ, tables) is not None,
+    )
+
+
+def _comma(environ: Mapping[str, str], dropped: inherited.Inherited) -> list[str]:
+    if "UV_FIND_LINKS" in dropped.unset:
+        return []
+    said = dropped.set.get("UV_FIND_LINKS", environ.get("UV_FIND_LINKS", ""))
+    return [part for part in said.split(",") if part.strip()]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "install": "install the pick with uv or pip, and all else from your own indexes",
     "url": "one line for `pip install $(torchpick url)`",
+    "env": "variables that make plain pip and uv take the pick",
     "label": "the one of these names that fits, for extras, groups and image tags",
     "list": "every build weighed, best first, each with its verdict",
     "completion": "a shell completion script",

@@ -26,8 +26,10 @@ from torchpick.errors import UsageError
 from torchpick.install import choice, store
 from torchpick.install.command import Command
 from torchpick.install.inherited import redacted
+from torchpick.install.plan import Job
 from torchpick.install.reporting import Item
 from torchpick.install.requirements import Given
+from torchpick.install.verify import Ran, Verified
 from torchpick.installation import Order
 from torchpick.model import envelope
 from torchpick.model.verdict import Pick
@@ -89,7 +91,7 @@ def run(args: Install) -> int:
     if args.dry_run:
         taken = installation.report(job, tool, command, environ) if args.report else None
         return _show(args, job.pick, command, taken)
-    return _start(args, job.pick, command)
+    return _start(args, job, command)
 
 
 def _shortened(names: tuple[str, ...]) -> str:
@@ -138,23 +140,67 @@ def _show(args: Install, pick: Pick, command: Command, taken: tuple[Item, ...] |
     return 0
 
 
-def _start(args: Install, pick: Pick, command: Command) -> int:
+def _start(args: Install, job: Job, command: Command) -> int:
     from torchpick.install import run as runner
 
+    pick = job.pick
     _notes(args, pick, command)
     sys.stdout.flush()
     status = runner.run(command, os.environ, talk_only=args.json)
+    found = None
+    if status == 0 and args.verify:
+        _say(args, "running a product and a convolution on each GPU")
+        found = installation.verified(pick, job.target, os.environ)
     if args.json:
-        outcome = "ok" if status == 0 else "error"
-        answer = {
-            **envelope.of_pick(pick, "install"),
-            "status": outcome,
-            "exit": status if status >= 0 else 128 - status,
-        }
-        print(envelope.dumps({**answer, "installer": {"name": command.installer, "status": status}}))
+        print(envelope.dumps(_outcome(pick, command, status, found)))
     elif status != 0:
         _failed(pick, command, status)
+    elif found is not None:
+        _tell(found, pick)
+    if found is not None and not found.ok:
+        return 3
     return runner.die_of(status)
+
+
+def _outcome(pick: Pick, command: Command, status: int, found: Verified | None) -> dict[str, object]:
+    answer = {**envelope.of_pick(pick, "install"), "installer": {"name": command.installer, "status": status}}
+    if status != 0:
+        told = {"code": "INSTALLER", "text": f"{command.installer} {_how(status)}", "hint": None}
+        answer.update(status="error", exit=status if status > 0 else 128 - status, error=told)
+    if found is not None:
+        answer["verify"] = {"torch": found.torch, "ran": [_ran(each, found, pick) for each in found.ran]}
+        if not found.ok:
+            told = {"code": "VERIFY", "text": "; ".join(_words(each, found, pick) for each in found.ran if not each.ok)}
+            answer.update(status="error", exit=3, error={**told, "hint": "torchpick doctor"})
+    return answer
+
+
+def _ran(ran: Ran, found: Verified, pick: Pick) -> dict[str, object]:
+    objection = None if ran.ok else installation.why(ran, found, pick)
+    return {**ran.to_json(), "code": None if objection is None else objection.reason.name}
+
+
+def _words(ran: Ran, found: Verified, pick: Pick) -> str:
+    """One GPU in a line: what the table says of the build there, and what torch itself said."""
+    name = f"GPU {ran.gpu}, {ran.name}" if ran.gpu is not None else ran.name
+    if ran.ok:
+        return f"{name}: computes"
+    objection = installation.why(ran, found, pick)
+    first = next(iter(ran.text.strip().splitlines()), "") or ran.error
+    return f"{name}: {f'{objection.reason.name}, {objection.text}; ' if objection else ''}{first}"
+
+
+def _tell(found: Verified, pick: Pick) -> None:
+    for ran in found.ran:
+        if ran.ok:
+            print(f"verified: {plain(_words(ran, found, pick))}", file=sys.stderr)
+    broken = [_words(ran, found, pick) for ran in found.ran if not ran.ok]
+    if broken:
+        from torchpick.emit import text
+        from torchpick.errors import InstallerError
+
+        message = f"torch {found.torch or pick.version} does not compute here: {'; '.join(broken)}"
+        print(text.error(InstallerError(message, hint="`torchpick doctor` looks for the cause")), file=sys.stderr)
 
 
 def _notes(args: Install, pick: Pick, command: Command) -> None:
@@ -168,16 +214,17 @@ def _notes(args: Install, pick: Pick, command: Command) -> None:
         print(f"note: {plain(note.text)}", file=sys.stderr)
 
 
+def _how(status: int) -> str:
+    return f"exited with status {status}" if status >= 0 else f"was ended by signal {-status}"
+
+
 def _failed(pick: Pick, command: Command, status: int) -> None:
     """Ours after the installer's own words: what was to come from where, and whose the status is."""
     from torchpick.emit import text
     from torchpick.errors import InstallerError
 
-    how = f"exited with status {status}" if status >= 0 else f"was ended by signal {-status}"
     hint = "`--index-base URL` names a mirror, `torchpick refresh` reads what the wheel index holds now"
-    source = envelope.redacted(pick.index_url)
-    error = InstallerError(
-        f"{command.installer} did not finish; torch {pick.version} was to come from {source}", hint=hint
-    )
-    print(text.error(error), file=sys.stderr)
-    print(f"{command.installer} {how}", file=sys.stderr)
+    source = redacted(pick.index_url)
+    message = f"{command.installer} did not finish; torch {pick.version} was to come from {source}"
+    print(text.error(InstallerError(message, hint=hint)), file=sys.stderr)
+    print(f"{command.installer} {_how(status)}", file=sys.stderr)
