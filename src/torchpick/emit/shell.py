@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 SHELLS = ("sh", "fish", "powershell", "github", "dockerfile")
 
@@ -57,7 +57,13 @@ def _docker(value: str) -> str:
     return f'"{escaped}"'
 
 
-_QUOTES = {"sh": sh, "fish": _fish, "powershell": _powershell, "github": str, "dockerfile": _docker}
+_QUOTES: dict[str, Callable[[str], str]] = {
+    "sh": sh,
+    "fish": _fish,
+    "powershell": _powershell,
+    "github": str,
+    "dockerfile": _docker,
+}
 # How to set, and how to take away; GitHub's file and an image know only empty.
 _LINES = {
     "sh": ("export {name}={value}", "unset {name}"),
@@ -73,6 +79,6 @@ def _written(files: Mapping[str, str]) -> list[str]:
     lines = []
     for path, content in files.items():
         folder = path.rpartition("/")[0]
-        words = " ".join(sh(line) for line in content.splitlines())
-        lines.append(f"RUN mkdir -p {sh(folder)} && printf '%s\\n' {words} > {sh(path)}")
+        words = "".join(f"    {sh(line)} \\\n" for line in content.splitlines())
+        lines.append(f"RUN mkdir -p {sh(folder)} && printf '%s\\n' \\\n{words}    > {sh(path)}")
     return lines

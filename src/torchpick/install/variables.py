@@ -1,4 +1,4 @@
-"""The variables under which plain `pip install` and `uv pip install` take the pick, as somebody's dependency too. Pure."""
+"""The variables under which plain `pip install` and `uv pip install` take the pick. Pure."""
 
 from __future__ import annotations
 
@@ -65,11 +65,10 @@ def of(pick: Pick, place: str, around: Around, spoken: str | None) -> Variables:
         files.append(pip_limits)
     else:
         said = around.pip.get("find-links")
-        kept = [word for word in (said.words if said else ()) if not is_wheel_index(word)]
+        kept = [word for word in dropped_words(said.words if said else (), place) if not is_wheel_index(word)]
         changed["PIP_FIND_LINKS"] = " ".join(dict.fromkeys((*found_at, *kept)))
     said = around.pip.get("constraint")
-    kept = [word for word in (said.words if said else ()) if not store.is_ours(word, place)]
-    changed["PIP_CONSTRAINT"] = " ".join((address(pip_limits.path), *kept))
+    changed["PIP_CONSTRAINT"] = " ".join((address(pip_limits.path), *dropped_words(said.words if said else (), place)))
     changed.update(_variants(pick, spoken))
     return Variables(changed, tuple(name for name in dict.fromkeys(unset) if name not in changed), tuple(files))
 
@@ -102,7 +101,7 @@ def _direct(pick: Pick, pins: Mapping[str, str]) -> str | None:
 
 
 def _variants(pick: Pick, spoken: str | None) -> dict[str, str]:
-    """What corrects the choice of variant wheels in uv's preview: it takes the newest of the GPUs, the oldest must run."""
+    """For the variant wheels in uv's preview: it looks at the newest of the GPUs, and the oldest must run too."""
     capabilities = [
         gpu.arch.capability for gpu in pick.machine.counted if gpu.arch is not None and gpu.vendor == "nvidia"
     ]
