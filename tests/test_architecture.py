@@ -25,7 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "shipped": {"errors", "model", "places"},
     "detection": {"errors", "model"},
     "wheels": {"errors", "model"},
-    "install": {"errors", "model"},
+    "install": {"errors", "model", "requirements"},
     "doctor": {"errors", "model"},
     # where the edges are composed
     "gpuspec": {"errors", "model", "places", "shipped"},
@@ -36,21 +36,21 @@ MAY_IMPORT: dict[str, set[str]] = {
         "detection", "emit", "errors", "fleet", "machines", "model", "places", "request", "requirements", "resolve",
         "shipped", "told",
     },
+    "installation": {"errors", "install", "model", "places", "question", "request", "shipped"},
     "readings": {"doctor", "errors", "model", "wheels"},
     "loading": {"doctor", "readings"},
     "gathering": {
         "doctor", "loading", "model", "places", "question", "readings", "resolve", "shipped", "wheels",
     },
     "examination": {
-        "detection", "doctor", "errors", "gathering", "model", "question", "remarks", "request", "resolve", "shipped",
-        "told",
+        "detection", "doctor", "errors", "gathering", "install", "model", "question", "remarks", "request", "resolve",
+        "shipped", "told",
     },
     "explanation": {
         "doctor", "errors", "examination", "model", "places", "question", "request", "shipped",
     },
     "api": {"examination", "model", "question", "request", "shipped"},
 }  # fmt: skip
-EVERYWHERE = {"torchpick"}  # the version
 
 # No file, process, clock, environment or network in the middle of the program.
 PURE = ("model", "resolve", "remarks", "fleet", "emit", "request", "requirements")

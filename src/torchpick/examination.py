@@ -13,7 +13,8 @@ from torchpick.doctor.cure import Cure
 from torchpick.doctor.facts import Environment, Facts
 from torchpick.errors import UsageError
 from torchpick.gathering import Around
-from torchpick.model.build import COMPANIONS
+from torchpick.model.arch import Fit
+from torchpick.model.build import COMPANIONS, family_of
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, Python
 from torchpick.model.noun import Noun
@@ -23,14 +24,22 @@ from torchpick.model.verdict import Reason, Verdict
 from torchpick.request import Request
 from torchpick.told import is_version
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.install.verify import Ran
+
 
 class Examination(Noun):
-    """What was looked at, what is wrong, and the command that mends torch; `command` None where none does."""
+    """What was looked at, what is wrong, and the command that mends torch; `command` None where none does.
+
+    `ran` says on what kernels were run, where they were.
+    """
 
     facts: Facts
     findings: tuple[Finding, ...]
     cure: Cure | None = None
     command: tuple[str, ...] | None = None
+    ran: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -80,6 +89,35 @@ def _judged(facts: Facts, request: Request, environ: Mapping[str, str], table: T
     changes = () if found is not None else tuple(change.text for change in remarks.changes(verdicts))
     mended = [_mended(each, found, command, changes) for each in findings]
     return Examination(facts, worst_first(mended), found, command)
+
+
+def run(exam: Examination, environ: Mapping[str, str] = os.environ) -> Examination:
+    """The same examination with what came of real kernels on each GPU: here, and here alone, its code is run."""
+    from torchpick.install import verify
+
+    facts = exam.facts
+    torch, python = facts.torch, facts.environment.executable
+    if torch is None or python is None:
+        return exam
+    gpus = [gpu for gpu in facts.gpus if gpu.vendor in ("nvidia", "amd", "intel")]
+    apple = any(gpu.vendor == "apple" for gpu in facts.gpus)
+    # torch calls its ROCm devices cuda too.
+    kinds = {"cuda": "cuda", "rocm": "cuda", "xpu": "xpu"}
+    kind = kinds.get(family_of(torch.backend), "mps" if apple else "cpu")
+    slow = torch.verdict is not None and any(fit.fit is Fit.JIT for fit in torch.verdict.fits)
+    deadline = verify.JIT_DEADLINE_S if slow else verify.DEADLINE_S
+    found = verify.run(python, kind, gpus if kind in ("cuda", "xpu") else (), environ, deadline)
+    failed = [_failed(ran, torch.label) for ran in found.ran if not ran.ok]
+    passed = tuple(f"{ran.name}: computes" for ran in found.ran if ran.ok)
+    return exam._replace(findings=worst_first((*exam.findings, *failed)), ran=passed)
+
+
+def _failed(ran: Ran, torch: str) -> Finding:
+    first = next(iter(ran.text.strip().splitlines()), "") or ran.error
+    name = ran.name if ran.gpu is None else f"GPU {ran.gpu}, {ran.name}"
+    seen = {"gpus": [] if ran.gpu is None else [ran.gpu], "error": ran.error, "text": ran.text[:2000]}
+    advice = "`torchpick explain` knows many of these texts"
+    return Finding(Ailment.VERIFY_FAILED, f"{torch} does not compute on {name}: {first}", seen, advice=advice)
 
 
 def target(told: str | None, environ: Mapping[str, str], folder: str) -> tuple[str, str]:

@@ -18,22 +18,25 @@ import shlex
 import sys
 from argparse import ArgumentParser
 
+from torchpick import examination
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Asked
 from torchpick.doctor.facts import Distribution
 from torchpick.emit import answer, findings
 from torchpick.emit.text import plain
-from torchpick.errors import TorchpickError, UsageError
+from torchpick.errors import UsageError
 from torchpick.examination import Examination, examine
 from torchpick.model import envelope
 
 
 class Doctor(Asked):
+    run: bool
     fix: bool
     report: bool
 
 
 def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--run", action="store_true", help="also run a small kernel on each GPU with this torch")
     doing = parser.add_mutually_exclusive_group()
     doing.add_argument("--fix", action="store_true", help="show the command that mends torch, and run it")
     doing.add_argument("--report", action="store_true", help="one block of text for a bug report, without names")
@@ -47,7 +50,11 @@ def run(args: Doctor) -> int:
         other = "--fix" if args.fix else "--report"
         raise UsageError(f"`--json` and `{other}` both want stdout", hint=f"leave out `{other}`")
     request = arguments.machine_request(args)._replace(index_base=args.index_base)
+    if args.run and (request.gpus is not None or request.machine is not None or request.platform is not None):
+        raise UsageError("`--run` runs on this machine, and another was told", hint="leave one of them out")
     exam = examine(request, tell=console.waiting)
+    if args.run:
+        exam = examination.run(exam)
     status = 0 if exam.ok else 3
     if args.json:
         print(envelope.dumps(_json(exam, status)))
@@ -76,6 +83,7 @@ def _head(exam: Examination) -> list[tuple[str, str]]:
     lines += [("machine", line) for line in answer.found(facts.machine)[:-1]]
     lines.append(("machine", answer.found(facts.machine)[-1].rpartition(", Python")[0]))
     lines += [("runs", f"{gpu}: {how}") for gpu, how in _served(exam)]
+    lines += [("ran", text) for text in exam.ran]
     lines.append(("result", findings.count(exam.findings)))
     return lines
 
@@ -120,6 +128,7 @@ def _json(exam: Examination, status: int) -> dict[str, object]:
         torch=found,
         findings=[finding.to_json() for finding in exam.findings],
         cure=cure,
+        ran=list(exam.ran),
     )
 
 
@@ -167,8 +176,6 @@ def _fix(exam: Examination) -> int:
         print("torchpick: there is nothing here that another build of torch mends", file=sys.stderr)
         return status
     shown = shlex.join(exam.command)
-    if "install" not in cli.COMMANDS:
-        raise TorchpickError("this torchpick cannot install", hint=f"run it by hand: {shown}")
     print(f"torchpick: running {plain(shown)}", file=sys.stderr)
     sys.stderr.flush()
     return cli.main(exam.command[1:])
