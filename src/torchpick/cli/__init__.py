@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
@@ -16,6 +17,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+# What a start makes lives as long as the run; collecting it a dozen times finds nothing and takes a millisecond.
+gc.set_threshold(50_000)
+
 # What `torchpick --help` lists, in the order a newcomer meets them. The module is torchpick.cli.<name>.
 COMMANDS = {
     "install": "install the pick with uv or pip, and all else from your own indexes",
@@ -23,6 +27,8 @@ COMMANDS = {
     "env": "variables that make plain pip and uv take the pick",
     "label": "the one of these names that fits, for extras, groups and image tags",
     "list": "every build weighed, best first, each with its verdict",
+    "detect": "the machine's facts, each with its source",
+    "inspect": "the GPU code inside a wheel, a package or a library, and whether it runs here",
     "completion": "a shell completion script",
 }
 
