@@ -37,8 +37,10 @@ MAY_IMPORT: dict[str, set[str]] = {
         "shipped", "told",
     },
     "installation": {
-        "detection", "errors", "install", "model", "places", "question", "request", "shipped", "wheels",
+        "detection", "errors", "install", "model", "places", "question", "relatives", "request", "requirements",
+        "shipped",
     },
+    "relatives": {"errors", "model", "wheels"},
     "handover": {"install", "model", "places", "question", "request", "shipped"},
     "api": {"model", "question", "request", "shipped"},
 }  # fmt: skip

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping
 
-from torchpick import question, shipped
+from torchpick import question, relatives, shipped
 from torchpick.detection import interpreter
 from torchpick.detection.world import World
 from torchpick.errors import InstallerError, NoBuildError, UsageError
@@ -16,6 +16,7 @@ from torchpick.install import (
     copies,
     environment,
     inherited,
+    links,
     needs,
     pip,
     plan,
@@ -39,6 +40,7 @@ from torchpick.model.table import Table
 from torchpick.model.verdict import Objection, Pick
 from torchpick.places import cache_dir
 from torchpick.request import Request
+from torchpick.requirements import named
 
 
 class Order(Noun):
@@ -226,6 +228,28 @@ def job_of(order: Order, scene: Scene, pick: Pick, environ: Mapping[str, str]) -
     )
     plan.check(made)
     return made
+
+
+def with_relatives(job: Job, tool: Tool, scene: Scene, read: relatives.Read = relatives.read) -> Job:
+    """The job with the addresses of what else of the family is asked for or needed, where the installer cannot tell.
+
+    uv asks its own backend's pages alone. Pip, and a uv that does not know the backend, would look at every index.
+    """
+    if tool.chosen.uv is not None and uv.knows(tool.chosen.uv, job):
+        return job
+    build, index = job.pick.build, job.pick.index_url
+    wanted = {named(each): each[len(named(each)) :] for each in job.pick.wish.others}
+    if build.family in ("rocm", "xpu") and job.moves_torch and not job.no_deps:
+        wheels = links.wheels(build, "torch", job.pick.version, job.target.tag, index)
+        if wheels:
+            wanted = {**relatives.triton_of(wheels[0].url, read), **wanted}
+    place = relatives.Place(job.target.tag, scene.machine.platform)
+    flat = job.pick.wish.index_base.startswith("flat+")
+    found = {}
+    for name, specifier in wanted.items():
+        page = index if flat else links.project_page(index, name)
+        found[name] = relatives.find(name, specifier, page, place, read)
+    return job._replace(relatives=found)
 
 
 def command(job: Job, tool: Tool, environ: Mapping[str, str]) -> Command:

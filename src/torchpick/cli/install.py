@@ -86,6 +86,7 @@ def run(args: Install) -> int:
         job = installation.narrowed(order, scene, job, tool, environ)
     elif strangers:
         _say(args, f"a dry run starts nothing, so what {_shortened(strangers)} may need of torch is not known yet")
+    job = installation.with_relatives(job, tool, scene)
     command = installation.command(job, tool, environ)
     store.keep(command.files)  # a dry run too: so the command that it shows can be run
     if args.dry_run:

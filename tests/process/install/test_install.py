@@ -144,10 +144,10 @@ def test_a_target_without_pip_is_served_by_the_pip_beside_torchpick(world: World
     assert world.installed(python)["torch"] == "2.14.1+cu126"
 
 
-def test_a_family_name_that_no_table_pins_comes_from_the_wheel_host_too(world: World) -> None:
-    python = world.environment("uv")
+def test_a_family_name_that_no_table_pins_comes_from_the_wheel_host_too(world: World, installer: str) -> None:
+    python = world.environment(installer)
 
-    world.install("torch", "torchcodec", "--installer", "uv", python=python)
+    world.install("torch", "torchcodec", "--installer", kind(installer), python=python)
 
     assert world.installed(python)["torchcodec"] == "0.9.0+cu126"
     world.family_is_clean()
