@@ -23,17 +23,20 @@ MAY_IMPORT: dict[str, set[str]] = {
     # the edges: each touches one part of the world, and none imports another
     "places": {"errors"},
     "shipped": {"errors", "model", "places"},
-    "detect": {"errors", "model"},
+    "detection": {"errors", "model"},
     "wheels": {"errors", "model"},
     "install": {"errors", "model"},
     "doctor": {"errors", "model"},
     # where the edges are composed
     "gpuspec": {"errors", "model", "places", "shipped"},
     "told": {"errors", "gpuspec", "model", "request"},
+    "nodes": {"errors", "model"},
+    "machines": {"errors", "model", "nodes"},
     "question": {
-        "detect", "emit", "errors", "fleet", "model", "places", "request", "requirements", "resolve", "shipped", "told",
+        "detection", "emit", "errors", "fleet", "machines", "model", "places", "request", "requirements", "resolve",
+        "shipped", "told",
     },
-    "api": {"model", "question", "request"},
+    "api": {"model", "question", "request", "shipped"},
 }  # fmt: skip
 EVERYWHERE = {"torchpick"}  # the version
 

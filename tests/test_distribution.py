@@ -50,7 +50,8 @@ def test_the_wheel_holds_the_package_and_the_table_and_nothing_else(artefacts: t
 
 
 def test_the_sdist_can_be_tested(artefacts: tuple[Path, Path]) -> None:
-    names = {name.partition("/")[2] for name in tarfile.open(artefacts[0]).getnames()}
+    with tarfile.open(artefacts[0]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
 
     assert {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "compat/drivers.json", "scripts/test"} <= names
     assert "tests/test_cases.py" in names

@@ -14,7 +14,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from torchpick import question
-from torchpick.cli import arguments
+from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Asked
 from torchpick.errors import NoBuildError, UsageError
 from torchpick.model import envelope
@@ -40,6 +40,7 @@ def run(args: Label) -> int:
         hint = "leave out `--backend` and `--cpu`: `--among` says which backends there are"
         raise UsageError("`label` chooses among the names it is given", hint=hint)
     pick = _chosen(arguments.request_of(args)._replace(backends=tuple(dict.fromkeys(names.values()))))
+    console.tell(pick, args)
     name = next(name for name, backend in names.items() if backend == pick.build.backend)
     if args.json:
         print(envelope.dumps({**envelope.of_pick(pick, "label"), "label": name}))
@@ -49,12 +50,12 @@ def run(args: Label) -> int:
 
 
 def _chosen(request: Request) -> Pick:
-    pick = question.chosen(request)
+    pick = question.chosen(request, tell=console.waiting)
     gpu = any(machine.counted for machine in pick.machines)
     if pick.build.backend == "cpu" and gpu and not request.allow_cpu:
         backends = tuple(each for each in request.backends if each != "cpu")
         if backends:
-            return question.chosen(request._replace(backends=backends))
+            return question.chosen(request._replace(backends=backends), tell=console.waiting)
         raise NoBuildError(
             "there is a GPU, and only cpu is among the names",
             pick=pick._replace(verdicts=()),

@@ -18,7 +18,7 @@ import sys
 from argparse import ArgumentParser
 
 from torchpick import question
-from torchpick.cli import arguments
+from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Asked
 from torchpick.emit import pip
 
@@ -39,7 +39,8 @@ def guard(words: list[str]) -> str | None:
 
 
 def run(args: Url) -> int:
-    pick = question.chosen(arguments.request_of(args), everything=args.json)
+    pick = question.chosen(arguments.request_of(args), everything=args.json or args.verbose, tell=console.waiting)
+    console.tell(pick, args)
     if args.json:
         from torchpick.model import envelope
 

@@ -11,4 +11,6 @@ NOTHING_RUNS = "--no-index torch==0+no.build.runs.here"
 def line(pick: Pick) -> str:
     """`--index-url URL torch==…`; a flat mirror is a page of links instead of an index."""
     where = "--no-index --find-links" if pick.wish.index_base.startswith("flat+") else "--index-url"
-    return " ".join([where, pick.index_url, *pick.requirements])
+    # What a nightly depends on (triton) is a pre-release too.
+    early = () if pick.wish.channel == "stable" else ("--pre",)
+    return " ".join([*early, where, pick.index_url, *pick.requirements])
