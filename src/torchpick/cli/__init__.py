@@ -29,6 +29,9 @@ COMMANDS = {
     "list": "every build weighed, best first, each with its verdict",
     "detect": "the machine's facts, each with its source",
     "inspect": "the GPU code inside a wheel, a package or a library, and whether it runs here",
+    "doctor": "what is wrong in an environment, why, and the command that mends it",
+    "explain": "an error text: what it means here and what to do",
+    "arch": "the values that source builds want for these GPUs",
     "completion": "a shell completion script",
 }
 
