@@ -178,9 +178,12 @@ def _pinned(name: str, version: str, python: str) -> str | None:
     if answer is None:
         raise SystemExit(f"pip cannot read {name} {version} for Python {python}")
     metadata = Fields(loads(answer)).objects("install")[0].object("metadata")
-    wanted = metadata.texts("requires_dist") if metadata.has("requires_dist") else ()
-    pins = [match[1] for text in wanted if (match := _PIN.fullmatch(text))]
-    return pins[0] if pins else None
+    return torch_of(metadata.texts("requires_dist") if metadata.has("requires_dist") else ())
+
+
+def torch_of(requirements: Iterable[str]) -> str | None:
+    """The torch that these requirements pin, or None."""
+    return next((match[1] for text in requirements if (match := _PIN.fullmatch(text))), None)
 
 
 def _pip(*words: str) -> str | None:

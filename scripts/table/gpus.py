@@ -38,7 +38,7 @@ _NO_PRODUCT = re.compile(
 # `GeForce GTX 750 GM206` and `… v2`, and `Quadro RTX 3000` for `Quadro RTX 3000 Mobile`.
 _BOARD = re.compile(
     r"mobile|laptop|gpu|generation|edition|embedded|oem|rebrand|maxq|refresh|pcie|sxm\d?|nvl|hbm\d\w*|g?ddr\d\w*|"
-    r"lite|hash|rate|rev|v\d|\d+gb"
+    r"lite|hash|rate|rev\w?|v\d|\d+gb"
 )
 # Names that people use and the lists lack or join (nvidia-smi and device trees say `Orin (nvgpu)`, `NVIDIA Thor`).
 _CURATED = {
@@ -168,8 +168,8 @@ def plain(name: str) -> str:
 
 
 def words(name: str) -> list[str]:
-    """`GeForce GTX 1080 Max-Q 8 GB` → geforce gtx 1080 maxq 8gb."""
-    joined = re.sub(r"max[- ]q", "maxq", re.sub(r"(\d+) gb\b", r"\1gb", name.lower()))
+    """`GeForce GTX 1080 Max-Q 8 GB Rev. 2` → geforce gtx 1080 maxq 8gb rev2."""
+    joined = re.sub(r"\brev\. ", "rev", re.sub(r"max[- ]q", "maxq", re.sub(r"(\d+) gb\b", r"\1gb", name.lower())))
     return [word for word in re.split(r"[^a-z0-9]+", joined) if word]
 
 

@@ -18,15 +18,23 @@ def main(words: Sequence[str]) -> int:
     if not 1 <= len(words) <= 2 or words[0].startswith("-"):
         print(_USAGE, file=sys.stderr)
         return 2
-    facts, compat = Path(words[0]), Path(words[1]) if len(words) == 2 else COMPAT
-    wheels = Fields({"wheels": layout.read(facts / "wheels.json")}).objects("wheels")
+    try:
+        write_all(Path(words[0]), Path(words[1]) if len(words) == 2 else COMPAT)
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def write_all(facts: Path, compat: Path) -> None:
+    """Every file that comes from the facts; ShapeError names the fact that is wrong."""
+    wheels = Fields({"wheels.json": layout.read(facts / "wheels.json")}).objects("wheels.json")
     releases = builds.releases(wheels)
     for release, rows in releases.items():
         layout.write(compat / f"torch-{release}.json", {"schema": 1, "torch": release, "builds": rows})
     layout.write(compat / "never.json", {"schema": 1, "rows": builds.never(wheels)})
-    layout.write(compat / "drivers.json", rules.drivers(Fields(layout.read(facts / "drivers.json"))))
-    layout.write(compat / "gpus.json", gpus.readable(Fields(layout.read(facts / "gpus.json"))))
+    layout.write(compat / "drivers.json", rules.drivers(Fields(layout.read(facts / "drivers.json"), "drivers.json")))
+    layout.write(compat / "gpus.json", gpus.readable(Fields(layout.read(facts / "gpus.json"), "gpus.json")))
     layout.write(compat / "libraries.json", rules.LIBRARIES)
     layout.write(compat / "family.json", rules.FAMILY)
     print(f"{len(releases)} releases, {sum(map(len, releases.values()))} builds → {compat}", file=sys.stderr)
-    return 0

@@ -48,7 +48,8 @@ def indexes(compat: Path) -> dict[str, Row]:
     companions = rows.companions(Fields(layout.read(compat / "companions.json"), "companions.json"))
     gpus, drivers = (Fields(layout.read(compat / name), name) for name in ("gpus.json", "drivers.json"))
     found = {f"{platform}.json": _platform(platform, releases, companions) for platform in PLATFORMS}
-    return {**found, "rules.json": _rules(compat), "gpus.json": names.index(gpus, drivers)}
+    named = names.index(gpus, drivers)
+    return {**found, "rules.json": {**_rules(compat), "capabilities": named["capabilities"]}, "gpus.json": named}
 
 
 def _rules(compat: Path) -> Row:

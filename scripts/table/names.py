@@ -44,10 +44,8 @@ def index(gpus: Fields, drivers: Fields) -> Row:
             if brand(key)[1] != key:
                 full.setdefault(key, set()).add(capability)
             exact.setdefault(key, set()).add(f"n{capability}")
-    core = {key: " ".join(sorted(each)) for key, each in exact.items()}
-    core.update(
-        {key: " ".join(sorted(f"~{word}" for word in each)) for key, each in longer.items() if key not in exact}
-    )
+    # The beginning of a name means the product only where no other is called exactly so.
+    core = {key: " ".join(sorted(each)) for key, each in {**longer, **exact}.items()}
     return {
         "schema": 1,
         "capabilities": capabilities,
@@ -88,12 +86,8 @@ def _products(gpus: Fields) -> dict[str, set[str]]:
 def _cores(listed: list[str], chips: Collection[str]) -> Iterator[str]:
     """What this very product may be called without its brand."""
     bare = on_the_box(listed, chips)
-    for left in (
-        listed,
-        bare,
-        [word for word in bare if word != "pro"],
-        [word for word in bare if word not in _SERIES],
-    ):
+    without_pro = [word for word in bare if word != "pro"]
+    for left in (listed, bare, without_pro, [word for word in bare if word not in _SERIES]):
         core = brand("".join(left))[1]
         # `nano` alone may be a Jetson Nano or an Orin Nano: a core of one word needs a number, or no brand before it.
         if core and (core != "".join(left[-1:]) or re.search(r"\d", core) or len(left) == 1 == len(listed)):

@@ -24,9 +24,9 @@ def answer(request: Request, environ: Mapping[str, str] = os.environ, *, everyth
     Without `everything` only as many builds are judged as the pick itself takes.
     """
     wish = wish_of(request, environ)
-    table = shipped.rules(environ)
-    machines = machines_of(request, environ, table)
-    table = shipped.with_builds(table, (machine.platform.name for machine in machines), environ, request.channel)
+    rules = shipped.rules(environ)
+    machines = machines_of(request, environ, rules)
+    table = table_of(machines, environ, rules, request.channel)
     for machine in machines:
         _check_python(machine, table)
     if len(machines) == 1 and not everything:
@@ -36,6 +36,17 @@ def answer(request: Request, environ: Mapping[str, str] = os.environ, *, everyth
     from torchpick import fleet
 
     return fleet.pick(machines, table, wish)
+
+
+def table_of(
+    machines: tuple[Machine, ...],
+    environ: Mapping[str, str] = os.environ,
+    rules: Table | None = None,
+    channel: str = "stable",
+) -> Table:
+    """The table with the builds for these machines' platforms."""
+    known = shipped.rules(environ) if rules is None else rules
+    return shipped.with_builds(known, (machine.platform.name for machine in machines), environ, channel)
 
 
 def chosen(request: Request, environ: Mapping[str, str] = os.environ, *, everything: bool = True) -> Pick:
@@ -100,7 +111,7 @@ def machines_of(request: Request, environ: Mapping[str, str], table: Table) -> t
     """The machines to answer for: told by a file, by flags, or this one."""
     if request.machine is not None:
         raise UsageError("`--machine` is not there yet", hint="tell the machine with `--gpu` and `--driver`")
-    facts = told(request, environ)
+    facts = told(request, table.capabilities, environ)
     return (_machine(facts, table),)
 
 

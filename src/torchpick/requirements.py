@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from torchpick.errors import RequirementError
 from torchpick.model.build import COMPANIONS
+from torchpick.model.specifiers import simple
 from torchpick.model.wish import Wish
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -53,8 +54,10 @@ def _joined(specifiers: list[str]) -> str:
 def _split(text: str) -> tuple[str, str]:
     """Name and specifier; the packaging library is loaded only for what is more than a name."""
     stripped = text.strip()
-    if _NAME.fullmatch(stripped):
-        return normal(stripped), ""
+    match = _NAME.match(stripped)
+    rest = stripped[match.end() :].strip() if match else stripped
+    if match and simple(rest) is not None:
+        return normal(match[0]), rest.replace(" ", "")
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:

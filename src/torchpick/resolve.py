@@ -12,10 +12,11 @@ from torchpick.model.build import Build, toolkit_order
 from torchpick.model.libraries import below
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.pythons import python_name, span
+from torchpick.model.specifiers import admits
 from torchpick.model.table import Table
 from torchpick.model.verdict import GpuFit, Objection, Pick, Rank, Reason, Verdict
 from torchpick.model.versions import numbers, release_key
-from torchpick.model.wish import Wish, admits
+from torchpick.model.wish import Wish
 from torchpick.remarks import changes, lacking, notes
 
 Fits = tuple[tuple[Fit, Arch | None], ...]

@@ -32,11 +32,12 @@ def rules(environ: Mapping[str, str]) -> Table:
     compat = compat_dir(environ)
     index = os.path.join(compat, "index", "rules.json")
     if os.path.isfile(index):
-        drivers, floors = read(index, lambda fields: (rows.drivers(fields), rows.floors(fields)))
-    else:
-        drivers = read(os.path.join(compat, "drivers.json"), rows.drivers)
-        floors = read(os.path.join(compat, "libraries.json"), rows.floors)
-    return Table({}, drivers, floors)
+        return read(index, lambda fields: rows.rules(fields, fields, fields))
+    drivers, libraries, gpus = (
+        read(os.path.join(compat, name), lambda fields: fields)
+        for name in ("drivers.json", "libraries.json", os.path.join("index", "gpus.json"))
+    )
+    return checked(compat, lambda: rows.rules(drivers, libraries, gpus))
 
 
 def with_builds(table: Table, platforms: Iterable[str], environ: Mapping[str, str], channel: str = "stable") -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from torchpick.errors import UsageError
 from torchpick.model.machine import PLATFORMS, Driver, Gpu, Platform
@@ -25,7 +25,7 @@ class Told(Noun):
     trust_pci: bool = False
 
 
-def told(request: Request, environ: Mapping[str, str]) -> Told:
+def told(request: Request, capabilities: Collection[str], environ: Mapping[str, str]) -> Told:
     """Read flags and variables; a flag beats its variable."""
     specs = request.gpus
     if specs is None and environ.get("TORCHPICK_GPU"):
@@ -37,7 +37,7 @@ def told(request: Request, environ: Mapping[str, str]) -> Told:
     if glibc is not None and not is_dotted(glibc):
         raise UsageError(f"`{glibc}` is no glibc version", hint="such as `--glibc 2.28`; `ldd --version` tells it")
     return Told(
-        gpus=None if not specs else _gpus(specs, environ),
+        gpus=None if not specs else _gpus(specs, capabilities, environ),
         driver=_driver(request, environ),
         platform=_platform(request.platform or environ.get("TORCHPICK_PLATFORM") or None),
         glibc=glibc,
@@ -48,7 +48,7 @@ def told(request: Request, environ: Mapping[str, str]) -> Told:
     )
 
 
-def _gpus(specs: tuple[str, ...], environ: Mapping[str, str]) -> tuple[Gpu, ...]:
+def _gpus(specs: tuple[str, ...], capabilities: Collection[str], environ: Mapping[str, str]) -> tuple[Gpu, ...]:
     if any(spec.lower() == "none" for spec in specs):
         if len(specs) > 1:
             raise UsageError("`--gpu none` beside another GPU", hint="leave one of them out")
@@ -57,13 +57,13 @@ def _gpus(specs: tuple[str, ...], environ: Mapping[str, str]) -> tuple[Gpu, ...]
         raise UsageError(
             f"{len(specs)} GPUs are more than one machine holds", hint="use `--machine` for several machines"
         )
-    return tuple(_gpu(spec, index, environ) for index, spec in enumerate(specs))
+    return tuple(_gpu(spec, index, capabilities, environ) for index, spec in enumerate(specs))
 
 
-def _gpu(spec: str, index: int, environ: Mapping[str, str]) -> Gpu:
+def _gpu(spec: str, index: int, capabilities: Collection[str], environ: Mapping[str, str]) -> Gpu:
     from torchpick import gpuspec
 
-    name, arch = gpuspec.parse(spec, environ)
+    name, arch = gpuspec.parse(spec, capabilities, environ)
     vendor = "amd" if arch.kind == "gfx" else "nvidia"
     return Gpu(index=index, vendor=vendor, name=name, arch=arch, integrated=arch.capability in _INTEGRATED)
 

@@ -115,6 +115,7 @@ def test_a_capability_is_itself(text: str, arch: str) -> None:
         ("titan", "AMBIGUOUS", {"sm_52", "sm_61", "sm_70", "sm_75"}),
         ("GTX 860M", "AMBIGUOUS", {"sm_30", "sm_50"}),
         ("GT 710", "AMBIGUOUS", {"sm_21", "sm_35"}),
+        ("GeForce GT 640", "AMBIGUOUS", {"sm_21", "sm_30", "sm_35"}),
         ("GeForce GTX 750", "AMBIGUOUS", {"sm_50", "sm_52"}),
         ("M40", "AMBIGUOUS", {"sm_50", "sm_52"}),
         ("B100", "AMBIGUOUS", {"None"}),

@@ -68,6 +68,25 @@ def test_an_index_holds_every_row_but_the_default_index_s_own() -> None:
         assert releases == sorted(releases, reverse=True)
 
 
+def test_an_index_carries_what_a_read_wheel_adds(tmp_path: Path) -> None:
+    for path in COMPAT.glob("*.json"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    file = tmp_path / "torch-2.15.0.json"
+    value = json.loads(file.read_text("utf-8"))
+    (row,) = [each for each in value["builds"] if (each["backend"], each["platform"]) == ("cu132", "linux-x86_64")]
+    row["lacks"] = {"libtorch_cuda_linalg.so": ["sm_75"]}
+    row["yanked"] = True
+    row["evidence"]["twin"] = {"file": "torch.whl", "sha256": "0" * 64}
+    layout.write(file, value)
+
+    compact = json.loads(json.dumps(index.indexes(tmp_path)["linux-x86_64.json"]))
+
+    (found,) = [each for each in compact["builds"] if each[:2] == ["2.15.0", "cu132"]]
+    assert found[9] == {"libtorch_cuda_linalg.so": ["sm_75"]}
+    assert found[11] is True
+    assert found[16] == ["torch.whl", "0" * 64]
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("script", ["check-compat", "build-index"])
 def test_a_script_runs_by_itself(script: str, tmp_path: Path) -> None:
@@ -205,3 +224,12 @@ def test_the_last_branches_and_the_floors() -> None:
         11: "450.80.02",
     }
     assert [(row["linux"], row["windows"]) for row in DRIVERS["first_driver"]] == [("570.26", "570.65")]
+
+
+def test_the_readme_names_every_file() -> None:
+    text = (COMPAT / "README.md").read_text("utf-8")
+
+    for path in COMPAT.rglob("*.json"):
+        name = path.relative_to(COMPAT).as_posix()
+        generic = "index/PLATFORM.json" if path.stem in layout.PLATFORMS else name
+        assert f"`{'torch-X.Y.Z.json' if name.startswith('torch-') else generic}`" in text, name

@@ -56,7 +56,8 @@ class Parser(ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit status."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    # Not `list(…)`: once the command of that name is loaded, the word means its module here.
+    words = [*(sys.argv[1:] if argv is None else argv)]
     for stream in (sys.stdout, sys.stderr):
         # A console of another code page prints an escape where it lacks the letter, instead of a traceback.
         if hasattr(stream, "reconfigure"):
@@ -73,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def _run(words: list[str]) -> int:
+def _run(words: Sequence[str]) -> int:
     command = words[0] if words and words[0] in COMMANDS else "pick"
     rest = words[1:] if command != "pick" else words
     module = import_module(f"torchpick.cli.{command}")

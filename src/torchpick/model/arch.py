@@ -17,6 +17,9 @@ TEGRA = frozenset({(5, 3), (6, 2), (7, 2), (8, 7)})
 # From torch 2.14, for wheels of CUDA 13.2 and later, 70, 80 and 86 no longer exclude 7.2 and 8.7
 # (DEVICE_REQUIREMENT_POST_JETSON_SBSA_UNIFICATION).
 UNIFIED_TEGRA = frozenset({(7, 2), (8, 7)})
+# Rubin came with its own targets in CUDA 13.4 (ptxas lists sm_107, sm_107a, sm_107f); the table names no other code for
+# it, and no published wheel serves it.
+APART = frozenset({(10, 7)})
 
 
 _HEX = frozenset("0123456789abcdef")
@@ -80,16 +83,21 @@ def fit(code: Arch, gpu: Arch, *, unified: bool = False) -> Fit:
     if code.suffix == "a":  # architecture-specific: that one capability
         serves = built == device
     elif code.suffix == "f":  # family-specific: the family, from this member on
-        serves = built[0] == device[0] and built[1] <= device[1]
+        serves = built[0] == device[0] and built[1] <= device[1] and not _apart(built, device)
     elif code.kind == "compute":  # PTX: any newer capability of any major
         serves = built <= device
     else:
-        serves = built[0] == device[0] and built[1] <= device[1] and not _tegra_wall(built, device, unified)
+        same = built[0] == device[0] and built[1] <= device[1]
+        serves = same and not _apart(built, device) and not _tegra_wall(built, device, unified)
     if not serves:
         return Fit.NONE
     if code.kind == "compute":
         return Fit.JIT
     return Fit.EXACT if built == device else Fit.BINARY
+
+
+def _apart(built: tuple[int, int], device: tuple[int, int]) -> bool:
+    return built != device and (built in APART or device in APART)
 
 
 def _tegra_wall(built: tuple[int, int], device: tuple[int, int], unified: bool) -> bool:

@@ -84,7 +84,7 @@ class Names(Noun):
 def look_up(text: str, names: Names) -> Arch | Candidates:
     """The architecture meant by this text, or the close ones."""
     spoken = text.strip().lower()
-    if (capability := _spoken_capability(spoken)) is not None:
+    if (capability := spoken_capability(spoken)) is not None:
         return _arch(capability) if capability in names.capabilities else _no_such(text, capability, names)
     if spoken.startswith("gfx"):
         try:
@@ -111,7 +111,7 @@ def brand(plain: str) -> tuple[str, str]:
     return families, rest
 
 
-def _spoken_capability(spoken: str) -> str | None:
+def spoken_capability(spoken: str) -> str | None:
     """`6.1`, `61`, `sm_61`, `sm_90a` → `6.1`, `9.0`; None where the text is no capability at all."""
     prefix = next((word for word in ("sm_", "sm", "compute_") if spoken.startswith(word)), "")
     digits = spoken[len(prefix) :].lstrip(" ")
@@ -162,14 +162,9 @@ def _capabilities(plain: str, names: Names) -> set[str]:
     families, rest = brand(plain)
     if rest != plain and plain in names.full:
         return set(_value(names.full, "full", plain).split())
-    exact: set[str] = set()
-    longer: set[str] = set()
-    for word in _value(names.core, "core", rest).split():
-        # `g6.1`: a GeForce of 6.1 is called exactly so; `~g6.1`: its name begins so and goes on.
-        each = word.removeprefix("~")
-        if each[0] in families:
-            (longer if word.startswith("~") else exact).add(each[1:])
-    return exact or longer
+    # `g6.1 w7.5`: a GeForce of 6.1 and a workstation card of 7.5 are called so.
+    words = _value(names.core, "core", rest).split()
+    return {word[1:] for word in words if word[0] in families}
 
 
 def _meant(plain: str, names: Names) -> tuple[Named, ...]:

@@ -10,7 +10,7 @@ from torchpick.model.build import COMPANIONS, Build, Evidence
 from torchpick.model.drivers import DriverTable
 from torchpick.model.fields import Fields, ShapeError, kind
 from torchpick.model.libraries import Floor, LibraryFloors
-from torchpick.model.table import Read
+from torchpick.model.table import Read, Table
 from torchpick.model.versions import is_dotted, numbers, release_key
 
 TYPE_CHECKING = False
@@ -216,6 +216,11 @@ def companions(fields: Fields) -> Companions:
         }, basis
 
     return paired
+
+
+def rules(drivers_: Fields, libraries: Fields, gpus: Fields) -> Table:
+    """The rules of drivers.json and libraries.json and the capabilities of the names index; no builds yet."""
+    return Table({}, drivers(drivers_), floors(libraries), frozenset(gpus.texts("capabilities")))
 
 
 def drivers(fields: Fields) -> DriverTable:

@@ -49,11 +49,12 @@ NO_BUILDS = Shelf({})
 
 
 class Table(Noun):
-    """`builds` maps a platform's name to its shelf."""
+    """`builds` maps a platform's name to its shelf; `capabilities` are those that any GPU has."""
 
     builds: Mapping[str, Shelf]
     drivers: DriverTable
     floors: LibraryFloors = LibraryFloors()
+    capabilities: frozenset[str] = frozenset()
 
     def of(self, platform: str) -> Shelf:
         return self.builds.get(platform, NO_BUILDS)

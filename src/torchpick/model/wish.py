@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from torchpick.model.noun import Noun
-from torchpick.model.versions import is_prerelease
 
 WHEEL_HOST = "https://download.pytorch.org/whl"
 CHANNELS = ("stable", "nightly", "test")
-
-Admits = Callable[[str], bool]
 
 
 class Wish(Noun):
@@ -28,24 +25,3 @@ class Wish(Noun):
     allow_cpu: bool = False
     allow_unconfirmed: bool = False
     whole: bool = False
-
-
-def admits(specifier: str, *, prereleases: bool = False) -> Admits:
-    """A test for versions; raises ValueError where the text is no specifier. Pre-releases only if it names one."""
-    if not specifier:
-        return (lambda _: True) if prereleases else (lambda version: not is_prerelease(version))
-    # 29 ms of import that a question without a specifier never pays.
-    from packaging.specifiers import SpecifierSet
-
-    allowed = SpecifierSet(specifier)
-    wanted = True if prereleases else None
-    memory: dict[str, bool] = {}
-
-    def asks(version: str) -> bool:
-        # Without a local label in the specifier the label of the version does not matter (PEP 440).
-        key = version if "+" in specifier else version.partition("+")[0]
-        if key not in memory:
-            memory[key] = allowed.contains(key, prereleases=wanted)
-        return memory[key]
-
-    return asks

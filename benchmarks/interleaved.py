@@ -1,0 +1,58 @@
+"""Times whole processes side by side: a round runs each command once, so a slow moment of the machine hits all.
+
+Figures are ratios of medians; absolute times of a shared machine mean little.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def environment(*packages: str) -> Path:
+    """A fresh virtual environment with torchpick installed as a wheel, byte-compiled, and these packages beside it."""
+    folder = Path(tempfile.mkdtemp(prefix="torchpick-bench-"))
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    quiet = ["--quiet", "--disable-pip-version-check", "--no-warn-script-location"]
+    subprocess.run([str(folder / "bin" / "pip"), "install", *quiet, str(ROOT), *packages], check=True)
+    return folder
+
+
+def medians(commands: Mapping[str, Sequence[str]], rounds: int = 31) -> dict[str, float]:
+    """Median wall time of each command over interleaved rounds, after one round that is not counted."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("TORCHPICK_", "PYTHON"))}
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for turn in range(rounds + 1):
+        for name, command in commands.items():
+            start = time.perf_counter()
+            subprocess.run(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            if turn:
+                times[name].append(time.perf_counter() - start)
+    return {name: statistics.median(each) for name, each in times.items()}
+
+
+def peak_mebibytes(command: Sequence[str]) -> float:
+    """The largest resident memory of a run, asked in a process of its own so that no other child counts."""
+    program = (
+        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=False); "
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *command], capture_output=True, text=True, check=True)
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    return int(done.stdout) / unit
+
+
+def table(times: Mapping[str, float], unit: str) -> str:
+    """Each time as a multiple of the unit's."""
+    return "\n".join(f"{name:<44}{value / times[unit]:6.2f} x" for name, value in times.items())
+
+
+__all__ = ["environment", "medians", "peak_mebibytes", "table"]

@@ -1,0 +1,57 @@
+"""How long a cold `torchpick url` takes, in bare interpreters, beside its rival torchruntime; and its peak memory.
+
+    python benchmarks/start.py
+
+The aim: at most 3 bare interpreters (5 with a specifier), less than `torchruntime --help`, under 40 MiB.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks import interleaved
+
+
+def main() -> None:
+    folder = interleaved.environment("torchruntime==2.24.0")
+    try:
+        told = ["--gpu", "sm_61", "--driver", "580.95.05"]
+        torchpick = str(folder / "bin" / "torchpick")
+        url = [torchpick, "url", *told]
+        commands = {
+            "python -c pass": [str(folder / "bin" / "python"), "-c", "pass"],
+            "torchpick url --gpu --driver": url,
+            "the same with a specifier": [*url, "torch<2.12"],
+            "the same with a GPU's name": [torchpick, "url", "--gpu", "GTX 1080 Ti", "--driver", "580.95.05"],
+            "torchpick list --json": [torchpick, "list", "--json", *told],
+            "torchruntime --help": [str(folder / "bin" / "torchruntime"), "--help"],
+        }
+        print(interleaved.table(interleaved.medians(commands), "python -c pass"))
+        print(f"{'peak memory of torchpick url':<44}{interleaved.peak_mebibytes(url):6.1f} MiB")
+    finally:
+        shutil.rmtree(folder)
+    print(f"{'a decision, table loaded':<44}{decision():6.2f} ms")
+
+
+def decision() -> float:
+    """The best of fifty decisions that judge every build of the platform, in milliseconds."""
+    from torchpick import fleet, question
+    from torchpick.request import Request
+
+    pick = question.answer(Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", python="3.12"))
+    table = question.table_of(pick.machines)
+    best = float("inf")
+    for _ in range(50):
+        start = time.perf_counter()
+        fleet.pick(pick.machines, table, pick.wish)
+        best = min(best, time.perf_counter() - start)
+    return best * 1000
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+"""What holds for every machine, table and wish."""
+
+from __future__ import annotations
+
+import json
+import random
+from itertools import combinations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.laws.strategies import DRIVERS, builds, driver_versions, machines, table, tables, wishes
+from torchpick import fleet, resolve
+from torchpick.model.build import Build, Evidence
+from torchpick.model.machine import Driver, Machine, Platform, Python
+from torchpick.model.table import Shelf, Table
+from torchpick.model.verdict import Pick, Reason, Verdict
+from torchpick.model.versions import numbers
+from torchpick.model.wish import Wish
+
+
+def judged(machine: Machine, known: Table, wish: Wish) -> list[Verdict]:
+    return list(resolve.judge(machine, known, wish))
+
+
+def answer(machine: Machine, known: Table, wish: Wish, *, everything: bool = True) -> Pick:
+    return resolve.pick(machine, known, wish, resolve.judge(machine, known, wish), everything=everything)
+
+
+def key(verdict: Verdict) -> tuple[str, str]:
+    return verdict.build.version, verdict.build.backend
+
+
+@given(machines(), tables(), wishes)
+def test_every_build_gets_exactly_one_verdict(machine: Machine, known: Table, wish: Wish) -> None:
+    verdicts = judged(machine, known, wish)
+
+    assert sorted(map(key, verdicts)) == sorted((build.version, build.backend) for build in known.of("linux-x86_64"))
+
+
+@given(machines(), tables(), wishes)
+def test_the_pick_is_the_first_that_runs_in_the_order_of_preference(machine: Machine, known: Table, wish: Wish) -> None:
+    pick = answer(machine, known, wish)
+    ranks = [verdict.rank for verdict in pick.considered]
+
+    assert ranks == sorted(ranks, reverse=True)
+    assert pick.verdicts == tuple(verdict for verdict in pick.considered if verdict.ok)[:1]
+
+
+@given(machines(), tables(), wishes)
+def test_judging_no_more_than_needed_gives_the_same_pick(machine: Machine, known: Table, wish: Wish) -> None:
+    short, full = answer(machine, known, wish, everything=False), answer(machine, known, wish)
+
+    assert (short.verdicts, short.notes, short.changes) == (full.verdicts, full.notes, full.changes)
+    assert short.considered == full.considered[: len(short.considered)]
+
+
+@given(machines(), tables(), wishes, st.randoms(use_true_random=False))
+def test_the_order_of_the_table_does_not_matter(
+    machine: Machine, known: Table, wish: Wish, chance: random.Random
+) -> None:
+    shuffled = list(known.of("linux-x86_64"))
+    chance.shuffle(shuffled)
+
+    assert judged(machine, table(shuffled), wish) == judged(machine, known, wish)
+
+
+@given(machines(), tables(), wishes)
+def test_a_machine_is_served_if_and_only_if_each_of_its_gpus_is(machine: Machine, known: Table, wish: Wish) -> None:
+    assume(machine.gpus)
+    alone = [
+        {key(each) for each in judged(machine._replace(gpus=(gpu,)), known, wish) if each.ok} for gpu in machine.gpus
+    ]
+
+    together = {key(each) for each in judged(machine, known, wish) if each.ok}
+
+    assert together == set.intersection(*alone)
+
+
+@given(machines(), tables(), wishes)
+def test_what_a_verdict_says_of_one_gpu_is_what_that_gpu_alone_would_get(
+    machine: Machine, known: Table, wish: Wish
+) -> None:
+    verdicts = judged(machine, known, wish)
+    for gpu in machine.gpus:
+        alone = {key(each) for each in judged(machine._replace(gpus=(gpu,)), known, wish) if each.ok}
+        assert {key(each) for each in verdicts if each.serves(gpu.index)} == alone
+
+
+@given(machines(), tables(), wishes, st.lists(driver_versions, min_size=2, max_size=2))
+def test_a_newer_driver_never_loses_a_build_for_gpus_it_serves(
+    machine: Machine, known: Table, wish: Wish, versions: list[str]
+) -> None:
+    older, newer = (Driver(version) for version in sorted(versions, key=numbers))
+    served = tuple(gpu for gpu in machine.gpus if gpu.arch and not DRIVERS.refusal(newer, gpu.arch, "linux"))
+    running = [
+        {key(each) for each in judged(machine._replace(driver=driver, gpus=served), known, wish) if each.ok}
+        for driver in (older, newer)
+    ]
+
+    assert running[0] <= running[1]
+
+
+@given(machines(), tables(), wishes, builds())
+def test_another_build_never_makes_the_pick_worse(machine: Machine, known: Table, wish: Wish, more: Build) -> None:
+    shelf = list(known.of("linux-x86_64"))
+    assume((more.version, more.backend) not in {(each.version, each.backend) for each in shelf})
+    before, after = answer(machine, known, wish), answer(machine, table([*shelf, more]), wish)
+
+    if before.ok:
+        assert after.verdicts[0].rank >= before.verdicts[0].rank
+
+
+@given(machines(), tables(), wishes)
+def test_cpu_is_never_picked_in_silence(machine: Machine, known: Table, wish: Wish) -> None:
+    pick = answer(machine, known, wish)
+
+    if machine.gpus and pick.ok and pick.build.backend == "cpu":
+        assert wish.allow_cpu or "cpu" in wish.backends
+    if machine.gpus and pick.ok and pick.build.backend == "cpu" and "cpu" not in wish.backends:
+        assert not any(each.ok for each in pick.considered if each.build.backend != "cpu")
+
+
+@given(machines(), tables(), wishes)
+def test_what_is_picked_has_a_fit_on_each_gpu_or_is_no_gpu_build(machine: Machine, known: Table, wish: Wish) -> None:
+    pick = answer(machine, known, wish)
+
+    if pick.ok and pick.build.family in ("cuda", "rocm"):
+        assert [fit.gpu for fit in pick.verdicts[0].fits] == [gpu.index for gpu in machine.counted]
+        assert all(fit.fit for fit in pick.verdicts[0].fits)
+
+
+@given(machines(), tables(), wishes)
+def test_a_change_names_the_only_kind_of_objection_of_its_build(machine: Machine, known: Table, wish: Wish) -> None:
+    for change in answer(machine, known, wish).changes:
+        assert change.verdict.reasons == {Reason[change.code]}
+
+
+def test_ten_times_the_builds_cost_ten_times_the_judgements(monkeypatch: pytest.MonkeyPatch) -> None:
+    judgements = []
+    original = resolve._Judge.verdict
+
+    def counting(self: resolve._Judge, build: Build) -> Verdict:
+        judgements.append(build)
+        return original(self, build)
+
+    monkeypatch.setattr(resolve._Judge, "verdict", counting)
+    counted = {}
+    for size in (10, 100):
+        judgements.clear()
+        list(resolve.judge(_machine(), table([_numbered(place) for place in range(size)]), Wish()))
+        counted[size] = len(judgements)
+
+    assert counted == {10: 10, 100: 100}
+
+
+def _machine() -> Machine:
+    return Machine(Platform("linux", "x86_64"), Python("3.12"), Driver("580.95.05"))
+
+
+def _numbered(place: int) -> Build:
+    torch = f"2.{place}.0"
+    return Build(
+        torch,
+        "cpu",
+        "linux-x86_64",
+        f"{torch}+cpu",
+        None,
+        (),
+        ("cp312",),
+        (),
+        None,
+        {},
+        {},
+        True,
+        False,
+        {},
+        "declared",
+        Evidence("declared", "made up"),
+    )
+
+
+@given(st.lists(machines(most=2), min_size=1, max_size=3), tables(), wishes)
+def test_one_pick_for_several_machines_runs_on_each(several: list[Machine], known: Table, wish: Wish) -> None:
+    pick = fleet.pick(tuple(several), known, wish)
+    running = [{key(each) for each in judged(machine, known, wish) if each.ok} for machine in several]
+
+    assert pick.ok == bool(set.intersection(*running))
+    assert all(key(pick.verdicts[place]) in running[place] for place in range(len(several)) if pick.ok)
+
+
+@given(st.lists(machines(most=2), min_size=1, max_size=3), tables(), wishes)
+def test_a_plan_serves_every_gpu_that_can_be_served_once_with_the_fewest_environments(
+    several: list[Machine], known: Table, wish: Wish
+) -> None:
+    pick = fleet.pick(tuple(several), known, wish)
+    if pick.ok:
+        assert pick.plan == ()
+        return
+    able: dict[tuple[int, int | None], set[tuple[str, str]]] = {}
+    for place, machine in enumerate(several):
+        for gpu in machine.counted or (None,):
+            alone = machine if gpu is None else machine._replace(gpus=(gpu,))
+            able[place, None if gpu is None else gpu.index] = {
+                key(each) for each in judged(alone, known, wish) if each.ok
+            }
+    servable = {member for member, pins in able.items() if pins}
+
+    served = [member for group in pick.plan for member in group.members]
+
+    assert sorted(served, key=str) == sorted(servable, key=str)
+    assert all(key(group.verdict) in able[member] for group in pick.plan for member in group.members)
+    assert len(pick.plan) == _fewest(able)
+
+
+def _fewest(able: dict[tuple[int, int | None], set[tuple[str, str]]]) -> int:
+    """By brute force: the smallest number of builds such that each servable GPU has one of them."""
+    wanted = [pins for pins in able.values() if pins]
+    pins = sorted(set().union(*wanted)) if wanted else []
+    return next(
+        size
+        for size in range(len(pins) + 1)
+        if any(all(want & set(chosen) for want in wanted) for chosen in combinations(pins, size))
+    )
+
+
+@given(machines())
+def test_loading_what_was_dumped_is_the_identity(machine: Machine) -> None:
+    assert Machine.from_json(json.loads(json.dumps(machine.to_json()))) == machine
+
+
+def test_shelves_keep_what_they_are_given() -> None:
+    shelf = Shelf.of([_numbered(1), _numbered(2)])
+
+    assert [build.torch for build in shelf] == ["2.1.0", "2.2.0"]

@@ -1,0 +1,53 @@
+"""What a start loads, asked of real interpreters: speed is a feature that an import can lose."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.process
+
+HEAVY = {"httpx", "pynvml", "subprocess", "packaging", "importlib.resources", "pathlib", "dataclasses", "inspect"}
+
+
+def loaded(code: str) -> set[str]:
+    """The modules that the code loads over a bare interpreter."""
+    program = f"import sys; before = set(sys.modules)\n{code}\nprint(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_importing_the_library_loads_next_to_nothing() -> None:
+    names = loaded("import torchpick")
+
+    assert names <= {"torchpick", "__future__"}
+
+
+def test_asking_the_library_loads_no_command_line() -> None:
+    names = loaded('import torchpick; torchpick.pick(gpus=["sm_61"], driver="580.95.05")')
+
+    assert not names & (HEAVY | {"argparse"})
+    assert not any(name.startswith("torchpick.cli") for name in names)
+
+
+def test_url_loads_nothing_heavy() -> None:
+    names = loaded('from torchpick.cli import main; main(["url", "--gpu", "sm_61", "--driver", "580.95.05"])')
+
+    assert not names & (HEAVY | {"typing", "shutil", "difflib", "torchpick.fleet", "torchpick.requirements"})
+
+
+def test_an_everyday_specifier_loads_nothing_heavy_either() -> None:
+    names = loaded('from torchpick.cli import main; main(["url", "torch<2.12", "--gpu", "sm_61", "--driver", "580"])')
+
+    assert not names & HEAVY
+
+
+def test_any_other_specifier_loads_packaging_and_nothing_else_heavy() -> None:
+    names = loaded(
+        'from torchpick.cli import main; main(["url", "torch==2.9.1+cu126", "--gpu", "61", "--driver", "580"])'
+    )
+
+    assert "packaging.specifiers" in names
+    assert not names & {"httpx", "pynvml", "importlib.metadata"}
