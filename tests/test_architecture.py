@@ -17,7 +17,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "remarks": {"model"},
     "resolve": {"model", "remarks"},
     "fleet": {"model", "remarks", "resolve"},
-    "emit": {"errors", "model"},
+    "matrix": {"model", "resolve"},
+    "emit": {"errors", "matrix", "model"},
+    "atlas": {"emit", "matrix", "model", "remarks", "resolve"},
     "request": {"model"},
     "requirements": {"errors", "model"},
     # the edges: each touches one part of the world, and none imports another
@@ -38,7 +40,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 EVERYWHERE = {"torchpick"}  # the version
 
 # No file, process, clock, environment or network in the middle of the program.
-PURE = ("model", "resolve", "remarks", "fleet", "emit", "request", "requirements")
+PURE = ("model", "resolve", "remarks", "fleet", "matrix", "emit", "atlas", "request", "requirements")
 WORLD = {
     "asyncio", "ctypes", "glob", "httpx", "importlib", "multiprocessing", "os", "pathlib", "platform", "pynvml",
     "random", "shutil", "signal", "socket", "subprocess", "sys", "tempfile", "threading", "time", "urllib",

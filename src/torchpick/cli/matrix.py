@@ -125,6 +125,9 @@ def _page(args: Matrix, request: Request, wish: Wish) -> int:
     if request.only is not None or request.trust_pci or args.json or args.patches:
         hint = "`--gpu`, `--driver`, `--python` and `--platform` say what it opens with"
         raise UsageError("the page is for every machine", hint=hint)
+    folder = os.path.dirname(args.html or "") or "."
+    if args.html != "-" and not os.path.isdir(folder):
+        raise TorchpickError(f"cannot write {args.html}: there is no folder {folder}", hint="name another file")
     wish = wish._replace(index_base=envelope.redacted(wish.index_base))
     names = _names()
     known = shipped.with_builds(shipped.rules(os.environ), atlas.PLATFORMS, os.environ, request.channel)

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from torchpick import __version__
-from torchpick.atlas import Json
 from torchpick.emit.text import plain
 from torchpick.matrix import Row
 from torchpick.model.noun import Noun
@@ -26,7 +25,7 @@ class Facts(Noun):
     releases: tuple[str, ...]
 
 
-def html(parts: Mapping[str, str], data: Json, facts: Facts) -> str:
+def html(parts: Mapping[str, str], data: Mapping[str, object], facts: Facts) -> str:
     """The page. `parts` are the files of PARTS by name."""
     values = {
         "style": parts["page.css"].strip(),
@@ -43,7 +42,7 @@ def html(parts: Mapping[str, str], data: Json, facts: Facts) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], parts["page.html"])
 
 
-def embedded(value: Json) -> str:
+def embedded(value: Mapping[str, object]) -> str:
     """JSON that can stand inside a script element: nothing in it can end the element or open another."""
     text = json.dumps(value, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

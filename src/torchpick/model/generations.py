@@ -28,7 +28,7 @@ class Kind(Noun):
 _NVIDIA: tuple[tuple[int, int, str, tuple[str, ...]], ...] = (
     (3, 5, "Kepler", ("Tesla K40m", "GeForce GTX 780 Ti")),
     (3, 7, "Kepler", ("Tesla K80",)),
-    (5, 0, "Maxwell", ("GeForce GTX 750 Ti", "Quadro K2200")),
+    (5, 0, "Maxwell", ("Quadro K2200", "Tesla M10")),
     (5, 2, "Maxwell", ("GeForce GTX 980 Ti", "Tesla M40")),
     (5, 3, "Maxwell", ("Jetson Nano", "Jetson TX1")),
     (6, 0, "Pascal", ("Tesla P100", "Quadro GP100")),
