@@ -6,8 +6,7 @@ import os
 from collections.abc import Collection, Mapping
 
 from torchpick.errors import UsageError
-from torchpick.model import gpunames
-from torchpick.model.arch import Arch
+from torchpick.model.arch import Arch, spoken_capability
 
 _MESSAGES = {
     "UNKNOWN_NAME": "`{text}` is no GPU that torchpick knows",
@@ -21,11 +20,12 @@ def parse(spec: str, capabilities: Collection[str], environ: Mapping[str, str]) 
 
     `capabilities` are those that any GPU has; a plain one of them needs no table of names.
     """
-    spoken = gpunames.spoken_capability(spec.strip().lower())
+    spoken = spoken_capability(spec.strip().lower())
     if spoken is not None and spoken in capabilities:
         major, minor = spoken.split(".")
         return None, Arch.of_capability(int(major), int(minor))
     from torchpick import shipped
+    from torchpick.model import gpunames
     from torchpick.places import compat_dir
 
     index = os.path.join(compat_dir(environ), "index", "gpus.json")

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from torchpick import resolve, shipped
 from torchpick.detect import system
 from torchpick.errors import DetectionError, NoBuildError, UsageError
+from torchpick.model.build import backend_order
 from torchpick.model.machine import Driver, Machine, Note, Platform, Python
-from torchpick.model.pythons import python_name, python_order
 from torchpick.model.table import Table
 from torchpick.model.verdict import Pick, Verdict
 from torchpick.model.wish import WHEEL_HOST, Wish
@@ -29,6 +29,7 @@ def answer(request: Request, environ: Mapping[str, str] = os.environ, *, everyth
     table = table_of(machines, environ, rules, request.channel)
     for machine in machines:
         _check_python(machine, table)
+    _check_backends(wish, table, environ)
     if len(machines) == 1 and not everything:
         first = resolve.pick(machines[0], table, wish, resolve.judge(machines[0], table, wish), everything=False)
         if first.ok:
@@ -167,7 +168,21 @@ def _check_python(machine: Machine, table: Table) -> None:
     tags = {tag for build in table.of(machine.platform.name) for tag in build.pythons}
     tag = machine.python.tag
     if tags and tag not in tags:
+        from torchpick.model.pythons import python_name, python_order
+
         plain = sorted((each for each in tags if not each.endswith("t")), key=python_order)
         first, last = (python_name(each).removeprefix("Python ") for each in (plain[0], plain[-1]))
         hint = f"there are wheels for Python {first} to {last}, and free-threaded ones such as 3.14t"
         raise UsageError(f"no PyTorch wheel was ever made for {python_name(tag)} on {machine.platform.name}", hint=hint)
+
+
+def _check_backends(wish: Wish, table: Table, environ: Mapping[str, str]) -> None:
+    """A backend that no build of these platforms has is a slip too, and often one that many believe in."""
+    if not wish.backends:
+        return
+    known = {build.backend for shelf in table.builds.values() for build in shelf}
+    for backend in wish.backends:
+        if backend not in known:
+            reason = shipped.never_published(backend, tuple(table.builds), environ)
+            hint = f"there are {', '.join(sorted(known, key=backend_order))}; `torchpick refresh` reads the live index"
+            raise UsageError(f"no build for `{backend}` is known on {' or '.join(table.builds)}{reason}", hint=hint)

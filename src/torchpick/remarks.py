@@ -8,7 +8,6 @@ from torchpick.model.arch import Fit, best
 from torchpick.model.build import Build
 from torchpick.model.libraries import below
 from torchpick.model.machine import Gpu, Machine, Note
-from torchpick.model.pythons import python_name, python_order
 from torchpick.model.table import Table
 from torchpick.model.verdict import Change, Reason, Verdict
 from torchpick.model.versions import is_dotted, numbers
@@ -39,6 +38,8 @@ _MENDABLE = {
 
 
 def _change_facts(verdict: Verdict) -> dict[str, str]:
+    from torchpick.model.pythons import python_name, python_order
+
     build = verdict.build
     newest = max(build.pythons, key=python_order, default="")
     hardest = max(verdict.objections, key=lambda each: numbers(_digits(each.facts.get("needs", ""))))
@@ -81,7 +82,7 @@ def notes(verdict: Verdict, machine: Machine, table: Table, considered: Iterable
 
 
 def _no_gpu(machine: Machine, build: Build) -> Note:
-    if any(gpu.vendor == "apple" for gpu in machine.gpus):
+    if machine.platform.name == "macos-arm64":
         return Note("MPS", "the plain wheel; torch reaches the Apple GPU through its mps device")
     if build.family == "cpu":
         return Note("NO_GPU_FOUND", "no GPU was found, so this is the cpu build; `--gpu` tells one that is elsewhere")

@@ -11,7 +11,6 @@ from torchpick.model.arch import Arch, Fit, best, crosses
 from torchpick.model.build import Build, toolkit_order
 from torchpick.model.libraries import below
 from torchpick.model.machine import Gpu, Machine
-from torchpick.model.pythons import python_name, span
 from torchpick.model.specifiers import admits
 from torchpick.model.table import Table
 from torchpick.model.verdict import GpuFit, Objection, Pick, Rank, Reason, Verdict
@@ -95,7 +94,14 @@ class _Judge:
         fits = self._fit(build)
         native = self._native(build)
         gpu_fits = tuple(GpuFit(gpu.index, fit, via) for gpu, (fit, via) in zip(self.gpus, fits, strict=True))
-        objections = (*self._general(build), *self._driver(build), *self._gpu_objections(build, fits))
+        # The most telling first: what was asked for, then the hardware, then the software, then our own knowledge.
+        objections = (
+            *self._unasked(build),
+            *self._gpu_objections(build, fits),
+            *self._driver(build),
+            *self._software(build),
+            *self._doubts(build),
+        )
         rank = Rank(
             suits=self.suits(build),
             release=release_key(build.torch),
@@ -106,26 +112,33 @@ class _Judge:
         )
         return Verdict(build, objections, gpu_fits if build.family in ("cuda", "rocm") else (), native, rank)
 
-    def _general(self, build: Build) -> list[Objection]:
-        """What holds whatever the GPUs are."""
+    def _unasked(self, build: Build) -> list[Objection]:
         found = []
-        machine, wish = self.machine, self.wish
         if not self.admits(build.version):
-            found.append(Objection(Reason.NOT_REQUESTED, {"asked": f"torch{wish.torch or ' (a final release)'}"}))
+            found.append(Objection(Reason.NOT_REQUESTED, {"asked": f"torch{self.wish.torch or ' (a final release)'}"}))
         if why := self._backend_barred(build):
             found.append(Objection(Reason.BACKEND_NOT_ALLOWED, {"why": why}))
+        return [*found, *self._companion_objections(build)]
+
+    def _software(self, build: Build) -> list[Objection]:
+        found = []
+        machine = self.machine
         if machine.platform.libc == "musl":
             found.append(Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": f"{machine.platform.name} with musl"}))
         if machine.python.tag not in build.pythons:
-            facts = {"python": python_name(machine.python.tag), "pythons": span(build.pythons)}
-            found.append(Objection(Reason.NO_WHEEL_FOR_PYTHON, facts))
+            found.append(Objection(Reason.NO_WHEEL_FOR_PYTHON, _python_facts(machine.python.tag, build.pythons)))
         if machine.platform.glibc and build.glibc and numbers(machine.platform.glibc) < numbers(build.glibc):
             found.append(Objection(Reason.GLIBC_TOO_OLD, {"needs": build.glibc, "has": machine.platform.glibc}))
+        return found
+
+    def _doubts(self, build: Build) -> list[Objection]:
+        found = []
         if build.yanked:
             found.append(Objection(Reason.YANKED))
-        if build.published is None and not wish.allow_unconfirmed:
+        if build.published is None and not self.wish.allow_unconfirmed:
             found.append(Objection(Reason.UNCONFIRMED))
-        found.extend(self._companion_objections(build))
+        if build.arches is None and self.gpus and build.family in ("cuda", "rocm"):
+            found.append(Objection(Reason.UNKNOWN_ARCHES))
         return found
 
     def _backend_barred(self, build: Build) -> str | None:
@@ -171,10 +184,8 @@ class _Judge:
         return [Objection(Reason.DRIVER_TOO_OLD, {"cuda": build.cuda, "needs": needs, "has": has})]
 
     def _gpu_objections(self, build: Build, fits: Fits) -> list[Objection]:
-        if build.family not in ("cuda", "rocm"):
+        if build.family not in ("cuda", "rocm") or build.arches is None:
             return []
-        if build.arches is None and self.gpus:
-            return [Objection(Reason.UNKNOWN_ARCHES)]
         found = []
         for gpu, (fit, via) in zip(self.gpus, fits, strict=True):
             if build.family == "cuda" and gpu.index in self._refused:
@@ -256,6 +267,12 @@ def _best(build: Build, gpu: Gpu) -> tuple[Fit, Arch | None]:
     if gpu.arch is None or not build.arches:
         return Fit.NONE, None
     return best(build.arches, gpu.arch, unified=build.unified)
+
+
+def _python_facts(tag: str, tags: tuple[str, ...]) -> dict[str, str]:
+    from torchpick.model.pythons import python_name, span
+
+    return {"python": python_name(tag), "pythons": span(tags)}
 
 
 def _words(arches: tuple[Arch, ...]) -> str:

@@ -59,6 +59,16 @@ def family(environ: Mapping[str, str]) -> tuple[str, ...]:
     return read(os.path.join(compat_dir(environ), "family.json"), lambda fields: fields.texts("names"))
 
 
+def never_published(backend: str, platforms: Iterable[str], environ: Mapping[str, str]) -> str:
+    """What is known of a backend that was never published, as the end of a sentence; empty where nothing is."""
+    file = os.path.join(compat_dir(environ), "never.json")
+    for row in read(file, lambda fields: fields.objects("rows")):
+        everywhere = row.text("torch") == "*" and set(platforms) <= set(row.texts("platforms"))
+        if row.text("backend") == backend and everywhere:
+            return f": {row.text('reason')}"
+    return ""
+
+
 def read(file: str, parse: Callable[[Fields], T]) -> T:
     """Read one JSON file of the table and parse it; every fault becomes a CompatError that names file and path."""
     return checked(file, lambda: parse(_fields(file)))

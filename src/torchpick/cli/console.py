@@ -10,6 +10,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TextIO
 
+    from torchpick.cli.arguments import Asked
+    from torchpick.model.verdict import Pick
+
 
 def coloured(choice: str, stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
     """`--color` first, then NO_COLOR, then FORCE_COLOR, then whether the stream is a terminal."""
@@ -20,6 +23,30 @@ def coloured(choice: str, stream: TextIO, environ: Mapping[str, str] = os.enviro
     if environ.get("FORCE_COLOR"):
         return True
     return stream.isatty() and environ.get("TERM") != "dumb"
+
+
+def tell(pick: Pick, args: Asked) -> None:
+    """With --verbose: where each fact came from and what was weighed, on stderr."""
+    if not args.verbose:
+        return
+    for machine in pick.machines:
+        for gpu in machine.gpus:
+            _say(f"gpu {gpu.index}: {gpu.label}, from {gpu.source}")
+        if machine.driver is not None:
+            spoken = f", CUDA {machine.driver.cuda} from {machine.driver.cuda_source}" if machine.driver.cuda else ""
+            _say(f"driver: {machine.driver.version} from {machine.driver.source}{spoken}")
+        python = machine.python
+        _say(f"python: {python.tag}, {python.source}{f', {python.executable}' if python.executable else ''}")
+        for note in machine.notes:
+            _say(f"{note.code}: {note.text}")
+    served = sum(verdict.ok for verdict in pick.considered)
+    _say(f"weighed {len(pick.considered)} builds, of which {served} run")
+
+
+def _say(line: str) -> None:
+    from torchpick.emit.text import plain
+
+    print(f"torchpick: {plain(line)}", file=sys.stderr)
 
 
 def bold(text: str) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 
 from torchpick import question
-from torchpick.cli import arguments
+from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Asked
 from torchpick.errors import NoBuildError, UsageError
 from torchpick.model import envelope
@@ -40,6 +40,7 @@ def run(args: Label) -> int:
         hint = "leave out `--backend` and `--cpu`: `--among` says which backends there are"
         raise UsageError("`label` chooses among the names it is given", hint=hint)
     pick = _chosen(arguments.request_of(args)._replace(backends=tuple(dict.fromkeys(names.values()))))
+    console.tell(pick, args)
     name = next(name for name, backend in names.items() if backend == pick.build.backend)
     if args.json:
         print(envelope.dumps({**envelope.of_pick(pick, "label"), "label": name}))

@@ -3,7 +3,7 @@
 examples:
   torchpick list                                 this machine
   torchpick list --gpu "GTX 1080 Ti" | less      another one
-  torchpick list --all --gpu sm_61               other platforms' builds and the default index's own too
+  torchpick list --all --gpu sm_61               also builds for other hardware and other platforms
 """
 
 from __future__ import annotations
@@ -25,17 +25,29 @@ class List(Asked):
 
 def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_requirements(parser)
-    parser.add_argument("--all", action="store_true", help="also other platforms' builds and the default index's own")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="also builds for other hardware, other platforms, and the default index's own",
+    )
     arguments.add_decision_flags(parser)
 
 
 def run(args: List) -> int:
     pick = question.answer(arguments.request_of(args))
+    console.tell(pick, args)
     if args.all:
         pick = pick._replace(considered=(*pick.considered, *question.rest(pick, os.environ)))
     if args.json:
         print(envelope.dumps(envelope.of_pick(pick, "list")))
-        return 0
+        return 0 if pick.ok else 3
     bold = console.bold if console.coloured(args.color, sys.stdout) else str
-    print(table.builds(pick, console.width(), bold))
-    return 0
+    shown = pick.considered if args.all else table.shortlist(pick)
+    print(table.builds(pick, shown, console.width(), bold))
+    left = len(pick.considered) - len(shown)
+    if left and not args.quiet:
+        print(
+            f"note: {left} builds for other hardware or outside the request are left out; `--all` adds them",
+            file=sys.stderr,
+        )
+    return 0 if pick.ok else 3

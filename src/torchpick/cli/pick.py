@@ -20,17 +20,20 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Asked) -> int:
     pick = question.chosen(arguments.request_of(args))
+    console.tell(pick, args)
     if args.json:
         print(envelope.dumps(envelope.of_pick(pick, "pick")))
         return 0
     bold = console.bold if console.coloured(args.color, sys.stdout) else str
-    print(answer.text(pick, install_line(args), bold))
+    print(answer.text(pick, install_line(args), console.width(), bold))
     return 0
 
 
 def install_line(args: Asked) -> str:
     """The same question as a `torchpick install` command."""
     words = ["torchpick", "install", *(args.requirements or ["torch"])]
+    for gpu in args.gpu or ():
+        words += ["--gpu", gpu]
     for flag, value in (
         ("--driver", args.driver),
         ("--cuda-driver", args.cuda_driver),
@@ -43,9 +46,8 @@ def install_line(args: Asked) -> str:
     ):
         if value is not None:
             words += [flag, value]
-    for flag, values in (("--gpu", args.gpu), ("--backend", args.backend)):
-        for value in values or ():
-            words += [flag, value]
+    for backend in args.backend or ():
+        words += ["--backend", backend]
     for flag, there in (("--cpu", args.cpu), ("--allow-cpu", args.allow_cpu), ("--whole", args.whole)):
         if there:
             words.append(flag)

@@ -18,9 +18,9 @@ import sys
 from argparse import ArgumentParser
 
 from torchpick import question
-from torchpick.cli import arguments
+from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Asked
-from torchpick.emit import pip, text
+from torchpick.emit import pip
 
 
 class Url(Asked):
@@ -39,14 +39,16 @@ def guard(words: list[str]) -> str | None:
 
 
 def run(args: Url) -> int:
-    pick = question.chosen(arguments.request_of(args), everything=args.json)
+    pick = question.chosen(arguments.request_of(args), everything=args.json or args.verbose)
+    console.tell(pick, args)
     if args.json:
         from torchpick.model import envelope
 
         print(envelope.dumps(envelope.of_pick(pick, "url")))
         return 0
     print(pick.index_url if args.bare else pip.line(pick))
-    if not args.quiet:
-        for note in text.notes(pick):
-            print(note, file=sys.stderr)
+    if not args.quiet and (pick.notes or pick.machine.notes):
+        from torchpick.emit import text
+
+        print(*text.notes(pick), sep="\n", file=sys.stderr)
     return 0

@@ -5,33 +5,49 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from torchpick.emit import pip, words
-from torchpick.emit.text import plain
-from torchpick.model.machine import Machine
+from torchpick.emit.text import plain, wrap
+from torchpick.model.machine import Machine, Note
 from torchpick.model.verdict import Pick, Reason, Verdict
 from torchpick.model.versions import release_key
 
 Paint = Callable[[str], str]
 
 
-def text(pick: Pick, install: str, bold: Paint = str) -> str:
-    """Lines under four headings, readable without colour. `install` is the command that takes the pick."""
+def text(pick: Pick, install: str, width: int | None, bold: Paint = str) -> str:
+    """Lines under five headings, readable without colour. `install` is the command that takes the pick.
+
+    Prose is wrapped to the width; a command stays on one line, so that it can be copied.
+    """
+    commands = [install, f"pip install {pip.line(pick)}"]
     parts = [
-        ("found", [line for machine in pick.machines for line in found(machine)]),
-        ("pick", _pick(pick, bold)),
-        ("run", [install, f"or  pip install {pip.line(pick)}"]),
-        ("why not newer", why_not_newer(pick)),
-        ("note", [note.text for machine in pick.machines for note in machine.notes] + [n.text for n in pick.notes]),
+        ("found", _wrapped([line for machine in pick.machines for line in found(machine)], width)),
+        ("pick", _wrapped(_pick(pick), width)),
+        ("run", commands[:1]),
+        ("or", commands[1:]),
+        ("why not newer", _wrapped(why_not_newer(pick), width)),
+        ("note", _wrapped([note.text for note in _notes(pick)], width)),
     ]
     lines = []
     for heading, body in parts:
-        for place, each in enumerate(body):
-            lines.append(f"{bold(heading.ljust(_WIDTH)) if place == 0 else ' ' * _WIDTH}{plain(each)}")
-        if body:
+        for place, each in enumerate(map(plain, body)):
+            shown = bold(each) if (heading, place) == ("pick", 0) else each
+            lines.append(f"{bold(heading.ljust(_INDENT)) if place == 0 else ' ' * _INDENT}{shown}")
+        if body and heading != "run":
             lines.append("")
     return "\n".join(lines[:-1])
 
 
-_WIDTH = len("why not newer") + 2
+_INDENT = len("why not newer") + 2
+
+
+def _notes(pick: Pick) -> list[Note]:
+    return [*(note for machine in pick.machines for note in machine.notes), *pick.notes]
+
+
+def _wrapped(lines: list[str], width: int | None) -> list[str]:
+    if width is None:
+        return lines
+    return [part for line in lines for part in wrap(line, max(width - _INDENT, 30))]
 
 
 def found(machine: Machine) -> list[str]:
@@ -53,9 +69,9 @@ def found(machine: Machine) -> list[str]:
     return [*lines, ", ".join(facts)]
 
 
-def _pick(pick: Pick, bold: Paint) -> list[str]:
+def _pick(pick: Pick) -> list[str]:
     build = pick.build
-    lines = [bold(f"torch {pick.version}")]
+    lines = [f"torch {pick.version}"]
     for verdict in pick.verdicts[:1]:
         lines += [f"{_label(pick, fit.machine, fit.gpu)}: {words.fit(fit.fit, fit.via)}" for fit in verdict.fits]
     if pick.companions:
@@ -81,7 +97,7 @@ def why_not_newer(pick: Pick) -> list[str]:
         by_text: dict[str, list[str]] = {}
         for each in candidates:
             by_text.setdefault(each.objections[0].text if each.objections else "", []).append(each.build.backend)
-        lines.append("; ".join(f"{torch}+{', '.join(backends)}: {why}" for why, backends in by_text.items()))
+        lines += [f"{torch} {', '.join(backends)}: {why}" for why, backends in by_text.items()]
     if len(newer) > 3:
         lines.append(f"and {len(newer) - 3} more; `torchpick list` shows all")
     return lines

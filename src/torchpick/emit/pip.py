@@ -17,4 +17,6 @@ def line(pick: Pick) -> str:
 
 def line_of(build: Build, wish: Wish) -> str:
     where = "--no-index --find-links" if wish.index_base.startswith("flat+") else "--index-url"
-    return " ".join([where, build.index_url(wish.index_base), *requirements(build, wish)])
+    # What a nightly depends on (triton) is a pre-release too.
+    early = () if wish.channel == "stable" else ("--pre",)
+    return " ".join([*early, where, build.index_url(wish.index_base), *requirements(build, wish)])

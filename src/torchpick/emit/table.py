@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from torchpick.emit.text import plain
-from torchpick.model.verdict import Pick, Verdict
+from torchpick.model.verdict import Pick, Reason, Verdict
 
 
 def lines(rows: Iterable[Sequence[str]], width: int | None) -> list[str]:
@@ -22,14 +22,20 @@ def lines(rows: Iterable[Sequence[str]], width: int | None) -> list[str]:
     return found
 
 
-def builds(pick: Pick, width: int | None, bold: Callable[[str], str] = str) -> str:
-    """Every build considered, best first."""
-    all_platforms = len({verdict.build.platform for verdict in pick.considered}) > 1
+def shortlist(pick: Pick) -> tuple[Verdict, ...]:
+    """The builds a person asked about: of the machine's own family, and not ruled out by the request itself."""
+    ruled_out = {Reason.NOT_REQUESTED, Reason.BACKEND_NOT_ALLOWED}
+    return tuple(each for each in pick.considered if each.ok or (each.rank.suits == 2 and not ruled_out & each.reasons))
+
+
+def builds(pick: Pick, shown: tuple[Verdict, ...], width: int | None, bold: Callable[[str], str] = str) -> str:
+    """These builds, best first, the pick in bold."""
+    all_platforms = len({verdict.build.platform for verdict in shown}) > 1
     head = ("torch", "backend", *(("platform",) if all_platforms else ()), "CUDA", "verdict", "why")
-    rows = [head] + [_row(verdict, all_platforms) for verdict in pick.considered]
+    rows = [head] + [_row(verdict, all_platforms) for verdict in shown]
     printed = lines(rows, width)
     chosen = pick.verdicts[0].build if pick.ok else None
-    for place, verdict in enumerate(pick.considered, start=1):
+    for place, verdict in enumerate(shown, start=1):
         if verdict.build is chosen:
             printed[place] = bold(printed[place])
     return "\n".join([bold(printed[0]), *printed[1:]])

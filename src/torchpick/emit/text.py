@@ -16,6 +16,18 @@ def plain(foreign: str) -> str:
     )
 
 
+def wrap(text: str, width: int) -> list[str]:
+    """The text in lines of at most this width, broken at blanks; what follows the first line hangs by two."""
+    lines, line = [], ""
+    for word in text.split(" "):
+        if line.strip() and len(line) + 1 + len(word) > width:
+            lines.append(line)
+            line = "  " + word
+        else:
+            line = f"{line} {word}" if line else word
+    return [*lines, line]
+
+
 def error(failure: TorchpickError) -> str:
     """`error: …`, a blank line, `hint: …`."""
     lines = [f"error: {plain(failure.message)}"]

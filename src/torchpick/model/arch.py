@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from torchpick.model.noun import Noun
+from torchpick.model.versions import is_dotted
 
 # The Tegra member of each generation: discrete code does not run there, nor theirs on discrete boards
 # (torch/cuda/__init__.py, DEVICE_REQUIREMENT: 50 and 52 exclude 5.3, 60 and 61 exclude 6.2, 70 excludes 7.2,
@@ -121,3 +122,18 @@ def best(codes: tuple[Arch, ...], gpu: Arch, *, unified: bool = False) -> tuple[
         if here and here >= found[0]:
             found = (here, code)
     return found
+
+
+def spoken_capability(spoken: str) -> str | None:
+    """`6.1`, `61`, `sm_61`, `sm_90a` → `6.1`, `9.0`; None where the text is no capability at all."""
+    prefix = next((word for word in ("sm_", "sm", "compute_") if spoken.startswith(word)), "")
+    digits = spoken[len(prefix) :].lstrip(" ")
+    if prefix and digits[-1:] in ("a", "f"):
+        digits = digits[:-1]
+    if is_dotted(digits) and digits.count(".") == 1:
+        major, minor = digits.split(".")
+    elif digits.isascii() and digits.isdigit() and len(digits) in (2, 3):
+        major, minor = digits[:-1], digits[-1]
+    else:
+        return None
+    return f"{int(major)}.{int(minor)}"

@@ -67,9 +67,12 @@ class Build(Noun):
             self.cuda is not None and numbers(self.cuda) >= (13, 2) and release_key(self.torch) >= release_key("2.14")
         )
 
-    def index_url(self, base: str) -> str:
+    def index_url(self, base: str, channel: str = "stable") -> str:
         """The wheel index this build lies on, under the given base (a mirror, or the wheel host)."""
-        return base.removeprefix("flat+") if base.startswith("flat+") else f"{base.rstrip('/')}/{self.backend}"
+        if base.startswith("flat+"):
+            return base.removeprefix("flat+")
+        folder = "" if channel == "stable" else f"/{channel}"
+        return f"{base.rstrip('/')}{folder}/{self.backend}"
 
 
 @lru_cache(maxsize=256)  # a table has some fifty backends and asks of each build several times
@@ -77,6 +80,11 @@ def family_of(backend: str) -> str:
     if backend.startswith("cu"):
         return "cuda"
     return "rocm" if backend.startswith("rocm") else backend
+
+
+def backend_order(backend: str) -> tuple[str, tuple[int, ...]]:
+    """Backends as a list shows them: by family, the older toolkit first."""
+    return family_of(backend), toolkit_order(backend)
 
 
 @lru_cache(maxsize=256)

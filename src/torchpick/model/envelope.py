@@ -79,7 +79,7 @@ def _build(verdict: Verdict, wish: Wish) -> dict[str, object]:
         "backend": build.backend,
         "version": build.version,
         "cuda": build.cuda,
-        "index_url": redacted(build.index_url(wish.index_base)),
+        "index_url": redacted(build.index_url(wish.index_base, wish.channel)),
         "requirements": list(requirements(build, wish)),
         "companions": companions(build),
         "evidence": build.evidence.to_json(),

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from torchpick.model.arch import Arch
+from torchpick.model.arch import Arch, spoken_capability
 from torchpick.model.fields import Fields, ShapeError, kind
 from torchpick.model.noun import Noun
-from torchpick.model.versions import is_dotted, numbers
+from torchpick.model.versions import numbers
 
 # Which product lines a brand word may stand for: people write GTX for RTX, never GTX for Quadro. `n` are the products
 # that carry no brand (A100, L40S, TITAN V).
@@ -109,21 +109,6 @@ def brand(plain: str) -> tuple[str, str]:
         families = "".join(each for each in BRANDS[word] if each in families)
         rest = rest[len(word) :]
     return families, rest
-
-
-def spoken_capability(spoken: str) -> str | None:
-    """`6.1`, `61`, `sm_61`, `sm_90a` → `6.1`, `9.0`; None where the text is no capability at all."""
-    prefix = next((word for word in ("sm_", "sm", "compute_") if spoken.startswith(word)), "")
-    digits = spoken[len(prefix) :].lstrip(" ")
-    if prefix and digits[-1:] in ("a", "f"):
-        digits = digits[:-1]
-    if is_dotted(digits) and digits.count(".") == 1:
-        major, minor = digits.split(".")
-    elif digits.isascii() and digits.isdigit() and len(digits) in (2, 3):
-        major, minor = digits[:-1], digits[-1]
-    else:
-        return None
-    return f"{int(major)}.{int(minor)}"
 
 
 def _no_such(text: str, capability: str, names: Names) -> Candidates:

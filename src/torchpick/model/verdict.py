@@ -174,7 +174,7 @@ class Pick(Noun):
 
     @property
     def index_url(self) -> str:
-        return self.build.index_url(self.wish.index_base)
+        return self.build.index_url(self.wish.index_base, self.wish.channel)
 
     @property
     def requirements(self) -> tuple[str, ...]:

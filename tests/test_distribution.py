@@ -1,0 +1,78 @@
+"""The artefact under test: sdist and wheel are built once, and the installed wheel is asked."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.process
+
+BUILD = """
+import sys
+from hatchling import build
+print(getattr(build, sys.argv[1])(sys.argv[2]))
+"""
+
+
+@pytest.fixture(scope="module")
+def artefacts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("dist")
+    names = []
+    for hook in ("build_sdist", "build_wheel"):
+        done = subprocess.run(
+            [sys.executable, "-c", BUILD, hook, str(folder)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
+        )
+        names.append(done.stdout.split()[-1])
+    return folder / names[0], folder / names[1]
+
+
+def test_the_wheel_holds_the_package_and_the_table_and_nothing_else(artefacts: tuple[Path, Path]) -> None:
+    names = zipfile.ZipFile(artefacts[1]).namelist()
+    roots = {name.split("/")[0] for name in names}
+
+    assert roots == {"torchpick", "torchpick_cli-0.1.0.dist-info"}
+    assert "torchpick/py.typed" in names
+    assert "torchpick/compat/torch-2.15.0.json" in names
+    assert "torchpick/compat/index/linux-x86_64.json" in names
+    assert not [name for name in names if "tests" in name or name.endswith(".pyc")]
+
+
+def test_the_sdist_can_be_tested(artefacts: tuple[Path, Path]) -> None:
+    with tarfile.open(artefacts[0]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+
+    assert {"pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "compat/drivers.json", "scripts/test"} <= names
+    assert "tests/test_cases.py" in names
+
+
+def test_the_installed_wheel_answers(artefacts: tuple[Path, Path], tmp_path: Path) -> None:
+    """Both command names and `python -m`, away from the checkout."""
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True, timeout=120)
+    python = venv / "bin" / "python"
+    subprocess.run(
+        [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-deps", "--no-index",
+         "--disable-pip-version-check", str(artefacts[1])],
+        check=True, timeout=120,
+    )  # fmt: skip
+    told = ["--json", "--gpu", "GTX 1080 Ti", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12"]
+
+    for command in (
+        [str(venv / "bin" / "torchpick")],
+        [str(venv / "bin" / "torchpick-cli")],
+        [str(python), "-m", "torchpick"],
+    ):
+        done = subprocess.run([*command, *told], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
+        assert json.loads(done.stdout)["pick"]["version"] == "2.14.1+cu126"
