@@ -20,10 +20,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "matrix": {"model", "resolve"},
     "emit": {"errors", "matrix", "model"},
     "atlas": {"emit", "matrix", "model", "remarks", "resolve"},
+    "projects": {"errors", "matrix", "model", "requirements", "resolve"},
     "request": {"model"},
     "requirements": {"errors", "model"},
     # the edges: each touches one part of the world, and none imports another
     "places": {"errors"},
+    "rewrite": {"errors", "model"},
     "shipped": {"errors", "model", "places"},
     "detect": {"errors", "model"},
     "wheels": {"errors", "model"},
@@ -40,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 EVERYWHERE = {"torchpick"}  # the version
 
 # No file, process, clock, environment or network in the middle of the program.
-PURE = ("model", "resolve", "remarks", "fleet", "matrix", "emit", "atlas", "request", "requirements")
+PURE = ("model", "resolve", "remarks", "fleet", "matrix", "emit", "atlas", "projects", "request", "requirements")
 WORLD = {
     "asyncio", "ctypes", "glob", "httpx", "importlib", "multiprocessing", "os", "pathlib", "platform", "pynvml",
     "random", "shutil", "signal", "socket", "subprocess", "sys", "tempfile", "threading", "time", "urllib",

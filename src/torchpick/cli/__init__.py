@@ -21,6 +21,7 @@ COMMANDS = {
     "url": "one line for `pip install $(torchpick url)`",
     "label": "the one of these names that fits, for extras, groups and image tags",
     "list": "every build weighed, best first, each with its verdict",
+    "extras": "extras, groups and index settings for a project",
     "matrix": "which releases and backends run on which GPUs, as a table or a page",
     "completion": "a shell completion script",
 }
