@@ -27,19 +27,22 @@ MAY_IMPORT: dict[str, set[str]] = {
     "places": {"errors"},
     "rewrite": {"errors", "model"},
     "shipped": {"errors", "model", "places"},
-    "detect": {"errors", "model"},
+    "detection": {"errors", "model"},
     "wheels": {"errors", "model"},
-    "install": {"errors", "model"},
+    "install": {"errors", "model", "requirements"},
     "doctor": {"errors", "model"},
     # where the edges are composed
     "gpuspec": {"errors", "model", "places", "shipped"},
     "told": {"errors", "gpuspec", "model", "request"},
+    "nodes": {"errors", "model"},
+    "machines": {"errors", "model", "nodes"},
     "question": {
-        "detect", "emit", "errors", "fleet", "model", "places", "request", "requirements", "resolve", "shipped", "told",
+        "detection", "emit", "errors", "fleet", "machines", "model", "places", "request", "requirements", "resolve",
+        "shipped", "told",
     },
-    "api": {"model", "question", "request"},
+    "installation": {"errors", "install", "model", "places", "question", "request", "shipped"},
+    "api": {"model", "question", "request", "shipped"},
 }  # fmt: skip
-EVERYWHERE = {"torchpick"}  # the version
 
 # No file, process, clock, environment or network in the middle of the program.
 PURE = ("model", "resolve", "remarks", "fleet", "matrix", "emit", "atlas", "projects", "request", "requirements")

@@ -56,3 +56,11 @@ def test_where_nothing_runs_the_error_carries_the_answer() -> None:
 def test_a_bad_argument_is_a_usage_error() -> None:
     with pytest.raises(torchpick.UsageError, match="is no GPU that torchpick knows"):
         torchpick.pick(gpus=["rtx 9090"])
+
+
+def test_detecting_gives_a_machine_and_leaves_the_name_callable() -> None:
+    machine = torchpick.detect(python="3.12")
+
+    assert machine.python.version == "3.12"
+    assert isinstance(machine, torchpick.Machine)
+    assert callable(torchpick.detect)

@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from torchpick.api import detect as detect
     from torchpick.api import pick as pick
     from torchpick.errors import DetectionError as DetectionError
     from torchpick.errors import NoBuildError as NoBuildError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from torchpick.model.verdict import Pick as Pick
 
 _HOMES = {
+    "detect": "torchpick.api",
     "pick": "torchpick.api",
     "DetectionError": "torchpick.errors",
     "NoBuildError": "torchpick.errors",
@@ -28,7 +30,17 @@ _HOMES = {
     "Pick": "torchpick.model.verdict",
 }
 
-__all__ = ["DetectionError", "Machine", "NoBuildError", "Pick", "TorchpickError", "UsageError", "__version__", "pick"]
+__all__ = [
+    "DetectionError",
+    "Machine",
+    "NoBuildError",
+    "Pick",
+    "TorchpickError",
+    "UsageError",
+    "__version__",
+    "detect",
+    "pick",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -5,7 +5,24 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+from torchpick.model.machine import Machine
 from torchpick.model.verdict import Pick
+
+
+def detect(
+    *,
+    python: str | None = None,
+    visible_only: bool = False,
+    trust_pci: bool = False,
+    environ: Mapping[str, str] | None = None,
+) -> Machine:
+    """This machine, each fact with its source. Its `trouble` says why a GPU that is there gives no answer."""
+    from torchpick import question, shipped
+    from torchpick.request import Request
+
+    known = os.environ if environ is None else environ
+    request = Request(python=python, visible_only=visible_only, trust_pci=trust_pci)
+    return question.machine_of(request, known, shipped.rules(known))
 
 
 def pick(  # noqa: PLR0913 # the flags of the contract, by name

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from torchpick.model.machine import Machine
     from torchpick.model.verdict import Pick
 
 
@@ -78,10 +79,16 @@ class NoBuildError(TorchpickError):
 
 
 class DetectionError(TorchpickError):
-    """A GPU is there and its driver will not answer, so nothing is guessed."""
+    """A GPU is there and its driver will not answer, so nothing is guessed; `machine` is what is known all the same."""
 
     code = "NO_ANSWER"
     exit_status = 4
+
+    def __init__(
+        self, message: str, *, hint: str | None, code: str | None = None, machine: Machine | None = None
+    ) -> None:
+        super().__init__(message, hint=hint, code=code)
+        self.machine = machine
 
 
 class InstallerError(TorchpickError):

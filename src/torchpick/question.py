@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from torchpick import resolve, shipped
-from torchpick.detect import system
 from torchpick.errors import DetectionError, NoBuildError, UsageError
 from torchpick.model.build import backend_order
 from torchpick.model.machine import Driver, Machine, Note, Platform, Python
@@ -15,17 +14,39 @@ from torchpick.model.verdict import Pick, Verdict
 from torchpick.model.wish import WHEEL_HOST, Wish
 from torchpick.places import compat_dir
 from torchpick.request import Request
-from torchpick.told import Told, is_version, told
+from torchpick.told import is_version, told
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.model.arch import Arch
+    from torchpick.model.pciids import PciIds
+
+Tell = Callable[[str], None] | None
 
 
-def answer(request: Request, environ: Mapping[str, str] = os.environ, *, everything: bool = True) -> Pick:
+def answer(
+    request: Request,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    everything: bool = True,
+    decide: bool = True,
+    tell: Tell = None,
+) -> Pick:
     """The pick for what was asked; where no build runs its `ok` is false.
 
-    Without `everything` only as many builds are judged as the pick itself takes.
+    Without `everything` only as many builds are judged as the pick itself takes. Without `decide` a GPU that gives no
+    answer is a note, and the builds are judged by all else. `tell` hears what a slow look waits for.
     """
     wish = wish_of(request, environ)
     rules = shipped.rules(environ)
-    machines = machines_of(request, environ, rules)
+    try:
+        machines = machines_of(request, environ, rules, tell)
+    except DetectionError as error:
+        if decide or error.machine is None:
+            raise
+        note = Note(error.code, f"{error.message}, so no GPU was judged; {error.hint}")
+        machines = (error.machine._replace(gpus=(), trouble=None, notes=(*error.machine.notes, note)),)
+        wish = wish if wish.backends else wish._replace(backends=_backends_for_gpus(machines, environ, rules))
     table = table_of(machines, environ, rules, request.channel)
     for machine in machines:
         _check_python(machine, table)
@@ -39,6 +60,11 @@ def answer(request: Request, environ: Mapping[str, str] = os.environ, *, everyth
     return fleet.pick(machines, table, wish)
 
 
+def _backends_for_gpus(machines: tuple[Machine, ...], environ: Mapping[str, str], rules: Table) -> tuple[str, ...]:
+    shelves = table_of(machines, environ, rules).builds.values()
+    return tuple(sorted({build.backend for shelf in shelves for build in shelf if build.family == "cuda"}))
+
+
 def table_of(
     machines: tuple[Machine, ...],
     environ: Mapping[str, str] = os.environ,
@@ -50,9 +76,11 @@ def table_of(
     return shipped.with_builds(known, (machine.platform.name for machine in machines), environ, channel)
 
 
-def chosen(request: Request, environ: Mapping[str, str] = os.environ, *, everything: bool = True) -> Pick:
+def chosen(
+    request: Request, environ: Mapping[str, str] = os.environ, *, everything: bool = True, tell: Tell = None
+) -> Pick:
     """The pick, or NoBuildError where nothing runs."""
-    pick = answer(request, environ, everything=everything)
+    pick = answer(request, environ, everything=everything, tell=tell)
     if not pick.ok:
         from torchpick.emit import refusal
 
@@ -108,57 +136,102 @@ def _base(url: str) -> str:
     return url.rstrip("/")
 
 
-def machines_of(request: Request, environ: Mapping[str, str], table: Table) -> tuple[Machine, ...]:
-    """The machines to answer for: told by a file, by flags, or this one."""
+def machines_of(request: Request, environ: Mapping[str, str], table: Table, tell: Tell = None) -> tuple[Machine, ...]:
+    """The machines to answer for: told by a file, by flags, or this one. DetectionError where a GPU gives no answer."""
     if request.machine is not None:
-        raise UsageError("`--machine` is not there yet", hint="tell the machine with `--gpu` and `--driver`")
+        return _listed(request)
+    machine = machine_of(request, environ, table, tell)
+    if machine.trouble is not None:
+        code, text, hint = machine.trouble
+        raise DetectionError(text, hint=hint, code=code, machine=machine)
+    return (machine,)
+
+
+def machine_of(request: Request, environ: Mapping[str, str], table: Table, tell: Tell = None) -> Machine:
+    """The one machine that flags and this computer make, its trouble included. What is told is not looked up."""
+    from torchpick.detection import computer
+
     facts = told(request, table.capabilities, environ)
-    return (_machine(facts, table),)
-
-
-def _machine(facts: Told, table: Table) -> Machine:
-    here = system.this_platform()
-    platform = facts.platform or here
-    elsewhere = platform.name != here.name
+    machine = computer.detect(
+        gpus=facts.gpus,
+        driver=facts.driver,
+        platform=facts.platform,
+        glibc=facts.glibc,
+        python=facts.python,
+        visible_only=facts.visible_only,
+        only=facts.only or (),
+        trust_pci=facts.trust_pci,
+        timeout=facts.timeout,
+        pci_capability=lambda device: _pci_ids(environ).arch(device),
+        last_branch=lambda arch: table.drivers.last_branch.get(arch.capability),
+        serves_amd=lambda arch: _any_rocm_serves(arch, environ),
+        waiting=tell,
+    )
     if facts.gpus is None:
-        if elsewhere:
-            hint = f"tell its GPUs: `--platform {platform.name} --gpu sm_86`, or `--gpu none`"
-            raise UsageError(f"this computer is {here.name}, so it cannot say what a {platform.name} has", hint=hint)
-        raise DetectionError("the machine is not told", hint='tell it: `--gpu "GTX 1080 Ti" --driver 580.95.05`')
-    notes: list[Note] = []
-    driver = facts.driver or _assumed(facts, table, notes)
-    return Machine(_glibc(platform, facts, elsewhere, notes), _python(facts), driver, facts.gpus, tuple(notes))
+        return machine
+    if len({gpu.vendor for gpu in machine.gpus}) > 1:
+        from torchpick.detection import narrow
+
+        gpus, notes = narrow.one_vendor(machine.gpus)
+        machine = machine._replace(gpus=gpus, notes=(*machine.notes, *notes))
+    return machine if machine.driver is not None else _with_assumed_driver(machine, table)
 
 
-def _assumed(facts: Told, table: Table, notes: list[Note]) -> Driver | None:
-    """The newest driver that serves all the told GPUs, said in a note."""
-    arches = tuple(gpu.arch for gpu in facts.gpus or () if gpu.vendor == "nvidia" and gpu.arch is not None)
-    if not arches:
+def _listed(request: Request) -> tuple[Machine, ...]:
+    """The machines of `--machine`; flags that would tell another one contradict it."""
+    from torchpick import machines
+    from torchpick.detection import interpreter
+    from torchpick.detection.world import World
+
+    flags = {
+        "--gpu": request.gpus,
+        "--driver": request.driver,
+        "--cuda-driver": request.cuda_driver,
+        "--platform": request.platform,
+        "--glibc": request.glibc,
+        "--gpus visible": request.visible_only or None,
+        "--only": request.only,
+    }
+    for flag, value in flags.items():
+        if value is not None:
+            hint = f"leave out `{flag}`, or change the fact in the file"
+            raise UsageError(f"`--machine` and `{flag}` both tell the machine", hint=hint)
+    python = _told_python(request.python)
+    found = machines.read(str(request.machine), python or interpreter.own(World.here()).python)
+    return tuple(machine if python is None else machine._replace(python=python) for machine in found)
+
+
+def _told_python(text: str | None) -> Python | None:
+    if text is None:
         return None
+    if not is_version(text):
+        hint = "with `--machine` say a version, such as `--python 3.12`"
+        raise UsageError(f"`--python {text}` names an interpreter of this computer", hint=hint)
+    return Python(text.removesuffix("t"), free_threaded=text.endswith("t"))
+
+
+def _any_rocm_serves(arch: Arch, environ: Mapping[str, str]) -> bool:
+    """Whether any build was made for this AMD target; ROCm builds are for Linux on x86_64 alone."""
+    linux = Platform("linux", "x86_64")
+    table = shipped.with_builds(shipped.rules(environ), (linux.name,), environ)
+    return any(build.family == "rocm" and arch in (build.arches or ()) for build in table.of(linux.name))
+
+
+def _pci_ids(environ: Mapping[str, str]) -> PciIds:
+    from torchpick.model.pciids import PciIds
+
+    return shipped.read(os.path.join(compat_dir(environ), "index", "gpus.json"), PciIds.from_json)
+
+
+def _with_assumed_driver(machine: Machine, table: Table) -> Machine:
+    """The newest driver that serves all the told GPUs, said in a note."""
+    arches = tuple(gpu.arch for gpu in machine.counted if gpu.vendor == "nvidia" and gpu.arch is not None)
+    if not arches:
+        return machine
     version = table.drivers.assumed_for(arches)
     text = f"no driver was told, so the newest that serves the GPU is assumed: {version}; `--driver` tells it"
-    notes.append(Note("DRIVER_ASSUMED", text))
-    return Driver(version, table.drivers.speaks(Driver(version)), "assumed", "assumed")
-
-
-def _glibc(platform: Platform, facts: Told, elsewhere: bool, notes: list[Note]) -> Platform:
-    if facts.glibc is not None:
-        return platform._replace(glibc=facts.glibc)
-    if elsewhere and platform.os == "linux":
-        notes.append(
-            Note("GLIBC_ASSUMED", "no glibc was told for that platform, so it is not judged; `--glibc` tells it")
-        )
-    elif not elsewhere:
-        return system.this_platform()
-    return platform
-
-
-def _python(facts: Told) -> Python:
-    if facts.python is None:
-        return system.this_python()
-    if is_version(facts.python):
-        return Python(facts.python.removesuffix("t"), free_threaded=facts.python.endswith("t"))
-    raise UsageError(f"`{facts.python}` is no Python version", hint="such as `--python 3.12` or `--python 3.14t`")
+    driver = Driver(version, table.drivers.speaks(Driver(version)), "assumed", "assumed")
+    return machine._replace(driver=driver, notes=(*machine.notes, Note("DRIVER_ASSUMED", text)))
 
 
 def _check_python(machine: Machine, table: Table) -> None:

@@ -84,6 +84,9 @@ def notes(verdict: Verdict, machine: Machine, table: Table, considered: Iterable
 def _no_gpu(machine: Machine, build: Build) -> Note:
     if machine.platform.name == "macos-arm64":
         return Note("MPS", "the plain wheel; torch reaches the Apple GPU through its mps device")
+    if any(gpu.vendor == "intel" and gpu.counted for gpu in machine.gpus):
+        text = "this is the cpu build; the Intel GPU is picked for with `--backend xpu`"
+        return Note("XPU_ON_REQUEST", text)
     if build.family == "cpu":
         return Note("NO_GPU_FOUND", "no GPU was found, so this is the cpu build; `--gpu` tells one that is elsewhere")
     return Note("NO_GPU_FOUND", "no GPU was told or found, so neither GPU nor driver was judged")

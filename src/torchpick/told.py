@@ -23,6 +23,7 @@ class Told(Noun):
     visible_only: bool = False
     only: tuple[int, ...] | None = None
     trust_pci: bool = False
+    timeout: float = 10.0
 
 
 def told(request: Request, capabilities: Collection[str], environ: Mapping[str, str]) -> Told:
@@ -45,7 +46,20 @@ def told(request: Request, capabilities: Collection[str], environ: Mapping[str, 
         visible_only=request.visible_only,
         only=_only(request.only),
         trust_pci=request.trust_pci,
+        timeout=_timeout(environ.get("TORCHPICK_DETECT_TIMEOUT")),
     )
+
+
+def _timeout(text: str | None) -> float:
+    """TORCHPICK_DETECT_TIMEOUT in seconds, 10 if it is not set: a cold host with several GPUs takes five and more."""
+    if not text:
+        return 10.0
+    seconds = float(text) if is_dotted(text) and text.count(".") < 2 else 0.0
+    if not 0.1 <= seconds <= 600:
+        raise UsageError(
+            f"TORCHPICK_DETECT_TIMEOUT=`{text}` is no number of seconds from 0.1 to 600", hint="unset it, or say 30"
+        )
+    return seconds
 
 
 def _gpus(specs: tuple[str, ...], capabilities: Collection[str], environ: Mapping[str, str]) -> tuple[Gpu, ...]:

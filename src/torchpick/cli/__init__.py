@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
@@ -16,11 +17,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
+# What a start makes lives as long as the run; collecting it a dozen times finds nothing and takes a millisecond.
+gc.set_threshold(50_000)
+
 # What `torchpick --help` lists, in the order a newcomer meets them. The module is torchpick.cli.<name>.
 COMMANDS = {
+    "install": "install the pick with uv or pip, and all else from your own indexes",
     "url": "one line for `pip install $(torchpick url)`",
+    "env": "variables that make plain pip and uv take the pick",
     "label": "the one of these names that fits, for extras, groups and image tags",
     "list": "every build weighed, best first, each with its verdict",
+    "detect": "the machine's facts, each with its source",
+    "inspect": "the GPU code inside a wheel, a package or a library, and whether it runs here",
     "extras": "extras, groups and index settings for a project",
     "matrix": "which releases and backends run on which GPUs, as a table or a page",
     "completion": "a shell completion script",
@@ -84,8 +92,10 @@ def _run(words: Sequence[str]) -> int:
         module.add_arguments(parser)
         if command == "pick" and rest and rest[0].isidentifier() and not rest[0].startswith("torch"):
             raise _unknown_command(rest[0])
-        args = parser.parse_intermixed_args(rest)
+        mine, passed_on = _split(rest) if getattr(module, "PASSES_ON", False) else (rest, [])
+        args = parser.parse_intermixed_args(mine)
         args.command = command
+        args.passed_on = passed_on
         return int(module.run(args))
     except SystemExit as exit_:  # argparse after --help and --version
         return int(exit_.code or 0)
@@ -94,6 +104,12 @@ def _run(words: Sequence[str]) -> int:
 
         guard = module.guard(rest) if hasattr(module, "guard") else None
         return failure.tell(error, command, as_json="--json" in rest, guard=guard)
+
+
+def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """What stands before the first `--`, and what stands after it."""
+    place = words.index("--") if "--" in words else len(words)
+    return words[:place], words[place + 1 :]
 
 
 def _parser(command: str, text: str) -> Parser:

@@ -103,10 +103,9 @@ def add_decision_flags(parser: ArgumentParser) -> None:
     add_output_flags(parser)
 
 
-def request_of(args: Asked) -> Request:
-    """The typed request behind the flags."""
+def machine_request(args: Asked) -> Request:
+    """What the flags say of the machine alone."""
     return Request(
-        requirements=tuple(args.requirements),
         gpus=None if args.gpu is None else tuple(args.gpu),
         driver=args.driver,
         cuda_driver=args.cuda_driver,
@@ -117,6 +116,13 @@ def request_of(args: Asked) -> Request:
         visible_only=args.gpus == "visible",
         only=args.only,
         trust_pci=args.trust_pci,
+    )
+
+
+def request_of(args: Asked) -> Request:
+    """The typed request behind the flags."""
+    return machine_request(args)._replace(
+        requirements=tuple(args.requirements),
         backends=tuple(args.backend or ()),
         channel=args.channel,
         cpu=args.cpu,

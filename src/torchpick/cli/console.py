@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from functools import lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,8 +50,22 @@ def _say(line: str) -> None:
     print(f"torchpick: {plain(line)}", file=sys.stderr)
 
 
+def waiting(sources: str) -> None:
+    """Said once, where a look at the GPUs takes long and somebody is watching."""
+    if sys.stderr.isatty():
+        _say(f"waiting for the GPU driver ({sources}) …")
+
+
 def bold(text: str) -> str:
     return f"\x1b[1m{text}\x1b[0m"
+
+
+@lru_cache(maxsize=1)  # argparse asks at every flag it is given
+def _columns() -> int | None:
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
 
 
 def width(environ: Mapping[str, str] = os.environ) -> int | None:
@@ -58,7 +73,4 @@ def width(environ: Mapping[str, str] = os.environ) -> int | None:
     told = environ.get("COLUMNS", "")
     if told.isascii() and told.isdigit() and int(told) > 0:
         return int(told)
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None
-    except (OSError, ValueError):
-        return None
+    return _columns()

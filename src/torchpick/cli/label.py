@@ -50,12 +50,12 @@ def run(args: Label) -> int:
 
 
 def _chosen(request: Request) -> Pick:
-    pick = question.chosen(request)
+    pick = question.chosen(request, tell=console.waiting)
     gpu = any(machine.counted for machine in pick.machines)
     if pick.build.backend == "cpu" and gpu and not request.allow_cpu:
         backends = tuple(each for each in request.backends if each != "cpu")
         if backends:
-            return question.chosen(request._replace(backends=backends))
+            return question.chosen(request._replace(backends=backends), tell=console.waiting)
         raise NoBuildError(
             "there is a GPU, and only cpu is among the names",
             pick=pick._replace(verdicts=()),

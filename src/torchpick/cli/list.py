@@ -15,7 +15,7 @@ from argparse import ArgumentParser
 from torchpick import question
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Asked
-from torchpick.emit import table
+from torchpick.emit import table, text
 from torchpick.model import envelope
 
 
@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: List) -> int:
-    pick = question.answer(arguments.request_of(args))
+    pick = question.answer(arguments.request_of(args), decide=False, tell=console.waiting)
     console.tell(pick, args)
     if args.all:
         pick = pick._replace(considered=(*pick.considered, *question.rest(pick, os.environ)))
@@ -44,6 +44,9 @@ def run(args: List) -> int:
     bold = console.bold if console.coloured(args.color, sys.stdout) else str
     shown = pick.considered if args.all else table.shortlist(pick)
     print(table.builds(pick, shown, console.width(), bold))
+    if not args.quiet:
+        for line in text.notes(pick):
+            print(line, file=sys.stderr)
     left = len(pick.considered) - len(shown)
     if left and not args.quiet:
         print(

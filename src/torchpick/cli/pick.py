@@ -19,7 +19,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Asked) -> int:
-    pick = question.chosen(arguments.request_of(args))
+    pick = question.chosen(arguments.request_of(args), tell=console.waiting)
     console.tell(pick, args)
     if args.json:
         print(envelope.dumps(envelope.of_pick(pick, "pick")))

@@ -39,7 +39,7 @@ def guard(words: list[str]) -> str | None:
 
 
 def run(args: Url) -> int:
-    pick = question.chosen(arguments.request_of(args), everything=args.json or args.verbose)
+    pick = question.chosen(arguments.request_of(args), everything=args.json or args.verbose, tell=console.waiting)
     console.tell(pick, args)
     if args.json:
         from torchpick.model import envelope

@@ -22,8 +22,19 @@ class Chosen(Noun):
     pip: Pip | None
     notes: tuple[Note, ...] = ()
 
+    @property
+    def its_pip(self) -> Pip:
+        """The pip, where uv was not chosen."""
+        if self.pip is None:
+            raise LookupError("uv was chosen")
+        return self.pip
 
-def choose(
+    @property
+    def name(self) -> str:
+        return "uv" if self.uv is not None else "pip"
+
+
+def choose(  # noqa: PLR0913 # facts of the run, each from another place
     wanted: str,
     target: Target,
     uv: Uv | None,

@@ -15,7 +15,7 @@ MOST_BYTES = 1 << 20
 
 
 def pip_files(environ: Mapping[str, str], prefix: str, home: str, system: str = sys.platform) -> list[str]:
-    """pip's configuration files, the weakest first; they need not exist (pip's own order: system, user, environment)."""
+    """Pip's configuration files, the weakest first, as pip orders them; they need not exist."""
     told = environ.get("PIP_CONFIG_FILE")
     if told == os.devnull:
         return []
@@ -68,7 +68,7 @@ class UvFile(Noun):
 
 
 def uv(environ: Mapping[str, str], home: str, folder: str, system: str = sys.platform) -> list[UvFile]:
-    """uv's configuration files that hold in this folder, the strongest first."""
+    """Uv's configuration files that hold in this folder, the strongest first."""
     if environ.get("UV_NO_CONFIG", "").lower() in ("1", "true", "yes", "on", "y", "t"):
         return []
     if told := environ.get("UV_CONFIG_FILE"):

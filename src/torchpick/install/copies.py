@@ -92,5 +92,5 @@ def _leads_to_copy(entry: Entry, path: str, made: Mapping[str, File]) -> bool:
 
 
 def _quoted(path: str) -> str:
-    """pip splits option lines as a shell does."""
+    """Pip splits option lines as a shell does."""
     return f'"{path}"' if " " in path or "'" in path else path

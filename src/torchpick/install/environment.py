@@ -9,8 +9,8 @@ import sys
 from collections.abc import Mapping
 
 from torchpick.errors import InstallerError
-from torchpick.install.requirements import normal
 from torchpick.model.noun import Noun
+from torchpick.requirements import normal
 
 # Longer than a Python on a network drive takes; a broken one must not hold up the user.
 ASK_S = 30.0
@@ -38,6 +38,7 @@ class Target(Noun):
     tool: str | None = None
     conda: str | None = None
     free_threaded: bool = False
+    full_version: str | None = None
 
     @property
     def pip(self) -> str | None:
@@ -65,6 +66,7 @@ def read(python: str, version: str, *, free_threaded: bool, environ: Mapping[str
         tool=_tool(prefix),
         conda=_conda(prefix, environ),
         free_threaded=free_threaded,
+        full_version=settings.get("version_info") or settings.get("version"),
     )
 
 
@@ -104,14 +106,13 @@ def _asked(python: str) -> dict[str, Any]:
             [python, "-I", "-c", _QUESTION], capture_output=True, timeout=ASK_S, check=False, stdin=subprocess.DEVNULL
         )
         answer = json.loads(done.stdout.decode("utf-8", "replace").strip().splitlines()[-1])
-        if not {"prefix", "base", "stdlib", "packages"} <= answer.keys():
-            raise ValueError(answer)
     except subprocess.TimeoutExpired as error:
         raise InstallerError(f"{python} did not answer within {ASK_S:.0f} s", hint=hint) from error
     except (OSError, ValueError, IndexError, AttributeError) as error:
         raise InstallerError(f"{python} does not say where it keeps its packages", hint=hint) from error
-    found: dict[str, Any] = answer
-    return found
+    if not isinstance(answer, dict) or not {"prefix", "base", "stdlib", "packages"} <= answer.keys():
+        raise InstallerError(f"{python} does not say where it keeps its packages", hint=hint)
+    return answer
 
 
 def _pyvenv(prefix: str) -> dict[str, str]:
@@ -189,9 +190,16 @@ def check(target: Target, passed_on: tuple[str, ...]) -> None:
     if target.tool:
         hint = "make an environment (`python3 -m venv .venv`) and name it: `--python .venv/bin/python`"
         raise InstallerError(
-            f"{target.prefix} is an environment that {target.tool} keeps for one program", hint=hint, code="TOOL_ENVIRONMENT"
+            f"{target.prefix} is an environment that {target.tool} keeps for one program",
+            hint=hint,
+            code="TOOL_ENVIRONMENT",
         )
-    elsewhere = {word.partition("=")[0] for word in passed_on} & {"--break-system-packages", "--target", "-t", "--prefix"}
+    elsewhere = {word.partition("=")[0] for word in passed_on} & {
+        "--break-system-packages",
+        "--target",
+        "-t",
+        "--prefix",
+    }
     if target.managed and not elsewhere:
         hint = (
             "make an environment: `python3 -m venv .venv`, then `--python .venv/bin/python`; "

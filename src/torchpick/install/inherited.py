@@ -35,13 +35,13 @@ def of_pip(effective: Mapping[str, Setting], environ: Mapping[str, str], below: 
         kept = [word for word in said.words if not is_wheel_index(word)]
         notes.append(_left_out(said))
         variable = pip_variable(name)
-        if name != "index-url":
+        if kept:
+            changed[variable] = " ".join(kept)
+        elif said.source == variable and not (name in below and any(map(is_wheel_index, below[name].words))):
+            unset.append(variable)
+        elif name != "index-url":
             # A blank: an empty variable would let the configuration file speak again.
-            changed[variable] = " ".join(kept) or " "
-        elif said.source == variable and name not in below:
-            unset.append(variable)
-        elif said.source == variable and not any(map(is_wheel_index, below[name].words)):
-            unset.append(variable)
+            changed[variable] = " "
         else:
             reset = True
     if reset:
@@ -75,12 +75,14 @@ def of_uv(environ: Mapping[str, str], files: Iterable[UvFile]) -> Inherited:
         else:
             unset.append(said.name)
     if environ.get("UV_TORCH_BACKEND"):
-        unset.append("UV_TORCH_BACKEND")
+        unset.append("UV_TORCH_BACKEND")  # an earlier `torchpick env` sets it, so it goes without a word
     known = list(files)
     found = [said for file in known for said in settings.uv_of_table(file.table, file.path)]
     bad = [said for said in found if any(map(is_wheel_index, said.words))]
     notes += [_left_out(said) for said in bad]
-    text = toml(settings.without_wheel_indexes(merged(known))) if bad else None
+    backends = [file.path for file in known if settings.has_backend(file.table)]
+    notes += [Note("BACKEND_LEFT_OUT", f"{path} sets torch-backend, left out for this run") for path in backends]
+    text = toml(settings.without_wheel_indexes(merged(known))) if bad or backends else None
     return Inherited(changed, tuple(unset), text, tuple(notes))
 
 

@@ -11,6 +11,7 @@ from torchpick.model.build import Build
 from torchpick.model.noun import Noun
 from torchpick.model.versions import release_key
 
+
 class Wheel(Noun):
     """One wheel file on the wheel host or a mirror of it."""
 
@@ -18,6 +19,7 @@ class Wheel(Noun):
     file: str
     url: str
     sha256: str | None = None
+
 
 def wheels(build: Build, name: str, version: str, tag: str, index_url: str) -> tuple[Wheel, ...] | None:
     """The wheels of torch or a companion for a Python (`cp312`); None where their names are not known."""
@@ -30,6 +32,7 @@ def wheels(build: Build, name: str, version: str, tag: str, index_url: str) -> t
         found.append(Wheel(name, file, f"{index_url}/{quote(file)}", _sha256(build, file)))
     return tuple(found)
 
+
 def _platforms(build: Build, name: str) -> tuple[str, ...] | None:
     """A companion has torch's own platform tags from torch 2.7 on; what came before differs from one to the next.
 
@@ -41,6 +44,7 @@ def _platforms(build: Build, name: str) -> tuple[str, ...] | None:
     if name != "torch" and (release_key(build.torch) < release_key("2.7") or build.platform.startswith("macos")):
         return None
     return build.tags
+
 
 def _abi(build: Build, name: str, tag: str) -> str:
     """The ABI tag: that of the Python, but `none` for torch on macOS up to 2.10 (file names on the default index)."""
@@ -57,12 +61,14 @@ def _numbers(tag: str) -> tuple[int, int]:
     digits = tag.removeprefix("cp").rstrip("t")
     return int(digits[:1]), int(digits[1:] or 0)
 
+
 def _sha256(build: Build, file: str) -> str | None:
     """The hash where this very file was read."""
     if build.evidence.kind != "measured" or file not in build.evidence.ref.replace("%2B", "+"):
         return None
     match = re.search(r"\b[0-9a-f]{64}\b", build.evidence.ref)
     return match[0] if match else None
+
 
 def page(found: Iterable[Wheel]) -> str:
     """One HTML page for `--find-links`. No date: uv needs none on such a page, and pip reads none in HTML."""
@@ -73,8 +79,7 @@ def page(found: Iterable[Wheel]) -> str:
     body = "\n".join(lines)
     return f"<!DOCTYPE html>\n<html>\n<body>\n{body}\n</body>\n</html>\n"
 
+
 def project_page(index_url: str, name: str) -> str:
     """The page of one project on the wheel host or a mirror of its layout."""
     return f"{index_url}/{name}/"
-
-__all__ = ["Wheel", "numbers", "page", "project_page", "wheels"]

@@ -67,3 +67,22 @@ def _direct(job: Job, cooldown: Setting | None) -> str:
                 code="COOLDOWN",
             )
     return "\n".join(lines) + "\n"
+
+
+def resolver(job: Job, pip: Pip, inherited: Inherited, copies: Copies) -> Command:
+    """`pip install --dry-run` over the user's own words: it weighs, and installs nothing."""
+    argv = [*pip.argv, "install", "--dry-run", "--ignore-installed"]
+    for path in job.asked.given.constraints:
+        argv += ["-c", copies.path(path)]
+    for path in job.asked.given.files:
+        argv += ["-r", copies.path(path)]
+    if job.offline:
+        argv.append("--no-index")
+    argv += [*job.passed_on, *plan.unpinned(job, paths_as_given=True)]
+    return Command("pip", tuple(argv), inherited.set, inherited.unset, tuple(copies.files.values()))
+
+
+def reporter(command: Command) -> Command:
+    """The installation's own command as a dry run."""
+    place = command.argv.index("install") + 1
+    return command._replace(argv=(*command.argv[:place], "--dry-run", *command.argv[place:]))

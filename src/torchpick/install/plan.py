@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from torchpick.errors import UsageError
@@ -33,11 +34,17 @@ class Job(Noun):
     offline: bool = False
     passed_on: tuple[str, ...] = ()
     cuda_installed: str | None = None
+    needs_torch: bool = False
 
     @property
     def pins(self) -> dict[str, str]:
-        """torch and every companion of the build, each to its exact version, asked for or not."""
+        """Torch and every companion of the build, each to its exact version, asked for or not."""
         return {"torch": self.pick.version, **companions(self.pick.build)}
+
+    @property
+    def moves_torch(self) -> bool:
+        """Whether torch is part of this run, asked for or needed by what is."""
+        return self.needs_torch or any(each.name == "torch" for each in self.asked.wanted)
 
     @property
     def labelled(self) -> bool:
@@ -68,10 +75,30 @@ def _pinned(each: Wanted, version: str) -> str:
     return f"{each.name}{extras}=={version}" + (f" ; {each.marker}" if each.marker else "")
 
 
+def lines(job: Job) -> list[str]:
+    """The words of the command line as lines of a requirements file."""
+    rest = iter(words(job))
+    return [f"-e {next(rest)}" if word == "-e" else word for word in rest]
+
+
+def unpinned(job: Job, *, paths_as_given: bool = False) -> list[str]:
+    """The requirements of the command line in the user's own words, as arguments or as lines of a file."""
+    found: list[str] = []
+    for each in job.asked.wanted:
+        if each.where:
+            continue
+        if paths_as_given:
+            found += ["-e", each.text] if each.editable else [each.text]
+        else:
+            text = os.path.abspath(each.text) if each.place == each.text and "://" not in each.text else each.text
+            found.append(f"-e {text}" if each.editable else text)
+    return found
+
+
 def brought(job: Job) -> list[str]:
     """Installed companions of another build, which torch's change would break: they are brought along."""
     asked_for = {each.name for each in job.asked.wanted}
-    if "torch" not in asked_for or job.asked.hashed:
+    if not job.moves_torch or job.asked.hashed:
         return []
     there = job.target.installed
     return [
@@ -83,7 +110,7 @@ def brought(job: Job) -> list[str]:
 def must_reinstall(job: Job) -> bool:
     """Whether another build of the very version is installed, which no specifier can tell apart."""
     installed = job.target.installed.get("torch")
-    if job.labelled or installed is None or not _asks_for(job, "torch"):
+    if job.labelled or installed is None or not job.moves_torch:
         return False
     if installed != job.pick.version:  # `==2.14.1` is content with 2.14.1+cpu
         return installed.partition("+")[0] == job.pick.version
@@ -99,16 +126,21 @@ def notes(job: Job) -> list[Note]:
     found = []
     there = job.target.installed
     for name, version in job.pins.items():
-        if not _asks_for(job, name) or name not in there:
+        concerned = _asks_for(job, name) or (name == "torch" and job.moves_torch)
+        if name not in there or not concerned:
             continue
         if there[name] == version and not (name == "torch" and must_reinstall(job)):
             found.append(Note("ALREADY_THERE", f"{name} {version} is installed already"))
         else:
             found.append(Note("REPLACED", f"{name} {there[name]} is installed, {version} takes its place"))
-    found += [Note("BROUGHT_ALONG", f"{name} {there[name]} is of another build, {job.pins[name]} takes its place") for name in brought(job)]
+    found += [
+        Note("BROUGHT_ALONG", f"{name} {there[name]} is of another build, {job.pins[name]} takes its place")
+        for name in brought(job)
+    ]
     lost = [name for name in COMPANIONS if name in there and name not in job.pins]
-    if lost and _asks_for(job, "torch") and there.get("torch") != job.pick.version:
-        text = f"no {lost[0]} was published for torch {job.pick.build.torch}: {lost[0]} {there[lost[0]]} stays and may fail"
+    if lost and job.moves_torch and there.get("torch") != job.pick.version:
+        stays = f"{lost[0]} {there[lost[0]]} stays and may fail"
+        text = f"no {lost[0]} was published for torch {job.pick.build.torch}: {stays}"
         found.append(Note("COMPANION_STAYS", text))
     if job.target.conda == "base":
         found.append(Note("CONDA_BASE", f"this goes into conda's base environment, {job.target.prefix}"))
@@ -137,7 +169,7 @@ def pages(job: Job, tags: tuple[str, ...] = ()) -> tuple[File | None, list[str]]
 
 def has_sources(job: Job) -> bool:
     """Whether a project's own `[tool.uv.sources]` may be read: they beat uv's `--torch-backend`."""
-    local = any(each.editable or each.place and not each.place.lower().endswith(".whl") for each in job.asked.wanted)
+    local = any(each.editable or (each.place and not each.place.lower().endswith(".whl")) for each in job.asked.wanted)
     return local or bool(job.asked.opaque)
 
 

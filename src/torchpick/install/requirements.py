@@ -106,7 +106,9 @@ class _Reader:
         entries = lines.parse(text, self.environ)
         self.sources[key] = Source(key, text, entries)
         for entry in entries:
-            self._entry(entry, key, os.path.relpath(key) if len(os.path.relpath(key)) < len(key) else key, limits=limits)
+            self._entry(
+                entry, key, os.path.relpath(key) if len(os.path.relpath(key)) < len(key) else key, limits=limits
+            )
 
     def _entry(self, entry: lines.Entry, path: str, shown: str, *, limits: bool) -> None:
         where = f"{shown} line {entry.first}"
@@ -134,15 +136,13 @@ def text_of(path: str, by: str) -> str:
         raise UsageError(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
     if len(data) > MOST_BYTES:
         raise UsageError(f"{path}: is larger than {MOST_BYTES >> 20} MiB, so it is no requirements file", hint=hint)
-    for mark, encoding in _MARKS:
-        if data.startswith(mark):
-            break
-    else:
-        encoding = "utf-8"
+    encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "utf-8")
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: is no text ({error.reason} at byte {error.start})", hint="save it as UTF-8") from error
+        raise UsageError(
+            f"{path}: is no text ({error.reason} at byte {error.start})", hint="save it as UTF-8"
+        ) from error
     if "\0" in text:
         raise UsageError(f"{path}: is no text, it holds zero bytes", hint=hint)
     return text

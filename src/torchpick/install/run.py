@@ -12,6 +12,7 @@ from types import FrameType
 from torchpick.errors import InstallerError
 from torchpick.install import store
 from torchpick.install.command import Command
+from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,14 +38,51 @@ def run(command: Command, environ: Mapping[str, str], *, talk_only: bool = False
                 command.argv, env=command.environ(environ), stdout=sys.stderr.fileno() if talk_only else None
             )
         except OSError as error:
-            hint = "`--installer` names the other one"
-            raise InstallerError(f"{command.argv[0]} does not start: {error.strerror}", hint=hint) from error
+            raise _unstartable(command, error) from error
         waiting.append(child)
-        while True:
-            try:
-                return child.wait()
-            except InterruptedError:
-                continue
+        return child.wait()
+
+
+# A resolution of hundreds of packages over a slow line; what takes longer hangs.
+ASK_S = 900.0
+_MOST_BYTES = 64 << 20
+
+
+class Heard(Noun):
+    """What a captured child said and how it ended."""
+
+    status: int
+    out: str
+    words: str
+
+
+def capture(command: Command, environ: Mapping[str, str]) -> Heard:
+    """Write its files, start it without a terminal, and return what it said; InstallerError where it hangs."""
+    import subprocess
+
+    store.keep(command.files)
+    try:
+        done = subprocess.run(
+            command.argv,
+            env=command.environ(environ),
+            capture_output=True,
+            timeout=ASK_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired as error:
+        hint = "`--no-deps` leaves out what the requirements need"
+        raise InstallerError(f"{command.installer} did not resolve within {ASK_S:.0f} s", hint=hint) from error
+    except OSError as error:
+        raise _unstartable(command, error) from error
+    out, words = (each[-_MOST_BYTES:].decode("utf-8", "replace") for each in (done.stdout, done.stderr))
+    return Heard(done.returncode, out, words.strip())
+
+
+def _unstartable(command: Command, error: OSError) -> InstallerError:
+    return InstallerError(
+        f"{command.argv[0]} does not start: {error.strerror}", hint="`--installer` names the other one"
+    )
 
 
 @contextmanager

@@ -100,10 +100,17 @@ def uv_of_table(table: Mapping[str, object], file: str) -> list[Setting]:
             if words:
                 found.append(Setting(name, tuple(str(word) for word in words), file))
         indexes = scope.get("index")
-        for each in indexes if isinstance(indexes, list) else []:
-            if isinstance(each, Mapping) and isinstance(each.get("url"), str) and not each.get("explicit"):
-                found.append(Setting("index", (str(each["url"]),), file))
+        found += [
+            Setting("index", (str(each["url"]),), file)
+            for each in (indexes if isinstance(indexes, list) else [])
+            if isinstance(each, Mapping) and isinstance(each.get("url"), str) and not each.get("explicit")
+        ]
     return found
+
+
+def has_backend(table: Mapping[str, object]) -> bool:
+    inner = table.get("pip")
+    return "torch-backend" in table or (isinstance(inner, Mapping) and "torch-backend" in inner)
 
 
 def without_wheel_indexes(table: Mapping[str, object]) -> dict[str, object]:
@@ -130,3 +137,14 @@ def _open_wheel_index(entry: object) -> bool:
     if not isinstance(entry, Mapping) or entry.get("explicit"):
         return False
     return is_wheel_index(str(entry.get("url", "")))
+
+
+def uv_cooldown(environ: Mapping[str, str], tables: Iterable[Mapping[str, object]]) -> Setting | None:
+    """Uv's `exclude-newer`, which rejects files without a date."""
+    if value := environ.get("UV_EXCLUDE_NEWER"):
+        return Setting("exclude-newer", (value,), "UV_EXCLUDE_NEWER")
+    for table in tables:
+        for scope in (table, table.get("pip")):
+            if isinstance(scope, Mapping) and "exclude-newer" in scope:
+                return Setting("exclude-newer", (str(scope["exclude-newer"]),), "uv.toml")
+    return None

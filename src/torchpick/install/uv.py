@@ -8,6 +8,7 @@ from torchpick.install import plan, store
 from torchpick.install.command import Command
 from torchpick.install.copies import Copies
 from torchpick.install.inherited import Inherited
+from torchpick.install.needs import requirements_file
 from torchpick.install.plan import Job
 from torchpick.install.store import File
 from torchpick.install.tools import Uv
@@ -26,26 +27,15 @@ def knows(uv: Uv, job: Job) -> bool:
     )
 
 
-def command(job: Job, uv: Uv, inherited: Inherited, copies: Copies, environ: Mapping[str, str], *, cooldown: bool) -> Command:  # noqa: PLR0913 # facts of the run, each from another place
+def command(  # noqa: PLR0913 # facts of the run, each from another place
+    job: Job, uv: Uv, inherited: Inherited, copies: Copies, environ: Mapping[str, str], *, cooldown: bool
+) -> Command:
     """The whole command; nothing of it is started here."""
     files: list[File] = [*copies.files.values()]
     argv = [uv.path, "pip", "install", "--python", job.target.python]
-    if inherited.uv_file is not None:
-        config = store.file(job.place, "uv", ".toml", inherited.uv_file, private=True)
-        files.append(config)
-        argv += ["--config-file", config.path]
-    more, wanted = _places(job, uv, inherited, environ)
-    argv += more
-    files += wanted
-    limits = store.file(job.place, "constraints", ".txt", plan.constraints(job))
-    files.append(limits)
-    argv += ["-c", limits.path]
-    # An option hides its variable, so what the variable says is said again.
-    for path in _words(environ, "UV_CONSTRAINT"):
-        if not store.is_ours(path, job.place):
-            argv += ["-c", path]
-    for path in job.asked.given.constraints:
-        argv += ["-c", copies.path(path)]
+    argv += _config(job, inherited, files)
+    argv += _torch(job, uv, files)
+    argv += _users(job, copies, inherited, environ, with_links=not knows(uv, job))
     argv += _switches(job, uv, cooldown=cooldown)
     for path in job.asked.given.files:
         argv += ["-r", copies.path(path)]
@@ -54,18 +44,44 @@ def command(job: Job, uv: Uv, inherited: Inherited, copies: Copies, environ: Map
     return Command("uv", tuple(argv), inherited.set, inherited.unset, tuple(files), notes)
 
 
-def _places(job: Job, uv: Uv, inherited: Inherited, environ: Mapping[str, str]) -> tuple[list[str], list[File]]:
-    """Where torch is to come from."""
-    if knows(uv, job):
-        return ["--torch-backend", job.pick.build.backend], []
-    page, remote = plan.pages(job)
+def _torch(job: Job, uv: Uv, files: list[File]) -> list[str]:
+    """Where torch's family comes from, and its pins."""
     argv: list[str] = []
-    for each in ([page.path] if page else []) + remote:
-        argv += ["--find-links", each]
-    for each in _words({**environ, **inherited.set}, "UV_FIND_LINKS", ","):
-        if "UV_FIND_LINKS" not in inherited.unset:
+    if knows(uv, job):
+        argv += ["--torch-backend", job.pick.build.backend]
+    else:
+        page, remote = plan.pages(job)
+        files += [page] if page else []
+        for each in ([page.path] if page else []) + remote:
             argv += ["--find-links", each]
-    return argv, [page] if page else []
+    limits = store.file(job.place, "constraints", ".txt", plan.constraints(job))
+    files.append(limits)
+    return [*argv, "-c", limits.path]
+
+
+def _config(job: Job, inherited: Inherited, files: list[File]) -> list[str]:
+    """Uv's own files in a copy, where one of them had to be left out in part."""
+    if inherited.uv_file is None:
+        return []
+    config = store.file(job.place, "uv", ".toml", inherited.uv_file, private=True)
+    files.append(config)
+    return ["--config-file", config.path]
+
+
+def _users(
+    job: Job, copies: Copies, inherited: Inherited, environ: Mapping[str, str], *, with_links: bool = True
+) -> list[str]:
+    """The user's own constraints and links: an option hides its variable, so what the variable says is said again."""
+    found: list[str] = []
+    for path in _words(environ, "UV_CONSTRAINT"):
+        if not store.is_ours(path, job.place):
+            found += ["-c", path]
+    for path in job.asked.given.constraints:
+        found += ["-c", copies.path(path)]
+    if with_links and "UV_FIND_LINKS" not in inherited.unset:
+        for each in _words({**environ, **inherited.set}, "UV_FIND_LINKS", ","):
+            found += ["--find-links", each]
+    return found
 
 
 def _switches(job: Job, uv: Uv, *, cooldown: bool) -> list[str]:
@@ -79,16 +95,18 @@ def _switches(job: Job, uv: Uv, *, cooldown: bool) -> list[str]:
     if plan.must_reinstall(job):
         found += ["--reinstall-package", "torch"]
     if plan.has_sources(job):
-        if "no-sources-package" in uv.flags:
-            for name in plan.kept_names(job):
-                found += ["--no-sources-package", name]
-        else:
-            found.append("--no-sources")
+        found += _no_sources(job, uv)
     if cooldown and knows(uv, job) and "exclude-newer-package" in uv.flags:
         # The wheel host dates its files since April 2026 only; a page of ours needs no date.
         for name in plan.kept_names(job):
             found += ["--exclude-newer-package", f"{name}=false"]
     return found
+
+
+def _no_sources(job: Job, uv: Uv) -> list[str]:
+    if "no-sources-package" not in uv.flags:
+        return ["--no-sources"]
+    return [word for name in plan.kept_names(job) for word in ("--no-sources-package", name)]
 
 
 def _own_notes(job: Job, uv: Uv) -> list[Note]:
@@ -100,3 +118,67 @@ def _own_notes(job: Job, uv: Uv) -> list[Note]:
 
 def _words(environ: Mapping[str, str], name: str, separator: str | None = None) -> list[str]:
     return [part for part in environ.get(name, "").split(separator) if part.strip()]
+
+
+# Options of `uv pip install` that `uv pip compile` knows as well, and whether a value follows.
+_FOR_RESOLVING = {
+    "--index": True, "--default-index": True, "--index-url": True, "-i": True, "--extra-index-url": True,
+    "--find-links": True, "-f": True, "--no-index": False, "--index-strategy": True, "--keyring-provider": True,
+    "--prerelease": True, "--resolution": True, "--exclude-newer": True, "--exclude-newer-package": True,
+    "--no-build": False, "--no-binary": True, "--only-binary": True, "--allow-insecure-host": True, "--cert": True,
+    "--system-certs": False, "--native-tls": False, "--no-sources": False, "--no-build-isolation": False,
+    "--config-setting": True, "-C": True, "--overrides": True, "--override": True, "--no-cache": False, "-n": False,
+    "--cache-dir": True,
+}  # fmt: skip
+
+
+def resolving(passed_on: tuple[str, ...]) -> list[str]:
+    """Of what is passed on to an installation, the part that matters to a resolution."""
+    found: list[str] = []
+    rest = iter(passed_on)
+    for word in rest:
+        name, mark, _ = word.partition("=")
+        takes = _FOR_RESOLVING.get(name)
+        if takes is None:
+            continue
+        found.append(word)
+        if takes and not (mark and name.startswith("--")):
+            found += [value for value in (next(rest, None),) if value is not None]
+    return found
+
+
+def resolver(job: Job, uv: Uv, inherited: Inherited, copies: Copies, environ: Mapping[str, str]) -> Command:
+    """`uv pip compile` over the user's own words: it weighs, and installs nothing."""
+    return _compile(job, uv, inherited, copies, environ, plan.unpinned(job), ["--no-annotate"])
+
+
+def reporter(job: Job, uv: Uv, inherited: Inherited, copies: Copies, environ: Mapping[str, str]) -> Command:
+    """The same choice as the installation's, as a lock that names every file."""
+    files: list[File] = []
+    more = ["--format", "pylock.toml", *_torch(job, uv, files)]
+    made = _compile(job, uv, inherited, copies, environ, [*plan.lines(job)], more)
+    return made._replace(files=(*made.files, *files))
+
+
+def _compile(  # noqa: PLR0913 # facts of the run, each from another place
+    job: Job,
+    uv: Uv,
+    inherited: Inherited,
+    copies: Copies,
+    environ: Mapping[str, str],
+    lines: list[str],
+    more: list[str],
+) -> Command:
+    files = [*copies.files.values()]
+    argv = [uv.path, "pip", "compile", "--quiet", "--no-header", "--python", job.target.python, *more]
+    argv += _config(job, inherited, files)
+    argv += _users(job, copies, inherited, environ)
+    if plan.has_sources(job):
+        argv += _no_sources(job, uv)
+    argv += resolving(job.passed_on)
+    argv += [switch for switch, wanted in (("--offline", job.offline), ("--no-deps", job.no_deps)) if wanted]
+    needs = requirements_file(job.place, lines)
+    files.append(needs)
+    argv += [copies.path(path) for path in job.asked.given.files]
+    argv.append(needs.path)
+    return Command("uv", tuple(argv), inherited.set, inherited.unset, tuple(files))

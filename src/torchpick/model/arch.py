@@ -117,7 +117,7 @@ def crosses(code: Arch, gpu: Arch) -> bool:
 def best(codes: tuple[Arch, ...], gpu: Arch, *, unified: bool = False) -> tuple[Fit, Arch | None]:
     """The best fit among the codes, and the code that gives it: the newest of the equally good."""
     found: tuple[Fit, Arch | None] = (Fit.NONE, None)
-    for code in sorted(codes, key=lambda each: (each.capability, each.suffix)):
+    for code in sorted(codes, key=lambda each: (each.capability, each.suffix, each)):
         here = fit(code, gpu, unified=unified)
         if here and here >= found[0]:
             found = (here, code)

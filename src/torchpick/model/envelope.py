@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from torchpick import __version__
-from torchpick.errors import NoBuildError, TorchpickError
+from torchpick.errors import DetectionError, NoBuildError, TorchpickError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ def of_error(error: TorchpickError, command: str, **facts: object) -> dict[str, 
     if isinstance(error, NoBuildError):
         return {**of_pick(error.pick, command), **facts, "error": told}
     status = "no_answer" if error.exit_status == 4 else "error"
+    if isinstance(error, DetectionError) and error.machine is not None:
+        facts.setdefault("machine", error.machine.to_json())
     return new(command, status=status, exit_status=error.exit_status, **facts, error=told)
 
 

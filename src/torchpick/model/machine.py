@@ -10,6 +10,7 @@ from torchpick.model.versions import is_dotted
 # The contract's platform names.
 PLATFORMS = ("linux-x86_64", "linux-aarch64", "windows-x86_64", "windows-arm64", "macos-arm64", "macos-x86_64")
 VENDORS = ("nvidia", "amd", "intel", "apple")
+CODE_VENDORS = ("nvidia", "amd")
 
 
 class Note(Noun):
@@ -210,8 +211,8 @@ class Machine(Noun):
 
     @property
     def counted(self) -> tuple[Gpu, ...]:
-        """The GPUs that a build must serve."""
-        return tuple(gpu for gpu in self.gpus if gpu.counted)
+        """The GPUs that a build must hold code for; Apple's and Intel's are reached without any in the wheel."""
+        return tuple(gpu for gpu in self.gpus if gpu.counted and gpu.vendor in CODE_VENDORS)
 
     def to_json(self) -> dict[str, object]:
         return {

@@ -1,0 +1,185 @@
+"""What `inspect` prints: a Reading and its verdicts as lines for a person or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TextIO
+
+from torchpick.emit.text import plain
+from torchpick.errors import TorchpickError
+from torchpick.model.arch import Arch
+from torchpick.wheels import judge
+from torchpick.wheels.judge import Judge, Verdict
+from torchpick.wheels.library import Library, texts
+from torchpick.wheels.reading import FLAGS, SAMPLE, Reading, differences
+
+_DEPTHS = {
+    FLAGS: "the compiled flags; `--deep` reads every library",
+    SAMPLE: "a sample of the libraries, which is not all they hold; `--deep` reads all",
+}
+
+
+def facts(reading: Reading, verdicts: Sequence[Verdict]) -> dict[str, object]:
+    """One entry of `results`."""
+    words = [verdict.word for verdict in verdicts]
+    order = (judge.NOT, judge.PARTLY, judge.JIT, judge.RUNS, judge.COMPILES, judge.NO_CODE)
+    overall = min(words, key=order.index) if words else judge.without_gpu(reading)
+    torch = reading.torch
+    return {
+        "target": reading.target,
+        "name": reading.name,
+        "version": reading.version,
+        "file": reading.file,
+        "sha256": reading.sha256,
+        "depth": reading.depth,
+        "complete": reading.complete,
+        "cuda": torch.cuda if torch else None,
+        "sass": texts(reading.sass),
+        "ptx": texts(reading.ptx),
+        "size": reading.size,
+        "bytes_read": reading.bytes_read,
+        "requests": reading.requests,
+        "verdict": overall,
+        "gpus": [_verdict(verdict) for verdict in verdicts],
+        "libraries": [_library(library, reading, verdicts) for library in reading.libraries],
+        "compilers": list(reading.compilers),
+        "differences": list(differences(reading)),
+        "notes": list(reading.notes),
+    }
+
+
+def failure(target: str, error: TorchpickError) -> dict[str, object]:
+    return {"target": target, "error": {"code": error.code, "text": error.message, "hint": error.hint}}
+
+
+def _verdict(verdict: Verdict) -> dict[str, object]:
+    return {
+        "gpu": str(verdict.gpu),
+        "verdict": verdict.word,
+        "fit": verdict.fit.word,
+        "via": None if verdict.via is None else str(verdict.via),
+        "failing": [{"path": each.path, "verdict": each.word, "text": each.text} for each in verdict.failing],
+        "notes": list(verdict.notes),
+    }
+
+
+def _library(library: Library, reading: Reading, verdicts: Sequence[Verdict]) -> dict[str, object]:
+    unified = judge.unified(reading.torch)
+    gpus = [verdict.gpu for verdict in verdicts] or _generations(library)
+    return {
+        "path": library.path,
+        "size": library.size,
+        "sass": texts(library.sass),
+        "ptx": texts(library.ptx),
+        "modules": library.code.total,
+        "empty": library.code.empty,
+        "sets": [each.to_json() for each in library.code.modules],
+        "coverage": {str(gpu): Judge(gpu, unified=unified).tally(library.code, library.isa).to_json() for gpu in gpus},
+        "relocatable": {"sass": texts(library.relocatable.sass), "ptx": texts(library.relocatable.ptx)},
+        "elsewhere": [each.to_json() for each in library.elsewhere],
+        "lto": library.lto,
+        "complete": library.complete,
+        "notes": list(library.notes),
+    }
+
+
+def _generations(library: Library) -> list[Arch]:
+    """The plain architectures that a library names: what its modules are counted for where no GPU was told."""
+    return [arch for arch in library.sass if not arch.suffix]
+
+
+def page(reading: Reading, verdicts: Sequence[Verdict]) -> str:
+    """The lines for a person."""
+    lines = [_headline(reading)]
+    if reading.sass or reading.ptx:
+        lines.append(f"  code      {' '.join(texts(reading.sass)) or 'none'}")
+        lines.append(f"  PTX       {' '.join(texts(reading.ptx)) or 'none'}")
+    elif (word := judge.without_gpu(reading)) is not None:
+        lines.append(f"  {word}")
+    if reading.torch is not None and reading.torch.cuda:
+        lines.append(f"  CUDA      {reading.torch.cuda}")
+    if reading.compilers:
+        lines.append(f"  compiles  at run time, with {plain(reading.compilers[0])}")
+    if reading.depth in _DEPTHS and (reading.depth != FLAGS or reading.sass or reading.ptx):
+        lines.append(f"  read      {_DEPTHS[reading.depth]}")
+    lines += [f"  note      {plain(note)}" for note in (*reading.notes, *differences(reading))]
+    lines += _table(reading)
+    for verdict in verdicts:
+        lines.append(f"  {verdict.gpu!s:<8}  {verdict.word}{_via(verdict)}")
+        lines += [f"            {plain(each.path)}: {each.text}" for each in verdict.failing]
+    for note in dict.fromkeys(note for verdict in verdicts for note in verdict.notes):
+        lines.append(f"            {plain(note)}")
+    return "\n".join(lines)
+
+
+def _headline(reading: Reading) -> str:
+    name = plain(reading.file or reading.target)
+    if reading.name:
+        name = f"{plain(reading.name)} {plain(reading.version or '')}".rstrip()
+    share = min(100.0, 100 * reading.bytes_read / max(reading.size, 1))
+    if reading.requests:
+        cost = (
+            f"{_mb(reading.size)}, read {_mb(reading.bytes_read)} of it ({share:.1f} %) in {reading.requests} requests"
+        )
+    else:
+        cost = _mb(reading.size)
+    return f"{name}: {cost}"
+
+
+def _mb(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def _via(verdict: Verdict) -> str:
+    return f", by its {verdict.via}" if verdict.via is not None and verdict.fit else ""
+
+
+def _table(reading: Reading) -> list[str]:
+    held = [library for library in reading.libraries if library.holds_code or library.notes]
+    if not held:
+        return []
+    names = [plain(library.path.replace("\\", "/").rpartition("/")[2]) for library in held]
+    width = min(max(map(len, names)), 44)
+    lines = [f"  {'library':<{width}}  modules  code"]
+    for name, library in zip(names, held, strict=True):
+        code = " ".join(texts((*library.sass, *library.ptx))) or "none"
+        lines.append(f"  {name:<{width}}  {library.code.total:>7}  {code}")
+        if library.code.empty:
+            lines.append(f"  {'':<{width}}           and {library.code.empty} modules without a kernel")
+        if library.possible_ptx:
+            extra = " ".join(texts(library.possible_ptx))
+            lines.append(f"  {'':<{width}}           pre-link objects: {extra} (possible, not proven)")
+        lines += [
+            f"  {'':<{width}}           elsewhere ({plain(each.section)}, {each.held.total} {each.form}): "
+            f"{' '.join(texts((*each.held.sass, *each.held.ptx)))}"
+            for each in library.elsewhere
+        ]
+        lines += [f"  {'':<{width}}           {plain(note)}" for note in library.notes]
+    return lines
+
+
+class Progress:
+    """One line on a terminal that says how much has come; nothing in a pipe."""
+
+    def __init__(self, stream: TextIO, name: str, *, quiet: bool) -> None:
+        self._stream = stream
+        self._name = plain(name)[:60]
+        self._live = stream.isatty() and not quiet
+        self._bytes = self._shown = 0
+
+    def add(self, count: int) -> None:
+        self._bytes += count
+        if self._live and self._bytes - self._shown > 1 << 20:
+            self._shown = self._bytes
+            self._stream.write(f"\r{self._name}: {_mb(self._bytes)}")
+            self._stream.flush()
+
+    def say(self, sentence: str) -> None:
+        self.clear()
+        self._stream.write(plain(sentence) + "\n")
+        self._stream.flush()
+
+    def clear(self) -> None:
+        if self._shown:
+            self._stream.write("\r" + " " * (len(self._name) + 16) + "\r")
+            self._shown = 0

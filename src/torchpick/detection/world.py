@@ -1,0 +1,68 @@
+"""What the probes look at: a file tree and the variables, both given, so that a folder can stand in."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+
+from torchpick.model.noun import Noun
+
+# A file of /proc or /sys that says anything of use is far below this; /etc/ld.so.cache of a full desktop is ~300 kB.
+_MOST_BYTES = 4 << 20
+_MOST_NAMES = 10_000
+
+
+class World(Noun):
+    """A root folder, the environment variables, the current folder and the operating system (`sys.platform`)."""
+
+    root: str
+    environ: Mapping[str, str]
+    cwd: str
+    system: str
+
+    @classmethod
+    def here(cls) -> World:
+        try:
+            cwd = os.getcwd()  # pathlib costs start-up
+        except OSError:  # the folder was removed under us
+            cwd = "/"
+        return cls("/", os.environ, cwd, sys.platform)
+
+    @property
+    def real(self) -> bool:
+        """Whether this is the computer itself, and not a folder that stands for one."""
+        return self.root == "/"
+
+    def path(self, absolute: str) -> str:
+        """Where an absolute path lies in this world."""
+        return absolute if self.real else self.root.rstrip("/") + absolute
+
+    def read(self, absolute: str) -> str | None:
+        """The text of a file; None where it is absent or forbidden. What is no UTF-8 is replaced."""
+        data = self.bytes(absolute)
+        return None if data is None else data.decode("utf-8", "replace")
+
+    def bytes(self, absolute: str) -> bytes | None:
+        try:
+            with open(self.path(absolute), "rb") as file:
+                return file.read(_MOST_BYTES)
+        except (OSError, ValueError):
+            return None
+
+    def names(self, absolute: str) -> list[str]:
+        """The names in a folder, sorted; none where it is absent."""
+        try:
+            return sorted(os.listdir(self.path(absolute)))[:_MOST_NAMES]
+        except (OSError, ValueError):
+            return []
+
+    def exists(self, absolute: str) -> bool:
+        return os.path.exists(self.path(absolute))
+
+    def link(self, absolute: str) -> str | None:
+        """The last part of what a symbolic link points at."""
+        try:
+            return os.path.basename(os.readlink(self.path(absolute)))
+        except (OSError, ValueError):
+            return None

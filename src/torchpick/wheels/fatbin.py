@@ -1,0 +1,194 @@
+"""Fat binaries: which GPU code a container holds, read from its headers alone, nothing decompressed.
+
+The layout is NVIDIA's and not published; each number below was checked against cuobjdump 12.8 and 13.5 on the
+libraries of 42 wheels. A container is a header and entries; an entry is one image: machine code, PTX or LTO-IR, or a
+group of them that fatbinary 13 compressed together. The architecture stands in the uncompressed entry header.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+
+from torchpick.errors import WheelLayoutError
+from torchpick.model.arch import Arch
+from torchpick.wheels.cursor import Cursor
+
+MAGIC = b"\x50\xed\x55\xba"
+# A cubin outside any container: a 64-bit little-endian ELF of CUDA's own ABI, 0x33 up to CUDA 12, 0x41 after.
+CUBIN_MAGICS = (b"\x7fELF\x02\x01\x01\x33", b"\x7fELF\x02\x01\x01\x41")
+
+PTX, ELF, LTO_IR, GROUP = 1, 2, 8, 0x100
+_ARCH_SPECIFIC, _FAMILY_SPECIFIC = 0x100000, 0x200000
+_EM_CUDA = 190
+
+# magic, version, header size, bytes of entries that follow
+_CONTAINER = Struct("<IHHQ")
+# kind, version, header size, payload size, compressed size, options offset, code version minor and major, SM number,
+# name offset and length, flags, reserved, decompressed size
+_ENTRY = Struct("<HHIQIIHHIIIQQQ")
+_GROUP_TABLE = Struct("<II")  # entries, bytes of the table, these eight included
+_OPTIONS = Struct("<II")  # offset of the text, its length
+
+# Bounds: the fullest library measured holds 24,453 containers; the fullest container 12 entries.
+MOST_CONTAINERS = 1_000_000
+MOST_ENTRIES = 65_536
+_MOST_HEADER = 1 << 20
+
+
+# An image without a kernel, which nvcc makes of every source that has none. Machine code of that kind has 872 to 1464
+# bytes (up to sm_89) or 1112 to 2256 (from sm_90), the smallest kernel 2856 and 3568; PTX 201 against 256.
+_EMPTY_OLD, _EMPTY_NEW, _EMPTY_PTX = 1600, 2400, 224
+
+
+class Entry(NamedTuple):
+    """One image; `version` is the ISA version of PTX, the ABI version of machine code; `empty` has no kernel."""
+
+    kind: int
+    arch: Arch
+    version: tuple[int, int]
+    empty: bool
+
+
+class Container(NamedTuple):
+    """One module: the images of which the driver loads one. `broken` where the entries end in nonsense."""
+
+    offset: int
+    end: int
+    entries: tuple[Entry, ...]
+    broken: bool
+
+
+class Cubin(NamedTuple):
+    """Machine code that lies bare, outside any container."""
+
+    offset: int
+    arch: Arch
+
+
+def scan(cursor: Cursor, *, cubins: bool = True) -> Iterator[Container | Cubin]:
+    """Every container (and bare cubin) up to the cursor's end; chance hits of the magic bytes are passed over."""
+    patterns = (MAGIC, *CUBIN_MAGICS) if cubins else (MAGIC,)
+    found = 0
+    while (magic := cursor.find(*patterns)) is not None:
+        if magic == MAGIC:
+            hit: Container | Cubin | None = _container(cursor)
+        else:
+            hit = _cubin(cursor)
+        if hit is None:
+            cursor.skip(1)
+            continue
+        found += 1
+        if found > MOST_CONTAINERS:
+            raise WheelLayoutError(f"holds more than {MOST_CONTAINERS} code containers", hint="the file is not sane")
+        yield hit
+
+
+def _container(cursor: Cursor) -> Container | None:
+    """The container at the cursor, which is moved behind it; None, and not moved, where it is none."""
+    start = cursor.position
+    head = cursor.peek(_CONTAINER.size + _ENTRY.size)
+    if len(head) < _CONTAINER.size:
+        return None
+    _, version, header, size = _CONTAINER.unpack_from(head)
+    end = start + header + size
+    if version != 1 or header != _CONTAINER.size or end > cursor.end:
+        return None
+    if size and _entry(head[_CONTAINER.size :], size) is None:
+        return None
+    cursor.skip(header)
+    entries: list[Entry] = []
+    broken = False
+    while cursor.position < end:
+        step = _entry(cursor.peek(_ENTRY.size), end - cursor.position)
+        if step is None or len(entries) > MOST_ENTRIES:
+            broken = True
+            break
+        kind, header_size, length, found = step
+        if kind == GROUP:
+            members = _group(cursor.peek(header_size))
+            broken |= members is None
+            entries += members or []
+        elif found is not None:
+            entries.append(found)
+        cursor.skip(length)
+    return Container(start, end, tuple(entries), broken or cursor.position > cursor.end)
+
+
+def _entry(head: bytes, room: int) -> tuple[int, int, int, Entry | None] | None:
+    """Kind, header size, whole length and image of the entry whose header this is; None where it is no entry."""
+    if len(head) < _ENTRY.size:
+        return None
+    kind, _, header, payload, _, _, minor, major, number, _, _, flags, _, size = _ENTRY.unpack_from(head)
+    if not _ENTRY.size <= header <= _MOST_HEADER or header % 8 or header + payload > room:
+        return None
+    if kind == GROUP:
+        return None if number else (kind, header, header + payload, None)
+    arch = _arch(kind, number, flags)
+    if arch is None or not 0 < kind < GROUP:
+        return None
+    return kind, header, header + payload, Entry(kind, arch, (major, minor), _empty(kind, arch, size or payload))
+
+
+def _arch(kind: int, number: int, flags: int) -> Arch | None:
+    """37 → sm_37, 120 with the family flag → sm_120f; None for what is no SM number."""
+    if not 20 <= number <= 999:
+        return None
+    suffix = "a" if flags & _ARCH_SPECIFIC else "f" if flags & _FAMILY_SPECIFIC else ""
+    return Arch("compute" if kind == PTX else "sm", number // 10, number % 10, suffix)
+
+
+def _empty(kind: int, arch: Arch, size: int) -> bool:
+    if kind == PTX:
+        return size <= _EMPTY_PTX
+    return kind == ELF and size <= (_EMPTY_NEW if arch.major >= 9 else _EMPTY_OLD)
+
+
+def _group(header: bytes) -> list[Entry] | None:
+    """The images of a group, from the table that follows its header."""
+    place = _ENTRY.size + _GROUP_TABLE.size
+    if len(header) < place:
+        return None
+    count, table = _GROUP_TABLE.unpack_from(header, _ENTRY.size)
+    end = _ENTRY.size + table
+    if end > len(header) or count > MOST_ENTRIES:
+        return None
+    entries = []
+    for _ in range(count):
+        if place + _ENTRY.size > end:
+            return None
+        kind, _, _, size, _, options, minor, major, number, _, _, flags, _, _ = _ENTRY.unpack_from(header, place)
+        place += _ENTRY.size
+        if options:
+            if place + _OPTIONS.size > end:
+                return None
+            length = _OPTIONS.unpack_from(header, place)[1]
+            place += _OPTIONS.size + (length + 8) // 8 * 8  # the text and its NUL, padded to 8
+        arch = _arch(kind, number, flags)
+        if arch is None or not 0 < kind < GROUP:
+            return None
+        entries.append(Entry(kind, arch, (major, minor), _empty(kind, arch, size)))
+    return entries
+
+
+def _cubin(cursor: Cursor) -> Cubin | None:
+    head = cursor.peek(64)
+    arch = cubin_arch(head)
+    if arch is None:
+        return None
+    here = cursor.position
+    cursor.skip(64)
+    return Cubin(here, arch)
+
+
+def cubin_arch(head: bytes) -> Arch | None:
+    """What a bare cubin was compiled for, from its ELF header; the `f` of a family target is not in it."""
+    if len(head) < 64 or head[:8] not in CUBIN_MAGICS or int.from_bytes(head[18:20], "little") != _EM_CUDA:
+        return None
+    flags = int.from_bytes(head[48:52], "little")
+    if head[7] == 0x33:
+        number, specific = flags & 0xFF, bool(flags & 0x800)
+    else:  # the a of CUDA 13.5 stands in a section (.nv.compat) and not here
+        number, specific = flags >> 8 & 0xFF, bool(flags & 0x8)
+    return _arch(ELF, number, _ARCH_SPECIFIC if specific else 0)

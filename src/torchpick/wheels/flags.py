@@ -1,0 +1,50 @@
+"""The architectures that PyTorch was compiled for, as it tells them itself.
+
+`torch.cuda.get_arch_list()` prints a string that the build compiled into libtorch_python (the macro CUDA_ARCH_FLAGS,
+torch/csrc/cuda/Module.cpp). It stands there as plain text, so it can be read without running anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from torchpick.model.arch import Arch
+
+_ONE = rb"(?:sm|compute)_\d{2,3}[af]?"
+_AMD = rb"gfx[0-9a-f]{3,5}(?::[a-z+-]{1,16}){0,3}"
+# Followed by its NUL; what stands before it is any text, where the compiler keeps arrays that have no NUL.
+_LIST = re.compile(rb"(%b(?: %b){1,40}|%b(?:[ ;]%b){1,60})\0" % (_ONE, _ONE, _AMD, _AMD))
+# A build for one architecture (NVIDIA's Jetson wheels: `sm_87`) looks like any other mention of it, so it counts only
+# where it stands alone between two NULs and is the only such text of the library.
+_SINGLE = re.compile(rb"(?<=\0)(%b|%b)(?=\0)" % (_ONE, _AMD))
+# The longest list there can be; it may lie across two chunks.
+_OVERLAP = 1024
+
+
+class Flags(NamedTuple):
+    """The compiled list, in its own order; `certain` is false for the only mention of a single architecture."""
+
+    arches: tuple[Arch, ...]
+    certain: bool = True
+
+
+def find(chunks: Iterable[bytes]) -> Flags | None:
+    """The list in a library that streams by, which is read no further than needed; None where there is none."""
+    singles: set[bytes] = set()
+    kept = b""
+    for chunk in chunks:
+        text = kept + chunk
+        if (match := _LIST.search(text)) is not None:
+            return Flags(_arches(match[1]))
+        if len(singles) <= 1:
+            singles.update(_SINGLE.findall(text))
+        kept = text[-_OVERLAP:]
+    return Flags(_arches(singles.pop()), certain=False) if len(singles) == 1 else None
+
+
+def _arches(text: bytes) -> tuple[Arch, ...]:
+    words = text.decode("ascii").replace(";", " ").split()
+    # AMD's feature marks (gfx90a:sramecc+:xnack-) are no part of the name.
+    return tuple(dict.fromkeys(Arch.parse(word.partition(":")[0]) for word in words))

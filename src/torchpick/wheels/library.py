@@ -1,0 +1,318 @@
+"""One library: the GPU code it holds, module by module, and where that code lies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from mmap import mmap
+from typing import NamedTuple
+
+from torchpick.errors import WheelLayoutError
+from torchpick.model.arch import Arch
+from torchpick.wheels import fatbin, image
+from torchpick.wheels.cursor import BufferCursor, StreamCursor
+from torchpick.wheels.image import EXECUTABLE, RELOCATABLE, Section
+
+# The most different sets of architectures one library may hold; the richest measured has 41.
+MOST_SETS = 4096
+
+
+class Modules(NamedTuple):
+    """So many modules alike; the driver loads one image of each. Images without a kernel are not counted in."""
+
+    sass: tuple[Arch, ...]
+    ptx: tuple[Arch, ...]
+    count: int  # type: ignore[assignment]  # nobody calls tuple.count on it
+
+    def to_json(self) -> dict[str, object]:
+        return {"sass": texts(self.sass), "ptx": texts(self.ptx), "count": self.count}
+
+
+class Held(NamedTuple):
+    """The code of one place: everything named in it, and its modules; `empty` of them have no kernel at all."""
+
+    sass: tuple[Arch, ...] = ()
+    ptx: tuple[Arch, ...] = ()
+    modules: tuple[Modules, ...] = ()
+    empty: int = 0
+
+    @property
+    def total(self) -> int:
+        """The modules that have a kernel."""
+        return sum(each.count for each in self.modules)
+
+
+class Elsewhere(NamedTuple):
+    """Code outside the sections that a loader registers: data of the library's own, or a tool's."""
+
+    section: str
+    form: str  # `fatbin` or `cubin`
+    held: Held
+
+    def to_json(self) -> dict[str, object]:
+        facts = {"section": self.section, "form": self.form, "modules": self.held.total}
+        return {**facts, "sass": texts(self.held.sass), "ptx": texts(self.held.ptx)}
+
+
+class Library(NamedTuple):
+    """What one file holds. `complete` is false where only a part of it was read or could be read."""
+
+    path: str
+    size: int
+    code: Held = Held()
+    relocatable: Held = Held()
+    elsewhere: tuple[Elsewhere, ...] = ()
+    lto: int = 0
+    isa: tuple[int, int] | None = None  # the newest ISA of its PTX: the driver must know it
+    complete: bool = True
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sass(self) -> tuple[Arch, ...]:
+        return self.code.sass
+
+    @property
+    def ptx(self) -> tuple[Arch, ...]:
+        return self.code.ptx
+
+    @property
+    def holds_code(self) -> bool:
+        return bool(self.code.sass or self.code.ptx or self.relocatable.sass or self.relocatable.ptx or self.elsewhere)
+
+    @property
+    def possible_ptx(self) -> tuple[Arch, ...]:
+        """PTX that every pre-link object has: the driver may link it anew at load time; possible, not proven."""
+        sets = [frozenset(each.ptx) for each in self.relocatable.modules]
+        return in_order(frozenset.intersection(*sets)) if sets else ()
+
+
+def in_order(arches: Iterable[Arch]) -> tuple[Arch, ...]:
+    """By number, plain before its `a` and `f`."""
+    return tuple(sorted(set(arches), key=lambda each: (each.kind, each.major, each.minor, each.suffix)))
+
+
+def union(sets: Iterable[tuple[Arch, ...]]) -> tuple[Arch, ...]:
+    return in_order(arch for each in sets for arch in each)
+
+
+def texts(arches: Iterable[Arch]) -> list[str]:
+    return [str(each) for each in arches]
+
+
+Key = tuple[tuple[Arch, ...], tuple[Arch, ...]]
+
+
+class _Place:
+    """The counts of one place and form."""
+
+    __slots__ = ("empty", "named", "sets")
+
+    def __init__(self) -> None:
+        self.sets: Counter[Key] = Counter()
+        self.named: set[Arch] = set()
+        self.empty = 0
+
+    def held(self) -> Held:
+        named = in_order(self.named)
+        return Held(
+            tuple(arch for arch in named if arch.kind != "compute"),
+            tuple(arch for arch in named if arch.kind == "compute"),
+            tuple(Modules(*key, count) for key, count in sorted(self.sets.items(), key=lambda item: (-item[1], item))),
+            self.empty,
+        )
+
+
+class _Tally:
+    """Counts what a scan finds, place by place, in memory that does not grow with the file."""
+
+    def __init__(self) -> None:
+        self.places: dict[tuple[str, str], _Place] = {}
+        self.lto = 0
+        self.broken = 0
+        self.isa: tuple[int, int] | None = None
+
+    def add(self, section: Section | None, hit: fatbin.Container | fatbin.Cubin) -> None:
+        if isinstance(hit, fatbin.Cubin):
+            self._count(_place(section), "cubin", {hit.arch}, {hit.arch})
+            return
+        if hit.broken or (section is not None and hit.end > section.offset + section.size):
+            self.broken += 1
+        images = [entry for entry in hit.entries if entry.kind in (fatbin.ELF, fatbin.PTX)]
+        for entry in images:
+            if entry.kind == fatbin.PTX:
+                self.isa = max(entry.version, self.isa or entry.version)
+        if images:
+            named = {entry.arch for entry in images}
+            self._count(_place(section), "fatbin", named, {entry.arch for entry in images if not entry.empty})
+        elif hit.entries:
+            self.lto += 1  # LTO-IR alone: linked by a program at run time, loaded by no driver
+
+    def _count(self, place: str, form: str, named: set[Arch], real: set[Arch]) -> None:
+        here = self.places.setdefault((place, form), _Place())
+        here.named |= named
+        if not real:
+            here.empty += 1
+            return
+        arches = in_order(real)
+        sass = tuple(arch for arch in arches if arch.kind != "compute")
+        here.sets[sass, arches[: len(arches) - len(sass)]] += 1
+        if len(here.sets) > MOST_SETS:
+            raise WheelLayoutError(
+                f"holds more than {MOST_SETS} different sets of architectures", hint="the file is not sane"
+            )
+
+    def library(self, path: str, size: int, *, complete: bool, notes: tuple[str, ...]) -> Library:
+        held = {key: place.held() for key, place in sorted(self.places.items())}
+        executable = held.pop((EXECUTABLE, "fatbin"), Held())
+        relocatable = held.pop((RELOCATABLE, "fatbin"), Held())
+        if self.broken:
+            notes += (f"{self.broken} code containers end in bytes that are none",)
+        apart = tuple(Elsewhere(place, form, here) for (place, form), here in held.items())
+        whole = complete and not self.broken
+        return Library(path, size, executable, relocatable, apart, self.lto, self.isa, whole, notes)
+
+
+def _place(section: Section | None) -> str:
+    """The role where a loader finds it, else the section's own name."""
+    if section is None:
+        return "?"
+    return section.role if section.role in (EXECUTABLE, RELOCATABLE) else section.name
+
+
+_AMD = "holds AMD GPU code (.hip_fatbin), which is not read"
+_NO_TABLE = "the file has no section table, so it cannot be said which of its code a loader would find"
+
+
+def of_buffer(buffer: bytes | mmap, path: str) -> Library:
+    """Read a library that is all there; of a memory map only the headers and the data sections are touched."""
+    size = len(buffer)
+    if (bare := _bare(bytes(buffer[:64]), buffer, path)) is not None:
+        return bare
+    if image.form(bytes(buffer[:4])) is None:
+        return Library(path, size)
+    table = image.sections(buffer)
+    tally = _Tally()
+    if table is None:
+        for hit in fatbin.scan(BufferCursor(buffer)):
+            tally.add(None, hit)
+        return tally.library(path, size, complete=True, notes=(_NO_TABLE,) if tally.places else ())
+    end = 0
+    for section in sorted(table, key=lambda each: each.offset):
+        if section.role == image.OTHER:
+            continue
+        # Sections that overlap are read once: hostile tables name the same bytes a thousand times.
+        cursor = BufferCursor(buffer, max(section.offset, end), section.offset + section.size)
+        end = max(end, section.offset + section.size)
+        # In nvcc's own sections nothing lies bare, and they are most of the file: one search the less.
+        for hit in fatbin.scan(cursor, cubins=section.role == image.DATA):
+            tally.add(section, hit)
+    return tally.library(path, size, complete=True, notes=_notes(table))
+
+
+def of_stream(
+    chunks: Iterable[bytes],
+    size: int,
+    path: str,
+    *,
+    again: Callable[[], Iterable[bytes]] | None = None,
+    whole: bool = True,
+) -> Library:
+    """Read a library as it streams by. `again` starts over, for a section table that was not where it is usual."""
+    watch = image.SectionWatch(size)
+    seen = 0
+
+    def watched() -> Iterator[bytes]:
+        nonlocal seen
+        for chunk in chunks:
+            seen += len(chunk)
+            watch.feed(chunk)
+            yield chunk
+
+    cursor = StreamCursor(watched(), size)
+    head = cursor.peek(64)
+    if image.form(head) is None or fatbin.cubin_arch(head) is not None:
+        rest = cursor.peek(size) if size <= _MOST_LOOSE else b""
+        return _bare(head, rest, path) or Library(path, size)
+    hits = _kept(fatbin.scan(cursor))
+    # Without any code it does not matter where it would lie.
+    table = _table(watch, again if whole and hits else None)
+    tally = _Tally()
+    if table is None:
+        place = Section(".nv_fatbin", 0, size, EXECUTABLE) if not whole else None
+        for hit in hits:
+            if whole or not (isinstance(hit, fatbin.Container) and hit.broken):  # the last one, cut by the sample's end
+                tally.add(place, hit)
+        notes = (_NO_TABLE,) if whole and tally.places else ()
+        return tally.library(path, size, complete=whole and seen >= size, notes=notes)
+    _classify(tally, sorted(table, key=lambda each: each.offset), hits)
+    return tally.library(path, size, complete=seen >= size, notes=_notes(table))
+
+
+def _kept(hits: Iterable[fatbin.Container | fatbin.Cubin]) -> list[fatbin.Container | fatbin.Cubin]:
+    """What a scan found, until the section table at the end says what it was; entries that are alike are kept once."""
+    alike: dict[tuple[fatbin.Entry, ...], tuple[fatbin.Entry, ...]] = {}
+    found: list[fatbin.Container | fatbin.Cubin] = []
+    entries = 0
+    for hit in hits:
+        if isinstance(hit, fatbin.Container):
+            same = alike.setdefault(hit.entries, hit.entries)
+            if same is hit.entries and (entries := entries + len(same)) > fatbin.MOST_CONTAINERS:
+                raise WheelLayoutError("holds more code containers than can be counted", hint="the file is not sane")
+            found.append(hit._replace(entries=same))
+        else:
+            found.append(hit)
+    return found
+
+
+def _table(watch: image.SectionWatch, again: Callable[[], Iterable[bytes]] | None) -> tuple[Section, ...] | None:
+    """The sections, after a second look where the first passed them by; None where there is no table."""
+    table = watch.sections()
+    while isinstance(table, image.Range):
+        if again is None:
+            return None
+        watch.supply(table, _reread(again(), table))
+        after = watch.sections()
+        if after == table:
+            return None
+        table = after
+    return table
+
+
+def _notes(table: Iterable[Section]) -> tuple[str, ...]:
+    return (_AMD,) if any(section.name == ".hip_fatbin" for section in table) else ()
+
+
+def _classify(tally: _Tally, table: list[Section], hits: list[fatbin.Container | fatbin.Cubin]) -> None:
+    """Give each hit to the first section that holds it, as the reader of a buffer meets them."""
+    readable = [section for section in table if section.role != image.OTHER]
+    place = 0
+    for hit in hits:
+        while place < len(readable) and readable[place].offset + readable[place].size <= hit.offset:
+            place += 1
+        if place == len(readable) or hit.offset < readable[place].offset:
+            continue
+        if isinstance(hit, fatbin.Container) or readable[place].role == image.DATA:
+            tally.add(readable[place], hit)
+
+
+def _reread(chunks: Iterable[bytes], wanted: image.Range) -> bytes:
+    cursor = StreamCursor(chunks, wanted.offset + wanted.size)
+    cursor.skip(wanted.offset)
+    return cursor.peek(wanted.size)
+
+
+# Files that are GPU code and nothing else are small: the largest cubin of flashinfer-cubin has 3 MB.
+_MOST_LOOSE = 64 << 20
+
+
+def _bare(head: bytes, buffer: bytes | mmap, path: str) -> Library | None:
+    """A file that is one cubin, one container or one PTX text; None for everything else."""
+    size = len(buffer)
+    if (arch := fatbin.cubin_arch(head)) is not None:
+        return Library(path, size, Held((arch,), (), (Modules((arch,), (), 1),)))
+    if head[:4] != fatbin.MAGIC or size > _MOST_LOOSE:
+        return None
+    tally = _Tally()
+    for hit in fatbin.scan(BufferCursor(buffer)):
+        tally.add(Section(".nv_fatbin", 0, size, EXECUTABLE), hit)
+    return tally.library(path, size, complete=True, notes=())

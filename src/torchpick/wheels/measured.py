@@ -1,0 +1,114 @@
+"""One torch wheel of an index, read as far as the table needs it: flags, CUDA, the small libraries, the pins."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from torchpick.errors import WheelLayoutError
+from torchpick.model.arch import Arch
+from torchpick.wheels import judge, library, names
+from torchpick.wheels.archive import Archive
+from torchpick.wheels.judge import Judge
+from torchpick.wheels.library import Library, in_order, texts
+from torchpick.wheels.listing import Link
+from torchpick.wheels.reading import Torch
+from torchpick.wheels.wheel import torch_of
+from torchpick.wheels.zipdir import Member
+
+# The libraries beside libtorch_cuda that hold kernels of their own, read where they are no larger than this (packed).
+SMALL = re.compile(r"torch/lib/(lib)?torch_(cuda_linalg|nvshmem)\.(so|dll)")
+MOST_PACKED = 96 << 20
+# `nvidia-cudnn-cu12 (==9.1.0.70) ; platform_system …` and the newer spelling without brackets.
+_PIN = re.compile(r"^Requires-Dist: *((?:nvidia-[a-z0-9-]+|triton)) *\(?==([0-9][0-9A-Za-z.]*)\)?", re.MULTILINE)
+_MOST_TEXT = 4 << 20
+
+
+class Measured(NamedTuple):
+    """What was read of one wheel. `pins` are the exact libraries it asks for."""
+
+    link: Link
+    torch: Torch
+    libraries: tuple[Library, ...]
+    pins: dict[str, str]
+    size: int
+    bytes_read: int
+    requests: int
+
+    @property
+    def sass(self) -> tuple[Arch, ...]:
+        return in_order(arch for arch in self.torch.flags if arch.kind != "compute")
+
+    @property
+    def ptx(self) -> tuple[Arch, ...]:
+        return in_order(arch for arch in self.torch.flags if arch.kind == "compute")
+
+    @property
+    def lacks(self) -> dict[str, list[str]]:
+        """Library → the architectures that the flags name and that it does not serve, or serves next to never."""
+        found: dict[str, list[str]] = {}
+        for one in self.libraries:
+            missing = [arch for arch in self.sass if self._fails(one, arch)]
+            if missing:
+                found[one.path.rpartition("/")[2]] = texts(missing)
+        return found
+
+    def _fails(self, one: Library, arch: Arch) -> bool:
+        found = judge.library(one, Judge(arch, unified=judge.unified(self.torch)))
+        return found is not None and found.word in (judge.PARTLY, judge.NOT)
+
+    def to_json(self) -> dict[str, object]:
+        """One line of compat/measured.jsonl."""
+        wheel = self.link.wheel
+        return {
+            "file": self.link.file,
+            "sha256": self.link.sha256,
+            "torch": wheel.version.partition("+")[0],
+            "version": self.torch.version,
+            "platform": names.platform_of(wheel.platform),
+            "tag": wheel.platform,
+            "python": f"{wheel.python}-{wheel.abi}",
+            "cuda": self.torch.cuda,
+            "arches": texts(self.sass),
+            "ptx": texts(self.ptx),
+            "libraries": {
+                one.path.rpartition("/")[2]: [each.to_json() for each in one.code.modules] for one in self.libraries
+            },
+            "lacks": self.lacks,
+            "pins": self.pins,
+            "uploaded": self.link.uploaded,
+            "yanked": self.link.yanked is not None,
+            "size": self.size,
+            "bytes_read": self.bytes_read,
+            "requests": self.requests,
+        }
+
+
+def read(archive: Archive, link: Link, *, deep: bool) -> Measured:
+    """Read a torch wheel: always its flags; with `deep` its small libraries and its pins too."""
+    torch = torch_of(archive)
+    if torch is None:
+        raise WheelLayoutError(f"{link.file} holds no torch/version.py", hint="it is no PyTorch as torchpick knows it")
+    libraries: list[Library] = []
+    pins: dict[str, str] = {}
+    if deep:
+        for member in _near(archive):
+            if member.name.endswith(".dist-info/METADATA"):
+                text = archive.read(member, _MOST_TEXT).decode("utf-8", "replace")
+                # The CPU builds of other platforms carry the pins of Linux behind a condition.
+                pins = {names.normal(name): version for name, version in _PIN.findall(text) if torch.cuda}
+            elif SMALL.fullmatch(member.name) and member.compressed <= MOST_PACKED and torch.cuda is not None:
+                libraries.append(library.of_stream(archive.stream(member), member.size, member.name))
+    source = archive.source
+    held = tuple(one for one in libraries if one.holds_code)
+    return Measured(link, torch, held, pins, source.size, source.bytes_read, source.requests)
+
+
+def _near(archive: Archive) -> list[Member]:
+    """The wanted members, in the order of their places."""
+    wanted = [
+        each
+        for each in archive.members()
+        if SMALL.fullmatch(each.name) or re.fullmatch(r"torch-[^/]*\.dist-info/METADATA", each.name)
+    ]
+    return sorted(wanted, key=lambda each: each.offset)

@@ -1,0 +1,158 @@
+"""Reading a wheel: its compiled flags, a sample of its libraries, or all of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from torchpick.errors import UsageError, WheelLayoutError
+from torchpick.wheels import flags, library, names, zipdir
+from torchpick.wheels.archive import Archive
+from torchpick.wheels.library import Library
+from torchpick.wheels.reading import FLAGS, SAMPLE, WHOLE, Reading, Torch, torch_facts
+from torchpick.wheels.zipdir import Member
+
+# A wheel from the web is read whole by default up to this many packed bytes of libraries: NCCL's 350 MB are,
+# cuDNN's 717 MB are sampled. A torch wheel is read by its flags, which takes about 1 % of it.
+DEFAULT_WHOLE = 512 << 20
+# A sample may cost so much of the wheel, its directory included.
+SAMPLE_SHARE = 0.05
+_VERSION_FILE = "torch/version.py"
+_PYTHON_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll")
+_MOST_TEXT = 1 << 20
+
+
+class Facts(NamedTuple):
+    """What is known of the file before it is opened."""
+
+    target: str
+    file: str
+    sha256: str | None = None
+    remote: bool = True
+
+
+def read(archive: Archive, facts: Facts, depth: str | None = None) -> Reading:
+    """Read a wheel as deep as asked; by default as deep as is cheap and enough."""
+    named = names.parse(facts.file)
+    by_name = named is not None and named.project == "torch"
+    if depth == FLAGS or (depth is None and by_name):
+        torch = torch_of(archive)
+        if torch is not None and (torch.flags or torch.cuda is None):
+            return _reading(archive, facts, FLAGS, torch)
+        if depth == FLAGS:
+            raise UsageError(
+                f"{facts.file} is no PyTorch with compiled flags", hint="leave out `--flags` to read its libraries"
+            )
+    members = archive.members()
+    zipdir.check_overlap(members)
+    wanted = sorted((each for each in members if names.may_hold_code(each.name)), key=lambda each: each.offset)
+    packed = sum(each.compressed for each in wanted)
+    if depth is None:
+        depth = SAMPLE if facts.remote and packed > DEFAULT_WHOLE else WHOLE
+    present = {each.name for each in members}
+    torch = torch_of(archive) if depth == WHOLE and not present.isdisjoint(_PYTHON_LIBRARIES) else None
+    compilers = () if torch is not None else names.compilers(present)
+    libraries = _whole(archive, wanted) if depth == WHOLE else _sample(archive, wanted)
+    found = tuple(each for each in libraries if each.holds_code or each.notes or not each.complete)
+    unread = len(wanted) - len(libraries)
+    reading = _reading(archive, facts, depth, torch)
+    return reading._replace(
+        libraries=found,
+        compilers=compilers,
+        complete=depth == WHOLE and all(each.complete for each in found),
+        notes=reading.notes + ((f"{unread} of {len(wanted)} libraries were not read",) if unread else ()),
+    )
+
+
+def _reading(archive: Archive, facts: Facts, depth: str, torch: Torch | None) -> Reading:
+    """What is known without any library; what it cost so far."""
+    source = archive.source
+    named = names.parse(facts.file)
+    version = torch.version if torch is not None and torch.version else named.version if named else None
+    return Reading(
+        target=facts.target,
+        depth=depth,
+        complete=True,
+        size=source.size,
+        bytes_read=source.bytes_read,
+        requests=source.requests,
+        name=named.project if named else None,
+        version=version,
+        file=facts.file,
+        sha256=facts.sha256,
+        torch=torch,
+        notes=_about(torch),
+    )
+
+
+def torch_of(archive: Archive) -> Torch | None:
+    """What a torch wheel says of itself; None where it is no torch."""
+    found = archive.find(_VERSION_FILE, *_PYTHON_LIBRARIES[:1])
+    if _VERSION_FILE not in found:
+        return None
+    text = archive.read(found[_VERSION_FILE], _MOST_TEXT).decode("utf-8", "replace")
+    torch = torch_facts(text)
+    if torch.cuda is None and torch.hip is None:
+        return torch  # a CPU build has no flags: nothing to search for in its library
+    place = next((found[name] for name in _PYTHON_LIBRARIES if name in found), None)
+    if place is None:
+        place = next(iter(archive.find(*_PYTHON_LIBRARIES[1:]).values()), None)
+    if place is None:
+        return torch
+    held = flags.find(archive.stream(place))
+    return torch if held is None else torch._replace(flags=held.arches, certain=held.certain)
+
+
+def _about(torch: Torch | None) -> tuple[str, ...]:
+    if torch is not None and torch.flags and not torch.certain:
+        return ("one architecture is named in libtorch_python, and it is taken for its flags",)
+    return ()
+
+
+def _whole(archive: Archive, members: list[Member]) -> tuple[Library, ...]:
+    archive.expect(members)
+    return tuple(
+        library.of_stream(archive.stream(each), each.size, each.name, again=lambda each=each: archive.stream(each))  # type: ignore[misc]
+        for each in members
+    )
+
+
+def _sample(archive: Archive, members: list[Member]) -> tuple[Library, ...]:
+    """Small libraries whole, and of the largest what the rest of the allowance buys: never the union of all."""
+    source = archive.source
+    allowance = int(source.size * SAMPLE_SHARE) - source.bytes_read
+    rest = sorted(members, key=lambda each: each.compressed)
+    found: list[Library] = []
+    while rest:
+        member = rest.pop(0)
+        share = allowance // 2 if rest else allowance
+        if member.compressed <= share:
+            before = source.bytes_read
+            found.append(library.of_stream(archive.stream(member), member.size, member.name))
+            allowance -= source.bytes_read - before
+            continue
+        # From here on nothing fits whole: the largest is the one that tells most.
+        largest = max([member, *rest], key=lambda each: each.compressed)
+        until = source.bytes_read + allowance
+        chunks = _until(archive, largest, until)
+        found.append(library.of_stream(chunks, largest.size, largest.name, whole=False))
+        break
+    return tuple(found)
+
+
+def _until(archive: Archive, member: Member, most: int) -> Iterator[bytes]:
+    """The start of a member, as long as the source has read no more than so many bytes."""
+    for chunk in archive.stream(member):
+        yield chunk
+        if archive.source.bytes_read + (64 << 10) >= most:
+            return
+
+
+def check_is_wheel(file: str) -> None:
+    """Refuse, with the reason, a file that is no wheel by its name."""
+    if re.search(r"\.(tar\.(gz|bz2|xz|zst)|tgz)$", file):
+        raise WheelLayoutError(
+            f"{file} is source: what it holds for a GPU is decided where it is built",
+            hint="build it (`pip wheel`) and inspect the wheel",
+        )

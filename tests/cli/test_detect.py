@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from torchpick.cli import detect, main
+from torchpick.errors import UsageError
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python
+from torchpick.request import Request
+from torchpick.told import told
+
+MACHINE = Machine(
+    platform=Platform("linux", "x86_64", "2.36", "glibc"),
+    python=Python("3.12", executable="/env/bin/python", source=".venv"),
+    driver=Driver("580.95.05", "13.0", "nvml", "nvml"),
+    gpus=(
+        Gpu(0, "nvidia", "RTX 4090", Arch("sm", 8, 9), "GPU-1", "0000:01:00.0", source="nvml"),
+        Gpu(1, "amd", "evil\x1b[31m", Arch.parse("gfx1036"), integrated=True, counted=False, source="kfd"),
+    ),
+    notes=(Note("OTHER_VENDOR_LEFT_OUT", "left\x1b out"),),
+)
+
+
+def test_every_fact_stands_beside_its_source() -> None:
+    assert detect.lines(MACHINE) == [
+        "platform  linux-x86_64, glibc 2.36",
+        "python    3.12 (cp312), /env/bin/python  [.venv]",
+        "driver    580.95.05  [nvml]",
+        "cuda      13.0, as the driver speaks it  [nvml]",
+        "gpu 0     RTX 4090, sm_89, 0000:01:00.0, GPU-1  [nvml]",
+        "gpu 1     evil\\x1b[31m, gfx1036, integrated, left out  [kfd]",
+        "",
+        "note: left\\x1b out",
+    ]
+
+
+def test_json_is_one_line_that_machine_reads_back(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["detect", "--gpu", "6.1", "--driver", "580.95.05", "--python", "3.12", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert (out.count("\n"), err) == (1, "")
+    told = json.loads(out)
+    assert (told["command"], told["status"], told["exit"]) == ("detect", "ok", 0)
+    found = Machine.from_json(told["machine"])
+    assert [str(gpu.arch) for gpu in found.gpus] == ["sm_61"]
+    assert found.driver == Driver("580.95.05", None, "told", None)
+
+
+def test_no_gpu_says_how_to_tell_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["detect", "--gpu", "none"]) == 0
+    out, _ = capsys.readouterr()
+    assert "no GPU was found" in out
+    assert "--gpu" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["--gpu", "sm_6x"], 2),
+        (["--only", "a"], 2),
+        (["--gpu", "none", "--only", "0"], 2),
+        (["--gpus", "visible", "--gpu", "sm_61"], 2),
+        (["--platform", "amiga"], 2),
+        (["--python", "/no/such/python", "--gpu", "none"], 2),
+    ],
+)
+def test_errors_have_a_hint_and_a_status(words: list[str], status: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["detect", *words]) == status
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("error: ")
+    assert "\n\nhint: " in err
+    assert main(["detect", *words, "--json"]) == status
+    out, err = capsys.readouterr()
+    assert (json.loads(out)["exit"], err) == (status, "")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("", 10.0), ("30", 30.0), ("0.5", 0.5)])
+def test_the_deadline(text: str, seconds: float) -> None:
+    assert told(Request(), (), {"TORCHPICK_DETECT_TIMEOUT": text}).timeout == seconds
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "soon", "1e9", "9999", "nan", "1.2.3"])
+def test_a_deadline_that_is_none(text: str) -> None:
+    with pytest.raises(UsageError, match="TORCHPICK_DETECT_TIMEOUT"):
+        told(Request(), (), {"TORCHPICK_DETECT_TIMEOUT": text})

@@ -1,0 +1,48 @@
+"""On a computer that has an NVIDIA GPU: the sources agree with one another. Skipped everywhere else."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from torchpick.detection import computer, kernel, libraries, probe
+from torchpick.detection.reading import Reading
+from torchpick.detection.world import World
+
+FACTS = kernel.read(World.here())
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(not (FACTS.nodes and shutil.which("nvidia-smi")), reason="no NVIDIA GPU here"),
+]
+
+
+def ask(source: str) -> Reading:
+    here = World.here()
+    name = {"nvml": libraries.NVML, "cuda": libraries.CUDA}.get(source)
+    step = probe.smi_step(here)
+    if name is not None:
+        step = probe.library_step(source, {"libraries": libraries.candidates(name, here)})
+    [reading] = probe.ask([step], time.monotonic() + 60, bool)
+    return reading
+
+
+def test_every_source_tells_the_same_of_every_gpu() -> None:
+    readings = [ask(source) for source in ("nvml", "cuda", "smi")]
+    told = [{device.uuid: (device.capability, device.pci) for device in reading.devices} for reading in readings]
+    assert told[0]
+    assert told[0] == told[1] == told[2]
+    assert readings[0].driver == readings[2].driver
+
+
+def test_detection_finds_what_nvidia_smi_lists() -> None:
+    listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True, timeout=60).stdout
+    found = computer.detect(timeout=60)
+    assert found.trouble is None
+    assert len(found.counted) == sum(line.startswith("GPU ") for line in listed.splitlines())
+    assert all(gpu.arch and gpu.source == "nvml" for gpu in found.counted)
+    assert found.driver is not None
+    assert found.driver.version
+    assert found.driver.cuda

@@ -1,0 +1,150 @@
+"""`torchpick inspect` from its command line to its exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.wheels import making
+from torchpick.cli import main
+
+TORCH = "torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
+LINALG = making.library(*[making.module("sm_80", "sm_90")] * 32, making.module("sm_75", "sm_80", "sm_90"))
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder, made the current one, with a torch in small, a package and a library."""
+    (tmp_path / TORCH).write_bytes(making.torch_wheel(more={"torch/lib/libtorch_cuda_linalg.so": LINALG}))
+    (tmp_path / "plain-1.0-py3-none-any.whl").write_bytes(making.wheel({"plain/x.py": b""}))
+    (tmp_path / "tri-1.0-py3-none-any.whl").write_bytes(making.wheel({"tri/bin/ptxas": b"\x7fELF"}))
+    variants = {
+        f"b/libb_cuda{n}.so": making.library(making.module(code)) for n, code in ((126, "sm_60"), (132, "sm_80"))
+    }
+    (tmp_path / "bits-1.0-py3-none-any.whl").write_bytes(making.wheel(variants))
+    (tmp_path / "one.so").write_bytes(
+        making.library(making.module("sm_70", "compute_80"), making.module("sm_52", size=872))
+    )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def results(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["command"] == "inspect"
+    found: list[dict[str, Any]] = answer["results"]
+    return found
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(("words", "status", "verdict"), [
+    ([TORCH, "--gpu", "sm_61"], 3, "will not run"), ([TORCH, "--gpu", "7.5"], 0, "runs"),
+    ([TORCH, "--gpu", "7.5", "--deep"], 3, "partly"), ([TORCH, "--gpu", "a100", "--deep"], 0, "runs"),
+    (["one.so", "--gpu", "9.0"], 0, "runs by JIT"), (["one.so", "--gpu", "9.0", "--cuda-driver", "12.0"], 3, "will not run"),
+    (["plain-1.0-py3-none-any.whl", "--gpu", "9.0"], 0, "no GPU code"),
+    (["tri-1.0-py3-none-any.whl", "--gpu", "9.0"], 0, "compiles at run time"),
+    (["bits-1.0-py3-none-any.whl", "--gpu", "6.1"], 3, "will not run"),
+    (["bits-1.0-py3-none-any.whl", "--gpu", "6.1", "--torch-cuda", "12.6"], 0, "runs"),
+    ([TORCH, "--gpu", "8.0", "--driver", "525.60.13"], 3, "will not run"),
+    ([TORCH, "--gpu", "8.0", "--gpu", "6.1"], 3, "will not run"),
+])  # fmt: skip
+def test_the_verdict_is_the_exit_status(
+    words: list[str], status: int, verdict: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["inspect", *words, "--json"]) == status
+    assert results(capsys)[0]["verdict"] == verdict
+
+
+@pytest.mark.usefixtures("files")
+def test_the_json_of_a_deep_look(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", "--deep", TORCH, "--gpu", "sm_75", "--json"]) == 3
+    [result] = results(capsys)
+
+    assert (result["sass"], result["ptx"], result["cuda"]) == (["sm_75", "sm_80", "sm_90"], [], "13.2")
+    assert (result["depth"], result["complete"], result["version"]) == ("whole", True, "2.15.0+cu132")
+    [library] = result["libraries"]
+    assert library["path"] == "torch/lib/libtorch_cuda_linalg.so"
+    assert library["coverage"] == {"sm_75": {"sass": 1, "ptx": 0, "none": 32}}
+    assert result["gpus"][0]["failing"][0]["text"] == "1 of 33 modules load"
+    assert result["differences"] == ["libtorch_cuda_linalg.so: 1 of 33 modules hold sm_75, which the flags name"]
+
+
+@pytest.mark.usefixtures("files")
+def test_the_page_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", TORCH, "--gpu", "GTX 1080 Ti"]) == 3
+    out = capsys.readouterr().out
+
+    assert "torch 2.15.0+cu132" in out
+    assert "code      sm_75 sm_80 sm_90" in out
+    assert "PTX       none" in out
+    assert "`--deep` reads every library" in out
+    assert "sm_61     will not run" in out
+
+
+@pytest.mark.usefixtures("files")
+def test_modules_without_a_kernel_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["inspect", "one.so", "--gpu", "none"])
+
+    assert "and 1 modules without a kernel" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("files")
+def test_several_things_are_all_told_whatever_one_of_them_is(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["inspect", "gone.whl", "plain-1.0-py3-none-any.whl", TORCH, "--gpu", "6.1"]
+    assert main([*words, "--json"]) == 1
+    first, second, third = results(capsys)
+    assert first["error"]["code"] == "NOT_FOUND"
+    assert (second["verdict"], third["verdict"]) == ("no GPU code", "will not run")
+    assert main(words) == 1
+    out, err = capsys.readouterr()
+    assert "error: there is no file gone.whl" in err
+    assert "will not run" in out
+
+
+@pytest.mark.usefixtures("files")
+def test_one_thing_that_fails_is_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", "gone.whl", "--json"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["status"], answer["error"]["code"]) == ("error", "NOT_FOUND")
+
+
+@pytest.mark.usefixtures("files")
+def test_no_gpu_told_and_none_found_judges_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", TORCH, "--platform", "windows-x86_64"]) == 0
+    out, err = capsys.readouterr()
+
+    assert "will not run" not in out
+    assert "note: no GPU is judged" in err
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("words", [
+    [], ["x.whl", "--flags", "--deep"], ["one.so", "--torch-cuda", "12"], ["one.so", "--allow-full", "0"],
+    ["one.so", "--gpu", "no such gpu"], ["one.so", "--flags", "--gpu", "6.1"], ["--gpu=none", "a b"],
+])  # fmt: skip
+def test_slips_of_the_pen(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", *words]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("error: ") or "\nerror: " in err
+    assert "hint: " in err
+
+
+def test_names_from_an_archive_reach_the_terminal_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "evil-1.0-py3-none-any.whl"
+    file.write_bytes(making.wheel({"a/\x1b[31mred\x9b.so": making.library(making.module("sm_80"))}))
+    main(["inspect", str(file), "--gpu", "6.1"])
+    out = capsys.readouterr().out
+
+    assert "\x1b" not in out
+    assert "\x9b" not in out
+    assert "\\x1b[31mred" in out
+
+
+def test_an_amd_gpu_is_not_served_by_cuda_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "one.so").write_bytes(making.library(making.module("sm_80")))
+
+    assert main(["inspect", str(tmp_path / "one.so"), "--gpu", "gfx1100", "--json"]) == 3
+    assert results(capsys)[0]["gpus"][0]["gpu"] == "gfx1100"

@@ -1,0 +1,198 @@
+"""Zip archives as they are, as they may be, and as somebody hostile makes them."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.wheels import making
+from torchpick.errors import IntegrityError, WheelError, WheelLayoutError
+from torchpick.wheels import archive, zipdir
+from torchpick.wheels.archive import Archive
+from torchpick.wheels.source import TAIL, FileSource
+
+
+class Bytes:
+    """A source that lies in memory and counts."""
+
+    name = "bytes"
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.size = len(data)
+        self.bytes_read = self.requests = 0
+
+    def read(self, offset: int, length: int) -> bytes:
+        return b"".join(self.stream(offset, length))
+
+    def stream(self, offset: int, length: int) -> Iterator[bytes]:
+        self.requests += 1
+        for start in range(offset, offset + length, 1000):
+            chunk = self._data[start : min(start + 1000, offset + length)]
+            self.bytes_read += len(chunk)
+            yield chunk
+
+    def expect(self, ranges: list[tuple[int, int]], gap: int) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def opened(data: bytes) -> Archive:
+    return Archive(Bytes(data))
+
+
+def everything(data: bytes) -> dict[str, bytes]:
+    one = opened(data)
+    return {member.name: b"".join(one.stream(member)) for member in one.members()}
+
+
+MEMBERS = {"a.txt": b"hello", "b/c.so": bytes(range(256)) * 300, "empty": b"", "ü.txt": b"\xff" * 10}
+
+
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize("comment", [b"", b"PK\x05\x06 in the comment, and more behind it" * 9])
+def test_members_come_back_as_they_were(stored: bool, comment: bytes) -> None:
+    assert everything(making.wheel(MEMBERS, stored=stored, comment=comment)) == MEMBERS
+
+
+def test_bytes_before_the_archive_are_passed() -> None:
+    assert everything(b"#!/usr/bin/env python3\n" + making.wheel(MEMBERS)) == MEMBERS
+
+
+def test_zip64_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "wide.whl"
+    with zipfile.ZipFile(file, "w") as out, out.open("big.so", "w", force_zip64=True) as member:
+        member.write(b"x" * 1000)
+    data = bytearray(file.read_bytes())
+    # The directory entry and the end record as a writer makes them that passed four gigabytes.
+    entry = data.rfind(zipdir.ENTRY_MAGIC)
+    extra = struct.pack("<HHQQQ", 1, 24, 1000, 1000, 0)
+    wide = data[entry : entry + 46 + len("big.so")]
+    wide[20:28] = b"\xff" * 8
+    wide[42:46] = b"\xff" * 4
+    wide[30:32] = struct.pack("<H", len(extra))
+    directory = bytes(wide) + extra
+    end64 = struct.pack("<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, 1, 1, len(directory), entry)
+    locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, entry + len(directory), 1)
+    end = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+
+    assert everything(bytes(data[:entry]) + directory + end64 + locator + end) == {"big.so": b"x" * 1000}
+
+
+def big() -> bytes:
+    """A wheel whose directory is larger than what is read of it at first."""
+    members = {"torch/version.py": b"first"}
+    members |= {f"torch/include/some/long/folder/name/header_{number:06}.h": b"" for number in range(8000)}
+    return making.wheel(members | {"torch/lib/libtorch_python.so": b"late"})
+
+
+def test_a_wanted_member_costs_a_part_of_a_large_directory() -> None:
+    data = big()
+    one = opened(data)
+    found = one.find("torch/version.py", "torch/lib/libtorch_python.so")
+
+    assert sorted(found) == ["torch/lib/libtorch_python.so", "torch/version.py"]
+    assert isinstance(one.source, Bytes)
+    assert one.source.bytes_read <= TAIL + archive.HEAD
+    assert b"".join(one.stream(found["torch/version.py"])) == b"first"
+    assert len(one.members()) == 8002
+
+
+def test_what_is_not_there_is_looked_for_in_the_whole_directory() -> None:
+    one = opened(big())
+
+    assert list(one.find("torch/include/some/long/folder/name/header_004000.h", "nothing")) == [
+        "torch/include/some/long/folder/name/header_004000.h"
+    ]
+
+
+def test_a_bomb_is_refused_before_it_unpacks() -> None:
+    one = opened(making.wheel({"bomb.so": bytes(64 << 20)}))
+
+    with pytest.raises(WheelLayoutError, match="to one: a zip bomb"):
+        next(one.stream(one.members()[0]))
+
+
+def test_members_that_share_their_bytes_are_refused() -> None:
+    data = bytearray(making.wheel({"a.so": b"x" * 400, "b.so": b"y" * 400}, stored=True))
+    second = data.rfind(zipdir.ENTRY_MAGIC)
+    data[second + 42 : second + 46] = bytes(4)
+
+    with pytest.raises(WheelLayoutError, match="zip bomb"):
+        zipdir.check_overlap(opened(bytes(data)).members())
+
+
+def lying(field: int, value: int, width: int = 4) -> bytes:
+    """A wheel of one member whose directory entry holds another value."""
+    data = bytearray(making.wheel({"a.so": making.noise(1, 5000)}))
+    entry = data.rfind(zipdir.ENTRY_MAGIC)
+    data[entry + field : entry + field + width] = value.to_bytes(width, "little")
+    return bytes(data)
+
+
+@pytest.mark.parametrize(("data", "words"), [
+    (lying(24, 4000), "unpacks to more"),
+    (lying(24, 6000), "damaged"),
+    (lying(16, 7), "checksum"),
+    (lying(20, 2_000_000), "size that cannot be"),
+    (lying(42, 20), "no header"),
+    (lying(10, 14, 2), "method 14"),
+    (lying(8, 1, 2), "encrypted"),
+    (lying(24, 0xFFFFFFFE), "zip bomb"),
+])  # fmt: skip
+def test_a_lie_about_a_member_is_found_out(data: bytes, words: str) -> None:
+    one = opened(data)
+    with pytest.raises(WheelError, match=words):
+        list(one.stream(one.members()[0]))
+
+
+@pytest.mark.parametrize("data", [b"", b"PK", b"PK\x05\x06", b"not a zip at all" * 9000, making.wheel(MEMBERS)[:-30]])
+def test_what_is_no_archive_is_said_so(data: bytes) -> None:
+    with pytest.raises(WheelLayoutError):
+        opened(data)
+
+
+@pytest.mark.parametrize("entries", [0, 1, 3, 60_000])
+def test_a_directory_that_promises_other_entries_is_refused(entries: int) -> None:
+    data = bytearray(making.wheel({"a": b"1", "b": b"2"}))
+    end = data.rfind(zipdir.END_MAGIC)
+    data[end + 8 : end + 12] = struct.pack("<HH", entries, entries)
+    with pytest.raises(WheelLayoutError):
+        opened(bytes(data)).members()
+
+
+def test_a_file_cut_while_it_is_read_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "a.whl"
+    file.write_bytes(making.wheel({"a.so": making.noise(1, 300_000)}, stored=True))
+    source = FileSource(file)
+    one = Archive(source)
+    member = one.members()[0]
+    file.write_bytes(b"PK")
+    with pytest.raises(IntegrityError, match="early"):
+        list(one.stream(member))
+    source.close()
+
+
+@given(data=st.data())
+def test_no_damage_makes_it_raise_anything_else(data: st.DataObject) -> None:
+    whole = bytearray(making.wheel(MEMBERS, stored=data.draw(st.booleans())))
+    for _ in range(data.draw(st.integers(1, 5))):
+        place = data.draw(st.integers(0, len(whole) - 4))
+        whole[place : place + 4] = data.draw(st.binary(min_size=4, max_size=4))
+    cut = bytes(whole[: data.draw(st.integers(0, len(whole)))])
+    try:
+        one = opened(cut)
+        one.find("a.txt")
+        for member in one.members():
+            for _ in one.stream(member):
+                pass
+    except WheelError:
+        pass

@@ -1,0 +1,131 @@
+"""What containers, cubins and groups hold, and what only looks like them."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from tests.wheels import making
+from torchpick.wheels import fatbin
+from torchpick.wheels.cursor import BufferCursor, StreamCursor
+from torchpick.wheels.fatbin import Container, Cubin
+
+
+def scanned(data: bytes) -> list[Container | Cubin]:
+    """Both ways of moving must find the same."""
+    mapped = list(fatbin.scan(BufferCursor(data)))
+    chunks = [data[start : start + 7] for start in range(0, len(data), 7)]
+    streamed = list(fatbin.scan(StreamCursor(chunks, len(data))))
+    assert mapped == streamed
+    return mapped
+
+
+def codes(hit: Container | Cubin) -> list[str]:
+    assert isinstance(hit, Container)
+    return [str(entry.arch) for entry in hit.entries]
+
+
+def test_a_container_names_its_architectures_with_their_suffix() -> None:
+    [hit] = scanned(making.module("sm_50", "sm_90a", "sm_100f", "compute_120", "compute_90a"))
+
+    assert codes(hit) == ["sm_50", "sm_90a", "sm_100f", "compute_120", "compute_90a"]
+
+
+def test_compressed_images_are_named_without_unpacking() -> None:
+    [hit] = scanned(making.module("sm_80", "compute_80", packed=True))
+
+    assert codes(hit) == ["sm_80", "compute_80"]
+
+
+def test_the_header_size_field_is_obeyed() -> None:
+    sizes = (64, 72, 80, 112, 184)
+    [hit] = scanned(making.container(*(making.entry("sm_75", header=size) for size in sizes)))
+
+    assert codes(hit) == ["sm_75"] * len(sizes)
+
+
+def test_padding_between_containers_is_passed() -> None:
+    """PyTorch 2.15.0 for aarch64 starts each container on a 256-byte boundary."""
+    first = making.module("sm_80")
+    data = first + bytes(-len(first) % 256) + making.module("sm_90") + bytes(88) + making.module("sm_110")
+
+    assert [codes(hit) for hit in scanned(data)] == [["sm_80"], ["sm_90"], ["sm_110"]]
+
+
+def test_an_empty_container_is_legal() -> None:
+    data = making.container() + making.module("sm_80")
+
+    assert [codes(hit) for hit in scanned(data)] == [[], ["sm_80"]]
+
+
+def test_a_group_names_what_was_compressed_together() -> None:
+    data = making.container(making.group("sm_80", "sm_90a", "sm_120f"), making.group("compute_90", "compute_120"))
+
+    assert codes(scanned(data)[0]) == ["sm_80", "sm_90a", "sm_120f", "compute_90", "compute_120"]
+
+
+def test_lto_ir_is_no_machine_code() -> None:
+    [hit] = scanned(making.module("lto_50"))
+
+    assert isinstance(hit, Container)
+    assert [entry.kind for entry in hit.entries] == [fatbin.LTO_IR]
+
+
+@pytest.mark.parametrize(("code", "size", "empty"), [
+    ("sm_52", 872, True), ("sm_75", 1464, True), ("sm_90", 1736, True), ("sm_100", 2256, True),
+    ("compute_75", 201, True), ("compute_75", 256, False), ("sm_75", 2856, False), ("sm_90", 3568, False),
+    ("sm_120", 5016, False),
+])  # fmt: skip
+def test_an_image_without_a_kernel_is_told_by_its_size(code: str, size: int, empty: bool) -> None:
+    for packed in (False, True):
+        [hit] = scanned(making.module(code, size=size, packed=packed))
+        assert isinstance(hit, Container)
+        assert hit.entries[0].empty is empty
+
+
+@pytest.mark.parametrize(("number", "specific", "new", "name"), [
+    (80, False, False, "sm_80"), (90, True, False, "sm_90a"),
+    (100, False, True, "sm_100"), (100, True, True, "sm_100a"),
+])  # fmt: skip
+def test_a_bare_cubin_says_what_it_is_for(number: int, specific: bool, new: bool, name: str) -> None:
+    [hit] = scanned(bytes(40) + making.cubin(number, specific=specific, new=new))
+
+    assert isinstance(hit, Cubin)
+    assert (hit.offset, str(hit.arch)) == (40, name)
+
+
+@pytest.mark.parametrize("chance", [
+    fatbin.MAGIC + bytes(80),
+    fatbin.MAGIC + struct.pack("<HHQ", 2, 16, 80) + bytes(80),
+    fatbin.MAGIC + struct.pack("<HHQ", 1, 16, 1 << 60) + bytes(80),
+    fatbin.MAGIC + struct.pack("<HHQ", 1, 16, 1 << 60) + making.entry("sm_70"),
+    making.container(making.entry("sm_80"))[:60],
+    making.container(bytes(64)),
+    making.container(making.entry("sm_11")),
+    making.cubin(3),
+    making.cubin(80).replace(struct.pack("<H", 190), struct.pack("<H", 62)),
+])  # fmt: skip
+def test_a_chance_hit_of_the_magic_is_passed_over(chance: bytes) -> None:
+    hits = scanned(chance + making.module("sm_80"))
+
+    assert [codes(hit) for hit in hits] == [["sm_80"]]
+
+
+def test_a_container_whose_entries_end_in_nonsense_says_so() -> None:
+    good = making.entry("sm_80")
+    [hit] = scanned(making.container(good, b"\xff" * 128))
+
+    assert isinstance(hit, Container)
+    assert hit.broken
+    assert codes(hit) == ["sm_80"]
+
+
+def test_a_group_with_a_lying_table_is_broken_and_no_more() -> None:
+    group = bytearray(making.group("sm_80"))
+    group[64:68] = struct.pack("<I", 60_000)
+    [hit] = scanned(making.container(bytes(group)))
+
+    assert isinstance(hit, Container)
+    assert hit.broken
+    assert not hit.entries

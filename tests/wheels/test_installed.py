@@ -1,0 +1,118 @@
+"""What is installed, found by its metadata and read in place."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.wheels import making
+from torchpick.errors import WheelError
+from torchpick.wheels import installed
+from torchpick.wheels.library import texts
+from torchpick.wheels.reading import FLAGS
+
+LIBRARY = making.library(making.module("sm_80"))
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A site-packages with a torch, a package with a library, and one without RECORD."""
+    files = {
+        "torch/version.py": making.version_py("2.15.0+cu132", "13.2"),
+        "torch/lib/libtorch_python.so": making.torch_python("sm_75 sm_80"),
+        "torch/lib/libtorch_cuda.so": making.library(making.module("sm_75", "sm_80")),
+        "torch-2.15.0+cu132.dist-info/RECORD": b"torch/version.py,,\ntorch/lib/libtorch_python.so,sha256=x,5\n"
+        b'torch/lib/libtorch_cuda.so,,\ntorch/lib/gone.so,,\n../../bin/torchrun,,\n"torch/a,b.so",,\n',
+        "torch/a,b.so": LIBRARY,
+        "Some_Pkg/_C.so": LIBRARY,
+        "Some_Pkg-1.0.dist-info/top_level.txt": b"Some_Pkg\n..\n",
+        "other-2.0.dist-info/RECORD": b"\0\n" + b"x" * 5000 + b"\n",
+    }
+    for name, data in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return tmp_path
+
+
+def test_torch_is_read_in_place(site: Path) -> None:
+    one = installed.find("Torch", [site / "nowhere", site])
+    assert one is not None
+    found = installed.read_distribution(one, "torch", None)
+
+    assert (found.name, found.version, found.complete) == ("torch", "2.15.0+cu132", True)
+    assert texts(found.sass) == ["sm_75", "sm_80"]
+    assert [library.path for library in found.libraries] == ["torch/lib/libtorch_cuda.so", "torch/a,b.so"]
+    assert installed.read_distribution(one, "torch", FLAGS).libraries == ()
+
+
+def test_a_package_without_record_is_read_by_its_folders(site: Path) -> None:
+    one = installed.find("some-pkg", [site])
+    assert one is not None
+
+    assert texts(installed.read_distribution(one, "some-pkg", None).sass) == ["sm_80"]
+
+
+def test_a_damaged_record_names_nothing(site: Path) -> None:
+    one = installed.find("other", [site])
+
+    assert one is not None
+    assert one.files == ()
+
+
+def test_what_is_not_installed_is_none(site: Path) -> None:
+    assert installed.find("nothing", [site]) is None
+
+
+def test_a_folder_is_read_whole(site: Path) -> None:
+    whole = installed.read_folder(site, str(site), None)
+    inside = installed.read_folder(site / "torch", "torch", None)
+
+    assert len(whole.libraries) == 3
+    assert inside.torch is not None
+    assert inside.torch.cuda == "13.2"
+
+
+def test_libraries_that_cannot_be_read_are_errors_or_nothing(tmp_path: Path) -> None:
+    (tmp_path / "empty.so").write_bytes(b"")
+    (tmp_path / "folder.so").mkdir()
+
+    assert installed.read_library(tmp_path / "empty.so", "x") is None
+    assert installed.read_library(tmp_path / "folder.so", "x") is None
+    assert installed.read_library(tmp_path / "gone.so", "x") is None
+
+
+def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installed, "MOST_FILES", 3)
+    for place in range(5):
+        (tmp_path / f"{place}.py").write_bytes(b"")
+    with pytest.raises(WheelError, match="more than 3 files"):
+        installed.walk(tmp_path)
+
+
+@pytest.mark.process
+def test_another_python_is_asked_where_it_keeps_its_packages(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "e")], check=True)
+    python = next(path for path in tmp_path.glob("e/*/python*") if path.is_file())
+    found = installed.folders(str(python))
+
+    assert all(folder.is_relative_to(tmp_path / "e") for folder in found)
+    assert found
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("program", ["/nonexistent/python", "/bin/false", "/bin/echo"])
+def test_what_is_no_python_is_said_so(program: str) -> None:
+    with pytest.raises(WheelError) as caught:
+        installed.folders(program)
+    assert "--python" in str(caught.value.hint)
+
+
+def test_the_cuda_of_the_installed_torch(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installed, "folders", lambda _: (site / "nowhere", site))
+    assert installed.torch_cuda(None) == "13.2"
+    monkeypatch.setattr(installed, "folders", lambda _: ())
+    assert installed.torch_cuda(None) is None

@@ -1,0 +1,187 @@
+"""One library: which code counts, which lies apart, and what a hostile file gets."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.wheels import making
+from torchpick.errors import WheelError
+from torchpick.wheels import fatbin, library
+from torchpick.wheels.library import Library, texts
+
+
+def read(data: bytes, size: int = 5000) -> Library:
+    """Mapped and streamed, which must agree."""
+    chunks = [data[start : start + size] for start in range(0, len(data), size)]
+    mapped = library.of_buffer(data, "lib.so")
+    assert library.of_stream(chunks, len(data), "lib.so", again=lambda: chunks) == mapped
+    return mapped
+
+
+@pytest.mark.parametrize("linker", ["gnu", "llvm", "patchelf"])
+@pytest.mark.parametrize("size", [64, 1000, 1 << 20])
+def test_modules_are_counted_by_what_they_hold(linker: str, size: int) -> None:
+    data = making.library(
+        *[making.module("sm_80", "sm_90") for _ in range(32)], making.module("sm_75", "sm_80"), linker=linker
+    )
+    one = read(data, size)
+
+    assert texts(one.sass) == ["sm_75", "sm_80", "sm_90"]
+    assert [(texts(each.sass), each.count) for each in one.code.modules] == [
+        (["sm_80", "sm_90"], 32),
+        (["sm_75", "sm_80"], 1),
+    ]
+    assert one.complete
+
+
+def test_the_names_of_sections_are_seen_as_they_pass() -> None:
+    """LLVM's linker puts the names of all symbols between them and the table: no second look is needed."""
+    data = making.library(making.module("sm_80"), linker="llvm")
+    chunks = [data[start : start + 50_000] for start in range(0, len(data), 50_000)]
+
+    assert texts(library.of_stream(chunks, len(data), "lib.so").sass) == ["sm_80"]
+
+
+def test_a_container_that_ends_in_nonsense_makes_it_incomplete() -> None:
+    one = read(making.library(making.container(making.entry("sm_80"), b"\xff" * 128)))
+
+    assert not one.complete
+    assert "1 code containers end in bytes that are none" in one.notes
+
+
+def test_a_dll_is_read_like_a_shared_object() -> None:
+    data = making.pe({".text": bytes(700), ".nv_fatb": making.module("sm_75"), "__nv_rel": making.module("compute_75")})
+    one = read(data)
+
+    assert texts(one.sass) == ["sm_75"]
+    assert texts(one.relocatable.ptx) == ["compute_75"]
+    assert texts(one.possible_ptx) == ["compute_75"]
+
+
+def test_code_outside_the_standard_sections_is_kept_apart() -> None:
+    """Triton's profiler carries cubins for sm_35: no support for it."""
+    one = read(making.elf({".rodata": making.cubin(35) + making.module("sm_70"), ".data": making.module("sm_90")}))
+
+    assert one.sass == ()
+    assert [(each.section, each.form, texts(each.held.sass)) for each in one.elsewhere] == [
+        (".data", "fatbin", ["sm_90"]),
+        (".rodata", "cubin", ["sm_35"]),
+        (".rodata", "fatbin", ["sm_70"]),
+    ]
+
+
+def test_code_in_the_program_or_in_its_unwinding_tables_is_chance() -> None:
+    one = read(making.elf({".text": making.module("sm_70"), ".eh_frame": making.module("sm_80")}))
+
+    assert not one.holds_code
+
+
+def test_relocatable_ptx_counts_only_where_every_object_has_it() -> None:
+    with_it, without = making.module("sm_90", "compute_90"), making.module("sm_90")
+    all_have = read(making.library(making.module("sm_90"), relocatable=[with_it, with_it]))
+    some_have = read(making.library(making.module("sm_90"), relocatable=[with_it, without]))
+
+    assert texts(all_have.possible_ptx) == ["compute_90"]
+    assert some_have.possible_ptx == ()
+    assert all_have.ptx == ()
+
+
+def test_modules_without_a_kernel_are_named_and_not_counted() -> None:
+    one = read(making.library(making.module("sm_52", size=872), making.module("sm_80")))
+
+    assert texts(one.sass) == ["sm_52", "sm_80"]
+    assert (one.code.total, one.code.empty) == (1, 1)
+
+
+def test_an_image_without_a_kernel_does_not_serve_its_gpu() -> None:
+    """A kernel behind `#if __CUDA_ARCH__ >= 800` leaves an image for sm_75 with nothing in it."""
+    both = making.container(making.entry("sm_75", size=1464), making.entry("sm_80"))
+    one = read(making.library(both))
+
+    assert texts(one.sass) == ["sm_75", "sm_80"]
+    assert [texts(each.sass) for each in one.code.modules] == [["sm_80"]]
+
+
+def test_lto_alone_is_counted_apart() -> None:
+    one = read(making.library(making.module("lto_50"), making.module("sm_80")))
+
+    assert (one.lto, one.code.total) == (1, 1)
+
+
+def test_the_newest_isa_of_its_ptx_is_kept() -> None:
+    one = read(making.library(making.module("compute_80", isa=(8, 7)), making.module("compute_80", isa=(9, 0))))
+
+    assert one.isa == (9, 0)
+
+
+def test_a_library_without_a_section_table_says_what_that_means() -> None:
+    data = bytearray(making.library(making.module("sm_80")))
+    data[40:48] = bytes(8)
+    one = read(bytes(data))
+
+    assert one.sass == ()
+    assert texts(one.elsewhere[0].held.sass) == ["sm_80"]
+    assert "no section table" in one.notes[0]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x7fELF", b"\x7fELF" + bytes(200), b"MZ" + bytes(300), b"#!/bin/sh\n", b"\0" * 70]
+)
+def test_a_file_that_is_no_library_holds_nothing(data: bytes) -> None:
+    assert not read(data).holds_code
+
+
+def test_bare_files_of_gpu_code_are_read() -> None:
+    assert texts(read(making.cubin(90, specific=True)).sass) == ["sm_90a"]
+    assert texts(read(making.module("sm_80", "compute_80")).sass) == ["sm_80"]
+
+
+def test_amd_code_is_named() -> None:
+    assert "AMD" in read(making.elf({".hip_fatbin": bytes(64), ".nv_fatbin": making.module("sm_80")})).notes[0]
+
+
+def test_a_cut_library_is_incomplete() -> None:
+    data = making.library(making.module("sm_80"), making.module("sm_90"))
+    cut = data[: data.rfind(fatbin.MAGIC) + 100]
+    one = library.of_stream([cut], len(data), "lib.so", whole=False)
+
+    assert texts(one.sass) == ["sm_80"]
+    assert not one.complete
+    assert one.notes == ()
+
+
+def test_sections_that_overlap_are_read_once() -> None:
+    data = bytearray(
+        making.elf({f".data{place}": making.module("sm_80") if not place else b"x" for place in range(50)})
+    )
+    table = int.from_bytes(data[40:48], "little")
+    first = data[table + 64 + 24 : table + 64 + 40]
+    for place in range(1, 51):
+        data[table + 64 * place + 24 : table + 64 * place + 40] = first
+    one = library.of_buffer(bytes(data), "lib.so")
+
+    assert sum(each.held.total for each in one.elsewhere) == 1
+
+
+def test_endless_kinds_of_modules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "MOST_SETS", 3)
+    data = making.library(*(making.module(f"sm_{number}") for number in (50, 60, 70, 80, 90)))
+
+    with pytest.raises(WheelError, match="different sets"):
+        library.of_buffer(data, "lib.so")
+
+
+@given(data=st.data())
+def test_no_damage_makes_it_raise_anything_else(data: st.DataObject) -> None:
+    whole = bytearray(making.library(making.module("sm_80", "compute_80"), relocatable=[making.module("sm_90")]))
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(whole) - 8))
+        whole[place : place + 8] = data.draw(st.binary(min_size=8, max_size=8))
+    cut = bytes(whole[: data.draw(st.integers(0, len(whole)))])
+    try:
+        library.of_buffer(cut, "lib.so")
+        library.of_stream([cut], len(cut), "lib.so", again=lambda: [cut])
+    except WheelError:
+        pass

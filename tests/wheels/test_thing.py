@@ -1,0 +1,186 @@
+"""What a user names, and what becomes of it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from tests.wheels import making
+from tests.wheels.server import Host
+from torchpick.errors import (
+    IntegrityError,
+    NetworkError,
+    RangesUnsupportedError,
+    RequirementError,
+    UsageError,
+    WheelError,
+    WheelLayoutError,
+)
+from torchpick.wheels import installed, locate, thing
+from torchpick.wheels.library import texts
+from torchpick.wheels.locate import Located, Wanted
+from torchpick.wheels.reading import FLAGS
+from torchpick.wheels.thing import How
+
+WHEEL = making.wheel({"pkg/_C.so": making.library(making.module("sm_80"))}) + b""
+
+
+def test_a_wheel_file(tmp_path: Path) -> None:
+    file = tmp_path / "pkg-1.0-py3-none-any.whl"
+    file.write_bytes(WHEEL)
+    found = thing.read(str(file), How())
+
+    assert (found.name, found.requests, texts(found.sass)) == ("pkg", 0, ["sm_80"])
+    assert thing.read(file.as_uri(), How(offline=True)).sass == found.sass
+
+
+def test_a_library_and_a_folder(tmp_path: Path) -> None:
+    file = tmp_path / "lib.so"
+    file.write_bytes(making.library(making.module("sm_90")))
+
+    assert texts(thing.read(str(file), How()).sass) == ["sm_90"]
+    assert texts(thing.read(str(tmp_path), How()).sass) == ["sm_90"]
+    with pytest.raises(UsageError, match="one library"):
+        thing.read(str(file), How(depth=FLAGS))
+
+
+@pytest.mark.parametrize("data", [b"", b"text", b"\x7fEL", bytes(5000), b"BC\xc0\xde" + bytes(100)])
+def test_a_file_that_is_neither(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "x.so"
+    file.write_bytes(data)
+    with pytest.raises(WheelError, match="neither a wheel nor a library"):
+        thing.read(str(file), How())
+
+
+@pytest.mark.parametrize("data", [b"PK", b"PK\x03\x04" + bytes(40), WHEEL[:-9]])
+def test_a_damaged_wheel_is_named(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "x.whl"
+    file.write_bytes(data)
+    with pytest.raises(WheelLayoutError, match=r"x\.whl") as caught:
+        thing.read(str(file), How())
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["./gone.whl", "gone.so", "/no/such/folder/x", "gone.dll"])
+def test_a_path_that_leads_nowhere(name: str) -> None:
+    with pytest.raises(WheelError, match="there is no file"):
+        thing.read(name, How())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "a\0b", "-r requirements.txt", "pkg @ https://x/y.whl", "pkg; os_name=='nt'", "a b c", "x" * 5000 + "/"],
+)
+def test_what_names_nothing(name: str) -> None:
+    with pytest.raises((UsageError, WheelError)):
+        thing.read(name, How())
+
+
+@pytest.mark.parametrize("name", ["pkg==1.0", "https://wheels.example/x.whl", "not-installed-anywhere"])
+def test_offline_asks_nobody(name: str) -> None:
+    with pytest.raises(UsageError, match=r"on the web|in an index") as caught:
+        thing.read(name, How(offline=True))
+    assert "--offline" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("url", ["ftp://x/y.whl", "https://[bad", "s3://bucket/x.whl"])
+def test_an_address_of_another_kind(url: str) -> None:
+    with pytest.raises(UsageError):
+        thing.read(url, How())
+
+
+def test_a_source_archive_is_said_to_be_one() -> None:
+    with pytest.raises(WheelError, match="is source"):
+        thing.read("https://files.example/torch-1.0.tar.gz", How())
+
+
+def test_a_url(host: Host) -> None:
+    host.files["/pkg-1.0%2Bcu126-py3-none-any.whl"] = WHEEL
+    url = f"{host.url}/pkg-1.0%2Bcu126-py3-none-any.whl#sha256={'a' * 64}"
+    found = thing.read(url, How())
+
+    assert (found.version, found.sha256) == ("1.0+cu126", "a" * 64)
+    assert found.target == url.partition("#")[0]
+    assert found.requests > 0
+
+
+def test_a_url_that_is_not_there_says_so_without_its_credentials(host: Host) -> None:
+    with pytest.raises(NetworkError, match="answered 403") as caught:
+        thing.read(host.url.replace("//", "//me:secret@") + "/gone.whl?token=x", How())
+    assert "secret" not in str(caught.value)
+    assert "token" not in str(caught.value)
+
+
+def big_wheel() -> bytes:
+    return making.wheel(
+        {"pkg/_C.so": making.library(making.module("sm_80")), "pkg/pad": bytes(range(256)) * 2000}, stored=True
+    )
+
+
+def test_a_whole_download_only_where_it_is_allowed(host: Host) -> None:
+    data = big_wheel()
+    host.files["/pkg-1.0-py3-none-any.whl"] = data
+    host.mood = "no ranges"
+    url = f"{host.url}/pkg-1.0-py3-none-any.whl"
+    with pytest.raises(RangesUnsupportedError):
+        thing.read(url, How())
+    found = thing.read(url, How(allow_full=1 << 20))
+    assert (texts(found.sass), found.bytes_read) == (["sm_80"], len(data))
+    digest = hashlib.sha256(data).hexdigest()
+    assert thing.read(f"{url}#sha256={digest}", How(allow_full=1 << 20)).sha256 == digest
+    with pytest.raises(WheelError, match="larger than"):
+        thing.read(url, How(allow_full=1000))
+    with pytest.raises(IntegrityError, match="not the file"):
+        thing.read(f"{url}#sha256={'0' * 64}", How(allow_full=1 << 20))
+
+
+def test_an_endless_download_ends_at_the_limit(host: Host) -> None:
+    host.files["/x.whl"] = bytes(1_000_000)
+    host.mood = "endless whole"
+    with pytest.raises(WheelError, match="larger than"):
+        thing.read(f"{host.url}/x.whl", How(allow_full=500_000))
+
+
+def test_a_bare_name_is_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "_C.so").write_bytes(making.library(making.module("sm_70")))
+    (tmp_path / "pkg-3.0.dist-info").mkdir()
+    (tmp_path / "pkg-3.0.dist-info" / "RECORD").write_text("pkg/_C.so,,\n")
+    monkeypatch.setattr(installed, "folders", lambda _: (tmp_path,))
+    found = thing.read("Pkg", How())
+
+    assert (found.version, texts(found.sass)) == ("3.0", ["sm_70"])
+
+
+def test_a_bare_name_that_is_not_installed_is_the_indexs(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.files["/pkg-9.0-py3-none-any.whl"] = WHEEL
+    asked = []
+
+    def locates(requirement: str, wanted: Wanted) -> Located:
+        asked.append((requirement, wanted))
+        return Located(f"{host.url}/pkg-9.0-py3-none-any.whl", "pkg-9.0-py3-none-any.whl", "b" * 64, "pip")
+
+    monkeypatch.setattr(installed, "folders", lambda _: ())
+    monkeypatch.setattr(locate, "locate", locates)
+    talk: list[str] = []
+    found = thing.read("pkg", How(talk=talk.append))
+
+    assert (found.target, found.version, found.sha256) == ("pkg", "9.0", "b" * 64)
+    assert asked == [("pkg", Wanted())]
+    assert "not installed" in talk[0]
+    assert "pip would take" in talk[1]
+
+
+@pytest.mark.parametrize("text", ["torch==2.15.0", "torch", "Torch>=2,<3", "mylib[cuda]==1.0", "torch==2.9.1+cu126"])
+def test_requirements_that_are_taken(text: str) -> None:
+    locate.check(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["--index-url=x", "-e .", "torch==", "torch @ file:///x", "a;b", "torch\n--pre", "../x"]
+)
+def test_requirements_that_are_not(text: str) -> None:
+    with pytest.raises(RequirementError):
+        locate.check(text)

@@ -1,0 +1,134 @@
+"""A wheel read by its flags, by a sample, and whole."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from tests.wheels import making
+from tests.wheels.server import Host
+from tests.wheels.test_archive import Bytes
+from torchpick.errors import UsageError, WheelError, WheelLayoutError
+from torchpick.wheels import wheel
+from torchpick.wheels.archive import Archive
+from torchpick.wheels.library import texts
+from torchpick.wheels.reading import FLAGS, SAMPLE, WHOLE, Reading, torch_facts
+from torchpick.wheels.remote import RemoteSource
+
+TORCH = "torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
+LINALG = making.library(*[making.module("sm_80", "sm_90")] * 4, making.module("sm_75", "sm_80", "sm_90"))
+
+
+def read(
+    data: bytes, file: str = "pkg-1.0-py3-none-any.whl", depth: str | None = None, *, remote: bool = False
+) -> Reading:
+    return wheel.read(Archive(Bytes(data)), wheel.Facts(file, file, remote=remote), depth)
+
+
+def test_torch_is_read_by_its_flags() -> None:
+    found = read(making.torch_wheel("sm_75 sm_80 sm_90 compute_90"), TORCH)
+
+    assert (found.depth, found.version, found.complete) == (FLAGS, "2.15.0+cu132", True)
+    assert (texts(found.sass), texts(found.ptx)) == (["sm_75", "sm_80", "sm_90"], ["compute_90"])
+    assert found.torch is not None
+    assert (found.torch.cuda, found.torch.local) == ("13.2", "cu132")
+
+
+def test_the_flags_cost_a_fraction_of_the_wheel(host: Host, client: httpx.Client) -> None:
+    noise = making.noise(3, 8_000_000)
+    host.files["/t.whl"] = making.torch_wheel(more={"torch/lib/libtorch_cuda.so": noise})
+    source = RemoteSource(f"{host.url}/t.whl", client)
+    found = wheel.read(Archive(source), wheel.Facts("t", TORCH))
+    source.close()
+
+    assert texts(found.sass) == ["sm_75", "sm_80", "sm_90"]
+    assert found.bytes_read < 0.03 * found.size
+    assert found.requests <= 4
+
+
+def test_a_cpu_build_holds_no_code() -> None:
+    found = read(making.torch_wheel(None, version="2.15.0+cpu", cuda=None), TORCH)
+
+    assert (found.sass, found.holds_code, found.depth) == ((), False, FLAGS)
+
+
+def test_torch_without_flags_is_read_by_its_libraries() -> None:
+    more = {"torch/lib/libtorch_cuda.so": making.library(making.module("sm_87"))}
+    found = read(making.torch_wheel(None, version="2.8.0", more=more), TORCH)
+
+    assert (found.depth, texts(found.sass)) == (WHOLE, ["sm_87"])
+
+
+def test_torch_read_whole_shows_where_its_libraries_differ() -> None:
+    found = read(making.torch_wheel(more={"torch/lib/libtorch_cuda_linalg.so": LINALG}), TORCH, WHOLE)
+
+    assert texts(found.sass) == ["sm_75", "sm_80", "sm_90"]
+    assert [(one.path, one.code.total) for one in found.libraries] == [("torch/lib/libtorch_cuda_linalg.so", 5)]
+
+
+def test_flags_of_what_is_no_torch_are_a_slip() -> None:
+    with pytest.raises(UsageError, match="no PyTorch"):
+        read(making.wheel({"a.so": LINALG}), depth=FLAGS)
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_any_other_wheel_is_read_whole(stored: bool) -> None:
+    data = making.wheel({"pkg/_C.so": LINALG, "pkg/k.cubin": making.cubin(90), "pkg/x.py": b"pass"}, stored=stored)
+    found = read(data)
+
+    assert (found.depth, found.complete, found.name, found.version) == (WHOLE, True, "pkg", "1.0")
+    assert texts(found.sass) == ["sm_75", "sm_80", "sm_90"]
+    assert [one.path for one in found.libraries] == ["pkg/_C.so", "pkg/k.cubin"]
+
+
+def test_a_wheel_without_libraries_holds_no_code() -> None:
+    found = read(making.wheel({"pkg/x.py": b"pass"}))
+
+    assert not found.holds_code
+    assert found.complete
+
+
+def test_a_compiler_in_the_wheel_is_named() -> None:
+    found = read(making.wheel({"triton/backends/nvidia/bin/ptxas": b"\x7fELF", "triton/_C/libtriton.so": b"\x7fELF"}))
+
+    assert found.compilers == ("triton/backends/nvidia/bin/ptxas",)
+
+
+def test_a_sample_stays_within_its_share_and_never_claims_to_be_all() -> None:
+    modules = [making.module("sm_80") + making.noise(place, 40_000) for place in range(60)]
+    large = making.library(*modules, making.module("sm_90"))
+    data = making.wheel({"pkg/large.so": large, "pkg/small.so": LINALG[:3000]})
+    found = read(data, depth=SAMPLE, remote=True)
+
+    assert not found.complete
+    assert found.bytes_read <= len(data) * wheel.SAMPLE_SHARE + 300_000
+    assert "sm_90" not in texts(found.sass)
+
+
+def test_a_huge_wheel_from_the_web_is_sampled_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wheel, "DEFAULT_WHOLE", 10)
+    data = making.wheel({"pkg/_C.so": LINALG})
+
+    assert read(data, remote=True).depth == SAMPLE
+    assert read(data, remote=False).depth == WHOLE
+
+
+def test_a_wheel_that_is_one_bomb_is_refused() -> None:
+    with pytest.raises(WheelLayoutError, match="zip bomb"):
+        read(making.wheel({"pkg/_C.so": bytes(80 << 20)}))
+
+
+@pytest.mark.parametrize("file", ["torch-2.0.tar.gz", "x-1.0.tgz", "a.tar.zst"])
+def test_source_is_refused_with_the_reason(file: str) -> None:
+    with pytest.raises(WheelError, match="is source"):
+        wheel.check_is_wheel(file)
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("__version__ = '2.15.0+cu132'\ncuda: Optional[str] = '13.2'\nhip: None = None", ("2.15.0+cu132", "13.2", None)),
+    ("__version__ = '1.7.0'\ndebug = True\ncuda = '10.2'\nhip = None\n", ("1.7.0", "10.2", None)),
+    ('__version__ = "2.9.0+rocm6.4"\ncuda = None\nhip = "6.4.43484-123ab"\n', ("2.9.0+rocm6.4", None, "6.4")),
+    ("", (None, None, None)), ("cuda = something()\n__version__ = 5", (None, None, None)),
+])  # fmt: skip
+def test_the_version_file_is_read_and_not_run(text: str, expected: tuple[str | None, ...]) -> None:
+    assert torch_facts(text)[:3] == expected
