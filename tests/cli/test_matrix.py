@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from torchpick import question
 from torchpick.cli import main
+from torchpick.model.machine import Machine, Platform, Python, Trouble
 
 TOLD = ["--platform", "linux-x86_64", "--python", "3.12"]
 
@@ -43,6 +45,32 @@ def test_two_told_gpus_are_not_made_to_share_a_driver(capsys: pytest.CaptureFixt
     rows = json.loads(out)["rows"]
     assert [row["driver"]["version"] for row in rows] == ["580", "615"]
     assert [row["newest"] for row in rows] == ["2.14.1+cu126", "2.15.0+cu132"]
+
+
+def test_this_computers_gpus_are_looked_for_only_when_asked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A GPU that gives no answer is no error here: the table is about every kind then, and a note says why."""
+    silent = Trouble("DRIVER_SILENT", "a GPU is there and its driver gives no answer", "load it")
+    machine = Machine(Platform.parse("linux-x86_64"), Python("3.12"), trouble=silent)
+    monkeypatch.setattr(question, "machine_of", lambda *_: machine)
+
+    status, out, err = run(capsys, "--trust-pci")
+
+    assert status == 0
+    assert "sm_61" in out
+    assert "note: a GPU is there and its driver gives no answer, so this is about every kind" in err
+
+
+def test_machines_of_a_file_get_a_table_each(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["detect", "--json", "--gpu", "sm_61", "--driver", "535.1", *TOLD, "--glibc", "2.35"]) == 0
+    one = capsys.readouterr().out
+    (tmp_path / "machines").write_text(one + one.replace("sm_61", "sm_90"))
+
+    status, out, _ = run(capsys, "--machine", str(tmp_path / "machines"))
+
+    assert status == 0
+    assert out.count("linux-x86_64, Python 3.12, glibc 2.35") == 2
 
 
 def test_json_holds_every_verdict(capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,7 @@ def pip_gets(host: torches.Host, folder: Path, what: str, python: str, platform:
     """The torch that pip would install there, or what it says where it would install none."""
     report = folder / "report.json"
     target = ["--python-version", python, "--platform", platform, "--only-binary", ":all:", "--target", "unused"]
-    command = ["install", "--dry-run", "--ignore-installed", "--report", str(report), "--index-url", host.index]
+    command = ["install", "--dry-run", "--ignore-installed", "--report", str(report), "--index-url", host.own]
     done = run(folder, sys.executable, "-m", "pip", *command, *target, what)
     if done.returncode:
         return done.stdout + done.stderr
@@ -74,7 +74,7 @@ def pip_gets(host: torches.Host, folder: Path, what: str, python: str, platform:
 def uv_gets(host: torches.Host, folder: Path, what: str, python: str, platform: str) -> str:
     wanted = {"manylinux_2_28_x86_64": "x86_64-manylinux_2_28", "win_amd64": "x86_64-pc-windows-msvc"}[platform]
     (folder / "wanted.in").write_text(f"{what}\n")
-    command = ["pip", "compile", "-q", "--default-index", host.index, "--only-binary", ":all:", "--no-header"]
+    command = ["pip", "compile", "-q", "--default-index", host.own, "--only-binary", ":all:", "--no-header"]
     target = ["--python-version", python, "--python-platform", wanted]
     done = run(folder, tools.tool("uv"), *command, *target, "wanted.in")
     if done.returncode:
@@ -123,7 +123,7 @@ def test_where_no_wheel_fits_it_fails_and_names_torch(
 
 def test_the_loud_extra_is_satisfied_by_the_wheel_host(library: torches.Host, tmp_path: Path) -> None:
     both = ["--extra-index-url", f"{library.base}/cu126"]
-    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--index-url", library.index]
+    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--index-url", library.own]
     target = ["--python-version", "3.12", "--platform", LINUX, "--only-binary", ":all:", "--target", "unused"]
 
     done = run(tmp_path, *command, *both, *target, "mylib[cu126]")
@@ -170,7 +170,7 @@ def uv_project(
     request: pytest.FixtureRequest, host: torches.Host, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("uv")
-    own = f'[[tool.uv.index]]\nname = "own"\nurl = "{host.index}"\ndefault = true\n\n[tool.uv]\npackage = false\n'
+    own = f'[[tool.uv.index]]\nname = "own"\nurl = "{host.own}"\ndefault = true\n\n[tool.uv]\npackage = false\n'
     project(host, folder, "uv", *(["--groups"] if request.param == "--group" else []), own=own)
     done = uv(folder, "lock")
     assert done.returncode == 0, done.stderr
@@ -218,7 +218,7 @@ def test_label_names_the_extra_for_uv(uv_project: tuple[Path, str], capsys: pyte
 @pytest.fixture(scope="module")
 def poetry_project(host: torches.Host, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("poetry")
-    own = f'[tool.poetry]\npackage-mode = false\n\n[[tool.poetry.source]]\nname = "own"\nurl = "{host.index}"\n'
+    own = f'[tool.poetry]\npackage-mode = false\n\n[[tool.poetry.source]]\nname = "own"\nurl = "{host.own}"\n'
     project(host, folder, "poetry", own=own + 'priority = "primary"\n')
     done = run(folder, tools.tool("poetry"), "lock", "--no-interaction")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -247,7 +247,7 @@ def test_poetry_installs_no_torch_for_two_at_once(poetry_project: Path) -> None:
 @pytest.fixture(scope="module")
 def pdm_project(host: torches.Host, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pdm")
-    own = f'[tool.pdm]\ndistribution = false\n\n[[tool.pdm.source]]\nname = "pypi"\nurl = "{host.index}"\n'
+    own = f'[tool.pdm]\ndistribution = false\n\n[[tool.pdm.source]]\nname = "pypi"\nurl = "{host.own}"\n'
     return project(host, folder, "pdm", own=own)
 
 

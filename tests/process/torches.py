@@ -19,13 +19,13 @@ _PYTHON = {"cp38": ">=3.8", "cp39": ">=3.9", "cp310": ">=3.10", "cp311": ">=3.11
 
 
 class Host(NamedTuple):
-    """`index` is the user's own index with the default index's torch; `base` is the wheel host's `/whl`."""
+    """`own` is the user's own index with the default index's torch; `base` is the wheel host's `/whl`."""
 
     server: Loopback
     user: SimpleIndex
 
     @property
-    def index(self) -> str:
+    def own(self) -> str:
         return f"{self.server.url}/simple"
 
     @property

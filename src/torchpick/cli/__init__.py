@@ -31,6 +31,7 @@ COMMANDS = {
     "inspect": "the GPU code inside a wheel, a package or a library, and whether it runs here",
     "extras": "extras, groups and index settings for a project",
     "matrix": "which releases and backends run on which GPUs, as a table or a page",
+    "schema": "the JSON Schema of --json",
     "completion": "a shell completion script",
 }
 

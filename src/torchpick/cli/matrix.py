@@ -71,12 +71,18 @@ def run(args: Matrix) -> int:
 
 def _machines(args: Matrix, request: Request, rules: Table) -> tuple[Machine, ...]:
     """The machines whose GPUs are asked about; without any, one that has every kind of GPU of its platform."""
-    own = args.gpus is not None or request.only is not None or request.trust_pci
-    if request.machine is not None or own:
+    if request.machine is not None:
         return question.machines_of(request, os.environ, rules)
+    if args.gpus is not None or request.only is not None or request.trust_pci:
+        found = question.machine_of(request, os.environ, rules)
+        if found.trouble is None and found.counted:
+            return (found,)
+        why = "no GPU was found" if found.trouble is None else found.trouble.text
+        print(f"note: {plain(why)}, so this is about every kind", file=sys.stderr)
+        return (_open(found._replace(gpus=())),)
     told = request.gpus is not None or bool(os.environ.get("TORCHPICK_GPU"))
     asked = request if told else request._replace(gpus=("none",))
-    return tuple(_open(machine) for machine in question.machines_of(asked, os.environ, rules))
+    return (_open(question.machine_of(asked, os.environ, rules)),)
 
 
 def _open(machine: Machine) -> Machine:
