@@ -53,7 +53,8 @@ def schema() -> Schema:
 
 
 def _definitions() -> Schema:
-    text, flag = {"type": "string"}, {"type": "boolean"}
+    text: Schema = {"type": "string"}
+    flag: Schema = {"type": "boolean"}
     return {
         "note": _object({"code": _code("stable"), "text": text}),
         "error": _object({"code": _code("stable"), "text": text, "hint": _text_or_null("the next command")}),
