@@ -40,7 +40,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "detection", "emit", "errors", "fleet", "machines", "model", "places", "request", "requirements", "resolve",
         "shipped", "told",
     },
-    "installation": {"errors", "install", "model", "places", "question", "request", "shipped"},
+    "installation": {
+        "detection", "errors", "install", "model", "places", "question", "relatives", "request", "requirements",
+        "shipped",
+    },
+    "relatives": {"errors", "model", "wheels"},
+    "handover": {"install", "model", "places", "question", "request", "shipped"},
     "api": {"model", "question", "request", "shipped"},
 }  # fmt: skip
 
