@@ -32,6 +32,9 @@ COMMANDS = {
     "doctor": "what is wrong in an environment, why, and the command that mends it",
     "explain": "an error text: what it means here and what to do",
     "arch": "the values that source builds want for these GPUs",
+    "extras": "extras, groups and index settings for a project",
+    "matrix": "which releases and backends run on which GPUs, as a table or a page",
+    "schema": "the JSON Schema of --json",
     "completion": "a shell completion script",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchpick.emit import pip
+from torchpick.emit import pip, words
 from torchpick.emit.text import plain, wrap
 from torchpick.model.machine import Machine, Note
 from torchpick.model.verdict import Pick, Reason, Verdict
@@ -74,11 +74,10 @@ def _pick(pick: Pick) -> list[str]:
     lines = [f"torch {pick.version}"]
     for verdict in pick.verdicts[:1]:
         lines += [f"{_label(pick, fit.machine, fit.gpu)}: {how(fit.fit.word, str(fit.via))}" for fit in verdict.fits]
+        lines += [f"{_label(pick, fit.machine, fit.gpu)}: {words.fit(fit.fit, fit.via)}" for fit in verdict.fits]
     if pick.companions:
         lines.append("with " + ", ".join(f"{name} {version}" for name, version in pick.companions.items()))
-    measured = f"measured, read out of {build.evidence.ref}"
-    declared = "declared by build scripts and lists"
-    lines.append(f"evidence: {measured if build.evidence.kind == 'measured' else declared}")
+    lines.append(f"evidence: {words.evidence(build)}")
     return lines
 
 
