@@ -43,7 +43,8 @@ XFORMERS = of((11, "sm_60 sm_70 sm_75 sm_80 compute_80"), (4, "sm_90a"))
     (LINALG, "sm_121", RUNS), (LINALG, "sm_103", RUNS), (LINALG, "sm_110", NOT),
     (NCCL, "sm_61", RUNS), (NCCL, "sm_75", RUNS), (NCCL, "sm_90", RUNS), (NCCL, "sm_52", NOT), (NCCL, "sm_121", RUNS),
     (CUDNN_RUNTIME, "sm_75", RUNS), (CUDNN_RUNTIME, "sm_61", NOT), (CUDNN_RUNTIME, "sm_121", RUNS),
-    (ENGINES, "sm_75", RUNS), (ENGINES, "sm_61", NOT), (XFORMERS, "sm_75", RUNS), (XFORMERS, "sm_120", JIT), (XFORMERS, "sm_90", JIT), (XFORMERS, "sm_52", NOT),
+    (ENGINES, "sm_75", RUNS), (ENGINES, "sm_61", NOT),
+    (XFORMERS, "sm_75", RUNS), (XFORMERS, "sm_120", JIT), (XFORMERS, "sm_90", JIT), (XFORMERS, "sm_52", NOT),
 ])  # fmt: skip
 def test_a_library(one: Library, gpu: str, expected: str) -> None:
     assert word(reading(one), gpu) == expected

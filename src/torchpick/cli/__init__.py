@@ -27,6 +27,7 @@ COMMANDS = {
     "list": "every build weighed, best first, each with its verdict",
     "inspect": "the GPU code inside a wheel, a package or a library, and whether it runs here",
     "detect": "the machine's facts, each with its source",
+    "refresh": "read the live index into the cache",
     "completion": "a shell completion script",
 }
 
