@@ -89,7 +89,8 @@ def test_a_new_release_is_usable_the_hour_it_appears(index: Index, capsys: pytes
     assert pick["index_url"] == f"{index.base}/cu126"
 
 
-def test_what_a_library_lacks_is_kept_with_the_row(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("index")
+def test_what_a_library_lacks_is_kept_with_the_row(capsys: pytest.CaptureFixture[str]) -> None:
     refreshed(capsys, *HERE)
     pick = picked(capsys)["pick"]
 
@@ -210,9 +211,8 @@ def test_a_mirror_in_a_folder(base: str, tmp_path: Path, index: Index, capsys: p
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"schema": 1}', "[]", '{"schema": 1, "platform": "x", "builds": [[1]]}'])
-def test_a_broken_cache_is_made_anew(
-    index: Index, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("index")
+def test_a_broken_cache_is_made_anew(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refreshed(capsys, *HERE)
     for file in (tmp_path / "cache").glob("*/*.json"):
         file.write_text(text)
@@ -241,7 +241,8 @@ def test_an_index_that_does_not_answer_leaves_the_table(
     assert picked(capsys)["pick"]["version"] == "2.99.0+cu126"
 
 
-def test_the_page_for_a_person(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("index")
+def test_the_page_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["refresh", *HERE]) == 0
     out, err = capsys.readouterr()
 
@@ -260,9 +261,7 @@ def test_slips_of_the_pen(words: list[str], capsys: pytest.CaptureFixture[str]) 
     assert "hint: " in capsys.readouterr().err
 
 
-def test_a_cuda_build_that_names_no_architecture_stays_unread(
-    index: Index, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cuda_build_that_names_no_architecture_stays_unread(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
     index.add("2.99.0+cu132", None)
     answer = refreshed(capsys, *HERE, status=1)
 

@@ -34,7 +34,8 @@ def test_wheels_of_one_build_are_one_row() -> None:
 
 @pytest.mark.parametrize(("path", "backend"), [
     ("cpu/torch-2.6.0-cp312-none-macosx_11_0_arm64.whl", "cpu"),
-    ("cu124/torch-2.5.1-cp310-cp310-linux_aarch64.whl", "cu124"), ("torch-2.6.0-cp312-none-macosx_11_0_arm64.whl", "cpu"),
+    ("cu124/torch-2.5.1-cp310-cp310-linux_aarch64.whl", "cu124"),
+    ("torch-2.6.0-cp312-none-macosx_11_0_arm64.whl", "cpu"),
     ("rocm6.2.4/torch-2.6.0%2Brocm6.2.4-cp312-cp312-manylinux_2_28_x86_64.whl", "rocm6.2.4"),
     ("xpu/torch-2.6.0%2Bxpu-cp312-cp312-win_amd64.whl", "xpu"),
 ])  # fmt: skip
@@ -43,9 +44,11 @@ def test_the_backend_is_the_label_or_the_folder(path: str, backend: str) -> None
 
 
 @pytest.mark.parametrize("path", [
-    "cpu-cxx11-abi/torch-2.6.0%2Bcpu.cxx11.abi-cp312-cp312-linux_x86_64.whl", "cu118_full/torch-2.1.0%2Bcu118.full-cp310-cp310-linux_x86_64.whl",
+    "cpu-cxx11-abi/torch-2.6.0%2Bcpu.cxx11.abi-cp312-cp312-linux_x86_64.whl",
+    "cu118_full/torch-2.1.0%2Bcu118.full-cp310-cp310-linux_x86_64.whl",
     "torch-2.6.0-cp312-cp312-win_amd64.whl", "cpu/torchvision-0.29.0-cp312-cp312-win_amd64.whl",
-    "cpu/torch-1.6.0-cp38-cp38-win_amd64.whl", "cpu/torch-2.9.0.post1-cp312-cp312-win_amd64.whl", "cpu/torch-2.9.0%2Bcpu-py3-none-any.whl",
+    "cpu/torch-1.6.0-cp38-cp38-win_amd64.whl", "cpu/torch-2.9.0.post1-cp312-cp312-win_amd64.whl",
+    "cpu/torch-2.9.0%2Bcpu-py3-none-any.whl",
 ])  # fmt: skip
 def test_what_is_no_build_of_the_table(path: str) -> None:
     assert found(path) == ()
