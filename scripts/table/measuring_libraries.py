@@ -1,4 +1,4 @@
-"""Read which GPUs the cuDNN and NCCL that torch pins were built for, into compat/measured-libraries.jsonl.
+"""Read which GPUs the cuDNN and NCCL that torch pins were built for, into evidence/libraries.jsonl.
 
 Of cuDNN the libraries that every model needs (ops, cnn) decide: its precompiled engines are chosen among. One line per
 wheel, kept across runs.
@@ -58,7 +58,7 @@ def _serve(libraries: list[Library], gpu: Judge) -> bool:
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=_COMPAT / "measured-libraries.jsonl")
+    parser.add_argument("--out", type=Path, default=_COMPAT.parent / "evidence" / "libraries.jsonl")
     parser.add_argument("--only", default="", help="projects and versions that hold this")
     args = parser.parse_args(argv)
     known = set()

@@ -58,7 +58,7 @@ class Measured(NamedTuple):
         return found is not None and found.word in (judge.PARTLY, judge.NOT)
 
     def to_json(self) -> dict[str, object]:
-        """One line of compat/measured.jsonl."""
+        """One line of evidence/torch.jsonl."""
         wheel = self.link.wheel
         return {
             "file": self.link.file,
