@@ -35,6 +35,7 @@ COMMANDS = {
     "arch": "the values that source builds want for these GPUs",
     "extras": "extras, groups and index settings for a project",
     "schema": "the JSON Schema of --json",
+    "refresh": "read the live index into the cache",
     "completion": "a shell completion script",
 }
 
