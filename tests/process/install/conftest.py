@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -192,6 +193,10 @@ class World:
                 project = asked.path.rpartition("/")[2].partition("-")[0].replace("_", "-")
                 found.setdefault(project, set()).add(names[asked.host])
         return found
+
+    def wheels(self, host: str) -> Any:
+        """What a site holds, to look up or change."""
+        return self.server.sites[host].wheels  # type: ignore[attr-defined]  # both kinds of index have it
 
     def pages(self) -> list[str]:
         """The pages that the wheel host was asked for."""
