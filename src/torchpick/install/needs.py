@@ -22,7 +22,7 @@ from torchpick.requirements import normal
 
 _PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)")
 # pip: `mylib[new] 1.0 depends on torch>=2.15; extra == "new"`
-# uv: `Because mylib[new]==1.0 depends on torch>=2.15 and …`, `Because all versions of mylib[new] depend on torch>=2.15 …`
+# uv: `Because mylib[new]==1.0 depends on torch>=2.15 and …`, `… all versions of mylib[new] depend on torch>=2.15 …`
 _ASKS = re.compile(
     r"([A-Za-z0-9][\w.\-]*(?:\[[^\]]*\])?(?: ?[=<>!~]=?\S+| \d\S*)?) depends? on (torch(?:vision|audio)?\b.*?)"
     r"(?= and |[,;]| The |$| [\w.\-]+(?:\[[^\]]*\])? \d\S* depends)"

@@ -126,6 +126,16 @@ class World:
             "PYTHONPATH": str(SOURCE),
         }
 
+    @property
+    def torchpick_words(self) -> list[str]:
+        return [sys.executable, "-m", "torchpick"]
+
+    @property
+    def torchpick_without_its_uv(self) -> list[str]:
+        """Where uv is no package beside torchpick, so that $UV counts."""
+        code = "import sys; sys.modules['uv'] = None; from torchpick.cli import main; raise SystemExit(main())"
+        return [sys.executable, "-c", code]
+
     def environment(self, name: str, *installed: str) -> Path:
         """A fresh virtual environment for the named installer, with these requirements in it; its interpreter."""
         python = self.installers.environment(self.folder / f"venv-{name}", name)
@@ -142,7 +152,7 @@ class World:
         self, *words: str, python: Path | None = None, status: int | None = 0, environ: Mapping[str, str] = {}
     ) -> subprocess.CompletedProcess[str]:
         told = () if python is None else ("--python", str(python))
-        return self.run([sys.executable, "-m", "torchpick", *words, *told], status=status, environ=environ)
+        return self.run([*self.torchpick_words, *words, *told], status=status, environ=environ)
 
     def install(
         self,

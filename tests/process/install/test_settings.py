@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.process.install.conftest import World
+from tests.process.install.conftest import GTX_1080_TI, World
 from tests.process.install.test_install import kind
 
 CU130 = "https://download.pytorch.org/whl/cu130"
@@ -124,14 +124,16 @@ def test_a_uv_that_does_not_know_the_backend_is_given_a_page_of_links(world: Wor
     wrapper.write_text(f'#!/bin/sh\nexec {world.installers.uv} "$@"\n')
     wrapper.chmod(0o755)
 
-    done = world.install(
-        "torch", "accelerate", "--installer", "uv", python=python,
+    done = world.run(
+        [*world.torchpick_without_its_uv, "install", "torch", "accelerate", "torchcodec", "--installer", "uv",
+         *GTX_1080_TI, "--python", python],
         environ={"UV": str(wrapper)},
     )  # fmt: skip
 
-    assert world.installed(python)["torch"] == "2.14.1+cu126"
+    assert "does not say that it knows cu126" in done.stderr
+    found = world.installed(python)
+    assert (found["torch"], found["torchcodec"]) == ("2.14.1+cu126", "0.9.0+cu126")
     world.family_is_clean()
-    assert done.returncode == 0
 
 
 def test_a_cooldown_does_not_keep_the_pick_out(world: World, newest: str) -> None:
