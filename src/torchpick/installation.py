@@ -118,8 +118,8 @@ def _target(python: Python, request: Request, environ: Mapping[str, str]) -> env
             raise InstallerError(f"there is no Python to install for: {python.source}", hint=hint, code="NO_TARGET")
         found = interpreter.choose(None, World.here(), time.monotonic() + environment.ASK_S).python
         if found.executable is None or found.tag != python.tag:
-            where = f"{found.source}, is {found.version}"
-            raise UsageError(f"`--python {request.python}` is not the target: {where}", hint=hint)
+            message = f"`--python {request.python}` is not the target's: {found.source} is {found.version}"
+            raise UsageError(message, hint=hint)
     program = str(found.executable)
     prefix = os.path.dirname(os.path.dirname(os.path.abspath(program)))
     tool = interpreter.tool_environment(prefix)
@@ -294,7 +294,7 @@ def narrowed(order: Order, scene: Scene, job: Job, tool: Tool, environ: Mapping[
     pick = job.pick
     if learnt.torch is not None:
         pick = question.decided(_weighed(order, scene, (*texts, f"torch=={learnt.torch}"), environ))
-    return job._replace(pick=pick, needs_torch=learnt.needs_torch)
+    return job._replace(pick=pick, needs=learnt.needs)
 
 
 def _conflict(asks: tuple[str, ...], everything: Pick) -> NoBuildError:

@@ -45,9 +45,9 @@ class Answer(Noun):
 
 
 class Learnt(Noun):
-    """Whether torch is needed, which one to ask for (None: the pick as it is), who asks for what if nothing fits."""
+    """What of the family is needed, which torch to ask for (None: the pick as it is), who asks for what if nothing fits."""
 
-    needs_torch: bool = False
+    needs: frozenset[str] = frozenset()
     torch: str | None = None
     conflict: tuple[str, ...] = ()
 
@@ -114,8 +114,9 @@ def learn(  # noqa: PLR0913 # facts of the run, each from another place
     free = resolve(resolver, stubs.of_builds(builds), _bounds(builds), place, environ)
     if not free.ok or "torch" not in free.versions:
         return Learnt()  # the installer will say what is wrong; or nothing here needs torch
+    needs = frozenset(name for name in ("torch", *COMPANIONS) if name in free.versions)
     if free.versions["torch"] == pick.version or _content(free, {"torch": pick.version, **companions(pick)}):
-        return Learnt(needs_torch=True)
+        return Learnt(needs)
     held = [
         f"{name}=={version}" for name, version in sorted(free.versions.items()) if name not in ("torch", *COMPANIONS)
     ]
@@ -125,8 +126,8 @@ def learn(  # noqa: PLR0913 # facts of the run, each from another place
         answer = resolve(resolver, stubs.of_builds(offered), limits, place, environ)
         if answer.ok:
             torch = answer.versions.get("torch")
-            return Learnt(needs_torch=True, torch=None if torch == pick.version else torch)
-    return Learnt(needs_torch=True, conflict=_conflict(answer.trouble, runnable))
+            return Learnt(needs, torch=None if torch == pick.version else torch)
+    return Learnt(needs, conflict=_conflict(answer.trouble, runnable))
 
 
 def _conflict(trouble: str, runnable: Sequence[Build]) -> tuple[str, ...]:

@@ -37,6 +37,14 @@ def is_wheel_index(url: str) -> bool:
     return bool(parts.scheme) and _LAYOUT.search(parts.path) is not None
 
 
+_PASSWORD = re.compile(r"(?<=://)([^/@:\s]*):[^/@\s]*@")
+
+
+def redacted(text: str) -> str:
+    """The text with the passwords of the URLs in it hidden."""
+    return _PASSWORD.sub(r"\1:****@", text)
+
+
 # pip's options that name where packages come from; the variables and the keys of pip.conf have the same names.
 PIP_PLACES = ("index-url", "extra-index-url", "find-links")
 
