@@ -1,9 +1,9 @@
 """The exact command, as files: each tests/install/cases/*.json is a command line, a state, and what would be run.
 
 Keys: `argv` (a dry run is added); `env`; `uv` (the backends its file names and the flags it knows; null for none);
-`state`: `pip` (its version), `by_uv`, `installed` (project → version), `conda`, `managed`, `cuda` (what the installed
-torch says it was built for); `files` (path under $HOME or $HERE → content). And what must come of it: `exit`; `command`;
-`set`, `unset`; `given` (the kind of each file → its lines); `notes` (codes); `says` (of an error).
+`state`: `pip` (its version), `by_uv`, `installed` (project → version), `conda`, `cuda` (that of the installed torch);
+`files` (path under $HOME, $HERE or $TARGET → content). What must come of it: `exit`; `command`; `set`, `unset`; `given`
+(the kind of each file → its lines); `notes` (codes); `says` (of an error).
 
 $TARGET, $UV, $HERE, $HOME, $CACHE and $TAG (cp312) stand for what differs from run to run; so do the digests in the
 names of files. `pythons` are the versions that a case holds for, where its releases have no wheel for some.

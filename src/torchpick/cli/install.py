@@ -26,13 +26,16 @@ from torchpick.errors import UsageError
 from torchpick.install import choice, store
 from torchpick.install.command import Command
 from torchpick.install.plan import Job
-from torchpick.install.reporting import Item
 from torchpick.install.requirements import Given
 from torchpick.install.settings import redacted
-from torchpick.install.verify import Ran, Verified
 from torchpick.installation import Order
 from torchpick.model import envelope
 from torchpick.model.verdict import Pick
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.install.reporting import Item
+    from torchpick.install.verify import Ran, Verified
 
 # What stands after `--` belongs to the installer.
 PASSES_ON = True

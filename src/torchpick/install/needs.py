@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from torchpick.install import reporting, run, store, stubs
 from torchpick.install.command import Command
-from torchpick.install.store import File
 from torchpick.model.build import COMPANIONS, Build
 from torchpick.model.noun import Noun
 from torchpick.model.specifiers import admits
@@ -45,7 +44,7 @@ class Answer(Noun):
 
 
 class Learnt(Noun):
-    """What of the family is needed, which torch to ask for (None: the pick as it is), who asks for what if nothing fits."""
+    """What of the family is needed, which torch to ask for (None: the pick), who asks for what where nothing fits."""
 
     needs: frozenset[str] = frozenset()
     torch: str | None = None
@@ -206,7 +205,3 @@ def who_asks(trouble: str, bound: str) -> tuple[Ask, ...]:
 
 def _last_lines(trouble: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in trouble.splitlines()[-5:] if line.strip())
-
-
-def requirements_file(place: str, lines: Iterable[str]) -> File:
-    return store.file(place, "needs", ".txt", "".join(f"{line}\n" for line in lines), private=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from urllib.parse import urlsplit
 
 from torchpick.model.noun import Noun
 
@@ -26,6 +25,8 @@ class Setting(Noun):
 
 def is_wheel_index(url: str) -> bool:
     """Whether the URL is of a PyTorch wheel index: its host, or its `/whl/<backend>` layout anywhere."""
+    from urllib.parse import urlsplit
+
     address = url.partition("=")[2] if re.match(r"[A-Za-z0-9_-]+=\w+:", url) else url
     try:
         parts = urlsplit(address)
