@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from html import escape
 from typing import Protocol
 
 from torchpick import relatives
@@ -115,10 +116,7 @@ class _Work:
 
     def limits(self) -> tuple[store.File, ...]:
         """The page of links and the constraints as they stand."""
-        wheels = [
-            links.Wheel(name, link.file, link.url, link.sha256) for name, found in self.links.items() for link in found
-        ]
-        page = store.file(self.want.place, "lock", ".html", links.page(wheels), private=True)
+        page = store.file(self.want.place, "lock", ".html", page_of(self.links.values()), private=True)
         pins = "".join(f"{name}=={version}\n" for name, version in self.pins.items())
         return page, store.file(self.want.place, "constraints", ".txt", pins)
 
@@ -211,3 +209,14 @@ class _Work:
 
     def _complete(self, file: File) -> File:
         return file if file.sha256 is not None else file._replace(sha256=self._computed(file.url))
+
+
+def page_of(shelves: Iterable[Iterable[Link]]) -> str:
+    """One page for `--find-links`; with the mark of a metadata file pip asks for that and not for the wheel."""
+    lines = []
+    for link in (each for shelf in shelves for each in shelf):
+        href = escape(link.url + (f"#sha256={link.sha256}" if link.sha256 else ""))
+        told = "" if link.metadata is None else f"sha256={link.metadata}" if link.metadata else "true"
+        mark = f' data-core-metadata="{told}" data-dist-info-metadata="{told}"' if told else ""
+        lines.append(f'<a href="{href}"{mark}>{escape(link.file)}</a><br/>\n')
+    return f"<!DOCTYPE html>\n<html>\n<body>\n{''.join(lines)}</body>\n</html>\n"

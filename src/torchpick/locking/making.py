@@ -151,6 +151,8 @@ def _resolver(job: Job, tool: Tool, environ: Mapping[str, str]) -> Command:
     if tool.chosen.uv is not None:
         return uv.resolver(job, tool.chosen.uv, tool.dropped, tool.clean, environ)
     made = pip.resolver(job, tool.chosen.its_pip, tool.dropped, tool.clean)
+    # Where an index has no metadata file beside a wheel, pip would fetch the whole wheel to learn what it needs.
+    made = made._replace(argv=(*made.argv, "--use-feature=fast-deps"))
     if job.no_deps:
         made = made._replace(argv=(*made.argv, "--no-deps"))
     return made if job.pick.wish.channel == "stable" else made._replace(argv=(*made.argv, "--pre"))
