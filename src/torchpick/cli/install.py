@@ -19,7 +19,7 @@ import sys
 from argparse import ArgumentParser
 
 from torchpick import installation
-from torchpick.cli import arguments
+from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Asked
 from torchpick.emit.text import plain
 from torchpick.errors import UsageError
@@ -75,7 +75,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Install) -> int:
     order = _order(args)
     environ = os.environ
-    scene = installation.look(order, environ)
+    scene = installation.look(order, environ, tell=console.waiting)
     pick = installation.decide(order, scene, environ)
     tool = installation.tool(order, scene, environ)
     job = installation.job_of(order, scene, pick, environ)
@@ -86,6 +86,7 @@ def run(args: Install) -> int:
         job = installation.narrowed(order, scene, job, tool, environ)
     elif strangers:
         _say(args, f"a dry run starts nothing, so what {_shortened(strangers)} may need of torch is not known yet")
+    job = installation.with_relatives(job, tool, scene)
     command = installation.command(job, tool, environ)
     store.keep(command.files)  # a dry run too: so the command that it shows can be run
     if args.dry_run:

@@ -35,6 +35,7 @@ class Job(Noun):
     passed_on: tuple[str, ...] = ()
     cuda_installed: str | None = None
     needs_torch: bool = False
+    relatives: Mapping[str, str] = {}
 
     @property
     def pins(self) -> dict[str, str]:
@@ -52,7 +53,12 @@ class Job(Noun):
 
 
 def constraints(job: Job) -> str:
-    return "".join(f"{name}=={version}\n" for name, version in job.pins.items())
+    return "".join(f"{name}=={version}\n" for name, version in job.pins.items()) + relatives(job)
+
+
+def relatives(job: Job) -> str:
+    """The rest of the family by address, so that no index is asked for it."""
+    return "".join(f"{name} @ {url}\n" for name, url in sorted(job.relatives.items()))
 
 
 def words(job: Job) -> list[str]:
@@ -163,7 +169,6 @@ def pages(job: Job, tags: tuple[str, ...] = ()) -> tuple[File | None, list[str]]
             found += wheels
         else:
             remote.append(links.project_page(index, name))
-    remote += [links.project_page(index, name) for name in sorted({named(each) for each in job.pick.wish.others})]
     return store.file(job.place, "links", ".html", links.page(found)) if found else None, remote
 
 
