@@ -61,7 +61,7 @@ def blocks(text: str) -> list[Block]:
 
 def _option(word: str, line: int) -> tuple[str, str]:
     name, mark, value = word.partition("=")
-    assert mark and value, f"line {line}: `{word}` is no option of a block"
+    assert mark, f"line {line}: `{word}` is no option of a block"
     assert name in ("exit", "needs", "file"), f"line {line}: unknown option `{name}`"
     assert name != "needs" or value in NEEDS, f"line {line}: unknown need `{value}`"
     return name, value

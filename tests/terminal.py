@@ -1,7 +1,7 @@
 """A terminal that runs a page: one bash from its first command to its last, in folders of its own.
 
-What the page shows as `torchpick` is this checkout's, in an environment made for the page, so that nothing a page does can
-change the environment of whoever runs the tests.
+What the page shows as `torchpick` is this checkout's, in an environment made for the page, so that nothing a page does
+can change the environment of whoever runs the tests.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,9 +39,9 @@ class Terminal:
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tool)], check=True, timeout=60)
         (site,) = tool.glob("lib/python*/site-packages")
         (site / "checkout.pth").write_text(f"{source}\n{sysconfig.get_path('purelib')}\n")
-        self._command("torchpick", tool / "bin" / "python", "-m", "torchpick")
+        self.command("torchpick", tool / "bin" / "python", "-m", "torchpick")
         for name in ("python", "python3"):
-            self._command(name, tool / "bin" / "python")
+            self.command(name, tool / "bin" / "python")
         self.environ = {
             "PATH": f"{folder / 'bin'}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.home),
@@ -50,7 +51,8 @@ class Terminal:
             **environ,
         }
 
-    def _command(self, name: str, *words: str | Path) -> None:
+    def command(self, name: str, *words: str | Path) -> None:
+        """Put a command of this name into the terminal's own folder of commands."""
         file = self.folder / "bin" / name
         file.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, words))} "$@"\n')
         file.chmod(0o755)
@@ -65,13 +67,11 @@ class Terminal:
             lines.append(f". {shown}.sh >{shown}.out 2>&1 </dev/null; echo $? >{shown}.status")
         script = self.folder / "steps" / "all.sh"
         script.write_text("\n".join(lines) + "\n")
-        try:
+        with suppress(subprocess.TimeoutExpired):  # the steps that were not reached say so
             subprocess.run(
                 ["bash", "--norc", str(script)], cwd=self.work, env=self.environ, check=False, timeout=PATIENCE_S,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            pass  # the steps that were not reached say so
         return [self._shown(number) for number in range(len(steps))]
 
     def _shown(self, number: int) -> Shown:

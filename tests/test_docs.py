@@ -89,15 +89,21 @@ def world(server: Loopback, authority: Authority) -> dict[str, str]:
         "PIP_INDEX_URL": index,
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "PIP_NO_CACHE_DIR": "1",
-        "UV_DEFAULT_INDEX": index,
-        "UV_NO_CACHE": "1",
-        "UV_PYTHON_DOWNLOADS": "never",
     }
 
 
-def missing() -> set[str]:
-    """What pages need and this run does not offer; the network has a test of its own."""
-    return {"network"} | (set() if shutil.which("uv", path=ORIGINAL.get("PATH")) else {"uv"})
+UV = shutil.which("uv", path=f"{ORIGINAL.get('PATH', '')}:{Path(sys.executable).parent}")
+# What pages need and this run does not offer; the network has a test of its own.
+MISSING = {"network", *(() if UV else ("uv",))}
+
+
+def terminal_for(folder: Path, environ: dict[str, str]) -> Terminal:
+    """With uv's settings only where uv itself is called: torchpick would else prefer uv for their sake."""
+    terminal = Terminal(folder, ROOT / "src", environ)
+    if UV:
+        index = f"UV_DEFAULT_INDEX={environ['PIP_INDEX_URL']}"
+        terminal.command("uv", "env", index, "UV_NO_CACHE=1", "UV_PYTHON_DOWNLOADS=never", UV)
+    return terminal
 
 
 def steps(page: Path, skipped: set[str]) -> list[tuple[str, Command | None]]:
@@ -130,13 +136,11 @@ def complaints(found: list[tuple[str, Command | None]], terminal: Terminal, page
 @pytest.mark.process
 @runs_pages
 def test_the_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path, world: dict[str, str]) -> None:
-    found = steps(page, missing())
+    found = steps(page, MISSING)
     if not found:
         pytest.skip("a page without commands")
-    uv = shutil.which("uv", path=ORIGINAL.get("PATH"))
-    terminal = Terminal(tmp_path, ROOT / "src", {**world, **({"UV": uv} if uv else {})})
 
-    said = complaints(found, terminal, page)
+    said = complaints(found, terminal_for(tmp_path, world), page)
 
     assert not said, "\n\n".join(said)
 
@@ -229,20 +233,24 @@ def codes(file: Path) -> Iterator[str]:
     """The codes that a module can hand out: first arguments, `code=…`, `"code": …`, and members of code enums."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Call):
-            name = node.func.id if isinstance(node.func, ast.Name) else ""
-            if name in MADE_WITH_A_CODE and node.args:
-                yield from _constant(node.args[0])
-            if name == "failed" and isinstance(kind := node.args[1], ast.Constant) and kind.value != "absent":
-                yield f"NVML_{str(kind.value).upper()}"  # likewise CUDA_… and SMI_…: detection/left_out.py
-            for keyword in node.keywords:
-                if keyword.arg in ("code", "error"):
-                    yield from _constant(keyword.value)
+            yield from _of_call(node)
         elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and key.value == "code":
                     yield from _constant(value)
         elif isinstance(node, ast.ClassDef):
             yield from _of_class(node)
+
+
+def _of_call(node: ast.Call) -> Iterator[str]:
+    name = node.func.id if isinstance(node.func, ast.Name) else ""
+    if name in MADE_WITH_A_CODE and node.args:
+        yield from _constant(node.args[0])
+    if name == "failed" and isinstance(kind := node.args[1], ast.Constant) and kind.value != "absent":
+        yield f"NVML_{str(kind.value).upper()}"  # likewise CUDA_… and SMI_…: detection/left_out.py
+    for keyword in node.keywords:
+        if keyword.arg in ("code", "error"):
+            yield from _constant(keyword.value)
 
 
 def _constant(node: ast.expr) -> Iterator[str]:
@@ -286,7 +294,7 @@ def test_every_objection_is_in_the_page_of_the_judgement_and_no_other() -> None:
 
 # --- one way to install torchpick -----------------------------------------------------------------------------------
 
-# An installer that is told torchpick's name; `pip install $(torchpick url)` and `torchpick install …` are something else.
+# An installer that is told the name; `pip install $(torchpick url)` and `torchpick install …` are another thing.
 BY_NAME = re.compile(
     r"\b(?:pip3?|pipx|uv|uvx|conda|mamba|pixi|poetry|pdm|brew)\b(?: (?:tool|pip|-[-\w]+))*"
     r" (?:install|add|run|inject|upgrade)(?: -[-\w]+)* [\"']?(?:git\+\S*)?torchpick"
