@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import os
-import sys
+import time
 from collections.abc import Mapping
 
 from torchpick import question, shipped
-from torchpick.errors import NoBuildError, UsageError
+from torchpick.detection import interpreter
+from torchpick.detection.world import World
+from torchpick.errors import InstallerError, NoBuildError, UsageError
 from torchpick.install import (
     choice,
     configured,
     copies,
     environment,
     inherited,
-    needs,
     pip,
     plan,
-    reporting,
     requirements,
     settings,
     store,
-    target,
     tools,
     uv,
-    variables,
-    verify,
 )
 from torchpick.install.choice import Chosen
 from torchpick.install.command import Command
@@ -33,11 +30,18 @@ from torchpick.install.plan import Job
 from torchpick.install.requirements import Asked, Given
 from torchpick.install.settings import Setting
 from torchpick.model.arch import Fit
-from torchpick.model.machine import Note
+from torchpick.model.machine import Machine, Python
 from torchpick.model.noun import Noun
+from torchpick.model.table import Table
 from torchpick.model.verdict import Objection, Pick
 from torchpick.places import cache_dir
 from torchpick.request import Request
+from torchpick.requirements import named
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.install.reporting import Item
+    from torchpick.install.verify import Ran, Verified
 
 
 class Order(Noun):
@@ -52,8 +56,10 @@ class Order(Noun):
 
 
 class Scene(Noun):
-    """What was found before anything is decided: the requirements, the target, and the user's own settings."""
+    """What was found before anything is decided: the machine, the target, the requirements, the user's own settings."""
 
+    machine: Machine
+    table: Table
     asked: Asked
     family: tuple[str, ...]
     target: environment.Target
@@ -64,24 +70,22 @@ class Scene(Noun):
     uv_files: tuple[configured.UvFile, ...]
 
 
-def look(order: Order, environ: Mapping[str, str]) -> Scene:
+def look(order: Order, environ: Mapping[str, str], tell: question.Tell = None) -> Scene:
     """Read what there is; raises where an installation could only fail."""
     request = order.request
-    if request.platform is not None or request.machine is not None:
-        flag = "--platform" if request.platform is not None else "--machine"
-        hint = "`torchpick url` and `torchpick env --shell dockerfile` answer for machines elsewhere"
-        raise UsageError(f"`{flag}` tells of another machine, and packages are installed on this one", hint=hint)
-    python = target.python(request.python)
-    found = environment.read(
-        python.executable or "", python.version, free_threaded=python.free_threaded, environ=environ
-    )
-    environment.check(found, order.passed_on)
+    _check_place(request, environ)
     asked = requirements.read(order.given, environ)
     if not asked.wanted and not asked.opaque:
         raise UsageError("nothing to install is named", hint="such as `torchpick install torch torchvision`")
+    rules = shipped.rules(environ)
+    (machine,) = question.machines_of(request, environ, rules, tell)
+    found = _target(machine.python, request, environ)
+    environment.check(found, order.passed_on)
     home = os.path.expanduser("~")
     files = configured.pip(environ, found.prefix, home)
     return Scene(
+        machine=machine,
+        table=question.table_of((machine,), environ, rules, request.channel),
         asked=asked,
         family=shipped.family(environ),
         target=found,
@@ -91,6 +95,36 @@ def look(order: Order, environ: Mapping[str, str]) -> Scene:
         pip_settings={**files, **settings.strongest(settings.pip_of_environ(environ))},
         uv_files=tuple(configured.uv(environ, home, os.getcwd())),
     )
+
+
+def _check_place(request: Request, environ: Mapping[str, str]) -> None:
+    """Packages are installed on this computer, whatever machine is told."""
+    told = {
+        "--platform": request.platform,
+        "TORCHPICK_PLATFORM": environ.get("TORCHPICK_PLATFORM"),
+        "--machine": request.machine,
+    }
+    for name, value in told.items():
+        if value:
+            hint = "`torchpick url` and `torchpick env --shell dockerfile` answer for machines elsewhere"
+            raise UsageError(f"`{name}` tells of another machine, and packages are installed on this one", hint=hint)
+
+
+def _target(python: Python, request: Request, environ: Mapping[str, str]) -> environment.Target:
+    """The environment of the target interpreter; a version that was told must be the target's own."""
+    found = python
+    if python.executable is None:
+        hint = "name the interpreter with `--python PATH`; `torchpick url --python` answers for any version"
+        if request.python is None:
+            raise InstallerError(f"there is no Python to install for: {python.source}", hint=hint, code="NO_TARGET")
+        found = interpreter.choose(None, World.here(), time.monotonic() + environment.ASK_S).python
+        if found.executable is None or found.tag != python.tag:
+            message = f"`--python {request.python}` is not the target's: {found.source} is {found.version}"
+            raise UsageError(message, hint=hint)
+    program = str(found.executable)
+    prefix = os.path.dirname(os.path.dirname(os.path.abspath(program)))
+    tool = interpreter.tool_environment(prefix)
+    return environment.read(program, found.version, free_threaded=found.free_threaded, environ=environ, tool=tool)
 
 
 def _applies(asked: Asked, found: environment.Target) -> dict[str, bool]:
@@ -119,21 +153,18 @@ def decide(order: Order, scene: Scene, environ: Mapping[str, str]) -> Pick:
     An installed torch that runs here stays where nobody asks for another.
     """
     texts = requirements.of_family(scene.asked, scene.family, scene.applies)
-    request = question_of(order, scene)
     installed = scene.target.installed.get("torch")
     if installed and not order.upgrade and "torch" not in {each.name for each in scene.asked.wanted}:
-        kept = question.answer(request._replace(requirements=(*texts, f"torch=={installed}")), environ)
+        kept = _weighed(order, scene, (*texts, f"torch=={installed}"), environ)
         if kept.ok and kept.version == installed:
             return kept
-    return question.chosen(request._replace(requirements=texts), environ)
+    return question.decided(_weighed(order, scene, texts, environ))
 
 
-def question_of(order: Order, scene: Scene) -> Request:
-    """The request as the decision takes it: for the target's Python."""
-    python = f"{scene.target.version}{'t' if scene.target.free_threaded else ''}"
-    own = target.python(None)
-    same = (own.version, own.free_threaded) == (scene.target.version, scene.target.free_threaded)
-    return order.request._replace(python=None if same else python)
+def _weighed(order: Order, scene: Scene, texts: tuple[str, ...], environ: Mapping[str, str]) -> Pick:
+    """The answer for these requirements on the machine as it was found."""
+    wish = question.wish_of(order.request._replace(requirements=texts), environ)
+    return question.weighed((scene.machine,), wish, scene.table, environ)
 
 
 def installer(order: Order, scene: Scene, environ: Mapping[str, str]) -> Chosen:
@@ -200,6 +231,33 @@ def job_of(order: Order, scene: Scene, pick: Pick, environ: Mapping[str, str]) -
     return made
 
 
+def with_relatives(job: Job, tool: Tool, scene: Scene) -> Job:
+    """The job with the addresses of what else of the family is asked for or needed, where the installer cannot tell.
+
+    uv asks its own backend's pages alone. Pip, and a uv that does not know the backend, would look at every index.
+    """
+    if tool.chosen.uv is not None and uv.knows(tool.chosen.uv, job):
+        return job
+    build, index = job.pick.build, job.pick.index_url
+    if not job.pick.wish.others and build.family not in ("rocm", "xpu"):
+        return job
+    from torchpick import relatives
+    from torchpick.install import links
+
+    wanted = {named(each): each[len(named(each)) :] for each in job.pick.wish.others}
+    if build.family in ("rocm", "xpu") and job.moves_torch and not job.no_deps:
+        wheels = links.wheels(build, "torch", job.pick.version, job.target.tag, index)
+        if wheels:
+            wanted = {**relatives.triton_of(wheels[0].url, relatives.read), **wanted}
+    place = relatives.Place(job.target.tag, scene.machine.platform)
+    flat = job.pick.wish.index_base.startswith("flat+")
+    found = {}
+    for name, specifier in wanted.items():
+        page = index if flat else links.project_page(index, name)
+        found[name] = relatives.find(name, specifier, page, place, relatives.read)
+    return job._replace(relatives=found)
+
+
 def command(job: Job, tool: Tool, environ: Mapping[str, str]) -> Command:
     """The exact command for the pick; nothing is started or written."""
     chosen = tool.chosen
@@ -210,8 +268,10 @@ def command(job: Job, tool: Tool, environ: Mapping[str, str]) -> Command:
     return made._replace(notes=(*chosen.notes, *made.notes))
 
 
-def report(job: Job, tool: Tool, made: Command, environ: Mapping[str, str]) -> tuple[reporting.Item, ...]:
+def report(job: Job, tool: Tool, made: Command, environ: Mapping[str, str]) -> tuple[Item, ...]:
     """What the command would take from where, by the installer's own resolver."""
+    from torchpick.install import reporting
+
     uv_ = tool.chosen.uv
     asked = pip.reporter(made) if uv_ is None else uv.reporter(job, uv_, tool.dropped, tool.clean, environ)
     return reporting.of(asked, environ)
@@ -226,35 +286,38 @@ def strangers(order: Order, scene: Scene) -> tuple[str, ...]:
 
 def narrowed(order: Order, scene: Scene, job: Job, tool: Tool, environ: Mapping[str, str]) -> Job:
     """The job with what the other requirements need of torch; it asks the installer's resolver."""
+    from torchpick.install import needs
+
     chosen = tool.chosen
     if chosen.uv is not None:
         resolver = uv.resolver(job, chosen.uv, tool.dropped, tool.clean, environ)
     else:
         resolver = pip.resolver(job, chosen.its_pip, tool.dropped, tool.clean)
     texts = requirements.of_family(scene.asked, scene.family, scene.applies)
-    asked = question_of(order, scene)
-    everything = question.answer(asked._replace(requirements=texts), environ)
+    everything = _weighed(order, scene, texts, environ)
     mine = [each for each in everything.considered if scene.target.tag in each.build.pythons]
     builds = [each.build for each in mine]
     runnable = [each.build for each in mine if each.ok]
     learnt = needs.learn(resolver, builds, runnable, job.pick.build, scene.place, environ)
     if learnt.conflict:
-        raise _conflict(learnt.conflict, everything)
+        raise conflict(learnt.conflict, everything)
     pick = job.pick
     if learnt.torch is not None:
-        pick = question.chosen(asked._replace(requirements=(*texts, f"torch=={learnt.torch}")), environ)
-    return job._replace(pick=pick, needs_torch=learnt.needs_torch)
+        pick = question.decided(_weighed(order, scene, (*texts, f"torch=={learnt.torch}"), environ))
+    return job._replace(pick=pick, needs=learnt.needs)
 
 
-def _conflict(asks: tuple[str, ...], everything: Pick) -> NoBuildError:
+def conflict(asks: tuple[str, ...], everything: Pick) -> NoBuildError:
     runs = list(dict.fromkeys(each.build.torch for each in everything.considered if each.ok))
     hint = f"torch {runs[-1]} to {runs[0]} has builds that run here (`torchpick list`); ask for what needs one of these"
     message = f"no torch that runs here suits every requirement: {'; '.join(asks)}"
     return NoBuildError(message, pick=everything._replace(verdicts=()), hint=hint)
 
 
-def verified(pick: Pick, target: environment.Target, environ: Mapping[str, str]) -> verify.Verified:
+def verified(pick: Pick, target: environment.Target, environ: Mapping[str, str]) -> Verified:
     """Run the kernels on each GPU that counts, with the torch that the target has now."""
+    from torchpick.install import verify
+
     gpus = pick.machine.counted
     family = pick.build.family
     apple = any(gpu.vendor == "apple" for gpu in pick.machine.gpus)
@@ -266,61 +329,10 @@ def verified(pick: Pick, target: environment.Target, environ: Mapping[str, str])
     return verify.run(target.python, kind, gpus if kind in ("cuda", "xpu") else (), environ, deadline)
 
 
-def why(ran: verify.Ran, found: verify.Verified, pick: Pick) -> Objection | None:
+def why(ran: Ran, found: Verified, pick: Pick) -> Objection | None:
     """What the table says of the installed build on this GPU, where it says that it cannot run there."""
     for verdict in pick.considered:
         if verdict.build.version == found.torch:
             about = [each for each in verdict.objections if each.gpu == ran.gpu]
             return next(iter(about or verdict.objections), None)
     return None
-
-
-# Where an image keeps what the variables name.
-_IN_IMAGE = "/opt/torchpick"
-
-
-def variables_for(
-    request: Request, environ: Mapping[str, str], shell: str
-) -> tuple[Pick, variables.Variables, tuple[Note, ...]]:
-    """The pick, the variables that hand it over, and what was left out of the user's own settings."""
-    pick = question.chosen(request, environ)
-    driver = pick.machine.driver
-    spoken = None if driver is None else driver.cuda or shipped.rules(environ).drivers.speaks(driver)
-    if shell == "dockerfile":
-        # An image has neither this computer's settings nor its cache, and its uv is not ours to ask.
-        place = os.path.join(os.sep, "torchpick")
-        return pick, variables.moved(variables.of(pick, place, variables.Around(), spoken), _IN_IMAGE), ()
-    runner = environ.get("RUNNER_TEMP") if shell == "github" else None
-    place = store.folder(os.path.join(runner, "torchpick") if runner else cache_dir(environ))
-    around = _around(environ, place, pick)
-    return pick, variables.of(pick, place, around, spoken), (*around.dropped_pip.notes, *around.dropped_uv.notes)
-
-
-def _around(environ: Mapping[str, str], place: str, pick: Pick) -> variables.Around:
-    home = os.path.expanduser("~")
-    prefix = environ.get("VIRTUAL_ENV") or environ.get("CONDA_PREFIX") or sys.prefix
-    files = configured.pip(environ, prefix, home)
-    effective = {**files, **settings.strongest(settings.pip_of_environ(environ))}
-    uv_files = configured.uv(environ, home, os.getcwd())
-    dropped_uv = inherited.of_uv(environ, uv_files)
-    if dropped_uv.uv_file is not None:
-        text = "no variable can take a PyTorch wheel index out of uv's files: `torchpick install` does for a run"
-        dropped_uv = dropped_uv._replace(notes=(*dropped_uv.notes, Note("INDEX_STAYS", text)))
-    found = tools.uv(environ)
-    tables = [each.table for each in uv_files]
-    return variables.Around(
-        pip=effective,
-        dropped_pip=inherited.of_pip(effective, environ, files),
-        dropped_uv=dropped_uv,
-        uv_constraints=variables.dropped_words(environ.get("UV_CONSTRAINT", "").split(), place),
-        uv_links=variables.dropped_words(_comma(environ, dropped_uv), place),
-        uv_knows=found is None or ("torch-backend" in found.flags and pick.build.backend in found.backends),
-        uv_cooldown=settings.uv_cooldown(environ, tables) is not None,
-    )
-
-
-def _comma(environ: Mapping[str, str], dropped: inherited.Inherited) -> list[str]:
-    if "UV_FIND_LINKS" in dropped.unset:
-        return []
-    said = dropped.set.get("UV_FIND_LINKS", environ.get("UV_FIND_LINKS", ""))
-    return [part for part in said.split(",") if part.strip()]

@@ -82,14 +82,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.end_headers()
         self.wfile.flush()
-        with suppress(OSError):
-            self.connection = self.server.tls.wrap_socket(self.connection, server_side=True)
-            self.rfile = self.connection.makefile("rb")
-            self.wfile = self.connection.makefile("wb", 0)
-            self.tunnel = host
-            self.close_connection = False
-            while not self.close_connection:
-                self.handle_one_request()
+        self.rfile.close()
+        self.tunnel = host
+        with suppress(OSError), self.server.tls.wrap_socket(self.connection, server_side=True) as inside:
+            self.connection = inside
+            with inside.makefile("rb") as reader, inside.makefile("wb") as writer:
+                self.rfile, self.wfile = reader, writer
+                self.close_connection = False
+                while not self.close_connection:
+                    self.handle_one_request()
+        self.close_connection = True
 
     def do_GET(self) -> None:
         self._answer(with_body=True)

@@ -17,7 +17,7 @@ import os
 import sys
 from argparse import ArgumentParser
 
-from torchpick import installation
+from torchpick import handover
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Asked
 from torchpick.emit import shell
@@ -46,7 +46,9 @@ def guard(words: list[str]) -> str | None:
 
 
 def run(args: Env) -> int:
-    pick, found, notes = installation.variables_for(arguments.request_of(args), os.environ, args.shell)
+    pick, found, notes = handover.variables_for(
+        arguments.request_of(args), os.environ, args.shell, tell=console.waiting
+    )
     console.tell(pick, args)
     if args.json:
         print(envelope.dumps({**envelope.of_pick(pick, "env"), "environ": found.to_json()}))

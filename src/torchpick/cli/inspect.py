@@ -16,7 +16,7 @@ import sys
 from argparse import ArgumentParser
 
 from torchpick import question, shipped
-from torchpick.cli import arguments, inspected
+from torchpick.cli import arguments, console, inspected
 from torchpick.cli.arguments import Asked
 from torchpick.emit import text
 from torchpick.errors import DetectionError, TorchpickError, UsageError
@@ -25,7 +25,6 @@ from torchpick.model.arch import Arch
 from torchpick.model.drivers import DriverTable
 from torchpick.model.machine import Driver, Machine
 from torchpick.model.versions import is_dotted, numbers
-from torchpick.request import Request
 from torchpick.told import is_version
 from torchpick.wheels import installed, judge, thing
 from torchpick.wheels.judge import Judge, Verdict
@@ -117,21 +116,11 @@ def _machines(args: Inspect) -> tuple[tuple[Machine, ...], str | None]:
     told = args.gpu is not None or args.machine is not None or os.environ.get("TORCHPICK_GPU")
     if (args.platform or os.environ.get("TORCHPICK_PLATFORM")) and not told:
         return (), "the package is for another machine; `--gpu` tells its GPU"
-    request = Request(
-        gpus=None if args.gpu is None else tuple(args.gpu),
-        driver=args.driver,
-        cuda_driver=args.cuda_driver,
-        platform=args.platform,
-        glibc=args.glibc,
-        # A path is the interpreter that the package is looked up for: of no matter to a GPU.
-        python=args.python if args.python is not None and is_version(args.python) else None,
-        machine=args.machine,
-        visible_only=args.gpus == "visible",
-        only=args.only,
-        trust_pci=args.trust_pci,
-    )
+    request = arguments.machine_request(args)
+    if args.python is not None and not is_version(args.python):
+        request = request._replace(python=None)  # an interpreter is where the package is looked up: no matter to a GPU
     try:
-        machines = question.machines_of(request, os.environ, shipped.rules(os.environ))
+        machines = question.machines_of(request, os.environ, shipped.rules(os.environ), console.waiting)
     except DetectionError as error:
         return (), f"{error.message}; `--gpu` tells one"
     if told or any(machine.counted for machine in machines):

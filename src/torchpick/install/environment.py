@@ -51,8 +51,10 @@ class Target(Noun):
         return f"cp{self.version.replace('.', '')}{'t' if self.free_threaded else ''}"
 
 
-def read(python: str, version: str, *, free_threaded: bool, environ: Mapping[str, str]) -> Target:
-    """Look at the environment that this interpreter belongs to."""
+def read(
+    python: str, version: str, *, free_threaded: bool, environ: Mapping[str, str], tool: str | None = None
+) -> Target:
+    """Look at the environment that this interpreter belongs to; `tool` is the program whose own it is."""
     prefix, packages, stdlib, virtual = _layout(python, version, free_threaded=free_threaded)
     settings = _pyvenv(prefix)
     return Target(
@@ -63,7 +65,7 @@ def read(python: str, version: str, *, free_threaded: bool, environ: Mapping[str
         installed=_installed(packages),
         by_uv="uv" in settings,
         managed=None if virtual else _managed(stdlib),
-        tool=_tool(prefix),
+        tool=tool,
         conda=_conda(prefix, environ),
         free_threaded=free_threaded,
         full_version=settings.get("version_info") or settings.get("version"),
@@ -165,13 +167,6 @@ def _managed(stdlib: str) -> str | None:
         return None
     match = re.search(r"^Error\s*=\s*(.*)", text, re.MULTILINE)
     return match[1].strip() if match else "the system's package manager owns it"
-
-
-def _tool(prefix: str) -> str | None:
-    for file, name in (("uv-receipt.toml", "uv tool"), ("pipx_metadata.json", "pipx")):
-        if os.path.isfile(os.path.join(prefix, file)):
-            return name
-    return None
 
 
 def _conda(prefix: str, environ: Mapping[str, str]) -> str | None:

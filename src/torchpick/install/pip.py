@@ -66,7 +66,7 @@ def _direct(job: Job, cooldown: Setting | None) -> str:
                 hint=hint,
                 code="COOLDOWN",
             )
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n" + plan.relatives(job)
 
 
 def resolver(job: Job, pip: Pip, inherited: Inherited, copies: Copies) -> Command:

@@ -1,0 +1,79 @@
+"""Real packages of the user's own package index, read by ranges. Skipped where there is none."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+
+from torchpick.cli import main
+from torchpick.errors import TorchpickError
+from torchpick.wheels import locate
+from torchpick.wheels.locate import Wanted
+
+# As it was before the tests' own cleaning: whose index it is stands there.
+ENVIRON = dict(os.environ)
+pytestmark = [pytest.mark.process, pytest.mark.network]
+LINUX = ["--platform", "linux-x86_64", "--python", "3.12"]
+
+
+@pytest.fixture(autouse=True)
+def _own_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in ENVIRON.items():
+        monkeypatch.setenv(name, value)
+    try:
+        locate.locate("packaging==24.0", Wanted())
+    except TorchpickError as error:
+        pytest.skip(f"no package index: {error}")
+
+
+def inspect(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    status = main(["inspect", *words, "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    if "results" not in answer:
+        assert answer["error"]["code"] != "NOT_FOUND", answer["error"]
+    found: dict[str, Any] = answer["results"][0]
+    return status, found
+
+
+@pytest.mark.parametrize(("release", "sass", "pascal"), [
+    ("2.15.0", "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120", 3),
+    ("2.7.1", "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90", 0),
+])  # fmt: skip
+def test_torch_by_its_flags(release: str, sass: str, pascal: int, capsys: pytest.CaptureFixture[str]) -> None:
+    status, found = inspect(capsys, f"torch=={release}", *LINUX, "--gpu", "sm_61")
+
+    assert (found["sass"], found["ptx"], status) == (sass.split(), [], pascal)
+    assert found["bytes_read"] <= 0.015 * found["size"]
+    assert found["requests"] <= 8
+
+
+def test_a_sample_of_torch_stays_within_its_share(capsys: pytest.CaptureFixture[str]) -> None:
+    status, found = inspect(capsys, "torch==2.15.0", *LINUX, "--sample", "--gpu", "7.5")
+
+    assert found["bytes_read"] <= 0.05 * found["size"]
+    assert found["requests"] <= 8
+    assert found["complete"] is False
+    assert status == 3, "torch.linalg has next to nothing for sm_75"
+    linalg = next(each for each in found["libraries"] if "linalg" in each["path"])
+    assert linalg["coverage"]["sm_75"] == {"sass": 1, "ptx": 0, "none": 32}
+
+
+@pytest.mark.parametrize(("what", "gpu", "verdict"), [
+    ("packaging==24.0", "9.0", "no GPU code"), ("bitsandbytes==0.50.2", "7.5", "runs"),
+    ("bitsandbytes==0.50.2", "6.1", "will not run"), ("xformers==0.0.28.post3", "7.5", "runs"),
+    ("xformers==0.0.28.post3", "5.2", "will not run"),
+])  # fmt: skip
+def test_other_packages(what: str, gpu: str, verdict: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, found = inspect(capsys, what, *LINUX, "--gpu", gpu)
+
+    assert found["verdict"] == verdict
+
+
+def test_one_library_per_cuda(capsys: pytest.CaptureFixture[str]) -> None:
+    status, found = inspect(capsys, "bitsandbytes==0.50.2", *LINUX, "--gpu", "6.1", "--torch-cuda", "12.6")
+
+    assert (status, found["verdict"]) == (0, "runs")
+    assert "libbitsandbytes_cuda126.so" in found["gpus"][0]["notes"][0]
