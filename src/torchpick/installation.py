@@ -300,14 +300,14 @@ def narrowed(order: Order, scene: Scene, job: Job, tool: Tool, environ: Mapping[
     runnable = [each.build for each in mine if each.ok]
     learnt = needs.learn(resolver, builds, runnable, job.pick.build, scene.place, environ)
     if learnt.conflict:
-        raise _conflict(learnt.conflict, everything)
+        raise conflict(learnt.conflict, everything)
     pick = job.pick
     if learnt.torch is not None:
         pick = question.decided(_weighed(order, scene, (*texts, f"torch=={learnt.torch}"), environ))
     return job._replace(pick=pick, needs=learnt.needs)
 
 
-def _conflict(asks: tuple[str, ...], everything: Pick) -> NoBuildError:
+def conflict(asks: tuple[str, ...], everything: Pick) -> NoBuildError:
     runs = list(dict.fromkeys(each.build.torch for each in everything.considered if each.ok))
     hint = f"torch {runs[-1]} to {runs[0]} has builds that run here (`torchpick list`); ask for what needs one of these"
     message = f"no torch that runs here suits every requirement: {'; '.join(asks)}"
