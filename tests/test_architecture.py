@@ -17,15 +17,19 @@ MAY_IMPORT: dict[str, set[str]] = {
     "remarks": {"model"},
     "resolve": {"model", "remarks"},
     "fleet": {"model", "remarks", "resolve"},
-    "emit": {"errors", "model"},
+    "matrix": {"model", "resolve"},
+    "emit": {"errors", "matrix", "model"},
+    "atlas": {"emit", "matrix", "model", "remarks", "resolve"},
+    "projects": {"errors", "matrix", "model", "requirements", "resolve"},
     "request": {"model"},
     "requirements": {"errors", "model"},
     # the edges: each touches one part of the world, and none imports another
     "places": {"errors"},
+    "rewrite": {"errors", "model"},
     "shipped": {"errors", "model", "places"},
     "detection": {"errors", "model"},
     "wheels": {"errors", "model"},
-    "install": {"errors", "model"},
+    "install": {"errors", "model", "requirements"},
     "doctor": {"errors", "model"},
     # where the edges are composed
     "gpuspec": {"errors", "model", "places", "shipped"},
@@ -36,12 +40,33 @@ MAY_IMPORT: dict[str, set[str]] = {
         "detection", "emit", "errors", "fleet", "machines", "model", "places", "request", "requirements", "resolve",
         "shipped", "told",
     },
-    "api": {"model", "question", "request", "shipped"},
+    "installation": {
+        "detection", "errors", "install", "model", "places", "question", "relatives", "request", "requirements",
+        "shipped",
+    },
+    "relatives": {"errors", "model", "wheels"},
+    "handover": {"install", "model", "places", "question", "request", "shipped"},
+    "locking": {
+        "emit", "errors", "install", "installation", "model", "places", "question", "relatives", "request",
+        "requirements", "shipped", "wheels",
+    },
+    "readings": {"doctor", "errors", "model", "wheels"},
+    "loading": {"doctor", "readings"},
+    "gathering": {
+        "doctor", "loading", "model", "places", "question", "readings", "resolve", "shipped", "wheels",
+    },
+    "examination": {
+        "detection", "doctor", "errors", "gathering", "install", "model", "question", "remarks", "request", "resolve",
+        "shipped", "told",
+    },
+    "explanation": {
+        "doctor", "errors", "examination", "model", "places", "question", "request", "shipped",
+    },
+    "api": {"examination", "model", "question", "request", "shipped"},
 }  # fmt: skip
-EVERYWHERE = {"torchpick"}  # the version
 
 # No file, process, clock, environment or network in the middle of the program.
-PURE = ("model", "resolve", "remarks", "fleet", "emit", "request", "requirements")
+PURE = ("model", "resolve", "remarks", "fleet", "matrix", "emit", "atlas", "projects", "request", "requirements")
 WORLD = {
     "asyncio", "ctypes", "glob", "httpx", "importlib", "multiprocessing", "os", "pathlib", "platform", "pynvml",
     "random", "shutil", "signal", "socket", "subprocess", "sys", "tempfile", "threading", "time", "urllib",

@@ -48,6 +48,18 @@ def answer(
         machines = (error.machine._replace(gpus=(), trouble=None, notes=(*error.machine.notes, note)),)
         wish = wish if wish.backends else wish._replace(backends=_backends_for_gpus(machines, environ, rules))
     table = table_of(machines, environ, rules, request.channel)
+    return weighed(machines, wish, table, environ, everything=everything)
+
+
+def weighed(
+    machines: tuple[Machine, ...],
+    wish: Wish,
+    table: Table,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    everything: bool = True,
+) -> Pick:
+    """The pick for machines that are known already; where no build runs its `ok` is false."""
     for machine in machines:
         _check_python(machine, table)
     _check_backends(wish, table, environ)
@@ -80,7 +92,11 @@ def chosen(
     request: Request, environ: Mapping[str, str] = os.environ, *, everything: bool = True, tell: Tell = None
 ) -> Pick:
     """The pick, or NoBuildError where nothing runs."""
-    pick = answer(request, environ, everything=everything, tell=tell)
+    return decided(answer(request, environ, everything=everything, tell=tell))
+
+
+def decided(pick: Pick) -> Pick:
+    """The pick where a build runs; else NoBuildError."""
     if not pick.ok:
         from torchpick.emit import refusal
 

@@ -22,11 +22,20 @@ gc.set_threshold(50_000)
 
 # What `torchpick --help` lists, in the order a newcomer meets them. The module is torchpick.cli.<name>.
 COMMANDS = {
+    "install": "install the pick with uv or pip, and all else from your own indexes",
     "url": "one line for `pip install $(torchpick url)`",
+    "lock": "the pick and all it needs, each with URL and sha256, for pip and uv",
+    "env": "variables that make plain pip and uv take the pick",
     "label": "the one of these names that fits, for extras, groups and image tags",
     "list": "every build weighed, best first, each with its verdict",
-    "inspect": "the GPU code inside a wheel, a package or a library, and whether it runs here",
+    "matrix": "which releases and backends run on which GPUs, as a table or a page",
     "detect": "the machine's facts, each with its source",
+    "doctor": "what is wrong in an environment, why, and the command that mends it",
+    "explain": "an error text: what it means here and what to do",
+    "inspect": "the GPU code inside a wheel, a package or a library, and whether it runs here",
+    "arch": "the values that source builds want for these GPUs",
+    "extras": "extras, groups and index settings for a project",
+    "schema": "the JSON Schema of --json",
     "refresh": "read the live index into the cache",
     "completion": "a shell completion script",
 }
@@ -89,8 +98,10 @@ def _run(words: Sequence[str]) -> int:
         module.add_arguments(parser)
         if command == "pick" and rest and rest[0].isidentifier() and not rest[0].startswith("torch"):
             raise _unknown_command(rest[0])
-        args = parser.parse_intermixed_args(rest)
+        mine, passed_on = _split(rest) if getattr(module, "PASSES_ON", False) else (rest, [])
+        args = parser.parse_intermixed_args(mine)
         args.command = command
+        args.passed_on = passed_on
         return int(module.run(args))
     except SystemExit as exit_:  # argparse after --help and --version
         return int(exit_.code or 0)
@@ -99,6 +110,12 @@ def _run(words: Sequence[str]) -> int:
 
         guard = module.guard(rest) if hasattr(module, "guard") else None
         return failure.tell(error, command, as_json="--json" in rest, guard=guard)
+
+
+def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """What stands before the first `--`, and what stands after it."""
+    place = words.index("--") if "--" in words else len(words)
+    return words[:place], words[place + 1 :]
 
 
 def _parser(command: str, text: str) -> Parser:

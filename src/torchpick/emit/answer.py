@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchpick.emit import pip
+from torchpick.emit import pip, words
 from torchpick.emit.text import plain, wrap
 from torchpick.model.machine import Machine, Note
 from torchpick.model.verdict import Pick, Reason, Verdict
@@ -73,25 +73,15 @@ def _pick(pick: Pick) -> list[str]:
     build = pick.build
     lines = [f"torch {pick.version}"]
     for verdict in pick.verdicts[:1]:
-        lines += [f"{_label(pick, fit.machine, fit.gpu)}: {_how(fit.fit.word, str(fit.via))}" for fit in verdict.fits]
+        lines += [f"{_label(pick, fit.machine, fit.gpu)}: {words.fit(fit.fit, fit.via)}" for fit in verdict.fits]
     if pick.companions:
         lines.append("with " + ", ".join(f"{name} {version}" for name, version in pick.companions.items()))
-    measured = f"measured, read out of {build.evidence.ref}"
-    declared = "declared by build scripts and lists"
-    lines.append(f"evidence: {measured if build.evidence.kind == 'measured' else declared}")
+    lines.append(f"evidence: {words.evidence(build)}")
     return lines
 
 
 def _label(pick: Pick, machine: int | None, gpu: int) -> str:
     return next(each.label for each in pick.machines[machine or 0].gpus if each.index == gpu)
-
-
-def _how(fit: str, via: str) -> str:
-    return {
-        "exact": f"runs its own machine code, {via}",
-        "binary": f"runs the machine code of {via}",
-        "jit": f"the driver compiles {via} for it",
-    }[fit]
 
 
 def why_not_newer(pick: Pick) -> list[str]:

@@ -1,0 +1,64 @@
+"""Print variables under which plain `pip install …` and `uv pip install …` take the pick.
+
+It holds for torch as somebody's dependency too. Your own indexes, constraints and find-links stay. Where no build runs
+the lines end in failure, so that nothing is installed as if they had been set.
+
+examples:
+  eval "$(torchpick env)"                                             sh, bash, zsh
+  torchpick env --shell fish | source                                 fish
+  torchpick env --shell powershell | Out-String | Invoke-Expression   PowerShell
+  torchpick env --shell github --gpu t4 >> "$GITHUB_ENV"              a step of GitHub Actions
+  torchpick env --shell dockerfile --gpu sm_61 --driver 580           lines for a Dockerfile
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser
+
+from torchpick import handover
+from torchpick.cli import arguments, console
+from torchpick.cli.arguments import Asked
+from torchpick.emit import shell
+from torchpick.install import store
+from torchpick.model import envelope
+
+
+class Env(Asked):
+    shell: str
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    arguments.add_requirements(parser)
+    parser.add_argument("--shell", choices=shell.SHELLS, default="sh", help="whose lines to print (sh)")
+    arguments.add_decision_flags(parser)
+
+
+def guard(words: list[str]) -> str | None:
+    """What stdout gets where this command fails: a line that fails too."""
+    for place, word in enumerate(words):
+        if word == "--shell" and words[place + 1 : place + 2]:
+            return shell.refusal(words[place + 1])
+        if word.startswith("--shell="):
+            return shell.refusal(word.partition("=")[2])
+    return shell.refusal("sh")
+
+
+def run(args: Env) -> int:
+    pick, found, notes = handover.variables_for(
+        arguments.request_of(args), os.environ, args.shell, tell=console.waiting
+    )
+    console.tell(pick, args)
+    if args.json:
+        print(envelope.dumps({**envelope.of_pick(pick, "env"), "environ": found.to_json()}))
+        return 0
+    if args.shell != "dockerfile":
+        store.keep(found.files)
+    print(shell.variables(args.shell, found.set, found.unset, {each.path: each.content for each in found.files}))
+    if not args.quiet:
+        from torchpick.emit import text
+
+        for line in [*text.notes(pick), *(f"note: {text.plain(note.text)}" for note in notes)]:
+            print(line, file=sys.stderr)
+    return 0

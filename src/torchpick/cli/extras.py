@@ -1,0 +1,268 @@
+"""Print or write the extras, groups and index settings of a project, so that every GPU gets a PyTorch that runs.
+
+A library that is published to an index (--for library) gets ranges that the default index serves; --backend adds exact
+extras, which fail loudly without the wheel host. An application in a checkout (--for app) gets an extra or, with
+--groups, a dependency group for each backend, with the indexes and sources of --tool. The range of torch and the rest
+are read from pyproject.toml. What the author wrote is never overwritten.
+
+examples:
+  torchpick extras                                     for ./pyproject.toml, printed
+  torchpick extras --torch ">=2.5" --for library       without a file
+  torchpick extras --write pyproject.toml              into the file; a second run changes nothing
+  torchpick extras --write pyproject.toml --check      exit status 1 where that would change it
+  torchpick extras --for app --tool uv --name old=cu126 --name new=cu132 --name cpu=cpu
+  torchpick extras --name nvidia-old=sm_50,sm_61 --readme
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser
+
+from torchpick import question, requirements, rewrite, shipped
+from torchpick.cli import arguments
+from torchpick.cli.arguments import Asked
+from torchpick.emit.text import plain
+from torchpick.errors import TorchpickError, UsageError
+from torchpick.model import envelope
+from torchpick.model.generations import Kind, kind_of
+from torchpick.model.machine import Driver
+from torchpick.model.table import Table
+from torchpick.model.wish import Wish
+from torchpick.places import compat_dir
+from torchpick.projects import app, document, editing, library, settings
+from torchpick.projects.plan import Plan, Project
+from torchpick.projects.served import PLATFORMS, generations
+from torchpick.request import Request
+from torchpick.told import told
+
+HERE = "pyproject.toml"
+
+
+class Extras(Asked):
+    torch: str | None
+    name: list[str] | None
+    kind: str | None
+    tool: str | None
+    groups: bool
+    write: str | None
+    check: bool
+    readme: bool
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    arguments.add_requirements(parser)
+    parser.add_argument("--for", dest="kind", choices=("library", "app"), help="what the project is (guessed)")
+    parser.add_argument("--torch", metavar="RANGE", help='the range of torch, such as ">=2.5" (the project\'s own)')
+    parser.add_argument(
+        "--name",
+        action="append",
+        metavar="NAME=WHAT",
+        help="an extra by a name of yours: NAME=GPU,… for a library, NAME=BACKEND for an app; repeat for more",
+    )
+    parser.add_argument("--backend", action="append", metavar="TAG", help="an exact extra, such as cu126; repeat")
+    parser.add_argument("--tool", choices=settings.TOOLS, help="whose tables an app gets (guessed, else uv)")
+    parser.add_argument("--groups", action="store_true", help="dependency groups instead of extras")
+    parser.add_argument(
+        "--driver", metavar="VERSION", help="judge with this NVIDIA driver, not the newest for each GPU"
+    )
+    parser.add_argument("--index-base", metavar="URL", help="a mirror of the wheel host")
+    group = parser.add_argument_group("the output")
+    group.add_argument("--write", metavar="FILE", help="write into this file")
+    group.add_argument("--check", action="store_true", help=f"change nothing; 1 where FILE ({HERE}) is out of date")
+    group.add_argument("--readme", action="store_true", help="a paragraph for the README instead")
+    group.add_argument("--json", action="store_true", help="the same facts as one JSON object on stdout")
+    group.add_argument("--quiet", action="store_true", help="no notes on stderr")
+
+
+def run(args: Extras) -> int:
+    there = _there(args)
+    project = _project(args, there)
+    kind = args.kind or ("library" if project.packaged and not args.tool and not args.groups else "app")
+    if args.readme and kind == "app":
+        raise UsageError("`--readme` is for a library's README", hint="an app's users run `torchpick label`")
+    rules = shipped.rules(os.environ)
+    driver = told(Request(driver=args.driver), rules.capabilities, os.environ).driver
+    wish = question.wish_of(Request(index_base=args.index_base), os.environ)
+    wish = wish._replace(backends=())
+    builds = shipped.with_builds(rules, PLATFORMS, os.environ)
+    shop = library.Shop(shipped.readable(compat_dir(os.environ)), rules, project, driver) if kind == "library" else None
+    if shop is not None:
+        plan = _library(args, shop, builds, project, wish)
+    else:
+        plan = _app(args, builds, project, driver, wish)
+    if args.readme and shop is not None:
+        return _readme(plan, shop)
+    if there is None or not (args.write or args.check):
+        return _printed(args, plan, kind)
+    return _finish(args, there, plan, kind)
+
+
+def _there(args: Extras) -> rewrite.Text | None:
+    """The project's file: the one that is named, else the one that lies here."""
+    file = args.write or HERE
+    there = rewrite.read(file)
+    if not there.exists and (args.write or args.check):
+        raise TorchpickError(f"there is no {file}", hint="leave out `--write` and `--check` to print the lines instead")
+    return there if there.exists else None
+
+
+def _project(args: Extras, there: rewrite.Text | None) -> Project:
+    """What the file says, and over it what the flags say."""
+    found = document.project(there.text) if there is not None and _needed(args) else Project()
+    asked = requirements.narrowed(Wish(), args.requirements, shipped.family(os.environ))
+    if asked.others:
+        raise UsageError(
+            f"`{asked.others[0]}` is not pinned by a release", hint="torch, torchvision and torchaudio are"
+        )
+    ranges = [each for each in (args.torch or "", asked.torch) if each]
+    if ranges:
+        found = found._replace(torch=",".join(ranges).replace(" ", ""))
+    if asked.companions:
+        found = found._replace(companions=tuple(asked.companions))
+    return found
+
+
+def _needed(args: Extras) -> bool:
+    """A file that only lies here is left unread where the flags say all."""
+    return bool(args.write or args.check or not args.torch)
+
+
+def _names(args: Extras) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for text in args.name or ():
+        name, mark, what = text.partition("=")
+        if not mark or not what.strip() or requirements.named(name) != requirements.normal(name.strip()):
+            raise UsageError(f"`--name {text}` is not NAME=WHAT", hint="such as `--name nvidia-old=sm_61`")
+        if name.strip() in dict(found):
+            raise UsageError(f"`{name.strip()}` is named twice", hint="leave one of them out")
+        found.append((name.strip(), what.strip()))
+    return found
+
+
+def _library(args: Extras, shop: library.Shop, builds: Table, project: Project, wish: Wish) -> Plan:
+    if args.tool or args.groups:
+        what = "--tool" if args.tool else "--groups"
+        raise UsageError(f"`{what}` is for an app: a published library cannot name an index", hint="add `--for app`")
+    named = [(name, _kinds(what, builds)) for name, what in _names(args)]
+    exact = [app.exact(builds, project, backend, backend, wish) for backend in _backends(args)]
+    found = () if args.backend and not named else library.extras(shop, named)
+    if not named and not args.quiet and (lost := library.left_out(shop)):
+        _say(
+            args,
+            f"no release of the default index in the range serves {generations(lost)}: `torchpick list --gpu …` says what does",
+        )
+    return Plan((*found, *exact))
+
+
+def _kinds(text: str, rules: Table) -> tuple[Kind, ...]:
+    specs = tuple(spec.strip() for spec in text.split(","))
+    found = []
+    for gpu in told(Request(gpus=specs), rules.capabilities, os.environ).gpus or ():
+        kind = kind_of(gpu.arch)
+        if kind is None:
+            hint = 'an NVIDIA GPU from Kepler on, such as sm_61 or "GTX 1080 Ti"'
+            raise UsageError(f"the default index has no build for {gpu.label}", hint=hint)
+        found.append(kind)
+    return tuple(dict.fromkeys(found))
+
+
+def _backends(args: Extras) -> list[str]:
+    found = list(dict.fromkeys(args.backend or ()))
+    for backend in found:
+        if not question.is_backend(backend):
+            raise UsageError(f"`{backend}` is no backend", hint="such as cu126, cpu or rocm7.2")
+    return found
+
+
+def _app(args: Extras, builds: Table, project: Project, driver: Driver | None, wish: Wish) -> Plan:
+    names = dict(_names(args)) | {each: each for each in _backends(args)}
+    for backend in names.values():
+        if not question.is_backend(backend):
+            raise UsageError(f"`{backend}` is no backend", hint="such as `--name old=cu126`")
+    tool = args.tool or project.tool or "uv"
+    return app.plan(
+        builds, project, names or app.backends(builds, project, driver, wish), tool, wish, groups=args.groups
+    )
+
+
+def _readme(plan: Plan, shop: library.Shop) -> int:
+    from torchpick.emit import paragraph
+
+    print(paragraph.markdown(*library.readme(shop, plan.extras)))
+    return 0
+
+
+def _printed(args: Extras, plan: Plan, kind: str) -> int:
+    if args.json:
+        print(envelope.dumps({**envelope.new("extras"), **_json(plan, kind)}))
+    else:
+        print(editing.merged("", settings.wanted(plan))[0], end="")
+    return 0
+
+
+def _finish(args: Extras, there: rewrite.Text, plan: Plan, kind: str) -> int:
+    """Write it, or say whether it would change."""
+    text, clashes = editing.merged(there.text, settings.wanted(plan))
+    if clashes:
+        raise _clash(there.file, clashes)
+    changed = text != there.text
+    status = 1 if changed and args.check else 0
+    if changed and not args.check:
+        rewrite.write(there, text)
+    if args.json:
+        told_ = envelope.new("extras", status="error" if status else "ok", exit_status=status)
+        print(envelope.dumps({**told_, **_json(plan, kind), "file": there.file, "changed": changed}))
+    elif args.check:
+        print(_difference(there, text), end="")
+    elif changed:
+        print(there.file)
+    _say(args, _outcome(args, there, plan, changed=changed))
+    return status
+
+
+def _outcome(args: Extras, there: rewrite.Text, plan: Plan, *, changed: bool) -> str:
+    if not changed:
+        return f"{there.file} is up to date"
+    if args.check:
+        return f"{there.file} is out of date; the same command without `--check` writes it"
+    if plan.tool != "uv":
+        return ""
+    among = ",".join(each.name if each.name == each.backend else f"{each.name}={each.backend}" for each in plan.extras)
+    return f'then `uv sync {"--group" if plan.groups else "--extra"} "$(torchpick label --among {among})"`'
+
+
+def _clash(file: str, clashes: tuple[editing.Clash, ...]) -> TorchpickError:
+    said = [f"{each.where} is\n  {each.theirs}\nand would be\n  {each.ours}" for each in clashes]
+    hint = "nothing was written; take those lines out of the file, or choose other names with `--name`"
+    return TorchpickError(f"{file} says otherwise: " + "\n".join(said), hint=hint, code="CLASH")
+
+
+def _difference(there: rewrite.Text, text: str) -> str:
+    from difflib import unified_diff
+
+    old, new = there.text.splitlines(keepends=True), text.splitlines(keepends=True)
+    return plain("".join(unified_diff(old, new, there.file, there.file)))
+
+
+def _json(plan: Plan, kind: str) -> dict[str, object]:
+    return {
+        "for": kind,
+        "tool": plan.tool or None,
+        "extras": [
+            {
+                "name": each.name,
+                "requirements": list(each.requirements),
+                "backend": each.backend or None,
+                "serves": [line.removeprefix(f"{library.MARK} ") for line in each.comment],
+            }
+            for each in plan.extras
+        ],
+        "indexes": [{"name": each.name, "url": envelope.redacted(each.url)} for each in plan.indexes],
+    }
+
+
+def _say(args: Extras, text: str) -> None:
+    if text and not args.quiet:
+        print(f"note: {plain(text)}", file=sys.stderr)

@@ -1,0 +1,84 @@
+"""Words and variables in a shell's own quoting, which no path or GPU name can break. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+SHELLS = ("sh", "fish", "powershell", "github", "dockerfile")
+
+# What a POSIX shell takes as it is.
+_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_-+=:,./")
+
+
+def sh(word: str) -> str:
+    """One word for a POSIX shell."""
+    if word and _SAFE.issuperset(word):
+        return word
+    return "'" + word.replace("'", "'\"'\"'") + "'"
+
+
+def command(argv: Iterable[str], changed: Mapping[str, str], unset: Iterable[str]) -> str:
+    """A command line for a POSIX shell, with the changes to its environment in front."""
+    gone = [part for name in unset for part in ("-u", name)]
+    front = [*gone, *(f"{name}={value}" for name, value in changed.items())]
+    words = ["env", *front, *argv] if front else [*argv]
+    return " ".join(map(sh, words))
+
+
+def variables(shell: str, changed: Mapping[str, str], unset: Iterable[str], files: Mapping[str, str]) -> str:
+    """Lines that set the variables; `files` are written by the lines themselves where the shell is elsewhere."""
+    if any("\n" in value for value in changed.values()):
+        raise ValueError("a variable holds a line break")
+    lines = _written(files) if shell == "dockerfile" else []
+    lines += [_LINES[shell][1].format(name=name) for name in unset]
+    lines += [_LINES[shell][0].format(name=name, value=_QUOTES[shell](value)) for name, value in changed.items()]
+    return "\n".join(lines)
+
+
+def refusal(shell: str) -> str:
+    """What stands in the place of the variables where there is nothing to set: it fails."""
+    return {
+        "powershell": "throw 'torchpick found no build that runs here'",
+        "dockerfile": "RUN echo 'torchpick found no build that runs here' >&2 && false",
+    }.get(shell, "false")
+
+
+def _fish(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _powershell(value: str) -> str:
+    """PowerShell also ends a single-quoted text at the typographic quotes, and doubles each to mean itself."""
+    return "'" + "".join(char * 2 if char in "'\u2018\u2019\u201a\u201b" else char for char in value) + "'"
+
+
+def _docker(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("$", "\\$")
+    return f'"{escaped}"'
+
+
+_QUOTES: dict[str, Callable[[str], str]] = {
+    "sh": sh,
+    "fish": _fish,
+    "powershell": _powershell,
+    "github": str,
+    "dockerfile": _docker,
+}
+# How to set, and how to take away; GitHub's file and an image know only empty.
+_LINES = {
+    "sh": ("export {name}={value}", "unset {name}"),
+    "fish": ("set -gx {name} {value}", "set -e {name}"),
+    "powershell": ("$env:{name} = {value}", "Remove-Item -ErrorAction Ignore Env:{name}"),
+    "github": ("{name}={value}", "{name}="),
+    "dockerfile": ("ENV {name}={value}", "ENV {name}="),
+}
+
+
+def _written(files: Mapping[str, str]) -> list[str]:
+    """RUN lines that write the files; an image does not see this computer's cache."""
+    lines = []
+    for path, content in files.items():
+        folder = path.rpartition("/")[0]
+        words = "".join(f"    {sh(line)} \\\n" for line in content.splitlines())
+        lines.append(f"RUN mkdir -p {sh(folder)} && printf '%s\\n' \\\n{words}    > {sh(path)}")
+    return lines

@@ -1,0 +1,88 @@
+"""Where the wheels of a pick lie, and a page of links to them that pip and every uv read alike. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from torchpick.model.build import Build
+from torchpick.model.noun import Noun
+from torchpick.model.versions import release_key
+
+
+class Wheel(Noun):
+    """One wheel file on the wheel host or a mirror of it."""
+
+    name: str
+    file: str
+    url: str
+    sha256: str | None = None
+
+
+def wheels(build: Build, name: str, version: str, tag: str, index_url: str) -> tuple[Wheel, ...] | None:
+    """The wheels of torch or a companion for a Python (`cp312`); None where their names are not known."""
+    tags = _platforms(build, name)
+    if tags is None or tag not in build.pythons:
+        return None
+    found = []
+    for platform in tags:
+        file = f"{name}-{version}-{tag.rstrip('t')}-{_abi(build, name, tag)}-{platform}.whl"
+        found.append(Wheel(name, file, f"{index_url}/{file.replace('+', '%2B')}", _sha256(build, file)))
+    return tuple(found)
+
+
+def _platforms(build: Build, name: str) -> tuple[str, ...] | None:
+    """A companion has torch's own platform tags from torch 2.7 on; what came before differs from one to the next.
+
+    torchvision 0.21.0 is linux_x86_64 where torch 2.6.0+cu126 is manylinux_2_28_x86_64 (file names in lock files); from
+    2.7 on all of them are built in the same manylinux_2_28 images. On macOS the companions' tags are not known.
+    """
+    if not build.tags:
+        return None
+    if name != "torch" and (release_key(build.torch) < release_key("2.7") or build.platform.startswith("macos")):
+        return None
+    return build.tags
+
+
+def _abi(build: Build, name: str, tag: str) -> str:
+    """The ABI tag: that of the Python, but `none` for torch on macOS up to 2.10 (file names on the default index)."""
+    if _numbers(tag) < (3, 8):
+        return f"{tag}m"
+    old = release_key(build.torch) < release_key("2.11")
+    if name == "torch" and build.platform.startswith("macos") and old and not tag.endswith("t"):
+        return tag if _numbers(tag) >= (3, 14) else "none"
+    return tag
+
+
+def _numbers(tag: str) -> tuple[int, int]:
+    """`cp314t` → (3, 14)."""
+    digits = tag.removeprefix("cp").rstrip("t")
+    return int(digits[:1]), int(digits[1:] or 0)
+
+
+def _sha256(build: Build, file: str) -> str | None:
+    """The hash where this very file was read."""
+    if build.evidence.kind != "measured" or file not in build.evidence.ref.replace("%2B", "+"):
+        return None
+    match = re.search(r"\b[0-9a-f]{64}\b", build.evidence.ref)
+    return match[0] if match else None
+
+
+def page(found: Iterable[Wheel]) -> str:
+    """One HTML page for `--find-links`. No date: uv needs none on such a page, and pip reads none in HTML."""
+    lines = []
+    for wheel in found:
+        digest = f"#sha256={wheel.sha256}" if wheel.sha256 else ""
+        lines.append(f'<a href="{_escaped(wheel.url + digest)}">{_escaped(wheel.file)}</a><br/>')
+    body = "\n".join(lines)
+    return f"<!DOCTYPE html>\n<html>\n<body>\n{body}\n</body>\n</html>\n"
+
+
+def _escaped(text: str) -> str:
+    """For an attribute or a text; html.escape would load every entity there is."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+
+
+def project_page(index_url: str, name: str) -> str:
+    """The page of one project on the wheel host or a mirror of its layout."""
+    return f"{index_url}/{name}/"

@@ -1,0 +1,136 @@
+"""The variables under which plain `pip install` and `uv pip install` take the pick. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote
+
+from torchpick.install import links, store
+from torchpick.install.inherited import Inherited
+from torchpick.install.settings import Setting, is_wheel_index
+from torchpick.install.store import File
+from torchpick.model.noun import Noun
+from torchpick.model.verdict import Pick, companions
+from torchpick.model.wish import WHEEL_HOST
+
+
+class Variables(Noun):
+    """What to set, what to unset, and the files that the values name."""
+
+    set: Mapping[str, str]
+    unset: tuple[str, ...]
+    files: tuple[File, ...]
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "set": dict(self.set),
+            "unset": list(self.unset),
+            "files": {each.path: each.content for each in self.files},
+        }
+
+
+class Around(Noun):
+    """What holds around the variables: the user's settings, which must not get lost behind them."""
+
+    pip: Mapping[str, Setting] = {}
+    dropped_pip: Inherited = Inherited()
+    dropped_uv: Inherited = Inherited()
+    uv_constraints: tuple[str, ...] = ()
+    uv_links: tuple[str, ...] = ()
+    uv_knows: bool = True
+    uv_cooldown: bool = False
+
+
+def of(pick: Pick, place: str, around: Around, spoken: str | None) -> Variables:
+    """`spoken` is the CUDA that the driver speaks itself."""
+    page, remote = _pages(pick, place)
+    pins = {"torch": pick.version, **companions(pick.build)}
+    limits = store.file(place, "constraints", ".txt", "".join(f"{name}=={version}\n" for name, version in pins.items()))
+    found_at = [*((address(page.path),) if page else ()), *remote]
+    changed: dict[str, str] = {**around.dropped_pip.set, **around.dropped_uv.set}
+    by_backend = around.uv_knows and not around.uv_cooldown and pick.wish.index_base == WHEEL_HOST
+    unset = [*around.dropped_pip.unset, *around.dropped_uv.unset]
+    if by_backend and pick.wish.channel == "stable":
+        changed["UV_TORCH_BACKEND"] = pick.build.backend
+    else:
+        changed["UV_FIND_LINKS"] = ",".join(dict.fromkeys((*found_at, *around.uv_links)))
+        unset.append("UV_TORCH_BACKEND")
+    changed["UV_CONSTRAINT"] = " ".join((address(limits.path), *around.uv_constraints))
+    files = [limits, *((page,) if page else ())]
+    pip_limits = limits
+    direct = _direct(pick, pins) if "uploaded-prior-to" in around.pip else None
+    if direct is not None:
+        # Pip rejects a page without dates, and reads none in HTML; a direct address is not asked for its date.
+        pip_limits = store.file(place, "constraints", ".txt", direct)
+        files.append(pip_limits)
+    else:
+        said = around.pip.get("find-links")
+        kept = [word for word in dropped_words(said.words if said else (), place) if not is_wheel_index(word)]
+        changed["PIP_FIND_LINKS"] = " ".join(dict.fromkeys((*found_at, *kept)))
+    said = around.pip.get("constraint")
+    changed["PIP_CONSTRAINT"] = " ".join((address(pip_limits.path), *dropped_words(said.words if said else (), place)))
+    changed.update(_variants(pick, spoken))
+    return Variables(changed, tuple(name for name in dict.fromkeys(unset) if name not in changed), tuple(files))
+
+
+def _pages(pick: Pick, place: str) -> tuple[File | None, list[str]]:
+    """The links page, for every Python of the build, and the remote pages of what has no known file name."""
+    if pick.wish.index_base.startswith("flat+"):
+        return None, [pick.index_url]
+    found: list[links.Wheel] = []
+    remote: list[str] = []
+    for name, version in {"torch": pick.version, **companions(pick.build)}.items():
+        known = [links.wheels(pick.build, name, version, tag, pick.index_url) for tag in pick.build.pythons]
+        wheels = [wheel for each in known for wheel in each or ()]
+        found += wheels
+        if not wheels:
+            remote.append(links.project_page(pick.index_url, name))
+    return store.file(place, "links", ".html", links.page(found)) if found else None, remote
+
+
+def _direct(pick: Pick, pins: Mapping[str, str]) -> str | None:
+    """Constraints that name the very files, for the machine's Python; None where one is not known."""
+    tag = pick.machine.python.tag
+    lines = []
+    for name, version in pins.items():
+        found = links.wheels(pick.build, name, version, tag, pick.index_url)
+        if not found:
+            return None
+        lines.append(f"{name} @ {found[0].url}\n")
+    return "".join(lines)
+
+
+def _variants(pick: Pick, spoken: str | None) -> dict[str, str]:
+    """For the variant wheels in uv's preview: it looks at the newest of the GPUs, and the oldest must run too."""
+    capabilities = [
+        gpu.arch.capability for gpu in pick.machine.counted if gpu.arch is not None and gpu.vendor == "nvidia"
+    ]
+    if not capabilities or spoken is None:
+        return {}
+    major, minor = min(capabilities)
+    return {
+        "NV_VARIANT_PROVIDER_FORCE_SM_ARCH": f"{major}.{minor}",
+        "NV_VARIANT_PROVIDER_FORCE_CUDA_DRIVER_VERSION": spoken,
+    }
+
+
+def address(path: str) -> str:
+    """A path as a URL: pip and uv split these variables at blanks, whatever the quoting."""
+    plain = path.replace("\\", "/")
+    return "file://" + quote(plain if plain.startswith("/") else f"/{plain}", safe="/:")
+
+
+def moved(found: Variables, folder: str) -> Variables:
+    """The same with every file in another folder, such as one inside an image."""
+    paths = {each.path: f"{folder}/{each.path.replace(chr(92), '/').rpartition('/')[2]}" for each in found.files}
+    changed = dict(found.set)
+    for name, value in changed.items():
+        for before, after in paths.items():
+            value = value.replace(address(before), address(after))  # noqa: PLW2901 # one after another
+        changed[name] = value
+    return found._replace(set=changed, files=tuple(each._replace(path=paths[each.path]) for each in found.files))
+
+
+def dropped_words(found: Iterable[str], place: str) -> tuple[str, ...]:
+    """The words that are not files of ours."""
+    return tuple(word for word in found if not store.is_ours(word, place))

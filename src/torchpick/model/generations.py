@@ -1,0 +1,67 @@
+"""The kinds of GPU people have, oldest first, each with a few well-known products.
+
+The products are examples for tables and comments; compat/gpus.json knows all, and a test holds these against it.
+"""
+
+from __future__ import annotations
+
+from torchpick.model.arch import TEGRA, Arch
+from torchpick.model.noun import Noun
+
+
+class Kind(Noun):
+    """GPUs of one architecture; `platforms` empty means that they are found on every one."""
+
+    arch: Arch
+    generation: str
+    examples: tuple[str, ...]
+    platforms: tuple[str, ...] = ()
+
+    @property
+    def vendor(self) -> str:
+        return "amd" if self.arch.kind == "gfx" else "nvidia"
+
+    def found_on(self, platform: str) -> bool:
+        return not self.platforms or platform in self.platforms
+
+
+_NVIDIA: tuple[tuple[int, int, str, tuple[str, ...]], ...] = (
+    (3, 5, "Kepler", ("Tesla K40m", "GeForce GTX 780 Ti")),
+    (3, 7, "Kepler", ("Tesla K80",)),
+    (5, 0, "Maxwell", ("Quadro K2200", "Tesla M10")),
+    (5, 2, "Maxwell", ("GeForce GTX 980 Ti", "Tesla M40")),
+    (5, 3, "Maxwell", ("Jetson Nano", "Jetson TX1")),
+    (6, 0, "Pascal", ("Tesla P100", "Quadro GP100")),
+    (6, 1, "Pascal", ("GeForce GTX 1080 Ti", "Tesla P40")),
+    (6, 2, "Pascal", ("Jetson TX2",)),
+    (7, 0, "Volta", ("Tesla V100", "TITAN V")),
+    (7, 2, "Volta", ("Jetson AGX Xavier",)),
+    (7, 5, "Turing", ("GeForce RTX 2080 Ti", "Tesla T4")),
+    (8, 0, "Ampere", ("A100", "A30")),
+    (8, 6, "Ampere", ("GeForce RTX 3090", "RTX A6000", "A10")),
+    (8, 7, "Ampere", ("Jetson AGX Orin",)),
+    (8, 9, "Ada Lovelace", ("GeForce RTX 4090", "L4", "L40S")),
+    (9, 0, "Hopper", ("H100", "H200", "GH200")),
+    (10, 0, "Blackwell", ("B200", "GB200")),
+    (10, 3, "Blackwell Ultra", ("B300", "GB300")),
+    (11, 0, "Blackwell", ("Jetson AGX Thor",)),
+    (12, 0, "Blackwell", ("GeForce RTX 5090", "RTX PRO 6000 Blackwell")),
+    (12, 1, "Blackwell", ("DGX Spark", "GB10")),
+)
+# Chips that share their memory with an Arm processor exist on Linux for Arm only: Tegra, Thor (11.0) and GB10 (12.1).
+_ARM_ONLY = TEGRA | {(11, 0), (12, 1)}
+
+NVIDIA = tuple(
+    Kind(
+        Arch.of_capability(major, minor),
+        generation,
+        examples,
+        ("linux-aarch64",) if (major, minor) in _ARM_ONLY else (),
+    )
+    for major, minor, generation, examples in _NVIDIA
+)
+
+
+def kind_of(arch: Arch | None) -> Kind | None:
+    """The kind that this architecture is, if it is in the list."""
+    return next((kind for kind in NVIDIA if arch is not None and kind.arch.capability == arch.capability), None)

@@ -1,0 +1,260 @@
+"""Extras for a library that is published to an index: public ranges only, for what the default index serves. Pure.
+
+A published library cannot name an index, so an extra can only be a range, and what a range gets is the newest release
+in it that has a wheel for the Python. Below, that is what is asked of the table, Python by Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from torchpick.errors import UsageError
+from torchpick.model.build import Build
+from torchpick.model.generations import NVIDIA, Kind
+from torchpick.model.machine import Driver
+from torchpick.model.noun import Noun
+from torchpick.model.pythons import python_order
+from torchpick.model.specifiers import admits
+from torchpick.model.table import Table
+from torchpick.model.versions import is_dotted, numbers, release_key
+from torchpick.projects.plan import Extra, Project
+from torchpick.projects.served import PLATFORMS, Served, default_table, generations, pythons, served
+
+# Where the default index has wheels for GPUs, so what an extra is made for; its comment tells of the other platforms.
+HOME = "linux-x86_64"
+MARK = "torchpick:"
+
+Admits = Callable[[str], bool]
+
+
+class Range(Noun):
+    """`torch>=2.5,<2.8`: the project's own specifier and a cap; what it gets per Python, the newest release first."""
+
+    requirement: str
+    gets: tuple[tuple[Served, tuple[str, ...]], ...]
+    without: tuple[str, ...]
+
+
+class Shop:
+    """The default index within a project's range: what each platform and Python gets from it."""
+
+    def __init__(self, builds: Iterable[Build], table: Table, project: Project, driver: Driver | None = None) -> None:
+        self.table = default_table(builds, table)
+        self.project = project
+        self.driver = driver
+        self.admits = _admits(project.torch)
+        self.tags = self._supported()
+        self._served: dict[tuple[str, str], Served] = {}
+
+    def _supported(self) -> tuple[str, ...]:
+        """The Pythons that the project is for, as far as any wheel is for them, oldest first."""
+        wanted = python_test(self.project.requires_python)
+        tags = {tag for build in self.table.of(HOME) for tag in build.pythons if tag.startswith("cp")}
+        found = [tag for tag in tags if wanted(tag)]
+        return tuple(sorted(found, key=lambda tag: (tag.endswith("t"), python_order(tag)[1])))
+
+    def builds(self, platform: str = HOME) -> list[Build]:
+        """Within the project's range, newest first."""
+        mine = [build for build in self.table.of(platform) if self.admits(build.torch)]
+        return sorted(mine, key=lambda build: release_key(build.torch), reverse=True)
+
+    def whom(self, build: Build) -> Served:
+        key = (build.platform, build.torch)
+        if key not in self._served:
+            self._served[key] = served(build, self.table, self.driver)
+        return self._served[key]
+
+    def got(self, cap: str, tag: str, platform: str = HOME) -> Build | None:
+        """What `torch<cap` gets on this Python: the newest release below the cap that has a wheel for it."""
+        below = [build for build in self.builds(platform) if not cap or release_key(build.torch) < release_key(cap)]
+        return next((build for build in below if tag in build.pythons), None)
+
+    def range(self, cap: str) -> Range:
+        """The range below this cap, and what it gets for every Python of the project."""
+        found: dict[str, tuple[Served, list[str]]] = {}
+        without = []
+        for tag in self.tags:
+            build = self.got(cap, tag)
+            if build is None:
+                without.append(tag)
+            else:
+                found.setdefault(build.torch, (self.whom(build), []))[1].append(tag)
+        newest_first = sorted(found, key=release_key, reverse=True)
+        gets = tuple((found[torch][0], tuple(found[torch][1])) for torch in newest_first)
+        return Range(self._requirement(cap), gets, tuple(without))
+
+    def _requirement(self, cap: str) -> str:
+        bounds = [each.replace(" ", "") for each in self.project.torch.split(",") if each.strip()]
+        kept = [each for each in bounds if not (cap and _above(each, cap))]
+        return "torch" + ",".join([*kept, *([f"<{cap}"] if cap else [])])
+
+    def cap_after(self, build: Build) -> str:
+        """The lowest cap that still admits the build: the next minor release where there is one, else the next."""
+        releases = sorted({each.torch for each in self.table.of(HOME)}, key=release_key)
+        newer = [each for each in releases if release_key(each) > release_key(build.torch)]
+        inside = [each for each in newer if self.admits(each)]
+        if not inside:
+            return ""
+        first = newer[0]
+        minor = ".".join(first.split(".")[:2])
+        return minor if release_key(minor) > release_key(build.torch) else first
+
+
+def _above(bound: str, cap: str) -> bool:
+    """Whether this upper bound says less than the cap."""
+    version = bound.lstrip("<=")
+    return bound.startswith("<") and is_dotted(version) and release_key(version) >= release_key(cap)
+
+
+def _admits(specifier: str) -> Admits:
+    try:
+        return admits(specifier)
+    except ValueError as error:
+        raise UsageError(f"`{specifier}` is no version specifier", hint='such as `--torch ">=2.5"`') from error
+
+
+def python_test(requires_python: str) -> Admits:
+    """A test for Python tags: whether a release of that Python is within `requires-python`.
+
+    A bound such as `>=3.10.4` lets Python 3.10 in, for its later releases.
+    """
+    wanted = _admits(requires_python)
+
+    def asks(tag: str) -> bool:
+        version = f"{tag[2]}.{tag[3:].rstrip('t')}"
+        return wanted(version) or wanted(f"{version}.99")
+
+    return asks
+
+
+def extras(shop: Shop, named: Sequence[tuple[str, tuple[Kind, ...]]] = ()) -> tuple[Extra, ...]:
+    """The named extras, each for its GPUs; without names, those that the newest release leaves behind."""
+    if not shop.builds():
+        said = shop.project.torch or "any version"
+        raise UsageError(
+            f"no PyTorch release of the default index is in `{said}`", hint="widen the range with `--torch`"
+        )
+    if named:
+        return tuple(_for_kinds(shop, name, kinds) for name, kinds in named)
+    found: list[Extra] = []
+    for name, cap in _steps(shop):
+        reached = shop.range(cap)
+        if all(each.requirements[0] != reached.requirement for each in found):
+            found.append(Extra(name, (reached.requirement,), comment(shop, reached)))
+    return tuple(found)
+
+
+def _steps(shop: Shop) -> list[tuple[str, str]]:
+    """Names and caps: for GPUs whose drivers ended with a branch, and for drivers of an older CUDA."""
+    found: list[tuple[str, str]] = []
+    for first, (kinds, lost) in enumerate(_left_behind(shop)):
+        build = _newest_for(shop, kinds) if kinds else None
+        if build is not None:
+            generations_ = dict.fromkeys(kind.generation.lower().replace(" ", "-") for kind in kinds)
+            whole = first == 0 and not lost
+            found.append(("nvidia-old" if whole else "nvidia-" + "-".join(generations_), shop.cap_after(build)))
+    older = _older_cuda(shop, shop.whom(shop.builds()[0]))
+    if older is not None and older.cuda is not None:
+        found.append((f"nvidia-cuda{older.cuda.split('.')[0]}", shop.cap_after(older)))
+    return found
+
+
+def _left_behind(shop: Shop) -> list[tuple[list[Kind], list[Kind]]]:
+    """GPUs that the newest release does not serve, by driver branch: those that an older one serves, and the rest."""
+    newest = shop.whom(shop.builds()[0])
+    last = shop.table.drivers.last_branch
+    found = []
+    for branch in sorted(set(last.values()), reverse=True):
+        ended = [kind for kind in _discrete() if last.get(kind.arch.capability) == branch and kind not in newest.kinds]
+        served_ = [kind for kind in ended if _newest_for(shop, (kind,)) is not None]
+        found.append((served_, [kind for kind in ended if kind not in served_]))
+    return found
+
+
+def left_out(shop: Shop) -> tuple[Kind, ...]:
+    """The GPUs that no release of the range serves through the default index."""
+    return tuple(kind for _, lost in _left_behind(shop) for kind in lost)
+
+
+def _discrete() -> list[Kind]:
+    return [kind for kind in NVIDIA if kind.found_on(HOME)]
+
+
+def _newest_for(shop: Shop, kinds: Sequence[Kind]) -> Build | None:
+    """The newest build of the range that serves all of these and has a wheel for a Python of the project."""
+    for build in shop.builds():
+        if set(kinds) <= set(shop.whom(build).kinds) and set(build.pythons) & set(shop.tags):
+            return build
+    return None
+
+
+def _older_cuda(shop: Shop, newest: Served) -> Build | None:
+    """The newest build of the CUDA major before the newest's, which older drivers carry."""
+    if newest.build.cuda is None:
+        return None
+    major = numbers(newest.build.cuda)[0]
+    return next((each for each in shop.builds() if each.cuda and numbers(each.cuda)[0] < major), None)
+
+
+def _for_kinds(shop: Shop, name: str, kinds: tuple[Kind, ...]) -> Extra:
+    build = _newest_for(shop, kinds)
+    if build is None:
+        whom = generations(kinds)
+        hint = "`torchpick list --gpu …` names a build of the wheel host; `--backend` makes an exact extra of it"
+        raise UsageError(f"no release of the default index within the range serves {whom}", hint=hint)
+    reached = shop.range(shop.cap_after(build))
+    return Extra(name, (reached.requirement,), comment(shop, reached))
+
+
+def comment(shop: Shop, reached: Range) -> tuple[str, ...]:
+    """Whom the range really serves through the default index, in lines."""
+    lines = []
+    for each, tags in reached.gets:
+        cuda = (
+            f"torch {each.build.torch} for CUDA {each.build.cuda}" if each.build.cuda else f"torch {each.build.torch}"
+        )
+        driver = f", driver {each.driver} or newer" if each.driver else ""
+        lines.append(f"{cuda} on {pythons(tags)}: {generations(each.kinds)}{driver}")
+    if lines:
+        lines[0] = f"{MARK} {PLATFORMS[HOME]} gets {lines[0]}"
+    if reached.without:
+        lines.append(f"no wheel, and so a clear failure, on {pythons(reached.without)}")
+    lines.extend(_elsewhere(shop, reached))
+    return tuple(lines)
+
+
+def _elsewhere(shop: Shop, reached: Range) -> list[str]:
+    """What the other platforms get of the same range, on the newest Python that any wheel of it is for."""
+    if not reached.gets:
+        return []
+    cap = reached.requirement.rpartition("<")[2] if "<" in reached.requirement.rpartition(",")[2] else ""
+    tag = max(reached.gets[0][1], key=python_order)
+    cpu, lines = [], []
+    for platform, label in PLATFORMS.items():
+        if platform == HOME:
+            continue
+        build = shop.got(cap, tag, platform)
+        if build is None:
+            lines.append(f"{label} gets nothing")
+        elif build.cuda is None:
+            cpu.append(label)
+        else:
+            lines.append(
+                f"{label} gets torch {build.torch} for CUDA {build.cuda}: {generations(shop.whom(build).kinds)}"
+            )
+    return [*lines, *([f"a build without CUDA on {', '.join(cpu)}"] if cpu else [])]
+
+
+def readme(shop: Shop, extras_: Sequence[Extra]) -> tuple[str, list[tuple[str, str]], str]:
+    """The project's name, whom the plain install and each extra serve, and whom none of them does."""
+    rows = []
+    for name, requirement in (("", ""), *((each.name, each.requirements[0]) for each in extras_)):
+        exact = "==" in requirement
+        cap = requirement.rpartition("<")[2] if "<" in requirement else ""
+        reached = shop.range(cap) if not exact else None
+        if reached is not None and reached.gets:
+            whom, tags = reached.gets[0]
+            driver = f", driver {whom.driver} or newer" if whom.driver else ""
+            rows.append((f"{generations(whom.kinds)}{driver}; {pythons(tags)} on {PLATFORMS[HOME]}", name))
+    lost = left_out(shop)
+    return shop.project.name, rows, f"{generations(lost)}, or several GPUs at once" if lost else ""

@@ -1,0 +1,210 @@
+"""`torchpick extras` as a command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from torchpick.cli import main
+
+LIBRARY = """\
+# mine
+[build-system]
+requires = ["hatchling"]
+
+[project]
+name = "mylib"
+requires-python = ">=3.10"
+dependencies = ["torch>=2.5"] # hand-made
+"""
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    status = main(["extras", *words])
+    out, err = capsys.readouterr()
+    assert "Traceback" not in err
+    return status, out, err
+
+
+def test_without_a_file_the_flags_say_all(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "--torch", ">=2.5", "--for", "library")
+
+    assert status == 0
+    assert out.startswith("[project.optional-dependencies]\nnvidia-old = [\n    # torchpick: Linux x86-64 gets torch")
+    assert '    "torch>=2.5,<2.8",\n]\n' in out
+    assert "Kepler" in err
+
+
+def test_the_projects_own_range_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pyproject.toml").write_text(LIBRARY.replace(">=2.5", ">=2.6"))
+
+    _, out, _ = run(capsys)
+
+    assert '"torch>=2.6,<2.8"' in out
+    assert Path("pyproject.toml").read_text() == LIBRARY.replace(">=2.5", ">=2.6")
+
+
+def test_writing_twice_changes_nothing_and_check_agrees(capsys: pytest.CaptureFixture[str]) -> None:
+    file = Path("pyproject.toml")
+    file.write_text(LIBRARY)
+
+    before, difference, _ = run(capsys, "--write", "pyproject.toml", "--check")
+    first, out, _ = run(capsys, "--write", "pyproject.toml")
+    written = file.read_text()
+    second, again, err = run(capsys, "--write", "pyproject.toml")
+    after, nothing, _ = run(capsys, "--check")
+
+    assert (before, first, second, after) == (1, 0, 0, 0)
+    assert (out, again, nothing) == ("pyproject.toml\n", "", "")
+    assert "up to date" in err
+    assert '+    "torch>=2.5,<2.8",' in difference
+    assert file.read_text() == written
+    assert written.startswith(LIBRARY)
+
+
+def test_a_clash_is_shown_and_nothing_is_written(capsys: pytest.CaptureFixture[str]) -> None:
+    text = LIBRARY + '\n[project.optional-dependencies]\nnvidia-old = ["torch<2.7"]\n'
+    Path("pyproject.toml").write_text(text)
+
+    status, out, err = run(capsys, "--write", "pyproject.toml")
+
+    assert (status, out) == (1, "")
+    assert 'nvidia-old is\n  ["torch<2.7"]\nand would be' in err
+    assert Path("pyproject.toml").read_text() == text
+
+
+def test_an_app_is_told_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pyproject.toml").write_text(
+        '[project]\nname = "app"\nrequires-python = ">=3.11"\n[tool.uv]\npackage = false\n'
+    )
+
+    status, _, err = run(capsys, "--write", "pyproject.toml", "--name", "old=cu126", "--backend", "cpu")
+
+    assert status == 0
+    assert 'uv sync --extra "$(torchpick label --among old=cu126,cpu)"' in err
+
+
+def test_line_ends_mode_and_links_survive(capsys: pytest.CaptureFixture[str]) -> None:
+    real = Path("real.toml")
+    real.write_bytes(LIBRARY.replace("\n", "\r\n").encode())
+    real.chmod(0o640)
+    Path("pyproject.toml").symlink_to(real)
+
+    status, _, _ = run(capsys, "--write", "pyproject.toml")
+
+    content = real.read_bytes()
+    assert status == 0
+    assert content.count(b"\n") == content.count(b"\r\n") > 10
+    assert Path("pyproject.toml").is_symlink()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+
+
+def test_json_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pyproject.toml").write_text(LIBRARY)
+
+    _, out, _ = run(capsys, "--json", "--for", "app", "--tool", "uv", "--backend", "cu126")
+    answer = json.loads(out)
+    status, checked, _ = run(capsys, "--json", "--check")
+
+    assert answer["extras"] == [
+        {
+            "name": "cu126",
+            "requirements": ["torch==2.14.1+cu126"],
+            "backend": "cu126",
+            "serves": [
+                "torch 2.14.1: Maxwell to Hopper (sm_50 to sm_90), driver 525.60.13 or newer",
+                "Python 3.10 to 3.15, 3.14t, 3.15t on Linux x86-64, Linux aarch64, Windows x86-64",
+            ],
+        }
+    ]
+    assert answer["indexes"] == [{"name": "pytorch-cu126", "url": "https://download.pytorch.org/whl/cu126"}]
+    assert (status, json.loads(checked)["changed"], json.loads(checked)["exit"]) == (1, True, 1)
+
+
+def test_the_paragraph_names_a_command_for_each_generation(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pyproject.toml").write_text(LIBRARY)
+
+    status, out, _ = run(capsys, "--readme")
+
+    assert status == 0
+    assert "| Maxwell to Hopper (sm_50 to sm_90), driver 525.60.13 or newer; Python 3.10 to 3.13, 3.13t on" in out
+    assert '`pip install "mylib[nvidia-old]"`' in out
+    assert "| Kepler (sm_35, sm_37), or several GPUs at once | `torchpick install mylib` |" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["--write", "missing.toml"], 1),
+        (["--check"], 1),
+        (["--torch", "two"], 2),
+        (["--torch", ">=99"], 2),
+        (["--name", "x"], 2),
+        (["--name", "x="], 2),
+        (["--name", "-x-=sm_61"], 2),
+        (["--name", "a=sm_61", "--name", "a=sm_70"], 2),
+        (["--name", "a=gfx1100"], 2),
+        (["--name", "a=sm_61,sm_120"], 2),
+        (["--for", "library", "--tool", "uv"], 2),
+        (["--for", "library", "--groups"], 2),
+        (["--for", "app", "--readme"], 2),
+        (["--for", "app", "--name", "a=sm_61"], 2),
+        (["--for", "app", "--backend", "cu999"], 2),
+        (["--for", "app", "--backend", "no"], 2),
+        (["--for", "app", "--index-base", "flat+https://x.example"], 2),
+        (["--driver", "12.8"], 2),
+        (["numpy"], 2),
+        (["torchcodec"], 2),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_a_hint(
+    words: list[str], status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, out, err = run(capsys, *words)
+
+    assert (found, out) == (status, "")
+    assert err.startswith("error: ")
+    assert "\nhint: " in err
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe[\0p\0", b"[project\n", b"x = " + b"[" * 9999, b"#" * (4 << 20) + b"##"])
+def test_a_broken_file_is_told_and_left(content: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pyproject.toml").write_bytes(content)
+
+    status, _, err = run(capsys, "--write", "pyproject.toml")
+
+    assert status == 1
+    assert "\nhint: " in err
+    assert Path("pyproject.toml").read_bytes() == content
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.getuid() == 0, reason="needs a folder that cannot be written")
+def test_a_read_only_folder_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    Path("pyproject.toml").write_text(LIBRARY)
+    tmp_path.chmod(0o500)
+    try:
+        status, _, err = run(capsys, "--write", "pyproject.toml")
+    finally:
+        tmp_path.chmod(0o700)
+
+    assert status == 1
+    assert "cannot write" in err
+
+
+def test_a_folder_in_the_files_place_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pyproject.toml").mkdir()
+
+    status, _, err = run(capsys, "--write", "pyproject.toml")
+
+    assert status == 1
+    assert "cannot read pyproject.toml" in err

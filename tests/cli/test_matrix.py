@@ -1,0 +1,148 @@
+"""`torchpick matrix` as a command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from torchpick import question
+from torchpick.cli import main
+from torchpick.model.machine import Machine, Platform, Python, Trouble
+
+TOLD = ["--platform", "linux-x86_64", "--python", "3.12"]
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    status = main(["matrix", *words])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_every_kind_of_gpu_without_looking_for_one(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, *TOLD)
+
+    assert status == 0
+    assert out.startswith("linux-x86_64, Python 3.12")
+    assert "sm_61   Pascal           driver 580, the newest that serves it  GeForce GTX 1080 Ti, Tesla P40" in out
+    assert "Jetson" not in out
+
+
+def test_told_gpus_stand_by_their_names_and_with_the_told_driver(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, *TOLD, "--gpu", "GTX 1080 Ti", "--gpu", "a100", "--driver", "535.183.01")
+
+    assert status == 0
+    assert "GTX 1080 Ti" in out.splitlines()[2]
+    assert "driver 535.183.01" in out
+    assert "newest that serves" not in out
+
+
+def test_two_told_gpus_are_not_made_to_share_a_driver(capsys: pytest.CaptureFixture[str]) -> None:
+    """A Pascal card ends at driver 580; that must not hold an H100 back in its own column."""
+    _, out, _ = run(capsys, *TOLD, "--json", "--gpu", "sm_61", "--gpu", "sm_90")
+
+    rows = json.loads(out)["rows"]
+    assert [row["driver"]["version"] for row in rows] == ["580", "615"]
+    assert [row["newest"] for row in rows] == ["2.14.1+cu126", "2.15.0+cu132"]
+
+
+def test_this_computers_gpus_are_looked_for_only_when_asked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A GPU that gives no answer is no error here: the table is about every kind then, and a note says why."""
+    silent = Trouble("DRIVER_SILENT", "a GPU is there and its driver gives no answer", "load it")
+    machine = Machine(Platform.parse("linux-x86_64"), Python("3.12"), trouble=silent)
+    monkeypatch.setattr(question, "machine_of", lambda *_: machine)
+
+    status, out, err = run(capsys, "--trust-pci")
+
+    assert status == 0
+    assert "sm_61" in out
+    assert "note: a GPU is there and its driver gives no answer, so this is about every kind" in err
+
+
+def test_machines_of_a_file_get_a_table_each(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["detect", "--json", "--gpu", "sm_61", "--driver", "535.1", *TOLD, "--glibc", "2.35"]) == 0
+    one = capsys.readouterr().out
+    (tmp_path / "machines").write_text(one + one.replace("sm_61", "sm_90"))
+
+    status, out, _ = run(capsys, "--machine", str(tmp_path / "machines"))
+
+    assert status == 0
+    assert out.count("linux-x86_64, Python 3.12, glibc 2.35") == 2
+
+
+def test_json_holds_every_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, *TOLD, "--json", "--gpu", "sm_61")
+
+    answer = json.loads(out)
+    (row,) = answer["rows"]
+    first = row["releases"][0]
+    assert (answer["command"], answer["status"], answer["exit"]) == ("matrix", "ok", 0)
+    assert first["torch"] == "2.15.0"
+    assert first["best"] is None
+    assert "NO_KERNELS" in {each["code"] for build in first["builds"] for each in build["objections"]}
+
+
+def test_a_requirement_narrows_the_releases(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, *TOLD, "torch>=2.5,<2.8", "--patches")
+
+    assert [line.split()[0] for line in out.splitlines() if line[:2] == "2."] == [
+        "2.7.1", "2.7.0", "2.6.0", "2.5.1", "2.5.0",
+    ]  # fmt: skip
+
+
+def test_the_page_is_one_file_of_bounded_size_that_loads_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "matrix.html"
+
+    status, out, _ = run(capsys, *TOLD, "--html", str(file))
+
+    page = file.read_text(encoding="utf-8")
+    assert (status, out) == (0, f"{file}\n")
+    assert len(page.encode()) < 1_500_000
+    assert "{{" not in page.replace("{{}}", "")
+    assert "default-src 'none'" in page
+    assert not {'src="', "<link", "@import", "url("} & {
+        mark for mark in ('src="', "<link", "@import", "url(") if mark in page
+    }
+    assert "<td>sm_61</td><td>GeForce GTX 1080 Ti, Tesla P40</td><td>torch 2.14.1+cu126</td>" in page
+
+
+def test_the_page_goes_to_stdout_for_a_dash(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(capsys, *TOLD, "--html", "-", "torch>=2.14")
+
+    assert status == 0
+    assert out.startswith("<!doctype html>")
+    assert ", for torch&gt;=2.14." in out
+
+
+def test_a_mirrors_password_is_not_published(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(
+        capsys, *TOLD, "--html", "-", "torch==2.14.1", "--index-base", "https://me:secret@mirror.example/whl"
+    )
+
+    assert "secret" not in out
+    assert "https://me:****@mirror.example/whl/cu126" in out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--glibc", "2.28"], ["--machine", "x.json"], ["--gpus", "all"], ["--only", "0"], ["--json"], ["--patches"]],
+)
+def test_what_a_page_cannot_heed_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = run(capsys, *TOLD, "--html", "-", *words)
+
+    assert status == 2
+    assert "hint: " in err or "--json" in words
+
+
+def test_a_place_that_cannot_be_written_is_an_error_and_no_traceback(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    status, _, err = run(capsys, *TOLD, "--html", str(tmp_path / "no" / "such" / "folder.html"))
+
+    assert status == 1
+    assert err.startswith("error: cannot write ")

@@ -1,0 +1,88 @@
+"""What commands really print under --json is what the schema of the contract says."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import jsonschema
+from torchpick.cli import main
+from torchpick.model import contract
+
+SCHEMA = contract.schema()
+TOLD = ["--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35"]
+PASCAL = ["--gpu", "GTX 1080 Ti", "--driver", "580.95.05", *TOLD]
+
+RUNS = {
+    "pick": PASCAL,
+    "pick, companions": ["torch", "torchvision", *PASCAL],
+    "no build": ["--gpu", "sm_120", "--driver", "560.28.03", *TOLD],
+    "no GPU": ["--gpu", "none", *TOLD],
+    "url": ["url", *PASCAL],
+    "label": ["label", "--among", "cpu,cu126", *PASCAL],
+    "label fits none": ["label", "--among", "cu132", *PASCAL],
+    "list": ["list", "--all", *PASCAL],
+    "env": ["env", "--gpu", "sm_61", "--driver", "580.95.05"],
+    "install": ["install", "torch", "--dry-run", "--gpu", "sm_61", "--driver", "580.95.05"],
+    "detect": ["detect", *PASCAL],
+    "inspect": ["inspect", __file__],
+    "matrix": ["matrix", *PASCAL],
+    "extras": ["extras", "--torch", ">=2.5", "--for", "library"],
+    "usage": ["--gpu", "no such", *TOLD],
+    "network": ["inspect", "http://127.0.0.1:9/x.whl"],
+}
+
+
+def printed(capsys: pytest.CaptureFixture[str], words: list[str]) -> dict[str, Any]:
+    main([*words, "--json"])
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_real_answer_is_as_the_schema_says(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(jsonschema.faults(printed(capsys, RUNS[name]), SCHEMA, SCHEMA)) == []
+
+
+def test_several_machines_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    lines = [printed(capsys, ["detect", "--gpu", gpu, "--driver", "580.95.05", *TOLD]) for gpu in ("sm_61", "sm_120")]
+    (tmp_path / "machines").write_text("\n".join(map(json.dumps, lines)))
+
+    answer = printed(capsys, ["--machine", str(tmp_path / "machines")])
+
+    assert answer["status"] == "no_build"
+    assert len(answer["plan"]) == 2
+    assert list(jsonschema.faults(answer, SCHEMA, SCHEMA)) == []
+
+
+BROKEN = {
+    "a key is gone": lambda answer: answer.pop("exit"),
+    "a status that is none": lambda answer: answer.update(status="fine"),
+    "ok without a pick": lambda answer: answer.update(pick=None),
+    "another schema number": lambda answer: answer.update(schema=2),
+    "an index as text": lambda answer: answer["machine"]["gpus"][0].update(index="0"),
+    "a vendor that is none": lambda answer: answer["machine"]["gpus"][0].update(vendor="acme"),
+    "a code in lower case": lambda answer: answer["considered"][0]["objections"][0].update(code="no_kernels"),
+    "a fit that is none": lambda answer: answer["pick"]["fits"][0].update(fit="perfect"),
+    "a companion as a list": lambda answer: answer["pick"]["companions"].update(torchvision=[]),
+    "a flag as a number": lambda answer: answer["considered"][0].update(ok=1),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_the_schema_would_notice(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = copy.deepcopy(printed(capsys, RUNS["pick"]))
+
+    BROKEN[name](answer)
+
+    assert list(jsonschema.faults(answer, SCHEMA, SCHEMA))
+
+
+def test_the_command_prints_it_and_the_file_in_the_docs_is_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+
+    assert capsys.readouterr().out == (Path(__file__).parents[2] / "docs" / "schema.json").read_text()

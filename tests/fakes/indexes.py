@@ -1,0 +1,102 @@
+"""Package indexes as sites: the wheel host's layout, and a user's own index.
+
+The layout is that of the wheel host as its page generator and captured pages show it: `/whl/<backend>/<project>/`,
+`%2B` in every href, hrefs to a second host, sha256 and sidecar hashes where they are known, 403 for what is not there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from urllib.parse import quote
+
+from tests.fakes.loopback import Answer
+from tests.fakes.tinywheel import TinyWheel
+
+WHEEL_HOST = "download.pytorch.org"
+FILE_HOST = "download-r2.pytorch.org"
+_HTML = {"Content-Type": "text/html"}
+
+
+class WheelHost:
+    """Pages and files of the wheel host; the same files answer on both of its names."""
+
+    def __init__(self, *, hashes: bool = True, files_at: str = f"https://{FILE_HOST}", dates: bool = False) -> None:
+        self.hashes = hashes
+        self.files_at = files_at
+        self.dates = dates
+        self.wheels: dict[tuple[str, str], list[TinyWheel]] = {}
+
+    def add(self, backend: str, *wheels: TinyWheel) -> None:
+        for wheel in wheels:
+            self.wheels.setdefault((backend, wheel.name), []).append(wheel)
+
+    def __call__(self, path: str) -> Answer:
+        parts = path.strip("/").split("/")
+        if len(parts) == 3 and parts[0] == "whl" and path.endswith("/"):
+            wheels = self.wheels.get((parts[1], parts[2]))
+            return Answer(403) if wheels is None else Answer(200, self._page(parts[1], parts[2], wheels), _HTML)
+        if len(parts) == 3 and parts[0] == "whl":
+            return self._file(parts[1], parts[2])
+        return Answer(403)
+
+    def _file(self, backend: str, file: str) -> Answer:
+        for (where, _), wheels in self.wheels.items():
+            for wheel in wheels:
+                if where == backend and file == wheel.filename:
+                    return Answer(200, wheel.content)
+                if where == backend and file == f"{wheel.filename}.metadata":
+                    return Answer(200, wheel.metadata)
+        return Answer(403)
+
+    def _page(self, backend: str, project: str, wheels: Iterable[TinyWheel]) -> bytes:
+        lines = []
+        for wheel in wheels:
+            digest = f"#sha256={hashlib.sha256(wheel.content).hexdigest()}" if self.hashes else ""
+            sidecar = f"sha256={hashlib.sha256(wheel.metadata).hexdigest()}"
+            date = ' data-upload-time="2026-06-01T00:00:00+00:00"' if self.dates else ""
+            href = f"{self.files_at}/whl/{backend}/{quote(wheel.filename)}{digest}"
+            lines.append(
+                f'<a href="{href}" data-dist-info-metadata="{sidecar}" data-core-metadata="{sidecar}"{date}>'
+                f"{wheel.filename}</a><br/>"
+            )
+        return (
+            f"<!DOCTYPE html>\n<html>\n  <body>\n    <h1>Links for {project}</h1>\n    "
+            + "\n    ".join(lines)
+            + "\n  </body>\n</html>\n<!--TIMESTAMP 1785888000-->\n"
+        ).encode()
+
+
+class SimpleIndex:
+    """A user's own index: `/simple/<project>/`, files beside it, 404 for what is not there."""
+
+    def __init__(self, *wheels: TinyWheel) -> None:
+        self.wheels: dict[str, list[TinyWheel]] = {}
+        self.add(*wheels)
+
+    def add(self, *wheels: TinyWheel) -> None:
+        for wheel in wheels:
+            self.wheels.setdefault(wheel.name, []).append(wheel)
+
+    def __call__(self, path: str) -> Answer:
+        parts = path.strip("/").split("/")
+        if len(parts) == 2 and parts[0] == "simple" and parts[1] in self.wheels:
+            return Answer(200, self._page(self.wheels[parts[1]]), _HTML)
+        if len(parts) == 2 and parts[0] == "files":
+            for wheel in (each for wheels in self.wheels.values() for each in wheels):
+                if parts[1] == wheel.filename:
+                    return Answer(200, wheel.content)
+                if parts[1] == f"{wheel.filename}.metadata":
+                    return Answer(200, wheel.metadata)
+        return Answer(404)
+
+    def _page(self, wheels: Iterable[TinyWheel]) -> bytes:
+        lines = []
+        for wheel in wheels:
+            digest = hashlib.sha256(wheel.content).hexdigest()
+            sidecar = f"sha256={hashlib.sha256(wheel.metadata).hexdigest()}"
+            lines.append(
+                f'<a href="../../files/{quote(wheel.filename)}#sha256={digest}" data-core-metadata="{sidecar}"'
+                f' data-dist-info-metadata="{sidecar}">{wheel.filename}</a><br/>'
+            )
+        return ("<!DOCTYPE html><html><body>\n" + "\n".join(lines) + "\n</body></html>").encode()

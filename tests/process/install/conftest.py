@@ -1,0 +1,248 @@
+"""A world on loopback: the wheel host under its own names, a user's index and a private one, environments to fill."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes.indexes import FILE_HOST, WHEEL_HOST, SimpleIndex, WheelHost
+from tests.fakes.loopback import Authority, Loopback, Site
+from tests.fakes.tinywheel import TinyWheel
+from tests.process.install.installers import NAMES, Installers, fetched
+
+SOURCE = Path(__file__).parents[3] / "src"
+TAG = f"cp3{sys.version_info[1]}-cp3{sys.version_info[1]}-manylinux_2_28_x86_64"
+GTX_1080_TI = ("--gpu", "sm_61", "--driver", "580.95.05")
+# Releases as the table has them: torch, its torchvision, the backends it is published for.
+RELEASES = (
+    ("2.14.1", "0.29.1", ("cu126", "cu130", "cpu")),
+    ("2.9.1", "0.24.1", ("cu126", "cu128", "cu130", "cpu")),
+    ("2.7.1", "0.22.1", ("cu126", "cu128", "cpu")),
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(str(item.path)).parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.process)
+            item.add_marker(pytest.mark.network)
+
+
+@pytest.fixture(scope="session")
+def installers(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Installers:
+    """Before any test's environment is cleared, so that the user's own index is asked."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base if worker_id == "master" else base.parent) / "installers"
+    shared.mkdir(exist_ok=True)
+    return fetched(shared, dict(os.environ))
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl command to make certificates with")
+    return Authority.make(tmp_path_factory.mktemp("authority"), (WHEEL_HOST, FILE_HOST))
+
+
+def wheel_host(**options: bool) -> WheelHost:
+    """The wheel host with shadow copies of other people's packages in absurd versions."""
+    host = WheelHost(hashes=options.get("hashes", True), dates=options.get("dates", False))
+    for torch, vision, backends in RELEASES:
+        for backend in backends:
+            host.add(
+                backend,
+                TinyWheel("torch", f"{torch}+{backend}", TAG, ("filelock", "triton==3.8.0")),
+                TinyWheel("torchvision", f"{vision}+{backend}", TAG, (f"torch=={torch}", "numpy")),
+            )
+    for backend in ("cu126", "cu128", "cu130", "cpu"):
+        host.add(
+            backend,
+            TinyWheel("triton", "3.8.0", TAG),
+            TinyWheel("torchcodec", f"0.9.0+{backend}", TAG, ("torch",)),
+            TinyWheel("numpy", "9999.0.0"),
+            TinyWheel("filelock", "9999.0.0"),
+        )
+    return host
+
+
+def users_index() -> SimpleIndex:
+    """The default index as a user sees it: everybody's packages, and torch builds of its own without a label."""
+    return SimpleIndex(
+        TinyWheel("numpy", "2.0.0"),
+        TinyWheel("filelock", "3.20.0"),
+        TinyWheel("triton", "3.8.0", TAG),
+        TinyWheel("torch", "2.15.0", TAG, ("filelock",)),
+        TinyWheel("torch", "2.14.1", TAG, ("filelock",)),
+        TinyWheel("torch", "2.7.1", TAG, ("filelock",)),
+        TinyWheel("torchvision", "0.29.2", TAG, ("torch==2.15.0",)),
+        TinyWheel("torchcodec", "0.10.0", TAG, ("torch",)),
+        TinyWheel("accelerate", "1.0", requires=("torch>=2.0", "numpy")),
+        TinyWheel(
+            "mylib",
+            "1.0",
+            requires=(
+                "torch>=2.5",
+                'torch<2.8; extra == "nvidia-old"',
+                'torch==2.9.1+cu126; extra == "cu126"',
+                'torch>=2.15; extra == "new"',
+            ),
+            extras=("nvidia-old", "cu126", "new"),
+        ),
+    )
+
+
+class World:
+    """The servers of one test, an environment's variables that lead to them, and who gave what."""
+
+    def __init__(self, folder: Path, server: Loopback, authority: Authority, installers: Installers) -> None:
+        self.folder = folder
+        self.server = server
+        self.installers = installers
+        self.home = folder / "home"
+        self.home.mkdir()
+        self.index = f"{server.url}/simple/"
+        self.private = f"http://localhost:{server.server_port}/simple/"
+        self.environ = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(self.home),
+            "UV": installers.uv,
+            "HTTPS_PROXY": server.url,
+            "SSL_CERT_FILE": str(authority.certificate),
+            "PIP_CERT": str(authority.certificate),
+            "PIP_INDEX_URL": self.index,
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_CACHE_DIR": str(folder / "pip-cache"),
+            "UV_DEFAULT_INDEX": self.index,
+            "UV_CACHE_DIR": str(folder / "uv-cache"),
+            "UV_PYTHON_DOWNLOADS": "never",
+            "TORCHPICK_CACHE_DIR": str(folder / "cache"),
+            "PYTHONPATH": str(SOURCE),
+        }
+
+    @property
+    def torchpick_words(self) -> list[str]:
+        return [sys.executable, "-m", "torchpick"]
+
+    @property
+    def torchpick_without_its_uv(self) -> list[str]:
+        """Where uv is no package beside torchpick, so that $UV counts."""
+        code = "import sys; sys.modules['uv'] = None; from torchpick.cli import main; raise SystemExit(main())"
+        return [sys.executable, "-c", code]
+
+    def environment(self, name: str, *installed: str) -> Path:
+        """A fresh virtual environment for the named installer, with these requirements in it; its interpreter."""
+        python = self.installers.environment(self.folder / f"venv-{name}", name)
+        if installed:
+            backend = installed[0].rpartition("+")[2]
+            self.run(
+                [self.installers.uv, "pip", "install", "--python", python, "--torch-backend", backend, *installed],
+                status=0,
+            )
+        self.server.log.clear()
+        return python
+
+    def torchpick(
+        self, *words: str, python: Path | None = None, status: int | None = 0, environ: Mapping[str, str] = {}
+    ) -> subprocess.CompletedProcess[str]:
+        told = () if python is None else ("--python", str(python))
+        return self.run([*self.torchpick_words, *words, *told], status=status, environ=environ)
+
+    def install(
+        self,
+        *words: str,
+        python: Path,
+        status: int | None = 0,
+        environ: Mapping[str, str] = {},
+        gpu: tuple[str, ...] = GTX_1080_TI,
+    ) -> subprocess.CompletedProcess[str]:
+        passed_on = words.index("--") if "--" in words else len(words)
+        line = ("install", *words[:passed_on], *gpu, "--python", str(python), *words[passed_on:])
+        return self.torchpick(*line, status=status, environ=environ)
+
+    def run(
+        self,
+        command: list[object],
+        *,
+        status: int | None = 0,
+        environ: Mapping[str, str] = {},
+        cwd: Path | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [str(word) for word in command],
+            env={**self.environ, **environ},
+            cwd=cwd or self.folder,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        if status is not None:
+            assert done.returncode == status, f"{command}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def installed(self, python: Path) -> dict[str, str]:
+        """What is in the environment, by the names of its metadata folders."""
+        (site,) = (python.parent.parent / "lib").glob("python*/site-packages")
+        found = (path.name.removesuffix(".dist-info").partition("-") for path in site.glob("*.dist-info"))
+        return {name.replace("_", "-"): version for name, _, version in found if name not in ("pip", "setuptools")}
+
+    def sources(self) -> dict[str, set[str]]:
+        """Every project whose file was sent, and by which host."""
+        names = {"127.0.0.1": "user", "localhost": "private", WHEEL_HOST: "wheel host", FILE_HOST: "wheel host"}
+        found: dict[str, set[str]] = {}
+        for asked in self.server.log:
+            if asked.path.endswith(".whl") and asked.status in (200, 206):
+                project = asked.path.rpartition("/")[2].partition("-")[0].replace("_", "-")
+                found.setdefault(project, set()).add(names[asked.host])
+        return found
+
+    def wheels(self, host: str) -> Any:
+        """What a site holds, to look up or change."""
+        return self.server.sites[host].wheels  # type: ignore[attr-defined]  # both kinds of index have it
+
+    def pages(self) -> list[str]:
+        """The pages that the wheel host was asked for."""
+        return [asked.path for asked in self.server.log if asked.host == WHEEL_HOST and asked.path.endswith("/")]
+
+    def family_is_clean(self) -> None:
+        """Torch's own come only from the wheel host, and nothing else from there."""
+        for project, hosts in self.sources().items():
+            if project in ("torch", "torchvision", "torchaudio", "torchcodec"):
+                assert hosts == {"wheel host"}, (project, hosts)
+            elif project == "triton":  # the same file on both; pip has no way to tell them apart
+                assert hosts <= {"wheel host", "user"}, hosts
+            else:
+                assert "wheel host" not in hosts, (project, hosts)
+
+
+@pytest.fixture
+def world(tmp_path: Path, authority: Authority, installers: Installers) -> Iterator[World]:
+    host = wheel_host()
+    sites: dict[str, Site] = {
+        WHEEL_HOST: host,
+        FILE_HOST: host,
+        "127.0.0.1": users_index(),
+        "localhost": SimpleIndex(TinyWheel("inhouse", "3.1", requires=("torch>=2.0",)), TinyWheel("numpy", "1.0.0")),
+    }
+    with Loopback(sites, authority.tls).running() as server:
+        yield World(tmp_path, server, authority, installers)
+
+
+@pytest.fixture(params=NAMES)
+def installer(request: pytest.FixtureRequest) -> str:
+    """Each installer in turn: uv, the newest pip, the oldest."""
+    return str(request.param)
+
+
+@pytest.fixture(params=("uv", "pip"))
+def newest(request: pytest.FixtureRequest) -> str:
+    """The newest of each, where the oldest pip does nothing else."""
+    return str(request.param)

@@ -1,0 +1,75 @@
+"""The installers that the tests start: pip in the versions that count, and uv; fetched once a session."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PATIENCE_S = 180
+# pip 22.3 is the oldest still common, and runs on Python up to 3.11.
+PIPS = {"pip": "pip", "pip-22.3": "pip==22.3.1"} if sys.version_info < (3, 12) else {"pip": "pip"}
+NAMES = ("uv", *PIPS)
+
+
+class Installers(NamedTuple):
+    uv: str
+    pips: dict[str, Path]  # folders to copy into an environment
+
+    def environment(self, folder: Path, name: str) -> Path:
+        """A virtual environment whose installer is the named one; its interpreter."""
+        if name == "uv":
+            command = [self.uv, "venv", "--quiet", "--python", sys.executable, str(folder)]
+            subprocess.run(command, check=True, capture_output=True)
+        else:
+            subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+            (site,) = folder.glob("lib/python*/site-packages")
+            shutil.copytree(self.pips[name], site, dirs_exist_ok=True)
+        return folder / "bin" / "python"
+
+
+def fetched(shared: Path, environ: dict[str, str]) -> Installers:
+    """Fetch what is missing with the environment of whoever runs the tests; skip where that cannot be."""
+    uv = shutil.which("uv", path=environ.get("PATH")) or _module_uv()
+    if uv is None:
+        uv = str(_once(shared / "uv", "uv", environ) / "bin" / "uv")
+    return Installers(uv, {name: _once(shared / name, spec, environ) for name, spec in PIPS.items()})
+
+
+def _module_uv() -> str | None:
+    try:
+        from uv import find_uv_bin
+    except ImportError:
+        return None
+    return str(find_uv_bin())
+
+
+def _once(folder: Path, spec: str, environ: dict[str, str]) -> Path:
+    """The project in a folder of its own, also where several workers of a session ask for it at once."""
+    done, started = folder.with_suffix(".done"), folder.with_suffix(".started")
+    try:
+        started.touch(exist_ok=False)
+    except FileExistsError:
+        until = time.monotonic() + PATIENCE_S
+        while not done.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        if not done.exists() or done.read_text():
+            pytest.skip(f"{spec} cannot be fetched: {done.read_text() if done.exists() else 'too slow'}")
+        return folder
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), spec]
+    result = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    done.write_text(result.stderr[-300:] if result.returncode else "")
+    if result.returncode:
+        pytest.skip(f"{spec} cannot be fetched: {result.stderr[-300:]}")
+    subprocess.run([sys.executable, "-m", "compileall", "-q", str(folder)], check=False, capture_output=True)
+    return folder
+
+
+def original_environ() -> dict[str, str]:
+    return dict(os.environ)

@@ -1,0 +1,161 @@
+"""Real pip and real uv against the wheel host on loopback: what comes from where, and what it replaces."""
+
+from __future__ import annotations
+
+import json
+
+from tests.process.install.conftest import GTX_1080_TI, World
+
+
+def kind(installer: str) -> str:
+    return "uv" if installer == "uv" else "pip"
+
+
+def test_a_fresh_environment_gets_the_pick_and_its_companions(world: World, installer: str) -> None:
+    python = world.environment(installer)
+
+    world.install("torch", "torchvision", "numpy", "--installer", kind(installer), python=python)
+
+    found = world.installed(python)
+    assert found["torch"] == "2.14.1+cu126"
+    assert found["torchvision"] == "0.29.1+cu126"
+    assert found["numpy"] == "2.0.0"
+    assert found["filelock"] == "3.20.0"
+    assert world.sources()["torch"] == {"wheel host"}
+    assert world.sources()["numpy"] == {"user"}
+    world.family_is_clean()
+
+
+def test_auto_takes_the_installer_that_made_the_environment(world: World, newest: str) -> None:
+    python = world.environment(newest)
+
+    # Without an index of uv's own, which would make it uv in any case.
+    done = world.install(
+        "torch", "--dry-run", "--json", python=python, environ={"UV_DEFAULT_INDEX": "", "PIP_INDEX_URL": ""}
+    )
+
+    assert json.loads(done.stdout)["install"]["installer"] == kind(newest)
+
+
+def test_another_build_of_the_same_version_is_replaced_and_then_left_alone(world: World, installer: str) -> None:
+    python = world.environment(installer, "torch==2.14.1+cu130", "torchvision==0.29.1+cu130")
+
+    first = world.install("torch", "--installer", kind(installer), python=python)
+
+    assert world.installed(python)["torch"] == "2.14.1+cu126"
+    assert world.installed(python)["torchvision"] == "0.29.1+cu126", "its companion was left behind"
+    assert "torch 2.14.1+cu130 is installed, 2.14.1+cu126 takes its place" in first.stderr
+    assert "torchvision 0.29.1+cu130 is of another build" in first.stderr
+    before = world.installed(python)
+    world.server.log.clear()
+
+    second = world.install("torch", "--installer", kind(installer), python=python)
+
+    assert world.installed(python) == before
+    assert world.sources() == {}
+    assert "torch 2.14.1+cu126 is installed already" in second.stderr
+
+
+def test_upgrading_does_not_drift_to_another_index(world: World, installer: str) -> None:
+    python = world.environment(installer, "torch==2.9.1+cu126")
+
+    world.install("torch", "accelerate", "-U", "--installer", kind(installer), python=python)
+
+    assert world.installed(python)["torch"] == "2.14.1+cu126"
+    world.family_is_clean()
+
+
+def test_the_oldest_and_the_newest_pip_ask_the_wheel_host_for_no_page(world: World, installer: str) -> None:
+    python = world.environment(installer)
+
+    world.install("torch", "torchvision", "--installer", kind(installer), python=python)
+
+    assert len(world.pages()) <= (4 if installer == "uv" else 0), world.pages()
+
+
+def test_an_installed_torch_that_runs_here_stays_where_nobody_asks_for_another(world: World, newest: str) -> None:
+    python = world.environment(newest, "torch==2.9.1+cu126")
+
+    world.install("accelerate", "--installer", kind(newest), python=python)
+
+    assert world.installed(python)["torch"] == "2.9.1+cu126"
+    assert "torch" not in world.sources()
+
+
+def test_an_installed_torch_that_does_not_run_here_is_replaced_for_a_library(world: World, newest: str) -> None:
+    python = world.environment(newest, "torch==2.9.1+cu130")
+
+    world.install("accelerate", "--installer", kind(newest), python=python)
+
+    assert world.installed(python)["torch"] == "2.14.1+cu126"
+
+
+def test_the_report_says_what_would_come_from_where_and_installs_nothing(world: World, newest: str) -> None:
+    python = world.environment(newest)
+
+    done = world.install(
+        "torch", "numpy", "--dry-run", "--report", "--json", "--installer", kind(newest), python=python
+    )
+
+    taken = {item["name"]: item["url"] for item in json.loads(done.stdout)["report"]}
+    assert "pytorch.org/whl/cu126/torch-2.14.1%2Bcu126-" in taken["torch"]
+    assert taken["numpy"].startswith("http://127.0.0.1")
+    assert world.installed(python) == {}
+
+
+def test_a_dry_run_starts_nothing_and_asks_nobody(world: World, newest: str) -> None:
+    python = world.environment(newest)
+
+    done = world.install("torch", "--dry-run", "--installer", kind(newest), python=python)
+
+    assert "torch==2.14.1+cu126" in done.stdout
+    assert world.server.log == []
+
+
+def test_the_command_of_a_dry_run_can_be_run_as_it_is(world: World, newest: str) -> None:
+    python = world.environment(newest)
+    line = world.install("torch", "--dry-run", "--installer", kind(newest), python=python).stdout.splitlines()[0]
+
+    world.run(["sh", "-c", line])
+
+    assert world.installed(python)["torch"] == "2.14.1+cu126"
+    world.family_is_clean()
+
+
+def test_json_is_one_object_and_the_installer_talks_on_stderr(world: World, newest: str) -> None:
+    python = world.environment(newest)
+
+    done = world.install("torch", "--json", "--installer", kind(newest), python=python)
+
+    answer = json.loads(done.stdout)
+    assert answer["installer"] == {"name": kind(newest), "status": 0}
+    assert answer["pick"]["version"] == "2.14.1+cu126"
+    assert "torch" in done.stderr
+
+
+def test_a_target_without_pip_is_served_by_the_pip_beside_torchpick(world: World) -> None:
+    python = world.environment("uv")
+
+    done = world.install("torch", "--dry-run", "--json", "--installer", "pip", python=python)
+
+    argv = json.loads(done.stdout)["install"]["argv"]
+    assert argv[1:5] == ["-m", "pip", "--python", str(python)]
+    world.install("torch", "--installer", "pip", python=python)
+    assert world.installed(python)["torch"] == "2.14.1+cu126"
+
+
+def test_a_family_name_that_no_table_pins_comes_from_the_wheel_host_too(world: World, installer: str) -> None:
+    python = world.environment(installer)
+
+    world.install("torch", "torchcodec", "--installer", kind(installer), python=python)
+
+    assert world.installed(python)["torchcodec"] == "0.9.0+cu126"
+    world.family_is_clean()
+
+
+def test_bare_torchpick_names_a_command_that_works(world: World) -> None:
+    python = world.environment("uv")
+    done = world.torchpick(*GTX_1080_TI, "--json")
+
+    assert json.loads(done.stdout)["pick"]["requirements"] == ["torch==2.14.1+cu126"]
+    assert python.exists()

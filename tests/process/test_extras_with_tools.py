@@ -1,0 +1,268 @@
+"""The files of `torchpick extras` in the hands of real pip, uv, poetry and pdm, against hosts on loopback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.tinywheel import TinyWheel
+from tests.process import tools, torches
+from torchpick.cli import main
+
+pytestmark = pytest.mark.process
+
+RELEASES = ("2.5.1", "2.7.1", "2.8.0", "2.10.0", "2.14.1", "2.15.0")
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[torches.Host]:
+    with torches.hosts(RELEASES) as found:
+        yield found
+
+
+def torchpick(*words: str) -> None:
+    assert main(["extras", "--quiet", *words]) == 0
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    env = tools.plain(folder)
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+
+
+# ---- a published library --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[torches.Host]:
+    """A library as it would be published: a wheel whose metadata holds the generated extras."""
+    file = tmp_path_factory.mktemp("library") / "pyproject.toml"
+    file.write_text('[project]\nname = "mylib"\nrequires-python = ">=3.10"\ndependencies = ["torch>=2.5"]\n')
+    torchpick("--for", "library", "--backend", "cu126", "--name", "nvidia-old=sm_61", "--write", str(file))
+    torchpick_extras = _extras(file)
+    requires = ["torch>=2.5"]
+    for name, requirements in torchpick_extras.items():
+        requires += [f"{requirement} ; extra == '{name}'" for requirement in requirements]
+    wheel = TinyWheel("mylib", "1.0", requires=tuple(requires), extras=tuple(torchpick_extras))
+    with torches.hosts(RELEASES, wheel) as found:
+        yield found
+
+
+def _extras(file: Path) -> dict[str, list[str]]:
+    import tomlkit
+
+    extras: dict[str, list[str]] = tomlkit.parse(file.read_text()).unwrap()["project"]["optional-dependencies"]
+    return extras
+
+
+def pip_gets(host: torches.Host, folder: Path, what: str, python: str, platform: str) -> str:
+    """The torch that pip would install there, or what it says where it would install none."""
+    report = folder / "report.json"
+    target = ["--python-version", python, "--platform", platform, "--only-binary", ":all:", "--target", "unused"]
+    command = ["install", "--dry-run", "--ignore-installed", "--report", str(report), "--index-url", host.own]
+    done = run(folder, sys.executable, "-m", "pip", *command, *target, what)
+    if done.returncode:
+        return done.stdout + done.stderr
+    installed = json.loads(report.read_text())["install"]
+    return str(next(each["metadata"]["version"] for each in installed if each["metadata"]["name"] == "torch"))
+
+
+def uv_gets(host: torches.Host, folder: Path, what: str, python: str, platform: str) -> str:
+    wanted = {"manylinux_2_28_x86_64": "x86_64-manylinux_2_28", "win_amd64": "x86_64-pc-windows-msvc"}[platform]
+    (folder / "wanted.in").write_text(f"{what}\n")
+    command = ["pip", "compile", "-q", "--default-index", host.own, "--only-binary", ":all:", "--no-header"]
+    target = ["--python-version", python, "--python-platform", wanted]
+    done = run(folder, tools.tool("uv"), *command, *target, "wanted.in")
+    if done.returncode:
+        return done.stderr
+    return next(line.partition("==")[2] for line in done.stdout.splitlines() if line.startswith("torch=="))
+
+
+LINUX, WINDOWS = "manylinux_2_28_x86_64", "win_amd64"
+
+
+@pytest.mark.parametrize("gets", [pip_gets, uv_gets])
+@pytest.mark.parametrize(
+    ("what", "python", "platform", "torch"),
+    [
+        ("mylib", "3.12", LINUX, "2.15.0"),
+        ("mylib[nvidia-old]", "3.12", LINUX, "2.7.1"),
+        ("mylib[nvidia-old]", "3.10", LINUX, "2.7.1"),
+        ("mylib[nvidia-old]", "3.12", WINDOWS, "2.7.1"),
+    ],
+)
+def test_a_published_library_behaves_as_its_comments_say(
+    library: torches.Host, tmp_path: Path, gets: object, what: str, python: str, platform: str, torch: str
+) -> None:
+    assert callable(gets)
+    assert gets(library, tmp_path, what, python, platform) == torch
+
+
+@pytest.mark.parametrize("gets", [pip_gets, uv_gets])
+@pytest.mark.parametrize(
+    ("what", "python"),
+    [
+        ("mylib[nvidia-old]", "3.14"),  # no wheel below 2.8 is for it
+        ("mylib[cu126]", "3.12"),  # the default index has no local version
+        ("mylib[cu126,nvidia-old]", "3.12"),
+    ],
+)
+def test_where_no_wheel_fits_it_fails_and_names_torch(
+    library: torches.Host, tmp_path: Path, gets: object, what: str, python: str
+) -> None:
+    assert callable(gets)
+    said = gets(library, tmp_path, what, python, LINUX)
+
+    assert "torch" in said
+    assert "No matching distribution" in said or "No solution found" in said or "ResolutionImpossible" in said
+
+
+def test_the_loud_extra_is_satisfied_by_the_wheel_host(library: torches.Host, tmp_path: Path) -> None:
+    both = ["--extra-index-url", f"{library.base}/cu126"]
+    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--index-url", library.own]
+    target = ["--python-version", "3.12", "--platform", LINUX, "--only-binary", ":all:", "--target", "unused"]
+
+    done = run(tmp_path, *command, *both, *target, "mylib[cu126]")
+
+    assert "torch-2.14.1+cu126" in done.stdout, done.stderr
+
+
+@pytest.mark.network
+def test_the_extra_for_old_gpus_on_the_real_index(tmp_path: Path) -> None:
+    """There torch 2.7.1 is a build for CUDA 12.6, as the runtime that it asks for shows; Python 3.14 has none."""
+    (tmp_path / "wanted.in").write_text("torch>=2.5,<2.8\n")
+    answers = {}
+    for python in ("3.12", "3.14"):
+        target = ["--python-version", python, "--python-platform", "x86_64-manylinux_2_28", "--only-binary", ":all:"]
+        command = [tools.tool("uv"), "pip", "compile", "-q", "--no-header", "--no-annotate", *target, "wanted.in"]
+        env = {**tools.ORIGINAL, "UV_CACHE_DIR": str(tmp_path / "cache")}
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False)
+        if "Failed to fetch" in done.stderr or "error sending request" in done.stderr:
+            pytest.skip("the package index does not answer")
+        answers[python] = done
+
+    assert answers["3.12"].returncode == 0, answers["3.12"].stderr
+    assert {"torch==2.7.1", "nvidia-cuda-runtime-cu12==12.6.77"} <= set(answers["3.12"].stdout.split())
+    assert answers["3.14"].returncode != 0
+    assert "torch" in answers["3.14"].stderr
+
+
+# ---- an application in a checkout -----------------------------------------------------------------------------------
+
+BUILDS = {"cpu": "2.15.0+cpu", "cu126": "2.14.1+cu126", "cu132": "2.15.0+cu132"}
+
+
+def project(host: torches.Host, folder: Path, tool: str, *words: str, own: str = "") -> Path:
+    folder.mkdir(exist_ok=True)
+    file = folder / "pyproject.toml"
+    about = '[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.11"\n'
+    file.write_text(f'{about}dependencies = ["torch>=2.5", "torchvision"]\n\n{own}')
+    torchpick("--for", "app", "--tool", tool, "--write", str(file), "--index-base", host.base, *words)
+    return folder
+
+
+@pytest.fixture(scope="module", params=["--extra", "--group"])
+def uv_project(
+    request: pytest.FixtureRequest, host: torches.Host, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, str]:
+    folder = tmp_path_factory.mktemp("uv")
+    own = f'[[tool.uv.index]]\nname = "own"\nurl = "{host.own}"\ndefault = true\n\n[tool.uv]\npackage = false\n'
+    project(host, folder, "uv", *(["--groups"] if request.param == "--group" else []), own=own)
+    done = uv(folder, "lock")
+    assert done.returncode == 0, done.stderr
+    return folder, request.param
+
+
+def uv(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    env = {**tools.plain(folder), "UV_PYTHON": sys.executable}
+    del env["UV_NO_CONFIG"]  # [tool.uv] is what is tried
+    command = [tools.tool("uv"), *words]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_uv_syncs_the_build_that_the_name_promises(uv_project: tuple[Path, str], name: str, host: torches.Host) -> None:
+    folder, flag = uv_project
+
+    done = uv(folder, "sync", "--dry-run", "--frozen", flag, name)
+
+    assert f"+ torch=={BUILDS[name]}" in done.stderr
+    assert f"+ torchvision==0.29.{2 if '2.15' in BUILDS[name] else 1}+{name}" in done.stderr
+    assert "+ numpy==2.3.0" in done.stderr
+    assert host.asked_of_the_wheel_host() <= {"torch", "torchvision"}
+
+
+def test_uv_refuses_two_at_once(uv_project: tuple[Path, str]) -> None:
+    folder, flag = uv_project
+
+    done = uv(folder, "sync", "--dry-run", flag, "cpu", flag, "cu126")
+
+    assert done.returncode != 0
+    assert "are incompatible with the" in done.stderr
+
+
+def test_label_names_the_extra_for_uv(uv_project: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, flag = uv_project
+    words = ["--among", "cpu,cu126,cu132", "--gpu", "GTX 1080 Ti", "--driver", "580.95.05", "--python", "3.12"]
+    assert main(["label", *words, "--platform", "linux-x86_64"]) == 0
+
+    done = uv(folder, "sync", "--dry-run", "--frozen", flag, capsys.readouterr().out.strip())
+
+    assert "+ torch==2.14.1+cu126" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def poetry_project(host: torches.Host, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("poetry")
+    own = f'[tool.poetry]\npackage-mode = false\n\n[[tool.poetry.source]]\nname = "own"\nurl = "{host.own}"\n'
+    project(host, folder, "poetry", own=own + 'priority = "primary"\n')
+    done = run(folder, tools.tool("poetry"), "lock", "--no-interaction")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_poetry_installs_the_build_that_the_name_promises(poetry_project: Path, name: str) -> None:
+    done = run(poetry_project, tools.tool("poetry"), "sync", "--dry-run", "--no-interaction", "--extras", name)
+
+    lines = [line.strip(" -") for line in done.stdout.splitlines() if "Skipped" not in line]
+    assert f"Installing torch ({BUILDS[name]})" in lines
+    assert [line for line in lines if line.startswith("Installing torch (")] == [f"Installing torch ({BUILDS[name]})"]
+    assert "Installing numpy (2.3.0)" in lines
+
+
+def test_poetry_installs_no_torch_for_two_at_once(poetry_project: Path) -> None:
+    """Poetry has no word for extras that exclude each other: by their markers none of them is on."""
+    two = ["--extras", "cpu", "--extras", "cu126"]
+    done = run(poetry_project, tools.tool("poetry"), "sync", "--dry-run", "--no-interaction", *two)
+
+    lines = [line for line in done.stdout.splitlines() if "Skipped" not in line]
+    assert not any("Installing torch (" in line for line in lines)
+
+
+@pytest.fixture(scope="module")
+def pdm_project(host: torches.Host, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pdm")
+    own = f'[tool.pdm]\ndistribution = false\n\n[[tool.pdm.source]]\nname = "pypi"\nurl = "{host.own}"\n'
+    return project(host, folder, "pdm", own=own)
+
+
+@pytest.mark.parametrize("name", ["cu126", "cu132"])
+def test_pdm_locks_the_build_that_the_name_promises(pdm_project: Path, name: str) -> None:
+    done = run(pdm_project, tools.tool("pdm"), "lock", "-G", name, "--lockfile", f"pdm.{name}.lock")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    lock = (pdm_project / f"pdm.{name}.lock").read_text()
+    assert f'version = "{BUILDS[name]}"' in lock
+    assert "9999" not in lock
+
+
+def test_pdm_refuses_two_at_once(pdm_project: Path) -> None:
+    done = run(pdm_project, tools.tool("pdm"), "lock", "-G", "cpu", "-G", "cu126", "--lockfile", "both.lock")
+
+    assert done.returncode != 0
+    assert "Unable to find a resolution for torch" in done.stdout + done.stderr

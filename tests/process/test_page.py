@@ -1,0 +1,261 @@
+"""The page of `torchpick matrix --html` in a real headless browser, opened from a file as people will."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.process import browser
+from torchpick import matrix, shipped
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
+from torchpick.model.wish import Wish
+
+pytestmark = [pytest.mark.process, pytest.mark.skipif(browser.found() is None, reason="no Chromium")]
+
+GRID = """
+  Object.fromEntries([...document.querySelectorAll('#grid tbody tr')].map((line) => [
+    line.querySelector('th button').firstChild.data,
+    [...line.querySelectorAll('td')].map((cell) => cell.textContent)]))
+"""
+HEADS = "[...document.querySelectorAll('#grid thead th')].slice(1).map((head) => head.textContent)"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("page") / "matrix.html"
+    words = ["matrix", "--platform", "linux-x86_64", "--python", "3.12", "--html", str(file)]
+    subprocess.run([sys.executable, "-m", "torchpick", *words], check=True, timeout=120, capture_output=True)
+    return file.as_uri()
+
+
+@pytest.fixture(scope="module")
+def _browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
+    with browser.Browser(tmp_path_factory.mktemp("profile")) as running:
+        yield running
+
+
+@pytest.fixture
+def chromium(_browser: browser.Browser) -> Iterator[browser.Browser]:
+    _browser.faults.clear()
+    _browser.screen(1280, 900)
+    yield _browser
+    assert _browser.faults == []
+
+
+def answer(chromium: browser.Browser) -> str:
+    return str(chromium.js("document.getElementById('answer').innerText"))
+
+
+def test_typing_a_gpus_name_finds_it_and_its_row_ends_at_2_14_1(chromium: browser.Browser, page: str) -> None:
+    chromium.open(page)
+    chromium.js("document.getElementById('search').focus()")
+    chromium.type("gtx 1080 ti")
+
+    assert "GeForce GTX 1080 Ti (sm_61)" in chromium.js("document.getElementById('matches').innerText")
+    row = chromium.js(GRID)
+    assert list(row) == ["sm_61"]
+    by_release = dict(zip(chromium.js(HEADS), row["sm_61"], strict=True))
+    assert (by_release["2.15.0"], by_release["2.14.1"]) == ("–", "cu126")
+    assert "newest that runs: torch 2.14.1 with cu126" in answer(chromium)
+    assert "pip install --index-url https://download.pytorch.org/whl/cu126 torch==2.14.1+cu126" in answer(chromium)
+
+
+@pytest.mark.parametrize("query", ["1080ti", "NVIDIA GeForce GTX 1080 Ti", "6.1", "sm_61", "tesla p40", "1080"])
+def test_other_ways_of_saying_it(query: str, chromium: browser.Browser, page: str) -> None:
+    chromium.open(page)
+    chromium.js("document.getElementById('search').focus()")
+    chromium.type(query)
+
+    assert list(chromium.js(GRID)) == ["sm_61"]
+
+
+def test_a_name_that_stands_for_two_chips_is_not_guessed_at(chromium: browser.Browser, page: str) -> None:
+    chromium.open(page)
+    chromium.js("document.getElementById('search').focus()")
+    chromium.type("a100")
+
+    found = chromium.js("document.getElementById('matches').innerText")
+    assert "A100 PCIe 80 GB (sm_80)" in found
+    assert "A1000" not in found
+
+    chromium.js("document.getElementById('search').select()")
+    chromium.type("GTX 860M")
+
+    assert len(chromium.js(GRID)) == 1  # one of its two chips is older than every build
+    assert chromium.js("document.getElementById('answer').hidden")
+    chromium.js("document.querySelector('#matches button').click()")
+    assert "was sold with several chips" in chromium.js("document.getElementById('found').innerText")
+
+
+def test_nonsense_and_markup_are_only_text(chromium: browser.Browser, page: str) -> None:
+    chromium.open(
+        page + "#q=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&gpu=%3Cb%3E&torch=../..&system=x&python=9&driver=a"
+    )
+
+    assert chromium.js("document.querySelectorAll('img, b img').length") == 0
+    assert "No GPU of that name is known" in chromium.js("document.getElementById('found').innerText")
+    assert chromium.js("document.getElementById('search').value") == "<img src=x onerror=alert(1)>"
+
+
+COMBINATIONS = [
+    ("linux-x86_64", "3.12", "580.65.06"),
+    ("linux-x86_64", "3.9", "525.60.13"),
+    ("linux-x86_64", "3.14t", "470.42.01"),
+    ("linux-aarch64", "3.11", "570.26"),
+    ("windows-x86_64", "3.10", "560.76"),
+]
+
+
+@pytest.mark.parametrize(("system", "python", "driver"), COMBINATIONS)
+def test_the_grid_says_what_resolve_says(
+    system: str, python: str, driver: str, chromium: browser.Browser, page: str
+) -> None:
+    chromium.open(f"{page}#system={system}&python={python}&driver={driver}&patches=1")
+
+    shown: dict[str, Any] = chromium.js(GRID)
+    releases = chromium.js(HEADS)
+
+    table = shipped.with_builds(shipped.rules(os.environ), [system], os.environ)
+    said = Driver(driver, table.drivers.speaks(Driver(driver)))
+    free = python.endswith("t")
+    for name, words in shown.items():
+        arch = Arch.parse(name)
+        gpu = Gpu(0, "amd" if arch.kind == "gfx" else "nvidia", None, arch)
+        machine = Machine(Platform.parse(system), Python(python.rstrip("t"), free_threaded=free), said, (gpu,))
+        (row,) = matrix.rows(machine, table, Wish())
+        best = {cell.torch: cell.best for cell in row.cells}
+        expected = [found.build.backend if (found := best.get(torch)) else "–" for torch in releases]
+        assert [word.rstrip("*") for word in words] == expected, name
+    assert len(shown) >= 15
+
+
+def test_filters_change_the_answer_and_the_address_keeps_them(chromium: browser.Browser, page: str) -> None:
+    chromium.open(page + "#gpu=sm_90")
+    assert "newest that runs: torch 2.15.0 with cu132" in answer(chromium)
+
+    chromium.js("""
+      const driver = document.getElementById('driver');
+      driver.selectedIndex = [...driver.options].findIndex((each) => each.text.startsWith('535'));
+      driver.dispatchEvent(new Event('change'));
+    """)
+
+    assert "newest that runs: torch 2.14.1 with cu126" in answer(chromium)
+    assert "CUDA 13.2 needs driver 580 or newer; this one is 535" in answer(chromium)
+    link = chromium.js("location.href")
+    chromium.open(link)
+    assert "newest that runs: torch 2.14.1 with cu126" in answer(chromium)
+
+
+def test_a_cell_says_why(chromium: browser.Browser, page: str) -> None:
+    chromium.open(page + "#q=sm_61")
+    chromium.js("document.querySelector('#grid td.none button').click()")
+
+    assert "holds no code for sm_61: it was built for sm_75" in answer(chromium)
+    assert "newest that runs: torch 2.14.1" in answer(chromium)
+
+
+def test_the_keyboard_reaches_everything(chromium: browser.Browser, page: str) -> None:
+    chromium.open(page + "#q=sm_61")
+    chromium.js("document.querySelector('#grid td button').focus()")
+    chromium.press("ArrowRight")
+    assert chromium.js("document.activeElement.getAttribute('aria-label')") == "torch 2.14.1 on sm_61: cu126"
+    chromium.press("Enter")
+    assert chromium.js("document.activeElement.id") == "answer-title"
+    assert "torch 2.14.1" in answer(chromium)
+    assert chromium.js("document.querySelectorAll('#grid td button[tabindex=\"0\"]').length") == 1
+
+
+def test_jetson_is_found_on_arm_only_and_the_page_offers_to_go_there(chromium: browser.Browser, page: str) -> None:
+    chromium.open(page + "#gpu=sm_87")
+    assert "It is not found on Linux, x86-64" in answer(chromium)
+
+    chromium.js("document.querySelector('#answer button').click()")
+
+    assert "newest that runs: torch" in answer(chromium)
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+def test_it_reads_well_at_every_width_light_and_dark(
+    *, width: int, dark: bool, chromium: browser.Browser, page: str
+) -> None:
+    chromium.screen(width, 844, dark=dark)
+    chromium.open(page + "#q=gtx+1080&gpu=sm_61")
+
+    assert chromium.js("document.documentElement.scrollWidth") <= width
+    assert (
+        chromium.js(
+            "Math.min(...[...document.querySelectorAll('main button, select, input')].map("
+            "(each) => each.getBoundingClientRect().height).filter(Boolean))"
+        )
+        >= 13
+    )
+    for selector, least in (("body", 7), (".soft", 4.5), ("#grid td.runs", 4.5), ("#grid td.none button", 4.5)):
+        assert contrast(chromium, selector) >= least, selector
+
+
+def contrast(chromium: browser.Browser, selector: str) -> float:
+    """WCAG's ratio between the text of an element and the nearest ground that is painted behind it."""
+    return float(
+        chromium.js(f"""(() => {{
+      const parse = (words) => words.match(/[\\d.]+/g).map(Number);
+      const light = (rgb) => {{
+        const [r, g, b] = rgb.slice(0, 3).map((part) => {{
+          const value = part / 255;
+          return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+        }});
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      }};
+      const element = document.querySelector({selector!r});
+      let ground = element;
+      const paint = (each) => parse(getComputedStyle(each).backgroundColor);
+      while (paint(ground)[3] === 0) ground = ground.parentElement;
+      const both = [light(parse(getComputedStyle(element).color)), light(paint(ground))];
+      return (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+    }})()""")
+    )
+
+
+def test_everything_has_a_name_for_a_screen_reader(chromium: browser.Browser, page: str) -> None:
+    chromium.open(page + "#q=gtx+1080&gpu=sm_61")
+    chromium.call("Accessibility.enable")
+    nodes = chromium.call("Accessibility.getFullAXTree")["nodes"]
+    roles = {"button", "combobox", "searchbox", "checkbox", "region", "grid", "columnheader", "rowheader"}
+    found = [node for node in nodes if not node.get("ignored") and node.get("role", {}).get("value") in roles]
+
+    nameless = [node for node in found if not node.get("name", {}).get("value", "").strip()]
+
+    assert nameless == []
+    assert {"searchbox", "combobox", "grid", "button", "checkbox"} <= {node["role"]["value"] for node in found}
+    assert chromium.js("document.documentElement.lang") == "en"
+
+
+def test_without_javascript_there_is_a_plain_table(chromium: browser.Browser, page: str) -> None:
+    chromium.call("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        chromium.call("Page.navigate", url=page)
+        tree = chromium.call("DOM.getDocument", depth=-1)
+        deadline = 50
+        while "torch 2.14.1+cu126" not in str(tree) and deadline:
+            tree, deadline = chromium.call("DOM.getDocument", depth=-1), deadline - 1
+    finally:
+        chromium.call("Emulation.setScriptExecutionDisabled", value=False)
+
+    assert "torch 2.14.1+cu126" in str(tree)
+
+
+def test_it_asks_nothing_of_the_network(chromium: browser.Browser, page: str, tmp_path: Path) -> None:
+    chromium.open(page)
+
+    assert chromium.js("performance.getEntriesByType('resource').length") == 0
+    assert chromium.js("fetch('http://127.0.0.1:9').then(() => 'went', () => 'refused')") == "refused"
+    chromium.faults.clear()  # the refusal by the page's own policy, which this test asked for
+    chromium.picture(tmp_path / "page.png")
+    assert (tmp_path / "page.png").stat().st_size > 10_000

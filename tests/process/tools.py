@@ -1,0 +1,94 @@
+"""Real tools in environments of their own, fetched once from the user's index and kept for the next run."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+# As the run began: the tests' own environment has pip's and uv's variables cleared.
+ORIGINAL = dict(os.environ)
+# pdm 2.29.3 breaks with hishel 2 and unearth 0.19, which its metadata admits (tried).
+REQUIREMENTS = {
+    "poetry": ("poetry==2.5.1",),
+    "pdm": ("pdm==2.29.3", "hishel>=1,<2", "unearth<0.18"),
+    "uv": ("uv==0.13.8",),
+}
+
+
+def tool(name: str) -> str:
+    """The path of the tool's program; the test is skipped where it cannot be had."""
+    requirements = REQUIREMENTS[name]
+    key = hashlib.sha256(" ".join((sys.version, *requirements)).encode()).hexdigest()[:12]
+    home = Path(tempfile.gettempdir()) / f"torchpick-test-tools-{os.getuid()}" / f"{name}-{key}"
+    program = home / "bin" / name
+    ready = home / "ready"
+    if not ready.exists():
+        _make(home, requirements)
+    if not ready.exists():
+        pytest.skip(f"{name} cannot be fetched from the package index")
+    return str(program)
+
+
+def _make(home: Path, requirements: tuple[str, ...]) -> None:
+    home.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = home.with_suffix(".lock")
+    for _ in range(1200):
+        try:
+            lock.mkdir()
+            break
+        except FileExistsError:
+            if (home / "ready").exists():
+                return
+            time.sleep(0.1)
+    try:
+        if not (home / "ready").exists():
+            shutil.rmtree(home, ignore_errors=True)
+            subprocess.run([sys.executable, "-m", "venv", str(home)], check=True, timeout=120, capture_output=True)
+            pip = [str(home / "bin" / "python"), "-m", "pip", "install", "-q", *requirements]
+            done = subprocess.run(pip, env=ORIGINAL, timeout=300, capture_output=True, check=False)
+            if done.returncode == 0:
+                (home / "ready").touch()
+    finally:
+        lock.rmdir()
+
+
+def python(version: str) -> str | None:
+    """An interpreter of this version on this machine, if there is one."""
+    name = f"python{version}"
+    candidates = [
+        shutil.which(name),
+        *map(
+            str,
+            Path(ORIGINAL.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))).glob(f"versions/{version}.*/bin/{name}"),
+        ),
+    ]
+    for path in filter(None, candidates):
+        if subprocess.run([path, "-c", "pass"], capture_output=True, check=False).returncode == 0:
+            return path
+    return None
+
+
+def plain(home: Path) -> dict[str, str]:
+    """An environment for tools: nothing of the user's settings, caches or home."""
+    return {
+        "PATH": ORIGINAL["PATH"],
+        "HOME": str(home),
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_NO_CACHE_DIR": "1",
+        "UV_CACHE_DIR": str(home / "uv-cache"),
+        "UV_NO_CONFIG": "1",
+        "UV_PYTHON_DOWNLOADS": "never",
+        "PDM_CHECK_UPDATE": "0",
+        "POETRY_VIRTUALENVS_IN_PROJECT": "true",
+        "POETRY_CACHE_DIR": str(home / "poetry-cache"),
+        "NO_COLOR": "1",
+    }

@@ -1,0 +1,104 @@
+"""An app's extras are exact builds, one for each backend that its users' GPUs need."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from torchpick import shipped
+from torchpick.errors import UsageError
+from torchpick.model.machine import Driver
+from torchpick.model.wish import Wish
+from torchpick.projects import app
+from torchpick.projects.plan import Project
+from torchpick.projects.served import PLATFORMS
+
+TABLE = shipped.with_builds(shipped.rules(os.environ), PLATFORMS, os.environ)
+
+
+def requirements(project: Project, backend: str) -> tuple[str, ...]:
+    return app.exact(TABLE, project, backend, backend, Wish()).requirements
+
+
+@pytest.mark.parametrize(
+    ("torch", "requires_python", "driver", "expected"),
+    [
+        (">=2.5", ">=3.11", None, ["cpu", "cu126", "cu132"]),
+        ("", "", None, ["cpu", "cu126", "cu132"]),
+        (">=2.5", ">=3.11", "535.183.01", ["cpu", "cu126"]),
+        ("<2.8", ">=3.10", None, ["cpu", "cu118", "cu126", "cu128"]),
+        (">=2.15", ">=3.11", None, ["cpu", "cu132"]),
+    ],
+)
+def test_the_backends_are_those_that_the_gpus_need(
+    torch: str, requires_python: str, driver: str | None, expected: list[str]
+) -> None:
+    project = Project(torch=torch, requires_python=requires_python)
+
+    found = app.backends(TABLE, project, Driver(driver) if driver else None, Wish())
+
+    assert list(found) == expected
+
+
+def test_pins_are_local_versions_so_that_no_other_index_can_supply_them() -> None:
+    project = Project(torch=">=2.5", requires_python=">=3.11", companions=("torchvision",))
+
+    assert requirements(project, "cu126") == ("torch==2.14.1+cu126", "torchvision==0.29.1+cu126")
+
+
+def test_a_mac_has_plain_wheels() -> None:
+    assert requirements(Project(requires_python=">=3.11"), "cpu") == (
+        "torch==2.15.0+cpu ; sys_platform != 'darwin'",
+        "torch==2.15.0 ; sys_platform == 'darwin'",
+    )
+
+
+def test_the_oldest_python_decides() -> None:
+    assert requirements(Project(requires_python=">=3.9"), "cu126") == ("torch==2.8.0+cu126",)
+
+
+def test_a_release_without_the_companion_is_passed_over() -> None:
+    project = Project(requires_python=">=3.11", companions=("torchaudio",))
+
+    assert requirements(project, "cu126") == ("torch==2.11.0+cu126", "torchaudio==2.11.0+cu126")
+
+
+@pytest.mark.parametrize(
+    ("project", "backend"),
+    [
+        (Project(torch="<2.0"), "cu132"),
+        (Project(torch=">=99"), "cu126"),
+        (Project(requires_python=">=3.20"), "cu126"),
+        (Project(), "cu999"),
+    ],
+)
+def test_what_is_not_there_is_refused(project: Project, backend: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        requirements(project, backend)
+
+    assert caught.value.hint
+
+
+def test_sources_name_a_package_only_where_the_extra_has_it() -> None:
+    """A source for a package that the extra does not hold is refused by uv."""
+    project = Project(requires_python=">=3.11", companions=("torchvision",))
+    plan = app.plan(TABLE, project, {"old": "cu126", "new": "cu132"}, "uv", Wish(), groups=False)
+
+    pairs = (("pytorch-cu126", "old"), ("pytorch-cu132", "new"))
+    assert plan.sources == {"torch": pairs, "torchvision": pairs}
+    assert [each.url for each in plan.indexes] == [
+        "https://download.pytorch.org/whl/cu126",
+        "https://download.pytorch.org/whl/cu132",
+    ]
+
+
+def test_a_mirror_takes_the_wheel_hosts_place_and_a_flat_one_cannot() -> None:
+    project = Project(requires_python=">=3.11")
+    mirror = Wish(index_base="https://mirror.example/whl")
+
+    plan = app.plan(TABLE, project, {"cu126": "cu126"}, "uv", mirror, groups=False)
+
+    assert plan.indexes[0].url == "https://mirror.example/whl/cu126"
+    with pytest.raises(UsageError, match="flat mirror"):
+        app.plan(TABLE, project, {"cu126": "cu126"}, "uv", Wish(index_base="flat+https://m.example"), groups=False)

@@ -1,0 +1,169 @@
+"""A library's extras are ranges; what is promised of them is what the default index gives, Python by Python."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torchpick import resolve, shipped
+from torchpick.errors import UsageError
+from torchpick.model.arch import Fit
+from torchpick.model.build import Build
+from torchpick.model.generations import NVIDIA, Kind
+from torchpick.model.machine import Driver, Gpu, Machine, Platform
+from torchpick.model.specifiers import admits
+from torchpick.model.table import Table
+from torchpick.model.versions import release_key
+from torchpick.model.wish import Wish
+from torchpick.places import compat_dir
+from torchpick.projects import library
+from torchpick.projects.plan import Extra, Project
+from torchpick.projects.served import default_table, python_of
+
+RULES = shipped.rules(os.environ)
+BUILDS = shipped.readable(compat_dir(os.environ))
+DEFAULT = default_table(BUILDS, RULES)
+
+
+def shop(torch: str = ">=2.5", requires_python: str = ">=3.10", driver: str | None = None) -> library.Shop:
+    project = Project(torch=torch, requires_python=requires_python)
+    return library.Shop(BUILDS, RULES, project, Driver(driver) if driver else None)
+
+
+def kinds(*arches: str) -> tuple[Kind, ...]:
+    return tuple(kind for kind in NVIDIA if str(kind.arch) in arches)
+
+
+def by_name(extras: tuple[Extra, ...]) -> dict[str, tuple[str, ...]]:
+    return {each.name: each.requirements for each in extras}
+
+
+def test_the_extra_for_old_gpus_ends_where_the_default_index_left_them() -> None:
+    found = by_name(library.extras(shop()))
+
+    assert found == {"nvidia-old": ("torch>=2.5,<2.8",), "nvidia-cuda12": ("torch>=2.5,<2.11",)}
+
+
+def test_its_comment_says_whom_it_serves_and_where_it_fails() -> None:
+    old = library.extras(shop())[0]
+
+    assert old.comment == (
+        "torchpick: Linux x86-64 gets torch 2.7.1 for CUDA 12.6 on Python 3.10 to 3.13, 3.13t: "
+        "Maxwell to Hopper (sm_50 to sm_90), driver 525.60.13 or newer",
+        "no wheel, and so a clear failure, on Python 3.14 to 3.15, 3.14t, 3.15t",
+        "a build without CUDA on Linux aarch64, Windows x86-64, macOS",
+    )
+
+
+@pytest.mark.parametrize(
+    ("torch", "requires_python", "expected"),
+    [
+        # From 2.8 on the default index has nothing for Maxwell and Pascal: the name says whom it is for.
+        (">=2.9", ">=3.10", {"nvidia-volta": ("torch>=2.9,<2.11",)}),
+        # Python 3.14 came after the last release that serves Maxwell and Pascal.
+        (">=2.5", ">=3.14", {"nvidia-volta": ("torch>=2.5,<2.11",)}),
+        # An upper bound of the author that says less than the cap is left out.
+        (">=2.5,<3", ">=3.10", {"nvidia-old": ("torch>=2.5,<2.8",), "nvidia-cuda12": ("torch>=2.5,<2.11",)}),
+        # The newest of the range serves all but Kepler, which an older one does.
+        ("<2.8", ">=3.10", {"nvidia-kepler": ("torch<2.1",)}),
+        (">=2.15", ">=3.11", {}),
+    ],
+)
+def test_ranges(torch: str, requires_python: str, expected: dict[str, tuple[str, ...]]) -> None:
+    assert by_name(library.extras(shop(torch, requires_python))) == expected
+
+
+def test_a_named_extra_is_for_the_named_gpus() -> None:
+    found = library.extras(shop(), [("pascal", kinds("sm_61")), ("new", kinds("sm_120"))])
+
+    assert by_name(found) == {"pascal": ("torch>=2.5,<2.8",), "new": ("torch>=2.5",)}
+
+
+def test_gpus_that_no_release_serves_together_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"serves Pascal, Blackwell \(sm_61, sm_120\)") as caught:
+        library.extras(shop(), [("all", kinds("sm_61", "sm_120"))])
+
+    assert caught.value.hint
+
+
+def test_a_told_driver_decides_what_a_named_extra_gets() -> None:
+    found = library.extras(shop(driver="535.183.01"), [("a100", kinds("sm_80"))])
+
+    assert by_name(found) == {"a100": ("torch>=2.5,<2.11",)}
+
+
+@pytest.mark.parametrize("torch", [">=99", "<1.0"])
+def test_a_range_without_releases_is_refused(torch: str) -> None:
+    with pytest.raises(UsageError, match="no PyTorch release of the default index"):
+        library.extras(shop(torch))
+
+
+@pytest.mark.parametrize("torch", ["~2", "two", ">=2.x"])
+def test_nonsense_is_refused(torch: str) -> None:
+    with pytest.raises(UsageError, match="no version specifier"):
+        shop(torch)
+
+
+@pytest.mark.parametrize("bound", [">=3.10.4", ">3.10.0", "~=3.10.2"])
+def test_a_python_bound_within_a_minor_release_lets_it_in(bound: str) -> None:
+    assert "cp310" in shop(requires_python=bound).tags
+
+
+def test_whom_nothing_serves_is_told() -> None:
+    assert [str(kind.arch) for kind in library.left_out(shop())] == ["sm_35", "sm_37"]
+    assert [str(kind.arch) for kind in library.left_out(shop(">=2.9"))] == [
+        "sm_50", "sm_52", "sm_60", "sm_61", "sm_35", "sm_37",
+    ]  # fmt: skip
+
+
+RELEASES = sorted({build.torch for build in DEFAULT.of("linux-x86_64")}, key=release_key)
+
+
+def newest_in(requirement: str, tag: str) -> Build | None:
+    """What an installer takes: the newest release within the specifier that has a wheel for the Python."""
+    admitted = admits(requirement.removeprefix("torch"))
+    fitting = [build for build in DEFAULT.of("linux-x86_64") if admitted(build.torch) and tag in build.pythons]
+    return max(fitting, key=lambda build: release_key(build.torch), default=None)
+
+
+def runs(build: Build, kind: Kind, tag: str, driver: str | None, table: Table) -> bool:
+    """Asked of resolve about one machine: this build, this GPU, this Python, this driver."""
+    version = driver or table.drivers.assumed_for((kind.arch,))
+    said = Driver(version, table.drivers.speaks(Driver(version)))
+    machine = Machine(Platform.parse("linux-x86_64"), python_of(tag), said, (Gpu(0, "nvidia", None, kind.arch),))
+    wish = Wish(backends=(build.backend,), torch=f"=={build.torch}")
+    return any(verdict.ok and verdict.fits[0].fit > Fit.JIT for verdict in resolve.judge(machine, table, wish))
+
+
+@settings(max_examples=40)
+@given(
+    st.sampled_from(RELEASES),
+    st.sampled_from([None, *RELEASES]),
+    st.sampled_from([">=3.8", ">=3.9", ">=3.10", ">=3.12", ">=3.9,<3.12"]),
+)
+def test_what_the_comment_promises_is_what_an_installer_gets(low: str, high: str | None, requires_python: str) -> None:
+    torch = f">={low}" + (f",<={high}" if high else "")
+    drawn = shop(torch, requires_python)
+    if not drawn.builds():
+        return
+    for extra in library.extras(drawn):
+        (requirement,) = extra.requirements
+        cap = requirement.rpartition("<")[2] if ",<" in requirement or requirement.startswith("torch<") else ""
+        reached = drawn.range(cap.removeprefix("="))
+        promised = {tag: whom for whom, tags in reached.gets for tag in tags}
+        for tag in drawn.tags:
+            got = newest_in(requirement, tag)
+            if tag in reached.without:
+                assert got is None
+                continue
+            assert got is not None
+            assert got.torch == promised[tag].build.torch
+            floor = promised[tag].driver
+            for kind in promised[tag].kinds:
+                assert runs(got, kind, tag, None, DEFAULT), (extra, tag, kind)
+            # and the named driver is the oldest: one of the branch before does not carry it
+            assert floor is not None
+            assert RULES.drivers.carries(Driver(floor), got.cuda or "", "linux")
