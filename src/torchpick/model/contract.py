@@ -14,6 +14,8 @@ from torchpick.model.verdict import Reason
 
 Schema = dict[str, object]
 
+# Of `inspect`, the worst over the GPUs; null where none was judged.
+VERDICTS = ("runs", "runs by JIT", "partly", "will not run", "no GPU code", "compiles at run time")
 STATUSES = ("ok", "no_build", "no_answer", "error")
 # Several machines, their GPUs as (machine, GPU) places.
 _MACHINE = {"type": "integer", "minimum": 0, "description": "place in `machines`; only where there are several"}
@@ -41,6 +43,7 @@ def schema() -> Schema:
             changes=_list(_ref("change")),
             considered=_list(_ref("verdict")),
             findings=_list(_ref("finding")),
+            results=_list({"anyOf": [_ref("result"), _ref("unread")]}),
             error=_ref("error"),
         ),
         "allOf": [
@@ -152,6 +155,31 @@ def _definitions() -> Schema:
                 "objections": _list(_ref("objection")),
             }
         ),
+        "coverage": _object({name: {"type": "integer", "minimum": 0} for name in ("sass", "ptx", "none")}),
+        "library": _object(
+            {
+                "path": text,
+                "sass": _list(text),
+                "ptx": _list(text),
+                "modules": {"type": "integer", "description": "those with a kernel"},
+                "coverage": {"type": "object", "additionalProperties": _ref("coverage")},
+                "elsewhere": _list({"type": "object"}),
+            }
+        ),
+        "result": _object(
+            {
+                "target": {**text, "description": "as it was named"},
+                "sass": _list(text),
+                "ptx": _list(text),
+                "size": {"type": "integer"},
+                "bytes_read": {"type": "integer"},
+                "requests": {"type": "integer"},
+                "complete": {**flag, "description": "false where only a part was read"},
+                "verdict": _maybe({"enum": list(VERDICTS)}),
+                "libraries": _list(_ref("library")),
+            }
+        ),
+        "unread": _object({"target": text, "error": _ref("error")}),
         "finding": _object(
             {
                 "code": _code("stable"),
