@@ -45,6 +45,11 @@ MAY_IMPORT: dict[str, set[str]] = {
         "shipped",
     },
     "relatives": {"errors", "model", "wheels"},
+    "journal": {"errors", "model", "rewrite"},
+    "pinning": {
+        "emit", "errors", "install", "installation", "journal", "model", "projects", "question", "request", "rewrite",
+        "shipped",
+    },
     "handover": {"install", "model", "places", "question", "request", "shipped"},
     "api": {"model", "question", "request", "shipped"},
 }  # fmt: skip

@@ -25,6 +25,8 @@ COMMANDS = {
     "install": "install the pick with uv or pip, and all else from your own indexes",
     "url": "one line for `pip install $(torchpick url)`",
     "env": "variables that make plain pip and uv take the pick",
+    "pin": "hold an environment to its pick, also for plain pip and uv",
+    "unpin": "take out what `pin` wrote",
     "label": "the one of these names that fits, for extras, groups and image tags",
     "list": "every build weighed, best first, each with its verdict",
     "detect": "the machine's facts, each with its source",
