@@ -51,7 +51,23 @@ MAY_IMPORT: dict[str, set[str]] = {
         "shipped",
     },
     "handover": {"install", "model", "places", "question", "request", "shipped"},
-    "api": {"model", "question", "request", "shipped"},
+    "locking": {
+        "emit", "errors", "install", "installation", "model", "places", "question", "relatives", "request",
+        "requirements", "shipped", "wheels",
+    },
+    "readings": {"doctor", "errors", "model", "wheels"},
+    "loading": {"doctor", "readings"},
+    "gathering": {
+        "doctor", "loading", "model", "places", "question", "readings", "resolve", "shipped", "wheels",
+    },
+    "examination": {
+        "detection", "doctor", "errors", "gathering", "install", "model", "question", "remarks", "request", "resolve",
+        "shipped", "told",
+    },
+    "explanation": {
+        "doctor", "errors", "examination", "model", "places", "question", "request", "shipped",
+    },
+    "api": {"examination", "model", "question", "request", "shipped"},
 }  # fmt: skip
 
 # No file, process, clock, environment or network in the middle of the program.

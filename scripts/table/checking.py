@@ -111,6 +111,7 @@ def names_index(fields: Fields) -> None:
 FILES: dict[str, Callable[[Fields], None]] = {
     "companions.json": build_format.companions,
     "drivers.json": fact_format.drivers,
+    "errors.json": fact_format.errors,
     "family.json": fact_format.family,
     "gpus.json": fact_format.gpus,
     "libraries.json": fact_format.libraries,

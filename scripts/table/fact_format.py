@@ -15,7 +15,9 @@ from scripts.table.forms import (
     maybe_dotted,
     said,
 )
+from torchpick.doctor import signatures
 from torchpick.model.fields import Fields
+from torchpick.model.finding import Ailment
 
 
 def drivers(fields: Fields) -> None:
@@ -139,3 +141,13 @@ def _product(row: Fields) -> None:
 def _maybe_capability(row: Fields) -> None:
     if row.raw("capability") is not None:
         matching(row, "capability", CAPABILITY)
+
+
+def errors(fields: Fields) -> None:
+    fields.only("schema", "signatures")
+    codes = {ailment.name for ailment in Ailment}
+    for row, known in zip(fields.objects("signatures"), signatures.read(fields), strict=True):
+        holds(row, "id", known.id.replace("_", "").isalnum() and known.id.isupper(), "must be a code, in capitals")
+        holds(row, "findings", codes.issuperset(known.findings), "names a finding that doctor does not have")
+        holds(row, "links", all(link.startswith("https://") for link in known.links), "must be https addresses")
+        holds(row, "links", bool(known.links) or not known.install or not known.no_use, "must name a thread")

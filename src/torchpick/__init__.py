@@ -10,34 +10,40 @@ __version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from torchpick.api import check as check
     from torchpick.api import detect as detect
     from torchpick.api import pick as pick
     from torchpick.errors import DetectionError as DetectionError
     from torchpick.errors import NoBuildError as NoBuildError
     from torchpick.errors import TorchpickError as TorchpickError
     from torchpick.errors import UsageError as UsageError
+    from torchpick.model.finding import Finding as Finding
     from torchpick.model.machine import Machine as Machine
     from torchpick.model.verdict import Pick as Pick
 
 _HOMES = {
+    "check": "torchpick.api",
     "detect": "torchpick.api",
     "pick": "torchpick.api",
     "DetectionError": "torchpick.errors",
     "NoBuildError": "torchpick.errors",
     "TorchpickError": "torchpick.errors",
     "UsageError": "torchpick.errors",
+    "Finding": "torchpick.model.finding",
     "Machine": "torchpick.model.machine",
     "Pick": "torchpick.model.verdict",
 }
 
 __all__ = [
     "DetectionError",
+    "Finding",
     "Machine",
     "NoBuildError",
     "Pick",
     "TorchpickError",
     "UsageError",
     "__version__",
+    "check",
     "detect",
     "pick",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
+from torchpick.model.finding import Finding
 from torchpick.model.machine import Machine
 from torchpick.model.verdict import Pick
 
@@ -66,3 +67,23 @@ def pick(  # noqa: PLR0913 # the flags of the contract, by name
         index_base=index_base,
     )
     return question.chosen(request, os.environ if environ is None else environ)
+
+
+def check(
+    *,
+    gpus: Sequence[str] | None = None,
+    driver: str | None = None,
+    cuda_driver: str | None = None,
+    python: str | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> list[Finding]:
+    """What is wrong with the torch that is installed, for this machine or the one that is told; worst first.
+
+    `python` is an interpreter or an environment's folder, the active one without it. Nothing in it is imported.
+    """
+    from torchpick.examination import examine
+    from torchpick.request import Request
+
+    told = None if gpus is None else (tuple(gpus) or ("none",))
+    request = Request(gpus=told, driver=driver, cuda_driver=cuda_driver, python=python)
+    return list(examine(request, os.environ if environ is None else environ).findings)

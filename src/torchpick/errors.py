@@ -5,6 +5,7 @@ TorchpickError                  exit 1   something broke
 │   └── RequirementError                 a requirement that is not one
 ├── CompatError                          a file of the table is not what it must be (file, path inside it)
 ├── NoBuildError                exit 3   no build runs here; carries the Pick
+├── ToolkitError                exit 3   no CUDA toolkit compiles for these GPUs
 ├── DetectionError              exit 4   a GPU is there and its driver will not answer
 ├── InstallerError                       no pip or uv can do the work
 ├── NetworkError                         a server did not give what was asked
@@ -76,6 +77,13 @@ class NoBuildError(TorchpickError):
     def __init__(self, message: str, *, pick: Pick, hint: str | None) -> None:
         super().__init__(message, hint=hint)
         self.pick = pick
+
+
+class ToolkitError(TorchpickError):
+    """The CUDA toolkit that was named, or every one that is known, cannot compile for these GPUs."""
+
+    code = "NO_TOOLKIT"
+    exit_status = 3
 
 
 class DetectionError(TorchpickError):

@@ -50,7 +50,7 @@ def choose(told: str | None, world: World, deadline: float) -> Interpreter:
     """The target interpreter. Raises UsageError for one that was told, TorchpickError for a broken environment."""
     if told is not None:
         return _told(told, world, deadline)
-    for folder, source in _environments(world):
+    for folder, source in environments(world):
         return _of_environment(folder, source, world, deadline)
     if world.real and (tool := tool_environment(sys.prefix)) is not None:
         return _on_path(tool, world, deadline)
@@ -137,7 +137,7 @@ def _told(told: str, world: World, deadline: float) -> Interpreter:
         raise UsageError(f"--python {told}: {error.message}", hint=_HINT) from error
 
 
-def _environments(world: World) -> list[tuple[str, str]]:
+def environments(world: World) -> list[tuple[str, str]]:
     """The environment to take, if there is one; what VIRTUAL_ENV names goes before conda, as with uv."""
     found = []
     folder = world.environ.get("VIRTUAL_ENV")

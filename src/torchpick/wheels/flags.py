@@ -7,7 +7,8 @@ torch/csrc/cuda/Module.cpp). It stands there as plain text, so it can be read wi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from mmap import mmap
 from typing import NamedTuple
 
 from torchpick.model.arch import Arch
@@ -42,6 +43,33 @@ def find(chunks: Iterable[bytes]) -> Flags | None:
             singles.update(_SINGLE.findall(text))
         kept = text[-_OVERLAP:]
     return Flags(_arches(singles.pop()), certain=False) if len(singles) == 1 else None
+
+
+def of_buffer(buffer: bytes | mmap) -> Flags | None:
+    """The list in a library that is all there; the same answer as `find`, by looking around its words alone."""
+    singles: set[bytes] = set()
+    done = 0
+    for place in _places(buffer):
+        if place < done:
+            continue
+        # A list starts with one of these words, so nothing before it can belong to it.
+        start = max(0, place - 1)
+        window = bytes(buffer[start : place + _OVERLAP])
+        if (match := _LIST.match(window, place - start)) is not None:
+            return Flags(_arches(match[1]))
+        if (match := _SINGLE.match(window, place - start)) is not None:
+            singles.add(match[1])
+            done = start + match.end()
+    return Flags(_arches(singles.pop()), certain=False) if len(singles) == 1 else None
+
+
+def _places(buffer: bytes | mmap) -> Iterator[int]:
+    """Where the words that a list may start with stand, in the file's order."""
+    ahead = {word: buffer.find(word) for word in (b"sm_", b"compute_", b"gfx")}
+    while ahead := {word: place for word, place in ahead.items() if place >= 0}:
+        word = min(ahead, key=ahead.__getitem__)
+        yield ahead[word]
+        ahead[word] = buffer.find(word, ahead[word] + 1)
 
 
 def _arches(text: bytes) -> tuple[Arch, ...]:

@@ -1,0 +1,116 @@
+"""Print the architectures that a source build wants for these GPUs.
+
+One line, ready for a variable: TORCH_CUDA_ARCH_LIST (or PYTORCH_ROCM_ARCH), options of nvcc, or
+CMAKE_CUDA_ARCHITECTURES. With --cuda it keeps to what that toolkit can compile, and where it cannot, says which can
+(exit status 3).
+
+examples:
+  TORCH_CUDA_ARCH_LIST="$(torchpick arch)" pip install --no-build-isolation flash-attn
+  nvcc $(torchpick arch --for nvcc --gpu sm_86) kernel.cu
+  cmake -DCMAKE_CUDA_ARCHITECTURES="$(torchpick arch --for cmake --cuda 12.6)" ..
+"""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser
+from collections.abc import Sequence
+
+from torchpick import question, shipped
+from torchpick.cli import arguments, console
+from torchpick.cli.arguments import Asked
+from torchpick.emit import arch as emit
+from torchpick.errors import ToolkitError, TorchpickError, UsageError
+from torchpick.model import envelope
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Machine
+from torchpick.model.toolkits import Target, Toolkits, targets
+from torchpick.model.versions import is_dotted
+from torchpick.places import compat_dir
+
+_FORMS = {"torch": emit.torch, "nvcc": emit.nvcc, "cmake": emit.cmake}
+
+
+class Wanted(Asked):
+    form: str
+    cuda: str | None
+    ptx: bool
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--for", dest="form", choices=tuple(_FORMS), default="torch", help="who reads it (torch)")
+    parser.add_argument("--cuda", metavar="X.Y", help="keep to what this CUDA toolkit can compile")
+    parser.add_argument("--ptx", action="store_true", help="PTX of the newest too, for GPUs to come")
+    arguments.add_machine_flags(parser)
+    arguments.add_output_flags(parser)
+
+
+def run(args: Wanted) -> int:
+    request = arguments.machine_request(args)
+    machines: tuple[Machine, ...]
+    if request.machine is not None:
+        machines = question.machines_of(request, os.environ, shipped.rules(os.environ))
+    else:
+        machines = (question.machine_of(request, os.environ, shipped.rules(os.environ), console.waiting),)
+    gpus = tuple(gpu.arch for machine in machines for gpu in machine.counted if gpu.arch is not None)
+    if not gpus:
+        raise _nothing(machines)
+    if all(gpu.kind == "gfx" for gpu in gpus):
+        chosen: tuple[Target, ...] = ()
+        line = _amd(args, gpus)
+    else:
+        chosen = _chosen(args, tuple(gpu for gpu in gpus if gpu.kind == "sm"))
+        line = _FORMS[args.form](chosen)
+    if args.json:
+        facts = [{"arch": str(each.arch), "ptx": each.ptx} for each in chosen]
+        print(envelope.dumps(envelope.new("arch", form=args.form, cuda=args.cuda, arch=line, targets=facts)))
+    else:
+        print(line)
+    return 0
+
+
+def _nothing(machines: tuple[Machine, ...]) -> TorchpickError:
+    trouble = next((machine.trouble for machine in machines if machine.trouble is not None), None)
+    hint = "tell it: `torchpick arch --gpu sm_86`"
+    if trouble is not None:
+        return TorchpickError(f"there is no GPU to compile for: {trouble.text}", hint=f"{trouble.hint}; or {hint}")
+    return UsageError("there is no GPU to compile for", hint=hint)
+
+
+def _amd(args: Wanted, gpus: tuple[Arch, ...]) -> str:
+    if args.form == "nvcc" or args.cuda or args.ptx:
+        hint = "`--for torch` and `--for cmake` print their gfx names"
+        raise UsageError("these are AMD GPUs, for which nvcc, `--cuda` and `--ptx` mean nothing", hint=hint)
+    return emit.amd(gpus)
+
+
+def _chosen(args: Wanted, gpus: tuple[Arch, ...]) -> tuple[Target, ...]:
+    if args.cuda is None:
+        return targets(gpus, None, ptx=args.ptx)[0]
+    if not is_dotted(args.cuda) or args.cuda.count(".") not in (1, 2):
+        raise UsageError(f"`{args.cuda}` is no CUDA version", hint="write it as 12.6; `nvcc --version` tells it")
+    toolkits = shipped.read(os.path.join(compat_dir(os.environ), "drivers.json"), Toolkits.from_json)
+    nearest = toolkits.nearest(args.cuda)
+    if nearest is None:
+        known = ", ".join(toolkits.lists)
+        raise UsageError(f"what CUDA {args.cuda} compiles is not known", hint=f"known are {known}")
+    found, left = targets(gpus, toolkits.lists[nearest], ptx=args.ptx)
+    if left:
+        raise _unable(args.cuda, left, toolkits, gpus)
+    return found
+
+
+def _unable(cuda: str, left: tuple[Arch, ...], toolkits: Toolkits, gpus: tuple[Arch, ...]) -> ToolkitError:
+    able = [each for each in toolkits.lists if all(each in toolkits.able(gpu) for gpu in gpus)]
+    message = f"CUDA {cuda} does not compile for {', '.join(map(str, left))}"
+    if able:
+        return ToolkitError(message, hint=f"CUDA {_span(able)} compiles for all of them")
+    spans = []
+    for gpu in dict.fromkeys(gpus):
+        mine = toolkits.able(gpu)
+        spans.append(f"{gpu}: CUDA {_span(mine)}" if mine else f"{gpu}: none that is known")
+    return ToolkitError(f"{message}, and no toolkit does for all", hint="build twice; " + "; ".join(spans))
+
+
+def _span(cudas: Sequence[str]) -> str:
+    return cudas[0] if len(cudas) == 1 else f"{cudas[0]} to {cudas[-1]}"

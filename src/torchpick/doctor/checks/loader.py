@@ -1,0 +1,149 @@
+"""What the loader of this machine will do: libraries that are nowhere, or come from elsewhere first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchpick.doctor.facts import Facts
+from torchpick.model.finding import ERROR, NOTE, Ailment, Finding
+from torchpick.model.versions import is_dotted, numbers
+
+# NVIDIA's CUDA Compatibility guide: forward compatibility is for data-centre GPUs and some NGC-ready boards. The words
+# by which their names are known, and those of the boards that are refused (error 804).
+_DATA_CENTRE = (
+    "tesla",
+    "a100",
+    "a30",
+    "a40",
+    "a10",
+    "a16",
+    "a2",
+    "h100",
+    "h200",
+    "h800",
+    "b100",
+    "b200",
+    "gb200",
+    "l4",
+    "l40",
+)
+_REFUSED = ("geforce", "titan")
+
+
+def absent(facts: Facts) -> Iterator[Finding]:
+    """Libraries that torch or a package asks for and that are in no folder the loader looks into."""
+    if facts.told:
+        return  # the system folders of the machine that was told are not here
+    wanted: dict[str, list[str]] = {}
+    for each in facts.absent:
+        wanted.setdefault(each.wanted_by, []).append(each.library)
+    # What torch itself misses, the others miss for the same reason.
+    of_torch = {each.library for each in facts.absent if each.wanted_by.startswith("torch ")}
+    for package, every in wanted.items():
+        mine = package.startswith("torch ")
+        libraries = [library for library in every if mine or library not in of_torch]
+        if not libraries:
+            continue
+        shown = ", ".join(libraries[:4]) + (" …" if len(libraries) > 4 else "")
+        yield Finding(
+            Ailment.MISSING_LIBRARY,
+            f"{package} needs {shown}, which no package here holds and no folder of the loader",
+            {"package": package, "libraries": libraries},
+            advice=None if mine else _advice(package, libraries),
+            by_torch=mine,
+        )
+
+
+def _advice(package: str, libraries: list[str]) -> str:
+    name = package.partition(" ")[0]
+    if any(library.startswith(("libtorch", "libc10")) for library in libraries):
+        return f"install the release of {name} that was built for this torch"
+    return f"install the {name} that was built for the CUDA of this torch, not the library that it misses"
+
+
+def library_path(facts: Facts) -> Iterator[Finding]:
+    by_folder: dict[str, list[str]] = {}
+    for each in facts.overrides:
+        by_folder.setdefault(each.folder, []).append(each.library)
+    for folder, names in by_folder.items():
+        yield Finding(
+            Ailment.LIBRARY_PATH,
+            f"LD_LIBRARY_PATH puts {folder} first, so {', '.join(sorted(names)[:4])} come from there and not from "
+            "the environment",
+            {"folder": folder, "libraries": sorted(names)},
+            cure="unset LD_LIBRARY_PATH",
+            advice="torch brings its own CUDA; leave the folder out for programs that use it",
+        )
+
+
+def driver_library(facts: Facts) -> Iterator[Finding]:
+    """A libcuda that is not the driver's: a stub never works, cuda-compat only newer than the driver, on some GPUs."""
+    found = facts.shell.driver_library
+    if found is None:
+        return
+    seen: dict[str, object] = {"folder": found.folder, "version": found.version}
+    advice = f"take {found.folder} out of LD_LIBRARY_PATH"
+    if found.kind == "stub":
+        text = f"LD_LIBRARY_PATH puts the stub libcuda of {found.folder} before the driver's"
+        yield Finding(Ailment.STUB_DRIVER_LIBRARY, text, seen, advice=advice)
+        return
+    driver = facts.machine.driver
+    version = None if driver is None else driver.version
+    if found.version and is_dotted(found.version) and version and numbers(version) >= numbers(found.version):
+        text = f"cuda-compat {found.version} in {found.folder} is not newer than the driver, {version}"
+        yield Finding(Ailment.CUDA_COMPAT, text, {**seen, "driver": version}, advice=advice, weight=ERROR)
+        return
+    names = [(gpu.name or "").lower() for gpu in facts.nvidia()]
+    refused = [gpu.label for gpu in facts.nvidia() if any(word in (gpu.name or "").lower() for word in _REFUSED)]
+    if refused:
+        text = f"cuda-compat in {found.folder} does not support {', '.join(refused)}"
+        yield Finding(Ailment.CUDA_COMPAT, text, seen, advice=advice, weight=ERROR)
+    elif not all(set(name.replace("-", " ").split()) & {*_DATA_CENTRE} for name in names):
+        text = f"cuda-compat in {found.folder} stands in for the driver's libcuda, which few GPUs support"
+        yield Finding(Ailment.CUDA_COMPAT, text, seen, advice=advice)
+
+
+def preloaded(facts: Facts) -> Iterator[Finding]:
+    files = [part for part in facts.shell.variables.get("LD_PRELOAD", "").replace(":", " ").split() if _cuda(part)]
+    if files:
+        yield Finding(
+            Ailment.PRELOADED_LIBRARY,
+            f"LD_PRELOAD loads {', '.join(files)} before everything else",
+            {"libraries": files},
+            cure="unset LD_PRELOAD",
+        )
+
+
+def _cuda(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name.startswith(("libcuda", "libcublas", "libcudnn", "libnccl", "libnvrtc", "libnvJitLink", "libcusparse"))
+
+
+def hidden(facts: Facts) -> Iterator[Finding]:
+    """A variable that hides GPUs: all of them is trouble, some of them a choice."""
+    variables = facts.shell.variables
+    for vendor, names in (
+        ("nvidia", ("CUDA_VISIBLE_DEVICES",)),
+        ("amd", ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")),
+    ):
+        gpus = [gpu for gpu in facts.gpus if gpu.vendor == vendor]
+        for name in names:
+            value = variables.get(name)
+            if value is None or not gpus:
+                continue
+            first = value.split(",")[0].strip()
+            left = [gpu for gpu in gpus if not gpu.visible]
+            if first in ("", "-1") or not (first[:1].isdigit() or first[:1] == "+" or "-" in first[1:]):
+                yield Finding(
+                    Ailment.GPUS_HIDDEN,
+                    f"{name} is {value!r}, which hides every GPU",
+                    {"variable": name, "value": value, "hidden": [gpu.index for gpu in gpus]},
+                    cure=f"unset {name}",
+                )
+            elif left:
+                yield Finding(
+                    Ailment.GPUS_HIDDEN,
+                    f"{name} is {value!r}, which hides {', '.join(gpu.label for gpu in left)}",
+                    {"variable": name, "value": value, "hidden": [gpu.index for gpu in left]},
+                    weight=NOTE,
+                )

@@ -1,0 +1,102 @@
+"""Whether the other packages with GPU code serve the GPUs, and what they install over one another. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchpick.doctor.facts import NOT, PARTLY, Facts, Package
+from torchpick.model.finding import NOTE, Ailment, Finding
+
+_PINNED = ("torchvision", "torchaudio")
+
+
+def without_kernels(facts: Facts) -> Iterator[Finding]:
+    """Any package whose code no GPU here loads, or only in part."""
+    for package in facts.packages:
+        for word, ailment in ((NOT, Ailment.PACKAGE_NO_KERNELS), (PARTLY, Ailment.PACKAGE_PARTLY)):
+            gpus = [each.gpu for each in package.served if each.word == word]
+            if not gpus:
+                continue
+            failing = next(each.failing for each in package.served if each.word == word)
+            labels = ", ".join(dict.fromkeys(facts.gpu(index).label for index in gpus))
+            how = "holds no code" if word == NOT else f"has libraries without code ({_named(failing)})"
+            yield Finding(
+                ailment,
+                f"{package.name} {package.version} {how} for {labels}: it was built for {_arches(package)}",
+                {
+                    "package": f"{package.name} {package.version}",
+                    "arches": [str(arch) for arch in package.arches],
+                    "gpus": gpus,
+                    "libraries": dict(failing),
+                },
+                by_torch=package.name in _PINNED or bool(package.with_cuda),
+                advice=_advice(package, word),
+            )
+
+
+def _advice(package: Package, word: str) -> str | None:
+    if package.with_cuda:
+        return f"its library for CUDA {', '.join(package.with_cuda)} holds code, and goes with a torch of that CUDA"
+    if package.name in _PINNED or word == PARTLY:
+        return None
+    return (
+        f"take a release of {package.name} that was built for this GPU (`torchpick inspect {package.name}==VERSION "
+        "--gpu …` reads one without downloading it), or run without it"
+    )
+
+
+def _named(failing: tuple[tuple[str, str], ...]) -> str:
+    names = [path.rpartition("/")[2] for path, _ in failing]
+    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+
+
+def _arches(package: Package) -> str:
+    return " ".join(str(arch) for arch in package.arches)
+
+
+def runtimes(facts: Facts) -> Iterator[Finding]:
+    """Two CUDA majors of one NVIDIA library: harmless side by side, not where they write the same file."""
+    for one, other, shared in facts.twins:
+        beside = f"{one} stands beside {other}"
+        yield Finding(
+            Ailment.TWO_CUDA_RUNTIMES,
+            f"{beside}, and both installed {shared}" if shared else f"{beside}; they share no file",
+            {"packages": [one, other], "file": shared},
+            advice=_mend(facts, one, other) if shared else None,
+            weight=None if shared else NOTE,
+        )
+    torch = facts.torch
+    if torch is None or torch.cuda is None:
+        return
+    major = torch.cuda.split(".")[0]
+    installed = facts.environment.find("torch")
+    by_pip = installed is not None and installed.installer in ("pip", "uv")
+    for package in facts.environment.conda:
+        other_major = package.version.split(".")[0] != major
+        if by_pip and package.name in ("cudatoolkit", "cuda-cudart", "cuda-runtime") and other_major:
+            yield Finding(
+                Ailment.TWO_CUDA_RUNTIMES,
+                f"conda's {package.name} {package.version} stands beside {torch.label}, which brings CUDA {torch.cuda}",
+                {"packages": [f"{package.name} {package.version}", torch.label], "file": None},
+                advice="torch does not use it; leave it only where something else does",
+                weight=NOTE,
+            )
+
+
+def _mend(facts: Facts, one: str, other: str) -> str:
+    """Which of the two goes, and that the other must be installed again over the damage."""
+    major = facts.torch.cuda.split(".")[0] if facts.torch is not None and facts.torch.cuda else None
+    keep, drop = (one, other) if major is not None and _major(one) == major else (other, one)
+    name, _, version = keep.partition(" ")
+    python = facts.environment.executable or "python"
+    return (
+        f"`{python} -m pip uninstall {drop.partition(' ')[0]}`, then "
+        f"`{python} -m pip install --force-reinstall --no-deps {name}=={version}`"
+    )
+
+
+def _major(label: str) -> str:
+    """The CUDA major of `nvidia-cudnn-cu12 9.10` by its name; without one, from CUDA 13 on, by the version."""
+    name, _, version = label.partition(" ")
+    stem, mark, digits = name.rpartition("-cu")
+    return digits if mark and digits.isdigit() and stem else version.split(".")[0]

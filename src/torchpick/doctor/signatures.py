@@ -1,0 +1,205 @@
+"""Known error texts, looked for in a stream: each byte is read once for each pattern, whatever the text is. Pure.
+
+A pattern is text, in any case of letters; `*` stands for anything within the line and `{name}` for something to keep.
+There is nothing in it that could be tried twice, so no text makes the search slow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from torchpick.model.fields import Fields, ShapeError
+from torchpick.model.noun import Noun
+
+_WILD = re.compile(r"\*|\{([a-z]{1,20})\}")
+# A line is looked at so far before and behind the words that were found in it.
+_BEFORE, _BEHIND = 2048, 4096
+_MOST_KEPT = 80
+_MOST_SHOWN = 300
+_PLAIN = b" \t\r\n,;:()[]'\"`"
+
+
+class Piece(Noun):
+    """A text of a pattern, lower case, and the name of what stands before it; None where that is not kept."""
+
+    text: bytes
+    keeps: str | None = None
+
+
+class Signature(Noun):
+    """One known error; docs/doctor.md says what the fields mean."""
+
+    id: str
+    title: str
+    patterns: tuple[str, ...]
+    meaning: str
+    causes: tuple[str, ...] = ()
+    cures: tuple[str, ...] = ()
+    no_use: tuple[tuple[str, str], ...] = ()
+    findings: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
+    install: bool = True
+
+
+class Match(Noun):
+    """Where a signature was first seen, the line, and what its pattern keeps."""
+
+    signature: Signature
+    line: int
+    text: str
+    kept: Mapping[str, str] = {}
+
+
+def read(fields: Fields) -> tuple[Signature, ...]:
+    """compat/errors.json as signatures; ShapeError where it is not of its form."""
+    found = [_signature(row) for row in fields.objects("signatures")]
+    ids = [each.id for each in found]
+    if len(set(ids)) != len(ids):
+        raise ShapeError("signatures", "names an id twice")
+    return tuple(found)
+
+
+def _signature(row: Fields) -> Signature:
+    keys = ("id", "title", "patterns", "meaning", "causes", "cures", "no_use", "findings", "install", "links")
+    row.only(*keys)
+    patterns = row.texts("patterns")
+    if not patterns:
+        raise row.fail("patterns", "is empty")
+    for place, pattern in enumerate(patterns):
+        parts = pieces(pattern)
+        if not parts or max(len(part.text) for part in parts) < 6 or not pattern.isascii():
+            raise ShapeError(f"{row.at('patterns')}[{place}]", "needs a text of six or more ASCII characters")
+    no_use = tuple((each.text("what"), each.text("why")) for each in row.objects("no_use"))
+    return Signature(
+        row.text("id"),
+        row.text("title"),
+        patterns,
+        row.text("meaning"),
+        row.texts("causes"),
+        row.texts("cures"),
+        no_use,
+        row.texts("findings"),
+        row.texts("links"),
+        row.flag("install"),
+    )
+
+
+def pieces(pattern: str) -> tuple[Piece, ...]:
+    """The texts of a pattern in their order; a last `{name}` has an empty text."""
+    found = []
+    start = 0
+    keeps = None
+    for match in _WILD.finditer(pattern):
+        if text := pattern[start : match.start()]:
+            found.append(Piece(text.lower().encode(), keeps))
+            keeps = None
+        keeps = match[1] or keeps
+        start = match.end()
+    if text := pattern[start:]:
+        found.append(Piece(text.lower().encode(), keeps))
+    elif keeps is not None:
+        found.append(Piece(b"", keeps))
+    return tuple(found)
+
+
+def found_in(line: bytes, pattern: tuple[Piece, ...]) -> dict[str, str] | None:
+    """What the pattern keeps of a line; None where the line does not have its texts in their order."""
+    lower = line.lower()
+    kept = {}
+    at = 0
+    for place, piece in enumerate(pattern):
+        where = lower.find(piece.text, at) if piece.text else at
+        if where < 0:
+            return None
+        if piece.keeps is not None and place:
+            end = where if piece.text else _word_end(line, at)
+            kept[piece.keeps] = line[at : min(end, at + _MOST_KEPT)].decode("utf-8", "replace").strip()
+        at = where + len(piece.text)
+    return kept
+
+
+def _word_end(line: bytes, start: int) -> int:
+    end = start
+    while end < len(line) and line[end] not in _PLAIN:
+        end += 1
+    return end
+
+
+class Search:
+    """Feed it a text in chunks; it remembers where each signature was first seen."""
+
+    def __init__(self, signatures: Iterable[Signature]) -> None:
+        self._wanted = {each.id: each for each in signatures}
+        self._patterns = [
+            (max((piece.text for piece in parts), key=len), parts, each.id)
+            for each in self._wanted.values()
+            for parts in map(pieces, each.patterns)
+        ]
+        self._found: dict[str, Match] = {}
+        self._rest = b""
+        self._line = 1
+
+    def feed(self, chunk: bytes) -> None:
+        """Look through whole lines; what is left of the last one waits, up to a bound."""
+        data = self._rest + chunk
+        end = data.rfind(b"\n") + 1
+        if not end and len(data) <= _BEHIND:
+            self._rest = data
+            return
+        # A line without an end is cut, with as much carried over as a pattern may span.
+        cut = end or len(data) - _BEHIND // 2
+        self._look(data[: end or len(data)])
+        self._line += data.count(b"\n", 0, cut)
+        self._rest = data[cut:]
+
+    def matches(self) -> tuple[Match, ...]:
+        """Everything seen, in the order of the text; ask once, at its end."""
+        self._look(self._rest)
+        return tuple(sorted(self._found.values(), key=lambda each: (each.line, each.signature.id)))
+
+    def _look(self, data: bytes) -> None:
+        if not data:
+            return
+        lower = data.lower()
+        for anchor, parts, name in self._patterns:
+            if name not in self._found and (match := self._first(data, lower, anchor, parts, name)) is not None:
+                self._found[name] = match
+        self._patterns = [each for each in self._patterns if each[2] not in self._found]
+
+    def _first(self, data: bytes, lower: bytes, anchor: bytes, parts: tuple[Piece, ...], name: str) -> Match | None:
+        at = lower.find(anchor)
+        while at >= 0:
+            start = max(data.rfind(b"\n", max(0, at - _BEFORE), at) + 1, at - _BEFORE)
+            end = data.find(b"\n", at, at + _BEHIND)
+            end = min(at + _BEHIND, len(data)) if end < 0 else end
+            line = data[start:end]
+            kept = found_in(line, parts)
+            if kept is not None:
+                shown = line.decode("utf-8", "replace").strip()
+                number = self._line + data.count(b"\n", 0, at)
+                return Match(self._wanted[name], number, _around(shown, anchor), kept)
+            # Whatever else lies in this stretch was looked at with it.
+            at = lower.find(anchor, max(end, at + 1))
+        return None
+
+
+def _around(line: str, anchor: bytes) -> str:
+    """The part of a long line that has the words."""
+    if len(line) <= _MOST_SHOWN:
+        return line
+    at = max(0, line.lower().find(anchor.decode()) - _MOST_SHOWN // 3)
+    return ("…" if at else "") + line[at : at + _MOST_SHOWN].strip() + "…"
+
+
+def decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks as UTF-8: a Windows shell writes its logs in UTF-16."""
+    import codecs
+
+    decoder = None
+    first = True
+    for chunk in chunks:
+        if first and chunk[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            decoder = codecs.getincrementaldecoder("utf-16")("replace")
+        first = first and not chunk
+        yield decoder.decode(chunk).encode() if decoder is not None else chunk

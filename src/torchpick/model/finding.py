@@ -1,0 +1,107 @@
+"""What is wrong in an environment: a stable code, what was seen, and what to do about it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+
+from torchpick.model.noun import Noun
+
+ERROR, WARNING, NOTE = "error", "warning", "note"
+SEVERITIES = (ERROR, WARNING, NOTE)
+
+
+class Ailment(Enum):
+    """What can be wrong: the name is the stable code, the value its usual severity and why it matters.
+
+    docs/doctor.md tells of each what it means, its common causes and its cure.
+    """
+
+    TORCH_MISSING = (ERROR, "there is no torch to import")
+    TORCH_BROKEN = (ERROR, "files of torch are missing, so `import torch` fails")
+    CPU_ONLY_BUILD = (ERROR, "it was built without GPU code, so torch.cuda.is_available() is False on any driver")
+    OTHER_VENDOR_BUILD = (ERROR, "code for another maker's GPUs does not run here")
+    NO_KERNELS = (ERROR, "the first kernel fails: no kernel image is available for execution on the device (error 209)")
+    PTX_ONLY_DRIVER_TOO_OLD = (ERROR, "there is no machine code for the GPU, and the driver cannot compile this PTX")
+    DRIVER_TOO_OLD = (ERROR, "CUDA does not start: the NVIDIA driver on your system is too old (error 35)")
+    GPU_NOT_SERVED_BY_DRIVER = (ERROR, "the driver ignores the GPU, so no program sees it")
+    DRIVER_NO_ANSWER = (ERROR, "without a driver that answers no program can use the GPU")
+    LIBRARY_DROPPED_GPU = (ERROR, "convolutions and attention call that library, and it has no code for the GPU")
+    COMPANION_MISMATCH = (ERROR, "compiled against another torch: undefined symbols, or operators that do not exist")
+    COMPANION_OTHER_CUDA = (
+        ERROR,
+        "built for another CUDA or without it: it refuses to load, or lacks its GPU operators",
+    )
+    PACKAGE_NO_KERNELS = (ERROR, "its kernels fail on the GPU, whatever torch itself can do")
+    MISSING_LIBRARY = (ERROR, "the loader fails: cannot open shared object file: No such file or directory")
+    STUB_DRIVER_LIBRARY = (ERROR, "a stub stands in for the driver, so CUDA finds none (error 34)")
+    NO_WHEEL_FOR_PYTHON = (ERROR, "an installer finds no wheel: from versions: none")
+    PYTHON_GONE = (ERROR, "nothing in the environment can run without its interpreter")
+    VERIFY_FAILED = (ERROR, "a kernel was really run, and failed")
+    TORCH_TWICE = (WARNING, "which one is imported depends on the search path, and an installer changes only one")
+    UNKNOWN_ARCHES = (WARNING, "which GPUs this torch was built for could not be read, so nothing is promised")
+    PARTIAL_LIBRARY = (WARNING, "what calls that library fails on the GPU; everything else runs")
+    REQUIREMENT_UNMET = (WARNING, "it was built and tested with another version of that package")
+    TWO_CUDA_RUNTIMES = (WARNING, "files of one overwrite the other's, and the last one installed wins")
+    LIBRARY_PATH = (
+        WARNING,
+        "the loader prefers those files to the environment's own: undefined symbols, wrong results",
+    )
+    PRELOADED_LIBRARY = (WARNING, "it is loaded before the environment's own, whatever the versions are")
+    CUDA_COMPAT = (WARNING, "CUDA does not start where that package is not supported (errors 803 and 804)")
+    GPUS_HIDDEN = (WARNING, "programs started from this shell see fewer GPUs than there are")
+    SETTINGS_UNDO = (WARNING, "the next plain install may take another torch")
+    LOCK_UNDO = (WARNING, "`uv run` and `uv sync` bring back what the lock names")
+    UNREADABLE = (WARNING, "what cannot be read cannot be judged, nor cleanly replaced by an installer")
+    PACKAGE_PARTLY = (NOTE, "what needs those libraries fails on the GPU; the package may have another way")
+    JIT_ONLY = (NOTE, "the driver compiles its code at first use, which takes minutes once")
+    TRITON_DROPPED_GPU = (NOTE, "torch.compile does not work on the GPU; eager mode does")
+
+    @property
+    def severity(self) -> str:
+        return self.value[0]
+
+    @property
+    def why(self) -> str:
+        return self.value[1]
+
+
+class Finding(Noun):
+    """One thing that is wrong.
+
+    `seen` holds the facts it rests on. `cure` is a command that mends it, where there is one; `advice` says the rest.
+    `by_torch` asks for the command that installs another build of torch.
+    """
+
+    ailment: Ailment
+    text: str
+    seen: Mapping[str, object] = {}
+    advice: str | None = None
+    cure: str | None = None
+    by_torch: bool = False
+    weight: str | None = None
+
+    @property
+    def code(self) -> str:
+        return self.ailment.name
+
+    @property
+    def severity(self) -> str:
+        return self.weight or self.ailment.severity
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "text": self.text,
+            "why": self.ailment.why,
+            "seen": dict(self.seen),
+            "cure": self.cure,
+            "advice": self.advice,
+        }
+
+
+def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Errors, then warnings, then notes; among equals the order of the catalogue, then of the checks."""
+    codes = [ailment.name for ailment in Ailment]
+    return tuple(sorted(findings, key=lambda each: (SEVERITIES.index(each.severity), codes.index(each.code))))
