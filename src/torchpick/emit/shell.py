@@ -25,7 +25,7 @@ def command(argv: Iterable[str], changed: Mapping[str, str], unset: Iterable[str
     return " ".join(map(sh, words))
 
 
-def variables(shell: str, changed: Mapping[str, str], unset: Iterable[str], files: Mapping[str, str]) -> str:
+def variables(shell: str, changed: Mapping[str, str], unset: Iterable[str], files: Mapping[str, str] = {}) -> str:
     """Lines that set the variables; `files` are written by the lines themselves where the shell is elsewhere."""
     if any("\n" in value for value in changed.values()):
         raise ValueError("a variable holds a line break")
