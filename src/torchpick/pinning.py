@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from torchpick import installation, journal, question, rewrite, shipped
 from torchpick.emit import activation
 from torchpick.errors import TorchpickError
-from torchpick.install import configured, inherited, pinplaces, pipconf, settings, store, tools, variables
+from torchpick.install import configured, pinplaces, pipconf, settings, store, tools, variables
 from torchpick.install.environment import Target
 from torchpick.install.pinplaces import Places
 from torchpick.install.requirements import Given
@@ -91,7 +91,7 @@ def _variables(
         for url in files[name].words if name in files else ():
             if settings.is_wheel_index(url):
                 text = f"{files[name].source} names a PyTorch wheel index, from which pip takes other packages too"
-                notes.append(Note("INDEX_STAYS", f"{text}: {inherited.redacted(url)}"))
+                notes.append(Note("INDEX_STAYS", f"{text}: {settings.redacted(url)}"))
     return variables.of(pick, places.store, around, spoken), notes
 
 
