@@ -28,6 +28,8 @@ COMMANDS = {
     "url": "one line for `pip install $(torchpick url)`",
     "lock": "the pick and all it needs, each with URL and sha256, for pip and uv",
     "env": "variables that make plain pip and uv take the pick",
+    "pin": "hold an environment to its pick, also for plain pip and uv",
+    "unpin": "take out what `pin` wrote",
     "label": "the one of these names that fits, for extras, groups and image tags",
     "list": "every build weighed, best first, each with its verdict",
     "matrix": "which releases and backends run on which GPUs, as a table or a page",
