@@ -13,10 +13,12 @@ from pathlib import Path
 import pip
 import pytest
 
+from tests import jsonschema
 from tests.fakes.indexes import FILE_HOST, WHEEL_HOST, SimpleIndex, WheelHost
 from tests.fakes.loopback import Answer, Authority, Loopback, Site
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.installers import Installers, fetched
+from torchpick.model import contract
 
 pytestmark = [pytest.mark.process, pytest.mark.network]
 SOURCE = Path(__file__).parents[2] / "src"
@@ -236,7 +238,9 @@ def test_a_missing_hash_is_computed_from_the_file(world: World, flipping: Flippi
 
     done = world.lock("torch", "torchvision", *GTX_1080_TI, "--installer", resolver, "--json")
 
-    (lock,) = json.loads(done.stdout)["locks"]
+    answer = json.loads(done.stdout)
+    assert list(jsonschema.faults(answer, contract.schema(), contract.schema())) == []
+    (lock,) = answer["locks"]
     assert {package["name"]: package for package in lock["packages"]} == with_hash
     assert len(lock["computed"]) == 3
     said = world.lock("torch", *GTX_1080_TI, "--installer", resolver).stderr
@@ -256,6 +260,21 @@ def test_a_missing_hash_is_refused_where_nothing_may_be_downloaded(
     assert "hint: `--download-most 4000`" in done.stderr
     assert not (world.folder / "pylock.torch.toml").exists()
     assert not whole_wheels(world)
+
+
+def test_a_build_without_a_label_is_the_wheel_hosts_and_not_another_indexs(world: World, flipping: Flipping) -> None:
+    host, index = flipping.site, world.server.sites["127.0.0.1"]
+    assert isinstance(host, WheelHost)
+    assert isinstance(index, SimpleIndex)
+    host.add("cu124", TinyWheel("torch", "2.5.1", tag("3.12", "linux_aarch64"), ("filelock",)))
+    index.add(TinyWheel("torch", "2.5.1", tag("3.12", "manylinux2014_aarch64"), ("numpy",)))
+    gh200 = ("--gpu", "sm_90", "--driver", "560.28.03", "--platform", "linux-aarch64", "--python", "3.12")
+
+    found = world.locked("torch==2.5.1", "--backend", "cu124", *gh200)
+
+    assert set(found) == {"torch", "filelock"}, "the other build's needs"
+    assert FILE_HOST in urls(found["torch"])[0]
+    assert found["torch"]["version"] == "2.5.1"
 
 
 def whole_wheels(world: World) -> list[str]:

@@ -30,6 +30,9 @@ _UV_PLATFORMS = {
 # The names of PEP 751 for a version control system are pip's and uv's own.
 _VCS_KEYS = ("type", "url", "requested-revision", "commit-id", "subdirectory")
 
+# `name @ URL`, as uv writes what is taken from a place.
+_PLACED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])? @ (\S+)", re.MULTILINE)
+
 
 class Aim(Noun):
     """What to resolve for. `python` is an interpreter of this computer; None for an environment elsewhere."""
@@ -62,11 +65,19 @@ def uv_platform(aim: Aim) -> str:
     return f"{name.partition('-')[2]}-manylinux_{fitting[-1][0]}_{fitting[-1][1]}"
 
 
-def versions(resolver: Command, limits: tuple[Written, ...], environ: Mapping[str, str]) -> dict[str, str]:
+class Resolved(Noun):
+    """What a resolution came to: a version for each package, or the place it is taken from."""
+
+    versions: Mapping[str, str]
+    places: Mapping[str, str]
+
+
+def versions(resolver: Command, limits: tuple[Written, ...], environ: Mapping[str, str]) -> Resolved:
     """The version of every package, by uv; no file is downloaded for its hash."""
     heard = run.capture(_limited(resolver, limits), environ)
     _check(resolver, heard)
-    return dict(needs.of_pins(heard.out).versions)
+    places = {normal(name): url for name, url in _PLACED.findall(heard.out)}
+    return Resolved(dict(needs.of_pins(heard.out).versions), places)
 
 
 def packages(resolver: Command, limits: tuple[Written, ...], environ: Mapping[str, str]) -> tuple[Package, ...]:

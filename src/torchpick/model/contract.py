@@ -41,6 +41,7 @@ def schema() -> Schema:
             changes=_list(_ref("change")),
             considered=_list(_ref("verdict")),
             findings=_list(_ref("finding")),
+            locks=_list(_ref("lock")),
             error=_ref("error"),
         ),
         "allOf": [
@@ -150,6 +151,25 @@ def _definitions() -> Schema:
                 "platform": text,
                 "ok": flag,
                 "objections": _list(_ref("objection")),
+            }
+        ),
+        "lock": _object(
+            {
+                "path": text,
+                "name": _text_or_null("with --each: the NAME of pylock.NAME.toml"),
+                "environments": _list(text),
+                "packages": _list(_ref("locked")),
+                "computed": _list({**text, "description": "a file whose hash no index told"}),
+                "notes": _list(_ref("note")),
+            },
+            pick=_ref("pick"),
+        ),
+        "locked": _object(
+            {
+                "name": text,
+                "version": _text_or_null(),
+                "marker": _text_or_null("where it belongs; null for all of `environments`"),
+                "files": _list(_object({"url": text, "sha256": {**text, "pattern": "^[0-9a-f]{64}$"}})),
             }
         ),
         "finding": _object(
