@@ -12,6 +12,7 @@ from torchpick.install import links, store
 from torchpick.install.command import Command
 from torchpick.install.plan import TRITONS
 from torchpick.install.requirements import Asked
+from torchpick.install.settings import is_wheel_index
 from torchpick.locking import resolution
 from torchpick.locking.host import Host, Tell, file_of, shown
 from torchpick.locking.resolution import Aim
@@ -21,11 +22,13 @@ from torchpick.model.machine import Machine, Note, Platform
 from torchpick.model.noun import Noun
 from torchpick.model.specifiers import admits
 from torchpick.model.verdict import Pick, companions
-from torchpick.wheels import web
+from torchpick.wheels import names, web
 from torchpick.wheels.listing import Link
 
 # A member of the family may bring another one; three turns were never needed.
 _ROUNDS = 5
+# What torch requires of its family by an exact version; for ROCm and XPU no other index has it.
+_BRINGS = {"cuda": ("triton",), "rocm": TRITONS, "xpu": TRITONS}
 
 
 class Listener(Protocol):
@@ -67,9 +70,8 @@ def resolve(  # noqa: PLR0913 # facts of the run, each from another place
     work = _Work(want, aim, host, listener)
     for name, version in want.pins.items():
         work.pin(name, version)
-    if want.build.family in ("rocm", "xpu"):
-        for name in TRITONS:  # no other index has the triton that these builds require by its exact version
-            work.links[name] = tuple(work.usable(name) or ())
+    for name in _BRINGS.get(want.build.family, ()):
+        work.links[name] = tuple(work.usable(name) or ())
     work.check({each.name for each in want.asked.wanted})
     found: tuple[Package, ...] = ()
     for _ in range(_ROUNDS):
@@ -167,9 +169,9 @@ class _Work:
             )
         return next((each for each in same if each in fitting), fitting[0])
 
-    def check(self, names: Iterable[str]) -> None:
+    def check(self, wanted: Iterable[str]) -> None:
         """What is pinned and needed must lie on the host."""
-        for name in names:
+        for name in wanted:
             if name not in self.pins or self.links[name] or self._placed(name):
                 continue
             there = self.usable(name)
@@ -228,7 +230,7 @@ class _Work:
         """The package with the host's own files, where it is of the family, and with every hash."""
         if self.foreign(package):
             archive = package.archive
-            return package if archive is None else package._replace(archive=self._complete(archive))
+            return package if archive is None else package._replace(archive=self._complete(self._told(archive)))
         if package.name in self.pins:
             version, package = self.pins[package.name], package._replace(archive=None)
             package = package._replace(version=version)
@@ -238,6 +240,14 @@ class _Work:
             wheels=tuple(map(self._complete, package.wheels)),
             sdist=None if package.sdist is None else self._complete(package.sdist),
         )
+
+    def _told(self, file: File) -> File:
+        """A file of the wheel host under another of its names (they hold the same bytes), with the page's hash."""
+        wheel = names.parse(file_of(file.url))
+        if file.sha256 is not None or wheel is None or wheel.project not in self.pins or not is_wheel_index(file.url):
+            return file
+        there = self.host.links(self.index, wheel.project, flat=self.flat) or ()
+        return file._replace(sha256=next((link.sha256 for link in there if link.file == file_of(file.url)), None))
 
     def _complete(self, file: File) -> File:
         return file if file.sha256 is not None else file._replace(sha256=self._computed(file.url))

@@ -30,6 +30,8 @@ _UV_PLATFORMS = {
 # The names of PEP 751 for a version control system are pip's and uv's own.
 _VCS_KEYS = ("type", "url", "requested-revision", "commit-id", "subdirectory")
 
+# What pip says before it says what is wrong.
+_CHATTER = ("Collecting", "Looking in", "Downloading", "Using cached", "Obtaining", "WARNING", "Processing")
 # `name @ URL`, as uv writes what is taken from a place.
 _PLACED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])? @ (\S+)", re.MULTILINE)
 
@@ -103,9 +105,13 @@ def _check(command: Command, heard: run.Heard) -> None:
     if not heard.status:
         return
     said = heard.words if command.installer == "uv" else f"{heard.out}\n{heard.words}"
-    lines = [line for line in said.splitlines() if line.strip() and not line.startswith(("Collecting", "Looking in"))]
-    hint = "`torchpick list` shows the builds that run; ask for what goes with one of them"
-    raise InstallerError(redacted(f"{command.installer} finds no way: " + "\n".join(lines[-12:])), hint=hint)
+    lines = [line for line in said.splitlines() if line.strip() and not line.lstrip().startswith(_CHATTER)]
+    message = redacted(f"{command.installer} finds no way: " + "\n".join(lines[-12:]))
+    if re.search(r"\btorch\w*==", message):
+        hint = "`torchpick list` shows the builds that run; ask for what goes with one of them"
+    else:
+        hint = f"check the names and {command.installer}'s index settings; the words above are its own"
+    raise InstallerError(message, hint=hint)
 
 
 def of_pylock(text: str, folder: str) -> tuple[Package, ...]:
