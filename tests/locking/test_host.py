@@ -11,6 +11,7 @@ import pytest
 from tests.fakes.indexes import WheelHost
 from tests.fakes.loopback import Answer, Loopback
 from tests.fakes.tinywheel import TinyWheel
+from tests.wheels.server import serving
 from torchpick.errors import NetworkError, UsageError, WheelError
 from torchpick.locking import host as hosts
 from torchpick.locking.host import Host, shown
@@ -61,6 +62,26 @@ def test_a_large_file_is_left_alone(server: Loopback, host: Host) -> None:
     assert "--download-most" in str(caught.value.hint)
     with pytest.raises(WheelError, match="tells no sha256"):
         host.sha256(url, 0, None)
+
+
+@pytest.mark.parametrize("mood", ["kind", "no ranges", "cut off"])
+def test_a_large_file_is_hashed_whatever_its_server_can_do(host: Host, mood: str) -> None:
+    content = bytes(range(256)) * 2000
+    with serving() as rude:
+        rude.files["/torch.whl"] = content
+        rude.mood, rude.times = mood, 2 if mood == "cut off" else 1_000_000
+
+        assert host.sha256(f"{rude.url}/torch.whl", 1 << 20, None) == hashlib.sha256(content).hexdigest()
+
+
+def test_a_large_file_of_a_server_without_ranges_is_left_alone_too(host: Host) -> None:
+    with serving() as rude:
+        rude.files["/torch.whl"] = bytes(2 << 20)
+        rude.mood = "no ranges"
+
+        with pytest.raises(WheelError, match="is larger than the 1 MB") as caught:
+            host.sha256(f"{rude.url}/torch.whl", 1 << 20, None)
+    assert "--download-most" in str(caught.value.hint)
 
 
 def test_a_server_that_breaks_is_no_server_without_the_page(host: Host) -> None:

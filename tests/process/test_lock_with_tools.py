@@ -275,6 +275,16 @@ def test_a_build_without_a_label_is_the_wheel_hosts_and_not_another_indexs(world
     assert found["torch"]["version"] == "2.5.1"
 
 
+def test_a_wheel_named_by_another_of_the_hosts_names_needs_no_download(world: World) -> None:
+    url = f"https://{WHEEL_HOST}/whl/cu126/torch-2.14.1%2Bcu126-{tag(OWN)}.whl"
+
+    found = world.locked(f"torch @ {url}", *GTX_1080_TI, "--installer", "pip")
+
+    assert urls(found["torch"]) == [url]
+    assert not whole_wheels(world)
+    assert world.install("pip")[1]["torch"] == "2.14.1+cu126"
+
+
 def whole_wheels(world: World) -> list[str]:
     return [
         each.path
