@@ -28,14 +28,15 @@ COMMANDS = {
     "env": "variables that make plain pip and uv take the pick",
     "label": "the one of these names that fits, for extras, groups and image tags",
     "list": "every build weighed, best first, each with its verdict",
+    "matrix": "which releases and backends run on which GPUs, as a table or a page",
     "detect": "the machine's facts, each with its source",
-    "inspect": "the GPU code inside a wheel, a package or a library, and whether it runs here",
     "doctor": "what is wrong in an environment, why, and the command that mends it",
     "explain": "an error text: what it means here and what to do",
+    "inspect": "the GPU code inside a wheel, a package or a library, and whether it runs here",
     "arch": "the values that source builds want for these GPUs",
     "extras": "extras, groups and index settings for a project",
-    "matrix": "which releases and backends run on which GPUs, as a table or a page",
     "schema": "the JSON Schema of --json",
+    "refresh": "read the live index into the cache",
     "completion": "a shell completion script",
 }
 

@@ -22,7 +22,7 @@ from torchpick import examination
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Asked
 from torchpick.doctor.facts import Distribution
-from torchpick.emit import answer, findings
+from torchpick.emit import answer, findings, words
 from torchpick.emit.text import plain
 from torchpick.errors import UsageError
 from torchpick.examination import Examination, examine
@@ -95,7 +95,7 @@ def _served(exam: Examination) -> list[tuple[str, str]]:
     if verdict is None or not verdict.ok:
         return []
     labels = {gpu.index: gpu.label for gpu in machine.gpus}
-    return list(dict.fromkeys((labels[fit.gpu], answer.how(fit.fit.word, str(fit.via))) for fit in verdict.fits))
+    return list(dict.fromkeys((labels[fit.gpu], words.fit(fit.fit, fit.via)) for fit in verdict.fits))
 
 
 def _json(exam: Examination, status: int) -> dict[str, object]:

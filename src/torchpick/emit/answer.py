@@ -73,7 +73,6 @@ def _pick(pick: Pick) -> list[str]:
     build = pick.build
     lines = [f"torch {pick.version}"]
     for verdict in pick.verdicts[:1]:
-        lines += [f"{_label(pick, fit.machine, fit.gpu)}: {how(fit.fit.word, str(fit.via))}" for fit in verdict.fits]
         lines += [f"{_label(pick, fit.machine, fit.gpu)}: {words.fit(fit.fit, fit.via)}" for fit in verdict.fits]
     if pick.companions:
         lines.append("with " + ", ".join(f"{name} {version}" for name, version in pick.companions.items()))
@@ -83,15 +82,6 @@ def _pick(pick: Pick) -> list[str]:
 
 def _label(pick: Pick, machine: int | None, gpu: int) -> str:
     return next(each.label for each in pick.machines[machine or 0].gpus if each.index == gpu)
-
-
-def how(fit: str, via: str) -> str:
-    """What a fit means: whose code runs."""
-    return {
-        "exact": f"runs its own machine code, {via}",
-        "binary": f"runs the machine code of {via}",
-        "jit": f"the driver compiles {via} for it",
-    }[fit]
 
 
 def why_not_newer(pick: Pick) -> list[str]:

@@ -1,0 +1,90 @@
+"""A terminal that runs a page: one bash from its first command to its last, in folders of its own.
+
+What the page shows as `torchpick` is this checkout's, in an environment made for the page, so that nothing a page does
+can change the environment of whoever runs the tests.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+PATIENCE_S = 180
+
+
+class Shown(NamedTuple):
+    """What a command printed, stdout and stderr as they came, and its exit status; None where it was never reached."""
+
+    printed: str
+    status: int | None
+
+
+class Terminal:
+    """Folders of its own under `folder`: `bin` with torchpick and python, `home`, and `work`, where commands run."""
+
+    def __init__(self, folder: Path, source: Path, environ: Mapping[str, str]) -> None:
+        self.folder = folder
+        self.work = folder / "work"
+        self.home = folder / "home"
+        for each in (self.work, self.home, folder / "steps", folder / "bin"):
+            each.mkdir()
+        tool = folder / "tool"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tool)], check=True, timeout=60)
+        (site,) = tool.glob("lib/python*/site-packages")
+        (site / "checkout.pth").write_text(f"{source}\n{sysconfig.get_path('purelib')}\n")
+        self.command("torchpick", tool / "bin" / "python", "-m", "torchpick")
+        for name in ("python", "python3"):
+            self.command(name, tool / "bin" / "python")
+        self.environ = {
+            "PATH": f"{folder / 'bin'}:/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(self.home),
+            "LC_ALL": "C.UTF-8",
+            "PYTHONUNBUFFERED": "1",  # stdout and stderr in the order in which they were written
+            "TORCHPICK_CACHE_DIR": str(folder / "cache"),
+            **environ,
+        }
+
+    def command(self, name: str, *words: str | Path) -> None:
+        """Put a command of this name into the terminal's own folder of commands."""
+        file = self.folder / "bin" / name
+        file.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, words))} "$@"\n')
+        file.chmod(0o755)
+
+    def run(self, steps: Sequence[str]) -> list[Shown]:
+        """Run the commands one after another in one shell; each keeps what the ones before it set."""
+        lines = []
+        for number, step in enumerate(steps):
+            place = self.folder / "steps" / str(number)
+            place.with_suffix(".sh").write_text(step + "\n")
+            shown = shlex.quote(str(place))
+            lines.append(f". {shown}.sh >{shown}.out 2>&1 </dev/null; echo $? >{shown}.status")
+        script = self.folder / "steps" / "all.sh"
+        script.write_text("\n".join(lines) + "\n")
+        with suppress(subprocess.TimeoutExpired):  # the steps that were not reached say so
+            subprocess.run(
+                ["bash", "--norc", str(script)], cwd=self.work, env=self.environ, check=False, timeout=PATIENCE_S,
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+        return [self._shown(number) for number in range(len(steps))]
+
+    def _shown(self, number: int) -> Shown:
+        place = self.folder / "steps" / str(number)
+        out, status = place.with_suffix(".out"), place.with_suffix(".status")
+        return Shown(
+            out.read_text(errors="replace") if out.exists() else "",
+            int(status.read_text()) if status.exists() and status.read_text() else None,
+        )
+
+
+def with_file(name: str, text: str) -> str:
+    """A step that writes a file of the page, whatever is in it."""
+    folder = os.path.dirname(name)
+    made = f"mkdir -p {shlex.quote(folder)} && " if folder else ""
+    return f"{made}printf %s {shlex.quote(text)} >{shlex.quote(name)}"
