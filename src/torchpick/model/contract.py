@@ -44,6 +44,7 @@ def schema() -> Schema:
             considered=_list(_ref("verdict")),
             findings=_list(_ref("finding")),
             results=_list({"anyOf": [_ref("result"), _ref("unread")]}),
+            locks=_list(_ref("lock")),
             error=_ref("error"),
         ),
         "allOf": [
@@ -180,6 +181,25 @@ def _definitions() -> Schema:
             }
         ),
         "unread": _object({"target": text, "error": _ref("error")}),
+        "lock": _object(
+            {
+                "path": text,
+                "name": _text_or_null("with --each: the NAME of pylock.NAME.toml"),
+                "environments": _list(text),
+                "packages": _list(_ref("locked")),
+                "computed": _list({**text, "description": "a file whose hash no index told"}),
+                "notes": _list(_ref("note")),
+            },
+            pick=_ref("pick"),
+        ),
+        "locked": _object(
+            {
+                "name": text,
+                "version": _text_or_null(),
+                "marker": _text_or_null("where it belongs; null for all of `environments`"),
+                "files": _list(_object({"url": text, "sha256": {**text, "pattern": "^[0-9a-f]{64}$"}})),
+            }
+        ),
         "finding": _object(
             {
                 "code": _code("stable"),
