@@ -46,6 +46,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "relatives": {"errors", "model", "wheels"},
     "handover": {"install", "model", "places", "question", "request", "shipped"},
+    "locking": {
+        "emit", "errors", "install", "installation", "model", "places", "question", "relatives", "request",
+        "requirements", "shipped", "wheels",
+    },
     "readings": {"doctor", "errors", "model", "wheels"},
     "loading": {"doctor", "readings"},
     "gathering": {

@@ -43,7 +43,8 @@ def results(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(("words", "status", "verdict"), [
     ([TORCH, "--gpu", "sm_61"], 3, "will not run"), ([TORCH, "--gpu", "7.5"], 0, "runs"),
     ([TORCH, "--gpu", "7.5", "--deep"], 3, "partly"), ([TORCH, "--gpu", "a100", "--deep"], 0, "runs"),
-    (["one.so", "--gpu", "9.0"], 0, "runs by JIT"), (["one.so", "--gpu", "9.0", "--cuda-driver", "12.0"], 3, "will not run"),
+    (["one.so", "--gpu", "9.0"], 0, "runs by JIT"),
+    (["one.so", "--gpu", "9.0", "--cuda-driver", "12.0"], 3, "will not run"),
     (["plain-1.0-py3-none-any.whl", "--gpu", "9.0"], 0, "no GPU code"),
     (["tri-1.0-py3-none-any.whl", "--gpu", "9.0"], 0, "compiles at run time"),
     (["bits-1.0-py3-none-any.whl", "--gpu", "6.1"], 3, "will not run"),

@@ -1,4 +1,4 @@
-"""Read what the torch wheels of the user's package index were built for, into compat/measured.jsonl.
+"""Read what the torch wheels of the user's package index were built for, into evidence/torch.jsonl.
 
 One line per wheel, kept across runs: a wheel that was read is not read again. One connection, newest release first, and
 of each release and platform one wheel deep before the others by their flags alone.
@@ -22,7 +22,7 @@ from torchpick.wheels.archive import Archive
 from torchpick.wheels.listing import Link
 from torchpick.wheels.remote import RemoteSource
 
-_OUT = Path(__file__).parents[2] / "compat" / "measured.jsonl"
+_OUT = Path(__file__).parents[2] / "evidence" / "torch.jsonl"
 
 
 def index_url() -> str:

@@ -109,7 +109,8 @@ def run(exam: Examination, environ: Mapping[str, str] = os.environ) -> Examinati
     found = verify.run(python, kind, gpus if kind in ("cuda", "xpu") else (), environ, deadline)
     failed = [_failed(ran, torch.label) for ran in found.ran if not ran.ok]
     passed = tuple(f"{ran.name}: computes" for ran in found.ran if ran.ok)
-    return exam._replace(findings=worst_first((*exam.findings, *failed)), ran=passed)
+    nothing = () if found.ran else ("nothing: there is no GPU to run on",)
+    return exam._replace(findings=worst_first((*exam.findings, *failed)), ran=passed or nothing)
 
 
 def _failed(ran: Ran, torch: str) -> Finding:

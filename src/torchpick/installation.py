@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Mapping
 
-from torchpick import question, relatives, shipped
+from torchpick import question, shipped
 from torchpick.detection import interpreter
 from torchpick.detection.world import World
 from torchpick.errors import InstallerError, NoBuildError, UsageError
@@ -16,17 +16,13 @@ from torchpick.install import (
     copies,
     environment,
     inherited,
-    links,
-    needs,
     pip,
     plan,
-    reporting,
     requirements,
     settings,
     store,
     tools,
     uv,
-    verify,
 )
 from torchpick.install.choice import Chosen
 from torchpick.install.command import Command
@@ -41,6 +37,11 @@ from torchpick.model.verdict import Objection, Pick
 from torchpick.places import cache_dir
 from torchpick.request import Request
 from torchpick.requirements import named
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.install.reporting import Item
+    from torchpick.install.verify import Ran, Verified
 
 
 class Order(Noun):
@@ -118,8 +119,8 @@ def _target(python: Python, request: Request, environ: Mapping[str, str]) -> env
             raise InstallerError(f"there is no Python to install for: {python.source}", hint=hint, code="NO_TARGET")
         found = interpreter.choose(None, World.here(), time.monotonic() + environment.ASK_S).python
         if found.executable is None or found.tag != python.tag:
-            where = f"{found.source}, is {found.version}"
-            raise UsageError(f"`--python {request.python}` is not the target: {where}", hint=hint)
+            message = f"`--python {request.python}` is not the target's: {found.source} is {found.version}"
+            raise UsageError(message, hint=hint)
     program = str(found.executable)
     prefix = os.path.dirname(os.path.dirname(os.path.abspath(program)))
     tool = interpreter.tool_environment(prefix)
@@ -230,7 +231,7 @@ def job_of(order: Order, scene: Scene, pick: Pick, environ: Mapping[str, str]) -
     return made
 
 
-def with_relatives(job: Job, tool: Tool, scene: Scene, read: relatives.Read = relatives.read) -> Job:
+def with_relatives(job: Job, tool: Tool, scene: Scene) -> Job:
     """The job with the addresses of what else of the family is asked for or needed, where the installer cannot tell.
 
     uv asks its own backend's pages alone. Pip, and a uv that does not know the backend, would look at every index.
@@ -238,17 +239,22 @@ def with_relatives(job: Job, tool: Tool, scene: Scene, read: relatives.Read = re
     if tool.chosen.uv is not None and uv.knows(tool.chosen.uv, job):
         return job
     build, index = job.pick.build, job.pick.index_url
+    if not job.pick.wish.others and build.family not in ("rocm", "xpu"):
+        return job
+    from torchpick import relatives
+    from torchpick.install import links
+
     wanted = {named(each): each[len(named(each)) :] for each in job.pick.wish.others}
     if build.family in ("rocm", "xpu") and job.moves_torch and not job.no_deps:
         wheels = links.wheels(build, "torch", job.pick.version, job.target.tag, index)
         if wheels:
-            wanted = {**relatives.triton_of(wheels[0].url, read), **wanted}
+            wanted = {**relatives.triton_of(wheels[0].url, relatives.read), **wanted}
     place = relatives.Place(job.target.tag, scene.machine.platform)
     flat = job.pick.wish.index_base.startswith("flat+")
     found = {}
     for name, specifier in wanted.items():
         page = index if flat else links.project_page(index, name)
-        found[name] = relatives.find(name, specifier, page, place, read)
+        found[name] = relatives.find(name, specifier, page, place, relatives.read)
     return job._replace(relatives=found)
 
 
@@ -262,8 +268,10 @@ def command(job: Job, tool: Tool, environ: Mapping[str, str]) -> Command:
     return made._replace(notes=(*chosen.notes, *made.notes))
 
 
-def report(job: Job, tool: Tool, made: Command, environ: Mapping[str, str]) -> tuple[reporting.Item, ...]:
+def report(job: Job, tool: Tool, made: Command, environ: Mapping[str, str]) -> tuple[Item, ...]:
     """What the command would take from where, by the installer's own resolver."""
+    from torchpick.install import reporting
+
     uv_ = tool.chosen.uv
     asked = pip.reporter(made) if uv_ is None else uv.reporter(job, uv_, tool.dropped, tool.clean, environ)
     return reporting.of(asked, environ)
@@ -278,6 +286,8 @@ def strangers(order: Order, scene: Scene) -> tuple[str, ...]:
 
 def narrowed(order: Order, scene: Scene, job: Job, tool: Tool, environ: Mapping[str, str]) -> Job:
     """The job with what the other requirements need of torch; it asks the installer's resolver."""
+    from torchpick.install import needs
+
     chosen = tool.chosen
     if chosen.uv is not None:
         resolver = uv.resolver(job, chosen.uv, tool.dropped, tool.clean, environ)
@@ -290,22 +300,24 @@ def narrowed(order: Order, scene: Scene, job: Job, tool: Tool, environ: Mapping[
     runnable = [each.build for each in mine if each.ok]
     learnt = needs.learn(resolver, builds, runnable, job.pick.build, scene.place, environ)
     if learnt.conflict:
-        raise _conflict(learnt.conflict, everything)
+        raise conflict(learnt.conflict, everything)
     pick = job.pick
     if learnt.torch is not None:
         pick = question.decided(_weighed(order, scene, (*texts, f"torch=={learnt.torch}"), environ))
-    return job._replace(pick=pick, needs_torch=learnt.needs_torch)
+    return job._replace(pick=pick, needs=learnt.needs)
 
 
-def _conflict(asks: tuple[str, ...], everything: Pick) -> NoBuildError:
+def conflict(asks: tuple[str, ...], everything: Pick) -> NoBuildError:
     runs = list(dict.fromkeys(each.build.torch for each in everything.considered if each.ok))
     hint = f"torch {runs[-1]} to {runs[0]} has builds that run here (`torchpick list`); ask for what needs one of these"
     message = f"no torch that runs here suits every requirement: {'; '.join(asks)}"
     return NoBuildError(message, pick=everything._replace(verdicts=()), hint=hint)
 
 
-def verified(pick: Pick, target: environment.Target, environ: Mapping[str, str]) -> verify.Verified:
+def verified(pick: Pick, target: environment.Target, environ: Mapping[str, str]) -> Verified:
     """Run the kernels on each GPU that counts, with the torch that the target has now."""
+    from torchpick.install import verify
+
     gpus = pick.machine.counted
     family = pick.build.family
     apple = any(gpu.vendor == "apple" for gpu in pick.machine.gpus)
@@ -317,7 +329,7 @@ def verified(pick: Pick, target: environment.Target, environ: Mapping[str, str])
     return verify.run(target.python, kind, gpus if kind in ("cuda", "xpu") else (), environ, deadline)
 
 
-def why(ran: verify.Ran, found: verify.Verified, pick: Pick) -> Objection | None:
+def why(ran: Ran, found: Verified, pick: Pick) -> Objection | None:
     """What the table says of the installed build on this GPU, where it says that it cannot run there."""
     for verdict in pick.considered:
         if verdict.build.version == found.torch:

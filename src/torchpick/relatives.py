@@ -39,14 +39,14 @@ def find(name: str, specifier: str, page: str, place: Place, read: Read) -> str:
     """The address of the newest wheel that suits, with its hash where the page tells it."""
     from torchpick.wheels import listing
 
-    links = [link for link in listing.parse(read(page), page) if link.wheel.project == name and _suits(link, place)]
+    links = [link for link in listing.parse(read(page), page) if link.wheel.project == name and suits(link, place)]
     fitting = [link for link in links if admits(specifier)(link.wheel.version)]
     if not fitting:
         shown = sorted({link.wheel.version for link in links})[-5:]
         there = f"it has {', '.join(shown)} for this Python" if shown else "it has none for this Python"
         hint = f"leave {name} out, or install it on its own afterwards"
         raise InstallerError(f"{page} has no {name}{specifier} that fits: {there}", hint=hint, code="NOT_ON_PAGE")
-    best = max(fitting, key=lambda link: (_order(link.wheel.version), link.file))
+    best = max(fitting, key=lambda link: (order(link.wheel.version), link.file))
     return best.url + (f"#sha256={best.sha256}" if best.sha256 else "")
 
 
@@ -56,7 +56,7 @@ def triton_of(wheel: str, read: Read) -> Mapping[str, str]:
     return {match[1].lower(): match[2].strip() for match in _TRITON.finditer(text)}
 
 
-def _order(version: str) -> tuple[tuple[int, ...], str]:
+def order(version: str) -> tuple[tuple[int, ...], str]:
     """Newest last; a final release after its own pre-releases."""
     plain, _, _ = version.partition("+")
     digits = re.match(r"\d+(?:\.\d+)*", plain)
@@ -65,7 +65,7 @@ def _order(version: str) -> tuple[tuple[int, ...], str]:
     return (*release, 1 if not rest or rest.startswith(".post") else 0), rest
 
 
-def _suits(link: Link, place: Place) -> bool:
+def suits(link: Link, place: Place) -> bool:
     from torchpick.wheels import names
 
     wheel = link.wheel

@@ -12,6 +12,12 @@ from torchpick.model.table import Table
 from torchpick.model.verdict import Change, Reason, Verdict
 from torchpick.model.versions import is_dotted, numbers
 
+# What fails where a library of torch holds no code for the GPU.
+NEEDS = {
+    "torch_cuda_linalg": "torch.linalg on matrices (solve, qr, svd, eigh …)",
+    "torch_nvshmem": "symmetric memory between GPUs",
+}
+
 
 def changes(considered: Iterable[Verdict]) -> tuple[Change, ...]:
     """What one thing would have to be different: for each kind of reason the best build with no other objection."""
@@ -102,8 +108,9 @@ def _library_notes(verdict: Verdict, machine: Machine, table: Table, considered:
             whole = next(
                 (v for v in considered if v.ok and not any(lacking(v.build, g) for g in machine.counted)), None
             )
-            way = f"; the newest whole build is {whole.build.version} (`--whole`)" if whole else ""
-            text = f"{library} in it holds no code for {gpu.label}, so what needs it (torch.linalg) fails{way}"
+            way = f"; the newest build not known to lack it is {whole.build.version} (`--whole`)" if whole else ""
+            needs = next((what for part, what in NEEDS.items() if part in library), "what needs it")
+            text = f"{library} in it was built without {gpu.label} for the most part, so {needs} fails there{way}"
             found.append(Note("PARTIAL_LIBRARY", text))
     nccl = build.libraries.get("nccl")
     if nccl and build.cuda and len(machine.counted) > 1:

@@ -54,6 +54,12 @@ def with_builds(table: Table, platforms: Iterable[str], environ: Mapping[str, st
     return table._replace(builds=builds)
 
 
+def as_shipped(platforms: Iterable[str], environ: Mapping[str, str]) -> tuple[Build, ...]:
+    """The builds of these platforms without what was refreshed."""
+    compat = compat_dir(environ)
+    return tuple(build for platform in platforms for build in _shipped(compat, platform))
+
+
 def family(environ: Mapping[str, str]) -> tuple[str, ...]:
     """The names that belong to the wheel host."""
     return read(os.path.join(compat_dir(environ), "family.json"), lambda fields: fields.texts("names"))

@@ -54,6 +54,7 @@ def test_a_sample_of_torch_stays_within_its_share(capsys: pytest.CaptureFixture[
     status, found = inspect(capsys, "torch==2.15.0", *LINUX, "--sample", "--gpu", "7.5")
 
     assert found["bytes_read"] <= 0.05 * found["size"]
+    assert found["requests"] <= 8
     assert found["complete"] is False
     assert status == 3, "torch.linalg has next to nothing for sm_75"
     linalg = next(each for each in found["libraries"] if "linalg" in each["path"])

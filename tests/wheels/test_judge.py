@@ -34,6 +34,11 @@ CUDNN_RUNTIME = of(
     (17, "sm_75 sm_80 sm_86 sm_90a sm_100f sm_120f compute_120f"), (9, "sm_80 sm_86 sm_90a sm_100f sm_120f"),
     (7, "sm_90a sm_100f sm_120f"), (3, "sm_80 sm_90a sm_100f sm_120f"), (1, "sm_90a"),
 )  # fmt: skip
+CUDNN_8_7 = of(
+    (79, "sm_80 sm_90"), (59, "sm_90"), (30, "sm_70"), (16, "sm_75"), (14, "sm_86"),
+    (6, "sm_35 sm_50 sm_60 sm_70 sm_80 sm_90"),
+    (1, "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90"),
+)  # fmt: skip
 ENGINES = of((5, "sm_75 sm_80 sm_90"), (60, "sm_120f"), (20, "sm_100"))
 XFORMERS = of((11, "sm_60 sm_70 sm_75 sm_80 compute_80"), (4, "sm_90a"))
 
@@ -43,7 +48,9 @@ XFORMERS = of((11, "sm_60 sm_70 sm_75 sm_80 compute_80"), (4, "sm_90a"))
     (LINALG, "sm_121", RUNS), (LINALG, "sm_103", RUNS), (LINALG, "sm_110", NOT),
     (NCCL, "sm_61", RUNS), (NCCL, "sm_75", RUNS), (NCCL, "sm_90", RUNS), (NCCL, "sm_52", NOT), (NCCL, "sm_121", RUNS),
     (CUDNN_RUNTIME, "sm_75", RUNS), (CUDNN_RUNTIME, "sm_61", NOT), (CUDNN_RUNTIME, "sm_121", RUNS),
-    (ENGINES, "sm_75", RUNS), (ENGINES, "sm_61", NOT), (XFORMERS, "sm_75", RUNS), (XFORMERS, "sm_120", JIT), (XFORMERS, "sm_90", JIT), (XFORMERS, "sm_52", NOT),
+    (CUDNN_8_7, "sm_75", RUNS), (CUDNN_8_7, "sm_37", RUNS), (CUDNN_8_7, "sm_90", RUNS), (CUDNN_8_7, "sm_100", NOT),
+    (ENGINES, "sm_75", RUNS), (ENGINES, "sm_61", NOT),
+    (XFORMERS, "sm_75", RUNS), (XFORMERS, "sm_120", JIT), (XFORMERS, "sm_90", JIT), (XFORMERS, "sm_52", NOT),
 ])  # fmt: skip
 def test_a_library(one: Library, gpu: str, expected: str) -> None:
     assert word(reading(one), gpu) == expected

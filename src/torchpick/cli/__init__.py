@@ -24,6 +24,7 @@ gc.set_threshold(50_000)
 COMMANDS = {
     "install": "install the pick with uv or pip, and all else from your own indexes",
     "url": "one line for `pip install $(torchpick url)`",
+    "lock": "the pick and all it needs, each with URL and sha256, for pip and uv",
     "env": "variables that make plain pip and uv take the pick",
     "label": "the one of these names that fits, for extras, groups and image tags",
     "list": "every build weighed, best first, each with its verdict",
@@ -35,6 +36,7 @@ COMMANDS = {
     "arch": "the values that source builds want for these GPUs",
     "extras": "extras, groups and index settings for a project",
     "schema": "the JSON Schema of --json",
+    "refresh": "read the live index into the cache",
     "completion": "a shell completion script",
 }
 

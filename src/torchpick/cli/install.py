@@ -25,14 +25,17 @@ from torchpick.emit.text import plain
 from torchpick.errors import UsageError
 from torchpick.install import choice, store
 from torchpick.install.command import Command
-from torchpick.install.inherited import redacted
 from torchpick.install.plan import Job
-from torchpick.install.reporting import Item
 from torchpick.install.requirements import Given
-from torchpick.install.verify import Ran, Verified
+from torchpick.install.settings import redacted
 from torchpick.installation import Order
 from torchpick.model import envelope
 from torchpick.model.verdict import Pick
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.install.reporting import Item
+    from torchpick.install.verify import Ran, Verified
 
 # What stands after `--` belongs to the installer.
 PASSES_ON = True
@@ -84,7 +87,9 @@ def run(args: Install) -> int:
         name = tool.chosen.name
         _say(args, f"asking {name} what {_shortened(strangers)} {'need' if len(strangers) > 1 else 'needs'} of torch")
         job = installation.narrowed(order, scene, job, tool, environ)
-    elif strangers:
+    elif not strangers:
+        job = job._replace(needs=frozenset())
+    else:
         _say(args, f"a dry run starts nothing, so what {_shortened(strangers)} may need of torch is not known yet")
     job = installation.with_relatives(job, tool, scene)
     command = installation.command(job, tool, environ)
@@ -124,14 +129,15 @@ def _show(args: Install, pick: Pick, command: Command, taken: tuple[Item, ...] |
     from torchpick.emit import shell
 
     if args.json:
-        answer = {**envelope.of_pick(pick, "install"), "install": command.to_json()}
+        answer = {**envelope.of_pick(pick, "install"), "install": command.shown().to_json()}
         if taken is not None:
             answer["report"] = [each.to_json() for each in taken]
         print(envelope.dumps(answer))
         return 0
     _notes(args, pick, command)
-    print(shell.command(command.argv, command.set, command.unset))
-    for file in command.files:
+    shown = command.shown()
+    print(shell.command(shown.argv, shown.set, shown.unset))
+    for file in shown.files:
         print(f"\n{plain(file.path)}")
         print("".join(f"  {plain(line)}\n" for line in file.content.splitlines()), end="")
     if taken is not None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 # A home of anybody: what follows it is dropped too, up to the end of the path.
 _HOMES = re.compile(
-    r"(?:/home/|/Users/|/root\b|(?:\b[A-Za-z]:)?\\+(?:Users|Documents and Settings)\\+)[^\s\"'`,;:<>|]*"
+    r"(?:/home/|/Users/|(?<![\w.-])/root\b|(?:\b[A-Za-z]:)?\\+(?:Users|Documents and Settings)\\+)[^\s\"'`,;:<>|]*"
 )
 _CREDENTIALS = re.compile(r"(\b[a-z][a-z0-9+.-]{0,20}://)[^\s/@\"']{1,300}@")
 _QUERY = re.compile(
@@ -19,7 +19,7 @@ _TOKENS = re.compile(
     r"\b(?:gh[pousr]_|github_pat_|glpat-|hf_|pypi-|sk-|xox[abprs]-|AKIA|ASIA|npm_|dckr_pat_|eyJ)[A-Za-z0-9_./+=-]{8,}"
 )
 _NAMED = re.compile(
-    r"\b([A-Za-z0-9_]{0,40}(?:token|passw(?:or)?d|secret|api_?key|credential)[A-Za-z0-9_]{0,40}\s*[=:]\s*)[^\s,;]+",
+    r"\b([A-Za-z0-9_]{0,40}(?:token|passw(?:or)?d|secret|api_?key|credential)[A-Za-z0-9_]{0,40}\s*[=:]\s*)[^\s,;&]+",
     re.IGNORECASE,
 )
 _HIDDEN = "****"

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 
 from torchpick.errors import InstallerError
 from torchpick.install.environment import Target
-from torchpick.install.inherited import redacted
-from torchpick.install.settings import Setting
+from torchpick.install.settings import Setting, redacted
 from torchpick.install.tools import Pip, Uv
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun

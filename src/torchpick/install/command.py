@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from torchpick.install.settings import redacted
 from torchpick.install.store import File
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
@@ -22,6 +23,14 @@ class Command(Noun):
     def environ(self, base: Mapping[str, str]) -> dict[str, str]:
         """The environment to start it in."""
         return {**{name: value for name, value in base.items() if name not in self.unset}, **self.set}
+
+    def shown(self) -> Command:
+        """The same without the passwords that URLs in it may hold; what is run keeps them."""
+        return self._replace(
+            argv=tuple(map(redacted, self.argv)),
+            set={name: redacted(value) for name, value in self.set.items()},
+            files=tuple(each._replace(content=redacted(each.content)) for each in self.files),
+        )
 
     def to_json(self) -> dict[str, object]:
         return {

@@ -117,8 +117,8 @@ def _project(folder: str) -> Iterable[UvFile]:
 def _toml(path: str, *keys: str) -> Mapping[str, object] | None:
     """The table in the file, or one inside it; None where there is no such file or table."""
     text = _text(path)
-    if text is None or (keys and "tool.uv" not in text and "tool" not in text):
-        return None
+    if text is None or (keys and "tool.uv" not in text and "[tool]" not in text):
+        return None  # most projects say nothing to uv, and a TOML parser costs a start a bare interpreter
     if sys.version_info >= (3, 11):
         import tomllib
     else:

@@ -6,10 +6,9 @@ import os
 from collections.abc import Mapping
 
 from torchpick.install import store
-from torchpick.install.inherited import redacted
 from torchpick.install.lines import Entry
 from torchpick.install.requirements import Asked, Source, beside
-from torchpick.install.settings import is_wheel_index
+from torchpick.install.settings import is_wheel_index, redacted
 from torchpick.install.store import File
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 
 from torchpick.install import settings
 from torchpick.install.configured import UvFile, merged, toml
-from torchpick.install.settings import PIP_PLACES, Setting, is_wheel_index, pip_variable
+from torchpick.install.settings import PIP_PLACES, Setting, is_wheel_index, pip_variable, redacted
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 
@@ -89,14 +88,6 @@ def of_uv(environ: Mapping[str, str], files: Iterable[UvFile]) -> Inherited:
 def _left_out(said: Setting) -> Note:
     named = ", ".join(redacted(word) for word in said.words if is_wheel_index(word))
     return Note("INDEX_LEFT_OUT", f"{said.source} names a PyTorch wheel index, left out for this run: {named}")
-
-
-_PASSWORD = re.compile(r"(?<=://)([^/@:\s]*):[^/@\s]*@")
-
-
-def redacted(text: str) -> str:
-    """The text with the passwords of the URLs in it hidden."""
-    return _PASSWORD.sub(r"\1:****@", text)
 
 
 def own_places(found: Iterable[Setting]) -> list[Setting]:

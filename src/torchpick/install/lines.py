@@ -65,8 +65,8 @@ def _logical(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _entry(line: str, first: int, last: int) -> Entry:
     if not line.startswith("-"):
-        requirement, hashes, _ = line.partition(" --")
-        return Entry("", requirement.strip(), first, last, hashed="hash" in hashes)
+        requirement, _, options = line.partition(" --")
+        return Entry("", requirement.strip(), first, last, hashed="hash" in options)
     name, mark, value = line.partition("=") if "=" in line.split()[0] else line.partition(" ")
     # `-rfile` is as good as `-r file`.
     if not line.startswith("--") and len(line) > 2 and line[2] not in " =":

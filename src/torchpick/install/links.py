@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from html import escape
-from urllib.parse import quote
 
 from torchpick.model.build import Build
 from torchpick.model.noun import Noun
@@ -29,7 +27,7 @@ def wheels(build: Build, name: str, version: str, tag: str, index_url: str) -> t
     found = []
     for platform in tags:
         file = f"{name}-{version}-{tag.rstrip('t')}-{_abi(build, name, tag)}-{platform}.whl"
-        found.append(Wheel(name, file, f"{index_url}/{quote(file)}", _sha256(build, file)))
+        found.append(Wheel(name, file, f"{index_url}/{file.replace('+', '%2B')}", _sha256(build, file)))
     return tuple(found)
 
 
@@ -75,9 +73,14 @@ def page(found: Iterable[Wheel]) -> str:
     lines = []
     for wheel in found:
         digest = f"#sha256={wheel.sha256}" if wheel.sha256 else ""
-        lines.append(f'<a href="{escape(wheel.url + digest)}">{escape(wheel.file)}</a><br/>')
+        lines.append(f'<a href="{_escaped(wheel.url + digest)}">{_escaped(wheel.file)}</a><br/>')
     body = "\n".join(lines)
     return f"<!DOCTYPE html>\n<html>\n<body>\n{body}\n</body>\n</html>\n"
+
+
+def _escaped(text: str) -> str:
+    """For an attribute or a text; html.escape would load every entity there is."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def project_page(index_url: str, name: str) -> str:

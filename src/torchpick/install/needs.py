@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from torchpick.install import reporting, run, store, stubs
 from torchpick.install.command import Command
-from torchpick.install.store import File
 from torchpick.model.build import COMPANIONS, Build
 from torchpick.model.noun import Noun
 from torchpick.model.specifiers import admits
@@ -22,9 +21,9 @@ from torchpick.requirements import normal
 
 _PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)")
 # pip: `mylib[new] 1.0 depends on torch>=2.15; extra == "new"`
-# uv: `Because mylib[new]==1.0 depends on torch>=2.15 and …`
+# uv: `Because mylib[new]==1.0 depends on torch>=2.15 and …`, `… all versions of mylib[new] depend on torch>=2.15 …`
 _ASKS = re.compile(
-    r"([A-Za-z0-9][\w.\-]*(?:\[[^\]]*\])?(?: ?[=<>!~]=?\S+| \d\S*)?) depends on (torch(?:vision|audio)?\b.*?)"
+    r"([A-Za-z0-9][\w.\-]*(?:\[[^\]]*\])?(?: ?[=<>!~]=?\S+| \d\S*)?) depends? on (torch(?:vision|audio)?\b.*?)"
     r"(?= and |[,;]| The |$| [\w.\-]+(?:\[[^\]]*\])? \d\S* depends)"
 )
 
@@ -45,9 +44,9 @@ class Answer(Noun):
 
 
 class Learnt(Noun):
-    """Whether torch is needed, which one to ask for (None: the pick as it is), who asks for what if nothing fits."""
+    """What of the family is needed, which torch to ask for (None: the pick), who asks for what where nothing fits."""
 
-    needs_torch: bool = False
+    needs: frozenset[str] = frozenset()
     torch: str | None = None
     conflict: tuple[str, ...] = ()
 
@@ -114,8 +113,9 @@ def learn(  # noqa: PLR0913 # facts of the run, each from another place
     free = resolve(resolver, stubs.of_builds(builds), _bounds(builds), place, environ)
     if not free.ok or "torch" not in free.versions:
         return Learnt()  # the installer will say what is wrong; or nothing here needs torch
+    needs = frozenset(name for name in ("torch", *COMPANIONS) if name in free.versions)
     if free.versions["torch"] == pick.version or _content(free, {"torch": pick.version, **companions(pick)}):
-        return Learnt(needs_torch=True)
+        return Learnt(needs)
     held = [
         f"{name}=={version}" for name, version in sorted(free.versions.items()) if name not in ("torch", *COMPANIONS)
     ]
@@ -125,8 +125,8 @@ def learn(  # noqa: PLR0913 # facts of the run, each from another place
         answer = resolve(resolver, stubs.of_builds(offered), limits, place, environ)
         if answer.ok:
             torch = answer.versions.get("torch")
-            return Learnt(needs_torch=True, torch=None if torch == pick.version else torch)
-    return Learnt(needs_torch=True, conflict=_conflict(answer.trouble, runnable))
+            return Learnt(needs, torch=None if torch == pick.version else torch)
+    return Learnt(needs, conflict=_conflict(answer.trouble, runnable))
 
 
 def _conflict(trouble: str, runnable: Sequence[Build]) -> tuple[str, ...]:
@@ -205,7 +205,3 @@ def who_asks(trouble: str, bound: str) -> tuple[Ask, ...]:
 
 def _last_lines(trouble: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in trouble.splitlines()[-5:] if line.strip())
-
-
-def requirements_file(place: str, lines: Iterable[str]) -> File:
-    return store.file(place, "needs", ".txt", "".join(f"{line}\n" for line in lines), private=True)

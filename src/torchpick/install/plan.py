@@ -22,7 +22,10 @@ TRITONS = ("triton", "triton-rocm", "triton-xpu", "pytorch-triton", "pytorch-tri
 
 
 class Job(Noun):
-    """Everything that decides the command, beside the installer itself."""
+    """Everything that decides the command, beside the installer itself.
+
+    `needs` is what of the family the other requirements were found to need, None where nobody asked.
+    """
 
     asked: Asked
     pick: Pick
@@ -34,7 +37,7 @@ class Job(Noun):
     offline: bool = False
     passed_on: tuple[str, ...] = ()
     cuda_installed: str | None = None
-    needs_torch: bool = False
+    needs: frozenset[str] | None = None
     relatives: Mapping[str, str] = {}
 
     @property
@@ -45,7 +48,7 @@ class Job(Noun):
     @property
     def moves_torch(self) -> bool:
         """Whether torch is part of this run, asked for or needed by what is."""
-        return self.needs_torch or any(each.name == "torch" for each in self.asked.wanted)
+        return "torch" in (self.needs or ()) or any(each.name == "torch" for each in self.asked.wanted)
 
     @property
     def labelled(self) -> bool:
@@ -167,9 +170,10 @@ def pages(job: Job, tags: tuple[str, ...] = ()) -> tuple[File | None, list[str]]
         wheels = [wheel for each in known for wheel in each or ()]
         if wheels:
             found += wheels
-        else:
+        elif job.needs is None or name in {*job.needs, *brought(job)} or _asks_for(job, name):
             remote.append(links.project_page(index, name))
-    return store.file(job.place, "links", ".html", links.page(found)) if found else None, remote
+    page = store.file(job.place, "links", ".html", links.page(found), private="@" in index) if found else None
+    return page, remote
 
 
 def has_sources(job: Job) -> bool:

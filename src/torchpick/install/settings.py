@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from urllib.parse import urlsplit
 
 from torchpick.model.noun import Noun
 
@@ -26,6 +25,8 @@ class Setting(Noun):
 
 def is_wheel_index(url: str) -> bool:
     """Whether the URL is of a PyTorch wheel index: its host, or its `/whl/<backend>` layout anywhere."""
+    from urllib.parse import urlsplit
+
     address = url.partition("=")[2] if re.match(r"[A-Za-z0-9_-]+=\w+:", url) else url
     try:
         parts = urlsplit(address)
@@ -35,6 +36,14 @@ def is_wheel_index(url: str) -> bool:
     if any(host == each or host.endswith("." + each) for each in _HOSTS):
         return True
     return bool(parts.scheme) and _LAYOUT.search(parts.path) is not None
+
+
+_PASSWORD = re.compile(r"(?<=://)([^/@:\s]*):[^/@\s]*@")
+
+
+def redacted(text: str) -> str:
+    """The text with the passwords of the URLs in it hidden."""
+    return _PASSWORD.sub(r"\1:****@", text)
 
 
 # pip's options that name where packages come from; the variables and the keys of pip.conf have the same names.

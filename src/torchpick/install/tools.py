@@ -50,15 +50,16 @@ def _places(environ: Mapping[str, str]) -> list[tuple[str | None, str]]:
 
 
 def _module() -> str | None:
-    from importlib.util import find_spec
+    import sys
 
+    # Asking importlib costs 3 ms more, for every start without it.
+    if not any(os.path.isfile(os.path.join(folder, "uv", "__init__.py")) for folder in sys.path if folder):
+        return None
     try:
-        if find_spec("uv") is None:
-            return None
         from uv import find_uv_bin  # type: ignore[import-not-found,unused-ignore]  # an optional extra
 
         return str(find_uv_bin())
-    except (ImportError, OSError, ValueError):
+    except (ImportError, OSError):
         return None
 
 

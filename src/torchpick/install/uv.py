@@ -8,7 +8,6 @@ from torchpick.install import plan, store
 from torchpick.install.command import Command
 from torchpick.install.copies import Copies
 from torchpick.install.inherited import Inherited
-from torchpick.install.needs import requirements_file
 from torchpick.install.plan import Job
 from torchpick.install.store import File
 from torchpick.install.tools import Uv
@@ -177,7 +176,7 @@ def _compile(  # noqa: PLR0913 # facts of the run, each from another place
         argv += _no_sources(job, uv)
     argv += resolving(job.passed_on)
     argv += [switch for switch, wanted in (("--offline", job.offline), ("--no-deps", job.no_deps)) if wanted]
-    needs = requirements_file(job.place, lines)
+    needs = store.file(job.place, "needs", ".txt", "".join(f"{line}\n" for line in lines), private=True)
     files.append(needs)
     argv += [copies.path(path) for path in job.asked.given.files]
     argv.append(needs.path)

@@ -120,9 +120,9 @@ class Archive:
             # The header has an extra field, whose length only it tells: the rest follows right behind.
             yield from self.source.stream(member.offset + reach, left)
 
-    def expect(self, members: Iterable[Member]) -> None:
+    def expect(self, members: Iterable[Member], gap: int = _GAP) -> None:
         """Say which members will be streamed, in the order of their places; neighbours then come in one request."""
-        self.source.expect([(each.offset, each.offset + each.compressed) for each in members], _GAP)
+        self.source.expect([(each.offset, each.offset + each.compressed) for each in members], gap)
 
     def close(self) -> None:
         self.source.close()

@@ -58,7 +58,7 @@ class Measured(NamedTuple):
         return found is not None and found.word in (judge.PARTLY, judge.NOT)
 
     def to_json(self) -> dict[str, object]:
-        """One line of compat/measured.jsonl."""
+        """One line of evidence/torch.jsonl."""
         wheel = self.link.wheel
         return {
             "file": self.link.file,
@@ -89,6 +89,11 @@ def read(archive: Archive, link: Link, *, deep: bool) -> Measured:
     torch = torch_of(archive)
     if torch is None:
         raise WheelLayoutError(f"{link.file} holds no torch/version.py", hint="it is no PyTorch as torchpick knows it")
+    if not torch.flags and (torch.cuda is not None or torch.hip is not None):
+        # To be taken for a build without any GPU code, it would have to say that it is one.
+        raise WheelLayoutError(
+            f"{link.file} names no architectures", hint="`torchpick inspect --deep` reads its libraries"
+        )
     libraries: list[Library] = []
     pins: dict[str, str] = {}
     if deep:
@@ -102,6 +107,16 @@ def read(archive: Archive, link: Link, *, deep: bool) -> Measured:
     source = archive.source
     held = tuple(one for one in libraries if one.holds_code)
     return Measured(link, torch, held, pins, source.size, source.bytes_read, source.requests)
+
+
+def metadata(archive: Archive, file: str) -> str:
+    """A wheel's METADATA."""
+    wheel = names.parse(file)
+    for member in archive.members():
+        folder, _, name = member.name.rpartition("/")
+        if name == "METADATA" and folder.endswith(".dist-info") and "/" not in folder:
+            return archive.read(member, _MOST_TEXT).decode("utf-8", "replace")
+    raise WheelLayoutError(f"{wheel.project if wheel else file} has no METADATA", hint="fetch it anew")
 
 
 def _near(archive: Archive) -> list[Member]:

@@ -18,6 +18,8 @@ from torchpick.wheels.zipdir import Member
 DEFAULT_WHOLE = 512 << 20
 # A sample may cost so much of the wheel, its directory included.
 SAMPLE_SHARE = 0.05
+_MOST_RUNS = 4  # requests for the small libraries of a sample
+_APART = 64 << 10  # libraries of a sample that lie closer than this come in one request
 _VERSION_FILE = "torch/version.py"
 _PYTHON_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll")
 _MOST_TEXT = 1 << 20
@@ -121,24 +123,34 @@ def _whole(archive: Archive, members: list[Member]) -> tuple[Library, ...]:
 def _sample(archive: Archive, members: list[Member]) -> tuple[Library, ...]:
     """Small libraries whole, and of the largest what the rest of the allowance buys: never the union of all."""
     source = archive.source
-    allowance = int(source.size * SAMPLE_SHARE) - source.bytes_read
+    most = int(source.size * SAMPLE_SHARE)
+    allowance = most - source.bytes_read
     rest = sorted(members, key=lambda each: each.compressed)
-    found: list[Library] = []
-    while rest:
-        member = rest.pop(0)
-        share = allowance // 2 if rest else allowance
-        if member.compressed <= share:
-            before = source.bytes_read
-            found.append(library.of_stream(archive.stream(member), member.size, member.name))
-            allowance -= source.bytes_read - before
-            continue
-        # From here on nothing fits whole: the largest is the one that tells most.
-        largest = max([member, *rest], key=lambda each: each.compressed)
-        until = source.bytes_read + allowance
-        chunks = _until(archive, largest, until)
-        found.append(library.of_stream(chunks, largest.size, largest.name, whole=False))
-        break
+    small: list[Member] = []
+    while rest and rest[0].compressed <= (allowance // 2 if len(rest) > 1 else allowance):
+        allowance -= rest[0].compressed + _APART
+        small.append(rest.pop(0))
+    small = _fewest(small)
+    archive.expect(small, _APART)
+    found = [library.of_stream(archive.stream(each), each.size, each.name) for each in small]
+    if rest:
+        # Nothing more fits whole: the largest is the one that tells most.
+        largest = rest[-1]
+        found.append(library.of_stream(_until(archive, largest, most), largest.size, largest.name, whole=False))
     return tuple(found)
+
+
+def _fewest(members: list[Member]) -> list[Member]:
+    """The members in the order of their places, without those that would cost a request for next to nothing."""
+    runs: list[list[Member]] = []
+    end = -1
+    for member in sorted(members, key=lambda each: each.offset):
+        if not runs or member.offset > end + _APART:
+            runs.append([])
+        runs[-1].append(member)
+        end = member.offset + member.compressed
+    best = sorted(runs, key=lambda run: sum(each.compressed for each in run))[-_MOST_RUNS:]
+    return [member for run in runs if run in best for member in run]
 
 
 def _until(archive: Archive, member: Member, most: int) -> Iterator[bytes]:

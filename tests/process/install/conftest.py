@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -125,6 +126,16 @@ class World:
             "PYTHONPATH": str(SOURCE),
         }
 
+    @property
+    def torchpick_words(self) -> list[str]:
+        return [sys.executable, "-m", "torchpick"]
+
+    @property
+    def torchpick_without_its_uv(self) -> list[str]:
+        """Where uv is no package beside torchpick, so that $UV counts."""
+        code = "import sys; sys.modules['uv'] = None; from torchpick.cli import main; raise SystemExit(main())"
+        return [sys.executable, "-c", code]
+
     def environment(self, name: str, *installed: str) -> Path:
         """A fresh virtual environment for the named installer, with these requirements in it; its interpreter."""
         python = self.installers.environment(self.folder / f"venv-{name}", name)
@@ -141,7 +152,7 @@ class World:
         self, *words: str, python: Path | None = None, status: int | None = 0, environ: Mapping[str, str] = {}
     ) -> subprocess.CompletedProcess[str]:
         told = () if python is None else ("--python", str(python))
-        return self.run([sys.executable, "-m", "torchpick", *words, *told], status=status, environ=environ)
+        return self.run([*self.torchpick_words, *words, *told], status=status, environ=environ)
 
     def install(
         self,
@@ -192,6 +203,10 @@ class World:
                 project = asked.path.rpartition("/")[2].partition("-")[0].replace("_", "-")
                 found.setdefault(project, set()).add(names[asked.host])
         return found
+
+    def wheels(self, host: str) -> Any:
+        """What a site holds, to look up or change."""
+        return self.server.sites[host].wheels  # type: ignore[attr-defined]  # both kinds of index have it
 
     def pages(self) -> list[str]:
         """The pages that the wheel host was asked for."""

@@ -51,14 +51,25 @@ def _series(version: str) -> list[str]:
     return version.partition("+")[0].split(".")[:2]
 
 
+def _minor(version: str) -> int:
+    parts = _series(version)
+    return int(parts[1]) if len(parts) > 1 and parts[1].isascii() and parts[1].isdigit() else 99
+
+
 def other_cuda(facts: Facts) -> Iterator[Finding]:
-    """A companion's local label tells what it was built for. Within one CUDA major they go together."""
+    """A companion's local label tells what it was built for. Within one CUDA major they go together.
+
+    torchvision compares majors alone from 0.16 on (torchvision/extension.py of 0.15.2 and 0.16.2 read).
+    """
     torch = facts.torch
     if torch is None:
         return
     for one in facts.companions:
         label = one.version.partition("+")[2]
-        if not label.startswith(("cu", "cpu", "rocm", "xpu")) or _kind(label) == _kind(torch.backend):
+        if not label.startswith(("cu", "cpu", "rocm", "xpu")):
+            continue
+        strict = one.name == "torchvision" and _series(one.version)[:1] == ["0"] and _minor(one.version) < 16
+        if label == torch.backend or (not strict and _kind(label) == _kind(torch.backend)):
             continue
         yield Finding(
             Ailment.COMPANION_OTHER_CUDA,

@@ -96,7 +96,7 @@ def _mend(facts: Facts, one: str, other: str) -> str:
 
 
 def _major(label: str) -> str:
-    """The CUDA major of `nvidia-cudnn-cu12 9.10` by its name; names without, from CUDA 13 on, tell it by the version."""
+    """The CUDA major of `nvidia-cudnn-cu12 9.10` by its name; without one, from CUDA 13 on, by the version."""
     name, _, version = label.partition(" ")
     stem, mark, digits = name.rpartition("-cu")
     return digits if mark and digits.isdigit() and stem else version.split(".")[0]

@@ -1,0 +1,133 @@
+"""Read which GPUs the cuDNN and NCCL that torch pins were built for, into evidence/libraries.jsonl.
+
+Of cuDNN the libraries that every model needs (ops, cnn) decide: its precompiled engines are chosen among. One line per
+wheel, kept across runs.
+
+usage: scripts/measure-libraries [--out FILE] [--only SUBSTRING]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import time
+from pathlib import Path
+
+from scripts.table import layout
+from scripts.table.measuring import index_url
+from torchpick.errors import TorchpickError
+from torchpick.model.arch import Arch
+from torchpick.model.fields import Fields
+from torchpick.model.versions import numbers
+from torchpick.wheels import judge, library, listing, names, web
+from torchpick.wheels.archive import Archive
+from torchpick.wheels.judge import Judge
+from torchpick.wheels.library import Library, texts
+from torchpick.wheels.listing import Link
+from torchpick.wheels.remote import RemoteSource
+
+_COMPAT = Path(__file__).parents[2] / "compat"
+_DECIDES = re.compile(r"nvidia/(nccl|cudnn)/lib/lib(nccl|cudnn_(ops|cnn)(_infer)?)\.so[.\d]*")
+# Every capability that a GPU of the table has and that a library may begin with.
+_CAPABILITIES = tuple(f"sm_{n}" for n in (35, 37, 50, 52, 60, 61, 70, 75, 80, 86, 89, 90, 100, 103, 110, 120, 121))
+
+
+def pins(compat: Path) -> set[tuple[str, str]]:
+    """Project and version of what the builds of the table ask for."""
+    found = set()
+    for path in compat.glob("torch-*.json"):
+        for build in Fields(layout.read(path), path.name).objects("builds"):
+            cuda, libraries = build.maybe_text("cuda"), build.object("libraries")
+            for name in ("cudnn", "nccl"):
+                if cuda is not None and libraries.has(name) and numbers(cuda)[0] >= 11:
+                    found.add((f"nvidia-{name}-cu{numbers(cuda)[0]}", libraries.text(name)))
+    return found
+
+
+def served(libraries: list[Library]) -> list[str]:
+    """Every capability that all of them serve, oldest first."""
+    return [text for text in _CAPABILITIES if _serve(libraries, Judge(Arch.parse(text)))]
+
+
+def _serve(libraries: list[Library], gpu: Judge) -> bool:
+    words = [found.word for one in libraries if (found := judge.library(one, gpu)) is not None]
+    return bool(words) and all(word in (judge.RUNS, judge.JIT) for word in words)
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=_COMPAT.parent / "evidence" / "libraries.jsonl")
+    parser.add_argument("--only", default="", help="projects and versions that hold this")
+    args = parser.parse_args(argv)
+    known = set()
+    if args.out.exists():
+        known = {json.loads(line)["file"] for line in args.out.read_text(encoding="utf-8").splitlines()}
+    failed = 0
+    pages: dict[str, tuple[Link, ...]] = {}
+    with web.client() as client, args.out.open("a", encoding="utf-8") as out:
+        for project, version in sorted(pins(_COMPAT)):
+            if args.only not in f"{project}=={version}":
+                continue
+            if project not in pages:
+                page = client.get(f"{index_url()}/{project}/", headers={"accept": "text/html"})
+                pages[project] = listing.parse(page.content, str(page.url)) if page.status_code == 200 else ()
+            link = _link(pages[project], version)
+            if link is None:
+                print(f"{project}=={version}: not on the index", file=sys.stderr)
+                continue
+            if link.file in known:
+                continue
+            began = time.monotonic()
+            try:
+                row = _read(link, RemoteSource(link.url, client))
+            except TorchpickError as error:
+                failed += 1
+                print(f"{link.file}: {error}", file=sys.stderr)
+                continue
+            known.add(link.file)
+            out.write(json.dumps(row) + "\n")
+            out.flush()
+            print(f"{link.file}: from {row['floor']}; {time.monotonic() - began:.1f} s", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _link(links: tuple[Link, ...], version: str) -> Link | None:
+    """The wheel for Linux on x86_64; a pin may leave out the build number that the wheel has."""
+    for link in links:
+        same = link.wheel.version == version or link.wheel.version.startswith(f"{version}.")
+        if same and names.platform_of(link.wheel.platform) == "linux-x86_64":
+            return link
+    return None
+
+
+def _read(link: Link, source: RemoteSource) -> dict[str, object]:
+    archive = Archive(source)
+    found = [
+        library.of_stream(archive.stream(member), member.size, member.name)
+        for member in sorted(archive.members(), key=lambda each: each.offset)
+        if _DECIDES.fullmatch(member.name)
+    ]
+    source.close()
+    serves = served(found)
+    return {
+        "file": link.file,
+        "sha256": link.sha256,
+        "project": link.wheel.project,
+        "version": link.wheel.version,
+        "floor": next(iter(serves), None),
+        "serves": serves,
+        "libraries": {
+            one.path.rpartition("/")[2]: {
+                "sass": texts(one.sass),
+                "ptx": texts(one.ptx),
+                "modules": one.code.total,
+                "empty": one.code.empty,
+            }
+            for one in found
+        },
+        "size": source.size,
+        "bytes_read": source.bytes_read,
+        "requests": source.requests,
+    }

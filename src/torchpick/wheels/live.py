@@ -1,0 +1,184 @@
+"""The wheels of a live index → builds, and what of them the table does not know. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from torchpick.model.arch import Arch
+from torchpick.model.build import Build, Evidence
+from torchpick.model.versions import release_key
+from torchpick.wheels import names
+from torchpick.wheels.listing import Link
+
+_BACKEND = re.compile(r"cpu|xpu|cu\d{2,3}|rocm\d{1,2}(?:\.\d{1,2}){1,2}")
+# The Pythons that torch was ever built for as CPython; `cp27mu` and its like are older than the table.
+_PYTHON = re.compile(r"cp3\d{1,2}")
+# What a row rests on that was listed and not read.
+LISTED = "listed on the live index, not read"
+# Below this release nothing is looked at: the table begins there.
+FIRST = "1.7.0"
+# Channels of dated builds keep some sixty days of them; only the newest of each backend is of use.
+DATED = ("nightly", "test")
+
+
+class Found(NamedTuple):
+    """One build as the index has it: every wheel of one release, backend and platform, and one of them to read."""
+
+    torch: str
+    backend: str
+    platform: str
+    version: str
+    pythons: tuple[str, ...]
+    tags: tuple[str, ...]
+    glibc: str | None
+    yanked: bool
+    sample: Link
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.platform, self.version, self.backend
+
+
+def builds(links: Iterable[Link], channel: str = "stable") -> tuple[Found, ...]:
+    """The builds behind the links, newest first; what is no torch for a known backend and platform is left out."""
+    groups: dict[tuple[str, str, str, str], list[Link]] = {}
+    for link in links:
+        key = _key(link)
+        if key is not None and release_key(key[0]) >= release_key(FIRST):
+            groups.setdefault(key, []).append(link)
+    found = [_found(key, group) for key, group in groups.items()]
+    found.sort(key=lambda each: (release_key(each.torch), each.backend, each.platform), reverse=True)
+    return tuple(_newest(found)) if channel in DATED else tuple(found)
+
+
+def _key(link: Link) -> tuple[str, str, str, str] | None:
+    """Release, backend, platform and version of a wheel of torch; None for another."""
+    platform = names.platform_of(link.wheel.platform)
+    if link.wheel.project != "torch" or platform is None:
+        return None
+    torch, _, local = link.wheel.version.partition("+")
+    try:
+        release_key(torch)
+    except ValueError:
+        return None
+    backend = local if _BACKEND.fullmatch(local) else None
+    if backend is None and not local:
+        # No label: macOS, some aarch64 and cu102 wheels. The folder of the index says it.
+        folder = urlsplit(link.url).path.rpartition("/")[0].rpartition("/")[2]
+        backend = folder if _BACKEND.fullmatch(folder) else "cpu" if platform.startswith("macos") else None
+    return None if backend is None else (torch, backend, platform, link.wheel.version)
+
+
+def _found(key: tuple[str, str, str, str], links: list[Link]) -> Found:
+    torch, backend, platform, version = key
+    pythons = {name for link in links if (name := _python(link)) is not None}
+    tags = sorted({link.wheel.platform for link in links})
+    floors = [floor for tag in tags if (floor := names.glibc_of(tag)) is not None]
+    # All its wheels were built alike: the newest Python's is read, a free-threaded one last.
+    sample = max(links, key=lambda link: (not link.wheel.abi.endswith("t"), _digits(link.wheel.python), link.file))
+    return Found(
+        torch,
+        backend,
+        platform,
+        version,
+        tuple(sorted(pythons, key=lambda name: (_digits(name), name))),
+        tuple(tags),
+        # The one that every wheel keeps to; none where one of them promises nothing.
+        max(floors, key=_floor) if len(floors) == len(tags) and floors else None,
+        yanked=all(link.yanked is not None for link in links),
+        sample=sample,
+    )
+
+
+def _python(link: Link) -> str | None:
+    if not _PYTHON.fullmatch(link.wheel.python):
+        return None
+    return link.wheel.python + ("t" if link.wheel.abi == f"{link.wheel.python}t" else "")
+
+
+def _digits(text: str) -> int:
+    return int("".join(char for char in text if char.isdigit()) or 0)
+
+
+def _floor(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("."))
+
+
+def _newest(found: list[Found]) -> list[Found]:
+    """Of each backend and platform the newest build; the list is newest first."""
+    kept: dict[tuple[str, str], Found] = {}
+    for each in found:
+        kept.setdefault((each.backend, each.platform), each)
+    return list(kept.values())
+
+
+class News(NamedTuple):
+    """What the index has that the table has not, and what they do not agree on."""
+
+    unread: tuple[Found, ...]  # builds whose architectures nobody has read
+    changed: tuple[Build, ...]  # rows of the table with what the index says of their wheels
+    gone: tuple[Build, ...]  # rows that say `published` and are not on the index
+
+
+def compare(found: Iterable[Found], known: Mapping[tuple[str, str, str], Build], *, whole: bool) -> News:
+    """Hold the index against the table; `whole` is false where only a part of the index was listed."""
+    listed = {each.key: each for each in found}
+    unread, changed = [], []
+    for key, each in listed.items():
+        row = known.get(key)
+        # What the shipped table says that nobody knows (ROCm before 6.0) is read only when it is asked for.
+        if arches_of(each) is None and (row is None or (row.arches is None and row.evidence.ref == LISTED)):
+            unread.append(each)
+        now = declared(each) if row is None else _updated(row, each)
+        if now != row:
+            changed.append(now)
+    gone = [row for key, row in known.items() if whole and row.published and key not in listed]
+    return News(tuple(unread), tuple(changed), tuple(gone))
+
+
+def arches_of(found: Found) -> tuple[Arch, ...] | None:
+    """What needs no reading: a build without CUDA or ROCm has no code for either."""
+    return () if found.backend in ("cpu", "xpu") else None
+
+
+def cuda_of(backend: str) -> str | None:
+    """`cu126` → `12.6`; None for what is not CUDA."""
+    digits = backend.removeprefix("cu")
+    return f"{digits[:-1]}.{digits[-1]}" if backend.startswith("cu") and digits.isdigit() else None
+
+
+def declared(found: Found) -> Build:
+    """A row for a build that was listed and not read: its architectures are unknown, so it is never picked."""
+    return Build(
+        torch=found.torch,
+        backend=found.backend,
+        platform=found.platform,
+        version=found.version,
+        cuda=cuda_of(found.backend),
+        arches=arches_of(found),
+        pythons=found.pythons,
+        tags=found.tags,
+        glibc=found.glibc,
+        libraries={},
+        lacks={},
+        published=True,
+        yanked=found.yanked,
+        companions={},
+        companion_basis="inferred",
+        evidence=Evidence("declared", LISTED),
+    )
+
+
+def _updated(row: Build, found: Found) -> Build:
+    """The row with what the index itself says of its wheels; an order of theirs is no news."""
+    same = set(row.pythons) == set(found.pythons), set(row.tags) == set(found.tags)
+    return row._replace(
+        published=True,
+        yanked=found.yanked,
+        pythons=row.pythons if same[0] or not found.pythons else found.pythons,
+        tags=row.tags if same[1] else found.tags,
+        glibc=row.glibc if same[1] else found.glibc,
+    )

@@ -1,0 +1,102 @@
+"""The user's cache as refresh writes it: whole files or none, one writer at a time, whatever dies in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO
+
+from torchpick.errors import TorchpickError
+
+_MOST_BYTES = 64 << 20
+_WAIT = 600.0
+
+
+@contextmanager
+def locked(folder: Path, waiting: Callable[[], None] | None = None, most: float = _WAIT) -> Iterator[None]:
+    """Hold the cache's lock; the system lets it go when a process dies, so no stale one can stay."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / "refresh.lock").open("a+b")
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    with file:
+        began = time.monotonic()
+        while not _take(file):
+            if waiting is not None:
+                waiting()
+                waiting = None
+            if time.monotonic() - began > most:
+                raise TorchpickError(
+                    f"another refresh has held {folder} for {most:.0f} seconds", hint="wait for it, or end it"
+                )
+            time.sleep(0.05)
+        yield
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _take(file: IO[bytes]) -> bool:
+        file.seek(0)
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _take(file: IO[bytes]) -> bool:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+
+def write(path: Path, value: object) -> None:
+    """Put a JSON file in its place in one step: a reader sees the old one or the new one."""
+    text = json.dumps(value, separators=(",", ":")) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(
+            "w", dir=path.parent, prefix=f".{path.name}.", suffix=".new", delete=False, encoding="utf-8"
+        ) as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(file.name, path)
+    except OSError as error:
+        raise _unwritable(path.parent, error) from error
+
+
+def read(path: Path) -> object:
+    """What a file of ours holds; None where there is none or where it cannot be ours."""
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            return None
+        value: object = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return value
+
+
+def sweep(folder: Path) -> None:
+    """Remove what runs that were killed left half-written; only while the lock is held."""
+    for path in folder.glob(".*.new"):
+        with suppress(OSError):
+            path.unlink()
+
+
+def _unwritable(folder: Path, error: OSError) -> TorchpickError:
+    return TorchpickError(
+        f"cannot write to {folder}: {error.strerror}", hint="name another folder with TORCHPICK_CACHE_DIR"
+    )

@@ -1,0 +1,207 @@
+"""`torchpick doctor` as a person and a program meet it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import torchpick
+from tests.doctor.homes import CU126, Home, snapshot
+from torchpick import cli
+from torchpick.cli import main
+
+pytestmark = pytest.mark.process
+MX330 = ("--gpu", "MX330", "--driver", "580.119.02")
+
+
+@pytest.fixture
+def sick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return Home(tmp_path / ".venv").torch()
+
+
+def test_the_issue_s_own_example(sick: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["doctor", "--python", sick.python, *MX330])
+    out, err = capsys.readouterr()
+
+    assert status == 3
+    assert "error      NO_KERNELS" in out
+    assert "sm_61" in out
+    assert "sm_70 sm_75 sm_80 sm_86 sm_90 sm_100 sm_120" in out
+    assert f"run        torchpick install torch==2.9.1 {' '.join(MX330)} --python {sick.python}" in out
+    assert "that is 2.9.1+cu126, which keeps the version" in out
+    assert "Traceback" not in err
+
+
+def test_nothing_wrong_is_said_and_how_it_runs(sick: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["doctor", "--python", sick.python, "--gpu", "RTX 4090", "--quiet"])
+    out, err = capsys.readouterr()
+
+    assert (status, err) == (0, "")
+    assert "RTX 4090 (sm_89): runs the machine code of sm_86" in out
+    assert "result     nothing wrong" in out
+
+
+def test_json_has_the_same_facts(sick: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["doctor", "--python", sick.python, *MX330, "--json"])
+    answer = json.loads(capsys.readouterr().out)
+
+    assert (status, answer["exit"], answer["command"], answer["status"]) == (3, 3, "doctor", "no_build")
+    (finding,) = answer["findings"]
+    assert {"code", "severity", "text", "seen", "cure"} <= finding.keys()
+    assert finding["code"] == "NO_KERNELS"
+    assert finding["cure"].startswith("torchpick install torch==2.9.1")
+    assert answer["cure"]["version"] == "2.9.1+cu126"
+    assert answer["cure"]["keeps_version"] is True
+    assert answer["torch"]["version"] == "2.9.1+cu128"
+    assert answer["machine"]["gpus"][0]["arch"] == "sm_61"
+
+
+def test_the_width_of_the_terminal_is_kept_but_for_commands(
+    sick: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    main(["doctor", "--python", sick.python, *MX330])
+
+    for line in capsys.readouterr().out.splitlines():
+        assert len(line) <= 60 or line.startswith("run ") or "/" in line, line
+
+
+def test_fix_runs_exactly_what_it_showed(
+    sick: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[list[str]] = []
+    real = cli.main
+
+    def instead(argv: list[str]) -> int:
+        ran.append([*argv])
+        return 7
+
+    monkeypatch.setattr(cli, "main", instead)
+    status = real(["doctor", "--python", sick.python, *MX330, "--fix"])
+    out, err = capsys.readouterr()
+
+    expected = ["install", "torch==2.9.1", *MX330, "--python", sick.python]
+    assert ran == [expected]
+    assert status == 7
+    assert f"running torchpick {' '.join(expected)}" in err
+    assert f"run        torchpick {' '.join(expected)}" in out
+
+
+def test_fix_hands_over_to_the_installer_for_good(sick: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    """The whole way, as far as it goes without an index: pip is asked for the exact build, and nothing is changed."""
+    before = snapshot(sick.site)
+
+    status = main(["doctor", "--python", sick.python, *MX330, "--index-base", "file:///nowhere/whl", "--fix"])
+
+    assert status not in (0, 3)
+    assert "2.9.1+cu126" in capsys.readouterr().err
+    assert snapshot(sick.site) == before
+
+
+def test_fix_without_anything_to_mend(sick: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--python", sick.python, "--gpu", "sm_86", "--fix"]) == 0
+    assert "nothing here that another build of torch mends" in capsys.readouterr().err
+
+
+def test_a_report_names_nobody(
+    sick: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("USER", "anna")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/home/anna/cuda/lib64:/opt/cuda")
+    monkeypatch.setenv("UV_INDEX", "https://anna:hunter2@mirror.example/whl/cu130")
+    sick.torch()
+    status = main(["doctor", "--python", sick.python, *MX330, "--report"])
+    out = capsys.readouterr().out
+
+    assert status == 3
+    assert out.startswith("```\n")
+    assert "error NO_KERNELS: torch 2.9.1+cu128 holds no code for MX330 (sm_61)" in out
+    assert "torch 2.9.1" in out
+    assert "580.119.02" in out
+    for secret in ("anna", "hunter2", str(tmp_path)):
+        assert secret not in out, secret
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--python", "3.12"], "is a version"),
+        (["--python", "/nowhere/python"], "is no Python"),
+        (["--gpu", "GTX 9999"], "no GPU that torchpick knows"),
+        (["--json", "--report"], "both want stdout"),
+        (["--run", "--gpu", "sm_86"], "another was told"),
+        (["--fix", "--report"], "not allowed with"),
+        (["--machine", "/nowhere.json"], "nowhere.json"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["doctor", *words])
+    out, err = capsys.readouterr()
+
+    assert status in (1, 2)
+    assert said in err + out
+    assert "hint" in err + out
+    assert "Traceback" not in err
+
+
+def test_a_machine_from_a_file_is_judged(sick: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["detect", "--json", "--gpu", "MX330", "--driver", "580.119.02"])
+    line = capsys.readouterr().out
+    (tmp_path / "one.json").write_text(line)
+    (tmp_path / "two.json").write_text(line + line)
+
+    assert main(["doctor", "--python", sick.python, "--machine", str(tmp_path / "one.json")]) == 3
+    assert f"--machine {tmp_path / 'one.json'}" in capsys.readouterr().out
+    assert main(["doctor", "--python", sick.python, "--machine", str(tmp_path / "two.json")]) == 2
+
+
+def test_run_runs_the_kernels_and_takes_their_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A torch that fails at import is found out, whatever its files promise."""
+    home = Home(tmp_path / ".venv").torch("2.9.1+cpu", None, None)
+
+    status = main(["doctor", "--python", home.python, "--run", "--json"])
+    answer = json.loads(capsys.readouterr().out)
+
+    assert status == 3
+    assert "VERIFY_FAILED" in [finding["code"] for finding in answer["findings"]]
+
+
+def test_the_active_environment_is_the_default(
+    sick: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("VIRTUAL_ENV", str(sick.root))
+    assert main(["doctor", "--gpu", "sm_86"]) == 0
+    assert "the active virtual environment" in capsys.readouterr().out
+
+    monkeypatch.delenv("VIRTUAL_ENV")
+    below = sick.root.parent / "below"
+    below.mkdir()
+    monkeypatch.chdir(below)
+    assert main(["doctor", "--gpu", "sm_86"]) == 0
+    assert ".venv" in capsys.readouterr().out
+
+
+def test_a_hostile_name_in_the_metadata_does_not_reach_the_terminal(
+    sick: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sick.add("torchvision", "0.24.1", {"torchvision/_C.so": b"x"}, requires=["torch==1.0\x1b[31m; extra == 'x'"])
+    sick.write("torchvision/version.py", "__version__ = '0.20.1\x1b]0;title\x07+cu130'\n")
+
+    main(["doctor", "--python", sick.python, "--gpu", "sm_86"])
+
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_the_library_says_the_same_and_imports_no_torch(sick: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VIRTUAL_ENV", str(sick.root))
+
+    found = torchpick.check(gpus=["MX330"], driver="580.119.02")
+
+    assert [(each.code, each.severity) for each in found] == [("NO_KERNELS", "error")]
+    assert found[0].to_json()["cure"] == f"torchpick install torch==2.9.1 {' '.join(MX330)}"
+    sick.torch("2.9.1+cu126", "12.6", CU126)
+    assert torchpick.check(gpus=["MX330"], driver="580.119.02", python=sick.python) == []

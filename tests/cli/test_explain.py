@@ -1,0 +1,161 @@
+"""`torchpick explain` over words, stdin and logs, combined with what is installed."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.doctor.homes import Home
+from torchpick.cli import main
+
+pytestmark = pytest.mark.process
+KERNELS = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
+OLD = ("--gpu", "sm_61", "--driver", "580.95.05")
+
+
+class Stdin(io.TextIOWrapper):
+    def __init__(self, data: bytes, *, terminal: bool = False) -> None:
+        super().__init__(io.BytesIO(data))
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    found = Home(tmp_path / ".venv")
+    monkeypatch.setenv("VIRTUAL_ENV", str(found.root))
+    return found
+
+
+def test_the_issue_s_own_example(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Stdin(f"{KERNELS}\n".encode()))
+
+    status = main(["explain", *OLD])
+    out = capsys.readouterr().out
+
+    assert status == 0
+    assert "CUDA error 209" in out
+    assert "torchpick install torch --gpu sm_61 --driver 580.95.05" in out
+    assert "2.14.1+cu126" in out
+    assert "`export TORCH_CUDA_ARCH_LIST=…`" in out
+    assert "https://github.com/" in out
+
+
+def test_with_a_torch_there_the_finding_is_doctor_s(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    home.torch()
+
+    assert main(["explain", *OLD, KERNELS]) == 0
+    out = capsys.readouterr().out
+
+    assert "here       torch 2.9.1+cu128 holds no code for sm_61" in out
+    assert "torchpick install torch==2.9.1" in out
+
+
+def test_a_gpu_that_the_text_names_is_the_one_it_is_about(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    home.torch()
+    text = "NVIDIA GTX 1080 with CUDA capability sm_61 is not compatible with the current PyTorch installation."
+
+    assert main(["explain", text]) == 0
+    out, err = capsys.readouterr()
+    assert "holds no code for sm_61" in out
+    assert "the text names sm_61" in err
+
+    assert main(["explain", "--gpu", "sm_90", text]) == 0
+    out, err = capsys.readouterr()
+    assert "here" not in out
+    assert "the text names" not in err
+
+
+def test_the_driver_s_cuda_is_read_out_of_the_text(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "The NVIDIA driver on your system is too old (found version 12020)."
+
+    assert main(["explain", "--gpu", "a100", "--json", text]) == 0
+    answer = json.loads(capsys.readouterr().out)
+
+    assert answer["machine"]["driver"]["cuda"] == "12.2"
+    (finding,) = answer["findings"]
+    assert finding["code"] == "DRIVER_TOO_OLD"
+    assert finding["seen"] == {"line": 1, "text": text, "cuda": "12020"}
+    assert finding["cure"] == "torchpick install torch --gpu a100 --cuda-driver 12.2"
+    assert {"code", "severity", "text", "why", "seen", "cure", "causes", "cures", "no_use", "links"} <= finding.keys()
+
+
+def test_a_whole_log_on_stdin(home: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    home.torch()
+    log = b"step\n" * 1000 + b"CUDA out of memory\n" + b"\xff\xfe\0step\n" * 1000 + KERNELS.encode()
+    monkeypatch.setattr(sys, "stdin", Stdin(log))
+
+    assert main(["explain", "-", *OLD]) == 0
+    out = capsys.readouterr().out
+
+    assert out.index("OUT_OF_MEMORY") < out.index("NO_KERNEL_IMAGE")
+    assert "line 1001: CUDA out of memory" in out
+    assert "line 2002: " in out
+
+
+def test_what_is_no_install_problem_is_said_and_asks_no_machine(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VIRTUAL_ENV", "/nowhere")
+
+    assert main(["explain", "CUDA out of memory"]) == 0
+    assert "no install problem" in capsys.readouterr().out
+
+
+def test_an_environment_that_cannot_be_looked_at_does_not_hide_the_meaning(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VIRTUAL_ENV", "/nowhere")
+
+    assert main(["explain", KERNELS]) == 0
+    out, err = capsys.readouterr()
+    assert "CUDA error 209" in out
+    assert "was not looked at" in err
+
+
+@pytest.mark.parametrize("data", [b"", b"all is well\n", b"\0" * 1000, "кириллица".encode("cp1251")])
+def test_nothing_known_is_exit_1(
+    data: bytes, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Stdin(data))
+
+    assert main(["explain"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "no known error" in err
+    assert "torchpick doctor" in err
+
+
+def test_nothing_known_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "--json", "hello"]) == 1
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["exit"], answer["error"]["code"]) == (1, "NOT_RECOGNISED")
+
+
+def test_a_terminal_without_a_text_is_told_how(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Stdin(b"", terminal=True))
+
+    assert main(["explain"]) == 2
+    assert "hint" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--gpu", "GTX 9999", KERNELS], ["--machine", "-"], ["--python", "3.12", KERNELS], ["--driver", "x", KERNELS]],
+)
+def test_what_the_user_told_wrongly_is_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", *words]) == 2
+    assert "hint" in capsys.readouterr().err
+
+
+def test_escapes_in_a_log_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "\x1b[31mCUDA out of memory\x1b]0;title\x07"]) == 0
+    assert "\x1b" not in capsys.readouterr().out

@@ -1,0 +1,43 @@
+"""The page of findings names every code, once, under its severity."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from torchpick.doctor import signatures
+from torchpick.model.finding import ERROR, NOTE, WARNING, Ailment, Finding, worst_first
+
+PAGE = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text("utf-8")
+CHAPTERS = {ERROR: "What cannot run", WARNING: "What may go wrong", NOTE: "Worth knowing"}
+
+
+def test_every_code_has_its_place() -> None:
+    chapter = ""
+    found = []
+    for line in PAGE.splitlines():
+        if line.startswith("## "):
+            chapter = line[3:]
+        elif line.startswith("### "):
+            found.append((line[4:], chapter))
+
+    assert sorted(found) == sorted((each.name, CHAPTERS[each.severity]) for each in Ailment)
+
+
+def test_every_code_is_told_of_in_a_sentence_or_more() -> None:
+    texts = re.split(r"^### \w+\n", PAGE, flags=re.MULTILINE)[1:]
+
+    assert len(texts) == len(Ailment)
+    assert all(len(text.split()) > 12 for text in texts)
+
+
+def test_the_fields_of_an_error_are_told_of() -> None:
+    for field in signatures.Signature._fields:
+        assert f"`{field}`" in PAGE, field
+
+
+def test_the_worst_comes_first() -> None:
+    one, other = Finding(Ailment.JIT_ONLY, ""), Finding(Ailment.NO_KERNELS, "")
+    raised, lowered = Finding(Ailment.CUDA_COMPAT, "", weight=ERROR), Finding(Ailment.NO_KERNELS, "", weight=NOTE)
+
+    assert worst_first([one, lowered, raised, other]) == (other, raised, lowered, one)

@@ -1,0 +1,512 @@
+"""Each finding has a case that raises it and a near miss that must not; the environments are folders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.doctor.homes import CU126, CU128, Home, codes, examine, linking
+from tests.wheels import making
+from torchpick.model.finding import Ailment
+
+pytestmark = pytest.mark.process  # every environment's interpreter is asked for its folders
+
+Make = Callable[[Home], object]
+
+
+class Case(NamedTuple):
+    """`code` must be among the findings with `make`, and must not be with `miss`."""
+
+    code: str
+    make: Make
+    miss: Make
+    gpus: tuple[str, ...] = ("sm_86",)
+    driver: str | None = None
+    miss_gpus: tuple[str, ...] | None = None
+    miss_driver: str | None = None
+    environ: Mapping[str, str] = {}
+    miss_environ: Mapping[str, str] | None = None
+
+
+def torch(home: Home) -> Home:
+    return home.torch()
+
+
+def cu126(home: Home) -> Home:
+    return home.torch("2.9.1+cu126", "12.6", CU126)
+
+
+def cpu(home: Home) -> Home:
+    return home.torch("2.9.1+cpu", None, None)
+
+
+def rocm(home: Home) -> Home:
+    return home.torch("2.9.1+rocm6.4", None, "gfx1100 gfx1030", hip="6.4.43482-0f2d60242")
+
+
+def ptx_only(home: Home) -> Home:
+    return home.torch("2.14.0+cu132", "13.2", "sm_75 sm_80 compute_90")
+
+
+def without(*gone: str) -> Make:
+    def make(home: Home) -> None:
+        torch(home)
+        for name in gone:
+            (home.site / name).unlink()
+
+    return make
+
+
+def with_cudnn(version: str, name: str = "nvidia-cudnn-cu12") -> Make:
+    def make(home: Home) -> None:
+        cu126(home).add(name, version)
+
+    return make
+
+
+def with_package(*modules: bytes, name: str = "kernels") -> Make:
+    def make(home: Home) -> None:
+        torch(home).add(name, "1.0", {f"{name}/_C.so": making.library(*modules)})
+
+    return make
+
+
+def with_two(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> Make:
+    def make(home: Home) -> None:
+        torch(home).add("nvidia-cudnn-cu12", "9.10.2.21", one)
+        home.add("nvidia-cudnn-cu13", "9.10.2.21", other)
+
+    return make
+
+
+def with_companion(version: str, *requires: str, name: str = "torchvision") -> Make:
+    return lambda home: torch(home).companion(name, version, requires=requires)
+
+
+def twice(home: Home) -> None:
+    torch(home)
+    (home.site / "torch-2.8.0.dist-info").mkdir()
+    (home.site / "torch-2.8.0.dist-info" / "METADATA").write_text("Name: torch\nVersion: 2.8.0\n")
+
+
+def conda(version: str, installer: str) -> Make:
+    def make(home: Home) -> None:
+        home.torch(installer=installer)
+        (home.root / "conda-meta").mkdir()
+        (home.root / "conda-meta" / f"pytorch-{version}-py3.12_cuda12.4_cudnn9.1.0_0.json").write_text("{}")
+
+    return make
+
+
+def locked(version: str) -> Make:
+    def make(home: Home) -> None:
+        torch(home)
+        text = f'[[package]]\nname = "torch"\nversion = "{version}"\n\n[[package]]\nname = "torchx"\nversion = "9"\n'
+        (home.root.parent / "uv.lock").write_text("version = 1\n" + text)
+
+    return make
+
+
+def configured(text: str) -> Make:
+    def make(home: Home) -> None:
+        torch(home)
+        (home.root / "pip.conf").write_text(text)
+
+    return make
+
+
+NVJITLINK = "nvidia/nvjitlink/lib/libnvJitLink.so.12"
+CUSPARSE = "nvidia/cusparse/lib/libcusparse.so.12"
+
+
+def with_cuda(home: Home) -> None:
+    """Torch finds cusparse by its rpath, cusparse its nvJitLink by a runpath."""
+    home.torch(
+        more={"torch/lib/libtorch_cuda.so": linking(["libcusparse.so.12"], rpath="$ORIGIN/../../nvidia/cusparse/lib")}
+    )
+    home.add("nvidia-cusparse-cu12", "12.5", {CUSPARSE: linking(["libnvJitLink.so.12"], runpath="$ORIGIN")})
+    home.add("nvidia-nvjitlink-cu12", "12.8", {NVJITLINK: linking([])})
+
+
+def system(home: Home, *names: str, folder: str = "cuda") -> str:
+    """A folder for LD_LIBRARY_PATH, beside the environment; `{}` in a variable stands for its parent."""
+    place = home.root.parent / folder
+    place.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (place / name).write_bytes(linking([]))
+    return str(place)
+
+
+def shadowed(*names: str) -> Make:
+    def make(home: Home) -> None:
+        with_cuda(home)
+        system(home, *names)
+
+    return make
+
+
+def libcuda(folder: str, real: str = "libcuda.so.560.35.03") -> Make:
+    def make(home: Home) -> None:
+        torch(home)
+        place = Path(system(home, real, folder=folder))
+        (place / "libcuda.so.1").symlink_to(real)
+
+    return make
+
+
+def triton(version: str) -> Make:
+    return lambda home: cu126(home).add("triton", version)
+
+
+def linalg(*modules: bytes) -> Make:
+    more = {"torch/lib/libtorch_cuda_linalg.so": making.library(*modules)}
+    return lambda home: home.torch("2.15.0+cu132", "13.2", "sm_75 sm_80 sm_90", more=more)
+
+
+def requiring(has: str, *, links: bool = False, marker: str = "") -> Make:
+    def make(home: Home) -> None:
+        torch(home)
+        library = linking(["libtorch.so"]) if links else b"text"
+        home.add("needy", "1.0", {"needy/_C.so": library}, requires=[f"torch{has}{marker}"])
+
+    return make
+
+
+CASES = (
+    Case("TORCH_MISSING", lambda home: home.add("numpy", "2.0"), torch),
+    Case("TORCH_BROKEN", without("torch/lib/libtorch_cpu.so"), torch),
+    Case("TORCH_BROKEN", without("torch/version.py"), torch),
+    Case("CPU_ONLY_BUILD", cpu, cpu, miss_gpus=("none",)),
+    Case("CPU_ONLY_BUILD", cpu, torch),
+    Case("OTHER_VENDOR_BUILD", torch, rocm, gpus=("gfx1100",)),
+    Case("OTHER_VENDOR_BUILD", rocm, torch),
+    Case("NO_KERNELS", torch, cu126, gpus=("MX330",), driver="580.119.02"),
+    Case("NO_KERNELS", cu126, torch, gpus=("RTX 5090",), driver="580.119.02"),
+    Case("NO_KERNELS", rocm, rocm, gpus=("gfx90a",), miss_gpus=("gfx1030",)),
+    Case("PTX_ONLY_DRIVER_TOO_OLD", ptx_only, ptx_only, gpus=("sm_120",), driver="580.1", miss_driver="595.58.03"),
+    Case("DRIVER_TOO_OLD", ptx_only, torch, gpus=("sm_80",), driver="570.1"),
+    Case("DRIVER_TOO_OLD", torch, torch, gpus=("sm_80",), driver="470.1", miss_driver="525.60.13"),
+    Case("GPU_NOT_SERVED_BY_DRIVER", cu126, cu126, gpus=("sm_61",), driver="595.1", miss_driver="580.1"),
+    Case("LIBRARY_DROPPED_GPU", with_cudnn("9.11.0.98"), with_cudnn("9.10.2.21"), gpus=("sm_61",)),
+    Case(
+        "LIBRARY_DROPPED_GPU", with_cudnn("9.11.0.98"), with_cudnn("9.11.0.98"), gpus=("sm_70",), miss_gpus=("sm_75",)
+    ),
+    Case("JIT_ONLY", ptx_only, ptx_only, gpus=("sm_120",), driver="595.58.03", miss_gpus=("sm_80",)),
+    Case(
+        "PARTIAL_LIBRARY",
+        linalg(making.module("sm_80", "sm_90")),
+        linalg(making.module("sm_75", "sm_80")),
+        gpus=("T4",),
+    ),
+    Case(
+        "PARTIAL_LIBRARY",
+        lambda home: cu126(home).add("nvidia-nccl-cu12", "2.28.9"),
+        lambda home: cu126(home).add("nvidia-nccl-cu12", "2.28.9"),
+        gpus=("sm_52", "sm_52"),
+        miss_gpus=("sm_52",),
+    ),
+    Case("TRITON_DROPPED_GPU", triton("3.5.1"), triton("3.5.1"), gpus=("sm_61",), miss_gpus=("sm_70",)),
+    Case(
+        "COMPANION_MISMATCH",
+        with_companion("0.25.0+cu128", "torch (==2.10.0)"),
+        with_companion("0.24.1+cu128", "torch (==2.9.1)"),
+    ),
+    Case("COMPANION_MISMATCH", with_companion("0.22.0+cu128"), with_companion("0.24.0+cu128")),
+    Case("COMPANION_MISMATCH", requiring("==2.8.0", links=True), requiring(">=2.8", links=True)),
+    Case("COMPANION_OTHER_CUDA", with_companion("0.24.1+cpu"), with_companion("0.24.1+cu126")),
+    Case("COMPANION_OTHER_CUDA", with_companion("0.24.1+cu130"), with_companion("0.24.1")),
+    Case(
+        "COMPANION_OTHER_CUDA",
+        lambda home: home.torch("2.0.1+cu117", "11.7", "sm_80").companion("torchvision", "0.15.2+cu118"),
+        lambda home: home.torch("2.1.0+cu118", "11.8", "sm_80").companion("torchvision", "0.16.0+cu117"),
+    ),
+    Case("REQUIREMENT_UNMET", requiring("<2.9"), requiring(">=2.9,<3")),
+    Case(
+        "REQUIREMENT_UNMET", requiring("<2.9", marker='; extra != "dev"'), requiring("<2.9", marker='; extra == "dev"')
+    ),
+    Case(
+        "REQUIREMENT_UNMET",
+        lambda home: home.torch(requires=["nvidia-cudnn-cu12==9.10.2.21; platform_system == 'Linux'"]).add(
+            "nvidia-cudnn-cu12", "9.8.0.87"
+        ),
+        lambda home: home.torch(requires=["nvidia-cudnn-cu12==9.10.2.21; platform_system == 'Windows'"]).add(
+            "nvidia-cudnn-cu12", "9.8.0.87"
+        ),
+    ),
+    Case(
+        "PACKAGE_NO_KERNELS",
+        with_package(making.module("sm_80", "sm_90")),
+        with_package(making.module("sm_75", "sm_80")),
+        gpus=("T4",),
+    ),
+    Case(
+        "PACKAGE_NO_KERNELS",
+        with_package(making.module("sm_90a")),
+        with_package(making.module("sm_80")),
+        gpus=("sm_86",),
+    ),
+    Case(
+        "PACKAGE_PARTLY",
+        lambda home: torch(home).add(
+            "vllm",
+            "1.0",
+            {
+                "vllm/_C.so": making.library(making.module("sm_75")),
+                "vllm/fa2.so": making.library(making.module("sm_80", "sm_90")),
+            },
+        ),
+        lambda home: torch(home).add(
+            "vllm",
+            "1.0",
+            {
+                "vllm/_C.so": making.library(making.module("sm_75")),
+                "vllm/mla.so": making.library(making.module("sm_90a")),
+            },
+        ),
+        gpus=("T4",),
+    ),
+    Case(
+        "TWO_CUDA_RUNTIMES",
+        with_two({"nvidia/cudnn/lib/libcudnn.so.9": b"one"}, {"nvidia/cudnn/lib/libcudnn.so.9": b"two"}),
+        torch,
+    ),
+    Case("TORCH_TWICE", twice, torch),
+    Case("TORCH_TWICE", conda("2.5.1", "pip"), conda("2.9.1", "conda")),
+    Case(
+        "LIBRARY_PATH",
+        shadowed("libnvJitLink.so.12"),
+        shadowed("libcusparse.so.12", "libcudart.so.11"),
+        environ={"LD_LIBRARY_PATH": "{}/cuda"},
+    ),
+    Case(
+        "LIBRARY_PATH",
+        shadowed("libnvJitLink.so.12"),
+        shadowed("libnvJitLink.so.12"),
+        environ={"LD_LIBRARY_PATH": "{}/cuda"},
+        miss_environ={},
+    ),
+    Case(
+        "STUB_DRIVER_LIBRARY",
+        libcuda("lib64/stubs"),
+        libcuda("driver"),
+        environ={"LD_LIBRARY_PATH": "{}/lib64/stubs"},
+        miss_environ={"LD_LIBRARY_PATH": "{}/driver"},
+    ),
+    Case(
+        "CUDA_COMPAT",
+        libcuda("compat"),
+        libcuda("compat"),
+        gpus=("RTX 4090",),
+        driver="550.54",
+        miss_gpus=("a100",),
+        environ={"LD_LIBRARY_PATH": "{}/compat"},
+    ),
+    Case(
+        "CUDA_COMPAT",
+        libcuda("compat"),
+        libcuda("compat"),
+        gpus=("a100",),
+        driver="570.26",
+        miss_driver="550.54",
+        environ={"LD_LIBRARY_PATH": "{}/compat"},
+    ),
+    Case(
+        "PRELOADED_LIBRARY",
+        torch,
+        torch,
+        environ={"LD_PRELOAD": "/opt/x/libcudart.so.12:/opt/y.so"},
+        miss_environ={"LD_PRELOAD": "/usr/lib/libjemalloc.so"},
+    ),
+    Case("GPUS_HIDDEN", torch, torch, environ={"CUDA_VISIBLE_DEVICES": ""}, miss_environ={"CUDA_VISIBLE_DEVICES": "0"}),
+    Case(
+        "GPUS_HIDDEN",
+        torch,
+        torch,
+        environ={"CUDA_VISIBLE_DEVICES": "void"},
+        miss_environ={"CUDA_VISIBLE_DEVICES": "GPU-8f3"},
+    ),
+    Case("GPUS_HIDDEN", torch, rocm, environ={"CUDA_VISIBLE_DEVICES": "-1"}, miss_gpus=("gfx1100",)),
+    Case(
+        "SETTINGS_UNDO", torch, torch, environ={"UV_TORCH_BACKEND": "cu130"}, miss_environ={"UV_TORCH_BACKEND": "cu128"}
+    ),
+    Case(
+        "SETTINGS_UNDO",
+        torch,
+        torch,
+        environ={"PIP_EXTRA_INDEX_URL": "https://download.pytorch.org/whl/cpu"},
+        miss_environ={"PIP_EXTRA_INDEX_URL": "https://pypi.example/simple"},
+    ),
+    Case(
+        "SETTINGS_UNDO",
+        configured(
+            "[global]\nextra-index-url =\n    https://pypi.example/simple\n    https://mirror.example/whl/nightly/cu130/\n"
+        ),
+        configured("[global]\nextra-index-url =\n    https://mirror.example/whl/cu128\n"),
+    ),
+    Case(
+        "SETTINGS_UNDO",
+        cu126,
+        torch,
+        gpus=("sm_61",),
+        driver="580.1",
+        environ={"UV_TORCH_BACKEND": "auto"},
+        miss_gpus=("sm_86",),
+    ),
+    Case("LOCK_UNDO", locked("2.8.0"), locked("2.9.1")),
+    Case(
+        "UNREADABLE",
+        lambda home: torch(home).add("nvidia-nccl-cu12", "2.27.5", without=["METADATA"]),
+        lambda home: torch(home).add("nvidia-nccl-cu12", "2.27.5"),
+    ),
+    Case(
+        "UNREADABLE",
+        lambda home: torch(home).add("triton", "3.5.1", without=["RECORD"]),
+        lambda home: torch(home).add("triton", "3.5.1"),
+    ),
+    Case(
+        "UNKNOWN_ARCHES",
+        lambda home: home.torch("2.9.0a0+gitabc", "12.8", None),
+        lambda home: home.torch("2.9.1+cu128", "12.8", None),
+    ),
+)
+
+
+def _filled(environ: Mapping[str, str], home: Home) -> dict[str, str]:
+    return {name: value.replace("{}", str(home.root.parent)) for name, value in environ.items()}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
+def test_a_case_raises_it_and_a_near_miss_does_not(case: Case, tmp_path: Path) -> None:
+    sick, well = Home(tmp_path / "sick" / ".venv"), Home(tmp_path / "well" / ".venv")
+    case.make(sick)
+    case.miss(well)
+
+    found = examine(sick, *case.gpus, driver=case.driver, environ=_filled(case.environ, sick))
+    near = examine(
+        well,
+        *(case.miss_gpus or case.gpus),
+        driver=case.miss_driver or case.driver,
+        environ=_filled(case.environ if case.miss_environ is None else case.miss_environ, well),
+    )
+
+    assert case.code in codes(found)
+    assert case.code not in codes(near)
+
+
+# What no told machine can have, or what another file of tests makes.
+ELSEWHERE = {"DRIVER_NO_ANSWER", "PYTHON_GONE", "NO_WHEEL_FOR_PYTHON", "MISSING_LIBRARY", "VERIFY_FAILED"}
+
+
+def test_every_finding_has_a_case() -> None:
+    assert {case.code for case in CASES} | ELSEWHERE == {ailment.name for ailment in Ailment}
+
+
+@pytest.mark.parametrize(
+    ("gpu", "version", "cuda", "flags", "via"),
+    [
+        ("sm_89", "2.9.1+cu128", "12.8", CU128, "sm_86"),
+        ("sm_61", "2.9.1+cu126", "12.6", CU126, "sm_60"),
+        ("sm_121", "2.9.1+cu130", "13.0", "sm_80 sm_100 sm_120", "sm_120"),
+        ("sm_103", "2.9.1+cu130", "13.0", "sm_80 sm_100 sm_120", "sm_100"),
+        ("sm_87", "2.15.0+cu132", "13.2", "sm_80 sm_90 sm_110 sm_120", "sm_80"),
+    ],
+)
+def test_machine_code_of_an_older_gpu_is_no_alarm(
+    home: Home, gpu: str, version: str, cuda: str, flags: str, via: str
+) -> None:
+    """What other tools call incompatible, and is not."""
+    home.torch(version, cuda, flags)
+    home.companion("torchvision", f"0.24.1{version[version.index('+') :]}", codes=flags) if "2.9.1" in version else None
+
+    found = examine(home, gpu)
+
+    assert codes(found) == []
+    assert found.facts.torch is not None
+    assert found.facts.torch.verdict is not None
+    assert [str(fit.via) for fit in found.facts.torch.verdict.fits] == [via]
+
+
+def test_orin_is_still_refused_before_the_unification(home: Home) -> None:
+    home.torch("2.13.0+cu130", "13.0", "sm_80 sm_90 sm_110 sm_120")
+
+    assert codes(examine(home, "sm_87")) == ["NO_KERNELS"]
+
+
+def test_the_worst_comes_first_and_every_gpu_of_a_kind_is_named_once(home: Home) -> None:
+    torch(home).add("triton", "3.5.1")
+    home.companion("torchvision", "0.24.1+cu128")
+
+    found = examine(home, "sm_61", "sm_89", "sm_61", driver="580.1")
+
+    assert codes(found) == ["NO_KERNELS", "PACKAGE_NO_KERNELS", "TRITON_DROPPED_GPU"]
+    assert [finding.seen["gpus"] for finding in found.findings[:2]] == [[0, 2], [0, 2]]
+    assert not found.ok
+
+
+def test_two_nvidia_majors_that_share_no_file_are_only_a_note(home: Home) -> None:
+    with_two({"nvidia/a.so": b"x"}, {"nvidia/b.so": b"x"})(home)
+
+    found = examine(home, "sm_86")
+
+    assert [(finding.code, finding.severity) for finding in found.findings] == [("TWO_CUDA_RUNTIMES", "note")]
+    assert found.ok
+
+
+def test_nvidia_s_own_libraries_are_not_counted(home: Home) -> None:
+    """The library of cuFFT 12.2 registers one module of sm_75 alone and runs everywhere, vendored copies likewise."""
+    torch(home).add("nvidia-cufft", "12.2", {"nvidia/lib/libcufft.so.12": making.library(making.module("sm_75"))})
+    vendored = {"audio.libs/libnvjpeg.8dd2b5e6.so.12": making.library(making.module("sm_50"))}
+    home.add("audio", "1.0", vendored)
+
+    assert codes(examine(home, "sm_89")) == []
+
+
+def test_a_library_per_cuda_is_judged_by_torch_s_own(home: Home) -> None:
+    """bitsandbytes: its library for CUDA 12.6 has what the one for 12.8 lacks, so another torch mends it."""
+    files = {
+        f"bitsandbytes/libbitsandbytes_cuda{cuda}.so": making.library(making.module(*arches.split()))
+        for cuda, arches in (("126", CU126), ("128", CU128))
+    }
+    torch(home).add("bitsandbytes", "0.48", files)
+
+    old = examine(home, "sm_61", driver="580.1")
+    new = examine(home, "sm_120", driver="580.1")
+
+    bitsandbytes = next(finding for finding in old.findings if "bitsandbytes" in finding.text)
+    assert bitsandbytes.code == "PACKAGE_NO_KERNELS"
+    assert bitsandbytes.advice is not None
+    assert "CUDA 12.6" in bitsandbytes.advice
+    assert bitsandbytes.cure is not None
+    assert codes(new) == []
+
+
+def test_a_broken_library_of_a_package_is_said_and_the_rest_is_judged(home: Home) -> None:
+    torch(home).add("odd", "1.0", {"odd/_C.so": b"\x7fELF\x02\x01\x01" + bytes(60), "odd/empty.so": b""})
+    (home.site / "odd" / "loop.so").symlink_to("loop.so")
+    (home.site / "odd-1.0.dist-info" / "RECORD").write_text("odd/_C.so,,\nodd/loop.so,,\nodd/empty.so,,\n")
+
+    found = examine(home, "sm_86")
+
+    assert codes(found) == ["UNREADABLE"]
+    assert "loop.so" in found.findings[0].text
+
+
+def test_what_the_machine_s_own_loader_misses_is_not_asked_of_a_told_one(home: Home) -> None:
+    home.torch(more={"torch/lib/libtorch_cuda.so": linking(["libcudart.so.12"])})
+
+    assert codes(examine(home, "RTX 4090")) == []
+
+
+def test_seen_tells_where_and_what(home: Home) -> None:
+    torch(home)
+
+    (finding,) = examine(home, "MX330", driver="580.119.02").findings
+
+    assert finding.seen["arches"] == CU128.split()
+    assert finding.seen["evidence"] == "measured"
+    assert finding.seen["where"] == os.path.join(str(home.site), "torch")
+    assert "sm_61" in finding.text

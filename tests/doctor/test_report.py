@@ -1,0 +1,54 @@
+"""What goes into a public bug report names nobody."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchpick.doctor.report import scrubbed
+
+HOMES, USERS = ("/home/anna", "/data/people/anna"), ("anna",)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/home/anna/secret project/.venv", "~ project/.venv"),
+        ("/home/anna/work/.venv/bin/python: gone", "~: gone"),
+        ("/data/people/anna/env", "~"),
+        ("/data/people/annabel/env", "/data/people/annabel/env"),
+        ("'/home/bob/x', next", "'~', next"),
+        ("/Users/Carol/env", "~"),
+        (r"C:\Users\Dave\env and more", "~ and more"),
+        (f"{ROOT}/.venv", "~"),
+        (f"/opt{ROOT}/lib", f"/opt{ROOT}/lib"),
+        ("by Anna, of anna-lab", "by user, of user-lab"),
+        ("https://anna:hunter2@mirror.example/whl/cu126", "https://****@mirror.example/whl/cu126"),
+        ("https://x.example/whl?api_token=abc&x=1", "https://x.example/whl?api_token=****&x=1"),
+        ("ghp_0123456789abcdef in a text", "**** in a text"),
+        ("HF_TOKEN=hf_abcdefgh1234", "HF_TOKEN=****"),
+        ("MY_PASSWORD: pa55", "MY_PASSWORD: ****"),
+        ("torch 2.9.1+cu128 holds no code for sm_61", "torch 2.9.1+cu128 holds no code for sm_61"),
+        ("LD_LIBRARY_PATH=/usr/local/cuda/lib64:/home/anna/lib", "LD_LIBRARY_PATH=/usr/local/cuda/lib64:~"),
+    ],
+)
+def test_names_homes_and_tokens_are_left_out(text: str, expected: str) -> None:
+    assert scrubbed(text, HOMES, USERS) == expected
+
+
+@given(
+    st.lists(
+        st.sampled_from(["/home/anna", "anna", "Anna", " ", "/x", ":", "\n", "torch", "https://anna@h/"]), max_size=12
+    )
+)
+def test_whatever_stands_around_it_the_name_is_gone(parts: list[str]) -> None:
+    text = scrubbed("".join(parts), HOMES, USERS)
+
+    assert "/home/" not in text
+    if all(part not in ("anna", "Anna") for part in parts):
+        assert "anna" not in text.lower()
+
+
+def test_a_name_that_is_a_word_of_ours_does_not_tear_the_text_apart() -> None:
+    assert scrubbed("the root cause is torch", ("/",), ("root", "torch", "x", "")) == "the root cause is torch"

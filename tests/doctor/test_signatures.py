@@ -1,0 +1,176 @@
+"""Known errors are found in any text, in one pass, however the text comes and whatever it is."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchpick.doctor import signatures
+from torchpick.doctor.signatures import Match, Search, Signature
+from torchpick.model.fields import Fields, ShapeError
+from torchpick.model.finding import Ailment
+
+FILE = Path(__file__).parents[2] / "compat" / "errors.json"
+KNOWN = signatures.read(Fields(json.loads(FILE.read_text("utf-8"))))
+# The words of real logs, one for each error, and what must be kept of them.
+ROWS = json.loads((Path(__file__).parent / "lines.json").read_text("utf-8"))
+LINES = {name: str(row["line"]) for name, row in ROWS.items()}
+KEPT = {name: row["keeps"] for name, row in ROWS.items() if "keeps" in row}
+
+
+def search(text: str | bytes, size: int = 1 << 20, known: tuple[Signature, ...] = KNOWN) -> tuple[Match, ...]:
+    data = text.encode() if isinstance(text, str) else text
+    found = Search(known)
+    for place in range(0, len(data), size):
+        found.feed(data[place : place + size])
+    return found.matches()
+
+
+def ids(matches: tuple[Match, ...]) -> list[str]:
+    return [match.signature.id for match in matches]
+
+
+def test_there_are_many_and_each_has_a_line_here() -> None:
+    assert len(KNOWN) >= 25
+    assert {signature.id for signature in KNOWN} == set(LINES)
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_line_of_a_real_log_is_recognised(name: str) -> None:
+    found = {match.signature.id: match for match in search(f"Traceback:\n  {LINES[name]}\nbye\n")}
+
+    assert name in found
+    assert found[name].line == 2
+    if name in KEPT:
+        assert found[name].kept == KEPT[name]
+
+
+def test_ordinary_talk_of_the_same_things_is_not() -> None:
+    log = """\
+INFO using CUDA 12.8, driver 580.95, cuDNN 9.10, device cuda:0 (sm_89), compute_120 skipped
+torch.cuda.is_available() = True; no kernel image warning was seen
+Requirement already satisfied: torch==2.9.1 in ./lib/python3.12/site-packages
+libcudart.so.12 => /usr/local/cuda/lib64/libcudart.so.12 (0x00007f)
+operator torchvision::nms exists; torchvision 0.24.1
+"""
+    assert search(log) == ()
+
+
+def test_every_finding_that_is_named_exists_and_every_sentence_is_one() -> None:
+    codes = {ailment.name for ailment in Ailment}
+    for signature in KNOWN:
+        assert set(signature.findings) <= codes, signature.id
+        for sentence in (signature.title, signature.meaning, *signature.causes, *signature.cures):
+            assert sentence == sentence.strip(), signature.id
+            assert sentence, signature.id
+
+
+def test_folklore_about_the_famous_one_is_named() -> None:
+    famous = next(signature for signature in KNOWN if signature.id == "NO_KERNEL_IMAGE")
+    folklore = " ".join(what for what, _ in famous.no_use)
+
+    for word in ("TORCH_CUDA_ARCH_LIST", "downgrading", "nightly"):
+        assert word in folklore
+
+
+@given(order=st.permutations(sorted(LINES)[:12]), size=st.integers(1, 200), noise=st.text(max_size=60))
+def test_how_the_text_is_cut_does_not_matter(order: list[str], size: int, noise: str) -> None:
+    text = "".join(f"{noise}\n{LINES[name]}\n" for name in order)
+
+    assert search(text, size) == search(text)
+
+
+@given(st.binary(max_size=3000), st.integers(1, 500))
+def test_no_bytes_break_it(data: bytes, size: int) -> None:
+    search(data, size)
+
+
+def test_the_first_place_is_told_and_a_long_line_is_cut() -> None:
+    line = "x" * 3000 + " CUDA out of memory " + "y" * 3000
+    (match,) = search(f"\n\n{line}\n{line}\n")
+
+    assert match.line == 3
+    assert "CUDA out of memory" in match.text
+    assert len(match.text) < 310
+
+
+def test_a_text_without_an_end_of_line_is_searched_whole() -> None:
+    for before in (0, 5000, 100_000):
+        text = "z" * before + "cudaErrorNoDevice" + "z" * before
+        assert ids(search(text, 1024)) == ["NO_DEVICE"], before
+
+
+def test_a_log_of_50_megabytes_streams_by() -> None:
+    """In memory that does not grow with it: what waits for its line's end is bounded by a chunk."""
+    block = b"".join(
+        b"INFO step %d loss 0.123 torch cuda error CUDA version /usr/lib/python3\n" % n for n in range(14_000)
+    )
+
+    found = Search(KNOWN)
+    most = 0
+    for _ in range(50_000_000 // len(block)):
+        found.feed(block)
+        most = max(most, len(found._rest))
+    found.feed(b"RuntimeError: Torch not compiled with CUDA enabled")
+
+    assert ids(found.matches()) == ["NOT_COMPILED_WITH_CUDA"]
+    assert most < 1 << 20
+
+
+@pytest.mark.parametrize("text", [b"undefined symbol: _ZN", b"could not run 'torchvision::", b"libcudart.so."])
+def test_text_made_to_be_slow_takes_no_longer_per_byte(text: bytes) -> None:
+    """Half of a pattern, over and over: four times as much takes about four times as long."""
+
+    def took(size: int) -> float:
+        began = time.perf_counter()
+        search(text * (size // len(text)))
+        return time.perf_counter() - began
+
+    took(100_000)
+    small = min(took(300_000) for _ in range(3))
+
+    assert took(1_200_000) < small * 4 * 4
+
+
+def test_utf_16_is_understood_as_windows_shells_write_it() -> None:
+    data = LINES["NO_KERNEL_IMAGE"].encode("utf-16")
+    chunks: Iterator[bytes] = iter([data[:7], data[7:]])
+
+    found = Search(KNOWN)
+    for chunk in signatures.decoded(chunks):
+        found.feed(chunk)
+
+    assert ids(found.matches()) == ["NO_KERNEL_IMAGE"]
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"patterns": []}, "signatures[0].patterns"),
+        ({"patterns": ["*a*"]}, "signatures[0].patterns[0]"),
+        ({"patterns": ["a really long naïve text"]}, "signatures[0].patterns[0]"),
+        ({"no_use": [{"what": "x"}]}, "signatures[0].no_use[0].why"),
+        ({"more": 1}, "signatures[0].more"),
+        ({"title": 1}, "signatures[0].title"),
+    ],
+)
+def test_a_file_that_is_not_of_its_form_is_refused_with_the_place(change: dict[str, object], path: str) -> None:
+    row = {**json.loads(FILE.read_text("utf-8"))["signatures"][0], **change}
+
+    with pytest.raises(ShapeError) as caught:
+        signatures.read(Fields({"signatures": [row]}))
+
+    assert caught.value.path == path
+
+
+def test_an_id_twice_is_refused() -> None:
+    row = json.loads(FILE.read_text("utf-8"))["signatures"][0]
+
+    with pytest.raises(ShapeError, match="twice"):
+        signatures.read(Fields({"signatures": [row, row]}))

@@ -1,0 +1,163 @@
+"""Requests as users write them: libraries that need torch, extras that pin it, files, projects, wheels."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from tests.fakes.backend import project
+from tests.process.install.conftest import World
+from tests.process.install.test_install import kind
+
+
+def test_an_extra_that_caps_torch_narrows_the_pick(world: World, installer: str) -> None:
+    python = world.environment(installer)
+
+    done = world.install("mylib[nvidia-old]", "torchvision", "--installer", kind(installer), python=python)
+
+    found = world.installed(python)
+    assert (found["mylib"], found["torch"], found["torchvision"]) == ("1.0", "2.7.1+cu126", "0.22.1+cu126")
+    assert f"asking {kind(installer)} what mylib[nvidia-old] needs of torch" in done.stderr
+    world.family_is_clean()
+
+
+def test_an_extra_that_pins_the_exact_build_narrows_the_pick(world: World, newest: str) -> None:
+    python = world.environment(newest)
+
+    world.install("mylib[cu126]", "--installer", kind(newest), python=python)
+
+    assert world.installed(python)["torch"] == "2.9.1+cu126"
+
+
+def test_where_nothing_suits_both_it_says_who_asks_for_what_and_what_would_run(world: World, installer: str) -> None:
+    python = world.environment(installer)
+
+    done = world.install("mylib[new]", "--installer", kind(installer), python=python, status=3)
+
+    assert "mylib[new]" in done.stderr
+    assert "asks for torch>=2.15" in done.stderr
+    assert "torch>=2.5;" not in done.stderr
+    assert "2.14.1 has builds that run here" in done.stderr
+    assert world.installed(python) == {}
+
+
+def test_specifiers_of_the_command_line_are_honoured(world: World, newest: str) -> None:
+    python = world.environment(newest)
+
+    world.install("torch<2.10", "accelerate", "--installer", kind(newest), python=python)
+
+    assert world.installed(python)["torch"] == "2.9.1+cu126"
+
+
+def test_a_requirements_file_with_markers_nesting_and_an_index_line(world: World, newest: str) -> None:
+    python = world.environment(newest)
+    world.folder.joinpath("more.txt").write_text("--extra-index-url https://download.pytorch.org/whl/cu130\nnumpy\n")
+    file = world.folder / "requirements with blank.txt"
+    file.write_text(
+        "# what we need\n"
+        'torch<2.8 ; python_version < "3"\n'
+        'torch>=2.0,<2.10 ; python_version >= "3"  # the other\n'
+        "-r more.txt\n"
+    )
+
+    done = world.install("-r", str(file), "--installer", kind(newest), python=python)
+
+    found = world.installed(python)
+    assert (found["torch"], found["numpy"]) == ("2.9.1+cu126", "2.0.0")
+    world.family_is_clean()
+    assert "more.txt line 1 names a PyTorch wheel index" in done.stderr
+
+
+def test_a_constraints_file_of_the_users_narrows_the_pick(world: World, newest: str) -> None:
+    python = world.environment(newest)
+    file = world.folder / "limits.txt"
+    file.write_text("torch<2.8\nnumpy==2.0.0\n")
+
+    world.install("torch", "-c", str(file), "--installer", kind(newest), python=python)
+
+    assert world.installed(python)["torch"] == "2.7.1+cu126"
+
+
+def test_a_file_with_hashes_stays_in_force(world: World, newest: str) -> None:
+    python = world.environment(newest)
+    host, index = world.wheels("download.pytorch.org"), world.wheels("127.0.0.1")
+    pinned = [
+        next(wheel for wheel in host["cu126", "torch"] if wheel.version == "2.14.1+cu126"),
+        *index["filelock"],
+        *(host["cu126", "triton"] if newest == "uv" else index["triton"]),
+    ]
+    lines = [f"{each.name}=={each.version} --hash=sha256:{hashlib.sha256(each.content).hexdigest()}" for each in pinned]
+    file = world.folder / "locked.txt"
+    file.write_text("\n".join(lines))
+
+    world.install("-r", str(file), "--installer", kind(newest), python=python)
+
+    assert world.installed(python)["torch"] == "2.14.1+cu126"
+
+
+def test_a_hash_of_another_torch_is_refused_before_a_download(world: World, newest: str) -> None:
+    python = world.environment(newest)
+    file = world.folder / "locked.txt"
+    file.write_text(f"torch==2.14.1 --hash=sha256:{'0' * 64}\n")
+
+    done = world.install("-r", str(file), "--installer", kind(newest), python=python, status=2)
+
+    assert "locked.txt line 1 pins the bytes of another torch by their hash" in done.stderr
+
+
+def test_an_editable_project_and_its_sources_do_not_lead_elsewhere(world: World, newest: str) -> None:
+    python = world.environment(newest)
+    sources = (
+        '[tool.uv.sources]\ntorch = { index = "other" }\n'
+        '[[tool.uv.index]]\nname = "other"\nurl = "https://download.pytorch.org/whl/cu130"\nexplicit = true\n'
+    )
+    project(world.folder / "app", "app", ("torch>=2.0", "numpy"), sources)
+
+    world.install("-e", "./app", "--installer", kind(newest), python=python)
+
+    found = world.installed(python)
+    assert (found["torch"], found["app"]) == ("2.14.1+cu126", "1.0")
+    world.family_is_clean()
+
+
+def test_a_local_folder_that_caps_torch_narrows_the_pick(world: World, newest: str) -> None:
+    python = world.environment(newest)
+    project(world.folder / "lib", "lib", ("torch<2.8",))
+
+    world.install("./lib", "--installer", kind(newest), python=python)
+
+    assert world.installed(python)["torch"] == "2.7.1+cu126"
+
+
+def test_a_wheel_of_torch_itself_is_judged_and_taken(world: World, newest: str) -> None:
+    python = world.environment(newest)
+    host = world.wheels("download.pytorch.org")
+    wheel = next(each for each in host["cu126", "torch"] if each.version == "2.9.1+cu126")
+    file = world.folder / wheel.filename
+    file.write_bytes(wheel.content)
+
+    world.install(str(file), "--installer", kind(newest), python=python)
+
+    assert world.installed(python)["torch"] == "2.9.1+cu126"
+
+
+def test_a_wheel_of_torch_that_cannot_run_here_is_refused(world: World) -> None:
+    python = world.environment("uv")
+    host = world.wheels("download.pytorch.org")
+    wheel = next(each for each in host["cu130", "torch"] if each.version == "2.14.1+cu130")
+
+    done = world.install(f"torch @ https://download.pytorch.org/whl/cu130/{wheel.filename}", python=python, status=3)
+
+    assert "sm_61" in done.stderr
+
+
+def test_what_a_library_needs_is_part_of_a_report(world: World, newest: str) -> None:
+    python = world.environment(newest)
+
+    done = world.install(
+        "mylib[nvidia-old]", "--dry-run", "--report", "--json", "--installer", kind(newest), python=python
+    )
+
+    answer = json.loads(done.stdout)
+    assert answer["pick"]["version"] == "2.7.1+cu126"
+    assert {item["name"]: item["version"] for item in answer["report"]}["torch"] == "2.7.1+cu126"

@@ -1,0 +1,187 @@
+"""The installer as a child: its status, its signals, its failures are its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.process.install.conftest import GTX_1080_TI, World
+from tests.process.install.test_install import kind
+
+WORDS = ("install", "torch", "--installer", "uv", *GTX_1080_TI)
+
+
+def stand_in(world: World, script: str) -> dict[str, str]:
+    """A uv that does what the script says."""
+    program = world.folder / "stand-in-uv"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return {"UV": str(program)}
+
+
+def test_a_failing_installer_gives_its_own_status_and_words(world: World, installer: str) -> None:
+    python = world.environment(installer)
+
+    done = world.install("torch==2.14.1", "nonesuch", "--installer", kind(installer), python=python, status=None)
+
+    assert done.returncode == 1
+    assert "nonesuch" in done.stderr
+    assert "torch 2.14.1+cu126 was to come from https://download.pytorch.org/whl/cu126" in done.stderr
+    assert done.stderr.strip().splitlines()[-1] == f"{kind(installer)} exited with status 1"
+
+
+def test_a_wheel_host_that_lacks_what_was_promised_is_named(world: World, installer: str) -> None:
+    python = world.environment(installer)
+    world.wheels("download.pytorch.org").clear()
+
+    done = world.install("torch", "--installer", kind(installer), python=python, status=1)
+
+    assert "https://download.pytorch.org/whl/cu126" in done.stderr
+    assert "--index-base URL" in done.stderr
+    assert world.installed(python) == {}, "it fell back to another index"
+
+
+def test_a_wheel_host_out_of_reach_is_named(world: World, newest: str) -> None:
+    python = world.environment(newest)
+    del world.server.sites["download.pytorch.org"]
+
+    done = world.install(
+        "torch", "--installer", kind(newest), python=python, status=None,
+        environ={"PIP_RETRIES": "0", "UV_HTTP_RETRIES": "0"},
+    )  # fmt: skip
+
+    assert done.returncode != 0
+    assert "--index-base URL" in done.stderr
+    assert world.installed(python) == {}
+
+
+def start(world: World, python: Path, script: str) -> subprocess.Popen[str]:
+    environ = {**world.environ, **stand_in(world, script)}
+    words = [*world.torchpick_without_its_uv, *WORDS, "--python", str(python)]
+    return subprocess.Popen(
+        words, env=environ, cwd=world.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+
+
+def wait_for(file: Path) -> None:
+    until = time.monotonic() + 20
+    while not file.exists():
+        assert time.monotonic() < until, file
+        time.sleep(0.02)
+
+
+def test_any_status_is_passed_on(world: World) -> None:
+    python = world.environment("uv")
+
+    child = start(world, python, "exit 7")
+    _, err = child.communicate(timeout=30)
+
+    assert child.returncode == 7
+    assert err.strip().splitlines()[-1] == "uv exited with status 7"
+
+
+def test_its_death_by_a_signal_is_ours(world: World) -> None:
+    python = world.environment("uv")
+
+    child = start(world, python, "kill -SEGV $$")
+    child.communicate(timeout=30)
+
+    assert child.returncode == -signal.SIGSEGV
+
+
+def test_a_signal_to_us_reaches_it_and_its_answer_is_ours(world: World) -> None:
+    python = world.environment("uv")
+    up = world.folder / "up"
+
+    child = start(world, python, f"trap 'exit 42' TERM; touch {up}; while :; do sleep 0.05; done")
+    wait_for(up)
+    child.send_signal(signal.SIGTERM)
+    child.communicate(timeout=30)
+
+    assert child.returncode == 42
+
+
+def test_an_interrupt_of_the_group_ends_both_and_leaves_nothing_half_written(world: World) -> None:
+    python = world.environment("uv")
+    up = world.folder / "up"
+
+    child = start(world, python, f"trap 'exit 130' INT; touch {up}; while :; do sleep 0.05; done")
+    wait_for(up)
+    os.killpg(child.pid, signal.SIGINT)
+    _, err = child.communicate(timeout=30)
+
+    assert child.returncode == 130
+    assert "Traceback" not in err
+    assert not list((world.folder / "cache").rglob("*.part"))
+
+
+def test_it_has_the_terminal(world: World) -> None:
+    """Its stdout and stdin are ours, so its progress bar is its own."""
+    import pty
+
+    python = world.environment("uv")
+    environ = {**world.environ, **stand_in(world, "test -t 1 && test -t 0 && echo has the terminal")}
+    words = [*world.torchpick_without_its_uv, *WORDS, "--python", str(python)]
+    leader, follower = pty.openpty()
+    child = subprocess.Popen(
+        words, env=environ, cwd=world.folder, stdin=follower, stdout=follower, stderr=subprocess.DEVNULL
+    )
+    os.close(follower)
+    seen = b""
+    while b"has the terminal" not in seen:
+        try:
+            more = os.read(leader, 1024)
+        except OSError:
+            break
+        if not more:
+            break
+        seen += more
+    os.close(leader)
+
+    assert child.wait(30) == 0
+    assert b"has the terminal" in seen
+
+
+def test_json_of_a_failure_is_one_object(world: World, newest: str) -> None:
+    python = world.environment(newest)
+
+    done = world.install("torch", "nonesuch", "--json", "--installer", kind(newest), python=python, status=1)
+
+    answer = json.loads(done.stdout)
+    assert (answer["status"], answer["exit"]) == ("error", 1)
+    assert answer["installer"] == {"name": kind(newest), "status": 1}
+    assert answer["error"]["code"] == "INSTALLER"
+
+
+def test_an_environment_of_a_tool_and_one_that_is_managed_are_refused(world: World) -> None:
+    python = world.environment("uv")
+    receipt = python.parent.parent / "uv-receipt.toml"
+    receipt.touch()
+
+    done = world.install("torch", python=python, status=1)
+
+    assert "an environment that uv tool keeps for one program" in done.stderr
+    assert world.server.log == []
+
+
+def test_no_installer_at_all_is_said(world: World) -> None:
+    """A Python without pip runs torchpick for a target without pip, and there is no uv."""
+    python = world.environment("uv")
+    code = (
+        "import sys; sys.modules['uv'] = None; sys.path = [p for p in sys.path if 'site-packages' not in p]\n"
+        "from torchpick.cli import main; raise SystemExit(main(sys.argv[1:]))"
+    )
+
+    done = world.run(
+        [sys.executable, "-c", code, "install", "torch", *GTX_1080_TI, "--python", python],
+        status=1, environ={"UV": "", "PATH": "/nowhere"},
+    )  # fmt: skip
+
+    assert "has no pip, and there is no uv" in done.stderr
+    assert "ensurepip" in done.stderr

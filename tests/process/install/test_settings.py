@@ -1,0 +1,148 @@
+"""The user's own settings: their indexes stay, PyTorch wheel indexes go, for this run and named."""
+
+from __future__ import annotations
+
+from tests.process.install.conftest import GTX_1080_TI, World
+from tests.process.install.test_install import kind
+
+CU130 = "https://download.pytorch.org/whl/cu130"
+
+
+def test_variables_that_name_a_wheel_index_change_nothing_and_a_private_index_serves(
+    world: World, installer: str
+) -> None:
+    python = world.environment(installer)
+    mixed = f"{CU130} {world.private}"
+
+    done = world.install(
+        "torch", "inhouse", "--installer", kind(installer), python=python,
+        environ={"PIP_EXTRA_INDEX_URL": mixed, "UV_INDEX": mixed, "UV_TORCH_BACKEND": "cu130"},
+    )  # fmt: skip
+
+    found = world.installed(python)
+    assert found["torch"] == "2.14.1+cu126"
+    assert found["inhouse"] == "3.1"
+    assert world.sources()["inhouse"] == {"private"}
+    world.family_is_clean()
+    variable = "UV_INDEX" if installer == "uv" else "PIP_EXTRA_INDEX_URL"
+    assert f"{variable} names a PyTorch wheel index, left out for this run: {CU130}" in done.stderr
+
+
+def test_pip_conf_that_names_a_wheel_index_changes_nothing(world: World, installer: str) -> None:
+    python = world.environment(installer)
+    conf = world.home / ".config" / "pip" / "pip.conf"
+    conf.parent.mkdir(parents=True)
+    conf.write_text(
+        f"[global]\nindex-url = {world.index}\n[install]\nextra-index-url =\n    {CU130}\n    {world.private}\n"
+    )
+
+    done = world.install(
+        "torch", "torchvision", "inhouse", python=python, environ={"PIP_INDEX_URL": CU130, "UV_DEFAULT_INDEX": ""}
+    )
+
+    found = world.installed(python)
+    assert found["torch"] == "2.14.1+cu126"
+    assert found["inhouse"] == "3.1"
+    world.family_is_clean()
+    assert f"{conf} names a PyTorch wheel index" in done.stderr
+    if installer == "uv":
+        assert "pip does the work, as uv would not see" in done.stderr
+
+
+def test_uv_files_that_name_a_wheel_index_and_a_backend_change_nothing(world: World) -> None:
+    python = world.environment("uv")
+    file = world.home / ".config" / "uv" / "uv.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(
+        f'torch-backend = "cu130"\n[[index]]\nname = "torch"\nurl = "{CU130}"\n'
+        f'[[index]]\nname = "own"\nurl = "{world.private}"\n'
+    )
+
+    done = world.install("torch", "inhouse", "numpy", python=python, environ={"PIP_INDEX_URL": ""})
+
+    found = world.installed(python)
+    assert found["torch"] == "2.14.1+cu126"
+    assert found["inhouse"] == "3.1"
+    assert found["numpy"] == "1.0.0", "uv asks a named index before the default one"
+    world.family_is_clean()
+    assert f"{file} names a PyTorch wheel index" in done.stderr
+
+
+def test_a_mirror_is_asked_and_the_wheel_host_is_not(world: World, installer: str) -> None:
+    python = world.environment(installer)
+    world.server.sites["localhost"] = world.server.sites["download.pytorch.org"]
+
+    world.install(
+        "torch", "torchvision", "--installer", kind(installer),
+        "--index-base", f"http://localhost:{world.server.server_port}/whl", python=python,
+    )  # fmt: skip
+
+    assert world.installed(python)["torch"] == "2.14.1+cu126"
+    assert world.sources()["torch"] == {"private"}
+    assert not [asked for asked in world.server.log if asked.host.endswith("pytorch.org")]
+
+
+def test_a_folder_can_be_the_mirror_and_then_no_network_is_needed(world: World, newest: str) -> None:
+    python = world.environment(newest)
+    mirror = world.folder / "a mirror" / "whl"
+    mirror.joinpath("cu126").mkdir(parents=True)
+    for (backend, name), wheels in world.wheels("download.pytorch.org").items():
+        if backend == "cu126" and name in ("torch", "torchvision", "triton"):
+            for wheel in wheels:
+                mirror.joinpath("cu126", wheel.filename).write_bytes(wheel.content)
+
+    world.install(
+        "torch", "--no-deps", "--offline", "--installer", kind(newest),
+        "--index-base", mirror.as_uri(), python=python,
+    )  # fmt: skip
+
+    assert world.installed(python) == {"torch": "2.14.1+cu126"}
+    assert world.server.log == []
+
+
+def test_a_flat_mirror_is_one_page_of_links(world: World, newest: str) -> None:
+    python = world.environment(newest)
+    host = world.server.sites["download.pytorch.org"]
+    world.server.sites["localhost"] = (
+        lambda path: host(f"/whl/cu126/{path.rpartition('/')[2]}" or path)
+        if (path.endswith(".whl"))
+        else host("/whl/cu126/torch/")
+    )
+
+    world.install(
+        "torch", "--no-deps", "--installer", kind(newest),
+        "--index-base", f"flat+http://localhost:{world.server.server_port}/wheels/", python=python,
+    )  # fmt: skip
+
+    assert world.installed(python) == {"torch": "2.14.1+cu126"}
+
+
+def test_a_uv_that_does_not_know_the_backend_is_given_a_page_of_links(world: World) -> None:
+    """A wrapper script says nothing of what it knows."""
+    python = world.environment("uv")
+    wrapper = world.folder / "uv"
+    wrapper.write_text(f'#!/bin/sh\nexec {world.installers.uv} "$@"\n')
+    wrapper.chmod(0o755)
+
+    done = world.run(
+        [*world.torchpick_without_its_uv, "install", "torch", "accelerate", "torchcodec", "--installer", "uv",
+         *GTX_1080_TI, "--python", python],
+        environ={"UV": str(wrapper)},
+    )  # fmt: skip
+
+    assert "does not say that it knows cu126" in done.stderr
+    found = world.installed(python)
+    assert (found["torch"], found["torchcodec"]) == ("2.14.1+cu126", "0.9.0+cu126")
+    world.family_is_clean()
+
+
+def test_a_cooldown_does_not_keep_the_pick_out(world: World, newest: str) -> None:
+    """The wheel host's page has no dates here, which both take for too new."""
+    python = world.environment(newest)
+
+    world.install(
+        "torch", "torchvision", "--no-deps", "--installer", kind(newest), python=python,
+        environ={"UV_EXCLUDE_NEWER": "2026-01-01", "PIP_UPLOADED_PRIOR_TO": "2026-01-01"},
+    )  # fmt: skip
+
+    assert world.installed(python) == {"torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126"}

@@ -1,0 +1,95 @@
+"""`torchpick refresh` killed at any moment, and run twice at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.test_refresh import Index
+from tests.wheels.server import serving
+from torchpick.wheels import refresh
+
+pytestmark = pytest.mark.process
+VERSIONS = [f"2.99.{patch}+cu126" for patch in range(6)]
+LINE = [sys.executable, "-m", "torchpick", "refresh", "--json", "--platform", "linux-x86_64"]
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Index]:
+    """An index of six builds to read, and the environment of a process that reads it."""
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    with serving() as host:
+        found = Index(host)
+        for version in VERSIONS:
+            found.add(version, "sm_50 sm_60")
+        monkeypatch.setenv("TORCHPICK_INDEX_BASE", found.base)
+        monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path / "cache"))
+        monkeypatch.setenv("NETRC", str(tmp_path / "none"))
+        yield found
+
+
+def started() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(LINE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def read(cache: Path) -> dict[str, bool]:
+    """Version → whether it is read, as the table on disk says; a half file would raise nothing and hold nothing."""
+    file = refresh.table_file(cache, "stable", "linux-x86_64")
+    if not file.exists():
+        return {}
+    json.loads(file.read_text())
+    return {row.version: row.arches is not None for _, row in refresh.cached(cache, "stable")}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no kill -9 on Windows")
+@pytest.mark.usefixtures("index")
+def test_a_kill_at_any_moment_leaves_the_last_good_table(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    began = time.monotonic()
+    whole = started()
+    out, err = whole.communicate(timeout=60)
+    assert whole.returncode == 0, err
+    spent = time.monotonic() - began
+    assert len(json.loads(out)["read"]) == len(VERSIONS)
+    for path in cache.glob("*/*"):
+        path.unlink()
+
+    before: set[str] = set()
+    for place in range(12):
+        process = started()
+        time.sleep(spent * (place + 1) / 13)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=60)
+        now = {version for version, known in read(cache).items() if known}
+        assert before <= now, "what was read is never lost"
+        before = now
+    last = started()
+    out, err = last.communicate(timeout=60)
+
+    assert last.returncode == 0, err
+    assert read(cache) == dict.fromkeys(VERSIONS, True)
+    assert not list(cache.glob("*/.*.new")), "what the killed ones left is swept"
+
+
+def test_two_at_once_end_in_one(index: Index, tmp_path: Path) -> None:
+    both = [started(), started()]
+    answers = []
+    for process in both:
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        answers.append(json.loads(out))
+
+    assert sorted(len(answer["read"]) for answer in answers) == [0, len(VERSIONS)]
+    assert read(tmp_path / "cache") == dict.fromkeys(VERSIONS, True)
+    wheels = [seen.path for seen in index.host.seen if seen.path.endswith(".whl")]
+    assert len(set(wheels)) == len(VERSIONS)

@@ -1,0 +1,269 @@
+"""`torchpick refresh` against an index on loopback, from its command line to the pick that follows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.wheels import making
+from tests.wheels.server import Host, serving
+from torchpick.cli import main
+
+HERE = ["--platform", "linux-x86_64"]
+TOLD = ["--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.31"]
+
+
+class Index:
+    """The wheel host in small; wheels are added, and the page is written anew."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.base = f"{host.url}/whl"
+        self.links: list[str] = []
+        self.tag = 0
+
+    def add(
+        self, version: str, flags: str | None, python: str = "cp312", platform: str = "manylinux_2_28_x86_64"
+    ) -> None:
+        _, _, backend = version.partition("+")
+        cuda = f"{backend[2:4]}.{backend[4:]}" if backend.startswith("cu") else None
+        name = f"torch-{version.replace('+', '%2B')}-{python}-{python}-{platform}.whl"
+        linalg = making.library(making.module("sm_80", "sm_90"))
+        self.host.files[f"/whl/{backend}/{name}"] = making.torch_wheel(
+            flags, version=version, cuda=cuda, more={"torch/lib/libtorch_cuda_linalg.so": linalg}
+        )
+        self.links.append(f'<a href="/whl/{backend}/{name}#sha256={"ab" * 32}">{name}</a>')
+        self.publish()
+
+    def publish(self) -> None:
+        self.tag += 1
+        self.host.files["/whl/torch/"] = "\n".join(self.links).encode()
+        self.host.types["/whl/torch/"] = "text/html"
+        self.host.tags["/whl/torch/"] = f'"{self.tag}"'
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Index]:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("NETRC", str(tmp_path / "none"))
+    monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path / "cache"))
+    with serving() as host:
+        found = Index(host)
+        monkeypatch.setenv("TORCHPICK_INDEX_BASE", found.base)
+        found.add("2.99.0+cu126", "sm_50 sm_60 sm_90")
+        found.add("2.99.0+cu126", "sm_50 sm_60 sm_90", python="cp313")
+        found.add("2.99.0+cpu", None)
+        yield found
+
+
+def refreshed(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main(["refresh", "--json", *words]) == status
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def picked(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    capsys.readouterr()
+    main([*TOLD, *words, "--json"])
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def test_a_new_release_is_usable_the_hour_it_appears(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = refreshed(capsys, *HERE)
+
+    assert [row["version"] for row in answer["added"]] == ["2.99.0+cu126", "2.99.0+cpu"]
+    assert [(row["version"], row["arches"]) for row in answer["read"]] == [
+        ("2.99.0+cu126", ["sm_50", "sm_60", "sm_90"])
+    ]
+    assert answer["read"][0]["evidence"]["kind"] == "measured"
+    assert answer["read"][0]["evidence"]["ref"].endswith("sha256:" + "ab" * 32)
+    pick = picked(capsys)["pick"]
+    assert pick["version"] == "2.99.0+cu126"
+    assert pick["index_url"] == f"{index.base}/cu126"
+
+
+@pytest.mark.usefixtures("index")
+def test_what_a_library_lacks_is_kept_with_the_row(capsys: pytest.CaptureFixture[str]) -> None:
+    refreshed(capsys, *HERE)
+    pick = picked(capsys)["pick"]
+
+    assert "PARTIAL_LIBRARY" in [note["code"] for note in pick["notes"]]
+
+
+def test_a_second_run_costs_one_small_request(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+    refreshed(capsys, *HERE)
+    index.host.seen.clear()
+    index.host.sent = 0
+    answer = refreshed(capsys, *HERE)
+
+    assert len(index.host.seen) == 1
+    assert index.host.seen[0].if_none_match is not None
+    assert index.host.sent == 0
+    assert (answer["added"], answer["read"], answer["unread"]) == ([], [], [])
+    assert answer["pages"] == [{"url": f"{index.base}/torch/", "changed": False}]
+    assert picked(capsys)["pick"]["version"] == "2.99.0+cu126"
+
+
+def test_only_this_platform_is_read_and_the_rest_is_never_picked(
+    index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index.add("2.99.1+cu126", "sm_50 sm_60", platform="win_amd64")
+    answer = refreshed(capsys, *HERE)
+    assert [each["version"] for each in answer["unread"]] == ["2.99.1+cu126"]
+    windows = ["--gpu", "sm_61", "--driver", "580", "--platform", "windows-x86_64", "--python", "3.12", "--json"]
+    main(windows)
+    considered = {each["version"]: each for each in json.loads(capsys.readouterr().out)["considered"]}
+    assert [each["code"] for each in considered["2.99.1+cu126"]["objections"]] == ["UNKNOWN_ARCHES"]
+
+    answer = refreshed(capsys, "--platform", "windows-x86_64")
+    assert [each["version"] for each in answer["read"]] == ["2.99.1+cu126"]
+    main(windows)
+    assert json.loads(capsys.readouterr().out)["pick"]["version"] == "2.99.1+cu126"
+
+
+def test_a_known_build_is_read_when_it_is_named_and_a_contradiction_is_shown(
+    index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index.add("2.14.1+cu126", "sm_60 sm_90")
+    assert [row["version"] for row in refreshed(capsys, *HERE)["read"]] == ["2.99.0+cu126"]
+    answer = refreshed(capsys, *HERE, "torch==2.14.1", "--backend", "cu126")
+
+    assert [row["version"] for row in answer["read"]] == ["2.14.1+cu126"]
+    assert "declared sm_50 sm_60" in answer["contradictions"][0]["text"]
+    assert "read sm_60 sm_90" in answer["contradictions"][0]["text"]
+    assert picked(capsys, "torch==2.14.1")["pick"]["evidence"]["kind"] == "measured"
+    assert refreshed(capsys, *HERE)["read"] == [], "a measured row stays"
+    assert picked(capsys, "torch==2.14.1")["pick"]["evidence"]["kind"] == "measured"
+
+
+def test_a_wheel_that_cannot_be_read_fails_alone_and_is_read_next_time(
+    index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index.add("2.99.0+cu132", "sm_75 sm_80")
+    [bad] = [path for path in index.host.files if "cu132" in path]
+    good = index.host.files[bad]
+    index.host.files[bad] = good[:-40]
+    answer = refreshed(capsys, *HERE, status=1)
+
+    assert [each["version"] for each in answer["read"]] == ["2.99.0+cu126"]
+    assert "cu132" in answer["failures"][0]["file"]
+    assert picked(capsys, "--backend", "cu132", "--allow-unconfirmed")["pick"] is None
+    index.host.files[bad] = good
+    assert [each["version"] for each in refreshed(capsys, *HERE)["read"]] == ["2.99.0+cu132"]
+
+
+def test_pages_of_each_backend_serve_where_there_is_none_of_all(
+    index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = index.host.files.pop("/whl/torch/")
+    index.host.files["/whl/cu126/torch/"] = page
+    index.host.types["/whl/cu126/torch/"] = "text/html"
+    answer = refreshed(capsys, *HERE)
+
+    assert [row["version"] for row in answer["read"]] == ["2.99.0+cu126"]
+    assert [page["url"] for page in answer["pages"]] == [f"{index.base}/cu126/torch/"]
+
+
+def test_companions_are_those_whose_metadata_pins_the_release(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+    links = ""
+    for version, torch in (("0.98.0", "2.98.0"), ("0.99.1", "2.99.0"), ("0.99.2", ">=2")):
+        name = f"torchvision-{version}+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
+        pin = f"torch (=={torch})" if torch[0].isdigit() else f"torch{torch}"
+        text = f"Name: torchvision\nRequires-Dist: numpy\nRequires-Dist: {pin}\n".encode()
+        index.host.files[f"/whl/cu126/{name}"] = making.wheel({f"torchvision-{version}.dist-info/METADATA": text})
+        links += f'<a href="/whl/cu126/{name}">x</a>'
+    index.host.files["/whl/torchvision/"] = links.encode()
+    index.host.types["/whl/torchvision/"] = "text/html"
+    refreshed(capsys, *HERE)
+
+    assert picked(capsys)["pick"]["companions"] == {"torchvision": "0.99.1+cu126"}
+
+
+def test_nightly_lands_in_its_own_table(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+    for day in ("01", "02"):
+        index.add(f"3.0.0.dev202611{day}+cu126", "sm_60 sm_70")
+    index.host.files["/whl/nightly/torch/"] = index.host.files["/whl/torch/"]
+    index.host.types["/whl/nightly/torch/"] = "text/html"
+    answer = refreshed(capsys, *HERE, "--channel", "nightly")
+
+    assert [row["version"] for row in answer["read"]] == ["3.0.0.dev20261102+cu126"]
+    assert picked(capsys, "--channel", "nightly")["pick"]["version"] == "3.0.0.dev20261102+cu126"
+
+
+@pytest.mark.parametrize("base", ["file", "flat"])
+def test_a_mirror_in_a_folder(base: str, tmp_path: Path, index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "mirror" / ("torch" if base == "file" else "")
+    folder.mkdir(parents=True)
+    name = "torch-2.99.0+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
+    (folder / name).write_bytes(making.torch_wheel("sm_61 sm_70", version="2.99.0+cu126", cuda="12.6"))
+    url = (tmp_path / "mirror").as_uri()
+    answer = refreshed(capsys, *HERE, "--index-base", url if base == "file" else f"flat+{url}")
+
+    assert [row["arches"] for row in answer["read"]] == [["sm_61", "sm_70"]]
+    assert not index.host.seen
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"schema": 1}', "[]", '{"schema": 1, "platform": "x", "builds": [[1]]}'])
+@pytest.mark.usefixtures("index")
+def test_a_broken_cache_is_made_anew(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refreshed(capsys, *HERE)
+    for file in (tmp_path / "cache").glob("*/*.json"):
+        file.write_text(text)
+
+    assert [row["version"] for row in refreshed(capsys, *HERE)["read"]] == ["2.99.0+cu126"]
+    assert picked(capsys)["pick"]["version"] == "2.99.0+cu126"
+
+
+def test_offline_says_what_it_would_need(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["refresh", "--offline"]) == 1
+    err = capsys.readouterr().err
+
+    assert f"would read {index.base}/torch/" in err
+    assert not index.host.seen
+
+
+@pytest.mark.parametrize(("mood", "words"), [("503", "503"), ("401", "401"), ("404", "no page of torch")])
+def test_an_index_that_does_not_answer_leaves_the_table(
+    index: Index, mood: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refreshed(capsys, *HERE)
+    index.host.mood, index.host.seen[:] = mood, []
+    answer = refreshed(capsys, *HERE, status=1)
+
+    assert words in answer["error"]["text"]
+    assert picked(capsys)["pick"]["version"] == "2.99.0+cu126"
+
+
+@pytest.mark.usefixtures("index")
+def test_the_page_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["refresh", *HERE]) == 0
+    out, err = capsys.readouterr()
+
+    assert "new       2.99.0+cu126" in out
+    assert "read      2.99.0+cu126         linux-x86_64    sm_50 sm_60 sm_90" in out
+    assert "reading" in err
+    assert main(["refresh", *HERE]) == 0
+    assert capsys.readouterr().out.startswith("nothing new")
+
+
+@pytest.mark.parametrize(
+    "words", [["torchvision"], ["--platform", "beos"], ["--backend", "x"], ["--channel", "weekly"], ["numpy"]]
+)
+def test_slips_of_the_pen(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["refresh", *words]) == 2
+    assert "hint: " in capsys.readouterr().err
+
+
+def test_a_cuda_build_that_names_no_architecture_stays_unread(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+    index.add("2.99.0+cu132", None)
+    answer = refreshed(capsys, *HERE, status=1)
+
+    assert "names no architectures" in answer["failures"][0]["text"]
+    assert [each["version"] for each in answer["unread"]] == ["2.99.0+cu132"]

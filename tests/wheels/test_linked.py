@@ -1,0 +1,72 @@
+"""What a library asks the loader for, and the quick looks that doctor takes at a library where it lies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.doctor.homes import linking
+from tests.wheels import making
+from torchpick.errors import WheelError
+from torchpick.wheels import flags, inplace, library, linked
+from torchpick.wheels.library import texts
+from torchpick.wheels.linked import Linked
+
+
+def test_names_and_folders_are_read() -> None:
+    data = linking(["libcudart.so.12", "libc10.so"], rpath="$ORIGIN/a:/b", runpath="$ORIGIN")
+
+    assert linked.of_buffer(data) == Linked(("libcudart.so.12", "libc10.so"), ("$ORIGIN/a", "/b"), ("$ORIGIN",))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"MZ", b"\x7fELF", making.elf({".text": b"x"}), making.elf({".dynamic": b"\1" * 40})]
+)
+def test_what_has_no_dynamic_section_asks_for_nothing(data: bytes) -> None:
+    assert linked.of_buffer(data) == Linked()
+
+
+@given(st.integers(0, 2000), st.integers(0, 255))
+def test_a_damaged_library_is_read_without_harm(place: int, value: int) -> None:
+    data = bytearray(linking(["libcudart.so.12"], rpath="$ORIGIN"))
+    data[place % len(data)] = value
+
+    linked.of_buffer(bytes(data))
+
+
+@given(
+    st.lists(
+        st.sampled_from(["sm_86", "sm_80", "compute_90", "gfx90a", " ", "\0", "x", "sm_", "gfx1100:xnack-", ";"]),
+        max_size=30,
+    )
+)
+def test_flags_of_a_buffer_are_those_of_a_stream(words: list[str]) -> None:
+    data = "".join(words).encode()
+
+    assert flags.of_buffer(data) == flags.find(iter([data]))
+
+
+def test_the_registered_code_alone_is_read_in_place(tmp_path: Path) -> None:
+    """What lies in data, as cuFFT keeps it, is left alone: it costs ten times as much to look for."""
+    path = tmp_path / "lib.so"
+    path.write_bytes(making.library(making.module("sm_80"), data=making.module("sm_90")))
+
+    quick = inplace.registered(str(path), "lib.so")
+    slow = library.of_buffer(path.read_bytes(), "lib.so")
+
+    assert quick is not None
+    assert (texts(quick.sass), quick.elsewhere) == (["sm_80"], ())
+    assert (texts(slow.sass), len(slow.elsewhere)) == (["sm_80"], 1)
+
+
+def test_what_is_not_there_is_none_and_what_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "empty.so").write_bytes(b"")
+    (tmp_path / "loop.so").symlink_to("loop.so")
+
+    for name in ("gone.so", "empty.so", "empty.so/x", "."):
+        assert inplace.needs(str(tmp_path / name)) is None
+    with pytest.raises(WheelError, match="cannot read"):
+        inplace.compiled_flags(str(tmp_path / "loop.so"))

@@ -1,0 +1,149 @@
+"""A live index against the table: what is new, what changed, what is gone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchpick.model import compact, rows
+from torchpick.model.arch import Arch
+from torchpick.model.build import Build, Evidence
+from torchpick.model.fields import Fields
+from torchpick.wheels import listing, live
+from torchpick.wheels.live import Found
+
+HOST = "https://wheels.example/whl"
+
+
+def found(*paths: str, channel: str = "stable") -> tuple[Found, ...]:
+    page = "".join(f'<a href="{HOST}/{path}">x</a>' for path in paths)
+    return live.builds(listing.parse(page.encode(), HOST + "/torch/"), channel)
+
+
+def test_wheels_of_one_build_are_one_row() -> None:
+    name = "cu126/torch-2.16.0%2Bcu126-{0}-{1}-manylinux_2_28_x86_64.whl"
+    pythons = [("cp39", "cp39"), ("cp313", "cp313"), ("cp313", "cp313t"), ("cp310", "cp310")]
+    [one] = found(*(name.format(*each) for each in pythons))
+
+    assert (one.torch, one.backend, one.platform, one.version) == ("2.16.0", "cu126", "linux-x86_64", "2.16.0+cu126")
+    assert one.pythons == ("cp39", "cp310", "cp313", "cp313t")
+    assert (one.glibc, one.tags) == ("2.28", ("manylinux_2_28_x86_64",))
+    assert one.sample.wheel.abi == "cp313", "an everyday wheel is read, no free-threaded one"
+
+
+@pytest.mark.parametrize(("path", "backend"), [
+    ("cpu/torch-2.6.0-cp312-none-macosx_11_0_arm64.whl", "cpu"),
+    ("cu124/torch-2.5.1-cp310-cp310-linux_aarch64.whl", "cu124"),
+    ("torch-2.6.0-cp312-none-macosx_11_0_arm64.whl", "cpu"),
+    ("rocm6.2.4/torch-2.6.0%2Brocm6.2.4-cp312-cp312-manylinux_2_28_x86_64.whl", "rocm6.2.4"),
+    ("xpu/torch-2.6.0%2Bxpu-cp312-cp312-win_amd64.whl", "xpu"),
+])  # fmt: skip
+def test_the_backend_is_the_label_or_the_folder(path: str, backend: str) -> None:
+    assert [each.backend for each in found(path)] == [backend]
+
+
+@pytest.mark.parametrize("path", [
+    "cpu-cxx11-abi/torch-2.6.0%2Bcpu.cxx11.abi-cp312-cp312-linux_x86_64.whl",
+    "cu118_full/torch-2.1.0%2Bcu118.full-cp310-cp310-linux_x86_64.whl",
+    "torch-2.6.0-cp312-cp312-win_amd64.whl", "cpu/torchvision-0.29.0-cp312-cp312-win_amd64.whl",
+    "cpu/torch-1.6.0-cp38-cp38-win_amd64.whl", "cpu/torch-2.9.0.post1-cp312-cp312-win_amd64.whl",
+    "cpu/torch-2.9.0%2Bcpu-py3-none-any.whl",
+])  # fmt: skip
+def test_what_is_no_build_of_the_table(path: str) -> None:
+    assert found(path) == ()
+
+
+def test_of_dated_builds_the_newest_counts() -> None:
+    name = "nightly/cu132/torch-2.16.0.dev202611{0:02}%2Bcu132-cp312-cp312-manylinux_2_28_x86_64.whl"
+    [one] = found(*(name.format(day) for day in (1, 14, 9)), channel="nightly")
+
+    assert one.torch == "2.16.0.dev20261114"
+
+
+def test_a_tag_without_a_promise_leaves_glibc_open() -> None:
+    names = ("cu126/torch-2.6.0%2Bcu126-cp312-cp312-linux_x86_64.whl",
+             "cu126/torch-2.6.0%2Bcu126-cp311-cp311-manylinux_2_28_x86_64.whl")  # fmt: skip
+    assert found(*names)[0].glibc is None
+
+
+def row(version: str = "2.15.0+cu132", **facts: object) -> Build:
+    torch, _, backend = version.partition("+")
+    one = Build(
+        torch, backend, "linux-x86_64", version, live.cuda_of(backend), (Arch.parse("sm_75"),), ("cp312",),
+        ("manylinux_2_28_x86_64",), "2.28", {}, {}, True, False, {}, "inferred", Evidence("declared", "a list"),
+    )  # fmt: skip
+    return one._replace(**facts)  # type: ignore[arg-type]
+
+
+def known(*builds: Build) -> dict[tuple[str, str, str], Build]:
+    return {(each.platform, each.version, each.backend): each for each in builds}
+
+
+LISTED = found("cu132/torch-2.15.0%2Bcu132-cp312-cp312-manylinux_2_28_x86_64.whl")
+
+
+def test_what_is_known_is_no_news() -> None:
+    assert live.compare(LISTED, known(row()), whole=True) == live.News((), (), ())
+
+
+def test_what_is_new_is_listed_and_waits_to_be_read() -> None:
+    news = live.compare(LISTED, {}, whole=True)
+
+    assert news.unread == LISTED
+    assert news.changed[0].arches is None
+    assert (news.changed[0].cuda, news.changed[0].published) == ("13.2", True)
+    assert live.compare(LISTED, known(*news.changed), whole=True).unread == LISTED, "it waits until it is read"
+
+
+def test_a_cpu_build_needs_no_reading() -> None:
+    news = live.compare(found("cpu/torch-2.16.0%2Bcpu-cp312-cp312-win_amd64.whl"), {}, whole=True)
+
+    assert news.unread == ()
+    assert news.changed[0].arches == ()
+
+
+def test_what_the_shipped_table_says_nobody_knows_is_not_read_unasked() -> None:
+    assert live.compare(LISTED, known(row(arches=None)), whole=True).unread == ()
+
+
+@pytest.mark.parametrize(("facts", "expected"), [
+    ({"published": None}, {"published": True}), ({"pythons": ("cp311",)}, {"pythons": ("cp312",)}),
+    ({"tags": ("linux_x86_64",), "glibc": None}, {"glibc": "2.28"}), ({"yanked": True}, {"yanked": False}),
+])  # fmt: skip
+def test_what_the_index_says_of_a_wheel_wins(facts: dict[str, object], expected: dict[str, object]) -> None:
+    before = row()._replace(**facts)  # type: ignore[arg-type]
+    [changed] = live.compare(LISTED, known(before), whole=True).changed
+
+    assert changed._asdict() | expected == changed._asdict()
+    assert changed.arches == row().arches
+
+
+def test_what_is_not_there_any_more_is_told_where_all_is_listed() -> None:
+    gone = row("2.14.0+cu130")
+    assert live.compare(LISTED, known(row(), gone), whole=True).gone == (gone,)
+    assert live.compare(LISTED, known(row(), gone), whole=False).gone == ()
+
+
+BUILDS = st.lists(
+    st.builds(
+        row,
+        st.sampled_from(["2.15.0+cu132", "2.16.0+cu126", "2.9.1+rocm6.4", "2.16.0.dev20261101+cpu"]),
+        arches=st.none()
+        | st.lists(st.sampled_from(["sm_61", "sm_90a", "compute_120"]).map(Arch.parse), max_size=3).map(tuple),
+        pythons=st.sampled_from([(), ("cp312",), ("cp313", "cp313t")]),
+        lacks=st.sampled_from([{}, {"lib.so": (Arch.parse("sm_75"),)}]),
+        companions=st.sampled_from([{}, {"torchvision": "0.30.0+cu132", "torchaudio": None}]),
+        published=st.sampled_from([True, None]),
+        evidence=st.sampled_from([Evidence("declared", "x"), Evidence("measured", "w.whl", ("f.whl", "0" * 64))]),
+    ),
+    max_size=6,
+)
+
+
+@given(BUILDS)
+def test_a_compact_index_reads_back_as_it_was(builds: list[Build]) -> None:
+    index = compact.index("linux-x86_64", builds)
+    back = [each for read in rows.index_shelf(Fields(index)).values() for each in read()]
+
+    assert sorted(map(repr, back)) == sorted(map(repr, builds))

@@ -1,0 +1,70 @@
+"""The cache: whole files or none, one writer at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from torchpick.errors import TorchpickError
+from torchpick.wheels import shelf
+
+
+def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
+    file = tmp_path / "deep" / "x.json"
+    shelf.write(file, {"a": 1})
+    shelf.write(file, {"a": 2})
+
+    assert shelf.read(file) == {"a": 2}
+    assert [path.name for path in file.parent.iterdir()] == ["x.json"]
+
+
+def test_what_a_killed_run_left_is_swept(tmp_path: Path) -> None:
+    (tmp_path / ".x.json.abc.new").write_text("{half")
+    shelf.sweep(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["", "{", "\0", "[" * 100_000])
+def test_what_is_not_ours_is_nothing(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "x.json"
+    file.write_text(text)
+    assert shelf.read(file) is None
+    assert shelf.read(tmp_path / "none.json") is None
+
+
+def test_the_second_waits_for_the_first(tmp_path: Path) -> None:
+    order = []
+
+    def other() -> None:
+        with shelf.locked(tmp_path, lambda: order.append("waits")):
+            order.append("second")
+
+    with shelf.locked(tmp_path):
+        thread = threading.Thread(target=other)
+        thread.start()
+        while not order:
+            time.sleep(0.01)
+        order.append("first")
+    thread.join(10)
+    assert order == ["waits", "first", "second"]
+
+
+def test_a_lock_that_is_held_too_long_is_an_error(tmp_path: Path) -> None:
+    with (
+        shelf.locked(tmp_path),
+        pytest.raises(TorchpickError, match="another refresh"),
+        shelf.locked(tmp_path, most=0.0),
+    ):
+        pass
+
+
+def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TorchpickError) as caught:
+        shelf.write(tmp_path / "file" / "x.json", {})
+    assert "TORCHPICK_CACHE_DIR" in str(caught.value.hint)
+    with pytest.raises(TorchpickError), shelf.locked(tmp_path / "file"):
+        pass
