@@ -87,13 +87,14 @@ def opened(tmp_path: Path, server: Loopback, authority: Authority, template: Pat
         "PIP_INDEX_URL": index,
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "PIP_NO_CACHE_DIR": "1",
+        "UV_NO_CACHE": "1",
+        "UV_PYTHON_DOWNLOADS": "never",
     }
 
     def terminal(**more: str) -> Terminal:
         found = Terminal(tmp_path, ROOT / "src", {**variables, **more}, template)
-        if UV:  # with its settings only where it is itself called: torchpick would else prefer uv for their sake
-            settings = (f"UV_DEFAULT_INDEX={index}", "UV_NO_CACHE=1", "UV_PYTHON_DOWNLOADS=never")
-            found.command("uv", "env", *settings, UV)
+        if UV:
+            found.command("uv", UV)
         return found
 
     return terminal

@@ -18,6 +18,8 @@ PAGES = [page for page in documents.pages(ROOT) if "```console" in page.read_tex
 # What a page may need and this run does not offer; what needs the network has a test of its own.
 MISSING = {"network", *(() if UV else ("uv",))}
 
+UVS_INDEX = 'export UV_DEFAULT_INDEX="$PIP_INDEX_URL"'
+
 Steps = list[tuple[str, Command | None]]
 
 
@@ -32,7 +34,11 @@ def steps(blocks: list[Block]) -> Steps:
         if "file" in block.options:
             found.append((with_file(block.options["file"], block.text), None))
         elif block.language == "console":
-            found += [(command.text, command) for command in documents.commands(block)]
+            commands: Steps = [(command.text, command) for command in documents.commands(block)]
+            if block.options.get("needs") == "uv":
+                # Only here: torchpick would else prefer uv for the sake of its settings.
+                commands = [(UVS_INDEX, None), *commands, ("unset UV_DEFAULT_INDEX", None)]
+            found += commands
     return found
 
 
