@@ -61,7 +61,7 @@ def test_every_block_is_run_read_or_of_a_known_kind(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_command_and_flag_that_is_named_exists(page: Path) -> None:
     flags = {flag.name for command in _grammar().values() for flag in command.flags}
-    flags |= {"--help", "--version", "-h", "-c", "-e", "-r", "-U"}
+    flags |= {"--help", "--version", "-h", "-c", "-e", "-o", "-r", "-U"}
     commands = [command.text for block in blocks(page) if block.language == "console"
                 for command in documents.commands(block)]  # fmt: skip
 

@@ -123,12 +123,13 @@ def test_the_action_keeps_a_job_to_the_pick(opened: Opened) -> None:
 
 def test_the_action_stops_where_nothing_runs(opened: Opened) -> None:
     terminal = on_a_runner(opened)
-    inputs = {"TORCHPICK_GPU": "sm_120", "TORCHPICK_DRIVER": "560.28.03"}
-    _, pick, keep, *_ = steps()
+    inputs = {"TORCHPICK_GPU": "sm_120", "TORCHPICK_DRIVER": "560.28.03", "CHECK": "yes"}
+    _, pick, keep, _, check = steps()
+    lines = [line for step in (pick, keep, check) for line in lines_of(terminal, step, inputs)]
 
-    shown = terminal.run(["touch env output", *lines_of(terminal, pick, inputs), *lines_of(terminal, keep, inputs)])
+    shown = terminal.run(["touch env output", *lines])
 
-    assert [shown[1].status, shown[3].status] == [3, 3]
+    assert [shown[1].status, shown[3].status, shown[5].status] == [3, 3, 2]
     assert "no PyTorch build runs" in shown[1].printed
     assert (terminal.work / "output").read_text() == ""
 
