@@ -176,7 +176,10 @@ BY_NAME = re.compile(
     r"\b(?:pip3?|pipx|uv|uvx|conda|mamba|pixi|poetry|pdm|brew)\b(?: (?:tool|pip|-[-\w]+))*"
     r" (?:install|add|run|inject|upgrade)(?: -[-\w]+)* [\"']?(?:git\+\S*)?torchpick"
 )
-OF_A_CHECKOUT = re.compile(r"[^\s`'\"(]*(?: -m)? ?pip install (?:-[-\w]+ )*\.(?=[\s`'\",;:&|)]|$)", re.MULTILINE)
+OF_A_CHECKOUT = re.compile(
+    r"(?:[^\s`'\"(]+ -m )?(?:uv )?[^\s`'\"(]*\b(?:pip3?|pipx|tool) install (?:-[-\w]+ )*\.(?=[\s`'\",;:&|)]|$)",
+    re.MULTILINE,
+)
 
 
 def texts() -> list[Path]:
@@ -208,3 +211,5 @@ def test_one_line_installs_torchpick() -> None:
             assert plain in (INSTALL_LINE, "pip install ."), f"{named(path)}: {said}"
             assert path.suffix != ".py" or path.name == "ourselves.py", f"{named(path)}: use INSTALL_LINE"
     assert INSTALL_LINE in (ROOT / "docs" / "users.md").read_text()
+    for other in ("pip3 install -e .", "uv pip install .", "uv tool install .", "pipx install ."):
+        assert OF_A_CHECKOUT.findall(f"run `{other}`") == [other]
