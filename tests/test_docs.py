@@ -89,6 +89,12 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in documents.anchors(there.read_text()), f"{named(page)}: {target}"
 
 
+def test_pages_that_the_program_names_are_there() -> None:
+    for file in sorted(SOURCE.rglob("*.py")):
+        for named_page in re.findall(r"\b(?:docs|compat)/[\w./-]+\.(?:md|yml)", file.read_text()):
+            assert (ROOT / named_page).exists(), f"{named(file)}: {named_page}"
+
+
 def test_every_page_is_reached_from_another() -> None:
     reached = {
         (page.parent / target.partition("#")[0]).resolve()
