@@ -44,8 +44,8 @@ def run(args: Label) -> int:
     except NoBuildError as error:
         # The general hint names `--backend`, which this command does not take.
         others = [change for change in error.pick.changes if change.code == "BACKEND_NOT_ALLOWED"]
-        hint = f"add {others[0].verdict.build.backend} to `--among`" if others else error.hint
-        raise NoBuildError(error.message, pick=error.pick, hint=hint) from error
+        told = f"add {others[0].verdict.build.backend} to `--among`" if others else error.hint
+        raise NoBuildError(error.message, pick=error.pick, hint=told) from error
     console.tell(pick, args)
     name = next(name for name, backend in names.items() if backend == pick.build.backend)
     if args.json:

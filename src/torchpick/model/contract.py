@@ -41,6 +41,7 @@ def schema() -> Schema:
             pick=_maybe(_ref("pick")),
             plan=_list(_ref("group")),
             changes=_list(_ref("change")),
+            unserved=_list({"type": "array", "description": "machine and GPU that no build serves"}),
             considered=_list(_ref("verdict")),
             findings=_list(_ref("finding")),
             results=_list({"anyOf": [_ref("result"), _ref("unread")]}),
