@@ -571,3 +571,22 @@ def test_a_requirement_of_torch_that_is_met_is_no_finding(home: Home) -> None:
     home.add("needy", "1.0", requires=["torch==2.9.1"])
 
     assert codes(examine(home, "sm_86")) == []
+
+
+@pytest.mark.parametrize(("backend", "said"), [("cu126", []), ("cu128", ["NO_KERNELS"])])
+def test_where_the_files_tell_nothing_the_table_s_row_of_that_build_does(
+    backend: str, said: list[str], home: Home
+) -> None:
+    home.torch(f"2.9.1+{backend}", f"12.{backend[-1]}", None)
+
+    found = examine(home, "sm_61", driver="580.1")
+
+    assert codes(found) == said
+    assert found.facts.torch is not None
+    assert not found.facts.torch.measured
+
+
+def test_a_companion_that_says_itself_what_it_needs_is_named_once(home: Home) -> None:
+    torch(home).companion("torchvision", "0.20.1+cu128", requires=["torch==2.5.1"])
+
+    assert codes(examine(home, "sm_86")).count("COMPANION_MISMATCH") == 1
