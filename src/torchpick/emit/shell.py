@@ -25,7 +25,7 @@ def command(argv: Iterable[str], changed: Mapping[str, str], unset: Iterable[str
     return " ".join(map(sh, words))
 
 
-def variables(shell: str, changed: Mapping[str, str], unset: Iterable[str], files: Mapping[str, str]) -> str:
+def variables(shell: str, changed: Mapping[str, str], unset: Iterable[str], files: Mapping[str, str] = {}) -> str:
     """Lines that set the variables; `files` are written by the lines themselves where the shell is elsewhere."""
     if any("\n" in value for value in changed.values()):
         raise ValueError("a variable holds a line break")
@@ -33,6 +33,11 @@ def variables(shell: str, changed: Mapping[str, str], unset: Iterable[str], file
     lines += [_LINES[shell][1].format(name=name) for name in unset]
     lines += [_LINES[shell][0].format(name=name, value=_QUOTES[shell](value)) for name, value in changed.items()]
     return "\n".join(lines)
+
+
+def quoted(shell: str, value: str) -> str:
+    """One value as that shell takes it."""
+    return _QUOTES[shell](value)
 
 
 def refusal(shell: str) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 from torchpick.errors import InstallerError, UsageError
 from torchpick.install import needs, reporting, run
 from torchpick.install.command import Command
+from torchpick.install.settings import redacted
 from torchpick.install.store import File as Written
-from torchpick.model.envelope import redacted
 from torchpick.model.lock import Environment, File, Package
 from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers

@@ -14,6 +14,8 @@ from torchpick.model.verdict import Reason
 
 Schema = dict[str, object]
 
+# Of `inspect`, the worst over the GPUs; null where none was judged.
+VERDICTS = ("runs", "runs by JIT", "partly", "will not run", "no GPU code", "compiles at run time")
 STATUSES = ("ok", "no_build", "no_answer", "error")
 # Several machines, their GPUs as (machine, GPU) places.
 _MACHINE = {"type": "integer", "minimum": 0, "description": "place in `machines`; only where there are several"}
@@ -39,8 +41,10 @@ def schema() -> Schema:
             pick=_maybe(_ref("pick")),
             plan=_list(_ref("group")),
             changes=_list(_ref("change")),
+            unserved=_list({"type": "array", "description": "machine and GPU that no build serves"}),
             considered=_list(_ref("verdict")),
             findings=_list(_ref("finding")),
+            results=_list({"anyOf": [_ref("result"), _ref("unread")]}),
             locks=_list(_ref("lock")),
             error=_ref("error"),
         ),
@@ -153,6 +157,31 @@ def _definitions() -> Schema:
                 "objections": _list(_ref("objection")),
             }
         ),
+        "coverage": _object({name: {"type": "integer", "minimum": 0} for name in ("sass", "ptx", "none")}),
+        "library": _object(
+            {
+                "path": text,
+                "sass": _list(text),
+                "ptx": _list(text),
+                "modules": {"type": "integer", "description": "those with a kernel"},
+                "coverage": {"type": "object", "additionalProperties": _ref("coverage")},
+                "elsewhere": _list({"type": "object"}),
+            }
+        ),
+        "result": _object(
+            {
+                "target": {**text, "description": "as it was named"},
+                "sass": _list(text),
+                "ptx": _list(text),
+                "size": {"type": "integer"},
+                "bytes_read": {"type": "integer"},
+                "requests": {"type": "integer"},
+                "complete": {**flag, "description": "false where only a part was read"},
+                "verdict": _maybe({"enum": list(VERDICTS)}),
+                "libraries": _list(_ref("library")),
+            }
+        ),
+        "unread": _object({"target": text, "error": _ref("error")}),
         "lock": _object(
             {
                 "path": text,
