@@ -44,6 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "detection", "errors", "install", "model", "places", "question", "relatives", "request", "requirements",
         "shipped",
     },
+    "verification": {"install", "model"},
     "relatives": {"errors", "model", "wheels"},
     "handover": {"install", "model", "places", "question", "request", "shipped"},
     "locking": {

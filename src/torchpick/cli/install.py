@@ -154,26 +154,41 @@ def _start(args: Install, job: Job, command: Command) -> int:
     _notes(args, pick, command)
     sys.stdout.flush()
     status = runner.run(command, os.environ, talk_only=args.json)
+    stray = installation.strayed(job) if status == 0 else None
     found = None
-    if status == 0 and args.verify:
+    if status == 0 and stray is None and args.verify:
         _say(args, "running a product and a convolution on each GPU")
-        found = installation.verified(pick, job.target, os.environ)
+        from torchpick import verification
+
+        found = verification.verified(pick, job.target.python, os.environ)
     if args.json:
-        print(envelope.dumps(_outcome(pick, command, status, found)))
+        print(envelope.dumps(_outcome(pick, command, status, stray, found)))
     elif status != 0:
         _failed(pick, command, status)
+    elif stray is not None:
+        _fail(*_strayed(pick, command, stray))
     elif found is not None:
         _tell(found, pick)
+    if stray is not None:
+        return 1
     if found is not None and not found.ok:
         return 3
     return runner.die_of(status)
 
 
-def _outcome(pick: Pick, command: Command, status: int, found: Verified | None) -> dict[str, object]:
+def _strayed(pick: Pick, command: Command, stray: str) -> tuple[str, str]:
+    hint = "look for an override: UV_OVERRIDE, `override-dependencies`, or a requirement that names another"
+    return f"{command.installer} finished, and torch is {stray} instead of {pick.version}", hint
+
+
+def _outcome(pick: Pick, command: Command, status: int, stray: str | None, found: Verified | None) -> dict[str, object]:
     answer = {**envelope.of_pick(pick, "install"), "installer": {"name": command.installer, "status": status}}
     if status != 0:
         told = {"code": "INSTALLER", "text": f"{command.installer} {_how(status)}", "hint": None}
         answer.update(status="error", exit=status if status > 0 else 128 - status, error=told)
+    if stray is not None:
+        text, hint = _strayed(pick, command, stray)
+        answer.update(status="error", exit=1, error={"code": "STRAYED", "text": text, "hint": hint})
     if found is not None:
         answer["verify"] = {"torch": found.torch, "ran": [_ran(each, found, pick) for each in found.ran]}
         if not found.ok:
@@ -183,7 +198,9 @@ def _outcome(pick: Pick, command: Command, status: int, found: Verified | None) 
 
 
 def _ran(ran: Ran, found: Verified, pick: Pick) -> dict[str, object]:
-    objection = None if ran.ok else installation.why(ran, found, pick)
+    from torchpick import verification
+
+    objection = None if ran.ok else verification.why(ran, found, pick)
     return {**ran.to_json(), "code": None if objection is None else objection.reason.name}
 
 
@@ -192,7 +209,9 @@ def _words(ran: Ran, found: Verified, pick: Pick) -> str:
     name = f"GPU {ran.gpu}, {ran.name}" if ran.gpu is not None else ran.name
     if ran.ok:
         return f"{name}: computes"
-    objection = installation.why(ran, found, pick)
+    from torchpick import verification
+
+    objection = verification.why(ran, found, pick)
     first = next(iter(ran.text.strip().splitlines()), "") or ran.error
     return f"{name}: {f'{objection.reason.name}, {objection.text}; ' if objection else ''}{first}"
 
@@ -203,11 +222,16 @@ def _tell(found: Verified, pick: Pick) -> None:
             print(f"verified: {plain(_words(ran, found, pick))}", file=sys.stderr)
     broken = [_words(ran, found, pick) for ran in found.ran if not ran.ok]
     if broken:
-        from torchpick.emit import text
-        from torchpick.errors import InstallerError
-
         message = f"torch {found.torch or pick.version} does not compute here: {'; '.join(broken)}"
-        print(text.error(InstallerError(message, hint="`torchpick doctor` looks for the cause")), file=sys.stderr)
+        _fail(message, "`torchpick doctor` looks for the cause")
+
+
+def _fail(message: str, hint: str) -> None:
+    """An error after the installer has done its work, in the form of all others."""
+    from torchpick.emit import text
+    from torchpick.errors import InstallerError
+
+    print(text.error(InstallerError(message, hint=hint)), file=sys.stderr)
 
 
 def _notes(args: Install, pick: Pick, command: Command) -> None:
@@ -227,11 +251,9 @@ def _how(status: int) -> str:
 
 def _failed(pick: Pick, command: Command, status: int) -> None:
     """Ours after the installer's own words: what was to come from where, and whose the status is."""
-    from torchpick.emit import text
-    from torchpick.errors import InstallerError
-
-    hint = "`--index-base URL` names a mirror, `torchpick refresh` reads what the wheel index holds now"
     source = redacted(pick.index_url)
-    message = f"{command.installer} did not finish; torch {pick.version} was to come from {source}"
-    print(text.error(InstallerError(message, hint=hint)), file=sys.stderr)
+    _fail(
+        f"{command.installer} did not finish; torch {pick.version} was to come from {source}",
+        "`--index-base URL` names a mirror, `torchpick refresh` reads what the wheel index holds now",
+    )
     print(f"{command.installer} {_how(status)}", file=sys.stderr)
