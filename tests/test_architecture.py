@@ -46,6 +46,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "verification": {"install", "model"},
     "relatives": {"errors", "model", "wheels"},
+    "choosing": {"errors", "install", "installation", "model", "projects", "requirements", "shipped"},
+    "journal": {"errors", "model", "rewrite"},
+    "pinning": {
+        "emit", "errors", "install", "installation", "journal", "model", "projects", "question", "request", "rewrite",
+        "shipped",
+    },
     "handover": {"install", "model", "places", "question", "request", "shipped"},
     "locking": {
         "emit", "errors", "install", "installation", "model", "places", "question", "relatives", "request",

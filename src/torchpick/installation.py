@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Mapping
 
@@ -16,6 +17,7 @@ from torchpick.install import (
     copies,
     environment,
     inherited,
+    pinplaces,
     pip,
     plan,
     requirements,
@@ -206,9 +208,11 @@ def tool(order: Order, scene: Scene, environ: Mapping[str, str]) -> Tool:
 def _without_our_own(dropped: inherited.Inherited, scene: Scene) -> inherited.Inherited:
     """Constraints of an earlier `torchpick env` or `pin` must not bind this decision."""
     said = scene.pip_settings.get("constraint")
-    if said is None or not any(store.is_ours(word, scene.place) for word in said.words):
+    places = (scene.place, pinplaces.of(scene.target.prefix, sys.platform).store)
+    words = said.words if said is not None else ()
+    kept = [word for word in words if not any(store.is_ours(word, place) for place in places)]
+    if len(kept) == len(words):
         return dropped
-    kept = [word for word in said.words if not store.is_ours(word, scene.place)]
     return dropped._replace(set={**dropped.set, "PIP_CONSTRAINT": " ".join(kept) or " "})
 
 

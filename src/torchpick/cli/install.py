@@ -7,6 +7,7 @@ examples:
   torchpick install torch torchvision transformers
   torchpick install -r requirements.txt --verify
   torchpick install "mylib[nvidia-old]" --python .venv/bin/python
+  torchpick install mylib --extra auto --among nvidia,nvidia-old,cpu
   torchpick install torch --dry-run                          the exact command, nothing is started
   torchpick install torch --dry-run --report                 and what would come from where
   torchpick install torch --installer pip -- --no-cache-dir  more for the installer
@@ -51,6 +52,8 @@ class Install(Asked):
     report: bool
     verify: bool
     installer: str
+    extra: str | None
+    among: str | None
     passed_on: list[str]
 
 
@@ -65,6 +68,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         group.add_argument(short, name, action="append", default=[], metavar=metavar, help=words)
     group.add_argument("-U", "--upgrade", action="store_true", help="take newer versions of what is named")
     group.add_argument("--no-deps", action="store_true", help="leave out what the named packages need")
+    group.add_argument(
+        "--extra", metavar="NAME", help="an extra of the library; `auto` takes the one of --among that fits"
+    )
+    group.add_argument("--among", metavar="NAME,…", help="the extras to choose from, such as nvidia,nvidia-old,cpu")
     group = parser.add_argument_group("how")
     group.add_argument(
         "--installer", choices=choice.INSTALLERS, default="auto", help="uv, pip, or what the environment suggests"
@@ -78,6 +85,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Install) -> int:
     order = _order(args)
     environ = os.environ
+    if args.extra is not None or args.among is not None:
+        order = _with_extra(args, order)
     scene = installation.look(order, environ, tell=console.waiting)
     pick = installation.decide(order, scene, environ)
     tool = installation.tool(order, scene, environ)
@@ -108,6 +117,21 @@ def _shortened(names: tuple[str, ...]) -> str:
 def _say(args: Install, text: str) -> None:
     if not args.quiet:
         print(f"torchpick: {plain(text)}", file=sys.stderr, flush=True)
+
+
+def _with_extra(args: Install, order: Order) -> Order:
+    """The order with the extra that is named, or with the one that fits."""
+    from torchpick import choosing
+
+    if (args.extra == choosing.AUTO) != (args.among is not None):
+        hint = "such as `torchpick install mylib --extra auto --among nvidia,nvidia-old,cpu`"
+        raise UsageError("`--extra auto` and `--among` belong together", hint=hint)
+    if args.among is None:
+        return choosing.with_extra(order, choosing.names(str(args.extra))[0], os.environ)
+    if args.dry_run and not args.report:
+        raise UsageError("a dry run starts nothing, so what the extras pin is not known", hint="add `--report`")
+    name = choosing.chosen(order, choosing.names(args.among), os.environ, lambda text: _say(args, text))
+    return choosing.with_extra(order, name, os.environ)
 
 
 def _order(args: Install) -> Order:

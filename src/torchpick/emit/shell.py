@@ -35,6 +35,11 @@ def variables(shell: str, changed: Mapping[str, str], unset: Iterable[str], file
     return "\n".join(lines)
 
 
+def quoted(shell: str, value: str) -> str:
+    """One value as that shell takes it."""
+    return _QUOTES[shell](value)
+
+
 def refusal(shell: str) -> str:
     """What stands in the place of the variables where there is nothing to set: it fails."""
     return {

@@ -21,11 +21,13 @@ def parse(text: str) -> Node:
     from tomlkit.exceptions import ParseError, TOMLKitError
 
     try:
-        return tomlkit.parse(text)
+        found = tomlkit.parse(text)
+        found.unwrap()  # only now are the parts of a table that is spread over the file seen together
     except ParseError as error:
         raise TorchpickError(f"it is not TOML: {error}", hint="mend that line first", code="TOML") from error
     except (TOMLKitError, ValueError, RecursionError) as error:
         raise TorchpickError(f"it is not TOML: {error}", hint="mend the file first", code="TOML") from error
+    return found
 
 
 def project(text: str) -> Project:
@@ -77,3 +79,19 @@ def table_at(data: object, *path: str) -> Mapping[str, Node]:
 
 def list_of(value: object) -> list[object]:
     return value if isinstance(value, list) else []
+
+
+def inline(value: object) -> str:
+    """The value as it stands on one line."""
+    import tomlkit
+
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {inline(each)}" for key, each in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(inline, value)) + "]"
+    return str(tomlkit.item(value).as_string())
+
+
+def plain(item: Node) -> object:
+    """The value without its looks."""
+    return item.unwrap() if hasattr(item, "unwrap") else item

@@ -6,12 +6,13 @@ overwritten: where it says something else, that is a clash, and nothing is writt
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping
 
 from torchpick.errors import TorchpickError
 from torchpick.model.noun import Noun
-from torchpick.projects.document import Node, list_of, parse, table_at
-from torchpick.projects.settings import MARK, Entry, Path, Setting, Wanted
+from torchpick.projects import joining, proof
+from torchpick.projects.document import Node, inline, parse, plain
+from torchpick.projects.settings import PIN, Entry, Path, Setting, Wanted
 from torchpick.requirements import normal
 
 
@@ -31,12 +32,17 @@ def merged(text: str, wanted: Wanted) -> tuple[str, tuple[Clash, ...]]:
         return text, clashes
     stale = _take_out_stale(document, wanted)
     for setting in wanted.settings:
-        _put(document, setting)
+        _put(document, setting, wanted.mark)
+    for addition in wanted.additions:
+        joining.add(_made(document, addition.path[:-1]), addition, wanted.mark)
     for entry in wanted.entries:
-        _put_entry(document, entry)
-    _put_together(document, wanted, stale)
+        _put_entry(document, entry, wanted.mark)
+    if wanted.together:
+        joining.exclude(_made(document, ("tool", "uv")), wanted, stale)
     written = _spaced(document.as_string(), text)
-    _prove(text, written, wanted, stale)
+    if stale and not wanted.settings:
+        written = written.rstrip("\n") + "\n"
+    proof.check(text, written, wanted, stale)
     return written, ()
 
 
@@ -50,18 +56,23 @@ def _spaced(written: str, before: str) -> str:
 
 
 def _clashes(document: Node, wanted: Wanted) -> Iterator[Clash]:
+    for addition in wanted.additions:
+        holder = _at(document, addition.path[:-1])
+        theirs = joining.others(holder, addition, wanted.mark) if holder is not None else []
+        if theirs:
+            yield Clash(".".join(addition.path), ", ".join(theirs), ", ".join(addition.values))
     for setting in wanted.settings:
         holder = _at(document, setting.path[:-1])
-        if holder is None or (item := _get(holder, setting.path[-1])) is None or _is_ours(item):
+        if holder is None or (item := _get(holder, setting.path[-1])) is None or _is_ours(item, wanted.mark):
             continue
-        if _plain(item) != setting.value:
-            yield Clash(".".join(setting.path), item.as_string().strip(), rendered(setting))
+        if plain(item) != setting.value:
+            yield Clash(".".join(setting.path), inline(plain(item)), rendered(setting))
     for entry in wanted.entries:
         for there in _entries(document, entry.path):
-            if normal(str(there.get("name", ""))) == normal(entry.name) and not _is_ours_entry(there):
-                theirs = {key: _plain(value) for key, value in there.items()}
-                if theirs != dict(entry.values):
-                    yield Clash(f"{'.'.join(entry.path)}, name {entry.name}", str(theirs), str(dict(entry.values)))
+            if normal(str(there.get("name", ""))) == normal(entry.name) and not _is_ours_entry(there, wanted.mark):
+                said = {key: plain(value) for key, value in there.items()}
+                if said != dict(entry.values):
+                    yield Clash(f"{'.'.join(entry.path)}, name {entry.name}", str(said), str(dict(entry.values)))
 
 
 def rendered(setting: Setting) -> str:
@@ -75,33 +86,28 @@ def _item(setting: Setting) -> Node:
 
     if isinstance(setting.value, list):
         comments = [f"    # {line}" for line in setting.comment]
-        values = [f"    {_inline(value)}," for value in setting.value]
+        values = [f"    {inline(value)}," for value in setting.value]
         return tomlkit.parse("\n".join(["it = [", *comments, *values, "]\n"]))["it"]
-    item = tomlkit.parse(f"it = {_inline(setting.value)}\n")["it"]
+    item = tomlkit.parse(f"it = {inline(setting.value)}\n")["it"]
     if setting.comment:
         item.comment("; ".join(setting.comment))
     return item
 
 
-def _inline(value: object) -> str:
-    import tomlkit
-
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_inline(each)}" for key, each in value.items()) + " }"
-    return str(tomlkit.item(value).as_string())
+def _is_ours(item: Node, mark: str) -> bool:
+    if isinstance(item, bool):  # tomlkit hands these out bare, and none of ours is one
+        return False
+    return _marked(item.as_string(), mark) or _marked(item.trivia.comment, mark)
 
 
-def _is_ours(item: Node) -> bool:
-    return MARK in item.as_string() or MARK in item.trivia.comment
-
-
-def _is_ours_entry(entry: Node) -> bool:
+def _is_ours_entry(entry: Node, mark: str) -> bool:
     name = _get(entry, "name")
-    return name is not None and MARK in name.trivia.comment
+    return name is not None and _marked(name.trivia.comment, mark)
 
 
-def _plain(item: Node) -> object:
-    return item.unwrap() if hasattr(item, "unwrap") else item
+def _marked(text: str, mark: str) -> bool:
+    """Whether the text carries this mark; the plain one is not that of `pin`."""
+    return mark in (text if mark == PIN else text.replace(PIN, ""))
 
 
 def _get(holder: Node, key: str) -> Node:
@@ -137,10 +143,12 @@ def _apart(table: Node) -> Node:
     return table
 
 
-def _put(document: Node, setting: Setting) -> None:
+def _put(document: Node, setting: Setting, mark: str) -> None:
     holder = _made(document, setting.path[:-1])
     there = _get(holder, setting.path[-1])
-    if there is None or (_is_ours(there) and (_plain(there) != setting.value or not _same_comment(there, setting))):
+    if there is None or (
+        _is_ours(there, mark) and (plain(there) != setting.value or not _same_comment(there, setting))
+    ):
         holder[setting.path[-1]] = _item(setting)
 
 
@@ -160,19 +168,19 @@ def _entries(document: Node, path: Path) -> list[Node]:
     return list(found)
 
 
-def _put_entry(document: Node, entry: Entry) -> None:
+def _put_entry(document: Node, entry: Entry, mark: str) -> None:
     import tomlkit
 
     for there in _entries(document, entry.path):
         if normal(str(there["name"])) == normal(entry.name):
             for key, value in entry.values.items():
-                if _plain(there.get(key)) != value:
+                if plain(there.get(key)) != value:
                     there[key] = value
             return
     table = tomlkit.table()
     for key, value in entry.values.items():
         table[key] = value
-    table["name"].comment(MARK)
+    table["name"].comment(mark)
     holder = _made(document, entry.path[:-1], above=True)
     if entry.path[-1] not in holder:
         holder[entry.path[-1]] = tomlkit.aot()
@@ -183,106 +191,51 @@ def _take_out_stale(document: Node, wanted: Wanted) -> set[Path]:
     """Take out what an earlier run wrote and this one does not want; returns where that was."""
     kept = {setting.path for setting in wanted.settings}
     found: set[Path] = set()
+    for path in wanted.joined:
+        if (holder := _at(document, path[:-1])) is not None:
+            joining.part(holder, path[-1], wanted.mark)
     for home in wanted.homes:
         holder = _at(document, home)
         if holder is not None:
-            _prune(holder, home, kept, found)
+            _prune(holder, home, (kept | set(wanted.joined)), found, wanted.mark)
     names = {normal(entry.name) for entry in wanted.entries}
-    for path in {entry.path for entry in wanted.entries}:
+    for path in wanted.arrays:
         holder = _at(document, path[:-1])
         places = [
             place
             for place, there in enumerate(_entries(document, path))
-            if _is_ours_entry(there) and normal(str(there["name"])) not in names
+            if _is_ours_entry(there, wanted.mark) and normal(str(there["name"])) not in names
         ]
         for place in reversed(places):
             del holder[path[-1]][place]
+        if places and not holder[path[-1]]:
+            del holder[path[-1]]
+    for home in (*wanted.homes, *(path[:-1] for path in wanted.arrays)):
+        _drop_empty(document, home)
     return found
 
 
-def _prune(holder: Node, path: Path, kept: set[Path], found: set[Path]) -> None:
+def _drop_empty(document: Node, path: Path) -> None:
+    """Take out the tables that hold nothing any more, from the innermost on."""
+    for depth in range(len(path), 0, -1):
+        holder = _at(document, path[: depth - 1])
+        here = None if holder is None else _get(holder, path[depth - 1])
+        if here is None or len(here) or here.as_string().strip():
+            return
+        del holder[path[depth - 1]]
+
+
+def _prune(holder: Node, path: Path, kept: set[Path], found: set[Path], mark: str) -> None:
     """Take our keys out of this table and the tables in it, and the tables that are empty then."""
-    from tomlkit.items import Table
+    from tomlkit.items import AoT, Table
 
     for name in list(holder):
         here, item = (*path, name), holder[name]
         if isinstance(item, Table):
             held = len(item)
-            _prune(item, here, kept, found)
+            _prune(item, here, kept, found, mark)
             if held and not len(item):
                 del holder[name]
-        elif here not in kept and _is_ours(item):
+        elif here not in kept and not isinstance(item, AoT) and _is_ours(item, mark):
             del holder[name]
             found.add(here)
-
-
-def _put_together(document: Node, wanted: Wanted, stale: set[Path]) -> None:
-    """The `conflicts` of uv: our names exclude each other. Sets of other names are the author's."""
-    import tomlkit
-
-    if not wanted.together:
-        return
-    ours = [{wanted.kind: name} for name in wanted.together]
-    holder = _made(document, ("tool", "uv"))
-    sets = _get(holder, "conflicts")
-    if sets is None:
-        lines = ["it = [", f"    # {MARK}", f"    [{', '.join(_inline(each) for each in ours)}],", "]"]
-        holder["conflicts"] = tomlkit.parse("\n".join([*lines, ""]))["it"]
-        return
-    if not isinstance(sets, list):
-        raise TorchpickError(
-            "`tool.uv.conflicts` is no list", hint="see uv's documentation of `conflicts`", code="TOML"
-        )
-    names = {*wanted.together, *(path[-1] for path in stale)}
-    for place in reversed(range(len(sets))):
-        members = _plain(sets[place])
-        mine = isinstance(members, list) and all(
-            isinstance(each, dict) and set(each) == {wanted.kind} and each[wanted.kind] in names for each in members
-        )
-        if mine and members != ours:
-            del sets[place]
-    if ours not in [_plain(each) for each in sets]:
-        sets.append(tomlkit.parse(f"it = [{', '.join(_inline(each) for each in ours)}]")["it"])
-
-
-def _prove(before: str, after: str, wanted: Wanted, stale: set[Path]) -> None:
-    """That the file holds what is wanted and that nothing else changed; the edit is refused otherwise."""
-    new = parse(after).unwrap()
-    for setting in wanted.settings:
-        if table_at(new, *setting.path[:-1]).get(setting.path[-1]) != setting.value:
-            raise _unsafe(".".join(setting.path))
-    if _rest(parse(before).unwrap(), wanted, stale) != _rest(new, wanted, stale):
-        raise _unsafe("another key")
-
-
-def _unsafe(where: str) -> TorchpickError:
-    hint = "run `torchpick extras` without `--write`, and put its lines in by hand"
-    return TorchpickError(f"this file cannot be edited without changing {where}", hint=hint, code="TOML")
-
-
-def _rest(data: dict[str, Node], wanted: Wanted, stale: set[Path]) -> dict[str, Node]:
-    """The data without what is ours."""
-    for setting in wanted.settings:
-        _drop(data, setting.path)
-    for path in stale:
-        _drop(data, path)
-    names = {entry.name for entry in wanted.entries}
-    for path in {entry.path for entry in wanted.entries}:
-        there = list_of(table_at(data, *path[:-1]).get(path[-1]))
-        kept = [each for each in there if isinstance(each, dict) and each.get("name") not in names]
-        _drop(data, path)
-        data[f"rest of {path}"] = [each for each in kept if not str(each.get("name")).startswith("pytorch-")]
-    if wanted.together:
-        _drop(data, ("tool", "uv", "conflicts"))
-    return data
-
-
-def _drop(data: MutableMapping[str, Node], path: Path) -> None:
-    """Take the key out, and the tables that are empty without it."""
-    holder = data.get(path[0])
-    if len(path) == 1:
-        data.pop(path[0], None)
-    elif isinstance(holder, dict):
-        _drop(holder, path[1:])
-        if not holder:
-            del data[path[0]]

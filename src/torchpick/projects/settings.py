@@ -31,12 +31,27 @@ class Entry(Noun):
         return str(self.values["name"])
 
 
-class Wanted(Noun):
-    """Everything that a file should hold. `homes` are the tables that may hold what an earlier run wrote."""
+class Addition(Noun):
+    """Values that join those of the author in one list; they are requirements, known by what they name."""
 
-    settings: tuple[Setting, ...]
+    path: Path
+    values: tuple[str, ...]
+
+
+class Wanted(Noun):
+    """Everything that a file should hold.
+
+    `homes` are the tables, `arrays` the arrays of tables and `joined` the shared lists that may hold what an earlier
+    run wrote with this `mark`. `together` are names that exclude each other.
+    """
+
+    settings: tuple[Setting, ...] = ()
     entries: tuple[Entry, ...] = ()
+    additions: tuple[Addition, ...] = ()
     homes: tuple[Path, ...] = ()
+    arrays: tuple[Path, ...] = ()
+    joined: tuple[Path, ...] = ()
+    mark: str = MARK
     together: tuple[str, ...] = ()
     kind: str = "extra"
 
@@ -75,7 +90,14 @@ def _uv(plan: Plan) -> Wanted:
     )
     together = tuple(each.name for each in plan.extras) if len(plan.extras) > 1 else ()
     homes = (_extras_home(plan), ("tool", "uv", "sources"))
-    return Wanted((*_extras(plan), *sources), entries, homes, together, kind)
+    return Wanted(
+        (*_extras(plan), *sources),
+        entries,
+        homes=homes,
+        arrays=(("tool", "uv", "index"),),
+        together=together,
+        kind=kind,
+    )
 
 
 def _poetry(plan: Plan) -> Wanted:
@@ -94,7 +116,7 @@ def _poetry(plan: Plan) -> Wanted:
         for each in plan.indexes
     )
     homes = (_extras_home(plan), ("tool", "poetry", "dependencies"))
-    return Wanted((*_extras(plan), *dependencies), entries, homes)
+    return Wanted((*_extras(plan), *dependencies), entries, homes=homes, arrays=(("tool", "poetry", "source"),))
 
 
 def _alone(name: str, names: Sequence[str]) -> str:
@@ -108,7 +130,7 @@ def _pdm(plan: Plan) -> Wanted:
     entries = tuple(
         Entry(("tool", "pdm", "source"), {"name": each.name, "url": each.url, **only}) for each in plan.indexes
     )
-    return Wanted(_extras(plan), entries, (_extras_home(plan),))
+    return Wanted(_extras(plan), entries, homes=(_extras_home(plan),), arrays=(("tool", "pdm", "source"),))
 
 
 def _pixi(plan: Plan) -> Wanted:
@@ -144,3 +166,30 @@ _TOOLS: Mapping[str, Callable[[Plan], Wanted]] = {
     "pixi": _pixi,
 }
 TOOLS = tuple(name for name in _TOOLS if name)
+
+
+# What `pin` writes is marked apart, so that neither takes out what the other one wrote.
+PIN = f"{MARK} pin"
+
+
+def pin(pins: Mapping[str, str], backend: str | None, index: Entry, links: str | None) -> Wanted:
+    """A project of uv's held to one build: whatever is added, locked or installed in it.
+
+    `backend` is for `uv pip` alone, which has its own way to the wheel host; `links` takes its place where uv does not
+    know the backend, or the wheels lie on a mirror.
+    """
+    uv = ("tool", "uv")
+    settings = [Setting((*uv, "torch-backend"), backend, (PIN,))] if backend else []
+    settings += [Setting((*uv, "pip", "find-links"), [links], (PIN,))] if links else []
+    settings += [Setting((*uv, "sources", name), {"index": index.name}, (PIN,)) for name in pins]
+    constraints = Addition((*uv, "constraint-dependencies"), tuple(f"{name}=={pins[name]}" for name in pins))
+    return UNPINNED._replace(settings=tuple(settings), entries=(index,), additions=(constraints,))
+
+
+# A project without what `pin` wrote.
+UNPINNED = Wanted(
+    homes=(("tool", "uv"),),
+    arrays=(("tool", "uv", "index"),),
+    joined=(("tool", "uv", "constraint-dependencies"),),
+    mark=PIN,
+)

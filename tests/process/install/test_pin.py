@@ -1,0 +1,206 @@
+"""`pin` and `unpin` in the hands of real pip and uv, which never heard of torchpick."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.process.install.conftest import World
+
+PROJECT = '# mine\n[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.10"\ndependencies = []\n'
+PIP_CONF = "# mine\n[global]\ntimeout = 60\n[install]\nfind-links = {links}\n"
+
+
+def pin(world: World, python: Path, *words: str) -> list[str]:
+    done = world.torchpick("pin", *words, "--gpu", "sm_61", "--driver", "580.95.05", python=python)
+    return done.stdout.splitlines()
+
+
+def plain_environment(world: World, name: str) -> Path:
+    """An environment and a pip.conf of its own, whose find-links holds a wheel that is nowhere else."""
+    python = world.environment(name)
+    own = world.folder / "own wheels"
+    own.mkdir(exist_ok=True)
+    prefix = python.parent.parent
+    (prefix / "pip.conf").write_text(PIP_CONF.format(links=own.as_uri()))
+    return python
+
+
+@pytest.mark.parametrize("name", ["pip", "pip-22.3"])
+def test_plain_pip_takes_the_pinned_torch_below_somebody_elses_package(world: World, name: str) -> None:
+    if name not in world.installers.pips:
+        pytest.skip(f"no {name} for this Python")
+    python = plain_environment(world, name)
+    prefix = python.parent.parent
+    before = (prefix / "pip.conf").read_bytes()
+
+    touched = pin(world, python)
+    world.run([python, "-m", "pip", "install", "accelerate"])
+
+    assert touched == [str(prefix / "pip.conf")]
+    assert world.installed(python)["torch"] == "2.14.1+cu126"
+    assert world.sources()["torch"] == {"wheel host"}
+    assert world.sources()["numpy"] == {"user"}
+    assert (world.folder / "own wheels").as_uri() in (prefix / "pip.conf").read_text()
+
+    world.run([python, "-m", "pip", "install", "-U", "torch", "accelerate"])
+    assert world.installed(python)["torch"] == "2.14.1+cu126"
+
+    world.torchpick("unpin", python=python)
+    assert (prefix / "pip.conf").read_bytes() == before
+    assert not (prefix / "share" / "torchpick").exists()
+    world.run([python, "-m", "pip", "install", "-U", "torch"])
+    assert world.installed(python)["torch"] == "2.15.0"
+
+
+def test_an_installed_torch_that_runs_is_what_is_held(world: World) -> None:
+    python = world.environment("pip", "torch==2.9.1+cu126")
+
+    pin(world, python)
+    world.run([python, "-m", "pip", "install", "-U", "accelerate", "torch"])
+
+    assert world.installed(python)["torch"] == "2.9.1+cu126"
+
+
+def test_a_pinned_environment_is_no_hindrance_to_torchpick(world: World) -> None:
+    python = world.environment("pip")
+    pin(world, python, "torch==2.9.1")
+
+    world.install("torch", python=python)
+
+    assert world.installed(python)["torch"] == "2.14.1+cu126"
+
+
+def test_pinning_again_replaces_and_one_unpin_undoes_both(world: World) -> None:
+    python = plain_environment(world, "pip")
+    conf = python.parent.parent / "pip.conf"
+    before = conf.read_bytes()
+
+    pin(world, python, "torch==2.9.1")
+    pin(world, python, "torch==2.7.1")
+    world.run([python, "-m", "pip", "install", "torch"])
+    world.torchpick("unpin", python=python)
+
+    assert world.installed(python)["torch"] == "2.7.1+cu126"
+    assert conf.read_bytes() == before
+
+
+def test_pips_own_editor_loses_the_marks_and_unpin_still_finds_ours(world: World) -> None:
+    python = plain_environment(world, "pip")
+    conf = python.parent.parent / "pip.conf"
+    pin(world, python)
+    world.run([python, "-m", "pip", "config", "--site", "set", "global.timeout", "99"])
+    assert "torchpick pin" not in conf.read_text()
+
+    world.torchpick("unpin", python=python)
+
+    assert "share/torchpick" not in conf.read_text()
+    assert "99" in conf.read_text()
+    world.run([python, "-m", "pip", "install", "numpy"])
+
+
+@pytest.fixture
+def uv_project(world: World) -> tuple[Path, Path]:
+    folder = world.folder / "app"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text(PROJECT)
+    environment = world.installers.environment(folder / ".venv", "uv")
+    return folder, environment
+
+
+def test_uv_takes_the_pinned_torch_in_a_pinned_project(world: World, uv_project: tuple[Path, Path]) -> None:
+    folder, python = uv_project
+    uv = world.installers.uv
+
+    touched = pin(world, python)
+    world.run([uv, "add", "accelerate"], cwd=folder)
+
+    assert touched == [str(python.parent.parent / "pip.conf"), str(folder / "pyproject.toml")]
+    assert world.installed(python)["torch"] == "2.14.1+cu126"
+    assert world.sources()["torch"] == {"wheel host"}
+    assert world.sources()["numpy"] == {"user"}
+
+    world.run([uv, "pip", "install", "-U", "torchvision", "accelerate"], cwd=folder)
+    assert world.installed(python)["torch"] == "2.14.1+cu126"
+    assert world.installed(python)["torchvision"] == "0.29.1+cu126"
+
+    world.torchpick("unpin", python=python)
+    left = (folder / "pyproject.toml").read_text()
+    assert "torchpick" not in left
+    assert left.startswith("# mine\n")
+    assert '"accelerate>=1.0"' in left
+
+
+def test_an_unused_pin_of_a_project_leaves_no_byte(world: World, uv_project: tuple[Path, Path]) -> None:
+    folder, python = uv_project
+    pin(world, python)
+
+    world.torchpick("unpin", python=python)
+
+    assert (folder / "pyproject.toml").read_text() == PROJECT
+    assert not (python.parent.parent / "pip.conf").exists()
+
+
+def test_a_project_without_its_old_environment_is_unpinned_by_the_marks(
+    world: World, uv_project: tuple[Path, Path]
+) -> None:
+    folder, python = uv_project
+    pin(world, python)
+    shutil.rmtree(folder / ".venv")
+    python = world.installers.environment(folder / ".venv", "uv")
+
+    world.torchpick("unpin", python=python)
+
+    assert (folder / "pyproject.toml").read_text() == PROJECT
+
+
+def test_what_the_project_says_otherwise_is_shown_and_nothing_is_touched(
+    world: World, uv_project: tuple[Path, Path]
+) -> None:
+    folder, python = uv_project
+    text = PROJECT + '\n[tool.uv.sources]\ntorch = { git = "https://x.example" }\n'
+    (folder / "pyproject.toml").write_text(text)
+
+    done = world.torchpick("pin", "--gpu", "sm_61", "--driver", "580.95.05", python=python, status=1)
+
+    assert "tool.uv.sources.torch" in done.stderr
+    assert (folder / "pyproject.toml").read_text() == text
+    assert not (python.parent.parent / "pip.conf").exists()
+
+    done = world.torchpick("pin", "--no-project", "--gpu", "sm_61", "--driver", "580.95.05", python=python)
+    assert done.stdout.splitlines() == [str(python.parent.parent / "pip.conf")]
+    assert "uv keeps no settings for one environment" in done.stderr
+
+
+def test_where_no_build_runs_nothing_is_touched(world: World) -> None:
+    python = plain_environment(world, "pip")
+    before = (python.parent.parent / "pip.conf").read_bytes()
+
+    world.torchpick("pin", "--gpu", "sm_120", "--driver", "560.28.03", python=python, status=3)
+
+    assert (python.parent.parent / "pip.conf").read_bytes() == before
+
+
+def test_a_conda_environment_tells_uv_when_it_is_entered(world: World) -> None:
+    python = world.environment("pip")
+    prefix = python.parent.parent
+    (prefix / "conda-meta").mkdir()
+
+    pin(world, python)
+
+    enter = prefix / "etc" / "conda" / "activate.d" / "torchpick.sh"
+    line = f'. {enter}; exec "$UV" pip install --python {python} accelerate'
+    world.run(["sh", "-c", line], environ={"UV": world.installers.uv})
+    assert world.installed(python)["torch"] == "2.14.1+cu126"
+
+    world.torchpick("unpin", python=python)
+    assert not (prefix / "etc" / "conda" / "activate.d").exists()
+
+
+def test_nothing_pinned_is_said(world: World) -> None:
+    done = world.torchpick("unpin", python=world.environment("pip"))
+
+    assert done.stdout == ""
+    assert "nothing was pinned" in done.stderr
