@@ -314,16 +314,3 @@ def conflict(asks: tuple[str, ...], everything: Pick) -> NoBuildError:
     hint = f"torch {runs[-1]} to {runs[0]} has builds that run here (`torchpick list`); ask for what needs one of these"
     message = f"no torch that runs here suits every requirement: {'; '.join(asks)}"
     return NoBuildError(message, pick=everything._replace(verdicts=()), hint=hint)
-
-
-def strayed(job: Job) -> str | None:
-    """The torch that is there after a run that should have brought the pick, where it is another one.
-
-    An override of the user's, say, is stronger than every pin. Where the packages went elsewhere nothing is said.
-    """
-    elsewhere = {"--target", "-t", "--prefix", "--root", "--user", "--dry-run"}
-    if not job.moves_torch or elsewhere & {word.partition("=")[0] for word in job.passed_on}:
-        return None
-    packages = job.target.packages
-    found = environment.installed(packages).get("torch")
-    return None if found == job.pick.version or not os.access(packages[0], os.W_OK) else found

@@ -178,41 +178,28 @@ def _start(args: Install, job: Job, command: Command) -> int:
     _notes(args, pick, command)
     sys.stdout.flush()
     status = runner.run(command, os.environ, talk_only=args.json)
-    stray = installation.strayed(job) if status == 0 else None
     found = None
-    if status == 0 and stray is None and args.verify:
+    if status == 0 and args.verify:
         _say(args, "running a product and a convolution on each GPU")
         from torchpick import verification
 
         found = verification.verified(pick, job.target.python, os.environ)
     if args.json:
-        print(envelope.dumps(_outcome(pick, command, status, stray, found)))
+        print(envelope.dumps(_outcome(pick, command, status, found)))
     elif status != 0:
         _failed(pick, command, status)
-    elif stray is not None:
-        _fail(*_strayed(pick, command, stray))
     elif found is not None:
         _tell(found, pick)
-    if stray is not None:
-        return 1
     if found is not None and not found.ok:
         return 3
     return runner.die_of(status)
 
 
-def _strayed(pick: Pick, command: Command, stray: str) -> tuple[str, str]:
-    hint = "look for an override: UV_OVERRIDE, `override-dependencies`, or a requirement that names another"
-    return f"{command.installer} finished, and torch is {stray} instead of {pick.version}", hint
-
-
-def _outcome(pick: Pick, command: Command, status: int, stray: str | None, found: Verified | None) -> dict[str, object]:
+def _outcome(pick: Pick, command: Command, status: int, found: Verified | None) -> dict[str, object]:
     answer = {**envelope.of_pick(pick, "install"), "installer": {"name": command.installer, "status": status}}
     if status != 0:
         told = {"code": "INSTALLER", "text": f"{command.installer} {_how(status)}", "hint": None}
         answer.update(status="error", exit=status if status > 0 else 128 - status, error=told)
-    if stray is not None:
-        text, hint = _strayed(pick, command, stray)
-        answer.update(status="error", exit=1, error={"code": "STRAYED", "text": text, "hint": hint})
     if found is not None:
         answer["verify"] = {"torch": found.torch, "ran": [_ran(each, found, pick) for each in found.ran]}
         if not found.ok:
