@@ -2,7 +2,7 @@
 
     python benchmarks/doctor.py PYTHON [ROUNDS]
 
-PYTHON is the interpreter of an environment with torch and its CUDA packages (torch 2.15.0: 5 GB). The aim: doctor, warm, in
+PYTHON is that of an environment with torch and its CUDA packages (torch 2.15.0: 5 GB). The aim: doctor, warm, in
 less than a quarter of the time of `import torch` there, explain of one line under 5 bare interpreters. The exit
 status is 1 where one is missed.
 """

@@ -1,25 +1,16 @@
-"""The pages for people are held to what is there: their commands run, their links lead somewhere, their codes exist."""
+"""The pages for people are held to what is there: their links lead somewhere, their codes and commands exist."""
 
 from __future__ import annotations
 
 import ast
-import os
-import platform
 import re
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests import documents
-from tests.documents import Block, Command
-from tests.fakes.indexes import FILE_HOST, WHEEL_HOST, SimpleIndex, WheelHost
-from tests.fakes.loopback import Authority, Loopback
-from tests.fakes.tinywheel import TinyWheel
-from tests.terminal import Terminal, with_file
 from torchpick.cli import COMMANDS
 from torchpick.cli.completion import _grammar
 from torchpick.emit.ourselves import INSTALL_LINE
@@ -29,131 +20,17 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "torchpick"
 PAGES = documents.pages(ROOT)
 REFERENCE = [page for page in PAGES if page.name != "README.md"]
-ORIGINAL = dict(os.environ)
-TAG = f"cp3{sys.version_info[1]}-cp3{sys.version_info[1]}-manylinux_2_28_x86_64"
-
-# What a page prints (paths, platform, C library) is that of Linux on x86-64.
-CAN_RUN = (
-    sys.platform == "linux" and platform.machine() == "x86_64" and shutil.which("bash") and shutil.which("openssl")
-)
-runs_pages = pytest.mark.skipif(not CAN_RUN, reason="the pages show Linux on x86-64, with bash and openssl")
 
 
 def named(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def blocks(page: Path) -> list[Block]:
+def blocks(page: Path) -> list[documents.Block]:
     return documents.blocks(page.read_text())
 
 
 # --- commands -------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority.make(tmp_path_factory.mktemp("authority"), (WHEEL_HOST, FILE_HOST))
-
-
-@pytest.fixture(scope="session")
-def server(authority: Authority) -> Iterator[Loopback]:
-    """The wheel host under its own names, and the user's own index, which also holds the default index's torch."""
-    host = WheelHost()
-    for torch, vision, backends in (
-        ("2.15.0", "0.30.0", ("cu132", "cpu")),
-        ("2.14.1", "0.29.1", ("cu126", "cu130", "cpu")),
-        ("2.9.1", "0.24.1", ("cu126", "cu128", "cpu")),
-    ):
-        for backend in backends:
-            host.add(backend, TinyWheel("torch", f"{torch}+{backend}", TAG, ("filelock",)))
-            host.add(backend, TinyWheel("torchvision", f"{vision}+{backend}", TAG, (f"torch=={torch}",)))
-    index = SimpleIndex(
-        TinyWheel("filelock", "3.20.0"),
-        TinyWheel("numpy", "2.4.0"),
-        TinyWheel("torch", "2.15.0", TAG, ("filelock",)),
-        TinyWheel("accelerate", "1.12.0", requires=("torch>=2.0", "numpy")),
-        TinyWheel("mylib", "1.0", requires=("torch>=2.5", 'torch<2.8; extra == "nvidia-old"'), extras=("nvidia-old",)),
-    )
-    with Loopback({WHEEL_HOST: host, FILE_HOST: host, "127.0.0.1": index}, authority.tls).running() as running:
-        yield running
-
-
-@pytest.fixture
-def world(server: Loopback, authority: Authority) -> dict[str, str]:
-    """Variables under which pip and uv reach the stand-ins and nothing else."""
-    index = f"{server.url}/simple/"
-    return {
-        "HTTPS_PROXY": server.url,
-        "SSL_CERT_FILE": str(authority.certificate),
-        "PIP_CERT": str(authority.certificate),
-        "PIP_INDEX_URL": index,
-        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "PIP_NO_CACHE_DIR": "1",
-    }
-
-
-UV = shutil.which("uv", path=f"{ORIGINAL.get('PATH', '')}:{Path(sys.executable).parent}")
-# What pages need and this run does not offer; the network has a test of its own.
-MISSING = {"network", *(() if UV else ("uv",))}
-
-
-def terminal_for(folder: Path, environ: dict[str, str]) -> Terminal:
-    """With uv's settings only where uv itself is called: torchpick would else prefer uv for their sake."""
-    terminal = Terminal(folder, ROOT / "src", environ)
-    if UV:
-        index = f"UV_DEFAULT_INDEX={environ['PIP_INDEX_URL']}"
-        terminal.command("uv", "env", index, "UV_NO_CACHE=1", "UV_PYTHON_DOWNLOADS=never", UV)
-    return terminal
-
-
-def steps(page: Path, skipped: set[str]) -> list[tuple[str, Command | None]]:
-    found: list[tuple[str, Command | None]] = []
-    for block in blocks(page):
-        if block.options.get("needs") in skipped:
-            continue
-        if "file" in block.options:
-            found.append((with_file(block.options["file"], block.text), None))
-        elif block.language == "console":
-            found += [(command.text, command) for command in documents.commands(block)]
-    return found
-
-
-def complaints(found: list[tuple[str, Command | None]], terminal: Terminal, page: Path) -> list[str]:
-    said = []
-    shown = terminal.run([text for text, _ in found])
-    for (_, command), (printed, status) in zip(found, shown, strict=True):
-        if command is None:
-            continue
-        where = f"{named(page)}:{command.line}: $ {command.text}"
-        if status != command.status:
-            said.append(f"{where}\nexits {status}, not {command.status}:\n{printed}")
-        elif not documents.agree(command.printed, printed):
-            said.append(f"{where}\nprints\n{printed}")
-    return said
-
-
-@pytest.mark.parametrize("page", PAGES, ids=named)
-@pytest.mark.process
-@runs_pages
-def test_the_commands_of_a_page_print_what_it_shows(page: Path, tmp_path: Path, world: dict[str, str]) -> None:
-    found = steps(page, MISSING)
-    if not found:
-        pytest.skip("a page without commands")
-
-    said = complaints(found, terminal_for(tmp_path, world), page)
-
-    assert not said, "\n\n".join(said)
-
-
-def test_a_page_is_held_to_what_it_shows(tmp_path: Path) -> None:
-    """The runner itself: what differs is named, with its line."""
-    page = ROOT / "docs" / "made-up.md"
-    block = Block(3, "console", {"exit": "3"}, ["$ export A=1", "$ echo $A", "2", "$ (echo x; exit 3)", "x"])
-    found: list[tuple[str, Command | None]] = [(each.text, each) for each in documents.commands(block)]
-
-    said = complaints(found, Terminal(tmp_path, ROOT / "src", {}), page)
-
-    assert said == ["docs/made-up.md:5: $ echo $A\nprints\n1\n"]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +61,7 @@ def test_every_block_is_run_read_or_of_a_known_kind(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_command_and_flag_that_is_named_exists(page: Path) -> None:
     flags = {flag.name for command in _grammar().values() for flag in command.flags}
-    flags |= {"--help", "--version", "-h", "-c", "-e", "-r", "-U"}
+    flags |= {"--help", "--version", "-h", "-c", "-e", "-o", "-r", "-U"}
     commands = [command.text for block in blocks(page) if block.language == "console"
                 for command in documents.commands(block)]  # fmt: skip
 
@@ -210,6 +87,12 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert there.exists(), f"{named(page)}: {target}"
         assert there.is_relative_to(ROOT), f"{named(page)}: {target}"
         assert not anchor or anchor in documents.anchors(there.read_text()), f"{named(page)}: {target}"
+
+
+def test_pages_that_the_program_names_are_there() -> None:
+    for file in sorted(SOURCE.rglob("*.py")):
+        for named_page in re.findall(r"\b(?:docs|compat)/[\w./-]+\.(?:md|yml)", file.read_text()):
+            assert (ROOT / named_page).exists(), f"{named(file)}: {named_page}"
 
 
 def test_every_page_is_reached_from_another() -> None:
@@ -299,7 +182,10 @@ BY_NAME = re.compile(
     r"\b(?:pip3?|pipx|uv|uvx|conda|mamba|pixi|poetry|pdm|brew)\b(?: (?:tool|pip|-[-\w]+))*"
     r" (?:install|add|run|inject|upgrade)(?: -[-\w]+)* [\"']?(?:git\+\S*)?torchpick"
 )
-OF_A_CHECKOUT = re.compile(r"[^\s`'\"(]*(?: -m)? ?pip install (?:-[-\w]+ )*\.(?=[\s`'\",;:&|)]|$)", re.MULTILINE)
+OF_A_CHECKOUT = re.compile(
+    r"(?:[^\s`'\"(]+ -m )?(?:uv )?[^\s`'\"(]*\b(?:pip3?|pipx|tool) install (?:-[-\w]+ )*\.(?=[\s`'\",;:&|)]|$)",
+    re.MULTILINE,
+)
 
 
 def texts() -> list[Path]:
@@ -331,3 +217,5 @@ def test_one_line_installs_torchpick() -> None:
             assert plain in (INSTALL_LINE, "pip install ."), f"{named(path)}: {said}"
             assert path.suffix != ".py" or path.name == "ourselves.py", f"{named(path)}: use INSTALL_LINE"
     assert INSTALL_LINE in (ROOT / "docs" / "users.md").read_text()
+    for other in ("pip3 install -e .", "uv pip install .", "uv tool install .", "pipx install ."):
+        assert OF_A_CHECKOUT.findall(f"run `{other}`") == [other]

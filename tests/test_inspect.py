@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +85,39 @@ def test_the_page_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
     assert "PTX       none" in out
     assert "`--deep` reads every library" in out
     assert "sm_61     will not run" in out
+
+
+@pytest.mark.usefixtures("files")
+def test_verbose_shows_the_module_sets_and_color_the_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["inspect", TORCH, "--deep", "--gpu", "7.5"])
+    short = capsys.readouterr().out
+    main(["inspect", TORCH, "--deep", "--gpu", "7.5", "--verbose", "--color", "always"])
+    long = capsys.readouterr().out
+
+    assert "32  sm_80 sm_90" not in short
+    assert "32  sm_80 sm_90" in long
+    assert "\x1b[1mpartly\x1b[0m" in long
+
+
+@pytest.mark.process
+def test_a_bare_name_is_looked_up_in_the_environment_that_is_active(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It comes before the interpreter that torchpick runs in."""
+    environment = tmp_path / "e"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+    site = next(environment.glob("[lL]ib/**/site-packages"))
+    for name, data in {
+        "gpupkg/_C.so": making.library(making.module("sm_90")),
+        "gpupkg-4.0.dist-info/RECORD": b"gpupkg/_C.so,,\n",
+    }.items():
+        (site / name).parent.mkdir()
+        (site / name).write_bytes(data)
+    monkeypatch.setenv("VIRTUAL_ENV", str(environment))
+    assert main(["inspect", "gpupkg", "--gpu", "9.0", "--json"]) == 0
+    [result] = results(capsys)
+
+    assert (result["version"], result["sass"]) == ("4.0", ["sm_90"])
 
 
 @pytest.mark.usefixtures("files")

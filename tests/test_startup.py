@@ -49,3 +49,14 @@ def test_any_other_specifier_loads_packaging_and_nothing_else_heavy() -> None:
 
     assert "packaging.specifiers" in names
     assert not names & {"httpx", "pynvml", "importlib.metadata"}
+
+
+def test_explaining_a_line_loads_no_reader_of_wheels_where_there_is_no_torch() -> None:
+    line = "no kernel image is available for execution on the device"
+    told = f'["explain", "{line}", "--gpu", "sm_61", "--driver", "580.95.05"]'
+    names = loaded(f"import os; os.environ.pop('VIRTUAL_ENV', 0)\nfrom torchpick.cli import main; main({told})")
+
+    assert "torchpick.examination" in names
+    assert not names & {"torchpick.readings", "torchpick.loading", "torchpick.doctor.settings", "torchpick.install"}
+    assert not any(name.startswith("torchpick.wheels") for name in names)
+    assert not names & {"httpx", "pynvml", "packaging", "subprocess"}

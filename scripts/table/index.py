@@ -60,6 +60,10 @@ def _rules(compat: Path) -> Row:
         if not isinstance(value, dict):
             raise TypeError(name)
         found.update({key: _bare(value[key]) for key in kept})
+    found["toolkit_arches"] = [
+        {"cuda": cuda, "majors": sorted({str(major) for major in majors}, key=int)}
+        for cuda, majors in rows.drivers(Fields(layout.read(compat / "drivers.json"))).generations
+    ]
     return found
 
 

@@ -39,10 +39,17 @@ def pick(machines: tuple[Machine, ...], table: Table, wish: Wish) -> Pick:
     """One build for all the machines; where there is none, a plan of the fewest environments."""
     if len(machines) == 1:
         answer = resolve.pick(machines[0], table, wish, resolve.judge(machines[0], table, wish))
-        return answer if answer.ok else answer._replace(plan=_plan(machines, [answer.considered]))
+        return answer if answer.ok else _with_plan(answer, [answer.considered])
     judged = _judge(machines, table, wish)
     answer = _common(machines, table, wish, judged)
-    return answer if answer.ok else answer._replace(plan=_plan(machines, judged))
+    return answer if answer.ok else _with_plan(answer, judged)
+
+
+def _with_plan(answer: Pick, judged: list[tuple[Verdict, ...]]) -> Pick:
+    plan = _plan(answer.machines, judged)
+    served = {member for group in plan for member in group.members}
+    members = [member for kind in _kinds(answer.machines) for member in kind.members]
+    return answer._replace(plan=plan, unserved=tuple(member for member in members if member not in served))
 
 
 def _judge(machines: tuple[Machine, ...], table: Table, wish: Wish) -> list[tuple[Verdict, ...]]:
@@ -75,11 +82,13 @@ def _common(machines: tuple[Machine, ...], table: Table, wish: Wish, judged: lis
         each[best]._replace(fits=tuple(fit._replace(machine=place) for fit in each[best].fits))
         for place, each in enumerate(running)
     )
-    remarks: dict[str, Note] = {}
+    remarks: dict[Note, None] = {}
+    asked: set[int] = set()
     for machine, verdict, verdicts in zip(machines, chosen, judged, strict=True):
-        for note in notes(verdict, machine, table, verdicts):
-            remarks.setdefault(note.code, note)
-    return Pick(machines, wish, chosen, merged, tuple(remarks.values()))
+        if id(verdicts) not in asked:
+            asked.add(id(verdicts))
+            remarks.update(dict.fromkeys(notes(verdict, machine, table, verdicts)))
+    return Pick(machines, wish, chosen, merged, tuple(remarks))
 
 
 def _pin(verdict: Verdict) -> Pin:
@@ -89,8 +98,10 @@ def _pin(verdict: Verdict) -> Pin:
 def _merged(judged: list[tuple[Verdict, ...]]) -> tuple[Verdict, ...]:
     """One list for all the machines: a build of a platform with the objections of every machine of that platform."""
     found: dict[tuple[str, str, str], Verdict] = {}
-    for place, verdicts in enumerate(judged):
-        for verdict in verdicts:
+    # Equal machines share their verdicts; the first of them speaks for all.
+    first = {id(verdicts): place for place, verdicts in reversed(list(enumerate(judged)))}
+    for place in sorted(first.values()):
+        for verdict in judged[place]:
             key = (*_pin(verdict), verdict.build.platform)
             mine: tuple[Objection, ...] = tuple(each._replace(machine=place) for each in verdict.objections)
             fits = tuple(each._replace(machine=place) for each in verdict.fits)
@@ -126,16 +137,13 @@ def _plan(machines: tuple[Machine, ...], judged: list[tuple[Verdict, ...]]) -> t
 
 
 def _kinds(machines: tuple[Machine, ...]) -> tuple[_Kind, ...]:
-    found: dict[tuple[object, Arch | str | None], _Kind] = {}
+    found: dict[tuple[object, Arch | str | None], list[Member]] = {}
     for place, machine in enumerate(machines):
         counted: Iterable[Gpu | None] = machine.counted or (None,)
         for gpu in counted:
             key = (_signature(machine), "none" if gpu is None else gpu.arch)
-            member: Member = (place, None if gpu is None else gpu.index)
-            kind = found.get(key)
-            members = (*kind.members, member) if kind else (member,)
-            found[key] = _Kind(kind.machine if kind else place, kind.gpu if kind else member[1], members)
-    return tuple(found.values())
+            found.setdefault(key, []).append((place, None if gpu is None else gpu.index))
+    return tuple(_Kind(*members[0], tuple(members)) for members in found.values())
 
 
 def _alone(verdict: Verdict, gpu: int | None) -> Verdict:

@@ -6,8 +6,8 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 
-from torchpick import loading, readings, resolve, shipped
-from torchpick.doctor import settings, shell
+from torchpick import resolve, shipped
+from torchpick.doctor import shell
 from torchpick.doctor.cure import Ask
 from torchpick.doctor.facts import Companion, Demand, Distribution, Environment, Facts, Torch, normal
 from torchpick.model.arch import Arch
@@ -20,8 +20,12 @@ from torchpick.model.versions import is_dotted, release_key
 from torchpick.model.wish import Wish
 from torchpick.places import compat_dir
 from torchpick.question import is_backend
-from torchpick.readings import TorchFiles
-from torchpick.wheels.judge import Judge
+
+# The readers of wheels and of settings are imported where there is a torch to read: an answer about one that is not
+# there does not wait for them.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.readings import TorchFiles
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*\(?([^;()]*)\)?\s*(?:;(.*))?", re.DOTALL)
 _OF_TORCH = ("nvidia-", "cuda-", "triton", "pytorch-triton")
@@ -41,14 +45,22 @@ class Around(Noun):
 
 def torch_alone(here: Environment, around: Around) -> Facts:
     """Torch and the shell, and nothing that takes longer."""
-    files = readings.torch(here)
-    torch = None if files is None else _torch(files, here, around)
+    torch = None
+    if here.torches:
+        from torchpick import readings
+
+        files = readings.torch(here)
+        torch = None if files is None else _torch(files, here, around)
     outside = shell.read(around.environ)
     return Facts(here, around.machine, torch, shell=outside, floors=around.table.floors, told=around.told)
 
 
 def everything(here: Environment, around: Around) -> Facts:
     """All that a check may look at."""
+    from torchpick import loading, readings
+    from torchpick.doctor import settings
+    from torchpick.wheels.judge import Judge
+
     machine, table = around.machine, around.table
     files = readings.torch(here)
     torch = None if files is None else _torch(files, here, around)
@@ -160,6 +172,8 @@ def _libraries(here: Environment, cuda: str | None, row: Build | None) -> Mappin
 
 
 def _companions(here: Environment, torch: Torch, around: Around) -> Iterator[Companion]:
+    from torchpick import readings
+
     row = _row(around, torch.release, torch.backend)
     for name in _LABELLED:
         one = here.find(name)
@@ -183,6 +197,8 @@ def asks(here: Environment) -> Iterator[Ask]:
 
 def _demands(here: Environment, torch: Torch | None, machine: Machine) -> Iterator[Demand]:
     """Requirements on torch, and torch's own on the libraries of CUDA, held against what is installed."""
+    from torchpick import readings
+
     for one, name, specifier, marker in _requirements(here):
         if not (name == "torch" or (one.name == "torch" and name.startswith(_OF_TORCH))) or not specifier:
             continue

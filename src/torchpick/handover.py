@@ -51,7 +51,7 @@ def _around(environ: Mapping[str, str], place: str, pick: Pick) -> variables.Aro
         dropped_uv=dropped_uv,
         uv_constraints=variables.dropped_words(environ.get("UV_CONSTRAINT", "").split(), place),
         uv_links=variables.dropped_words(_comma(environ, dropped_uv), place),
-        uv_knows=found is None or ("torch-backend" in found.flags and pick.build.backend in found.backends),
+        uv_knows=found is None or tools.knows(found, pick.build.backend),
         uv_cooldown=settings.uv_cooldown(environ, tables) is not None,
     )
 

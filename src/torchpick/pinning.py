@@ -84,7 +84,7 @@ def _variables(
     found = tools.uv(environ)
     around = variables.Around(
         pip=files,
-        uv_knows=found is None or ("torch-backend" in found.flags and pick.build.backend in found.backends),
+        uv_knows=found is None or tools.knows(found, pick.build.backend),
     )
     notes = []
     for name in ("index-url", "extra-index-url"):

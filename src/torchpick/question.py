@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 from torchpick import resolve, shipped
 from torchpick.errors import DetectionError, NoBuildError, UsageError
 from torchpick.model.build import backend_order
-from torchpick.model.machine import Driver, Machine, Note, Platform, Python
+from torchpick.model.envelope import redacted
+from torchpick.model.machine import PLATFORMS, Driver, Machine, Note, Platform, Python
 from torchpick.model.table import Table
 from torchpick.model.verdict import Pick, Verdict
 from torchpick.model.wish import WHEEL_HOST, Wish
@@ -126,7 +127,7 @@ def wish_of(request: Request, environ: Mapping[str, str]) -> Wish:
     wish = Wish(
         backends=backends,
         channel=request.channel,
-        index_base=_base(request.index_base or environ.get("TORCHPICK_INDEX_BASE") or WHEEL_HOST),
+        index_base=_base(_index_base(request, environ)),
         allow_cpu=request.allow_cpu,
         allow_unconfirmed=request.allow_unconfirmed,
         whole=request.whole,
@@ -144,18 +145,22 @@ def is_backend(text: str) -> bool:
     return text in ("cpu", "xpu") or (kind == "cu" and digits.isdigit()) or (kind == "rocm" and bool(digits))
 
 
+def _index_base(request: Request, environ: Mapping[str, str]) -> str:
+    return request.index_base if request.index_base is not None else environ.get("TORCHPICK_INDEX_BASE") or WHEEL_HOST
+
+
 def _base(url: str) -> str:
     scheme, mark, rest = url.removeprefix("flat+").partition("://")
     if not mark or not rest or scheme not in ("https", "http", "file") or not url.isprintable() or " " in url:
         hint = "such as https://mirror.example/whl, file:///srv/whl, or flat+https://… for one flat page"
-        raise UsageError(f"`{url}` is no URL of a mirror", hint=hint)
+        raise UsageError(f"`{redacted(url)}` is no URL of a mirror", hint=hint)
     return url.rstrip("/")
 
 
 def machines_of(request: Request, environ: Mapping[str, str], table: Table, tell: Tell = None) -> tuple[Machine, ...]:
     """The machines to answer for: told by a file, by flags, or this one. DetectionError where a GPU gives no answer."""
     if request.machine is not None:
-        return _listed(request)
+        return tuple(_with_assumed_driver(machine, table) for machine in listed(request))
     machine = machine_of(request, environ, table, tell)
     if machine.trouble is not None:
         code, text, hint = machine.trouble
@@ -190,10 +195,10 @@ def machine_of(request: Request, environ: Mapping[str, str], table: Table, tell:
 
         gpus, notes = narrow.one_vendor(machine.gpus)
         machine = machine._replace(gpus=gpus, notes=(*machine.notes, *notes))
-    return machine if machine.driver is not None else _with_assumed_driver(machine, table)
+    return _with_assumed_driver(machine, table)
 
 
-def _listed(request: Request) -> tuple[Machine, ...]:
+def listed(request: Request) -> tuple[Machine, ...]:
     """The machines of `--machine`; flags that would tell another one contradict it."""
     from torchpick import machines
     from torchpick.detection import interpreter
@@ -240,7 +245,9 @@ def _pci_ids(environ: Mapping[str, str]) -> PciIds:
 
 
 def _with_assumed_driver(machine: Machine, table: Table) -> Machine:
-    """The newest driver that serves all the told GPUs, said in a note."""
+    """Where no driver is known: the newest that serves all of the machine's GPUs, said in a note."""
+    if machine.driver is not None:
+        return machine
     arches = tuple(gpu.arch for gpu in machine.counted if gpu.vendor == "nvidia" and gpu.arch is not None)
     if not arches:
         return machine
@@ -270,8 +277,14 @@ def _check_backends(wish: Wish, table: Table, environ: Mapping[str, str]) -> Non
     if not wish.backends:
         return
     known = {build.backend for shelf in table.builds.values() for build in shelf}
-    for backend in wish.backends:
-        if backend not in known:
+    unknown = [backend for backend in wish.backends if backend not in known]
+    if not unknown:
+        return
+    # One list of names may serve a whole team: what another platform has is no slip where something else is left.
+    others = shipped.with_builds(table, PLATFORMS, environ, wish.channel)
+    elsewhere = {build.backend for shelf in others.builds.values() for build in shelf}
+    for backend in unknown:
+        if backend not in elsewhere or len(unknown) == len(wish.backends):
             reason = shipped.never_published(backend, tuple(table.builds), environ)
             hint = f"there are {', '.join(sorted(known, key=backend_order))}; `torchpick refresh` reads the live index"
             raise UsageError(f"no build for `{backend}` is known on {' or '.join(table.builds)}{reason}", hint=hint)

@@ -22,13 +22,29 @@ NEEDS = {
 def changes(considered: Iterable[Verdict]) -> tuple[Change, ...]:
     """What one thing would have to be different: for each kind of reason the best build with no other objection."""
     found: dict[Reason, Change] = {}
+    gentlest: Verdict | None = None
     for verdict in considered:
         if len(verdict.reasons) != 1 or verdict.rank.suits < 2:
             continue
         (reason,) = verdict.reasons
         if reason in _MENDABLE and reason not in found:
-            found[reason] = Change(reason.name, _MENDABLE[reason].format_map(_change_facts(verdict)), verdict)
-    return tuple(found.values())
+            found[reason] = _change(reason, verdict)
+        if reason is Reason.DRIVER_TOO_OLD and (gentlest is None or _needs(verdict) < _needs(gentlest)):
+            gentlest = verdict
+    answer = [*found.values()]
+    newest = found.get(Reason.DRIVER_TOO_OLD)
+    if newest is not None and gentlest is not None and _needs(gentlest) < _needs(newest.verdict):
+        # The newest build may ask for a driver that the machine cannot have; the smallest step is worth knowing.
+        answer.insert(answer.index(newest) + 1, _change(Reason.DRIVER_TOO_OLD, gentlest))
+    return tuple(answer)
+
+
+def _change(reason: Reason, verdict: Verdict) -> Change:
+    return Change(reason.name, _MENDABLE[reason].format_map(_change_facts(verdict)), verdict)
+
+
+def _needs(verdict: Verdict) -> tuple[int, ...]:
+    return max(numbers(_digits(each.facts.get("needs", ""))) for each in verdict.objections)
 
 
 _MENDABLE = {
@@ -39,6 +55,7 @@ _MENDABLE = {
     Reason.DRIVER_TOO_OLD: "with driver {needs} or newer: torch {version}",
     Reason.PTX_ONLY_DRIVER_TOO_OLD: "with a driver that speaks CUDA {cuda}: torch {version}",
     Reason.GLIBC_TOO_OLD: "on a system with glibc {needs}: torch {version}",
+    Reason.GPU_NOT_SERVED_BY_DRIVER: "with {mends}: torch {version}",
     Reason.UNCONFIRMED: "with `--allow-unconfirmed`, if it was published after all: torch {version}",
 }
 
@@ -90,11 +107,9 @@ def notes(verdict: Verdict, machine: Machine, table: Table, considered: Iterable
 def _no_gpu(machine: Machine, build: Build) -> Note:
     if machine.platform.name == "macos-arm64":
         return Note("MPS", "the plain wheel; torch reaches the Apple GPU through its mps device")
-    if any(gpu.vendor == "intel" and gpu.counted for gpu in machine.gpus):
-        text = "this is the cpu build; the Intel GPU is picked for with `--backend xpu`"
-        return Note("XPU_ON_REQUEST", text)
     if build.family == "cpu":
-        return Note("NO_GPU_FOUND", "no GPU was found, so this is the cpu build; `--gpu` tells one that is elsewhere")
+        found = "no GPU that PyTorch has code for was found" if machine.gpus else "no GPU was found"
+        return Note("NO_GPU_FOUND", f"{found}, so this is the cpu build; `--gpu` tells one that is elsewhere")
     return Note("NO_GPU_FOUND", "no GPU was told or found, so neither GPU nor driver was judged")
 
 
@@ -112,17 +127,24 @@ def _library_notes(verdict: Verdict, machine: Machine, table: Table, considered:
             needs = next((what for part, what in NEEDS.items() if part in library), "what needs it")
             text = f"{library} in it was built without {gpu.label} for the most part, so {needs} fails there{way}"
             found.append(Note("PARTIAL_LIBRARY", text))
-    nccl = build.libraries.get("nccl")
-    if nccl and build.cuda and len(machine.counted) > 1:
-        floor = table.floors.nccl_floor(nccl, build.cuda)
-        for gpu in machine.counted:
-            if gpu.arch is not None and below(gpu.arch, floor):
-                text = f"NCCL {nccl} in it serves sm_{floor[0]}{floor[1]} and newer: {gpu.label} cannot join other GPUs"
-                found.append(Note("PARTIAL_LIBRARY", text))
+    for gpu in machine.counted if len(machine.counted) > 1 else ():
+        if gap := nccl_gap(build, gpu, table):
+            library, words = gap
+            text = f"{library} in it serves {words} and newer: {gpu.label} cannot join other GPUs"
+            found.append(Note("PARTIAL_LIBRARY", text))
     if "cudnn" not in build.libraries and any(gpu.arch and gpu.arch.capability < (7, 5) for gpu in machine.counted):
         text = "which cuDNN it carries is not known, nor whether that one still serves this GPU"
         found.append(Note("LIBRARY_UNVERIFIED", text))
     return found
+
+
+def nccl_gap(build: Build, gpu: Gpu, table: Table) -> tuple[str, str] | None:
+    """NCCL of the build and what it serves, where this GPU is older than that; only several GPUs need it."""
+    nccl = build.libraries.get("nccl")
+    if nccl is None or build.cuda is None or gpu.arch is None:
+        return None
+    floor = table.floors.nccl_floor(nccl, build.cuda)
+    return (f"NCCL {nccl}", f"sm_{floor[0]}{floor[1]}") if below(gpu.arch, floor) else None
 
 
 def lacking(build: Build, gpu: Gpu) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 
 from torchpick.model.arch import Arch, Fit, best, crosses
-from torchpick.model.build import Build, toolkit_order
+from torchpick.model.build import Build, family_of, toolkit_order
 from torchpick.model.libraries import below
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.specifiers import admits
@@ -16,7 +16,7 @@ from torchpick.model.table import Table
 from torchpick.model.verdict import GpuFit, Objection, Pick, Rank, Reason, Verdict
 from torchpick.model.versions import numbers, release_key
 from torchpick.model.wish import Wish
-from torchpick.remarks import changes, lacking, notes
+from torchpick.remarks import changes, lacking, nccl_gap, notes
 
 Fits = tuple[tuple[Fit, Arch | None], ...]
 
@@ -193,6 +193,9 @@ class _Judge:
             if fit is Fit.NONE:
                 facts = {"gpu": gpu.label, "arches": _words(build.arches or ())}
                 found.append(Objection(Reason.NO_KERNELS, facts, gpu.index))
+            elif fit is Fit.JIT and not self._known(build, gpu):
+                facts = {"library": f"cuBLAS and cuDNN of CUDA {build.cuda}", "floor": "older GPUs", "gpu": gpu.label}
+                found.append(Objection(Reason.LIBRARY_DROPPED_GPU, facts, gpu.index))
             elif fit is Fit.JIT and not self._native(build):
                 facts = {"gpu": gpu.label, "cuda": build.cuda or "", "has": f"CUDA {self.spoken}"}
                 found.append(Objection(Reason.PTX_ONLY_DRIVER_TOO_OLD, facts, gpu.index))
@@ -201,12 +204,23 @@ class _Judge:
             found.extend(self._library_objections(build, gpu))
         return found
 
+    def _known(self, build: Build, gpu: Gpu) -> bool:
+        """Whether what torch leans on may have code for the GPU where torch itself comes as PTX."""
+        return build.cuda is None or gpu.arch is None or self.table.drivers.knows(build.cuda, gpu.arch)
+
     def _tegra_driver(self, gpu: Gpu) -> list[Objection]:
         """Discrete code on Tegra needs the driver of the unified stack, whatever the CUDA's own floor is."""
         driver, first = self.machine.driver, self.table.drivers.unified_tegra
-        if driver is None or driver.version is None or first is None or numbers(driver.version) >= numbers(first):
+        if driver is None or first is None:
             return []
-        facts = {"cuda": f"13.2 code of discrete GPUs on {gpu.label}", "needs": first, "has": driver.version}
+        if driver.version is None:  # a Jetson's own numbering: the CUDA that the stack brought decides
+            enough = self.spoken is not None and numbers(self.spoken) >= (13, 2)
+        else:
+            enough = numbers(driver.version) >= numbers(first)
+        if enough:
+            return []
+        has = driver.version or f"one for CUDA {self.spoken}"
+        facts = {"cuda": f"13.2 code of discrete GPUs on {gpu.label}", "needs": first, "has": has}
         return [Objection(Reason.DRIVER_TOO_OLD, facts, gpu.index)]
 
     def _library_objections(self, build: Build, gpu: Gpu) -> list[Objection]:
@@ -223,6 +237,10 @@ class _Judge:
             for library in lacking(build, gpu):
                 facts = {"library": library, "floor": "other GPUs", "gpu": gpu.label}
                 found.append(Objection(Reason.LIBRARY_DROPPED_GPU, facts, gpu.index))
+            if (gap := nccl_gap(build, gpu, self.table)) and len(self.gpus) > 1:
+                library, words = gap
+                facts = {"library": library, "floor": words, "gpu": gpu.label}
+                found.append(Objection(Reason.LIBRARY_DROPPED_GPU, facts, gpu.index))
         return found
 
     def _refusals(self) -> dict[int, Objection]:
@@ -234,9 +252,11 @@ class _Judge:
         for gpu in self.gpus:
             if gpu.vendor != "nvidia" or gpu.arch is None:
                 continue
-            why = self.table.drivers.refusal(driver, gpu.arch, self.os)
-            if why is not None:
-                facts = {"has": driver.version or f"for CUDA {driver.cuda}", "gpu": gpu.label, "why": why}
+            refused = self.table.drivers.refusal(driver, gpu.arch, self.os)
+            if refused is not None:
+                why, mends = refused
+                has = driver.version or f"for CUDA {driver.cuda}"
+                facts = {"has": has, "gpu": gpu.label, "why": why, "mends": mends}
                 found[gpu.index] = Objection(Reason.GPU_NOT_SERVED_BY_DRIVER, facts, gpu.index)
         return found
 
@@ -260,7 +280,9 @@ def _natural(machine: Machine, wish: Wish) -> str:
         return "cuda"
     if "amd" in vendors:
         return "rocm"
-    return "xpu" if "xpu" in wish.backends else "cpu"
+    if wish.backends and "cpu" not in wish.backends:
+        return family_of(wish.backends[0])
+    return "cpu"
 
 
 def _best(build: Build, gpu: Gpu) -> tuple[Fit, Arch | None]:

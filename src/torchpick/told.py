@@ -35,12 +35,16 @@ def told(request: Request, capabilities: Collection[str], environ: Mapping[str, 
         hint = "leave out `--gpus visible`: a told GPU is always counted"
         raise UsageError("`--gpus visible` asks for this computer's GPUs, and `--gpu` tells others", hint=hint)
     glibc = request.glibc
+    if glibc is not None and request.platform is not None and not request.platform.startswith("linux"):
+        raise UsageError(
+            f"`--glibc` beside `--platform {request.platform}`, which has none", hint="leave one of them out"
+        )
     if glibc is not None and not is_dotted(glibc):
         raise UsageError(f"`{glibc}` is no glibc version", hint="such as `--glibc 2.28`; `ldd --version` tells it")
     return Told(
         gpus=None if not specs else _gpus(specs, capabilities, environ),
         driver=_driver(request, environ),
-        platform=_platform(request.platform or environ.get("TORCHPICK_PLATFORM") or None),
+        platform=_platform(_first(request.platform, environ, "TORCHPICK_PLATFORM")),
         glibc=glibc,
         python=request.python,
         visible_only=request.visible_only,
@@ -60,6 +64,11 @@ def _timeout(text: str | None) -> float:
             f"TORCHPICK_DETECT_TIMEOUT=`{text}` is no number of seconds from 0.1 to 600", hint="unset it, or say 30"
         )
     return seconds
+
+
+def _first(flag: str | None, environ: Mapping[str, str], name: str) -> str | None:
+    """The flag, else its variable; an empty variable is unset, an empty flag is a slip that its reader refuses."""
+    return flag if flag is not None else environ.get(name) or None
 
 
 def _gpus(specs: tuple[str, ...], capabilities: Collection[str], environ: Mapping[str, str]) -> tuple[Gpu, ...]:
@@ -87,8 +96,8 @@ _INTEGRATED = frozenset({(5, 3), (6, 2), (7, 2), (8, 7), (11, 0)})
 
 
 def _driver(request: Request, environ: Mapping[str, str]) -> Driver | None:
-    version = request.driver or environ.get("TORCHPICK_DRIVER") or None
-    cuda = request.cuda_driver or environ.get("TORCHPICK_CUDA_DRIVER") or None
+    version = _first(request.driver, environ, "TORCHPICK_DRIVER")
+    cuda = _first(request.cuda_driver, environ, "TORCHPICK_CUDA_DRIVER")
     if version is not None and (not is_dotted(version) or not 300 <= numbers(version)[0] < 2000):
         looks = "; `--cuda-driver` takes the CUDA version" if is_dotted(version) else ""
         hint = f"`nvidia-smi` prints it, such as 580.95.05{looks}"

@@ -107,17 +107,20 @@ def test_what_a_uv_knows_is_read_in_its_file(tmp_path: Path) -> None:
     program.write_bytes(b"\0" + b"".join(b"https://download.pytorch.org/whl/" + each for each in (
         b"cpu", b"cu126", b"rocm6.2", b"rocm6.2.4", b"xpu")) + b"https://other torch-backend --no-sources")  # fmt: skip
 
-    found = tools._read(str(program), "PATH")
+    found = tools.Uv(str(program), "PATH")
 
-    assert found.backends == {"cpu", "cu126", "rocm6.2", "rocm6.2.4", "xpu"}
-    assert found.flags == {"torch-backend", "no-sources"}
+    names = ("cpu", "cu12", "cu126", "cu130", "rocm6", "rocm6.2", "rocm6.2.4", "xpu")
+    assert [name for name in names if tools.knows(found, name)] == ["cpu", "cu126", "rocm6.2", "rocm6.2.4", "xpu"]
+    assert tools.takes(found, "torch-backend")
+    assert not tools.takes(found, "no-sources-package")
 
 
 def test_an_empty_uv_knows_nothing(tmp_path: Path) -> None:
     program = tmp_path / "uv"
     program.touch()
 
-    assert tools._read(str(program), "PATH") == tools.Uv(str(program), "PATH")
+    assert not tools.knows(tools.Uv(str(program), "PATH"), "cpu")
+    assert not tools.takes(tools.Uv(str(tmp_path / "none"), "PATH"), "torch-backend")
 
 
 def test_commands_are_looked_for_in_absolute_places_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,8 +58,8 @@ def test_uvs_pins() -> None:
 
 
 REPORT = """{"install": [
- {"metadata": {"name": "My_Lib", "version": "1", "requires_dist": ["torch (>=2.0,<2.12)", "Torch[x]>=2.1 ; extra == 'y'",
-  "torch-scatter>1", "torchvision", "torch @ https://x"]},
+ {"metadata": {"name": "My_Lib", "version": "1",
+  "requires_dist": ["torch (>=2.0,<2.12)", "Torch[x]>=2.1 ; extra == 'y'", "torch-scatter>1", "torchvision", "torch @ https://x"]},
   "download_info": {"url": "https://x/y.whl"}},
  {"metadata": {"name": "torchvision", "version": "0.1", "requires_dist": ["torch==9"]}, "download_info": {"url": "u"}}
 ]}"""

@@ -90,7 +90,7 @@ def test_the_issue_s_own_example_on_the_real_binaries(real_torch: Path) -> None:
     assert isinstance(findings, list)
     assert findings[0]["code"] == "NO_KERNELS"
     assert findings[0]["seen"]["evidence"] == "measured"
-    assert findings[0]["seen"]["arches"] == "sm_70 sm_75 sm_80 sm_86 sm_90 sm_100 sm_120".split()
+    assert findings[0]["seen"]["arches"] == ["sm_70", "sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120"]
     assert findings[0]["cure"].startswith("torchpick install torch==2.9.1 torchvision --gpu MX330")
     assert sick["cure"]["version"] == "2.9.1+cu126"  # type: ignore[index]
     assert (well_status, well["findings"]) == (0, [])

@@ -42,3 +42,20 @@ def test_where_no_build_runs_pip_fails_and_asks_no_index(tmp_path: Path) -> None
     assert "no.build.runs.here" in done.stderr
     assert "Looking in indexes" not in done.stdout
     assert "error: no PyTorch build runs for sm_120" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("redirection", "status"), [(">&-", 141), ("2>&-", 0), ("<&-", 0), (">/dev/full", 1), ("| head -c 1 >/dev/null", 0)]
+)
+def test_closed_and_full_streams_end_quietly(redirection: str, status: int, tmp_path: Path) -> None:
+    done = bash(f"{TORCHPICK} url --quiet --gpu sm_61 --driver 580.95.05 {redirection}", tmp_path)
+
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr
+    assert done.stdout in ("", "--index-url https://download.pytorch.org/whl/cu126 torch==2.14.1+cu126\n")
+
+
+def test_without_stdin_the_machines_to_read_from_it_are_missed_and_pip_is_stopped(tmp_path: Path) -> None:
+    done = bash(f"{TORCHPICK} url --machine - <&-", tmp_path)
+
+    assert (done.returncode, done.stdout) == (2, "--no-index torch==0+no.build.runs.here\n")

@@ -7,6 +7,7 @@ import os
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Sequence
+from errno import ENOSPC
 from importlib import import_module
 
 from torchpick import __version__
@@ -15,6 +16,7 @@ from torchpick.errors import TorchpickError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import NoReturn
 
 # What a start makes lives as long as the run; collecting it a dozen times finds nothing and takes a millisecond.
@@ -75,6 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit status."""
     # Not `list(…)`: once the command of that name is loaded, the word means its module here.
     words = [*(sys.argv[1:] if argv is None else argv)]
+    heard = _open_streams()
     for stream in (sys.stdout, sys.stderr):
         # A console of another code page prints an escape where it lacks the letter, instead of a traceback.
         if hasattr(stream, "reconfigure"):
@@ -88,7 +91,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 141
     except KeyboardInterrupt:
         return 130
-    return status
+    except OSError as error:
+        if error.errno != ENOSPC:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        print(f"error: stdout cannot be written: {error.strerror}", file=sys.stderr)
+        return 1
+    return status if heard else 141
+
+
+def _open_streams() -> bool:
+    """Stand-ins for streams that were closed before the start, so that nothing is printed where it does not belong."""
+    heard = sys.stdout is not None
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 # for the rest of the run
+    return heard
 
 
 def _run(words: Sequence[str]) -> int:
@@ -98,8 +116,7 @@ def _run(words: Sequence[str]) -> int:
     try:
         parser = _parser(command, module.__doc__ or "")
         module.add_arguments(parser)
-        if command == "pick" and rest and rest[0].isidentifier() and not rest[0].startswith("torch"):
-            raise _unknown_command(rest[0])
+        _refuse_unknown(command, rest)
         mine, passed_on = _split(rest) if getattr(module, "PASSES_ON", False) else (rest, [])
         args = parser.parse_intermixed_args(mine)
         args.command = command
@@ -110,8 +127,20 @@ def _run(words: Sequence[str]) -> int:
     except TorchpickError as error:
         from torchpick.cli import failure
 
-        guard = module.guard(rest) if hasattr(module, "guard") else None
-        return failure.tell(error, command, as_json="--json" in rest, guard=guard)
+        return failure.tell(error, command, rest, _guard(module, rest))
+    except (KeyboardInterrupt, BrokenPipeError):
+        raise
+    except Exception:
+        # A defect of ours: it is shown as it is, but never leaves an empty line where a shell expects an answer.
+        if guard := _guard(module, rest):
+            print(guard, flush=True)
+        raise
+
+
+def _guard(module: ModuleType, words: Sequence[str]) -> str | None:
+    """What stdout gets where this command fails and an empty one would be taken for an answer."""
+    guard: str | None = module.guard(words) if hasattr(module, "guard") and "--json" not in words else None
+    return guard
 
 
 def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
@@ -143,9 +172,12 @@ def _parser(command: str, text: str) -> Parser:
     )
 
 
-def _unknown_command(word: str) -> UsageError:
+def _refuse_unknown(command: str, words: Sequence[str]) -> None:
+    """A first word that is neither a command nor a requirement of torch's is a slip."""
+    if command != "pick" or not words or not words[0].isidentifier() or words[0].startswith("torch"):
+        return
     from difflib import get_close_matches
 
-    close = get_close_matches(word, COMMANDS, n=1)
+    close = get_close_matches(words[0], COMMANDS, n=1)
     hint = f"did you mean `torchpick {close[0]}`?" if close else "run `torchpick --help` for the commands"
-    return UsageError(f"there is no command `{word}`", hint=hint)
+    raise UsageError(f"there is no command `{words[0]}`", hint=hint)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 TYPE_CHECKING = False
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from torchpick.cli.arguments import Asked
-    from torchpick.model.verdict import Pick
+    from torchpick.model.machine import Machine
+    from torchpick.model.verdict import Pick, Verdict
 
 
 def coloured(choice: str, stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
@@ -28,9 +29,12 @@ def coloured(choice: str, stream: TextIO, environ: Mapping[str, str] = os.enviro
 
 def tell(pick: Pick, args: Asked) -> None:
     """With --verbose: where each fact came from and what was weighed, on stderr."""
-    if not args.verbose:
-        return
-    for machine in pick.machines:
+    if args.verbose:
+        tell_of(pick.machines, pick.considered)
+
+
+def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
+    for machine in machines:
         for gpu in machine.gpus:
             _say(f"gpu {gpu.index}: {gpu.label}, from {gpu.source}")
         if machine.driver is not None:
@@ -40,8 +44,9 @@ def tell(pick: Pick, args: Asked) -> None:
         _say(f"python: {python.tag}, {python.source}{f', {python.executable}' if python.executable else ''}")
         for note in machine.notes:
             _say(f"{note.code}: {note.text}")
-    served = sum(verdict.ok for verdict in pick.considered)
-    _say(f"weighed {len(pick.considered)} builds, of which {served} run")
+    if considered:
+        served = sum(verdict.ok for verdict in considered)
+        _say(f"weighed {len(considered)} builds, of which {served} run")
 
 
 def _say(line: str) -> None:

@@ -27,8 +27,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Asked) -> int:
-    rules = shipped.rules(os.environ)
-    machine = question.machine_of(arguments.machine_request(args), os.environ, rules, console.waiting)
+    request = arguments.machine_request(args)
+    if request.machine is not None:
+        return _listed(question.listed(request), args)
+    machine = question.machine_of(request, os.environ, shipped.rules(os.environ), console.waiting)
     trouble = machine.trouble
     error = None if trouble is None else DetectionError(trouble.text, hint=trouble.hint, code=trouble.code)
     facts = machine.to_json()
@@ -45,6 +47,16 @@ def run(args: Asked) -> int:
             sys.stdout.flush()
             print(text.error(error), file=sys.stderr)
     return 0 if error is None else error.exit_status
+
+
+def _listed(machines: tuple[Machine, ...], args: Asked) -> int:
+    """Machines of a file, read back and shown: a way to see what a fleet's file says."""
+    if args.json:
+        told = envelope.new("detect", machine=None, machines=[machine.to_json() for machine in machines])
+        print(envelope.dumps(told))
+    else:
+        print("\n\n".join("\n".join(lines(machine)) for machine in machines))
+    return 0
 
 
 def lines(machine: Machine) -> list[str]:

@@ -151,7 +151,8 @@ def _library(args: Extras, shop: library.Shop, builds: Table, project: Project, 
     if not named and not args.quiet and (lost := library.left_out(shop)):
         _say(
             args,
-            f"no release of the default index in the range serves {generations(lost)}: `torchpick list --gpu …` says what does",
+            f"no release of the default index in the range serves {generations(lost)}: "
+            "`torchpick list --gpu …` says what does",
         )
     return Plan((*found, *exact))
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser
+from typing import NamedTuple
 
 from torchpick import question, shipped
 from torchpick.cli import arguments, console, inspected
@@ -69,17 +70,26 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_output_flags(parser)
 
 
+class Scene(NamedTuple):
+    """Whose GPUs are judged, or why none is; and the interpreter whose packages are meant."""
+
+    machines: tuple[Machine, ...]
+    unknown: str | None
+    wanted: Wanted
+
+
 def run(args: Inspect) -> int:
     _check(args)
     drivers = shipped.rules(os.environ).drivers
-    machines, unknown = _machines(args)
-    if unknown is not None and not args.quiet:
-        print(text.plain(f"note: no GPU is judged: {unknown}"), file=sys.stderr)
+    scene = _scene(args)
+    if scene.unknown is not None and not args.quiet:
+        print(text.plain(f"note: no GPU is judged: {scene.unknown}"), file=sys.stderr)
+    bold = console.bold if console.coloured(args.color, sys.stdout) else str
     results: list[dict[str, object]] = []
     worst = 0
     for name in args.things:
         try:
-            reading = _read(name, args)
+            reading = _read(name, args, scene.wanted)
         except TorchpickError as error:
             if len(args.things) == 1:
                 raise
@@ -88,20 +98,24 @@ def run(args: Inspect) -> int:
             if not args.json:
                 print(text.error(error), file=sys.stderr)
             continue
-        verdicts = _verdicts(reading, machines, drivers, args)
+        verdicts = _verdicts(reading, scene, drivers, args.torch_cuda)
         if worst != 1 and any(verdict.word in (judge.PARTLY, judge.NOT) for verdict in verdicts):
             worst = 3
         results.append(inspected.facts(reading, verdicts))
         if not args.json:
-            print(inspected.page(reading, verdicts))
+            print(inspected.page(reading, verdicts, bold, everything=args.verbose))
     if args.json:
-        status = {0: "ok", 1: "error", 3: "no_build"}[worst]
-        notes = [] if unknown is None else [{"code": "NOT_JUDGED", "text": unknown}]
-        found = [machine.to_json() for machine in machines]
-        machine = found[0] if len(found) == 1 else None
-        facts = envelope.new("inspect", status=status, exit_status=worst, machine=machine, results=results, notes=notes)
-        print(envelope.dumps(facts if len(found) < 2 else {**facts, "machines": found}))
+        print(envelope.dumps(_json(scene, results, worst)))
     return worst
+
+
+def _json(scene: Scene, results: list[dict[str, object]], worst: int) -> dict[str, object]:
+    status = {0: "ok", 1: "error", 3: "no_build"}[worst]
+    notes = [] if scene.unknown is None else [{"code": "NOT_JUDGED", "text": scene.unknown}]
+    found = [machine.to_json() for machine in scene.machines]
+    machine = found[0] if len(found) == 1 else None
+    facts = envelope.new("inspect", status=status, exit_status=worst, machine=machine, results=results, notes=notes)
+    return facts if len(found) < 2 else {**facts, "machines": found}
 
 
 def _check(args: Inspect) -> None:
@@ -111,32 +125,31 @@ def _check(args: Inspect) -> None:
         raise UsageError(f"`--allow-full {args.allow_full}` is no size in MB", hint="such as `--allow-full 4096`")
 
 
-def _machines(args: Inspect) -> tuple[tuple[Machine, ...], str | None]:
-    """Whose GPUs are judged, or why none is."""
+def _scene(args: Inspect) -> Scene:
+    platform = args.platform or os.environ.get("TORCHPICK_PLATFORM") or None
+    version = args.python if args.python is not None and is_version(args.python) else None
+    wanted = Wanted(args.python if version is None else None, version, platform)
     told = args.gpu is not None or args.machine is not None or os.environ.get("TORCHPICK_GPU")
-    if (args.platform or os.environ.get("TORCHPICK_PLATFORM")) and not told:
-        return (), "the package is for another machine; `--gpu` tells its GPU"
-    request = arguments.machine_request(args)
-    if args.python is not None and not is_version(args.python):
-        request = request._replace(python=None)  # an interpreter is where the package is looked up: no matter to a GPU
+    if platform and not told:
+        return Scene((), "the package is for another machine; `--gpu` tells its GPU", wanted)
     try:
-        machines = question.machines_of(request, os.environ, shipped.rules(os.environ), console.waiting)
+        machines = question.machines_of(
+            arguments.machine_request(args), os.environ, shipped.rules(os.environ), console.waiting
+        )
     except DetectionError as error:
-        return (), f"{error.message}; `--gpu` tells one"
+        here = error.machine.python.executable if error.machine is not None else None
+        wanted = wanted._replace(python=wanted.python or (here if version is None else None))
+        return Scene((), f"{error.message}; `--gpu` tells one", wanted)
+    if wanted == Wanted() and args.machine is None:
+        wanted = wanted._replace(python=machines[0].python.executable)
     if told or any(machine.counted for machine in machines):
-        return machines, None
-    return machines, "none was found here; `--gpu` tells one"
+        return Scene(machines, None, wanted)
+    return Scene(machines, "none was found here; `--gpu` tells one", wanted)
 
 
-def _read(name: str, args: Inspect) -> Reading:
+def _read(name: str, args: Inspect, wanted: Wanted) -> Reading:
     silent = args.quiet or args.json
     progress = inspected.Progress(sys.stderr, name, quiet=silent)
-    version = args.python if args.python is not None and is_version(args.python) else None
-    wanted = Wanted(
-        python=args.python if version is None else None,
-        version=version,
-        platform=args.platform or os.environ.get("TORCHPICK_PLATFORM") or None,
-    )
     how = How(
         args.depth,
         wanted,
@@ -151,13 +164,12 @@ def _read(name: str, args: Inspect) -> Reading:
         progress.clear()
 
 
-def _verdicts(
-    reading: Reading, machines: tuple[Machine, ...], drivers: DriverTable, args: Inspect
-) -> tuple[Verdict, ...]:
+def _verdicts(reading: Reading, scene: Scene, drivers: DriverTable, cuda: str | None) -> tuple[Verdict, ...]:
     """One for each kind of GPU and driver among the machines."""
-    cuda = args.torch_cuda or _torch_cuda(reading, args)
+    if cuda is None and judge.chosen(reading.libraries, None)[0] != reading.libraries:
+        cuda = installed.torch_cuda(scene.wanted.python)  # which library is loaded depends on the torch beside it
     found: dict[Judge, Verdict] = {}
-    for machine in machines:
+    for machine in scene.machines:
         for gpu in machine.counted:
             if gpu.arch is not None:
                 judging = _judge(reading, gpu.arch, machine, drivers)
@@ -172,7 +184,9 @@ def _judge(reading: Reading, gpu: Arch, machine: Machine, drivers: DriverTable) 
         return Judge(gpu, unified=unified)
     if unified and driver.version is not None and drivers.unified_tegra is not None:
         unified = numbers(driver.version) >= numbers(drivers.unified_tegra)
-    return Judge(gpu, drivers.speaks(driver), unified, _refusal(reading, gpu, driver, machine.platform.os, drivers))
+    return Judge(
+        gpu, drivers.speaks(driver), unified, _refusal(reading, gpu, driver, driver.os or machine.platform.os, drivers)
+    )
 
 
 def _refusal(reading: Reading, gpu: Arch, driver: Driver, os_: str, drivers: DriverTable) -> str | None:
@@ -185,10 +199,3 @@ def _refusal(reading: Reading, gpu: Arch, driver: Driver, os_: str, drivers: Dri
     if cuda is None or drivers.carries(driver, cuda, os_):
         return None
     return f"it is built with CUDA {cuda}, which needs driver {drivers.floor(cuda, os_) or 'of a newer branch'}"
-
-
-def _torch_cuda(reading: Reading, args: Inspect) -> str | None:
-    """The CUDA of the torch that is installed for the target, where it decides which library is loaded."""
-    if judge.chosen(reading.libraries, None)[0] == reading.libraries:
-        return None
-    return installed.torch_cuda(args.python if args.python is not None and not is_version(args.python) else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from torchpick.emit.text import plain
@@ -88,9 +88,11 @@ def _generations(library: Library) -> list[Arch]:
     return [arch for arch in library.sass if not arch.suffix]
 
 
-def page(reading: Reading, verdicts: Sequence[Verdict]) -> str:
-    """The lines for a person."""
-    lines = [_headline(reading)]
+def page(
+    reading: Reading, verdicts: Sequence[Verdict], bold: Callable[[str], str] = str, *, everything: bool = False
+) -> str:
+    """The lines for a person; with `everything` the module sets of each library too."""
+    lines = [bold(_headline(reading))]
     if reading.sass or reading.ptx:
         lines.append(f"  code      {' '.join(texts(reading.sass)) or 'none'}")
         lines.append(f"  PTX       {' '.join(texts(reading.ptx)) or 'none'}")
@@ -103,9 +105,9 @@ def page(reading: Reading, verdicts: Sequence[Verdict]) -> str:
     if reading.depth in _DEPTHS and (reading.depth != FLAGS or reading.sass or reading.ptx):
         lines.append(f"  read      {_DEPTHS[reading.depth]}")
     lines += [f"  note      {plain(note)}" for note in (*reading.notes, *differences(reading))]
-    lines += _table(reading)
+    lines += _table(reading, everything=everything)
     for verdict in verdicts:
-        lines.append(f"  {verdict.gpu!s:<8}  {verdict.word}{_via(verdict)}")
+        lines.append(f"  {verdict.gpu!s:<8}  {bold(verdict.word)}{_via(verdict)}")
         lines += [f"            {plain(each.path)}: {each.text}" for each in verdict.failing]
     for note in dict.fromkeys(note for verdict in verdicts for note in verdict.notes):
         lines.append(f"            {plain(note)}")
@@ -134,7 +136,7 @@ def _via(verdict: Verdict) -> str:
     return f", by its {verdict.via}" if verdict.via is not None and verdict.fit else ""
 
 
-def _table(reading: Reading) -> list[str]:
+def _table(reading: Reading, *, everything: bool) -> list[str]:
     held = [library for library in reading.libraries if library.holds_code or library.notes]
     if not held:
         return []
@@ -146,6 +148,11 @@ def _table(reading: Reading) -> list[str]:
         lines.append(f"  {name:<{width}}  {library.code.total:>7}  {code}")
         if library.code.empty:
             lines.append(f"  {'':<{width}}           and {library.code.empty} modules without a kernel")
+        if everything and len(library.code.modules) > 1:
+            lines += [
+                f"  {'':<{width}}  {each.count:>7}  {' '.join(texts((*each.sass, *each.ptx)))}"
+                for each in library.code.modules
+            ]
         if library.possible_ptx:
             extra = " ".join(texts(library.possible_ptx))
             lines.append(f"  {'':<{width}}           pre-link objects: {extra} (possible, not proven)")

@@ -39,7 +39,13 @@ def run(args: Label) -> int:
     if args.backend or args.cpu:
         hint = "leave out `--backend` and `--cpu`: `--among` says which backends there are"
         raise UsageError("`label` chooses among the names it is given", hint=hint)
-    pick = _chosen(arguments.request_of(args)._replace(backends=tuple(dict.fromkeys(names.values()))))
+    try:
+        pick = _chosen(arguments.request_of(args)._replace(backends=tuple(dict.fromkeys(names.values()))))
+    except NoBuildError as error:
+        # The general hint names `--backend`, which this command does not take.
+        others = [change for change in error.pick.changes if change.code == "BACKEND_NOT_ALLOWED"]
+        told = f"add {others[0].verdict.build.backend} to `--among`" if others else error.hint
+        raise NoBuildError(error.message, pick=error.pick, hint=told) from error
     console.tell(pick, args)
     name = next(name for name, backend in names.items() if backend == pick.build.backend)
     if args.json:
@@ -52,6 +58,8 @@ def run(args: Label) -> int:
 def _chosen(request: Request) -> Pick:
     pick = question.chosen(request, tell=console.waiting)
     gpu = any(machine.counted for machine in pick.machines)
+    if not gpu and pick.build.backend != "cpu" and "cpu" in request.backends:
+        return question.chosen(request._replace(backends=("cpu",)), tell=console.waiting)
     if pick.build.backend == "cpu" and gpu and not request.allow_cpu:
         backends = tuple(each for each in request.backends if each != "cpu")
         if backends:

@@ -10,6 +10,7 @@ from torchpick import question
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Asked
 from torchpick.emit import answer
+from torchpick.errors import UsageError
 from torchpick.model import envelope
 
 
@@ -19,6 +20,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Asked) -> int:
+    _refuse_commands(args.requirements)
     pick = question.chosen(arguments.request_of(args), tell=console.waiting)
     console.tell(pick, args)
     if args.json:
@@ -29,11 +31,24 @@ def run(args: Asked) -> int:
     return 0
 
 
-def install_line(args: Asked) -> str:
-    """The same question as a `torchpick install` command."""
+def _refuse_commands(words: list[str]) -> None:
+    """A command after the options would be taken for a requirement."""
+    from torchpick.cli import COMMANDS
+
+    for word in words:
+        if word in COMMANDS:
+            hint = f"such as `torchpick {word} --gpu sm_86`"
+            raise UsageError(f"the command goes first: `torchpick {word} …`", hint=hint)
+
+
+def install_line(args: Asked) -> str | None:
+    """The same question as a `torchpick install` command; None where it was about machines of a file."""
+    if args.machine is not None:
+        return None
     words = ["torchpick", "install", *(args.requirements or ["torch"])]
-    for gpu in args.gpu or ():
-        words += ["--gpu", gpu]
+    for flag, values in (("--gpu", args.gpu), ("--backend", args.backend)):
+        for each in values or ():
+            words += [flag, each]
     for flag, value in (
         ("--driver", args.driver),
         ("--cuda-driver", args.cuda_driver),
@@ -42,13 +57,19 @@ def install_line(args: Asked) -> str:
         ("--python", args.python),
         ("--gpus", args.gpus),
         ("--only", args.only),
-        ("--index-base", args.index_base),
+        ("--index-base", None if args.index_base is None else envelope.redacted(args.index_base)),
+        ("--channel", None if args.channel == "stable" else args.channel),
     ):
         if value is not None:
             words += [flag, value]
-    for backend in args.backend or ():
-        words += ["--backend", backend]
-    for flag, there in (("--cpu", args.cpu), ("--allow-cpu", args.allow_cpu), ("--whole", args.whole)):
+    for flag, there in (
+        ("--cpu", args.cpu),
+        ("--allow-cpu", args.allow_cpu),
+        ("--allow-unconfirmed", args.allow_unconfirmed),
+        ("--whole", args.whole),
+        ("--trust-pci", args.trust_pci),
+        ("--offline", args.offline),
+    ):
         if there:
             words.append(flag)
     return shlex.join(words)

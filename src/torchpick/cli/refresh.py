@@ -14,10 +14,11 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser
+from collections.abc import Callable
 from pathlib import Path
 
 from torchpick import question, shipped
-from torchpick.cli import arguments
+from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Asked
 from torchpick.cli.inspected import Progress
 from torchpick.detection import interpreter
@@ -78,7 +79,8 @@ def run(args: Refresh) -> int:
     if args.json:
         print(envelope.dumps(_json(report, status)))
     else:
-        print(_page(report))
+        bold = console.bold if console.coloured(args.color, sys.stdout) else str
+        print(_page(report, bold, most=None if args.verbose else _MOST))
         for found, error in report.failures:
             print(plain(f"error: {found.sample.file}: {error}"), file=sys.stderr)
     return status
@@ -155,21 +157,28 @@ def _json(report: Report, status: int) -> dict[str, object]:
     )
 
 
-def _page(report: Report) -> str:
-    """What changed, for a person."""
+def _page(report: Report, bold: Callable[[str], str], most: int | None) -> str:
+    """What changed, for a person: of each kind at most so many."""
     lines = []
     for words, builds in (("new", report.added), ("changed", report.changed), ("read", report.read)):
         shown = [f"  {words:<8}  {build.version:<20} {build.platform:<15} {_arches(build)}" for build in builds]
-        lines += shown[:_MOST] + ([f"            … and {len(shown) - _MOST} more"] if len(shown) > _MOST else [])
-    lines += [f"  differs   {each.text}" for each in report.contradictions]
-    lines += [f"  gone      {build.version} for {build.platform} is not on the index" for build in report.gone[:_MOST]]
-    if len(report.gone) > _MOST:
-        lines.append(f"            … and {len(report.gone) - _MOST} more")
+        lines += _some(shown, most)
+    lines += [bold(plain(f"  differs   {each.text}")) for each in report.contradictions]
+    lines += _some(
+        [f"  gone      {build.version} for {build.platform} is not on the index" for build in report.gone], most
+    )
     if report.unread:
         lines.append(f"  unread    {len(report.unread)} builds, never picked until they are read")
-    lines = lines or ["nothing new"]
-    cost = f"{report.bytes_read / 1e6:.1f} MB in {report.requests} requests"
-    return plain("\n".join([*lines, f"read {cost}"]))
+        if most is None:
+            lines += [f"            {each.sample.file}" for each in report.unread]
+    lines = [line if line.startswith("\x1b") else plain(line) for line in lines] or ["nothing new"]
+    return "\n".join([*lines, f"read {report.bytes_read / 1e6:.1f} MB in {report.requests} requests"])
+
+
+def _some(lines: list[str], most: int | None) -> list[str]:
+    if most is None or len(lines) <= most:
+        return lines
+    return [*lines[:most], f"            … and {len(lines) - most} more; `--verbose` shows them"]
 
 
 _MOST = 40

@@ -2,7 +2,8 @@
 
 The line is closed-world: with --index-url everything comes from the wheel index alone, which holds torch, its
 companions and most of what they need, and nothing else. `torchpick install` and `torchpick env` have no such limit.
-Where no build runs the line makes pip and uv fail, so that they never fall back to another index.
+Where no build runs the line makes pip and uv fail, so that they never fall back to another index. The password of a
+mirror is in the line, as pip needs it.
 
 examples:
   pip install $(torchpick url)                        bash, zsh

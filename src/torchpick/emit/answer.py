@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 
 from torchpick.emit import pip, words
 from torchpick.emit.text import plain, wrap
+from torchpick.model.envelope import redacted
 from torchpick.model.machine import Machine, Note
 from torchpick.model.verdict import Pick, Reason, Verdict
 from torchpick.model.versions import release_key
@@ -13,12 +15,15 @@ from torchpick.model.versions import release_key
 Paint = Callable[[str], str]
 
 
-def text(pick: Pick, install: str, width: int | None, bold: Paint = str) -> str:
+def text(pick: Pick, install: str | None, width: int | None, bold: Paint = str) -> str:
     """Lines under five headings, readable without colour. `install` is the command that takes the pick.
 
     Prose is wrapped to the width; a command stays on one line, so that it can be copied.
     """
-    commands = [install, f"pip install {pip.line(pick)}"]
+    commands = [
+        *([install] if install else []),
+        shlex.join(["pip", "install", *pip.words(pick.build, pick.wish, redacted(pick.index_url))]),
+    ]
     parts = [
         ("found", _wrapped([line for machine in pick.machines for line in found(machine)], width)),
         ("pick", _wrapped(_pick(pick), width)),
@@ -32,7 +37,7 @@ def text(pick: Pick, install: str, width: int | None, bold: Paint = str) -> str:
         for place, each in enumerate(map(plain, body)):
             shown = bold(each) if (heading, place) == ("pick", 0) else each
             lines.append(f"{bold(heading.ljust(_INDENT)) if place == 0 else ' ' * _INDENT}{shown}")
-        if body and heading != "run":
+        if body and (heading != "run" or len(commands) == 1):
             lines.append("")
     return "\n".join(lines[:-1])
 

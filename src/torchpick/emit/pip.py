@@ -11,12 +11,17 @@ NOTHING_RUNS = "--no-index torch==0+no.build.runs.here"
 
 
 def line(pick: Pick) -> str:
-    """`--index-url URL torch==…`; a flat mirror is a page of links instead of an index."""
+    """The words as one line for a shell to split: `--index-url URL torch==…`."""
     return line_of(pick.build, pick.wish)
 
 
 def line_of(build: Build, wish: Wish) -> str:
-    where = "--no-index --find-links" if wish.index_base.startswith("flat+") else "--index-url"
+    return " ".join(words(build, wish, build.index_url(wish.index_base, wish.channel)))
+
+
+def words(build: Build, wish: Wish, url: str) -> list[str]:
+    """Pip's arguments with the index at this URL; a flat mirror is a page of links instead of an index."""
+    where = ["--no-index", "--find-links"] if wish.index_base.startswith("flat+") else ["--index-url"]
     # What a nightly depends on (triton) is a pre-release too.
-    early = () if wish.channel == "stable" else ("--pre",)
-    return " ".join([*early, where, build.index_url(wish.index_base), *requirements(build, wish)])
+    early = [] if wish.channel == "stable" else ["--pre"]
+    return [*early, *where, url, *requirements(build, wish)]

@@ -13,7 +13,9 @@ def words(pick: Pick) -> tuple[str, str]:
     """The message and the hint."""
     message = f"no PyTorch build runs {_where(pick)}"
     nearest = _nearest(pick)
-    if nearest is not None:
+    if nearest is None:
+        message += f": PyTorch publishes no {_family(pick)} builds for {pick.machine.platform.name}"
+    else:
         message += f"; the nearest, {nearest.build.version}, {_joined(nearest)}"
     return message, "; ".join(_hints(pick))
 
@@ -41,31 +43,46 @@ def _nearest(pick: Pick) -> Verdict | None:
     return min(able, key=lambda each: len(each.reasons), default=None)
 
 
+def _family(pick: Pick) -> str:
+    vendors = {gpu.vendor for machine in pick.machines for gpu in machine.counted}
+    return "CUDA" if "nvidia" in vendors else "ROCm" if "amd" in vendors else "such"
+
+
 def _joined(verdict: Verdict) -> str:
     return ", and ".join(dict.fromkeys(each.text for each in verdict.objections))
 
 
 def _hints(pick: Pick) -> list[str]:
     hints = [change.text for change in pick.changes[:3]]
-    if len(pick.plan) > 1:
-        hints.append(
-            f"{len(pick.plan)} environments serve them all: {', '.join(_group(each, pick) for each in pick.plan)}"
-        )
-    if any(gpu.arch is not None and gpu.arch.capability == (8, 7) for gpu in pick.machine.counted):
+    if pick.plan and (len(pick.plan) > 1 or pick.unserved):
+        count = f"{len(pick.plan)} environments" if len(pick.plan) > 1 else "one environment"
+        what = "all that can be served" if pick.unserved else "them all"
+        verb = "serve" if len(pick.plan) > 1 else "serves"
+        hints.append(f"{count} {verb} {what}: {', '.join(_group(each, pick) for each in pick.plan)}")
+        if pick.unserved:
+            hints.append(f"nothing runs on {_names(pick.unserved, pick)}")
+    jetson = pick.machine.platform.name == "linux-aarch64"
+    if jetson and any(gpu.arch is not None and gpu.arch.capability == (8, 7) for gpu in pick.machine.counted):
         hints.append(
             f"JetPack 6 takes NVIDIA's own wheels (see {JETSON_INDEX}); from JetPack 7.2 on the ordinary ones run"
         )
     if pick.wish.backends != ("cpu",) and not pick.wish.allow_cpu and pick.machine.counted:
         hints.append("`--allow-cpu` takes the cpu build")
     if not pick.changes and any(Reason.GPU_NOT_SERVED_BY_DRIVER in each.reasons for each in pick.considered):
-        hints.insert(0, "tell the driver with `--driver`, or fewer GPUs with `--gpu` or `--only`")
+        hints.insert(0, "no driver serves all of these GPUs: leave some out with `--gpu` or `--only`")
     return hints or ["`torchpick list` shows every build and why it was passed over"]
 
 
 def _group(group: Group, pick: Pick) -> str:
-    names = []
-    for machine, gpu in group.members:
-        found = next((each.label for each in pick.machines[machine].gpus if each.index == gpu), "no GPU")
-        if found not in names:
-            names.append(found)
-    return f"torch {group.verdict.build.version} for {' and '.join(names)}"
+    return f"torch {group.verdict.build.version} for {_names(group.members, pick)}"
+
+
+def _names(members: tuple[tuple[int, int | None], ...], pick: Pick) -> str:
+    """The GPUs at these places, each name once with its count."""
+    counts: dict[str, int] = {}
+    for machine, gpu in members:
+        where = pick.machines[machine]
+        label = next((each.label for each in where.gpus if each.index == gpu), f"{where.platform.name} without a GPU")
+        counts[label] = counts.get(label, 0) + 1
+    names = [name if count == 1 else f"{count} × {name}" for name, count in counts.items()]
+    return " and ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from torchpick.errors import InstallerError
 from torchpick.install.environment import Target
@@ -13,16 +14,13 @@ from torchpick.model.noun import Noun
 # pip's `--report` is as old as 22.2, and with it the resolver this relies on; `--python` came with 22.3.
 OLDEST_PIP = (22, 2)
 OLDEST_PIP_FOR_OTHERS = (22, 3)
-_BASE = b"download.pytorch.org/whl/"
 
 
 class Uv(Noun):
-    """A uv and what its own file says it knows."""
+    """A uv, and how it was found."""
 
     path: str
     source: str
-    backends: frozenset[str] = frozenset()
-    flags: frozenset[str] = frozenset()
 
 
 class Pip(Noun):
@@ -33,15 +31,11 @@ class Pip(Noun):
     source: str
 
 
-# Flags that not every uv has, looked for in its file.
-_FLAGS = ("no-sources-package", "no-sources", "exclude-newer-package", "torch-backend")
-
-
 def uv(environ: Mapping[str, str]) -> Uv | None:
     """The uv to use: as a module beside torchpick, in $UV, on PATH."""
     for path, source in _places(environ):
         if path and os.path.isfile(path) and os.access(path, os.X_OK):
-            return _read(path, source)
+            return Uv(path, source)
     return None
 
 
@@ -55,6 +49,10 @@ def _module() -> str | None:
     # Asking importlib costs 3 ms more, for every start without it.
     if not any(os.path.isfile(os.path.join(folder, "uv", "__init__.py")) for folder in sys.path if folder):
         return None
+    beside = os.path.join(sys.prefix, "Scripts" if os.name == "nt" else "bin", "uv.exe" if os.name == "nt" else "uv")
+    barred = "uv" in sys.modules and sys.modules["uv"] is None
+    if os.path.isfile(beside) and not barred:
+        return beside
     try:
         from uv import find_uv_bin  # type: ignore[import-not-found,unused-ignore]  # an optional extra
 
@@ -73,22 +71,38 @@ def which(name: str, environ: Mapping[str, str]) -> str | None:
     return None
 
 
-def _read(path: str, source: str) -> Uv:
-    """What uv knows, read in its file: it holds the address of every backend it can ask for, and its flags.
+# What a uv knows is read in its own file, which holds the address of every backend that it can ask for, and its flags.
+# A start of uv would tell the same; this also holds for a dry run, which starts nothing. A wrapper script says nothing,
+# and is then served our own links page, which every uv can read.
 
-    A start of uv would tell the same; this also holds for a dry run, which starts nothing. A wrapper script says
-    nothing, and is then served our own links page, which every uv can read.
-    """
+
+def knows(uv: Uv, backend: str) -> bool:
+    """Whether this uv has an address for the backend."""
+    # A longer name may begin alike: rocm6.2 and rocm6.2.4, cpu and cpu-cxx11-abi.
+    return _holds(uv.path, f"download.pytorch.org/whl/{backend}".encode(), barred=b"0123456789.-_")
+
+
+def takes(uv: Uv, flag: str) -> bool:
+    """Whether this uv has the flag (its long name, without the dashes)."""
+    return _holds(uv.path, flag.encode())
+
+
+@lru_cache(maxsize=64)
+def _holds(path: str, text: bytes, barred: bytes = b"") -> bool:
+    """Whether the text is in the file, without one of the barred bytes behind it."""
     import mmap
 
     try:
         with open(path, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as image:
-            found = re.findall(re.escape(_BASE) + rb"(cpu|xpu|cu\d+|rocm[\d.]*\d)", image)
-            backends = frozenset(name.decode() for name in found)
-            flags = frozenset(flag for flag in _FLAGS if image.find(flag.encode()) >= 0)
+            place = image.find(text)
+            while place >= 0:
+                end = place + len(text)
+                if end == len(image) or image[end : end + 1] not in barred:
+                    return True
+                place = image.find(text, end)
     except (OSError, ValueError):  # an empty file cannot be mapped
-        return Uv(path, source)
-    return Uv(path, source, backends, flags)
+        return False
+    return False
 
 
 def pip(target: Target, own: str | None, own_version: str | None) -> Pip | None:

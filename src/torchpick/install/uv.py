@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torchpick.install import plan, store
+from torchpick.install import plan, store, tools
 from torchpick.install.command import Command
 from torchpick.install.copies import Copies
 from torchpick.install.inherited import Inherited
@@ -19,10 +19,10 @@ def knows(uv: Uv, job: Job) -> bool:
     """Whether `--torch-backend` leads this uv to the very index: its base is fixed, and so is its list of tags."""
     wish = job.pick.wish
     return (
-        "torch-backend" in uv.flags
-        and job.pick.build.backend in uv.backends
-        and wish.index_base == WHEEL_HOST
+        wish.index_base == WHEEL_HOST
         and wish.channel == "stable"
+        and tools.takes(uv, "torch-backend")
+        and tools.knows(uv, job.pick.build.backend)
     )
 
 
@@ -95,7 +95,7 @@ def _switches(job: Job, uv: Uv, *, cooldown: bool) -> list[str]:
         found += ["--reinstall-package", "torch"]
     if plan.has_sources(job):
         found += _no_sources(job, uv)
-    if cooldown and knows(uv, job) and "exclude-newer-package" in uv.flags:
+    if cooldown and knows(uv, job) and tools.takes(uv, "exclude-newer-package"):
         # The wheel host dates its files since April 2026 only; a page of ours needs no date.
         for name in plan.kept_names(job):
             found += ["--exclude-newer-package", f"{name}=false"]
@@ -103,7 +103,7 @@ def _switches(job: Job, uv: Uv, *, cooldown: bool) -> list[str]:
 
 
 def _no_sources(job: Job, uv: Uv) -> list[str]:
-    if "no-sources-package" not in uv.flags:
+    if not tools.takes(uv, "no-sources-package"):
         return ["--no-sources"]
     return [word for name in plan.kept_names(job) for word in ("--no-sources-package", name)]
 

@@ -12,8 +12,9 @@ from torchpick.install import links, store
 from torchpick.install.command import Command
 from torchpick.install.plan import TRITONS
 from torchpick.install.requirements import Asked
+from torchpick.install.settings import is_wheel_index
 from torchpick.locking import resolution
-from torchpick.locking.host import Host, Tell, file_of
+from torchpick.locking.host import Host, Tell, file_of, shown
 from torchpick.locking.resolution import Aim
 from torchpick.model.build import Build
 from torchpick.model.lock import File, Package
@@ -21,11 +22,13 @@ from torchpick.model.machine import Machine, Note, Platform
 from torchpick.model.noun import Noun
 from torchpick.model.specifiers import admits
 from torchpick.model.verdict import Pick, companions
-from torchpick.wheels import web
+from torchpick.wheels import names, web
 from torchpick.wheels.listing import Link
 
 # A member of the family may bring another one; three turns were never needed.
 _ROUNDS = 5
+# What torch requires of its family by an exact version; for ROCm and XPU no other index has it.
+_BRINGS = {"cuda": ("triton",), "rocm": TRITONS, "xpu": TRITONS}
 
 
 class Listener(Protocol):
@@ -67,21 +70,23 @@ def resolve(  # noqa: PLR0913 # facts of the run, each from another place
     work = _Work(want, aim, host, listener)
     for name, version in want.pins.items():
         work.pin(name, version)
-    if want.build.family in ("rocm", "xpu"):
-        for name in TRITONS:  # no other index has the triton that these builds require by its exact version
-            work.links[name] = tuple(work.usable(name) or ())
+    for name in _BRINGS.get(want.build.family, ()):
+        work.links[name] = tuple(work.usable(name) or ())
+    work.check({each.name for each in want.asked.wanted})
     found: tuple[Package, ...] = ()
     for _ in range(_ROUNDS):
         limits = work.limits()
         if resolver.installer == "uv":
-            members = resolution.versions(resolver, limits, environ)
+            came = resolution.versions(resolver, limits, environ)
+            mine = {name: work.pins[name] for name, url in came.places.items() if work.holds(name, url)}
+            members = {**came.versions, **mine}
         else:
             found = resolution.packages(resolver, limits, environ)
-            members = {each.name: each.version or "" for each in found if each.archive is None and each.vcs is None}
+            members = {each.name: each.version or "" for each in found if not work.foreign(each)}
         work.needed = members
         if not work.strays():
             break
-    work.check()
+    work.check(members)
     work.hash_family()
     if resolver.installer == "uv":
         found = resolution.packages(resolver, work.limits(), environ)
@@ -117,8 +122,15 @@ class _Work:
     def limits(self) -> tuple[store.File, ...]:
         """The page of links and the constraints as they stand."""
         page = store.file(self.want.place, "lock", ".html", page_of(self.links.values()), private=True)
-        pins = "".join(f"{name}=={version}\n" for name, version in self.pins.items())
+        pins = "".join(f"{self._limit(name, version)}\n" for name, version in self.pins.items())
         return page, store.file(self.want.place, "constraints", ".txt", pins)
+
+    def _limit(self, name: str, version: str) -> str:
+        """The exact version; without a label another index may hold it as another build, so the very file is named."""
+        found = self.links[name]
+        if "+" in version or len(found) != 1 or name not in self.want.pins:
+            return f"{name}=={version}"
+        return f"{name} @ {found[0].url}" + (f"#sha256={found[0].sha256}" if found[0].sha256 else "")
 
     def strays(self) -> bool:
         """Pin the members of the family that came from elsewhere; whether another resolution is due."""
@@ -157,18 +169,27 @@ class _Work:
             )
         return next((each for each in same if each in fitting), fitting[0])
 
-    def check(self) -> None:
+    def check(self, wanted: Iterable[str]) -> None:
         """What is pinned and needed must lie on the host."""
-        for name in self.pins:
-            if name in self.needed and not self.links[name]:
-                there = self.host.links(self.index, name, flat=self.flat)
-                said = "has no page of it" if there is None else "has no such wheel"
-                hint = "`torchpick refresh` reads what the wheel index holds now; `--index-base URL` names a mirror"
-                raise InstallerError(
-                    f"{name} {self.pins[name]} for {self.aim.environment.label}: {web.redacted(self.index)} {said}",
-                    hint=hint,
-                    code="NOT_ON_PAGE",
-                )
+        for name in wanted:
+            if name not in self.pins or self.links[name] or self._placed(name):
+                continue
+            there = self.usable(name)
+            if there is None:
+                said = "has no page of it"
+            else:
+                known = sorted({link.wheel.version for link in there}, key=relatives.order)[-5:]
+                said = f"has no such wheel, but {', '.join(known) or 'none for this Python'}"
+            hint = "`torchpick refresh` reads what the wheel index holds now; `--index-base URL` names a mirror"
+            raise InstallerError(
+                f"{name} {self.pins[name]} for {self.aim.environment.label}: {web.redacted(self.index)} {said}",
+                hint=hint,
+                code="NOT_ON_PAGE",
+            )
+
+    def _placed(self, name: str) -> bool:
+        """Whether the user says where to take it from."""
+        return any(each.name == name and each.place for each in self.want.asked.wanted)
 
     def hash_family(self) -> None:
         """Every file of the family that is needed gets its hash: the page's, the table's, or its bytes'."""
@@ -195,17 +216,38 @@ class _Work:
         self.computed.append(name)
         return digest
 
+    def foreign(self, package: Package) -> bool:
+        """Whether it is taken from a place that the user named."""
+        if package.archive is not None:
+            return not self.holds(package.name, package.archive.url)
+        return package.vcs is not None
+
+    def holds(self, name: str, url: str) -> bool:
+        """Whether the place is one of the host's own files that the name is held to."""
+        return name in self.pins and shown(url).url in [shown(link.url).url for link in self.links[name]]
+
     def finished(self, package: Package) -> Package:
         """The package with the host's own files, where it is of the family, and with every hash."""
-        if package.archive is not None:
-            return package._replace(archive=self._complete(package.archive))
+        if self.foreign(package):
+            archive = package.archive
+            return package if archive is None else package._replace(archive=self._complete(self._told(archive)))
         if package.name in self.pins:
+            version, package = self.pins[package.name], package._replace(archive=None)
+            package = package._replace(version=version)
             files = tuple(File(link.url, link.sha256, link.size) for link in self.links[package.name])
             return package._replace(wheels=files, sdist=None, index_url=self.index)
         return package._replace(
             wheels=tuple(map(self._complete, package.wheels)),
             sdist=None if package.sdist is None else self._complete(package.sdist),
         )
+
+    def _told(self, file: File) -> File:
+        """A file of the wheel host under another of its names (they hold the same bytes), with the page's hash."""
+        wheel = names.parse(file_of(file.url))
+        if file.sha256 is not None or wheel is None or wheel.project not in self.pins or not is_wheel_index(file.url):
+            return file
+        there = self.host.links(self.index, wheel.project, flat=self.flat) or ()
+        return file._replace(sha256=next((link.sha256 for link in there if link.file == file_of(file.url)), None))
 
     def _complete(self, file: File) -> File:
         return file if file.sha256 is not None else file._replace(sha256=self._computed(file.url))

@@ -22,6 +22,8 @@ from torchpick.request import Request
 
 # The first pip whose dry run takes the metadata alone (wheels/locate.py says how that was found).
 OLDEST_PIP = (25, 3)
+# A project's own files, of which uv reads what the project needs.
+_PROJECTS = ("pyproject.toml", "setup.py", "setup.cfg")
 
 
 class Order(Noun):
@@ -137,6 +139,11 @@ def tool_of(ground: Ground, scene: Scene, aims: list[tuple[int, Aim]]) -> Tool:
         )
     order = installation.Order(ground.order.request, ground.order.given, "uv" if elsewhere else wanted)
     tool = installation.tool(order, scene, ground.environ)
+    projects = [path for path in ground.asked.opaque if os.path.basename(path) in _PROJECTS]
+    if tool.chosen.uv is None and projects:
+        if wanted == "auto" and tools.uv(ground.environ) is not None:
+            return installation.tool(order._replace(installer="uv"), scene, ground.environ)
+        raise UsageError(f"pip does not take {projects[0]} for requirements", hint="install uv, or `--installer uv`")
     if tool.chosen.uv is None and tools.version_of(tool.chosen.its_pip.version) < OLDEST_PIP:
         if wanted == "auto" and tools.uv(ground.environ) is not None:
             return installation.tool(order._replace(installer="uv"), scene, ground.environ)

@@ -61,10 +61,10 @@ def make(order: Order, environ: Mapping[str, str], listener: Listener, waiting: 
     with closing(Host(offline=ground.offline)) as host:
         if not order.each:
             return [_one(ground, machines, host, listener)]
-        names = _names(machines)
+        called = names(machines)
         known: dict[object, Made] = {}
         found = []
-        for name, machine in zip(names, machines, strict=True):
+        for name, machine in zip(called, machines, strict=True):
             key = _kind(machine)
             if key not in known:
                 known[key] = _one(ground, (machine,), host, listener)
@@ -88,7 +88,7 @@ def _check(asked: Asked) -> None:
             raise resolution.folder_refused(f"`{each.text}`")
 
 
-def _names(machines: Sequence[Machine]) -> list[str]:
+def names(machines: Sequence[Machine]) -> list[str]:
     """A name for each that a lock's file can bear: no dot in it, none twice."""
     found: list[str] = []
     for place, machine in enumerate(machines, 1):

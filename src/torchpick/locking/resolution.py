@@ -12,7 +12,7 @@ from pathlib import Path
 from torchpick.errors import InstallerError, UsageError
 from torchpick.install import needs, reporting, run
 from torchpick.install.command import Command
-from torchpick.install.inherited import redacted
+from torchpick.install.settings import redacted
 from torchpick.install.store import File as Written
 from torchpick.model.lock import Environment, File, Package
 from torchpick.model.noun import Noun
@@ -29,6 +29,11 @@ _UV_PLATFORMS = {
 }
 # The names of PEP 751 for a version control system are pip's and uv's own.
 _VCS_KEYS = ("type", "url", "requested-revision", "commit-id", "subdirectory")
+
+# What pip says before it says what is wrong.
+_CHATTER = ("Collecting", "Looking in", "Downloading", "Using cached", "Obtaining", "WARNING", "Processing")
+# `name @ URL`, as uv writes what is taken from a place.
+_PLACED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])? @ (\S+)", re.MULTILINE)
 
 
 class Aim(Noun):
@@ -62,11 +67,19 @@ def uv_platform(aim: Aim) -> str:
     return f"{name.partition('-')[2]}-manylinux_{fitting[-1][0]}_{fitting[-1][1]}"
 
 
-def versions(resolver: Command, limits: tuple[Written, ...], environ: Mapping[str, str]) -> dict[str, str]:
+class Resolved(Noun):
+    """What a resolution came to: a version for each package, or the place it is taken from."""
+
+    versions: Mapping[str, str]
+    places: Mapping[str, str]
+
+
+def versions(resolver: Command, limits: tuple[Written, ...], environ: Mapping[str, str]) -> Resolved:
     """The version of every package, by uv; no file is downloaded for its hash."""
     heard = run.capture(_limited(resolver, limits), environ)
     _check(resolver, heard)
-    return dict(needs.of_pins(heard.out).versions)
+    places = {normal(name): url for name, url in _PLACED.findall(heard.out)}
+    return Resolved(dict(needs.of_pins(heard.out).versions), places)
 
 
 def packages(resolver: Command, limits: tuple[Written, ...], environ: Mapping[str, str]) -> tuple[Package, ...]:
@@ -92,9 +105,13 @@ def _check(command: Command, heard: run.Heard) -> None:
     if not heard.status:
         return
     said = heard.words if command.installer == "uv" else f"{heard.out}\n{heard.words}"
-    lines = [line for line in said.splitlines() if line.strip() and not line.startswith(("Collecting", "Looking in"))]
-    hint = "`torchpick list` shows the builds that run; ask for what goes with one of them"
-    raise InstallerError(redacted(f"{command.installer} finds no way: " + "\n".join(lines[-12:])), hint=hint)
+    lines = [line for line in said.splitlines() if line.strip() and not line.lstrip().startswith(_CHATTER)]
+    message = redacted(f"{command.installer} finds no way: " + "\n".join(lines[-12:]))
+    if re.search(r"\btorch\w*==", message):
+        hint = "`torchpick list` shows the builds that run; ask for what goes with one of them"
+    else:
+        hint = f"check the names and {command.installer}'s index settings; the words above are its own"
+    raise InstallerError(message, hint=hint)
 
 
 def of_pylock(text: str, folder: str) -> tuple[Package, ...]:

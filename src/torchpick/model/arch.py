@@ -18,8 +18,8 @@ TEGRA = frozenset({(5, 3), (6, 2), (7, 2), (8, 7)})
 # From torch 2.14, for wheels of CUDA 13.2 and later, 70, 80 and 86 no longer exclude 7.2 and 8.7
 # (DEVICE_REQUIREMENT_POST_JETSON_SBSA_UNIFICATION).
 UNIFIED_TEGRA = frozenset({(7, 2), (8, 7)})
-# Rubin came with its own targets in CUDA 13.4 (ptxas lists sm_107, sm_107a, sm_107f); the table names no other code for
-# it, and no published wheel serves it.
+# Rubin came with its own targets in CUDA 13.4 (ptxas lists sm_107, sm_107a, sm_107f); the table names no other machine
+# code for it.
 APART = frozenset({(10, 7)})
 
 

@@ -14,6 +14,8 @@ from torchpick.model.verdict import Reason
 
 Schema = dict[str, object]
 
+# Of `inspect`, the worst over the GPUs; null where none was judged.
+VERDICTS = ("runs", "runs by JIT", "partly", "will not run", "no GPU code", "compiles at run time")
 STATUSES = ("ok", "no_build", "no_answer", "error")
 # Several machines, their GPUs as (machine, GPU) places.
 _MACHINE = {"type": "integer", "minimum": 0, "description": "place in `machines`; only where there are several"}
@@ -39,8 +41,11 @@ def schema() -> Schema:
             pick=_maybe(_ref("pick")),
             plan=_list(_ref("group")),
             changes=_list(_ref("change")),
+            unserved=_list({"type": "array", "description": "machine and GPU that no build serves"}),
             considered=_list(_ref("verdict")),
             findings=_list(_ref("finding")),
+            results=_list({"anyOf": [_ref("result"), _ref("unread")]}),
+            locks=_list(_ref("lock")),
             error=_ref("error"),
         ),
         "allOf": [
@@ -150,6 +155,50 @@ def _definitions() -> Schema:
                 "platform": text,
                 "ok": flag,
                 "objections": _list(_ref("objection")),
+            }
+        ),
+        "coverage": _object({name: {"type": "integer", "minimum": 0} for name in ("sass", "ptx", "none")}),
+        "library": _object(
+            {
+                "path": text,
+                "sass": _list(text),
+                "ptx": _list(text),
+                "modules": {"type": "integer", "description": "those with a kernel"},
+                "coverage": {"type": "object", "additionalProperties": _ref("coverage")},
+                "elsewhere": _list({"type": "object"}),
+            }
+        ),
+        "result": _object(
+            {
+                "target": {**text, "description": "as it was named"},
+                "sass": _list(text),
+                "ptx": _list(text),
+                "size": {"type": "integer"},
+                "bytes_read": {"type": "integer"},
+                "requests": {"type": "integer"},
+                "complete": {**flag, "description": "false where only a part was read"},
+                "verdict": _maybe({"enum": list(VERDICTS)}),
+                "libraries": _list(_ref("library")),
+            }
+        ),
+        "unread": _object({"target": text, "error": _ref("error")}),
+        "lock": _object(
+            {
+                "path": text,
+                "name": _text_or_null("with --each: the NAME of pylock.NAME.toml"),
+                "environments": _list(text),
+                "packages": _list(_ref("locked")),
+                "computed": _list({**text, "description": "a file whose hash no index told"}),
+                "notes": _list(_ref("note")),
+            },
+            pick=_ref("pick"),
+        ),
+        "locked": _object(
+            {
+                "name": text,
+                "version": _text_or_null(),
+                "marker": _text_or_null("where it belongs; null for all of `environments`"),
+                "files": _list(_object({"url": text, "sha256": {**text, "pattern": "^[0-9a-f]{64}$"}})),
             }
         ),
         "finding": _object(

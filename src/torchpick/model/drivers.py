@@ -18,7 +18,8 @@ class DriverTable(Noun):
     """`toolkits`: CUDA → oldest driver per OS. `majors`: CUDA major → floor per OS. `native`: branch → CUDA it speaks.
 
     `last_branch`: capability → last driver branch that serves it. `first_driver`: capability → oldest driver per OS.
-    `unified_tegra`: the driver from which Tegra loads the code of discrete GPUs (JetPack 7).
+    `unified_tegra`: the driver from which Tegra loads the code of discrete GPUs (JetPack 7). `generations`: CUDA → the
+    major capabilities its toolkit compiles for, oldest first.
     """
 
     toolkits: Mapping[str, Mapping[str, str]]
@@ -27,6 +28,7 @@ class DriverTable(Noun):
     last_branch: Mapping[tuple[int, int], int]
     first_driver: Mapping[tuple[int, int], Mapping[str, str]]
     unified_tegra: str | None = None
+    generations: tuple[tuple[str, frozenset[int]], ...] = ()
 
     def floor(self, cuda: str, os: str) -> str | None:
         """The oldest driver that carries builds of this CUDA: the lower of the toolkit's row and its major's floor."""
@@ -55,16 +57,21 @@ class DriverTable(Noun):
         floor = self.floor(cuda, os)
         return floor is not None and numbers(driver.version) >= numbers(floor)
 
-    def refusal(self, driver: Driver, gpu: Arch, os: str) -> str | None:
-        """Why this driver does not serve that GPU at all, or None where it does."""
+    def refusal(self, driver: Driver, gpu: Arch, os: str) -> tuple[str, str] | None:
+        """Why this driver does not serve that GPU at all and which would; None where it does."""
         capability = gpu.capability
         last = self.last_branch.get(capability)
         first = self.first_driver.get(capability, {}).get(os)
         if last is not None and self._branch(driver) > last:
-            return f"driver branch {last} is the last that serves it"
+            return f"driver branch {last} is the last that serves it", f"a driver of branch {last}"
         if first is not None and self._older(driver, first):
-            return f"driver {first} is the first that serves it"
+            return f"driver {first} is the first that serves it", f"driver {first} or newer"
         return None
+
+    def knows(self, cuda: str, gpu: Arch) -> bool:
+        """Whether the libraries of this CUDA can hold code for the GPU's generation at all (cuBLAS, cuDNN: no PTX)."""
+        made = next((majors for each, majors in self.generations if numbers(each) >= numbers(cuda)), None)
+        return made is None or gpu.capability[0] in made or gpu.capability[0] < min(made)
 
     def assumed_for(self, gpus: tuple[Arch, ...]) -> str:
         """The newest driver branch that serves all of these; the newest known where none of them has ended."""

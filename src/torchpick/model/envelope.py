@@ -51,6 +51,7 @@ def of_pick(pick: Pick, command: str) -> dict[str, object]:
         answer["machines"] = [machine.to_json() for machine in pick.machines]
     answer["pick"] = _chosen(pick) if pick.ok else None
     answer["plan"] = [_group(group, pick.wish) for group in pick.plan]
+    answer["unserved"] = [[machine, gpu] for machine, gpu in pick.unserved]
     answer["changes"] = [
         {"code": change.code, "text": change.text, "version": change.verdict.build.version} for change in pick.changes
     ]

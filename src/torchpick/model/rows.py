@@ -252,7 +252,18 @@ def drivers(fields: Fields) -> DriverTable:
         last_branch=last,
         first_driver=first,
         unified_tegra=fields.object("unified_tegra").text("linux"),
+        generations=_generations(fields),
     )
+
+
+def _generations(fields: Fields) -> tuple[tuple[str, frozenset[int]], ...]:
+    """CUDA → the major capabilities its toolkit compiles for; the index holds no more of toolkit_arches than that."""
+    found = []
+    for row in fields.objects("toolkit_arches"):
+        _dotted(row.text("cuda"), row.at("cuda"))
+        names = row.texts("arches") if row.has("arches") else tuple(f"sm_{major}0" for major in row.texts("majors"))
+        found.append((row.text("cuda"), frozenset(arch.capability[0] for arch in _arches(names, row.at("arches")))))
+    return tuple(sorted(found, key=lambda each: numbers(each[0])))
 
 
 def floors(fields: Fields) -> LibraryFloors:

@@ -143,6 +143,7 @@ class Pick(Noun):
     """The answer for one or several machines, with every verdict it was weighed against.
 
     `verdicts` holds one a machine, all of the same version pin; it is empty where no single pin runs on all of them.
+    `unserved` are the (machine, GPU) places that no build serves at all, so that no plan holds them.
     """
 
     machines: tuple[Machine, ...]
@@ -152,6 +153,7 @@ class Pick(Noun):
     notes: tuple[Note, ...] = ()
     plan: tuple[Group, ...] = ()
     changes: tuple[Change, ...] = ()
+    unserved: tuple[tuple[int, int | None], ...] = ()
 
     @property
     def ok(self) -> bool:

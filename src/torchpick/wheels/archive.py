@@ -94,8 +94,7 @@ class Archive:
 
     def _packed(self, member: Member) -> Iterator[bytes]:
         """The member's bytes as they lie in the archive; its header comes with them, in one read."""
-        reach = zipdir.LOCAL_SIZE + len(member.name.encode()) + member.compressed
-        reach = min(reach, self.source.size - member.offset)
+        reach = min(_reach(member), self.source.size - member.offset)
         chunks = self.source.stream(member.offset, reach)
         head = b""
         start = None
@@ -122,10 +121,15 @@ class Archive:
 
     def expect(self, members: Iterable[Member], gap: int = _GAP) -> None:
         """Say which members will be streamed, in the order of their places; neighbours then come in one request."""
-        self.source.expect([(each.offset, each.offset + each.compressed) for each in members], gap)
+        self.source.expect([(each.offset, each.offset + _reach(each)) for each in members], gap)
 
     def close(self) -> None:
         self.source.close()
+
+
+def _reach(member: Member) -> int:
+    """How far a member reaches from its header, an extra field aside, which only the header tells."""
+    return zipdir.LOCAL_SIZE + len(member.name.encode()) + member.compressed
 
 
 def _unpacked(member: Member, packed: Iterator[bytes]) -> Iterator[bytes]:

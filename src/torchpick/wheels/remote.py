@@ -148,7 +148,7 @@ class RemoteSource:
         end = offset + length + _BEYOND
         for start, stop in self._runs:
             if start <= offset < stop:
-                end = max(end, stop)
+                end = max(end, stop + _BEYOND)
         end = min(end, self.size)
         response = self._get(f"bytes={offset}-{end - 1}")
         span = _span(response)

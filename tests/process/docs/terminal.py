@@ -19,6 +19,17 @@ from typing import NamedTuple
 PATIENCE_S = 180
 
 
+_QUICK_VENV = """\
+#!/bin/sh
+if [ "$#-$1-$2" = 3--m-venv ]; then
+  {python} -m venv --without-pip "$3" && cp -R {template}/lib/. "$3/lib/" || exit
+  printf '#!/bin/sh\\nexec "%s/bin/python" -m pip "$@"\\n' "$(cd "$3" && pwd)" >"$3/bin/pip"
+  exec chmod +x "$3/bin/pip"
+fi
+exec {python} "$@"
+"""
+
+
 class Shown(NamedTuple):
     """What a command printed, stdout and stderr as they came, and its exit status; None where it was never reached."""
 
@@ -29,7 +40,7 @@ class Shown(NamedTuple):
 class Terminal:
     """Folders of its own under `folder`: `bin` with torchpick and python, `home`, and `work`, where commands run."""
 
-    def __init__(self, folder: Path, source: Path, environ: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, source: Path, environ: Mapping[str, str], template: Path | None = None) -> None:
         self.folder = folder
         self.work = folder / "work"
         self.home = folder / "home"
@@ -40,8 +51,7 @@ class Terminal:
         (site,) = tool.glob("lib/python*/site-packages")
         (site / "checkout.pth").write_text(f"{source}\n{sysconfig.get_path('purelib')}\n")
         self.command("torchpick", tool / "bin" / "python", "-m", "torchpick")
-        for name in ("python", "python3"):
-            self.command(name, tool / "bin" / "python")
+        self._python(tool / "bin" / "python", template)
         self.environ = {
             "PATH": f"{folder / 'bin'}:/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.home),
@@ -56,6 +66,14 @@ class Terminal:
         file = self.folder / "bin" / name
         file.write_text(f'#!/bin/sh\nexec {shlex.join(map(str, words))} "$@"\n')
         file.chmod(0o755)
+
+    def _python(self, python: Path, template: Path | None) -> None:
+        """The page's Python. With a template `python3 -m venv NAME` copies its pip: ensurepip takes seconds."""
+        for name in ("python", "python3"):
+            self.command(name, python)
+            if template is not None:
+                file = self.folder / "bin" / name
+                file.write_text(_QUICK_VENV.format(python=python, template=template))
 
     def run(self, steps: Sequence[str]) -> list[Shown]:
         """Run the commands one after another in one shell; each keeps what the ones before it set."""

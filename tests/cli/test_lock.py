@@ -1,0 +1,54 @@
+"""`torchpick lock`: what is refused before anything is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from torchpick.cli import main
+
+PASCAL = ["--gpu", "sm_61", "--driver", "580.95.05"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-o", "requirements.lock"], "is no name of a lock"),
+        (["-o", "pylock.a.b.toml"], "is no name of a lock"),
+        (["-o", "."], "is a folder"),
+        (["-o", "nowhere/pylock.toml"], "there is no such folder"),
+        (["--each", "-o", "pylock.toml"], "is no folder that is there"),
+        (["--each", "-o", "nowhere"], "is no folder that is there"),
+        (["--download-most", "-1"], "is no size in MB"),
+        (["--index-base", "nonsense"], "is no URL of a mirror"),
+        (["-r", "absent.txt"], "absent.txt: cannot be read"),
+        (["torch>>2"], "is no requirement"),
+    ],
+)
+def test_a_slip_is_told_with_a_hint_and_writes_nothing(
+    words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["lock", "torch", *words, *PASCAL]) == 2
+
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert "\nhint: " in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_machines_that_no_build_serves_are_sent_to_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = ["--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35"]
+    for gpu in ("sm_61", "sm_120"):
+        main(["detect", "--json", "--gpu", gpu, "--driver", "580.95.05", *told])
+    Path("fleet").write_text(capsys.readouterr().out)
+
+    assert main(["lock", "torch", "--machine", "fleet"]) == 3
+
+    assert "hint: `--each` writes one lock for each machine" in capsys.readouterr().err

@@ -1,0 +1,108 @@
+"""Every command of README and the pages is run and must print what the page shows."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import documents
+from tests.documents import Block, Command
+from tests.process.docs.conftest import ORIGINAL, ROOT, UV, Opened
+from tests.process.docs.terminal import Terminal, with_file
+
+PAGES = [page for page in documents.pages(ROOT) if "```console" in page.read_text()]
+# What a page may need and this run does not offer; what needs the network has a test of its own.
+MISSING = {"network", *(() if UV else ("uv",))}
+
+UVS_INDEX = 'export UV_DEFAULT_INDEX="$PIP_INDEX_URL"'
+
+Steps = list[tuple[str, Command | None]]
+
+
+def named(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def steps(blocks: list[Block]) -> Steps:
+    """The commands of these blocks, and the files they need, in their order."""
+    found: Steps = []
+    for block in blocks:
+        if "file" in block.options:
+            found.append((with_file(block.options["file"], block.text), None))
+        elif block.language == "console":
+            commands: Steps = [(command.text, command) for command in documents.commands(block)]
+            if block.options.get("needs") == "uv":
+                # Only here: torchpick would else prefer uv for the sake of its settings.
+                commands = [(UVS_INDEX, None), *commands, ("unset UV_DEFAULT_INDEX", None)]
+            found += commands
+    return found
+
+
+def complaints(found: Steps, terminal: Terminal, page: Path) -> list[str]:
+    said = []
+    shown = terminal.run([text for text, _ in found])
+    for (_, command), (printed, status) in zip(found, shown, strict=True):
+        if command is None:
+            continue
+        where = f"{named(page)}:{command.line}: $ {command.text}"
+        if status != command.status:
+            said.append(f"{where}\nexits {status}, not {command.status}:\n{printed}")
+        elif not documents.agree(command.printed, printed):
+            said.append(f"{where}\nprints\n{printed}")
+    return said
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_the_commands_of_a_page_print_what_it_shows(page: Path, opened: Opened) -> None:
+    blocks = documents.blocks(page.read_text())
+
+    said = complaints(steps([block for block in blocks if block.options.get("needs") not in MISSING]), opened(), page)
+
+    assert not said, "\n\n".join(said)
+
+
+@pytest.mark.network
+def test_what_needs_the_network_prints_what_the_page_shows(tmp_path: Path) -> None:
+    """In a copy of the checkout, with the index of whoever runs the tests."""
+    probe = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(tmp_path / "probe")]
+    if subprocess.run([*probe, "hatchling"], env=ORIGINAL, capture_output=True, timeout=120, check=False).returncode:
+        pytest.skip("no package index answers")
+    kept = {name: value for name, value in ORIGINAL.items() if name.lower().startswith(("pip_", "http", "ssl_"))}
+    ran = 0
+    for page in PAGES:
+        blocks = documents.blocks(page.read_text())
+        found = steps([block for block in blocks if block.options.get("needs") == "network"])
+        if not found:
+            continue
+        folder = tmp_path / f"page-{ran}"
+        folder.mkdir()
+        terminal = Terminal(folder, ROOT / "src", kept)
+        for name in ("src", "compat"):
+            shutil.copytree(ROOT / name, terminal.work / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy(ROOT / name, terminal.work)
+        ran += 1
+
+        said = complaints(found, terminal, page)
+
+        assert not said, "\n\n".join(said)
+    assert ran
+
+
+def test_what_differs_is_named_with_its_line(tmp_path: Path) -> None:
+    """The runner itself."""
+    page = ROOT / "docs" / "made-up.md"
+    lines = ["$ export A=1", "$ echo $A", "2", "$ (echo x; exit 3)", "x", "$ false", "$ exit 5"]
+
+    said = complaints(steps([Block(3, "console", {}, lines)]), Terminal(tmp_path, ROOT / "src", {}), page)
+
+    assert said == [
+        "docs/made-up.md:5: $ echo $A\nprints\n1\n",
+        "docs/made-up.md:7: $ (echo x; exit 3)\nexits 3, not 0:\nx\n",
+        "docs/made-up.md:9: $ false\nexits 1, not 0:\n",
+        "docs/made-up.md:10: $ exit 5\nexits None, not 0:\n",
+    ]
