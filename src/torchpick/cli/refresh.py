@@ -169,7 +169,7 @@ def _page(report: Report) -> str:
         lines.append(f"  unread    {len(report.unread)} builds, never picked until they are read")
     lines = lines or ["nothing new"]
     cost = f"{report.bytes_read / 1e6:.1f} MB in {report.requests} requests"
-    return plain("\n".join([*lines, f"read {cost}"]))
+    return "\n".join(map(plain, [*lines, f"read {cost}"]))
 
 
 _MOST = 40
