@@ -22,7 +22,7 @@ from torchpick.emit import table
 from torchpick.errors import CompatError, TorchpickError, UsageError
 from torchpick.model.gpunames import Names
 from torchpick.model.pciids import PciIds
-from torchpick.model.rows import triton_floors
+from torchpick.model.rules import triton_floors
 from torchpick.model.toolkits import Toolkits
 from torchpick.places import compat_dir
 from torchpick.request import Request

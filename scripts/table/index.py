@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scripts.table import layout, names
 from scripts.table.layout import PLATFORMS
-from torchpick.model import rows
+from torchpick.model import rows, rules
 from torchpick.model.fields import Fields
 from torchpick.model.versions import release_key
 
@@ -62,7 +62,7 @@ def _rules(compat: Path) -> Row:
         found.update({key: _bare(value[key]) for key in kept})
     found["toolkit_arches"] = [
         {"cuda": cuda, "majors": sorted({str(major) for major in majors}, key=int)}
-        for cuda, majors in rows.drivers(Fields(layout.read(compat / "drivers.json"))).generations
+        for cuda, majors in rules.drivers(Fields(layout.read(compat / "drivers.json"))).generations
     ]
     return found
 

@@ -14,7 +14,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import COMPANIONS, Build, Evidence
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
-from torchpick.model.rows import triton_floors
+from torchpick.model.rules import triton_floors
 from torchpick.model.specifiers import admits
 from torchpick.model.table import Shelf, Table
 from torchpick.model.versions import is_dotted, release_key

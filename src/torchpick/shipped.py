@@ -12,6 +12,7 @@ from functools import partial
 
 from torchpick.errors import CompatError, TorchpickError
 from torchpick.model import rows
+from torchpick.model import rules as rules_
 from torchpick.model.build import Build
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.table import NO_BUILDS, Shelf, Table
@@ -32,12 +33,12 @@ def rules(environ: Mapping[str, str]) -> Table:
     compat = compat_dir(environ)
     index = os.path.join(compat, "index", "rules.json")
     if os.path.isfile(index):
-        return read(index, lambda fields: rows.rules(fields, fields, fields))
+        return read(index, lambda fields: rules_.rules(fields, fields, fields))
     drivers, libraries, gpus = (
         read(os.path.join(compat, name), lambda fields: fields)
         for name in ("drivers.json", "libraries.json", os.path.join("index", "gpus.json"))
     )
-    return checked(compat, lambda: rows.rules(drivers, libraries, gpus))
+    return checked(compat, lambda: rules_.rules(drivers, libraries, gpus))
 
 
 def with_builds(table: Table, platforms: Iterable[str], environ: Mapping[str, str], channel: str = "stable") -> Table:

@@ -7,11 +7,9 @@ from functools import partial
 
 from torchpick.model.arch import Arch
 from torchpick.model.build import COMPANIONS, Build, Evidence
-from torchpick.model.drivers import DriverTable
 from torchpick.model.fields import Fields, ShapeError, kind
-from torchpick.model.libraries import Floor, LibraryFloors
-from torchpick.model.table import Read, Table
-from torchpick.model.versions import is_dotted, numbers, release_key
+from torchpick.model.table import Read
+from torchpick.model.versions import release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +63,7 @@ class _IndexReader:
     def __init__(self, fields: Fields) -> None:
         self.platform = fields.text("platform")
         self.arch_sets = [
-            None if value is None else _arches(_text_list(value, f"arch_sets[{place}]"), f"arch_sets[{place}]")
+            None if value is None else read_arches(_text_list(value, f"arch_sets[{place}]"), f"arch_sets[{place}]")
             for place, value in enumerate(fields.items("arch_sets"))
         ]
         self.python_sets = [
@@ -93,11 +91,11 @@ class _IndexReader:
         torch, backend, version, cuda, arches, pythons, tags, glibc, libraries, lacks, *rest = self._columns(row)
         published, yanked, companions, basis, kind_, ref, twin = rest
         if torch not in self._releases:
-            _released(torch, "torch")
+            released(torch, "torch")
             self._releases.add(torch)
         for name, text in (("cuda", cuda), ("glibc", glibc)):
             if text not in self._numbers:
-                _dotted(text, name)
+                dotted(text, name)
                 self._numbers.add(text)
         held = _once(self._libraries, libraries, _libraries, "libraries")
         paired = _once(self._companions, companions, _companions, "companions")
@@ -161,7 +159,7 @@ def _text_list(value: object, path: str) -> tuple[str, ...]:
 def readable_builds(fields: Fields, companions: Companions) -> list[Build]:
     """The builds of one readable release file."""
     torch = fields.text("torch")
-    _released(torch, fields.at("torch"))
+    released(torch, fields.at("torch"))
     return [_readable(row, torch, companions) for row in fields.objects("builds")]
 
 
@@ -173,7 +171,7 @@ def _readable(row: Fields, torch: str, companions: Companions) -> Build:
     _, plus, local = version.partition("+")
     paired, basis = companions(torch, backend, platform, plus + local)
     for name in ("cuda", "glibc"):
-        _dotted(row.maybe_text(name), row.at(name))
+        dotted(row.maybe_text(name), row.at(name))
     word = evidence.text("kind")
     if word not in ("measured", "declared"):
         raise evidence.fail("kind", f"must be measured or declared, is {word!r}")
@@ -183,7 +181,7 @@ def _readable(row: Fields, torch: str, companions: Companions) -> Build:
         platform=platform,
         version=version,
         cuda=row.maybe_text("cuda"),
-        arches=None if row.raw("arches") is None else _arches(row.texts("arches"), row.at("arches")),
+        arches=None if row.raw("arches") is None else read_arches(row.texts("arches"), row.at("arches")),
         pythons=row.texts("pythons"),
         tags=row.texts("tags"),
         glibc=row.maybe_text("glibc"),
@@ -210,7 +208,7 @@ def companions(fields: Fields) -> Companions:
         exceptions[row.text("torch"), row.text("backend")] = changed
     unlabelled = [(row.text("platform"), row.text("name"), row.text("before")) for row in fields.objects("unlabelled")]
     for place, (_, _, before) in enumerate(unlabelled):
-        _released(before, fields.at(f"unlabelled[{place}].before"))
+        released(before, fields.at(f"unlabelled[{place}].before"))
 
     def labelled(name: str, version: str, platform: str) -> bool:
         return not any(
@@ -229,97 +227,7 @@ def companions(fields: Fields) -> Companions:
     return paired
 
 
-def rules(drivers_: Fields, libraries: Fields, gpus: Fields) -> Table:
-    """The rules of drivers.json and libraries.json and the capabilities of the names index; no builds yet."""
-    return Table({}, drivers(drivers_), floors(libraries), frozenset(gpus.texts("capabilities")))
-
-
-def drivers(fields: Fields) -> DriverTable:
-    """The rules of drivers.json; the first row of a toolkit is its oldest release."""
-    toolkits: dict[str, dict[str, str]] = {}
-    for row in fields.objects("toolkits"):
-        if row.maybe_text("update") is None:
-            toolkits[row.text("cuda")] = _per_os(row)
-    last = {
-        _capability(text, row.at("capabilities")): row.number("branch")
-        for row in fields.objects("last_branch")
-        for text in row.texts("capabilities")
-    }
-    first = {
-        _capability(text, row.at("capabilities")): _per_os(row)
-        for row in fields.objects("first_driver")
-        for text in row.texts("capabilities")
-    }
-    native = []
-    for row in fields.objects("native"):
-        _dotted(row.text("cuda"), row.at("cuda"))
-        native.append((row.number("branch"), row.text("cuda")))
-    if not native:
-        raise fields.fail("native", "must not be empty")
-    return DriverTable(
-        toolkits=toolkits,
-        majors={row.number("cuda_major"): _per_os(row) for row in fields.objects("majors")},
-        native=tuple(sorted(native)),
-        last_branch=last,
-        first_driver=first,
-        unified_tegra=fields.object("unified_tegra").text("linux"),
-        generations=_generations(fields),
-    )
-
-
-def _generations(fields: Fields) -> tuple[tuple[str, frozenset[int]], ...]:
-    """CUDA → the major capabilities its toolkit compiles for; the index holds no more of toolkit_arches than that."""
-    found = []
-    for row in fields.objects("toolkit_arches"):
-        _dotted(row.text("cuda"), row.at("cuda"))
-        names = row.texts("arches") if row.has("arches") else tuple(f"sm_{major}0" for major in row.texts("majors"))
-        found.append((row.text("cuda"), frozenset(arch.capability[0] for arch in _arches(names, row.at("arches")))))
-    return tuple(sorted(found, key=lambda each: numbers(each[0])))
-
-
-def floors(fields: Fields) -> LibraryFloors:
-    """The floors of libraries.json."""
-    return LibraryFloors(cudnn=_floors(fields, "cudnn"), nccl=_floors(fields, "nccl"))
-
-
-def triton_floors(fields: Fields) -> list[tuple[str, tuple[int, int]]]:
-    """The floors of triton that are sure: from this version on, at least this capability."""
-    found = []
-    for row in fields.objects("triton"):
-        _released(row.text("from"), row.at("from"))
-        floor = _capability(row.text("floor"), row.at("floor"))
-        if row.text("confidence") == "high":
-            found.append((row.text("from"), floor))
-    return found
-
-
-def _floors(fields: Fields, library: str) -> tuple[Floor, ...]:
-    found = []
-    for row in fields.objects(library):
-        _dotted(row.text("from"), row.at("from"))
-        major = row.number("cuda_major") if row.has("cuda_major") else None
-        found.append(Floor(row.text("from"), _capability(row.text("floor"), row.at("floor")), major))
-    return tuple(found)
-
-
-def _per_os(row: Fields) -> dict[str, str]:
-    found = {}
-    for os in ("linux", "windows"):
-        text = row.maybe_text(os)
-        if text is not None:
-            _dotted(text, row.at(os))
-            found[os] = text
-    return found
-
-
-def _capability(text: str, path: str) -> tuple[int, int]:
-    if not is_dotted(text) or text.count(".") != 1:
-        raise ShapeError(path, f"must be a capability such as 8.6, is {text!r}")
-    major, minor = numbers(text)
-    return major, minor
-
-
-def _arches(texts: tuple[str, ...], path: str) -> tuple[Arch, ...]:
+def read_arches(texts: tuple[str, ...], path: str) -> tuple[Arch, ...]:
     found = []
     for place, text in enumerate(texts):
         try:
@@ -331,14 +239,14 @@ def _arches(texts: tuple[str, ...], path: str) -> tuple[Arch, ...]:
 
 def _lacks(value: object, path: str) -> dict[str, tuple[Arch, ...]]:
     row = Fields(value, path)
-    return {library: _arches(row.texts(library), row.at(library)) for library in row.names()}
+    return {library: read_arches(row.texts(library), row.at(library)) for library in row.names()}
 
 
 def _libraries(value: object, path: str) -> dict[str, str]:
     row = Fields(value, path)
     found = {name: row.text(name) for name in row.names()}
     for name in ("cudnn", "nccl"):  # these two are compared; triton's may be a range
-        _dotted(found.get(name), row.at(name))
+        dotted(found.get(name), row.at(name))
     return found
 
 
@@ -351,7 +259,7 @@ def _paired(row: Fields, names: Iterable[str]) -> dict[str, str | None]:
     found = {name: row.maybe_text(name) for name in names}
     for name, version in found.items():
         if version is not None:
-            _released(version, row.at(name))
+            released(version, row.at(name))
     return found
 
 
@@ -362,12 +270,12 @@ def _twin(value: list[object], path: str) -> tuple[str, str]:
     return file, sha256
 
 
-def _dotted(text: str | None, path: str) -> None:
+def dotted(text: str | None, path: str) -> None:
     if text is not None and not is_dotted(text):
         raise ShapeError(path, f"must be numbers between dots, is {text!r}")
 
 
-def _released(text: str, path: str) -> None:
+def released(text: str, path: str) -> None:
     try:
         release_key(text)
     except ValueError as error:
