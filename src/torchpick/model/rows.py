@@ -9,7 +9,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import COMPANIONS, Build, Evidence
 from torchpick.model.fields import Fields, ShapeError, kind
 from torchpick.model.table import Read
-from torchpick.model.versions import release_key
+from torchpick.model.versions import is_dotted, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

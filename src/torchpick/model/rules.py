@@ -7,7 +7,7 @@ from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.libraries import Floor, LibraryFloors
 from torchpick.model.rows import dotted, read_arches, released
 from torchpick.model.table import Table
-from torchpick.model.versions import numbers
+from torchpick.model.versions import is_dotted, numbers
 
 
 def rules(drivers_: Fields, libraries: Fields, gpus: Fields) -> Table:
