@@ -44,6 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "detection", "errors", "install", "model", "places", "question", "relatives", "request", "requirements",
         "shipped",
     },
+    "verification": {"install", "model"},
     "relatives": {"errors", "model", "wheels"},
     "choosing": {"errors", "install", "installation", "model", "projects", "requirements", "shipped"},
     "journal": {"errors", "model", "rewrite"},

@@ -101,11 +101,9 @@ def run(exam: Examination, environ: Mapping[str, str] = os.environ) -> Examinati
         return exam
     gpus = [gpu for gpu in facts.gpus if gpu.vendor in ("nvidia", "amd", "intel")]
     apple = any(gpu.vendor == "apple" for gpu in facts.gpus)
-    # torch calls its ROCm devices cuda too.
-    kinds = {"cuda": "cuda", "rocm": "cuda", "xpu": "xpu"}
-    kind = kinds.get(family_of(torch.backend), "mps" if apple else "cpu")
+    kind = verify.kind_of(family_of(torch.backend), apple=apple)
     slow = torch.verdict is not None and any(fit.fit is Fit.JIT for fit in torch.verdict.fits)
-    deadline = verify.JIT_DEADLINE_S if slow else verify.DEADLINE_S
+    deadline = verify.deadline(compiles=slow)
     found = verify.run(python, kind, gpus if kind in ("cuda", "xpu") else (), environ, deadline)
     failed = [_failed(ran, torch.label) for ran in found.ran if not ran.ok]
     passed = tuple(f"{ran.name}: computes" for ran in found.ran if ran.ok)

@@ -31,11 +31,10 @@ from torchpick.install.command import Command
 from torchpick.install.plan import Job
 from torchpick.install.requirements import Asked, Given
 from torchpick.install.settings import Setting
-from torchpick.model.arch import Fit
 from torchpick.model.machine import Machine, Python
 from torchpick.model.noun import Noun
 from torchpick.model.table import Table
-from torchpick.model.verdict import Objection, Pick
+from torchpick.model.verdict import Pick
 from torchpick.places import cache_dir
 from torchpick.request import Request
 from torchpick.requirements import named
@@ -43,7 +42,6 @@ from torchpick.requirements import named
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.install.reporting import Item
-    from torchpick.install.verify import Ran, Verified
 
 
 class Order(Noun):
@@ -316,27 +314,3 @@ def conflict(asks: tuple[str, ...], everything: Pick) -> NoBuildError:
     hint = f"torch {runs[-1]} to {runs[0]} has builds that run here (`torchpick list`); ask for what needs one of these"
     message = f"no torch that runs here suits every requirement: {'; '.join(asks)}"
     return NoBuildError(message, pick=everything._replace(verdicts=()), hint=hint)
-
-
-def verified(pick: Pick, target: environment.Target, environ: Mapping[str, str]) -> Verified:
-    """Run the kernels on each GPU that counts, with the torch that the target has now."""
-    from torchpick.install import verify
-
-    gpus = pick.machine.counted
-    family = pick.build.family
-    apple = any(gpu.vendor == "apple" for gpu in pick.machine.gpus)
-    kind = "mps" if apple else "cuda" if family == "rocm" else family
-    if family != "cpu" and not gpus and family != "xpu":
-        kind = "cpu"  # nothing here that it was picked for
-    slow = any(fit.fit is Fit.JIT for verdict in pick.verdicts for fit in verdict.fits)
-    deadline = verify.JIT_DEADLINE_S if slow else verify.DEADLINE_S
-    return verify.run(target.python, kind, gpus if kind in ("cuda", "xpu") else (), environ, deadline)
-
-
-def why(ran: Ran, found: Verified, pick: Pick) -> Objection | None:
-    """What the table says of the installed build on this GPU, where it says that it cannot run there."""
-    for verdict in pick.considered:
-        if verdict.build.version == found.torch:
-            about = [each for each in verdict.objections if each.gpu == ran.gpu]
-            return next(iter(about or verdict.objections), None)
-    return None

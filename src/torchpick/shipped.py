@@ -67,12 +67,20 @@ def family(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def never_published(backend: str, platforms: Iterable[str], environ: Mapping[str, str]) -> str:
     """What is known of a backend that was never published, as the end of a sentence; empty where nothing is."""
-    file = os.path.join(compat_dir(environ), "never.json")
-    for row in read(file, lambda fields: fields.objects("rows")):
-        everywhere = row.text("torch") == "*" and set(platforms) <= set(row.texts("platforms"))
-        if row.text("backend") == backend and everywhere:
-            return f": {row.text('reason')}"
+    asked = set(platforms)
+    for never, where, reason in read(os.path.join(compat_dir(environ), "never.json"), _never):
+        if never == backend and asked <= where:
+            return f": {reason}"
     return ""
+
+
+def _never(fields: Fields) -> list[tuple[str, set[str], str]]:
+    """The backends that no release was ever published for: each with its platforms and the reason."""
+    read_ = [
+        (row.text("torch"), row.text("backend"), set(row.texts("platforms")), row.text("reason"))
+        for row in fields.objects("rows")
+    ]
+    return [(backend, platforms, reason) for torch, backend, platforms, reason in read_ if torch == "*"]
 
 
 def read(file: str, parse: Callable[[Fields], T]) -> T:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from torchpick.model.arch import Arch
@@ -99,12 +99,8 @@ class _IndexReader:
             if text not in self._numbers:
                 _dotted(text, name)
                 self._numbers.add(text)
-        held = tuple(libraries.items())
-        if held not in self._libraries:
-            self._libraries[held] = _libraries(libraries, "libraries")
-        paired = tuple(companions.items())
-        if paired not in self._companions:
-            self._companions[paired] = _texts_or_null(companions, "companions")
+        held = _once(self._libraries, libraries, _libraries, "libraries")
+        paired = _once(self._companions, companions, _companions, "companions")
         rests_on = self._evidence.get((kind_, ref))
         if rests_on is None:
             rests_on = self._evidence[kind_, ref] = Evidence(kind_, _at(self.refs, ref, "ref"))
@@ -118,11 +114,11 @@ class _IndexReader:
             _at(self.python_sets, pythons, "python_set"),
             tuple(tags),
             glibc,
-            self._libraries[held],
+            held,
             _lacks(lacks, "lacks") if lacks else {},
             published,
             yanked,
-            self._companions[paired],
+            paired,
             basis,
             rests_on if twin is None else rests_on._replace(twin=_twin(twin, "twin")),
         )
@@ -138,6 +134,19 @@ class _IndexReader:
                     raise ShapeError(name, f"must not be {kind(value)}")
             self._shapes.add(shape)
         return row
+
+
+def _once(
+    known: dict[tuple[object, ...], T], value: dict[str, object], read: Callable[[object, str], T], path: str
+) -> T:
+    """What `read` makes of the object, asked once for each that holds the same."""
+    key = tuple(value.items())
+    try:
+        return known[key]
+    except (KeyError, TypeError):  # TypeError: a value that cannot be part of a key, which `read` tells by its path
+        found = read(value, path)
+    known[key] = found
+    return found
 
 
 def _text_list(value: object, path: str) -> tuple[str, ...]:
@@ -194,12 +203,14 @@ def companions(fields: Fields) -> Companions:
     """Which torchvision and torchaudio go with a torch: companions.json as a question."""
     pairs = {}
     for pair in fields.objects("pairs"):
-        pairs[pair.text("torch")] = {name: pair.maybe_text(name) for name in COMPANIONS}, pair.text("basis")
+        pairs[pair.text("torch")] = _paired(pair, COMPANIONS), pair.text("basis")
     exceptions = {}
     for row in fields.objects("exceptions"):
-        changed = {name: row.maybe_text(name) for name in COMPANIONS if row.has(name)}
+        changed = _paired(row, [name for name in COMPANIONS if row.has(name)])
         exceptions[row.text("torch"), row.text("backend")] = changed
     unlabelled = [(row.text("platform"), row.text("name"), row.text("before")) for row in fields.objects("unlabelled")]
+    for place, (_, _, before) in enumerate(unlabelled):
+        _released(before, fields.at(f"unlabelled[{place}].before"))
 
     def labelled(name: str, version: str, platform: str) -> bool:
         return not any(
@@ -271,6 +282,17 @@ def floors(fields: Fields) -> LibraryFloors:
     return LibraryFloors(cudnn=_floors(fields, "cudnn"), nccl=_floors(fields, "nccl"))
 
 
+def triton_floors(fields: Fields) -> list[tuple[str, tuple[int, int]]]:
+    """The floors of triton that are sure: from this version on, at least this capability."""
+    found = []
+    for row in fields.objects("triton"):
+        _released(row.text("from"), row.at("from"))
+        floor = _capability(row.text("floor"), row.at("floor"))
+        if row.text("confidence") == "high":
+            found.append((row.text("from"), floor))
+    return found
+
+
 def _floors(fields: Fields, library: str) -> tuple[Floor, ...]:
     found = []
     for row in fields.objects(library):
@@ -320,9 +342,17 @@ def _libraries(value: object, path: str) -> dict[str, str]:
     return found
 
 
-def _texts_or_null(value: object, path: str) -> dict[str, str | None]:
+def _companions(value: object, path: str) -> dict[str, str | None]:
     row = Fields(value, path)
-    return {name: row.maybe_text(name) for name in row.names()}
+    return _paired(row, row.names())
+
+
+def _paired(row: Fields, names: Iterable[str]) -> dict[str, str | None]:
+    found = {name: row.maybe_text(name) for name in names}
+    for name, version in found.items():
+        if version is not None:
+            _released(version, row.at(name))
+    return found
 
 
 def _twin(value: list[object], path: str) -> tuple[str, str]:
