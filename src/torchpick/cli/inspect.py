@@ -24,8 +24,8 @@ from torchpick.model import envelope
 from torchpick.model.arch import Arch
 from torchpick.model.drivers import DriverTable
 from torchpick.model.machine import Driver, Machine
+from torchpick.model.pythons import version_of
 from torchpick.model.versions import is_dotted, numbers
-from torchpick.told import is_version
 from torchpick.wheels import installed, judge, thing
 from torchpick.wheels.judge import Judge, Verdict
 from torchpick.wheels.locate import Wanted
@@ -117,7 +117,7 @@ def _machines(args: Inspect) -> tuple[tuple[Machine, ...], str | None]:
     if (args.platform or os.environ.get("TORCHPICK_PLATFORM")) and not told:
         return (), "the package is for another machine; `--gpu` tells its GPU"
     request = arguments.machine_request(args)
-    if args.python is not None and not is_version(args.python):
+    if args.python is not None and version_of(args.python) is None:
         request = request._replace(python=None)  # an interpreter is where the package is looked up: no matter to a GPU
     try:
         machines = question.machines_of(request, os.environ, shipped.rules(os.environ), console.waiting)
@@ -131,7 +131,8 @@ def _machines(args: Inspect) -> tuple[tuple[Machine, ...], str | None]:
 def _read(name: str, args: Inspect) -> Reading:
     silent = args.quiet or args.json
     progress = inspected.Progress(sys.stderr, name, quiet=silent)
-    version = args.python if args.python is not None and is_version(args.python) else None
+    found = None if args.python is None else version_of(args.python)
+    version = None if found is None else f"{found[0]}{'t' if found[1] else ''}"
     wanted = Wanted(
         python=args.python if version is None else None,
         version=version,
@@ -191,4 +192,4 @@ def _torch_cuda(reading: Reading, args: Inspect) -> str | None:
     """The CUDA of the torch that is installed for the target, where it decides which library is loaded."""
     if judge.chosen(reading.libraries, None)[0] == reading.libraries:
         return None
-    return installed.torch_cuda(args.python if args.python is not None and not is_version(args.python) else None)
+    return installed.torch_cuda(args.python if args.python is not None and version_of(args.python) is None else None)
