@@ -61,7 +61,7 @@ def _is_choice(action: Action) -> bool:
 def _flag(action: Action) -> completion.Flag:
     *_, name = action.option_strings
     short = next((each for each in action.option_strings if len(each) == 2 and each != name), None)
-    choices = tuple(map(str, action.choices or _WORDS.get(name, ())))
+    choices = tuple(map(str, action.choices or _WORDS.get(name) or ()))
     takes = str(action.metavar or "")
     files = any(word in takes for word in ("FILE", "PATH", "FOLDER", "DIR"))
     return completion.Flag(name, action.help or "", action.nargs != 0, choices, files, short)

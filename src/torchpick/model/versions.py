@@ -41,6 +41,10 @@ def release_key(text: str) -> Release:
     return digits, _PHASES[phase], int(number or 0)
 
 
+def is_prerelease(text: str) -> bool:
+    return release_key(text)[1] != 0
+
+
 def major_minor(text: str) -> str:
     """`12.6.3` → `12.6`."""
     return ".".join(text.split(".")[:2])
