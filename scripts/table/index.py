@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scripts.table import layout, names
 from scripts.table.layout import PLATFORMS
-from torchpick.model import rows, rules
+from torchpick.model import pairings, rules
 from torchpick.model.fields import Fields
 from torchpick.model.versions import release_key
 
@@ -45,7 +45,7 @@ def indexes(compat: Path) -> dict[str, Row]:
     """Every index file by its name, as the readable files say."""
     releases = [Fields(layout.read(path), path.name) for path in compat.glob("torch-*.json")]
     releases.sort(key=lambda release: release_key(release.text("torch")), reverse=True)
-    companions = rows.companions(Fields(layout.read(compat / "companions.json"), "companions.json"))
+    companions = pairings.companions(Fields(layout.read(compat / "companions.json"), "companions.json"))
     gpus, drivers = (Fields(layout.read(compat / name), name) for name in ("gpus.json", "drivers.json"))
     found = {f"{platform}.json": _platform(platform, releases, companions) for platform in PLATFORMS}
     named = names.index(gpus, drivers)
@@ -75,7 +75,7 @@ def _bare(value: object) -> object:
     return value
 
 
-def _platform(platform: str, releases: list[Fields], companions: rows.Companions) -> Row:
+def _platform(platform: str, releases: list[Fields], companions: pairings.Companions) -> Row:
     arch_sets, python_sets, refs = Pool(), Pool(), Pool()
     builds: list[list[object]] = []
     for release in releases:

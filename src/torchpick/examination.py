@@ -18,11 +18,10 @@ from torchpick.model.build import COMPANIONS, family_of
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, Python
 from torchpick.model.noun import Noun
-from torchpick.model.pythons import python_name
+from torchpick.model.pythons import python_name, version_of
 from torchpick.model.table import Table
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.request import Request
-from torchpick.told import is_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ def _failed(ran: Ran, torch: str) -> Finding:
 def target(told: str | None, environ: Mapping[str, str], folder: str) -> tuple[str, str]:
     """The environment to look at, and how it was chosen."""
     if told is not None:
-        if is_version(told):
+        if version_of(told) is not None:
             hint = "name an interpreter or an environment's folder: `--python .venv`"
             raise UsageError(f"`--python {told}` is a version, and an environment is what is looked at", hint=hint)
         if os.sep not in told and not os.path.exists(told):

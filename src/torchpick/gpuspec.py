@@ -34,5 +34,6 @@ def parse(spec: str, capabilities: Collection[str], environ: Mapping[str, str]) 
     if isinstance(found, gpunames.Candidates):
         close = "; ".join(map(str, found.close))
         hint = f"close to it: {close}" if close else "such as sm_61, 6.1, `GTX 1080 Ti` or a100"
+        hint = gpunames.of_another_vendor(spec) or hint
         raise UsageError(_MESSAGES[found.reason].format(text=found.text), hint=hint, code=found.reason)
     return None if found.kind == "gfx" else spec.strip(), found

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from torchpick.errors import CompatError, TorchpickError
-from torchpick.model import rows
+from torchpick.model import pairings, rows
 from torchpick.model import rules as rules_
 from torchpick.model.build import Build
 from torchpick.model.fields import Fields, ShapeError, loads
@@ -125,7 +125,7 @@ def _shipped(compat: str, platform: str) -> Shelf:
 
 def readable(compat: str) -> tuple[Build, ...]:
     """Every build of the readable files, the default index's own included."""
-    companions = read(os.path.join(compat, "companions.json"), rows.companions)
+    companions = read(os.path.join(compat, "companions.json"), pairings.companions)
     found: list[Build] = []
     for name in sorted(os.listdir(compat)):
         if name.startswith("torch-") and name.endswith(".json"):

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 
 from torchpick.detection.world import World
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import Fields, ShapeError, loads
-from torchpick.model.machine import Platform, Python
+from torchpick.model.machine import TIMEOUT_S, Platform, Python
 from torchpick.model.noun import Noun
+from torchpick.model.pythons import version_of
 from torchpick.model.versions import is_dotted, major_minor
 
-_VERSION = r"(\d)\.(\d{1,2})(?:\.\d{1,3})?(t?)"
 _HINT = "name one with `--python 3.12` or `--python PATH`"
 # Runs on every Python from 3.4 on; the answer is the last line, as a wrapper script may print first.
 _QUESTION = """\
@@ -106,12 +105,6 @@ def tool_environment(prefix: str) -> str | None:
     # `uvx` runs from uv's cache: archive-v0/<hash>, or environments-v2/<name> for a script.
     parent = os.path.basename(os.path.dirname(os.path.normpath(prefix)))
     return "uvx" if parent.startswith(("archive-v", "environments-v")) else None
-
-
-def version_of(text: str) -> tuple[str, bool] | None:
-    """`3.12`, `3.12.4`, `3.14t` as a version and whether it is free-threaded."""
-    match = re.fullmatch(_VERSION, text.strip())
-    return (f"{match[1]}.{int(match[2])}", bool(match[3])) if match else None
 
 
 def _told(told: str, world: World, deadline: float) -> Interpreter:
@@ -286,4 +279,4 @@ def _confstr() -> str | None:
 if __name__ == "__main__":
     from torchpick.detection import alone
 
-    raise SystemExit(alone.show(choose(None, World.here(), time.monotonic() + 10.0)))
+    raise SystemExit(alone.show(choose(None, World.here(), time.monotonic() + TIMEOUT_S)))

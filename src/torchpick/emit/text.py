@@ -18,6 +18,25 @@ def plain_lines(foreign: str) -> str:
     return "\n".join(map(plain, foreign.split("\n")))
 
 
+def cut_mark(encoding: str | None) -> str:
+    """What ends a line that was cut, in letters that a stream of this encoding has."""
+    try:
+        "…".encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return "..."
+    return "…"
+
+
+def paragraphs(text: str, width: int) -> str:
+    """Text that is laid out already, its lines that are longer than this wrapped with the indent they have."""
+    found = []
+    for line in text.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip(" ")))
+        parts = [line.lstrip(" ")] if len(line) <= width else wrap(line.lstrip(" "), max(width - len(indent) - 2, 20))
+        found += [f"{indent}{part}".rstrip() for part in parts]
+    return "\n".join(found)
+
+
 def wrap(text: str, width: int) -> list[str]:
     """The text in lines of at most this width, broken at blanks; what follows the first line hangs by two."""
     lines, line = [], ""

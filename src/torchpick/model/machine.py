@@ -11,6 +11,8 @@ from torchpick.model.versions import is_dotted
 PLATFORMS = ("linux-x86_64", "linux-aarch64", "windows-x86_64", "windows-arm64", "macos-arm64", "macos-x86_64")
 VENDORS = ("nvidia", "amd", "intel", "apple")
 CODE_VENDORS = ("nvidia", "amd")
+# How long a look at a machine may take unless it is told: a cold host with several GPUs takes five seconds and more.
+TIMEOUT_S = 10.0
 
 # Bounds for a machine that is told in a file. The longest fact is a Windows instance id of 200 characters (its
 # documented maximum), the longest path 4096 on Linux, and a note may name every GPU of a machine.

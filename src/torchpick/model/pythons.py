@@ -1,8 +1,17 @@
-"""Python tags (`cp312`, `cp314t`, `pp310`) as a person reads them."""
+"""Pythons as a person writes them (`3.12`, `3.14t`), and their tags (`cp312`, `pp310`) as a person reads them."""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
+
+_VERSION = r"([1-9])\.(\d{1,2})(?:\.\d{1,3})?(t?)"
+
+
+def version_of(text: str) -> tuple[str, bool] | None:
+    """`3.12`, `3.12.4`, `3.14t` as X.Y and whether it is free-threaded; None for what is a path or a command."""
+    match = re.fullmatch(_VERSION, text.strip(), re.ASCII)
+    return (f"{match[1]}.{int(match[2])}", bool(match[3])) if match else None
 
 
 def python_name(tag: str) -> str:

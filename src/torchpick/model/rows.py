@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 from torchpick.model.arch import Arch
-from torchpick.model.build import COMPANIONS, Build, Evidence
+from torchpick.model.build import Build, Evidence
 from torchpick.model.fields import Fields, ShapeError, kind
+from torchpick.model.pairings import Companions, paired_with, released
 from torchpick.model.table import Read
-from torchpick.model.versions import is_dotted, release_key
+from torchpick.model.versions import is_dotted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,9 +41,6 @@ INDEX_COLUMNS: dict[str, type | tuple[type, ...]] = {
     "twin": (list, type(None)),
 }
 _CHECKS = tuple(INDEX_COLUMNS.values())
-
-# (torch, backend, platform, local label) → companions with their labels, and the basis of that pairing
-Companions = Callable[[str, str, str, str], tuple[dict[str, str | None], str]]
 
 
 def index_shelf(fields: Fields) -> dict[str, Read]:
@@ -197,36 +195,6 @@ def _readable(row: Fields, torch: str, companions: Companions) -> Build:
     )
 
 
-def companions(fields: Fields) -> Companions:
-    """Which torchvision and torchaudio go with a torch: companions.json as a question."""
-    pairs = {}
-    for pair in fields.objects("pairs"):
-        pairs[pair.text("torch")] = _paired(pair, COMPANIONS), pair.text("basis")
-    exceptions = {}
-    for row in fields.objects("exceptions"):
-        changed = _paired(row, [name for name in COMPANIONS if row.has(name)])
-        exceptions[row.text("torch"), row.text("backend")] = changed
-    unlabelled = [(row.text("platform"), row.text("name"), row.text("before")) for row in fields.objects("unlabelled")]
-    for place, (_, _, before) in enumerate(unlabelled):
-        released(before, fields.at(f"unlabelled[{place}].before"))
-
-    def labelled(name: str, version: str, platform: str) -> bool:
-        return not any(
-            name == each and where in ("*", platform) and release_key(version) < release_key(before)
-            for where, each, before in unlabelled
-        )
-
-    def paired(torch: str, backend: str, platform: str, label: str) -> tuple[dict[str, str | None], str]:
-        base, basis = pairs.get(torch, ({}, "inferred"))
-        plain = {**base, **exceptions.get((torch, backend), {})}
-        return {
-            name: version + label if version is not None and labelled(name, version, platform) else version
-            for name, version in plain.items()
-        }, basis
-
-    return paired
-
-
 def read_arches(texts: tuple[str, ...], path: str) -> tuple[Arch, ...]:
     found = []
     for place, text in enumerate(texts):
@@ -252,15 +220,7 @@ def _libraries(value: object, path: str) -> dict[str, str]:
 
 def _companions(value: object, path: str) -> dict[str, str | None]:
     row = Fields(value, path)
-    return _paired(row, row.names())
-
-
-def _paired(row: Fields, names: Iterable[str]) -> dict[str, str | None]:
-    found = {name: row.maybe_text(name) for name in names}
-    for name, version in found.items():
-        if version is not None:
-            released(version, row.at(name))
-    return found
+    return paired_with(row, row.names())
 
 
 def _twin(value: list[object], path: str) -> tuple[str, str]:
@@ -273,13 +233,6 @@ def _twin(value: list[object], path: str) -> tuple[str, str]:
 def dotted(text: str | None, path: str) -> None:
     if text is not None and not is_dotted(text):
         raise ShapeError(path, f"must be numbers between dots, is {text!r}")
-
-
-def released(text: str, path: str) -> None:
-    try:
-        release_key(text)
-    except ValueError as error:
-        raise ShapeError(path, f"must be a version, is {text!r}") from error
 
 
 def _at(values: list[T] | tuple[T, ...], place: int, path: str) -> T:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from torchpick.model.drivers import DriverTable
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.libraries import Floor, LibraryFloors
-from torchpick.model.rows import dotted, read_arches, released
+from torchpick.model.pairings import released
+from torchpick.model.rows import dotted, read_arches
 from torchpick.model.table import Table
 from torchpick.model.versions import is_dotted, numbers
 
