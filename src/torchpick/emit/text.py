@@ -33,7 +33,7 @@ def paragraphs(text: str, width: int) -> str:
     for line in text.split("\n"):
         indent = " " * (len(line) - len(line.lstrip(" ")))
         parts = [line.lstrip(" ")] if len(line) <= width else wrap(line.lstrip(" "), max(width - len(indent) - 2, 20))
-        found += [f"{indent}{part}".rstrip() for part in parts]
+        found += [f"{indent}{part if indent else part.lstrip()}".rstrip() for part in parts]
     return "\n".join(found)
 
 
