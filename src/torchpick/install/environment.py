@@ -62,7 +62,7 @@ def read(
         version=version,
         prefix=prefix,
         packages=packages,
-        installed=installed(packages),
+        installed=_installed(packages),
         by_uv="uv" in settings,
         managed=None if virtual else _managed(stdlib),
         tool=tool,
@@ -131,7 +131,7 @@ def _pyvenv(prefix: str) -> dict[str, str]:
     return found
 
 
-def installed(folders: tuple[str, ...]) -> dict[str, str]:
+def _installed(folders: tuple[str, ...]) -> dict[str, str]:
     """Every installed project and its version, by the names of their metadata folders; the first folder wins."""
     found: dict[str, str] = {}
     for folder in folders:
