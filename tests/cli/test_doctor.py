@@ -185,6 +185,19 @@ def test_the_active_environment_is_the_default(
     assert ".venv" in capsys.readouterr().out
 
 
+def test_a_name_alone_is_looked_for_on_path_unless_such_a_folder_is_here(
+    sick: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (sick.root / "bin" / "sickpython").symlink_to("python")
+    monkeypatch.setenv("PATH", str(sick.root / "bin"))
+    assert main(["doctor", "--python", "sickpython", "--gpu", "MX330", "--driver", "580.119.02"]) == 3
+    assert f"looked at  {sick.root}" in capsys.readouterr().out
+
+    monkeypatch.chdir(sick.root.parent)
+    assert main(["doctor", "--python", sick.root.name, "--gpu", "MX330", "--driver", "580.119.02"]) == 3
+    assert f"looked at  {sick.root}" in capsys.readouterr().out
+
+
 def test_a_hostile_name_in_the_metadata_does_not_reach_the_terminal(
     sick: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:

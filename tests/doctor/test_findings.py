@@ -510,3 +510,64 @@ def test_seen_tells_where_and_what(home: Home) -> None:
     assert finding.seen["evidence"] == "measured"
     assert finding.seen["where"] == os.path.join(str(home.site), "torch")
     assert "sm_61" in finding.text
+
+
+def test_without_compiled_flags_the_largest_library_tells_what_torch_was_built_for(home: Home) -> None:
+    """A torch of before 1.8 has no such list."""
+    main = making.library(making.module("sm_70"), making.module("sm_75"))
+    home.torch(flags=None, more={"torch/lib/libtorch_cuda.so": main})
+
+    found = examine(home, "sm_61")
+
+    assert found.findings[0].code == "NO_KERNELS"
+    assert found.findings[0].seen["arches"] == ["sm_70", "sm_75"]
+    assert codes(examine(home, "sm_75")) == []
+
+
+def test_a_version_without_a_label_is_given_the_one_of_its_cuda(home: Home) -> None:
+    home.torch("2.9.1", "12.8")
+
+    found = examine(home, "sm_61")
+
+    assert found.facts.torch is not None
+    assert found.facts.torch.label == "torch 2.9.1+cu128"
+    assert codes(found)[0] == "NO_KERNELS"
+
+
+def test_a_version_of_the_cpu_is_left_without_one(tmp_path: Path) -> None:
+    found = examine(Home(tmp_path / "cpu").torch("2.9.1", None, None), "sm_86")
+
+    assert found.facts.torch is not None
+    assert found.facts.torch.label == "torch 2.9.1"
+    assert codes(found) == ["CPU_ONLY_BUILD"]
+
+
+def test_a_package_without_code_and_one_with_a_part_of_it_are_told_apart(home: Home) -> None:
+    one, other = making.library(making.module("sm_80", "sm_90")), making.library(making.module("sm_70", "sm_86"))
+    torch(home).add("none", "1.0", {"none/_C.so": one, "none/_D.so": one})
+    home.add("some", "1.0", {"some/_C.so": one, "some/_D.so": other})
+
+    texts = {finding.code: finding.text for finding in examine(home, "sm_75").findings}
+
+    assert texts["PACKAGE_NO_KERNELS"].startswith("none 1.0 holds no code for")
+    assert texts["PACKAGE_PARTLY"].startswith("some 1.0 has libraries without code (_C.so) for")
+
+
+@pytest.mark.parametrize(("cuda", "goes", "stays"), [("12.8", "cu13", "cu12"), ("13.0", "cu12", "cu13")])
+def test_of_two_nvidia_majors_torch_s_own_stays(cuda: str, goes: str, stays: str, home: Home) -> None:
+    home.torch(f"2.9.1+cu{cuda.replace('.', '')}", cuda)
+    for major in ("12", "13"):
+        home.add(f"nvidia-cudnn-cu{major}", "9.10.2.21", {"nvidia/cudnn/lib/libcudnn.so.9": b"x"})
+
+    (finding,) = (each for each in examine(home, "sm_86").findings if each.code == "TWO_CUDA_RUNTIMES")
+
+    assert finding.advice is not None
+    assert f"uninstall nvidia-cudnn-{goes}`" in finding.advice
+    assert f"--no-deps nvidia-cudnn-{stays}==9.10.2.21`" in finding.advice
+
+
+def test_a_requirement_of_torch_that_is_met_is_no_finding(home: Home) -> None:
+    home.torch(requires=["nvidia-cudnn-cu12==9.10.2.21"]).add("nvidia-cudnn-cu12", "9.10.2.21")
+    home.add("needy", "1.0", requires=["torch==2.9.1"])
+
+    assert codes(examine(home, "sm_86")) == []
