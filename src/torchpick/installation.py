@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -42,6 +43,10 @@ from torchpick.requirements import named
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.install.reporting import Item
+
+
+# A release as the table has them; what somebody built themselves is no build of it.
+_VERSION = re.compile(r"\d+(\.\d+)*(\+[a-z0-9.]+)?")
 
 
 class Order(Noun):
@@ -148,24 +153,28 @@ def _applies(asked: Asked, found: environment.Target) -> dict[str, bool]:
     return answers
 
 
-def decide(order: Order, scene: Scene, environ: Mapping[str, str]) -> Pick:
+def decide(order: Order, scene: Scene, environ: Mapping[str, str], *, everything: bool = True) -> Pick:
     """The pick for what was asked, in the target's Python; NoBuildError where nothing runs.
 
-    An installed torch that runs here stays where nobody asks for another.
+    An installed torch that runs here stays where nobody asks for another. Without `everything` only as many builds are
+    judged as the pick itself takes.
     """
     texts = requirements.of_family(scene.asked, scene.family, scene.applies)
-    installed = scene.target.installed.get("torch")
-    if installed and not order.upgrade and "torch" not in {each.name for each in scene.asked.wanted}:
-        kept = _weighed(order, scene, (*texts, f"torch=={installed}"), environ)
+    installed = scene.target.installed.get("torch", "")
+    asked_for = {each.name for each in scene.asked.wanted}
+    if _VERSION.fullmatch(installed) and not order.upgrade and "torch" not in asked_for:
+        kept = _weighed(order, scene, (*texts, f"torch=={installed}"), environ, everything=everything)
         if kept.ok and kept.version == installed:
             return kept
-    return question.decided(_weighed(order, scene, texts, environ))
+    return question.decided(_weighed(order, scene, texts, environ, everything=everything))
 
 
-def _weighed(order: Order, scene: Scene, texts: tuple[str, ...], environ: Mapping[str, str]) -> Pick:
+def _weighed(
+    order: Order, scene: Scene, texts: tuple[str, ...], environ: Mapping[str, str], *, everything: bool = True
+) -> Pick:
     """The answer for these requirements on the machine as it was found."""
     wish = question.wish_of(order.request._replace(requirements=texts), environ)
-    return question.weighed((scene.machine,), wish, scene.table, environ)
+    return question.weighed((scene.machine,), wish, scene.table, environ, everything=everything)
 
 
 def installer(order: Order, scene: Scene, environ: Mapping[str, str]) -> Chosen:

@@ -260,8 +260,8 @@ def _with_assumed_driver(machine: Machine, table: Table) -> Machine:
 
 
 def _check_python(machine: Machine, table: Table) -> None:
-    """A told Python that no wheel was ever made for is a slip of the pen, not a machine."""
-    if machine.python.source != "told":
+    """A told version that no wheel was ever made for is a slip of the pen, not a machine."""
+    if machine.python.source != "told" or machine.python.executable is not None:
         return
     tags = {tag for build in table.of(machine.platform.name) for tag in build.pythons}
     tag = machine.python.tag

@@ -88,7 +88,8 @@ def run(args: Install) -> int:
     if args.extra is not None or args.among is not None:
         order = _with_extra(args, order)
     scene = installation.look(order, environ, tell=console.waiting)
-    pick = installation.decide(order, scene, environ)
+    everything = args.json or args.verify or args.verbose
+    pick = installation.decide(order, scene, environ, everything=everything)
     tool = installation.tool(order, scene, environ)
     job = installation.job_of(order, scene, pick, environ)
     strangers = installation.strangers(order, scene)
@@ -100,6 +101,7 @@ def run(args: Install) -> int:
         job = job._replace(needs=frozenset())
     else:
         _say(args, f"a dry run starts nothing, so what {_shortened(strangers)} may need of torch is not known yet")
+    console.tell(job.pick, args)
     job = installation.with_relatives(job, tool, scene)
     command = installation.command(job, tool, environ)
     store.keep(command.files)  # a dry run too: so the command that it shows can be run
