@@ -44,6 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "detection", "errors", "install", "model", "places", "question", "relatives", "request", "requirements",
         "shipped",
     },
+    "verification": {"install", "model"},
     "relatives": {"errors", "model", "wheels"},
     "choosing": {"errors", "install", "installation", "model", "projects", "requirements", "shipped"},
     "journal": {"errors", "model", "rewrite"},
@@ -68,7 +69,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "explanation": {
         "doctor", "errors", "examination", "model", "places", "question", "request", "shipped",
     },
-    "api": {"examination", "model", "question", "request", "shipped"},
+    "api": {"errors", "examination", "model", "question", "request", "shipped"},
 }  # fmt: skip
 
 # No file, process, clock, environment or network in the middle of the program.

@@ -45,7 +45,7 @@ def looked_up(data: dict[str, Any], platform: int, driver: int, python: int, gpu
     return found
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(drawn=st.data())
 def test_the_sum_is_what_resolve_says(table: Table, data: dict[str, Any], drawn: st.DataObject) -> None:
     platform = drawn.draw(st.sampled_from(range(3)))

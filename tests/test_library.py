@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
+from typing import Any
 
 import pytest
 
@@ -64,3 +67,60 @@ def test_detecting_gives_a_machine_and_leaves_the_name_callable() -> None:
     assert machine.python.version == "3.12"
     assert isinstance(machine, torchpick.Machine)
     assert callable(torchpick.detect)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"gpus": "sm_61"}, "gpus='sm_61' is no list"),
+        ({"gpus": [61]}, "gpus holds 61, which is no text"),
+        ({"gpus": 61}, "gpus=61 is no list"),
+        ({"driver": 580}, "driver=580 is no text"),
+        ({"cuda_driver": 12.8}, "cuda_driver=12.8 is no text"),
+        ({"python": 3.12}, "python=3.12 is no text"),
+        ({"glibc": 2.35}, "glibc=2.35 is no text"),
+        ({"platform": 1}, "platform=1 is no text"),
+        ({"index_base": 1}, "index_base=1 is no text"),
+        ({"backends": "cu126"}, "backends='cu126' is no list"),
+        ({"torch": "vision"}, "torch='vision' is no version specifier"),
+        ({"torch": "2.9.1"}, "torch='2.9.1' is a version, not a specifier"),
+        ({"torch": 2.9}, "torch=2.9 is no version specifier"),
+        ({"torch": None}, "torch=None is no version specifier"),
+        ({"companions": ["torchvision"]}, "is no mapping"),
+        ({"companions": {"torchvision": "0.24"}}, "torchvision='0.24' is a version"),
+        ({"companions": {1: ""}}, "1 is no name of a companion"),
+        ({"companions": {"torchvision<1 ; x": ""}}, "is no name of a companion"),
+        ({"channel": "nightlies"}, "channel='nightlies' is no channel"),
+    ],
+)
+def test_what_is_of_another_kind_is_told_in_a_sentence(arguments: dict[str, Any], words: str) -> None:
+    told: dict[str, Any] = {"gpus": ["sm_61"], "python": "3.12", "platform": "linux-x86_64", **arguments}
+
+    with pytest.raises(torchpick.UsageError) as caught:
+        torchpick.pick(**told)
+
+    assert words in caught.value.message
+    assert caught.value.hint
+
+
+def test_a_bare_version_is_answered_with_the_specifier() -> None:
+    with pytest.raises(torchpick.UsageError) as caught:
+        torchpick.pick(gpus=["sm_61"], torch="2.9.1")
+
+    assert caught.value.hint == 'torch="==2.9.1"'
+
+
+@pytest.mark.parametrize("arguments", [{"gpus": "sm_61"}, {"driver": 580}, {"python": 3.12}])
+def test_check_hears_the_same(arguments: dict[str, Any]) -> None:
+    with pytest.raises(torchpick.UsageError):
+        torchpick.check(**arguments)
+
+
+def test_an_error_crosses_to_another_process() -> None:
+    with pytest.raises(torchpick.NoBuildError) as caught:
+        torchpick.pick(gpus=["sm_61", "sm_120"], driver="580.95.05", python="3.12", platform="linux-x86_64")
+
+    for again in (pickle.loads(pickle.dumps(caught.value)), copy.copy(caught.value)):  # noqa: S301
+        assert isinstance(again, torchpick.NoBuildError)
+        assert (str(again), again.hint, again.code) == (str(caught.value), caught.value.hint, "NO_BUILD")
+        assert again.pick == caught.value.pick

@@ -25,7 +25,7 @@ def test_torch_companions_and_the_rest_of_the_family() -> None:
         ("numpy", "is not of the torch family"),
         ("torch==", "is no requirement"),
         ("", "is no requirement"),
-        ("torch[opt]", "has a extra"),
+        ("torch[opt]", "has an extra"),
         ("torch @ https://x.example/torch.whl", "has a URL"),
         ("torch; python_version<'3.9'", "has a marker"),
         ("torch torchvision", "is no requirement"),

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.errors import UsageError
-from torchpick.model.machine import Driver
+from torchpick.model.machine import TIMEOUT_S, Driver
 from torchpick.request import Request
-from torchpick.told import is_version, told
+from torchpick.told import Told, is_version, told
 
 KNOWN = frozenset({"6.1", "7.5", "8.6", "12.0"})
 
@@ -63,10 +63,63 @@ def test_a_list_of_gpus_is_read() -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("3.12", True), ("3.14t", True), ("3", False), ("./3.12", False), ("/usr/bin/python3", False)],
+    [
+        ("3.12", True),
+        ("3.14t", True),
+        ("3.12.1", True),
+        ("٣.١", False),
+        ("3", False),
+        ("./3.12", False),
+        ("/usr/bin/python3", False),
+    ],
 )
 def test_a_python_is_a_version_or_a_path(text: str, expected: bool) -> None:
     assert is_version(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("platform", "hint"),
+    [
+        ("linux-s390x", "one of linux-x86_64, "),
+        ("linux-ppc64le", "one of linux-x86_64, "),
+        ("linux-amd64", "did you mean `linux-x86_64`?"),
+        ("linux_x86-64", "did you mean `linux-x86_64`?"),
+        ("linux-arm64", "did you mean `linux-aarch64`?"),
+        ("macos-aarch64", "did you mean `macos-arm64`?"),
+        ("win-x64", "did you mean `windows-x86_64`?"),
+        ("linux-x86_46", "did you mean `linux-x86_64`?"),
+    ],
+)
+def test_a_platform_that_is_not_ours_is_not_taken_for_another(platform: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        told(Request(platform=platform), KNOWN, {})
+
+    assert caught.value.message == f"`{platform}` is none of the platforms that torchpick answers for"
+    assert (caught.value.hint or "").startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("rx 7900 xtx", "gfx1100; `rocminfo`"),
+        ("Radeon", "gfx1100"),
+        ("AMD Radeon Pro W7900", "gfx1100"),
+        ("Instinct", "gfx1100"),
+        ("MI300X", "gfx1100"),
+        ("Intel Arc A770", "`--backend xpu`"),
+        ("arc b580", "`--backend xpu`"),
+        ("rtx 9090", "close to it"),
+    ],
+)
+def test_a_product_of_another_vendor_is_answered_with_its_own_way(spec: str, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        told(Request(gpus=(spec,)), KNOWN, {})
+
+    assert words in (caught.value.hint or "")
+
+
+def test_the_timeout_without_the_variable_is_the_detectors_own() -> None:
+    assert told(Request(), KNOWN, {}).timeout == Told().timeout == TIMEOUT_S
 
 
 @given(

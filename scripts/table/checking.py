@@ -11,7 +11,7 @@ from scripts.table import build_format, fact_format
 from scripts.table.forms import holds, one_of
 from scripts.table.layout import PLATFORMS
 from torchpick.errors import CompatError
-from torchpick.model import rows
+from torchpick.model import rows, rules
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.gpunames import Names
 from torchpick.model.pciids import PciIds
@@ -93,8 +93,8 @@ def platform_index(fields: Fields) -> None:
 
 
 def rules_index(fields: Fields) -> None:
-    rows.drivers(fields)
-    rows.floors(fields)
+    rules.drivers(fields)
+    rules.floors(fields)
 
 
 def names_index(fields: Fields) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scripts.table import layout, names
 from scripts.table.layout import PLATFORMS
-from torchpick.model import rows
+from torchpick.model import pairings, rules
 from torchpick.model.fields import Fields
 from torchpick.model.versions import release_key
 
@@ -45,7 +45,7 @@ def indexes(compat: Path) -> dict[str, Row]:
     """Every index file by its name, as the readable files say."""
     releases = [Fields(layout.read(path), path.name) for path in compat.glob("torch-*.json")]
     releases.sort(key=lambda release: release_key(release.text("torch")), reverse=True)
-    companions = rows.companions(Fields(layout.read(compat / "companions.json"), "companions.json"))
+    companions = pairings.companions(Fields(layout.read(compat / "companions.json"), "companions.json"))
     gpus, drivers = (Fields(layout.read(compat / name), name) for name in ("gpus.json", "drivers.json"))
     found = {f"{platform}.json": _platform(platform, releases, companions) for platform in PLATFORMS}
     named = names.index(gpus, drivers)
@@ -62,7 +62,7 @@ def _rules(compat: Path) -> Row:
         found.update({key: _bare(value[key]) for key in kept})
     found["toolkit_arches"] = [
         {"cuda": cuda, "majors": sorted({str(major) for major in majors}, key=int)}
-        for cuda, majors in rows.drivers(Fields(layout.read(compat / "drivers.json"))).generations
+        for cuda, majors in rules.drivers(Fields(layout.read(compat / "drivers.json"))).generations
     ]
     return found
 
@@ -75,7 +75,7 @@ def _bare(value: object) -> object:
     return value
 
 
-def _platform(platform: str, releases: list[Fields], companions: rows.Companions) -> Row:
+def _platform(platform: str, releases: list[Fields], companions: pairings.Companions) -> Row:
     arch_sets, python_sets, refs = Pool(), Pool(), Pool()
     builds: list[list[object]] = []
     for release in releases:

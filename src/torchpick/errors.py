@@ -42,6 +42,14 @@ class TorchpickError(Exception):
     def __str__(self) -> str:
         return self.message
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled without the constructor, whose keywords Exception does not keep; other processes send errors so."""
+        return _remade, (type(self), self.args), self.__dict__
+
+
+def _remade(kind: type[TorchpickError], words: tuple[object, ...]) -> TorchpickError:
+    return kind.__new__(kind, *words)
+
 
 class UsageError(TorchpickError):
     """The request cannot be meant as it stands."""

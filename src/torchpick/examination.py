@@ -18,11 +18,10 @@ from torchpick.model.build import COMPANIONS, family_of
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, Python
 from torchpick.model.noun import Noun
-from torchpick.model.pythons import python_name
+from torchpick.model.pythons import python_name, version_of
 from torchpick.model.table import Table
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.request import Request
-from torchpick.told import is_version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,11 +100,9 @@ def run(exam: Examination, environ: Mapping[str, str] = os.environ) -> Examinati
         return exam
     gpus = [gpu for gpu in facts.gpus if gpu.vendor in ("nvidia", "amd", "intel")]
     apple = any(gpu.vendor == "apple" for gpu in facts.gpus)
-    # torch calls its ROCm devices cuda too.
-    kinds = {"cuda": "cuda", "rocm": "cuda", "xpu": "xpu"}
-    kind = kinds.get(family_of(torch.backend), "mps" if apple else "cpu")
+    kind = verify.kind_of(family_of(torch.backend), apple=apple)
     slow = torch.verdict is not None and any(fit.fit is Fit.JIT for fit in torch.verdict.fits)
-    deadline = verify.JIT_DEADLINE_S if slow else verify.DEADLINE_S
+    deadline = verify.deadline(compiles=slow)
     found = verify.run(python, kind, gpus if kind in ("cuda", "xpu") else (), environ, deadline)
     failed = [_failed(ran, torch.label) for ran in found.ran if not ran.ok]
     passed = tuple(f"{ran.name}: computes" for ran in found.ran if ran.ok)
@@ -124,7 +121,7 @@ def _failed(ran: Ran, torch: str) -> Finding:
 def target(told: str | None, environ: Mapping[str, str], folder: str) -> tuple[str, str]:
     """The environment to look at, and how it was chosen."""
     if told is not None:
-        if is_version(told):
+        if version_of(told) is not None:
             hint = "name an interpreter or an environment's folder: `--python .venv`"
             raise UsageError(f"`--python {told}` is a version, and an environment is what is looked at", hint=hint)
         if os.sep not in told and not os.path.exists(told):

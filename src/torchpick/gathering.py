@@ -14,6 +14,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import COMPANIONS, Build, Evidence
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
+from torchpick.model.rules import triton_floors
 from torchpick.model.specifiers import admits
 from torchpick.model.table import Shelf, Table
 from torchpick.model.versions import is_dotted, release_key
@@ -247,13 +248,6 @@ def _triton_floor(here: Environment, environ: Mapping[str, str]) -> tuple[int, i
     if one is None or not is_dotted(one.version):
         return None
     file = os.path.join(compat_dir(environ), "libraries.json")
-    rows = shipped.read(file, lambda fields: fields.objects("triton"))
-    sure = [
-        row.text("floor")
-        for row in rows
-        if row.text("confidence") == "high" and release_key(row.text("from")) <= release_key(one.version)
-    ]
-    if not sure:
-        return None
-    major, _, minor = sure[-1].partition(".")
-    return int(major), int(minor)
+    rows = shipped.read(file, triton_floors)
+    sure = [floor for since, floor in rows if release_key(since) <= release_key(one.version)]
+    return sure[-1] if sure else None

@@ -29,9 +29,11 @@ def parse(spec: str, capabilities: Collection[str], environ: Mapping[str, str]) 
     from torchpick.places import compat_dir
 
     index = os.path.join(compat_dir(environ), "index", "gpus.json")
-    found = gpunames.look_up(spec, shipped.read(index, gpunames.Names.from_json))
+    names = shipped.read(index, gpunames.Names.from_json)
+    found = shipped.checked(index, lambda: gpunames.look_up(spec, names))  # entries are checked as they are looked up
     if isinstance(found, gpunames.Candidates):
         close = "; ".join(map(str, found.close))
         hint = f"close to it: {close}" if close else "such as sm_61, 6.1, `GTX 1080 Ti` or a100"
+        hint = gpunames.of_another_vendor(spec) or hint
         raise UsageError(_MESSAGES[found.reason].format(text=found.text), hint=hint, code=found.reason)
     return None if found.kind == "gfx" else spec.strip(), found

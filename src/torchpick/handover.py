@@ -31,7 +31,16 @@ def variables_for(
     runner = environ.get("RUNNER_TEMP") if shell == "github" else None
     place = store.folder(os.path.join(runner, "torchpick") if runner else cache_dir(environ))
     around = _around(environ, place, pick)
-    return pick, variables.of(pick, place, around, spoken), (*around.dropped_pip.notes, *around.dropped_uv.notes)
+    notes = (*around.dropped_pip.notes, *around.dropped_uv.notes, *_triton(pick))
+    return pick, variables.of(pick, place, around, spoken), notes
+
+
+def _triton(pick: Pick) -> tuple[Note, ...]:
+    """What no variable can keep apart for pip."""
+    if pick.build.family not in ("rocm", "xpu"):
+        return ()
+    text = "pip takes the triton of this build from your own index; `torchpick install` takes it from the wheel host"
+    return (Note("TRITON_UNPINNED", text),)
 
 
 def _around(environ: Mapping[str, str], place: str, pick: Pick) -> variables.Around:

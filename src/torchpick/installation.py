@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping
@@ -31,11 +32,10 @@ from torchpick.install.command import Command
 from torchpick.install.plan import Job
 from torchpick.install.requirements import Asked, Given
 from torchpick.install.settings import Setting
-from torchpick.model.arch import Fit
 from torchpick.model.machine import Machine, Python
 from torchpick.model.noun import Noun
 from torchpick.model.table import Table
-from torchpick.model.verdict import Objection, Pick
+from torchpick.model.verdict import Pick
 from torchpick.places import cache_dir
 from torchpick.request import Request
 from torchpick.requirements import named
@@ -43,7 +43,10 @@ from torchpick.requirements import named
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.install.reporting import Item
-    from torchpick.install.verify import Ran, Verified
+
+
+# A release as the table has them; what somebody built themselves is no build of it.
+_VERSION = re.compile(r"\d+(\.\d+)*(\+[a-z0-9.]+)?")
 
 
 class Order(Noun):
@@ -106,8 +109,9 @@ def _check_place(request: Request, environ: Mapping[str, str]) -> None:
         "TORCHPICK_PLATFORM": environ.get("TORCHPICK_PLATFORM"),
         "--machine": request.machine,
     }
+    here = interpreter.own(World.here()).platform.name
     for name, value in told.items():
-        if value:
+        if value and value != here:
             hint = "`torchpick url` and `torchpick env --shell dockerfile` answer for machines elsewhere"
             raise UsageError(f"`{name}` tells of another machine, and packages are installed on this one", hint=hint)
 
@@ -149,24 +153,28 @@ def _applies(asked: Asked, found: environment.Target) -> dict[str, bool]:
     return answers
 
 
-def decide(order: Order, scene: Scene, environ: Mapping[str, str]) -> Pick:
+def decide(order: Order, scene: Scene, environ: Mapping[str, str], *, everything: bool = True) -> Pick:
     """The pick for what was asked, in the target's Python; NoBuildError where nothing runs.
 
-    An installed torch that runs here stays where nobody asks for another.
+    An installed torch that runs here stays where nobody asks for another. Without `everything` only as many builds are
+    judged as the pick itself takes.
     """
     texts = requirements.of_family(scene.asked, scene.family, scene.applies)
-    installed = scene.target.installed.get("torch")
-    if installed and not order.upgrade and "torch" not in {each.name for each in scene.asked.wanted}:
-        kept = _weighed(order, scene, (*texts, f"torch=={installed}"), environ)
+    installed = scene.target.installed.get("torch", "")
+    asked_for = {each.name for each in scene.asked.wanted}
+    if _VERSION.fullmatch(installed) and not order.upgrade and "torch" not in asked_for:
+        kept = _weighed(order, scene, (*texts, f"torch=={installed}"), environ, everything=everything)
         if kept.ok and kept.version == installed:
             return kept
-    return question.decided(_weighed(order, scene, texts, environ))
+    return question.decided(_weighed(order, scene, texts, environ, everything=everything))
 
 
-def _weighed(order: Order, scene: Scene, texts: tuple[str, ...], environ: Mapping[str, str]) -> Pick:
+def _weighed(
+    order: Order, scene: Scene, texts: tuple[str, ...], environ: Mapping[str, str], *, everything: bool = True
+) -> Pick:
     """The answer for these requirements on the machine as it was found."""
     wish = question.wish_of(order.request._replace(requirements=texts), environ)
-    return question.weighed((scene.machine,), wish, scene.table, environ)
+    return question.weighed((scene.machine,), wish, scene.table, environ, everything=everything)
 
 
 def installer(order: Order, scene: Scene, environ: Mapping[str, str]) -> Chosen:
@@ -316,27 +324,3 @@ def conflict(asks: tuple[str, ...], everything: Pick) -> NoBuildError:
     hint = f"torch {runs[-1]} to {runs[0]} has builds that run here (`torchpick list`); ask for what needs one of these"
     message = f"no torch that runs here suits every requirement: {'; '.join(asks)}"
     return NoBuildError(message, pick=everything._replace(verdicts=()), hint=hint)
-
-
-def verified(pick: Pick, target: environment.Target, environ: Mapping[str, str]) -> Verified:
-    """Run the kernels on each GPU that counts, with the torch that the target has now."""
-    from torchpick.install import verify
-
-    gpus = pick.machine.counted
-    family = pick.build.family
-    apple = any(gpu.vendor == "apple" for gpu in pick.machine.gpus)
-    kind = "mps" if apple else "cuda" if family == "rocm" else family
-    if family != "cpu" and not gpus and family != "xpu":
-        kind = "cpu"  # nothing here that it was picked for
-    slow = any(fit.fit is Fit.JIT for verdict in pick.verdicts for fit in verdict.fits)
-    deadline = verify.JIT_DEADLINE_S if slow else verify.DEADLINE_S
-    return verify.run(target.python, kind, gpus if kind in ("cuda", "xpu") else (), environ, deadline)
-
-
-def why(ran: Ran, found: Verified, pick: Pick) -> Objection | None:
-    """What the table says of the installed build on this GPU, where it says that it cannot run there."""
-    for verdict in pick.considered:
-        if verdict.build.version == found.torch:
-            about = [each for each in verdict.objections if each.gpu == ran.gpu]
-            return next(iter(about or verdict.objections), None)
-    return None

@@ -41,8 +41,9 @@ def _node(node: Fields, python: Python) -> Machine:
         raise metadata.fail("labels", "has no kubernetes.io/arch")
     notes = [Note("GLIBC_ASSUMED", "the C library of a container is its image's, so it is not judged")]
     gpus, trouble = _gpus(labels, capacity, name, metadata)
+    words = Fields({"os": os, "cpu": _CPUS.get(cpu, cpu)}, metadata.at("labels"))
     return Machine(
-        platform=Platform(os, _CPUS.get(cpu, cpu), None, "glibc" if os == "linux" else None),
+        platform=Platform.from_json(words),
         python=python,
         driver=_driver(labels),
         gpus=gpus,

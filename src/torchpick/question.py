@@ -10,12 +10,13 @@ from torchpick.errors import DetectionError, NoBuildError, UsageError
 from torchpick.model.build import backend_order
 from torchpick.model.envelope import redacted
 from torchpick.model.machine import PLATFORMS, Driver, Machine, Note, Platform, Python
+from torchpick.model.pythons import version_of
 from torchpick.model.table import Table
 from torchpick.model.verdict import Pick, Verdict
 from torchpick.model.wish import WHEEL_HOST, Wish
 from torchpick.places import compat_dir
 from torchpick.request import Request
-from torchpick.told import is_version, told
+from torchpick.told import told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -225,10 +226,11 @@ def listed(request: Request) -> tuple[Machine, ...]:
 def _told_python(text: str | None) -> Python | None:
     if text is None:
         return None
-    if not is_version(text):
+    version = version_of(text)
+    if version is None:
         hint = "with `--machine` say a version, such as `--python 3.12`"
         raise UsageError(f"`--python {text}` names an interpreter of this computer", hint=hint)
-    return Python(text.removesuffix("t"), free_threaded=text.endswith("t"))
+    return Python(version[0], free_threaded=version[1])
 
 
 def _any_rocm_serves(arch: Arch, environ: Mapping[str, str]) -> bool:
@@ -258,8 +260,8 @@ def _with_assumed_driver(machine: Machine, table: Table) -> Machine:
 
 
 def _check_python(machine: Machine, table: Table) -> None:
-    """A told Python that no wheel was ever made for is a slip of the pen, not a machine."""
-    if machine.python.source != "told":
+    """A told version that no wheel was ever made for is a slip of the pen, not a machine."""
+    if machine.python.source != "told" or machine.python.executable is not None:
         return
     tags = {tag for build in table.of(machine.platform.name) for tag in build.pythons}
     tag = machine.python.tag

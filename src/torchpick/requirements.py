@@ -67,8 +67,8 @@ def _split(text: str) -> tuple[str, str]:
         raise RequirementError(
             f"`{text}` is no requirement: {reason}", hint='such as `"torch<2.12"`, in quotes'
         ) from error
-    for what, there in (("URL", requirement.url), ("marker", requirement.marker), ("extra", requirement.extras)):
+    for what, there in (("a URL", requirement.url), ("a marker", requirement.marker), ("an extra", requirement.extras)):
         if there:
             hint = "`torchpick install` takes what pip takes"
-            raise RequirementError(f"`{text}` has a {what}, which says nothing about which build runs", hint=hint)
+            raise RequirementError(f"`{text}` has {what}, which says nothing about which build runs", hint=hint)
     return normal(requirement.name), str(requirement.specifier)

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from torchpick.errors import CompatError, TorchpickError
-from torchpick.model import rows
+from torchpick.model import pairings, rows
+from torchpick.model import rules as rules_
 from torchpick.model.build import Build
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.table import NO_BUILDS, Shelf, Table
@@ -32,12 +33,12 @@ def rules(environ: Mapping[str, str]) -> Table:
     compat = compat_dir(environ)
     index = os.path.join(compat, "index", "rules.json")
     if os.path.isfile(index):
-        return read(index, lambda fields: rows.rules(fields, fields, fields))
+        return read(index, lambda fields: rules_.rules(fields, fields, fields))
     drivers, libraries, gpus = (
         read(os.path.join(compat, name), lambda fields: fields)
         for name in ("drivers.json", "libraries.json", os.path.join("index", "gpus.json"))
     )
-    return checked(compat, lambda: rows.rules(drivers, libraries, gpus))
+    return checked(compat, lambda: rules_.rules(drivers, libraries, gpus))
 
 
 def with_builds(table: Table, platforms: Iterable[str], environ: Mapping[str, str], channel: str = "stable") -> Table:
@@ -67,12 +68,20 @@ def family(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def never_published(backend: str, platforms: Iterable[str], environ: Mapping[str, str]) -> str:
     """What is known of a backend that was never published, as the end of a sentence; empty where nothing is."""
-    file = os.path.join(compat_dir(environ), "never.json")
-    for row in read(file, lambda fields: fields.objects("rows")):
-        everywhere = row.text("torch") == "*" and set(platforms) <= set(row.texts("platforms"))
-        if row.text("backend") == backend and everywhere:
-            return f": {row.text('reason')}"
+    asked = set(platforms)
+    for never, where, reason in read(os.path.join(compat_dir(environ), "never.json"), _never):
+        if never == backend and asked <= where:
+            return f": {reason}"
     return ""
+
+
+def _never(fields: Fields) -> list[tuple[str, set[str], str]]:
+    """The backends that no release was ever published for: each with its platforms and the reason."""
+    read_ = [
+        (row.text("torch"), row.text("backend"), set(row.texts("platforms")), row.text("reason"))
+        for row in fields.objects("rows")
+    ]
+    return [(backend, platforms, reason) for torch, backend, platforms, reason in read_ if torch == "*"]
 
 
 def read(file: str, parse: Callable[[Fields], T]) -> T:
@@ -116,7 +125,7 @@ def _shipped(compat: str, platform: str) -> Shelf:
 
 def readable(compat: str) -> tuple[Build, ...]:
     """Every build of the readable files, the default index's own included."""
-    companions = read(os.path.join(compat, "companions.json"), rows.companions)
+    companions = read(os.path.join(compat, "companions.json"), pairings.companions)
     found: list[Build] = []
     for name in sorted(os.listdir(compat)):
         if name.startswith("torch-") and name.endswith(".json"):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
 
 from torchpick.errors import UsageError
-from torchpick.model.machine import PLATFORMS, Driver, Gpu, Platform
+from torchpick.model.machine import PLATFORMS, TIMEOUT_S, Driver, Gpu, Platform
 from torchpick.model.noun import Noun
+from torchpick.model.pythons import version_of
 from torchpick.model.versions import is_dotted, numbers
 from torchpick.request import Request
 
@@ -23,7 +23,7 @@ class Told(Noun):
     visible_only: bool = False
     only: tuple[int, ...] | None = None
     trust_pci: bool = False
-    timeout: float = 10.0
+    timeout: float = TIMEOUT_S
 
 
 def told(request: Request, capabilities: Collection[str], environ: Mapping[str, str]) -> Told:
@@ -55,9 +55,9 @@ def told(request: Request, capabilities: Collection[str], environ: Mapping[str, 
 
 
 def _timeout(text: str | None) -> float:
-    """TORCHPICK_DETECT_TIMEOUT in seconds, 10 if it is not set: a cold host with several GPUs takes five and more."""
+    """TORCHPICK_DETECT_TIMEOUT in seconds."""
     if not text:
-        return 10.0
+        return TIMEOUT_S
     seconds = float(text) if is_dotted(text) and text.count(".") < 2 else 0.0
     if not 0.1 <= seconds <= 600:
         raise UsageError(
@@ -114,12 +114,26 @@ def _platform(name: str | None) -> Platform | None:
     if name is None:
         return None
     if name not in PLATFORMS:
-        from difflib import get_close_matches
-
-        close = get_close_matches(name, PLATFORMS, n=1)
-        hint = f"did you mean `{close[0]}`?" if close else f"one of {', '.join(PLATFORMS)}"
-        raise UsageError(f"`{name}` is no platform that PyTorch publishes wheels for", hint=hint)
+        close = _meant(name)
+        hint = f"did you mean `{close}`?" if close else f"one of {', '.join(PLATFORMS)}"
+        raise UsageError(f"`{name}` is none of the platforms that torchpick answers for", hint=hint)
     return Platform.parse(name)
+
+
+def _meant(name: str) -> str | None:
+    """The platform by other people's words for its parts, or but for a letter; another processor is never meant."""
+    from difflib import get_close_matches
+    from itertools import takewhile
+
+    words = {"x64": "x86_64", "amd64": "x86_64", "x86-64": "x86_64", "win": "windows", "win32": "windows"}
+    words |= {"darwin": "macos", "osx": "macos", "mac": "macos", "manylinux": "linux"}
+    os = "".join(takewhile(str.isalnum, name.lower()))
+    cpu = name.lower()[len(os) + 1 :]
+    os, cpu = words.get(os, os), words.get(cpu, cpu)
+    if cpu in ("arm64", "aarch64"):
+        cpu = "aarch64" if os == "linux" else "arm64"
+    close = get_close_matches(f"{os}-{cpu}", PLATFORMS, n=1, cutoff=0.85)
+    return close[0] if close else None
 
 
 def _only(text: str | None) -> tuple[int, ...] | None:
@@ -134,6 +148,5 @@ def _only(text: str | None) -> tuple[int, ...] | None:
 
 
 def is_version(text: str) -> bool:
-    """Whether `--python` names a version (3.12, 3.14t) and not a path."""
-    plain = text.removesuffix("t")
-    return is_dotted(plain) and plain.count(".") == 1 and os.sep not in text
+    """Whether `--python` names a version (3.12, 3.12.4, 3.14t) and not a path."""
+    return version_of(text) is not None

@@ -79,7 +79,7 @@ def test_a_clash_is_shown_and_nothing_is_written(capsys: pytest.CaptureFixture[s
     status, out, err = run(capsys, "--write", "pyproject.toml")
 
     assert (status, out) == (1, "")
-    assert 'nvidia-old is\n  ["torch<2.7"]\nand would be' in err
+    assert 'nvidia-old is\n    ["torch<2.7"]\n  and would be' in err
     assert Path("pyproject.toml").read_text() == text
 
 

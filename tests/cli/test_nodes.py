@@ -96,6 +96,12 @@ def test_labels_that_cannot_be(change: dict[str, str], words: str) -> None:
         parse(node("gpu-1", {**A100, **change}))
 
 
+@pytest.mark.parametrize("label", ["kubernetes.io/os", "kubernetes.io/arch"])
+def test_a_platform_that_files_cannot_be_named_by(label: str) -> None:
+    with pytest.raises(UsageError, match="a-z, 0-9 and _"):
+        parse(node("gpu-1", {**A100, label: "../../etc"}))
+
+
 @pytest.mark.parametrize("value", [{"kind": "Pod"}, {"metadata": {}}, 3, {"metadata": {"name": "x", "labels": {}}}])
 def test_items_that_are_no_nodes(value: object) -> None:
     with pytest.raises(UsageError, match="items"):

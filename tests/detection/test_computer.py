@@ -103,7 +103,7 @@ def test_only_can_choose_another_vendor_past_a_silent_driver() -> None:
     assert narrow.narrow(machine(NVIDIA, AMD, trouble=trouble), only=[0]).trouble == trouble
 
 
-@pytest.mark.parametrize(("only", "words"), [([5], "has 0, 1, 2"), ([0, 2], "no build serves both")])
+@pytest.mark.parametrize(("only", "words"), [([5], "has GPU 0, 1, 2"), ([0, 2], "no build serves both")])
 def test_only_refuses(only: list[int], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         narrow.narrow(machine(NVIDIA, OLD, AMD), only=only)
@@ -118,7 +118,7 @@ def test_nvidias_count_whatever_stands_first() -> None:
 
 
 def test_integrated_graphics_count_only_alone() -> None:
-    inside = Gpu(1, "nvidia", "Orin", Arch("sm", 8, 7), integrated=True)
+    inside = Gpu(1, "nvidia", "Orin", Arch("sm", 8, 7), integrated=True, source="nvml")
     assert [each.counted for each in narrow.one_vendor([inside])[0]] == [True]
     gpus, notes = narrow.one_vendor([NVIDIA, inside])
     assert [each.counted for each in gpus] == [True, False]

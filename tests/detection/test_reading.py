@@ -108,3 +108,12 @@ def test_pci_addresses(raw: str, expected: str | None) -> None:
 @pytest.mark.parametrize("raw", ["", "  ", "[N/A]", "a\x1b[31mb", b"\xf8NVIDIA", "a\u202eb"])
 def test_what_is_no_name(raw: object) -> None:
     assert reading.name(raw) is None
+
+
+@pytest.mark.parametrize(
+    ("cuda", "expected"), [("13.0", "13.0"), ("13", None), ("1" * 60, None), ("\n13.0", None), ("0.0", None)]
+)
+def test_the_cuda_of_a_child_is_believed_only_where_it_is_one(cuda: str, expected: str | None) -> None:
+    told = json.loads(reading.dumps(Reading("nvml"))) | {"cuda": cuda}
+
+    assert reading.load(json.dumps(told).encode(), "nvml").cuda == expected

@@ -11,6 +11,9 @@ from torchpick.doctor.report import scrubbed
 HOMES, USERS = ("/home/anna", "/data/people/anna"), ("anna",)
 
 
+ROOT = "/" + "root"  # the home of the first user
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

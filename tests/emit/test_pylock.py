@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
@@ -37,7 +38,9 @@ def test_a_lock_is_what_the_packaging_library_reads() -> None:
 
     table = tomllib.loads(text)
     Pylock.from_dict(table)
-    assert table["packages"][0]["wheels"] == [{"url": URL, "size": 5, "hashes": {"sha256": SHA}}]
+    assert table["packages"][0]["wheels"] == [
+        {"name": unquote(URL[21:]), "url": URL, "size": 5, "hashes": {"sha256": SHA}}
+    ]
     assert table["packages"][1]["sdist"]["hashes"] == {"sha256": SHA}
     assert table["packages"][2]["archive"]["url"].endswith("other.zip")
     assert table["packages"][3]["vcs"]["commit-id"] == "c" * 40

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ssl
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -40,8 +41,9 @@ class Loopback(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, sites: Mapping[str, Site], tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, sites: Mapping[str, Site], tls: ssl.SSLContext | None = None, delay_s: float = 0.0) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.delay_s = delay_s  # a network's round trip, which loopback has not
         self.sites = dict(sites)
         self.tls = tls
         self.log: list[Asked] = []
@@ -102,6 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, *, with_body: bool) -> None:
         host = self.tunnel or self.headers.get("Host", "").partition(":")[0]
         parts = urlsplit(self.path)
+        time.sleep(self.server.delay_s)
         site = self.server.sites.get(host)
         answer = Answer(403) if site is None else site(unquote(parts.path))
         body, status, headers = answer.body, answer.status, dict(answer.headers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from configparser import Error, RawConfigParser
 
 import pytest
-from hypothesis import assume, given, reject
+from hypothesis import assume, example, given, reject, settings
 from hypothesis import strategies as st
 
 from torchpick.install import pipconf
@@ -67,7 +67,10 @@ def test_whatever_the_file_holds(text: str) -> None:
     assert pipconf.unpinned(pipconf.pinned(text, OPTIONS)) == text
 
 
+@settings(max_examples=40)
 @given(texts)
+@example("[install]\n  constraint = d.txt\n  [list]\n  timeout = 60\n")
+@example("[install]\n  find-links = /a\n    /b\n\n    /c\n  index-url = https://own.example/simple\n")
 def test_pip_reads_our_options_and_all_else_as_before(text: str) -> None:
     try:
         before = parsed(text)

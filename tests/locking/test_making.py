@@ -22,6 +22,15 @@ OWN = f"{PYTHON}-{PYTHON}-manylinux_2_28_x86_64"
 PASCAL = Request(gpus=("sm_61",), driver="580.95.05")
 
 
+@pytest.fixture
+def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A uv that is there and never started: what is tested comes before it."""
+    program = tmp_path_factory.mktemp("bin") / "uv"
+    program.write_text("#!/bin/sh\nexit 99\n")
+    program.chmod(0o755)
+    return {"UV": str(program), "TORCHPICK_CACHE_DIR": str(program.parent / "cache")}
+
+
 class Deaf:
     def say(self, text: str) -> None:
         """Nobody listens."""
@@ -63,12 +72,12 @@ def test_a_free_threaded_python_elsewhere_is_refused() -> None:
         making.make(Order(request, Given(("torch",))), {}, Deaf())
 
 
-def test_an_offline_lock_without_a_folder_is_refused() -> None:
+def test_an_offline_lock_without_a_folder_is_refused(environ: dict[str, str]) -> None:
     with pytest.raises(TorchpickError, match="`--offline` forbids it"):
-        making.make(Order(PASCAL._replace(offline=True), Given(("torch",))), {}, Deaf())
+        making.make(Order(PASCAL._replace(offline=True), Given(("torch",)), installer="uv"), environ, Deaf())
 
 
-def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path) -> None:
+def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path, environ: dict[str, str]) -> None:
     shelf = tmp_path / "cu126"
     shelf.mkdir()
     (shelf / TinyWheel("torch", "2.7.1+cu126", OWN).filename).write_bytes(b"")
@@ -76,11 +85,11 @@ def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path) -> 
     with pytest.raises(
         InstallerError, match=r"torch 2\.14\.1\+cu126 for .*: .* has no such wheel, but 2\.7\.1\+cu126"
     ) as caught:
-        making.make(Order(request, Given(("torch",)), no_deps=True), {}, Deaf())
+        making.make(Order(request, Given(("torch",)), installer="uv", no_deps=True), environ, Deaf())
     assert caught.value.code == "NOT_ON_PAGE"
 
 
-def test_a_mirror_without_the_project_is_told_so(tmp_path: Path) -> None:
+def test_a_mirror_without_the_project_is_told_so(tmp_path: Path, environ: dict[str, str]) -> None:
     request = PASCAL._replace(index_base=tmp_path.as_uri())
     with pytest.raises(InstallerError, match="has no page of it"):
-        making.make(Order(request, Given(("torch",)), no_deps=True), {}, Deaf())
+        making.make(Order(request, Given(("torch",)), installer="uv", no_deps=True), environ, Deaf())

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 import tomlkit
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchpick.errors import TorchpickError
@@ -62,6 +62,7 @@ def is_subsequence(small: Iterable[str], large: Iterable[str]) -> bool:
     return all(line in rest for line in small)
 
 
+@settings(max_examples=40)
 @given(files(), st.sampled_from(PLANS))
 def test_every_line_of_the_author_stays_in_its_order(text: str, plan: Plan) -> None:
     try:
@@ -78,6 +79,7 @@ def test_every_line_of_the_author_stays_in_its_order(text: str, plan: Plan) -> N
         assert table[setting.path[-1]] == setting.value
 
 
+@settings(max_examples=40)
 @given(files(), st.sampled_from(PLANS))
 def test_a_second_run_changes_nothing(text: str, plan: Plan) -> None:
     try:

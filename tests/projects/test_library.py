@@ -138,7 +138,7 @@ def runs(build: Build, kind: Kind, tag: str, driver: str | None, table: Table) -
     return any(verdict.ok and verdict.fits[0].fit > Fit.JIT for verdict in resolve.judge(machine, table, wish))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     st.sampled_from(RELEASES),
     st.sampled_from([None, *RELEASES]),

@@ -65,6 +65,11 @@ class Help(RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=min((console.width() or 80) - 2, 118))
 
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        from torchpick.emit.text import paragraphs
+
+        return "\n".join(f"{indent}{line}".rstrip() for line in paragraphs(text, width).split("\n")) + "\n"
+
 
 class Parser(ArgumentParser):
     """An argument parser that raises instead of exiting, so that every error leaves by one door."""

@@ -14,6 +14,7 @@ from importlib import import_module
 
 from torchpick.cli.arguments import Asked
 from torchpick.emit import completion
+from torchpick.model.machine import PLATFORMS
 
 SHELLS = ("bash", "zsh", "fish", "powershell")
 
@@ -31,6 +32,12 @@ def run(args: Shell) -> int:
     return 0
 
 
+# Flags whose words are checked elsewhere than by argparse.
+_WORDS = {"--platform": PLATFORMS}
+# Commands whose words may be files: projects and wheels to install, things to look into.
+_OF_FILES = ("install", "inspect")
+
+
 def _grammar() -> dict[str, completion.Command]:
     """Every command with its flags, read off the very parsers that will meet them; the bare command is ``."""
     from torchpick.cli import COMMANDS
@@ -38,10 +45,12 @@ def _grammar() -> dict[str, completion.Command]:
     found = {}
     for name, words in {"": "", **COMMANDS}.items():
         parser = ArgumentParser(add_help=True)
+        if not name:
+            parser.add_argument("--version", action="version", help="show the version and exit")
         import_module(f"torchpick.cli.{name or 'pick'}").add_arguments(parser)
         flags = tuple(_flag(action) for action in parser._actions if action.option_strings)  # noqa: SLF001 # its only list
         values = next((tuple(map(str, each.choices or ())) for each in parser._actions if _is_choice(each)), ())  # noqa: SLF001
-        found[name] = completion.Command(words, flags, values)
+        found[name] = completion.Command(words, flags, values, name in _OF_FILES)
     return found
 
 
@@ -50,5 +59,9 @@ def _is_choice(action: Action) -> bool:
 
 
 def _flag(action: Action) -> completion.Flag:
-    choices = tuple(map(str, action.choices or ()))
-    return completion.Flag(action.option_strings[-1], action.help or "", action.nargs != 0, choices)
+    *_, name = action.option_strings
+    short = next((each for each in action.option_strings if len(each) == 2 and each != name), None)
+    choices = tuple(map(str, action.choices or _WORDS.get(name) or ()))
+    takes = str(action.metavar or "")
+    files = any(word in takes for word in ("FILE", "PATH", "FOLDER", "DIR"))
+    return completion.Flag(name, action.help or "", action.nargs != 0, choices, files, short)

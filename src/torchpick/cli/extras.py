@@ -23,7 +23,7 @@ from argparse import ArgumentParser
 from torchpick import question, requirements, rewrite, shipped
 from torchpick.cli import arguments
 from torchpick.cli.arguments import Asked
-from torchpick.emit.text import plain
+from torchpick.emit.text import plain, plain_lines
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model import envelope
 from torchpick.model.generations import Kind, kind_of
@@ -244,7 +244,7 @@ def _difference(there: rewrite.Text, text: str) -> str:
     from difflib import unified_diff
 
     old, new = there.text.splitlines(keepends=True), text.splitlines(keepends=True)
-    return plain("".join(unified_diff(old, new, there.file, there.file)))
+    return plain_lines("".join(unified_diff(old, new, there.file, there.file)))
 
 
 def _json(plan: Plan, kind: str) -> dict[str, object]:

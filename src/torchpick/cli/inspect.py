@@ -25,8 +25,8 @@ from torchpick.model import envelope
 from torchpick.model.arch import Arch
 from torchpick.model.drivers import DriverTable
 from torchpick.model.machine import Driver, Machine
+from torchpick.model.pythons import version_of
 from torchpick.model.versions import is_dotted, numbers
-from torchpick.told import is_version
 from torchpick.wheels import installed, judge, thing
 from torchpick.wheels.judge import Judge, Verdict
 from torchpick.wheels.locate import Wanted
@@ -127,15 +127,17 @@ def _check(args: Inspect) -> None:
 
 def _scene(args: Inspect) -> Scene:
     platform = args.platform or os.environ.get("TORCHPICK_PLATFORM") or None
-    version = args.python if args.python is not None and is_version(args.python) else None
+    found = None if args.python is None else version_of(args.python)
+    version = None if found is None else f"{found[0]}{'t' if found[1] else ''}"
     wanted = Wanted(args.python if version is None else None, version, platform)
     told = args.gpu is not None or args.machine is not None or os.environ.get("TORCHPICK_GPU")
     if platform and not told:
         return Scene((), "the package is for another machine; `--gpu` tells its GPU", wanted)
+    request = arguments.machine_request(args)
+    if args.python is not None and version_of(args.python) is None:
+        request = request._replace(python=None)  # an interpreter is where the package is looked up: no matter to a GPU
     try:
-        machines = question.machines_of(
-            arguments.machine_request(args), os.environ, shipped.rules(os.environ), console.waiting
-        )
+        machines = question.machines_of(request, os.environ, shipped.rules(os.environ), console.waiting)
     except DetectionError as error:
         here = error.machine.python.executable if error.machine is not None else None
         wanted = wanted._replace(python=wanted.python or (here if version is None else None))

@@ -88,7 +88,8 @@ def run(args: Install) -> int:
     if args.extra is not None or args.among is not None:
         order = _with_extra(args, order)
     scene = installation.look(order, environ, tell=console.waiting)
-    pick = installation.decide(order, scene, environ)
+    everything = args.json or args.verify or args.verbose
+    pick = installation.decide(order, scene, environ, everything=everything)
     tool = installation.tool(order, scene, environ)
     job = installation.job_of(order, scene, pick, environ)
     strangers = installation.strangers(order, scene)
@@ -100,6 +101,7 @@ def run(args: Install) -> int:
         job = job._replace(needs=frozenset())
     else:
         _say(args, f"a dry run starts nothing, so what {_shortened(strangers)} may need of torch is not known yet")
+    console.tell(job.pick, args)
     job = installation.with_relatives(job, tool, scene)
     command = installation.command(job, tool, environ)
     store.keep(command.files)  # a dry run too: so the command that it shows can be run
@@ -181,7 +183,9 @@ def _start(args: Install, job: Job, command: Command) -> int:
     found = None
     if status == 0 and args.verify:
         _say(args, "running a product and a convolution on each GPU")
-        found = installation.verified(pick, job.target, os.environ)
+        from torchpick import verification
+
+        found = verification.verified(pick, job.target.python, os.environ)
     if args.json:
         print(envelope.dumps(_outcome(pick, command, status, found)))
     elif status != 0:
@@ -207,7 +211,9 @@ def _outcome(pick: Pick, command: Command, status: int, found: Verified | None) 
 
 
 def _ran(ran: Ran, found: Verified, pick: Pick) -> dict[str, object]:
-    objection = None if ran.ok else installation.why(ran, found, pick)
+    from torchpick import verification
+
+    objection = None if ran.ok else verification.why(ran, found, pick)
     return {**ran.to_json(), "code": None if objection is None else objection.reason.name}
 
 
@@ -216,7 +222,9 @@ def _words(ran: Ran, found: Verified, pick: Pick) -> str:
     name = f"GPU {ran.gpu}, {ran.name}" if ran.gpu is not None else ran.name
     if ran.ok:
         return f"{name}: computes"
-    objection = installation.why(ran, found, pick)
+    from torchpick import verification
+
+    objection = verification.why(ran, found, pick)
     first = next(iter(ran.text.strip().splitlines()), "") or ran.error
     return f"{name}: {f'{objection.reason.name}, {objection.text}; ' if objection else ''}{first}"
 
@@ -227,11 +235,16 @@ def _tell(found: Verified, pick: Pick) -> None:
             print(f"verified: {plain(_words(ran, found, pick))}", file=sys.stderr)
     broken = [_words(ran, found, pick) for ran in found.ran if not ran.ok]
     if broken:
-        from torchpick.emit import text
-        from torchpick.errors import InstallerError
-
         message = f"torch {found.torch or pick.version} does not compute here: {'; '.join(broken)}"
-        print(text.error(InstallerError(message, hint="`torchpick doctor` looks for the cause")), file=sys.stderr)
+        _fail(message, "`torchpick doctor` looks for the cause")
+
+
+def _fail(message: str, hint: str) -> None:
+    """An error after the installer has done its work, in the form of all others."""
+    from torchpick.emit import text
+    from torchpick.errors import InstallerError
+
+    print(text.error(InstallerError(message, hint=hint)), file=sys.stderr)
 
 
 def _notes(args: Install, pick: Pick, command: Command) -> None:
@@ -251,11 +264,9 @@ def _how(status: int) -> str:
 
 def _failed(pick: Pick, command: Command, status: int) -> None:
     """Ours after the installer's own words: what was to come from where, and whose the status is."""
-    from torchpick.emit import text
-    from torchpick.errors import InstallerError
-
-    hint = "`--index-base URL` names a mirror, `torchpick refresh` reads what the wheel index holds now"
     source = redacted(pick.index_url)
-    message = f"{command.installer} did not finish; torch {pick.version} was to come from {source}"
-    print(text.error(InstallerError(message, hint=hint)), file=sys.stderr)
+    _fail(
+        f"{command.installer} did not finish; torch {pick.version} was to come from {source}",
+        "`--index-base URL` names a mirror, `torchpick refresh` reads what the wheel index holds now",
+    )
     print(f"{command.installer} {_how(status)}", file=sys.stderr)

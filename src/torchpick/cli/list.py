@@ -43,7 +43,7 @@ def run(args: List) -> int:
         return 0 if pick.ok else 3
     bold = console.bold if console.coloured(args.color, sys.stdout) else str
     shown = pick.considered if args.all else table.shortlist(pick)
-    print(table.builds(pick, shown, console.width(), bold))
+    print(table.builds(pick, shown, console.width(), bold, text.cut_mark(sys.stdout.encoding)))
     if not args.quiet:
         for line in text.notes(pick):
             print(line, file=sys.stderr)

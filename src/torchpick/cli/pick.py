@@ -9,6 +9,8 @@ from argparse import ArgumentParser
 from torchpick import question
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Asked
+from torchpick.detection import interpreter
+from torchpick.detection.world import World
 from torchpick.emit import answer
 from torchpick.errors import UsageError
 from torchpick.model import envelope
@@ -27,7 +29,7 @@ def run(args: Asked) -> int:
         print(envelope.dumps(envelope.of_pick(pick, "pick")))
         return 0
     bold = console.bold if console.coloured(args.color, sys.stdout) else str
-    print(answer.text(pick, install_line(args), console.width(), bold))
+    print(answer.text(pick, install_line(args, pick.machine.platform.name), console.width(), bold))
     return 0
 
 
@@ -41,9 +43,9 @@ def _refuse_commands(words: list[str]) -> None:
             raise UsageError(f"the command goes first: `torchpick {word} …`", hint=hint)
 
 
-def install_line(args: Asked) -> str | None:
-    """The same question as a `torchpick install` command; None where it was about machines of a file."""
-    if args.machine is not None:
+def install_line(args: Asked, platform: str) -> str | None:
+    """The same question as a `torchpick install` command; None where it was about a machine elsewhere."""
+    if args.machine is not None or platform != interpreter.own(World.here()).platform.name:
         return None
     words = ["torchpick", "install", *(args.requirements or ["torch"])]
     for flag, values in (("--gpu", args.gpu), ("--backend", args.backend)):

@@ -11,9 +11,8 @@ from torchpick.detection.interpreter import Interpreter
 from torchpick.detection.world import World
 from torchpick.errors import UsageError
 from torchpick.model.arch import Arch
-from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python
-
-TIMEOUT_S = 10.0
+from torchpick.model.machine import TIMEOUT_S, Driver, Gpu, Machine, Note, Platform, Python
+from torchpick.model.pythons import version_of
 
 
 def detect(  # noqa: PLR0913  # every fact of a machine is an argument
@@ -106,7 +105,7 @@ def _elsewhere(
     if platform.os == "linux" and glibc is None:
         text = "the C library of the told platform is not judged; `--glibc 2.28` tells it"
         notes = (Note("GLIBC_ASSUMED", text),)
-    version = interpreter.version_of(python) if python is not None else None
+    version = version_of(python) if python is not None else None
     if python is not None and version is None:
         # A path names an interpreter here, and its version is what counts there.
         return Interpreter(interpreter.choose(python, world, deadline).python, platform), notes

@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
 
 from torchpick.detection.world import World
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import Fields, ShapeError, loads
-from torchpick.model.machine import Platform, Python
+from torchpick.model.machine import TIMEOUT_S, Platform, Python
 from torchpick.model.noun import Noun
+from torchpick.model.pythons import version_of
 from torchpick.model.versions import is_dotted, major_minor
 
-_VERSION = r"(\d)\.(\d{1,2})(?:\.\d{1,3})?(t?)"
 _HINT = "name one with `--python 3.12` or `--python PATH`"
-# Runs on every Python from 3.4 on; the answer is the last line, as a wrapper script may print first.
+# Runs on every Python from 3.4 on; the answer is the last line, as a wrapper script may print first. It is written by
+# hand, and asks sysconfig on Windows alone: json and sysconfig take longer to import than Python takes to start.
 _QUESTION = """\
-import json, os, sys, sysconfig
+import os, sys
+from importlib.machinery import EXTENSION_SUFFIXES
 try:
     libc = os.confstr("CS_GNU_LIBC_VERSION")
 except (AttributeError, ValueError, OSError):
     libc = None
-sys.stdout.write("\\n" + json.dumps({
-    "version": list(sys.version_info[:2]),
-    "implementation": sys.implementation.name,
-    "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
-    "system": sys.platform,
-    "cpu": sysconfig.get_platform().rpartition("-")[2] if sys.platform == "win32" else os.uname().machine,
-    "wide": sys.maxsize > 2 ** 32,
-    "libc": libc,
-    "soabi": sysconfig.get_config_var("SOABI"),
-}) + "\\n")
+if sys.platform == "win32":
+    import sysconfig
+    cpu = sysconfig.get_platform().rpartition("-")[2]
+else:
+    cpu = os.uname().machine
+suffix = EXTENSION_SUFFIXES[0] if EXTENSION_SUFFIXES else ""
+def text(value):
+    return "null" if value is None else '"%s"' % "".join(c for c in value if c not in '"\\\\' and " " <= c <= "~")
+def flag(value):
+    return "true" if value else "false"
+sys.stdout.write('\\n{"version": [%d, %d], "implementation": %s, "free_threaded": %s, "system": %s, "cpu": %s, '
+    '"wide": %s, "libc": %s, "soabi": %s}\\n' % (
+    sys.version_info[0], sys.version_info[1], text(sys.implementation.name),
+    flag("t" in getattr(sys, "abiflags", "") or suffix.startswith(".cp%d%dt-" % sys.version_info[:2])),
+    text(sys.platform), text(cpu), flag(sys.maxsize > 2 ** 32), text(libc), text(suffix)))
 """
 _IMPLEMENTATIONS = {"cpython": "cp", "pypy": "pp", "graalpy": "graalpy"}
 _CPUS = {"amd64": "x86_64", "x86-64": "x86_64"}
@@ -106,12 +112,6 @@ def tool_environment(prefix: str) -> str | None:
     # `uvx` runs from uv's cache: archive-v0/<hash>, or environments-v2/<name> for a script.
     parent = os.path.basename(os.path.dirname(os.path.normpath(prefix)))
     return "uvx" if parent.startswith(("archive-v", "environments-v")) else None
-
-
-def version_of(text: str) -> tuple[str, bool] | None:
-    """`3.12`, `3.12.4`, `3.14t` as a version and whether it is free-threaded."""
-    match = re.fullmatch(_VERSION, text.strip())
-    return (f"{match[1]}.{int(match[2])}", bool(match[3])) if match else None
 
 
 def _told(told: str, world: World, deadline: float) -> Interpreter:
@@ -286,4 +286,4 @@ def _confstr() -> str | None:
 if __name__ == "__main__":
     from torchpick.detection import alone
 
-    raise SystemExit(alone.show(choose(None, World.here(), time.monotonic() + 10.0)))
+    raise SystemExit(alone.show(choose(None, World.here(), time.monotonic() + TIMEOUT_S)))

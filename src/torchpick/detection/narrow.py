@@ -9,7 +9,7 @@ from torchpick.model.machine import Gpu, Machine, Note
 
 
 def one_vendor(gpus: Sequence[Gpu]) -> tuple[tuple[Gpu, ...], tuple[Note, ...]]:
-    """Count NVIDIA's GPUs, else the first counted vendor's; integrated ones only where there is no other."""
+    """Count NVIDIA's GPUs, else the first counted vendor's; integrated ones only if told or alone."""
     counted = [gpu for gpu in gpus if gpu.counted]
     if not counted:
         return tuple(gpus), ()
@@ -20,13 +20,19 @@ def one_vendor(gpus: Sequence[Gpu]) -> tuple[tuple[Gpu, ...], tuple[Note, ...]]:
     if others:
         labels = ", ".join(gpu.label for gpu in others)
         notes.append(Note("OTHER_VENDOR_LEFT_OUT", f"{labels}: left out, as a build serves one vendor's GPUs"))
-    inside = [gpu for gpu in counted if gpu.vendor == vendor and gpu.integrated and discrete]
+    inside = [gpu for gpu in counted if gpu.vendor == vendor and discrete and _found_inside(gpu)]
     if inside:
         labels = ", ".join(gpu.label for gpu in inside)
         notes.append(Note("INTEGRATED_LEFT_OUT", f"{labels}: left out, as there is a GPU on a board of its own"))
     return tuple(
-        gpu._replace(counted=gpu.counted and gpu.vendor == vendor and not (gpu.integrated and discrete)) for gpu in gpus
+        gpu._replace(counted=gpu.counted and gpu.vendor == vendor and not (discrete and _found_inside(gpu)))
+        for gpu in gpus
     ), tuple(notes)
+
+
+def _found_inside(gpu: Gpu) -> bool:
+    """Whether it is a processor's own GPU that nobody asked for."""
+    return gpu.integrated and gpu.source != "told"
 
 
 def narrow(machine: Machine, *, visible_only: bool = False, only: Sequence[int] = ()) -> Machine:
@@ -54,7 +60,7 @@ def _only(machine: Machine, only: Sequence[int]) -> Machine:
     there = {gpu.index: gpu for gpu in machine.gpus}
     unknown = [str(index) for index in only if index not in there]
     if unknown:
-        has = f"has {', '.join(map(str, there))}" if there else "has no GPU"
+        has = f"has GPU {', '.join(map(str, there))}" if there else "has no GPU"
         raise UsageError(f"--only {','.join(unknown)}: this machine {has}", hint="run `torchpick detect`")
     chosen = [there[index] for index in only]
     vendors = {gpu.vendor for gpu in chosen}

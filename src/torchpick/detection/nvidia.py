@@ -11,7 +11,7 @@ from torchpick.detection.reading import Device, Reading
 from torchpick.detection.reasons import Tables
 from torchpick.detection.world import World
 from torchpick.model.arch import Arch
-from torchpick.model.machine import Driver, Gpu, Note, Trouble
+from torchpick.model.machine import TIMEOUT_S, Driver, Gpu, Note, Trouble
 from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers
 
@@ -293,5 +293,5 @@ if __name__ == "__main__":
 
     here = World.here()
     raise SystemExit(
-        alone.show(look(here, time.monotonic() + 10.0, kernel.read(here), tables=Tables(), exact_order=True))
+        alone.show(look(here, time.monotonic() + TIMEOUT_S, kernel.read(here), tables=Tables(), exact_order=True))
     )

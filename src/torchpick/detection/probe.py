@@ -10,6 +10,7 @@ from torchpick.detection import child, reading
 from torchpick.detection.child import Running
 from torchpick.detection.reading import Reading, failed
 from torchpick.detection.world import World
+from torchpick.model.machine import TIMEOUT_S
 from torchpick.model.noun import Noun
 
 # Where a source's `read` lies, and what it is called.
@@ -214,7 +215,7 @@ if __name__ == "__main__":
                     smi_step(here),
                     library_step("proc", {"root": "/"}),
                 ],
-                time.monotonic() + 10.0,
+                time.monotonic() + TIMEOUT_S,
                 lambda _: False,
             )
         )

@@ -12,6 +12,7 @@ from torchpick.model.noun import Noun
 MOST_DEVICES = 64
 
 _DRIVER = r"\d{2,4}(?:\.\d{1,4}){1,3}"
+_CUDA = r"[1-9]\d?\.\d{1,2}"
 _PCI = r"(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?"
 _UUID = r"[0-9A-Za-z/-]{4,100}"
 
@@ -75,7 +76,7 @@ def _load(fields: Fields, source: str) -> Reading:
     return Reading(
         source=source,
         driver=driver_version(fields.maybe_text("driver")),
-        cuda=fields.maybe_text("cuda"),
+        cuda=spoken(fields.maybe_text("cuda")),
         devices=tuple(_load_device(each) for each in fields.objects("devices")[:MOST_DEVICES]),
         failure=None
         if failure is None
@@ -126,6 +127,12 @@ def cuda_version(number: object) -> str | None:
     if not isinstance(number, int) or not 2000 <= number < 100_000:
         return None
     return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def spoken(raw: object) -> str | None:
+    """`12.8` as `cuda_version` writes it, or None where the text is no such version."""
+    text = text_of(raw) or ""
+    return text if re.fullmatch(_CUDA, text, re.ASCII) else None
 
 
 def capability(major: object, minor: object) -> tuple[int, int] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from torchpick.detection import reading
-from torchpick.detection.reading import MOST_DEVICES, Device, Reading, failed
+from torchpick.detection.reading import MOST_DEVICES, Device, Reading
 
 # The name goes last: nvidia-smi's CSV does not quote commas.
 _FIELDS = ("driver_version", "uuid", "pci.bus_id", "compute_cap", "name")
@@ -74,14 +74,13 @@ def _failure(status: int | None, lines: list[str]) -> reading.Failure:
     return reading.Failure("refused", text, code)
 
 
-def unstartable(program: str, error: OSError) -> Reading:
-    return failed("smi", "absent", f"{program} does not start: {error.strerror or error}")
-
-
 if __name__ == "__main__":
     import time
 
     from torchpick.detection import alone, probe
     from torchpick.detection.world import World
+    from torchpick.model.machine import TIMEOUT_S
 
-    raise SystemExit(alone.show(probe.ask([probe.smi_step(World.here())], time.monotonic() + 10.0, lambda _: False)))
+    raise SystemExit(
+        alone.show(probe.ask([probe.smi_step(World.here())], time.monotonic() + TIMEOUT_S, lambda _: False))
+    )

@@ -67,8 +67,8 @@ def _signature(row: Fields) -> Signature:
     if not patterns:
         raise row.fail("patterns", "is empty")
     for place, pattern in enumerate(patterns):
-        parts = pieces(pattern)
-        if not parts or max(len(part.text) for part in parts) < 6 or not pattern.isascii():
+        parts = pieces(pattern) if pattern.isascii() else ()
+        if not parts or max(len(part.text) for part in parts) < 6:
             raise ShapeError(f"{row.at('patterns')}[{place}]", "needs a text of six or more ASCII characters")
     no_use = tuple((each.text("what"), each.text("why")) for each in row.objects("no_use"))
     return Signature(

@@ -25,7 +25,7 @@ def text(pick: Pick, install: str | None, width: int | None, bold: Paint = str) 
         shlex.join(["pip", "install", *pip.words(pick.build, pick.wish, redacted(pick.index_url))]),
     ]
     parts = [
-        ("found", _wrapped([line for machine in pick.machines for line in found(machine)], width)),
+        ("found", _wrapped(_found_all(pick.machines), width)),
         ("pick", _wrapped(_pick(pick), width)),
         ("run", commands[:1]),
         ("or", commands[1:]),
@@ -55,6 +55,19 @@ def _wrapped(lines: list[str], width: int | None) -> list[str]:
     return [part for line in lines for part in wrap(line, max(width - _INDENT, 30))]
 
 
+def _found_all(machines: tuple[Machine, ...]) -> list[str]:
+    """Each machine's lines; those that are alike but for their name are told once, with their number."""
+    alike: dict[tuple[str, ...], int] = {}
+    for machine in machines:
+        lines = tuple(found(machine if len(machines) == 1 else machine._replace(name=None)))
+        alike[lines] = alike.get(lines, 0) + 1
+    return [
+        f"{count} × {line}" if count > 1 and place == 0 else line
+        for lines, count in alike.items()
+        for place, line in enumerate(lines)
+    ]
+
+
 def found(machine: Machine) -> list[str]:
     """The machine in two lines or so."""
     lines = [machine.name] if machine.name else []
@@ -77,8 +90,9 @@ def found(machine: Machine) -> list[str]:
 def _pick(pick: Pick) -> list[str]:
     build = pick.build
     lines = [f"torch {pick.version}"]
-    for verdict in pick.verdicts[:1]:
+    for verdict in pick.verdicts:
         lines += [f"{_label(pick, fit.machine, fit.gpu)}: {words.fit(fit.fit, fit.via)}" for fit in verdict.fits]
+    lines = [*dict.fromkeys(lines)]  # machines that are alike say the same
     if pick.companions:
         lines.append("with " + ", ".join(f"{name} {version}" for name, version in pick.companions.items()))
     lines.append(f"evidence: {words.evidence(build)}")

@@ -51,7 +51,7 @@ def _package(entry: Entry) -> dict[str, object]:
     if package.vcs is not None:
         value["vcs"] = dict(package.vcs)
     if package.archive is not None:
-        value["archive"] = _file(package.archive)
+        value["archive"] = _file(package.archive, named=False)
     if package.sdist is not None:
         value["sdist"] = _file(package.sdist)
     if package.wheels:
@@ -59,8 +59,11 @@ def _package(entry: Entry) -> dict[str, object]:
     return value
 
 
-def _file(file: File) -> dict[str, object]:
-    value: dict[str, object] = {"url": file.url}
+def _file(file: File, *, named: bool = True) -> dict[str, object]:
+    value: dict[str, object] = {}
+    if named:  # pip 26.1 does not take `%2B` in a URL for the plus that the file's name has
+        value["name"] = file.name
+    value["url"] = file.url
     if file.size is not None:
         value["size"] = file.size
     # An empty table is refused by the check above: no file goes without a hash.

@@ -7,13 +7,34 @@ from torchpick.model.verdict import Pick
 
 
 def plain(foreign: str) -> str:
-    """Text from outside (a GPU's name, a page) made safe for a terminal: control bytes and bidi marks escaped."""
+    """Text from outside (a GPU's name, a page) made safe for one line of a terminal: whatever is no letter escaped."""
     if foreign.isprintable():
         return foreign
-    return "".join(
-        char if char.isprintable() or char == "\n" else char.encode("unicode_escape").decode("ascii")
-        for char in foreign
-    )
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in foreign)
+
+
+def plain_lines(foreign: str) -> str:
+    """The same for text that is meant to have lines (a diff, an installer's complaint)."""
+    return "\n".join(map(plain, foreign.split("\n")))
+
+
+def cut_mark(encoding: str | None) -> str:
+    """What ends a line that was cut, in letters that a stream of this encoding has."""
+    try:
+        "…".encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return "..."
+    return "…"
+
+
+def paragraphs(text: str, width: int) -> str:
+    """Text that is laid out already, its lines that are longer than this wrapped with the indent they have."""
+    found = []
+    for line in text.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip(" ")))
+        parts = [line.lstrip(" ")] if len(line) <= width else wrap(line.lstrip(" "), max(width - len(indent) - 2, 20))
+        found += [f"{indent}{part if indent else part.lstrip()}".rstrip() for part in parts]
+    return "\n".join(found)
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -29,8 +50,9 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def error(failure: TorchpickError) -> str:
-    """`error: …`, a blank line, `hint: …`."""
-    lines = [f"error: {plain(failure.message)}"]
+    """`error: …`, a blank line, `hint: …`; further lines of the message are indented, so that none looks like ours."""
+    first, *further = failure.message.split("\n")
+    lines = [f"error: {plain(first)}", *(f"  {plain(line)}".rstrip() for line in further)]
     if failure.hint:
         lines += ["", f"hint: {plain(failure.hint)}"]
     return "\n".join(lines)

@@ -41,7 +41,7 @@ def choose(  # noqa: PLR0913 # facts of the run, each from another place
     pip_places: Iterable[Setting],
     uv_places: Iterable[Setting],
 ) -> Chosen:
-    """`pip` and `uv_places` are the settings that name indexes of the user's own. `auto`: see docs/users.md."""
+    """`pip` and `uv_places` are the settings that name indexes of the user's own. `auto`: see docs/install.md."""
     uv_own = [word for said in uv_places for word in said.words]
     unseen = [said for said in pip_places if not set(said.words) <= set(uv_own)]
     if wanted == "pip" or (wanted == "auto" and uv is None):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from torchpick.model.build import Build
 from torchpick.model.noun import Noun
@@ -29,6 +29,28 @@ def wheels(build: Build, name: str, version: str, tag: str, index_url: str) -> t
         file = f"{name}-{version}-{tag.rstrip('t')}-{_abi(build, name, tag)}-{platform}.whl"
         found.append(Wheel(name, file, f"{index_url}/{file.replace('+', '%2B')}", _sha256(build, file)))
     return tuple(found)
+
+
+def known(build: Build, pins: Mapping[str, str], tags: Iterable[str], index_url: str) -> tuple[list[Wheel], list[str]]:
+    """The wheels of these projects for these Pythons, and the projects whose file names are not known."""
+    found: list[Wheel] = []
+    unknown: list[str] = []
+    for name, version in pins.items():
+        each = [wheel for tag in tags for wheel in wheels(build, name, version, tag, index_url) or ()]
+        found += each
+        if not each:
+            unknown.append(name)
+    return found, unknown
+
+
+def is_ambiguous(build: Build) -> bool:
+    """Whether another index may hold the same version as another build: a CUDA build without a local label."""
+    return "+" not in build.version and build.family != "cpu"
+
+
+def requirement(wheel: Wheel) -> str:
+    """A line that names the very file, so that no index is asked for the project."""
+    return f"{wheel.name} @ {wheel.url}" + (f"#sha256={wheel.sha256}" if wheel.sha256 else "")
 
 
 def _platforms(build: Build, name: str) -> tuple[str, ...] | None:

@@ -17,7 +17,7 @@ def command(job: Job, pip: Pip, inherited: Inherited, copies: Copies, cooldown: 
     """The whole command; nothing of it is started here. `cooldown` is the user's `uploaded-prior-to`."""
     files: list[File] = [*copies.files.values()]
     argv = [*pip.argv, "install"]
-    direct = cooldown is not None or _is_ambiguous(job)
+    direct = cooldown is not None or links.is_ambiguous(job.pick.build)
     page, remote = plan.pages(job)
     if not direct:
         for each in ([page.path] if page else []) + remote:
@@ -45,28 +45,23 @@ def command(job: Job, pip: Pip, inherited: Inherited, copies: Copies, cooldown: 
     return Command("pip", tuple(argv), inherited.set, inherited.unset, tuple(files), notes)
 
 
-def _is_ambiguous(job: Job) -> bool:
-    """Whether the user's own index may hold the same version as another build: a CUDA build without a local label."""
-    return not job.labelled and job.pick.build.family != "cpu"
-
-
 def _direct(job: Job, cooldown: Setting | None) -> str:
     """Constraints that name the very files: no index and no page is asked for them."""
-    lines = []
+    index = job.pick.index_url
+    flat = job.pick.wish.index_base.startswith("flat+")
+    found = [] if flat else links.known(job.pick.build, job.pins, (job.target.tag,), index)[0]
+    lines = {wheel.name: links.requirement(wheel) for wheel in reversed(found)}
     for name, version in job.pins.items():
-        found = links.wheels(job.pick.build, name, version, job.target.tag, job.pick.index_url)
-        if found and not job.pick.wish.index_base.startswith("flat+"):
-            lines.append(f"{name} @ {found[0].url}" + (f"#sha256={found[0].sha256}" if found[0].sha256 else ""))
-        elif cooldown is None or not any(each.name == name for each in job.asked.wanted):
-            lines.append(f"{name}=={version}")
-        else:
-            hint = "unset it for this run, or `--installer uv`"
+        if name in lines:
+            continue
+        if cooldown is not None and any(each.name == name for each in job.asked.wanted):
             raise InstallerError(
                 f"{cooldown.source} sets uploaded-prior-to, and the page of {name} on the wheel host has no dates",
-                hint=hint,
+                hint="unset it for this run, or `--installer uv`",
                 code="COOLDOWN",
             )
-    return "\n".join(lines) + "\n" + plan.relatives(job)
+        lines[name] = f"{name}=={version}"
+    return "".join(f"{lines[name]}\n" for name in job.pins) + plan.relatives(job)
 
 
 def resolver(job: Job, pip: Pip, inherited: Inherited, copies: Copies) -> Command:
@@ -79,7 +74,9 @@ def resolver(job: Job, pip: Pip, inherited: Inherited, copies: Copies) -> Comman
     if job.offline:
         argv.append("--no-index")
     argv += [*job.passed_on, *plan.unpinned(job, paths_as_given=True)]
-    return Command("pip", tuple(argv), inherited.set, inherited.unset, tuple(copies.files.values()))
+    # The stand-ins have no dates; a cooldown of the user's holds again when it comes to installing.
+    unset = (*inherited.unset, "PIP_UPLOADED_PRIOR_TO")
+    return Command("pip", tuple(argv), inherited.set, unset, tuple(copies.files.values()))
 
 
 def reporter(command: Command) -> Command:

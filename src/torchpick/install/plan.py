@@ -156,24 +156,22 @@ def notes(job: Job) -> list[Note]:
     return found
 
 
-def pages(job: Job, tags: tuple[str, ...] = ()) -> tuple[File | None, list[str]]:
+def pages(job: Job) -> tuple[File | None, list[str]]:
     """Our links page, and the remote pages of what has no known file name."""
     index = job.pick.index_url
     if job.offline and not index.startswith("file:"):
         return None, []
     if job.pick.wish.index_base.startswith("flat+"):
         return None, [index]
-    found: list[links.Wheel] = []
-    remote: list[str] = []
-    for name, version in job.pins.items():
-        known = [links.wheels(job.pick.build, name, version, tag, index) for tag in tags or (job.target.tag,)]
-        wheels = [wheel for each in known for wheel in each or ()]
-        if wheels:
-            found += wheels
-        elif job.needs is None or name in {*job.needs, *brought(job)} or _asks_for(job, name):
-            remote.append(links.project_page(index, name))
-    page = store.file(job.place, "links", ".html", links.page(found), private="@" in index) if found else None
-    return page, remote
+    found, unknown = links.known(job.pick.build, job.pins, (job.target.tag,), index)
+    wanted = {*(job.needs if job.needs is not None else job.pins), *brought(job)}
+    remote = [links.project_page(index, name) for name in unknown if name in wanted or _asks_for(job, name)]
+    return page_file(job.place, found, index), remote
+
+
+def page_file(place: str, found: list[links.Wheel], index: str) -> File | None:
+    """The page as a file; the user's alone where the address holds a password."""
+    return store.file(place, "links", ".html", links.page(found), private="@" in index) if found else None
 
 
 def has_sources(job: Job) -> bool:

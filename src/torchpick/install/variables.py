@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote
 
-from torchpick.install import links, store
+from torchpick.install import links, plan, store
 from torchpick.install.inherited import Inherited
 from torchpick.install.settings import Setting, is_wheel_index
 from torchpick.install.store import File
@@ -43,8 +43,8 @@ class Around(Noun):
 
 def of(pick: Pick, place: str, around: Around, spoken: str | None) -> Variables:
     """`spoken` is the CUDA that the driver speaks itself."""
-    page, remote = _pages(pick, place)
     pins = {"torch": pick.version, **companions(pick.build)}
+    page, remote = _pages(pick, place, pins)
     limits = store.file(place, "constraints", ".txt", "".join(f"{name}=={version}\n" for name, version in pins.items()))
     found_at = [*((address(page.path),) if page else ()), *remote]
     changed: dict[str, str] = {**around.dropped_pip.set, **around.dropped_uv.set}
@@ -58,7 +58,9 @@ def of(pick: Pick, place: str, around: Around, spoken: str | None) -> Variables:
     changed["UV_CONSTRAINT"] = " ".join((address(limits.path), *around.uv_constraints))
     files = [limits, *((page,) if page else ())]
     pip_limits = limits
-    direct = _direct(pick, pins) if "uploaded-prior-to" in around.pip else None
+    direct = None
+    if "uploaded-prior-to" in around.pip or links.is_ambiguous(pick.build):
+        direct = _direct(pick, pins)
     if direct is not None:
         # Pip rejects a page without dates, and reads none in HTML; a direct address is not asked for its date.
         pip_limits = store.file(place, "constraints", ".txt", direct)
@@ -73,31 +75,21 @@ def of(pick: Pick, place: str, around: Around, spoken: str | None) -> Variables:
     return Variables(changed, tuple(name for name in dict.fromkeys(unset) if name not in changed), tuple(files))
 
 
-def _pages(pick: Pick, place: str) -> tuple[File | None, list[str]]:
+def _pages(pick: Pick, place: str, pins: Mapping[str, str]) -> tuple[File | None, list[str]]:
     """The links page, for every Python of the build, and the remote pages of what has no known file name."""
     if pick.wish.index_base.startswith("flat+"):
         return None, [pick.index_url]
-    found: list[links.Wheel] = []
-    remote: list[str] = []
-    for name, version in {"torch": pick.version, **companions(pick.build)}.items():
-        known = [links.wheels(pick.build, name, version, tag, pick.index_url) for tag in pick.build.pythons]
-        wheels = [wheel for each in known for wheel in each or ()]
-        found += wheels
-        if not wheels:
-            remote.append(links.project_page(pick.index_url, name))
-    return store.file(place, "links", ".html", links.page(found)) if found else None, remote
+    found, unknown = links.known(pick.build, pins, pick.build.pythons, pick.index_url)
+    return plan.page_file(place, found, pick.index_url), [links.project_page(pick.index_url, name) for name in unknown]
 
 
 def _direct(pick: Pick, pins: Mapping[str, str]) -> str | None:
     """Constraints that name the very files, for the machine's Python; None where one is not known."""
-    tag = pick.machine.python.tag
-    lines = []
-    for name, version in pins.items():
-        found = links.wheels(pick.build, name, version, tag, pick.index_url)
-        if not found:
-            return None
-        lines.append(f"{name} @ {found[0].url}\n")
-    return "".join(lines)
+    found, unknown = links.known(pick.build, pins, (pick.machine.python.tag,), pick.index_url)
+    if unknown or pick.wish.index_base.startswith("flat+"):
+        return None
+    lines = {wheel.name: links.requirement(wheel) for wheel in reversed(found)}
+    return "".join(f"{line}\n" for line in lines.values())
 
 
 def _variants(pick: Pick, spoken: str | None) -> dict[str, str]:

@@ -23,6 +23,16 @@ _GRACE_S = 5.0
 _MOST_BYTES = 1 << 20
 
 
+def kind_of(family: str, *, apple: bool) -> str:
+    """Which of torch's device modules runs a build of this family; ROCm devices are called cuda too."""
+    return {"cuda": "cuda", "rocm": "cuda", "xpu": "xpu"}.get(family, "mps" if apple else "cpu")
+
+
+def deadline(*, compiles: bool) -> float:
+    """How long a GPU may take; longer where the driver compiles the code first."""
+    return JIT_DEADLINE_S if compiles else DEADLINE_S
+
+
 class Ran(Noun):
     """What came of one GPU; `gpu` is its index in the machine, None where no GPU is concerned."""
 

@@ -137,6 +137,10 @@ def tool_of(ground: Ground, scene: Scene, aims: list[tuple[int, Aim]]) -> Tool:
         raise UsageError(
             f"pip resolves for its own machine only, and not for {elsewhere[0].environment.label}", hint=hint
         )
+    if elsewhere and tools.uv(ground.environ) is None:
+        label = elsewhere[0].environment.label
+        hint = "install uv (`python -m pip install uv`) or name it in $UV"
+        raise InstallerError(f"only uv resolves for {label} from here, and there is none", hint=hint)
     order = installation.Order(ground.order.request, ground.order.given, "uv" if elsewhere else wanted)
     tool = installation.tool(order, scene, ground.environ)
     projects = [path for path in ground.asked.opaque if os.path.basename(path) in _PROJECTS]

@@ -103,9 +103,9 @@ def names(machines: Sequence[Machine]) -> list[str]:
 def _one(ground: Ground, machines: tuple[Machine, ...], host: Host, listener: Listener) -> Made:
     aims = aims_of(machines, ground)
     scene = scene_of(ground, machines, aims)
-    tool = tool_of(ground, scene, aims)
     texts = requirements.of_family(ground.asked, ground.family, scene.applies)
     pick = _picked(ground, machines, texts)
+    tool = tool_of(ground, scene, aims)
     order = installation.Order(ground.order.request, ground.order.given, no_deps=ground.order.no_deps)
     if strangers := installation.strangers(order, scene):
         listener.say(f"asking {tool.chosen.name} what {_shortened(strangers)} needs of torch")

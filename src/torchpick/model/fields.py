@@ -58,14 +58,16 @@ class Fields:
             if name not in names:
                 raise self.fail(name, "is not a key of this format")
 
-    def text(self, name: str) -> str:
+    def text(self, name: str, most: int | None = None) -> str:
         value = self.raw(name)
         if not isinstance(value, str):
             raise self.fail(name, f"must be text, is {kind(value)}")
+        if most is not None and len(value) > most:
+            raise self.fail(name, f"has {len(value)} characters, more than {most}")
         return value
 
-    def maybe_text(self, name: str) -> str | None:
-        return None if self._value.get(name) is None else self.text(name)
+    def maybe_text(self, name: str, most: int | None = None) -> str | None:
+        return None if self._value.get(name) is None else self.text(name, most)
 
     def flag(self, name: str, default: bool | None = None) -> bool:
         if default is not None and name not in self._value:

@@ -39,6 +39,9 @@ _DECORATION = (
     r"mig[0-9]+c?[0-9]*g[0-9]+gb(?:me)?$|withmaxqdesign|maxq|laptop(?:gpu)?|mobile|generation|graphics|edition|nvgpu|"
     r"nvl|pcie|sxm(?=[1-9][0-9]{0,2}gb)|sxm[2-6]?|hbm[23]e?|shared|gpu"
 )
+# Products of other vendors, by letters and digits alone: `rx 7900 xtx`, `Radeon Pro W7900`, `MI300X`; `Arc A770`.
+_AMD = r"radeon|instinct|firepro|^amd|^rx(?:vega)?[0-9]|^vega(?:[0-9]|$)|^mi[1-9][0-9]{1,2}[ax]?$|^strixhalo"
+_INTEL = r"^intel|^arc(?:pro)?(?:[ab][0-9]|$)|^(?:iris|uhd|irisxe)|^datacentergpu(?:max|flex)"
 _MEMORY = r"(?=([1-9][0-9]{0,2})gb)"
 
 
@@ -95,6 +98,16 @@ def look_up(text: str, names: Names) -> Arch | Candidates:
     if not plain or len(plain) > LONGEST:
         return Candidates("UNKNOWN_NAME", text[:LONGEST], ())
     return _of_name(text, plain.removeprefix("nvidia") or plain, names)
+
+
+def of_another_vendor(text: str) -> str | None:
+    """What to say instead of a name that is AMD's or Intel's, whose products no index of ours holds."""
+    import re
+
+    plain = letters(text[:LONGEST])
+    if re.search(_AMD, plain):
+        return "AMD GPUs are told by their target, such as gfx1100; `rocminfo` prints it"
+    return "builds for Intel GPUs are asked for by `--backend xpu`" if re.search(_INTEL, plain) else None
 
 
 def letters(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from torchpick.errors import UsageError
@@ -22,8 +23,9 @@ class File(Noun):
 
     @property
     def name(self) -> str:
-        """As its URL spells it."""
-        return self.url.partition("?")[0].rpartition("/")[2]
+        """The file's own name: `%2B` in a URL is its plus."""
+        last = self.url.partition("?")[0].rpartition("/")[2]
+        return re.sub(r"%([2-7][0-9A-Fa-f])", lambda match: chr(int(match[1], 16)), last)
 
 
 class Package(Noun):

@@ -11,6 +11,17 @@ from torchpick.model.versions import is_dotted
 PLATFORMS = ("linux-x86_64", "linux-aarch64", "windows-x86_64", "windows-arm64", "macos-arm64", "macos-x86_64")
 VENDORS = ("nvidia", "amd", "intel", "apple")
 CODE_VENDORS = ("nvidia", "amd")
+# How long a look at a machine may take unless it is told: a cold host with several GPUs takes five seconds and more.
+TIMEOUT_S = 10.0
+
+# Bounds for a machine that is told in a file. The longest fact is a Windows instance id of 200 characters (its
+# documented maximum), the longest path 4096 on Linux, and a note may name every GPU of a machine.
+MOST_GPUS = 1024
+MOST_INDEX = 10_000  # what `--only` can name
+_LINE, _PATH, _PROSE = 256, 4096, 1 << 18
+_WORD = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
+# NVIDIA's newest capability is 12.1; twice that is no slip of the pen.
+_NEWEST_MAJOR = 30
 
 
 class Note(Noun):
@@ -75,24 +86,39 @@ class Gpu(Noun):
         vendor = fields.text("vendor") if fields.has("vendor") else "nvidia"
         if vendor not in VENDORS:
             raise fields.fail("vendor", f"must be one of {', '.join(VENDORS)}, is {vendor!r}")
-        arch = None
-        if (text := fields.maybe_text("arch")) is not None:
-            try:
-                arch = Arch.parse(text)
-            except ValueError as error:
-                raise fields.fail("arch", str(error)) from error
+        place = fields.number("index") if fields.has("index") else index
+        if not 0 <= place < MOST_INDEX:
+            raise fields.fail("index", f"must be from 0 to {MOST_INDEX - 1}, is {place}")
         return cls(
-            index=fields.number("index") if fields.has("index") else index,
+            index=place,
             vendor=vendor,
-            name=fields.maybe_text("name"),
-            arch=arch,
-            uuid=fields.maybe_text("uuid"),
-            pci=fields.maybe_text("pci"),
+            name=fields.maybe_text("name", _LINE),
+            arch=_device(fields, vendor),
+            uuid=fields.maybe_text("uuid", _LINE),
+            pci=fields.maybe_text("pci", _LINE),
             visible=fields.flag("visible", default=True),
             integrated=fields.flag("integrated", default=False),
             counted=fields.flag("counted", default=True),
-            source=fields.maybe_text("source") or "told",
+            source=fields.maybe_text("source", _LINE) or "told",
         )
+
+
+def _device(fields: Fields, vendor: str) -> Arch | None:
+    """The architecture of a device, not of code: `sm_90` and never `sm_90a` or `compute_90`, and the vendor's own."""
+    text = fields.maybe_text("arch", _LINE)
+    if text is None:
+        return None
+    try:
+        arch = Arch.parse(text)
+    except ValueError as error:
+        raise fields.fail("arch", str(error)) from error
+    wanted = {"nvidia": "sm", "amd": "gfx"}.get(vendor)
+    if arch.kind != wanted:
+        looks = {"sm": "sm_86", "gfx": "gfx1100"}.get(wanted or "", "null")
+        raise fields.fail("arch", f"must be such as {looks} for a GPU of {vendor}, is {text!r}")
+    if arch.kind == "sm" and (arch.suffix or not 1 <= arch.major <= _NEWEST_MAJOR):
+        raise fields.fail("arch", f"must be a GPU's own architecture such as sm_90, is {text!r}")
+    return arch
 
 
 class Driver(Noun):
@@ -122,12 +148,17 @@ class Driver(Noun):
             text = fields.maybe_text(name)
             if text is not None and not is_dotted(text):
                 raise fields.fail(name, f"must be numbers between dots, is {text!r}")
+        cuda, os = fields.maybe_text("cuda"), fields.maybe_text("os")
+        if cuda is not None and cuda.count(".") != 1:
+            raise fields.fail("cuda", f"must be X.Y, is {cuda!r}")
+        if os not in (None, "linux", "windows"):
+            raise fields.fail("os", f"must be linux, windows or null, is {os!r}")
         return cls(
             version=fields.maybe_text("version"),
-            cuda=fields.maybe_text("cuda"),
-            source=fields.maybe_text("source") or "told",
-            cuda_source=fields.maybe_text("cuda_source"),
-            os=fields.maybe_text("os"),
+            cuda=cuda,
+            source=fields.maybe_text("source", _LINE) or "told",
+            cuda_source=fields.maybe_text("cuda_source", _LINE),
+            os=os,
         )
 
 
@@ -157,8 +188,18 @@ class Platform(Noun):
         glibc = fields.maybe_text("glibc")
         if glibc is not None and not is_dotted(glibc):
             raise fields.fail("glibc", f"must be numbers between dots, is {glibc!r}")
-        os = fields.text("os")
-        return cls(os, fields.text("cpu"), glibc, fields.maybe_text("libc") or ("glibc" if os == "linux" else None))
+        os, libc = word(fields, "os"), fields.maybe_text("libc")
+        if libc not in (None, "glibc", "musl"):
+            raise fields.fail("libc", f"must be glibc, musl or null, is {libc!r}")
+        return cls(os, word(fields, "cpu"), glibc, libc or ("glibc" if os == "linux" else None))
+
+
+def word(fields: Fields, name: str) -> str:
+    """A word of a platform's name. Files are named by it, so it is letters, digits and underscores alone."""
+    text = fields.text(name)
+    if not 0 < len(text) <= 32 or not _WORD.issuperset(text):
+        raise fields.fail(name, f"must be up to 32 of a-z, 0-9 and _, is {text[:40]!r}")
+    return text
 
 
 class Python(Noun):
@@ -191,10 +232,10 @@ class Python(Noun):
             raise fields.fail("version", f"must be X.Y, is {version!r}")
         return cls(
             version=version,
-            implementation=fields.maybe_text("implementation") or "cp",
+            implementation=word(fields, "implementation") if fields.maybe_text("implementation") else "cp",
             free_threaded=fields.flag("free_threaded", default=False),
-            executable=fields.maybe_text("executable"),
-            source=fields.maybe_text("source") or "told",
+            executable=fields.maybe_text("executable", _PATH),
+            source=fields.maybe_text("source", _LINE) or "told",
         )
 
 
@@ -230,19 +271,32 @@ class Machine(Noun):
         """Read what `to_json` wrote; raises ShapeError with the path of what is wrong."""
         fields = Fields(value, path)
         driver = fields.maybe_object("driver")
-        gpus = fields.objects("gpus") if fields.has("gpus") else []
-        if len(gpus) > 1024:
-            raise fields.fail("gpus", f"has {len(gpus)} items, more than 1024")
         notes = fields.objects("notes") if fields.has("notes") else []
+        if len(notes) > MOST_GPUS:
+            raise fields.fail("notes", f"has {len(notes)} items, more than {MOST_GPUS}")
         trouble = fields.maybe_object("trouble")
         return cls(
             platform=Platform.from_json(fields.object("platform")),
             python=Python.from_json(fields.object("python")),
             driver=None if driver is None else Driver.from_json(driver),
-            gpus=tuple(Gpu.from_json(gpu, index) for index, gpu in enumerate(gpus)),
-            notes=tuple(Note(note.text("code"), note.text("text")) for note in notes),
+            gpus=_gpus(fields),
+            notes=tuple(Note(note.text("code", _LINE), note.text("text", _PROSE)) for note in notes),
             trouble=None
             if trouble is None
-            else Trouble(trouble.text("code"), trouble.text("text"), trouble.text("hint")),
-            name=fields.maybe_text("name"),
+            else Trouble(trouble.text("code", _LINE), trouble.text("text", _PROSE), trouble.text("hint", _PROSE)),
+            name=fields.maybe_text("name", _LINE),
         )
+
+
+def _gpus(fields: Fields) -> tuple[Gpu, ...]:
+    """The GPUs, no two of them with the same index: an answer names a GPU by it."""
+    rows = fields.objects("gpus") if fields.has("gpus") else []
+    if len(rows) > MOST_GPUS:
+        raise fields.fail("gpus", f"has {len(rows)} items, more than {MOST_GPUS}")
+    found = tuple(Gpu.from_json(row, index) for index, row in enumerate(rows))
+    seen: set[int] = set()
+    for row, gpu in zip(rows, found, strict=True):
+        if gpu.index in seen:
+            raise row.fail("index", f"is {gpu.index}, as another GPU's is")
+        seen.add(gpu.index)
+    return found

@@ -1,8 +1,17 @@
-"""Python tags (`cp312`, `cp314t`, `pp310`) as a person reads them."""
+"""Pythons as a person writes them (`3.12`, `3.14t`), and their tags (`cp312`, `pp310`) as a person reads them."""
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
+
+_VERSION = r"([1-9])\.(\d{1,2})(?:\.\d{1,3})?(t?)"
+
+
+def version_of(text: str) -> tuple[str, bool] | None:
+    """`3.12`, `3.12.4`, `3.14t` as X.Y and whether it is free-threaded; None for what is a path or a command."""
+    match = re.fullmatch(_VERSION, text.strip(), re.ASCII)
+    return (f"{match[1]}.{int(match[2])}", bool(match[3])) if match else None
 
 
 def python_name(tag: str) -> str:
@@ -21,11 +30,21 @@ def python_order(tag: str) -> tuple[bool, int]:
 
 @lru_cache(maxsize=256)  # few sets of tags, many builds
 def span(tags: tuple[str, ...]) -> str:
-    """`Python 3.9 to 3.13, 3.13t`."""
-    plain = sorted((tag for tag in tags if not tag.endswith("t")), key=python_order)
-    free = [tag for tag in tags if tag.endswith("t")]
-    names = [python_name(tag).removeprefix("Python ") for tag in (*plain[:1], *plain[-1:], *free)]
-    if not plain:
-        return ", ".join(names) or "none"
-    span = names[0] if names[0] == names[1] else f"{names[0]} to {names[1]}"
-    return ", ".join([span, *names[2:]])
+    """`3.9 to 3.13, 3.13t`; a gap stays a gap: `3.6 to 3.8, 3.14`."""
+    runs: list[list[str]] = []
+    for tag in sorted((tag for tag in tags if not tag.endswith("t")), key=python_order):
+        if runs and python_order(tag)[1] == python_order(runs[-1][-1])[1] + _step(runs[-1][-1]):
+            runs[-1].append(tag)
+        else:
+            runs.append([tag])
+    words = [_plain(run[0]) if len(run) == 1 else f"{_plain(run[0])} to {_plain(run[-1])}" for run in runs]
+    return ", ".join([*words, *(_plain(tag) for tag in tags if tag.endswith("t"))]) or "none"
+
+
+def _plain(tag: str) -> str:
+    return python_name(tag).removeprefix("Python ")
+
+
+def _step(tag: str) -> int:
+    """From cp39 to cp310 the digits jump; everywhere else the next minor is the next number."""
+    return 310 - 39 if tag == "cp39" else 1

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from functools import partial
 
 from torchpick.model.arch import Arch
-from torchpick.model.build import COMPANIONS, Build, Evidence
-from torchpick.model.drivers import DriverTable
+from torchpick.model.build import Build, Evidence
 from torchpick.model.fields import Fields, ShapeError, kind
-from torchpick.model.libraries import Floor, LibraryFloors
-from torchpick.model.table import Read, Table
-from torchpick.model.versions import is_dotted, numbers, release_key
+from torchpick.model.pairings import Companions, paired_with, released
+from torchpick.model.table import Read
+from torchpick.model.versions import is_dotted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,9 +42,6 @@ INDEX_COLUMNS: dict[str, type | tuple[type, ...]] = {
 }
 _CHECKS = tuple(INDEX_COLUMNS.values())
 
-# (torch, backend, platform, local label) → companions with their labels, and the basis of that pairing
-Companions = Callable[[str, str, str, str], tuple[dict[str, str | None], str]]
-
 
 def index_shelf(fields: Fields) -> dict[str, Read]:
     """The builds of one compact index by release; a row is checked when its release is read."""
@@ -65,7 +61,7 @@ class _IndexReader:
     def __init__(self, fields: Fields) -> None:
         self.platform = fields.text("platform")
         self.arch_sets = [
-            None if value is None else _arches(_text_list(value, f"arch_sets[{place}]"), f"arch_sets[{place}]")
+            None if value is None else read_arches(_text_list(value, f"arch_sets[{place}]"), f"arch_sets[{place}]")
             for place, value in enumerate(fields.items("arch_sets"))
         ]
         self.python_sets = [
@@ -93,18 +89,14 @@ class _IndexReader:
         torch, backend, version, cuda, arches, pythons, tags, glibc, libraries, lacks, *rest = self._columns(row)
         published, yanked, companions, basis, kind_, ref, twin = rest
         if torch not in self._releases:
-            _released(torch, "torch")
+            released(torch, "torch")
             self._releases.add(torch)
         for name, text in (("cuda", cuda), ("glibc", glibc)):
             if text not in self._numbers:
-                _dotted(text, name)
+                dotted(text, name)
                 self._numbers.add(text)
-        held = tuple(libraries.items())
-        if held not in self._libraries:
-            self._libraries[held] = _libraries(libraries, "libraries")
-        paired = tuple(companions.items())
-        if paired not in self._companions:
-            self._companions[paired] = _texts_or_null(companions, "companions")
+        held = _once(self._libraries, libraries, _libraries, "libraries")
+        paired = _once(self._companions, companions, _companions, "companions")
         rests_on = self._evidence.get((kind_, ref))
         if rests_on is None:
             rests_on = self._evidence[kind_, ref] = Evidence(kind_, _at(self.refs, ref, "ref"))
@@ -118,11 +110,11 @@ class _IndexReader:
             _at(self.python_sets, pythons, "python_set"),
             tuple(tags),
             glibc,
-            self._libraries[held],
+            held,
             _lacks(lacks, "lacks") if lacks else {},
             published,
             yanked,
-            self._companions[paired],
+            paired,
             basis,
             rests_on if twin is None else rests_on._replace(twin=_twin(twin, "twin")),
         )
@@ -140,6 +132,19 @@ class _IndexReader:
         return row
 
 
+def _once(
+    known: dict[tuple[object, ...], T], value: dict[str, object], read: Callable[[object, str], T], path: str
+) -> T:
+    """What `read` makes of the object, asked once for each that holds the same."""
+    key = tuple(value.items())
+    try:
+        return known[key]
+    except (KeyError, TypeError):  # TypeError: a value that cannot be part of a key, which `read` tells by its path
+        found = read(value, path)
+    known[key] = found
+    return found
+
+
 def _text_list(value: object, path: str) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise ShapeError(path, f"must be a list, is {kind(value)}")
@@ -152,7 +157,7 @@ def _text_list(value: object, path: str) -> tuple[str, ...]:
 def readable_builds(fields: Fields, companions: Companions) -> list[Build]:
     """The builds of one readable release file."""
     torch = fields.text("torch")
-    _released(torch, fields.at("torch"))
+    released(torch, fields.at("torch"))
     return [_readable(row, torch, companions) for row in fields.objects("builds")]
 
 
@@ -164,7 +169,7 @@ def _readable(row: Fields, torch: str, companions: Companions) -> Build:
     _, plus, local = version.partition("+")
     paired, basis = companions(torch, backend, platform, plus + local)
     for name in ("cuda", "glibc"):
-        _dotted(row.maybe_text(name), row.at(name))
+        dotted(row.maybe_text(name), row.at(name))
     word = evidence.text("kind")
     if word not in ("measured", "declared"):
         raise evidence.fail("kind", f"must be measured or declared, is {word!r}")
@@ -174,7 +179,7 @@ def _readable(row: Fields, torch: str, companions: Companions) -> Build:
         platform=platform,
         version=version,
         cuda=row.maybe_text("cuda"),
-        arches=None if row.raw("arches") is None else _arches(row.texts("arches"), row.at("arches")),
+        arches=None if row.raw("arches") is None else read_arches(row.texts("arches"), row.at("arches")),
         pythons=row.texts("pythons"),
         tags=row.texts("tags"),
         glibc=row.maybe_text("glibc"),
@@ -190,114 +195,7 @@ def _readable(row: Fields, torch: str, companions: Companions) -> Build:
     )
 
 
-def companions(fields: Fields) -> Companions:
-    """Which torchvision and torchaudio go with a torch: companions.json as a question."""
-    pairs = {}
-    for pair in fields.objects("pairs"):
-        pairs[pair.text("torch")] = {name: pair.maybe_text(name) for name in COMPANIONS}, pair.text("basis")
-    exceptions = {}
-    for row in fields.objects("exceptions"):
-        changed = {name: row.maybe_text(name) for name in COMPANIONS if row.has(name)}
-        exceptions[row.text("torch"), row.text("backend")] = changed
-    unlabelled = [(row.text("platform"), row.text("name"), row.text("before")) for row in fields.objects("unlabelled")]
-
-    def labelled(name: str, version: str, platform: str) -> bool:
-        return not any(
-            name == each and where in ("*", platform) and release_key(version) < release_key(before)
-            for where, each, before in unlabelled
-        )
-
-    def paired(torch: str, backend: str, platform: str, label: str) -> tuple[dict[str, str | None], str]:
-        base, basis = pairs.get(torch, ({}, "inferred"))
-        plain = {**base, **exceptions.get((torch, backend), {})}
-        return {
-            name: version + label if version is not None and labelled(name, version, platform) else version
-            for name, version in plain.items()
-        }, basis
-
-    return paired
-
-
-def rules(drivers_: Fields, libraries: Fields, gpus: Fields) -> Table:
-    """The rules of drivers.json and libraries.json and the capabilities of the names index; no builds yet."""
-    return Table({}, drivers(drivers_), floors(libraries), frozenset(gpus.texts("capabilities")))
-
-
-def drivers(fields: Fields) -> DriverTable:
-    """The rules of drivers.json; the first row of a toolkit is its oldest release."""
-    toolkits: dict[str, dict[str, str]] = {}
-    for row in fields.objects("toolkits"):
-        if row.maybe_text("update") is None:
-            toolkits[row.text("cuda")] = _per_os(row)
-    last = {
-        _capability(text, row.at("capabilities")): row.number("branch")
-        for row in fields.objects("last_branch")
-        for text in row.texts("capabilities")
-    }
-    first = {
-        _capability(text, row.at("capabilities")): _per_os(row)
-        for row in fields.objects("first_driver")
-        for text in row.texts("capabilities")
-    }
-    native = []
-    for row in fields.objects("native"):
-        _dotted(row.text("cuda"), row.at("cuda"))
-        native.append((row.number("branch"), row.text("cuda")))
-    if not native:
-        raise fields.fail("native", "must not be empty")
-    return DriverTable(
-        toolkits=toolkits,
-        majors={row.number("cuda_major"): _per_os(row) for row in fields.objects("majors")},
-        native=tuple(sorted(native)),
-        last_branch=last,
-        first_driver=first,
-        unified_tegra=fields.object("unified_tegra").text("linux"),
-        generations=_generations(fields),
-    )
-
-
-def _generations(fields: Fields) -> tuple[tuple[str, frozenset[int]], ...]:
-    """CUDA → the major capabilities its toolkit compiles for; the index holds no more of toolkit_arches than that."""
-    found = []
-    for row in fields.objects("toolkit_arches"):
-        _dotted(row.text("cuda"), row.at("cuda"))
-        names = row.texts("arches") if row.has("arches") else tuple(f"sm_{major}0" for major in row.texts("majors"))
-        found.append((row.text("cuda"), frozenset(arch.capability[0] for arch in _arches(names, row.at("arches")))))
-    return tuple(sorted(found, key=lambda each: numbers(each[0])))
-
-
-def floors(fields: Fields) -> LibraryFloors:
-    """The floors of libraries.json."""
-    return LibraryFloors(cudnn=_floors(fields, "cudnn"), nccl=_floors(fields, "nccl"))
-
-
-def _floors(fields: Fields, library: str) -> tuple[Floor, ...]:
-    found = []
-    for row in fields.objects(library):
-        _dotted(row.text("from"), row.at("from"))
-        major = row.number("cuda_major") if row.has("cuda_major") else None
-        found.append(Floor(row.text("from"), _capability(row.text("floor"), row.at("floor")), major))
-    return tuple(found)
-
-
-def _per_os(row: Fields) -> dict[str, str]:
-    found = {}
-    for os in ("linux", "windows"):
-        text = row.maybe_text(os)
-        if text is not None:
-            _dotted(text, row.at(os))
-            found[os] = text
-    return found
-
-
-def _capability(text: str, path: str) -> tuple[int, int]:
-    if not is_dotted(text) or text.count(".") != 1:
-        raise ShapeError(path, f"must be a capability such as 8.6, is {text!r}")
-    major, minor = numbers(text)
-    return major, minor
-
-
-def _arches(texts: tuple[str, ...], path: str) -> tuple[Arch, ...]:
+def read_arches(texts: tuple[str, ...], path: str) -> tuple[Arch, ...]:
     found = []
     for place, text in enumerate(texts):
         try:
@@ -309,20 +207,20 @@ def _arches(texts: tuple[str, ...], path: str) -> tuple[Arch, ...]:
 
 def _lacks(value: object, path: str) -> dict[str, tuple[Arch, ...]]:
     row = Fields(value, path)
-    return {library: _arches(row.texts(library), row.at(library)) for library in row.names()}
+    return {library: read_arches(row.texts(library), row.at(library)) for library in row.names()}
 
 
 def _libraries(value: object, path: str) -> dict[str, str]:
     row = Fields(value, path)
     found = {name: row.text(name) for name in row.names()}
     for name in ("cudnn", "nccl"):  # these two are compared; triton's may be a range
-        _dotted(found.get(name), row.at(name))
+        dotted(found.get(name), row.at(name))
     return found
 
 
-def _texts_or_null(value: object, path: str) -> dict[str, str | None]:
+def _companions(value: object, path: str) -> dict[str, str | None]:
     row = Fields(value, path)
-    return {name: row.maybe_text(name) for name in row.names()}
+    return paired_with(row, row.names())
 
 
 def _twin(value: list[object], path: str) -> tuple[str, str]:
@@ -332,16 +230,9 @@ def _twin(value: list[object], path: str) -> tuple[str, str]:
     return file, sha256
 
 
-def _dotted(text: str | None, path: str) -> None:
+def dotted(text: str | None, path: str) -> None:
     if text is not None and not is_dotted(text):
         raise ShapeError(path, f"must be numbers between dots, is {text!r}")
-
-
-def _released(text: str, path: str) -> None:
-    try:
-        release_key(text)
-    except ValueError as error:
-        raise ShapeError(path, f"must be a version, is {text!r}") from error
 
 
 def _at(values: list[T] | tuple[T, ...], place: int, path: str) -> T:

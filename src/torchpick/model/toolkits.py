@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from torchpick.model.arch import Arch, Fit, fit
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.noun import Noun
-from torchpick.model.versions import numbers
+from torchpick.model.versions import is_dotted, numbers
 
 
 class Target(Noun):
@@ -31,7 +31,10 @@ class Toolkits(Noun):
                 arches = tuple(Arch.parse(text) for text in row.texts("arches"))
             except ValueError as error:
                 raise ShapeError(row.at("arches"), str(error)) from error
-            found[row.text("cuda")] = tuple(arch for arch in arches if not arch.suffix)
+            cuda = row.text("cuda")
+            if not is_dotted(cuda):
+                raise row.fail("cuda", f"must be numbers between dots, is {cuda!r}")
+            found[cuda] = tuple(arch for arch in arches if not arch.suffix)
         return cls(dict(sorted(found.items(), key=lambda item: numbers(item[0]))))
 
     def nearest(self, cuda: str) -> str | None:

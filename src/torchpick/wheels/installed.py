@@ -38,7 +38,9 @@ def folders(python: str | None) -> tuple[Path, ...]:
     if python is None or Path(python) == Path(sys.executable):
         import sysconfig
 
-        paths = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+        # Beside its own, what it also sees: the user's site, and the system's from a venv that was let see it.
+        seen = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
+        paths = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *seen]
     else:
         paths = _asked(python)
     return tuple(dict.fromkeys(Path(path) for path in paths))

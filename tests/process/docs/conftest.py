@@ -62,7 +62,12 @@ def server(authority: Authority) -> Iterator[Loopback]:
         TinyWheel("numpy", "2.4.0"),
         TinyWheel("torch", "2.15.0", TAG, ("filelock",)),
         TinyWheel("accelerate", "1.12.0", requires=("torch>=2.0", "numpy")),
-        TinyWheel("mylib", "1.0", requires=("torch>=2.5", 'torch<2.8; extra == "nvidia-old"'), extras=("nvidia-old",)),
+        TinyWheel(
+            "mylib",
+            "1.0",
+            requires=("torch>=2.5", 'torch<2.8; extra == "nvidia-old"', 'torch>=2.15; extra == "new"'),
+            extras=("nvidia-old", "new"),
+        ),
     )
     with Loopback({WHEEL_HOST: host, FILE_HOST: host, "127.0.0.1": index}, authority.tls).running() as running:
         yield running

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from tests.process.install.conftest import GTX_1080_TI, World
+from tests.fakes.tinywheel import TinyWheel
+from tests.process.install.conftest import GTX_1080_TI, TAG, World
 
 
 def kind(installer: str) -> str:
@@ -151,6 +152,22 @@ def test_a_family_name_that_no_table_pins_comes_from_the_wheel_host_too(world: W
 
     assert world.installed(python)["torchcodec"] == "0.9.0+cu126"
     world.family_is_clean()
+
+
+def test_the_triton_of_a_rocm_build_comes_from_the_wheel_host_alone(world: World, newest: str) -> None:
+    """Somebody else may publish that name on another index, in the very version that torch asks for."""
+    python = world.environment(newest)
+    wheels = world.wheels("download.pytorch.org")
+    wheels["rocm7.1", "torch"] = [TinyWheel("torch", "2.13.0+rocm7.1", TAG, ("filelock", "triton-rocm==3.7.0"))]
+    wheels["rocm7.1", "triton-rocm"] = [TinyWheel("triton-rocm", "3.7.0", TAG)]
+    world.wheels("127.0.0.1")["triton-rocm"] = [TinyWheel("triton-rocm", "3.7.0")]
+
+    world.install(
+        "torch<2.14", "--installer", kind(newest), python=python, gpu=("--gpu", "gfx1100", "--backend", "rocm7.1")
+    )
+
+    assert world.installed(python)["torch"] == "2.13.0+rocm7.1"
+    assert world.sources()["triton-rocm"] == {"wheel host"}
 
 
 def test_bare_torchpick_names_a_command_that_works(world: World) -> None:

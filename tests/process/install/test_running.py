@@ -185,3 +185,15 @@ def test_no_installer_at_all_is_said(world: World) -> None:
 
     assert "has no pip, and there is no uv" in done.stderr
     assert "ensurepip" in done.stderr
+
+
+def test_an_override_of_the_users_cannot_lead_around_the_pick(world: World) -> None:
+    """Constraints hold beside overrides, so uv finds no way and says so."""
+    python = world.environment("uv")
+    file = world.folder / "override.txt"
+    file.write_text("torch==2.9.1\n")
+
+    done = world.install("torch", "--installer", "uv", python=python, status=1, environ={"UV_OVERRIDE": str(file)})
+
+    assert "torch==2.9.1" in done.stderr
+    assert world.installed(python) == {}

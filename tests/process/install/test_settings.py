@@ -136,6 +136,17 @@ def test_a_uv_that_does_not_know_the_backend_is_given_a_page_of_links(world: Wor
     world.family_is_clean()
 
 
+def test_a_cooldown_does_not_hide_what_a_library_needs(world: World) -> None:
+    """The stand-in index has no dates for libraries either, so only the question is asked here."""
+    python = world.environment("pip")
+
+    done = world.install(
+        "mylib[new]", "--installer", "pip", python=python, status=3, environ={"PIP_UPLOADED_PRIOR_TO": "2026-01-01"}
+    )
+
+    assert "asks for torch>=2.15" in done.stderr
+
+
 def test_a_cooldown_does_not_keep_the_pick_out(world: World, newest: str) -> None:
     """The wheel host's page has no dates here, which both take for too new."""
     python = world.environment(newest)

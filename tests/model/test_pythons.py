@@ -1,0 +1,21 @@
+"""Pythons in a person's words."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchpick.model.pythons import span
+
+
+@pytest.mark.parametrize(
+    ("tags", "words"),
+    [
+        (("cp310", "cp39", "cp311"), "3.9 to 3.11"),
+        (("cp312",), "3.12"),
+        (("cp36", "cp37", "cp38", "cp314", "cp315", "cp314t"), "3.6 to 3.8, 3.14 to 3.15, 3.14t"),
+        (("cp313t",), "3.13t"),
+        ((), "none"),
+    ],
+)
+def test_a_span_hides_no_gap(tags: tuple[str, ...], words: str) -> None:
+    assert span(tags) == words

@@ -1,0 +1,145 @@
+"""The completion scripts in the shells themselves, where those are installed."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from torchpick.cli.completion import _grammar
+from torchpick.emit import completion
+
+pytestmark = pytest.mark.process
+
+NAMES = ("a b.json", "abc.json")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    for name in NAMES:
+        (tmp_path / name).touch()
+    for shell in ("bash", "zsh", "fish"):
+        (tmp_path / f"script.{shell}").write_text(completion.script(shell, _grammar()))
+    return tmp_path
+
+
+def _needs(shell: str) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+
+
+def _bash(here: Path, *words: str) -> list[str]:
+    _needs("bash")
+    listed = " ".join(f"'{word}'" for word in ("torchpick", *words))
+    asked = f"COMP_WORDS=({listed}); COMP_CWORD={len(words)}"
+    code = f". ./script.bash; {asked}; _torchpick; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    shown = subprocess.run(
+        ["bash", "--norc", "-c", code], cwd=here, capture_output=True, text=True, check=True, timeout=20
+    )
+    assert shown.stderr == ""
+    return [line for line in shown.stdout.splitlines() if line]
+
+
+def _fish(here: Path, line: str) -> list[str]:
+    _needs("fish")
+    environ = {**os.environ, "HOME": str(here), "XDG_CONFIG_HOME": str(here / "config")}
+    code = f"source script.fish; complete -C '{line}'"
+    shown = subprocess.run(
+        ["fish", "--no-config", "-c", code],
+        cwd=here,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=20,
+    )
+    return [each.split("\t")[0] for each in shown.stdout.splitlines()]
+
+
+def _zsh(here: Path, line: str) -> str:
+    """What zsh makes of the line when TAB is pressed behind it."""
+    _needs("zsh")
+    main, sub = pty.openpty()
+    environ = {"PATH": os.environ["PATH"], "HOME": str(here), "TERM": "dumb", "COLUMNS": "200"}
+    shell = subprocess.Popen(["zsh", "-f", "-i"], cwd=here, env=environ, stdin=sub, stdout=sub, stderr=sub)
+    try:
+        os.write(
+            main,
+            b"PS1=; unsetopt zle_bracketed_paste; autoload -U compinit; compinit -u -D; . ./script.zsh; echo rea''dy\n",
+        )
+        _until(main, "ready")
+        os.write(main, f"{line}\t".encode())
+        return _until(main, None)
+    finally:
+        shell.kill()
+        shell.wait()
+        os.close(main)
+        os.close(sub)
+
+
+def _until(main: int, word: str | None) -> str:
+    """What is printed until the word came, or until nothing came for a second."""
+    seen = b""
+    end = time.monotonic() + 15
+    while time.monotonic() < end and (word is None or word.encode() not in seen):
+        if not select.select([main], [], [], 1.5 if word is None else 0.5)[0]:
+            if word is None:
+                break
+            continue
+        seen += os.read(main, 65536)
+    return seen.decode(errors="replace")
+
+
+def test_bash_offers_what_a_flag_takes(here: Path) -> None:
+    assert "linux-aarch64" in _bash(here, "list", "--platform", "")
+    assert _bash(here, "list", "--platform", "=", "mac") == ["macos-arm64", "macos-x86_64"]
+    assert _bash(here, "--gpu", "") == []
+    assert _bash(here, "--backend", "") == []
+    assert sorted(_bash(here, "list", "--machine", "a")) == sorted(NAMES)
+    assert sorted(_bash(here, "install", "-r", "a")) == sorted(NAMES)
+    assert sorted(_bash(here, "list", "--python", "a")) == sorted(NAMES)
+    assert _bash(here, "--gpu", "sm_61", "--dr") == ["--driver"]
+    assert sorted(_bash(here, "inspect", "a")) == sorted(NAMES)
+
+
+def test_bash_offers_the_version_of_the_bare_command_alone(here: Path) -> None:
+    assert _bash(here, "--vers") == ["--version"]
+    assert _bash(here, "list", "--vers") == []
+
+
+def test_fish_offers_what_a_flag_takes(here: Path) -> None:
+    assert "linux-aarch64" in _fish(here, "torchpick list --platform ")
+    assert _fish(here, "torchpick --gpu ") == []
+    assert _fish(here, "torchpick list --backend ") == []
+    assert "--driver" in _fish(here, "torchpick --gpu sm_61 --dr")
+    assert "--version" in _fish(here, "torchpick --vers")
+    assert _fish(here, "torchpick list --vers") == []
+    assert set(NAMES) <= set(_fish(here, "torchpick list --machine "))
+    assert set(NAMES) <= set(_fish(here, "torchpick inspect "))
+    assert "list" in _fish(here, "torchpick li")
+    assert "zsh" in _fish(here, "torchpick completion ")
+
+
+@pytest.mark.parametrize(
+    ("line", "there", "absent"),
+    [
+        ("torchpick list --platform linux-a", "linux-aarch64", None),
+        ("torchpick --gpu sm_61 --dri", "--driver", None),
+        ("torchpick list --machine ab", "abc.json", None),
+        ("torchpick list --gpu ab", None, "abc.json"),
+        ("torchpick inspect ab", "abc.json", None),
+        ("torchpick --vers", "--version", None),
+        ("torchpick dete", "detect", None),
+    ],
+)
+def test_zsh_offers_what_a_flag_takes(here: Path, line: str, there: str | None, absent: str | None) -> None:
+    shown = _zsh(here, line)
+
+    assert there is None or there in shown
+    assert absent is None or absent not in shown
