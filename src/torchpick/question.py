@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from torchpick import resolve, shipped
 from torchpick.errors import DetectionError, NoBuildError, UsageError
 from torchpick.model.build import backend_order
-from torchpick.model.envelope import redacted
 from torchpick.model.machine import PLATFORMS, Driver, Machine, Note, Platform, Python
 from torchpick.model.pythons import version_of
 from torchpick.model.table import Table
@@ -153,6 +152,8 @@ def _index_base(request: Request, environ: Mapping[str, str]) -> str:
 def _base(url: str) -> str:
     scheme, mark, rest = url.removeprefix("flat+").partition("://")
     if not mark or not rest or scheme not in ("https", "http", "file") or not url.isprintable() or " " in url:
+        from torchpick.model.envelope import redacted
+
         hint = "such as https://mirror.example/whl, file:///srv/whl, or flat+https://… for one flat page"
         raise UsageError(f"`{redacted(url)}` is no URL of a mirror", hint=hint)
     return url.rstrip("/")

@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping
 from torchpick.errors import UsageError
 from torchpick.model.machine import PLATFORMS, TIMEOUT_S, Driver, Gpu, Platform
 from torchpick.model.noun import Noun
-from torchpick.model.pythons import version_of
 from torchpick.model.versions import is_dotted, numbers
 from torchpick.request import Request
 
@@ -149,4 +148,6 @@ def _only(text: str | None) -> tuple[int, ...] | None:
 
 def is_version(text: str) -> bool:
     """Whether `--python` names a version (3.12, 3.12.4, 3.14t) and not a path."""
+    from torchpick.model.pythons import version_of
+
     return version_of(text) is not None
