@@ -6,6 +6,7 @@ import hashlib
 import json
 
 from tests.fakes.backend import project
+from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import World
 from tests.process.install.test_install import kind
 
@@ -39,6 +40,16 @@ def test_where_nothing_suits_both_it_says_who_asks_for_what_and_what_would_run(w
     assert "torch>=2.5;" not in done.stderr
     assert "2.14.1 has builds that run here" in done.stderr
     assert world.installed(python) == {}
+
+
+def test_a_library_is_not_moved_to_an_older_version_for_the_picks_sake(world: World, newest: str) -> None:
+    """The older one has the extra, and says nothing of torch."""
+    python = world.environment(newest)
+    world.wheels("127.0.0.1")["mylib"].append(TinyWheel("mylib", "0.5", requires=("numpy",), extras=("new",)))
+
+    done = world.install("mylib[new]", "--installer", kind(newest), python=python, status=3)
+
+    assert "asks for torch>=2.15" in done.stderr
 
 
 def test_specifiers_of_the_command_line_are_honoured(world: World, newest: str) -> None:
