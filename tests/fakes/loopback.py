@@ -142,10 +142,18 @@ class Authority(NamedTuple):
         """With the openssl command; a day is long enough."""
         extensions = folder / "extensions"
         names = ",".join(f"DNS:{host}" for host in hosts)
-        extensions.write_text(f"subjectAltName={names}\nextendedKeyUsage=serverAuth\nbasicConstraints=CA:FALSE\n")
+        extensions.write_text(
+            f"subjectAltName={names}\nextendedKeyUsage=serverAuth\nbasicConstraints=CA:FALSE\n"
+            "subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid\n"
+        )
+        # Python 3.13 and later want an authority to say what its key is for (RFC 5280).
+        usage = ["-addext", "keyUsage=critical,keyCertSign,cRLSign"]
         key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
         for command in (
-            ["req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-days", "1", "-subj", "/CN=throw-away CA"],
+            [
+                *["req", "-x509", *key, *usage, "-keyout", "ca.key", "-out", "ca.pem"],
+                *["-days", "1", "-subj", "/CN=throw-away CA"],
+            ],
             ["req", *key, "-keyout", "host.key", "-out", "host.csr", "-subj", "/CN=loopback"],
             [
                 *["x509", "-req", "-in", "host.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"],

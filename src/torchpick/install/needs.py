@@ -111,8 +111,11 @@ def learn(  # noqa: PLR0913 # facts of the run, each from another place
 ) -> Learnt:
     """All builds there are, those that run here (best first), and the pick as it is without the libraries."""
     free = resolve(resolver, stubs.of_builds(builds), _bounds(builds), place, environ)
-    if not free.ok or "torch" not in free.versions:
-        return Learnt()  # the installer will say what is wrong; or nothing here needs torch
+    if not free.ok:
+        # Such as a release that was never made for this Python; what else is wrong the installer will say.
+        return Learnt(conflict=_said(_unmet(who_asks(free.trouble, f"torch<={_newest(builds)}"), runnable)))
+    if "torch" not in free.versions:
+        return Learnt()
     needs = frozenset(name for name in ("torch", *COMPANIONS) if name in free.versions)
     if free.versions["torch"] == pick.version or _content(free, {"torch": pick.version, **companions(pick)}):
         return Learnt(needs)
@@ -132,9 +135,16 @@ def learn(  # noqa: PLR0913 # facts of the run, each from another place
 def _conflict(trouble: str, runnable: Sequence[Build]) -> tuple[str, ...]:
     """Who asks for what nothing here can give; where that cannot be told apart, everything that was said."""
     asks = who_asks(trouble, f"torch<={_newest(runnable)}")
+    return _said(_unmet(asks, runnable) or asks) or _last_lines(trouble)
+
+
+def _unmet(asks: Iterable[Ask], runnable: Sequence[Build]) -> list[Ask]:
     versions = [{"torch": build.version, **companions(build)} for build in runnable]
-    unmet = [ask for ask in asks if not any(_meets(ask, each) for each in versions)]
-    return tuple(f"{ask.who} asks for {ask.what}" for ask in unmet or asks) or _last_lines(trouble)
+    return [ask for ask in asks if not any(_meets(ask, each) for each in versions)]
+
+
+def _said(asks: Iterable[Ask]) -> tuple[str, ...]:
+    return tuple(f"{ask.who} asks for {ask.what}" for ask in asks)
 
 
 def _meets(ask: Ask, versions: Mapping[str, str]) -> bool:
