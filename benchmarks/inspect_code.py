@@ -1,11 +1,12 @@
 """What it costs to know which GPUs a library or a wheel was built for, beside NVIDIA's own cuobjdump.
 
-    python benchmarks/inspect_code.py [--library libtorch_cuda.so]
+    python benchmarks/inspect_code.py [--library libtorch_cuda.so] [--others]
 
 The aims: a library of 0.5 GB at least 30 times faster than cuobjdump, as whole processes on a warm page cache, with
 the same architectures, under 200 MB where cuobjdump takes 5.7 GB; a torch wheel on an index by its flags within 1.5 %
 of its bytes, by a sample of its fat binaries within 5 %, both in at most 8 requests; a whole wheel in bounded memory.
-Without --library the library is taken out of the torch 2.15.0 wheel of the package index (0.36 GB are fetched).
+Without --library the library is taken out of the torch 2.15.0 wheel of the package index (0.36 GB are fetched). With
+--others NVIDIA's cuSPARSELt, NCCL and cuFFT are measured too (0.8 GB). A run that fails is said and has no time.
 """
 
 from __future__ import annotations
@@ -22,39 +23,50 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import interleaved
-from torchpick.wheels import locate, web
+from torchpick.index import locate
+from torchpick.index.client import Client
+from torchpick.index.locate import WheelTarget
+from torchpick.index.remote import RemoteSource
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.locate import Wanted
-from torchpick.wheels.remote import RemoteSource
 
 _MEMBER = "torch/lib/libtorch_cuda.so"
-_LINUX = Wanted(version="3.12", platform="linux-x86_64")
+_OTHERS = {
+    "nvidia-cusparselt-cu12==0.7.1": "nvidia/cusparselt/lib/libcusparseLt.so.0",
+    "nvidia-nccl-cu12==2.27.5": "nvidia/nccl/lib/libnccl.so.2",
+    "nvidia-cufft-cu12==11.4.1.4": "nvidia/cufft/lib/libcufft.so.11",
+}
+_LINUX = WheelTarget(version="3.12", platform="linux-x86_64")
 _ROUNDS = 3
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", type=Path)
+    parser.add_argument("--others", action="store_true", help="also cuSPARSELt, NCCL and cuFFT")
     args = parser.parse_args()
     folder = interleaved.environment("nvidia-cuda-cuobjdump", "pip>=25.3")
     work = Path(tempfile.mkdtemp(prefix="torchpick-bench-"))
     try:
         torchpick = str(folder / "bin" / "torchpick")
-        remote(torchpick)
-        local(
-            torchpick, str(next(folder.glob("lib/*/site-packages/nvidia/*/bin/cuobjdump"))), args.library or taken(work)
-        )
+        cuobjdump = str(next(folder.glob("lib/*/site-packages/nvidia/*/bin/cuobjdump")))
+        if args.library is None:
+            remote(torchpick)
+        local(torchpick, cuobjdump, args.library or taken(work, "torch==2.15.0", _MEMBER))
+        for requirement, member in _OTHERS.items() if args.others else ():
+            file = taken(work, requirement, member)
+            local(torchpick, cuobjdump, file)
+            file.unlink()
     finally:
         shutil.rmtree(folder)
         shutil.rmtree(work)
 
 
-def taken(work: Path) -> Path:
-    """libtorch_cuda.so of torch 2.15.0, streamed out of its wheel."""
-    file = work / "libtorch_cuda.so"
-    with web.client() as client, file.open("wb") as out:
-        archive = Archive(RemoteSource(locate.locate("torch==2.15.0", _LINUX).url, client))
-        for chunk in archive.stream(archive.find(_MEMBER)[_MEMBER]):
+def taken(work: Path, requirement: str, member: str) -> Path:
+    """A library, streamed out of its wheel."""
+    file = work / member.rpartition("/")[2]
+    with Client() as client, file.open("wb") as out:
+        archive = Archive(RemoteSource(locate.locate(requirement, _LINUX).url, client))
+        for chunk in archive.stream(archive.find(member)[member]):
             out.write(chunk)
     return file
 
@@ -79,7 +91,10 @@ def local(torchpick: str, cuobjdump: str, library: Path) -> None:
     ours = [torchpick, "inspect", str(library), "--gpu", "none", "--json"]
     theirs = [cuobjdump, str(library)]
     mine = json.loads(subprocess.run(ours, capture_output=True, text=True, check=True).stdout)["results"][0]
-    done = subprocess.run(theirs, capture_output=True, text=True, check=True)
+    done = subprocess.run(theirs, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        print(f"{library.name}: cuobjdump ended with status {done.returncode}, and is not compared")
+        return
     told = {
         ("compute" if kind == "ptx" else "sm") + name.removeprefix("sm")
         for kind, name in re.findall(r"^Fatbin (elf|ptx) code:\n=+\narch = (sm_\w+)", done.stdout, re.MULTILINE)

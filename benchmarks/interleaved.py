@@ -50,9 +50,30 @@ def peak_mebibytes(command: Sequence[str]) -> float:
     return int(done.stdout) / unit
 
 
+_COUNTING = """
+import sys
+files = 0
+def hear(event, _arguments):
+    global files
+    files += event == "open"
+sys.addaudithook(hear)
+from torchpick.cli import main
+main(sys.argv[1:])
+sys.stderr.write(str(files))
+"""
+
+
+def opened(folder: Path, words: Sequence[str]) -> int:
+    """How many files a command of ours opens after the interpreter has started, as the interpreter itself tells."""
+    python = str(folder / "bin" / "python")
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("TORCHPICK_", "PYTHON"))}
+    done = subprocess.run([python, "-c", _COUNTING, *words], capture_output=True, text=True, check=True, env=env)
+    return int(done.stderr.splitlines()[-1])
+
+
 def table(times: Mapping[str, float], unit: str) -> str:
     """Each time as a multiple of the unit's."""
     return "\n".join(f"{name:<44}{value / times[unit]:6.2f} x" for name, value in times.items())
 
 
-__all__ = ["environment", "medians", "peak_mebibytes", "table"]
+__all__ = ["environment", "medians", "opened", "peak_mebibytes", "table"]

@@ -1,26 +1,99 @@
-"""What every test starts from: an environment without torchpick's, pip's and uv's variables, and a table in memory."""
+"""What every test starts from: no variables and settings of torchpick, pip and uv, and a cache of its own."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import pytest
+from _pytest.terminal import TerminalReporter
 from hypothesis import HealthCheck, settings
+
+from tests import skips, usersettings
+from torchpick.environment import configured
 
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
 
-CLEARED = ("TORCHPICK_", "PIP_", "UV_", "NV_VARIANT_", "VIRTUAL_ENV", "CONDA_")
-CLEARED_NAMES = ("CUDA_VISIBLE_DEVICES", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LD_LIBRARY_PATH", "LD_PRELOAD")
+CLEARED = ("TORCHPICK_", "PIP_", "UV_", "XDG_", "NV_VARIANT_", "VIRTUAL_ENV", "CONDA_")
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+CLEARED_NAMES = (
+    *PROXIES,
+    *(name.upper() for name in PROXIES),
+    "CUDA_VISIBLE_DEVICES",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "COLUMNS",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "UV",
+    "PYTHONPATH",
+    "PYTHONUSERBASE",
+    "PYTHONNOUSERSITE",
+)
 
 
 @pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    # The table grows old as time goes by, and says so; the tests are about the day it was made.
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795305600")  # 2026-11-22
     for name in list(os.environ):
         if name.startswith(CLEARED) or name in CLEARED_NAMES:
             monkeypatch.delenv(name)
+    monkeypatch.setenv("NETRC", str(tmp_path_factory.getbasetemp() / "no-netrc"))
+    # Neither the user's settings nor the computer's: pip and uv look for them in these folders.
+    empty = tmp_path_factory.getbasetemp() / "no-settings"
+    for name, value in usersettings.nothing(empty).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(configured, "ETC", str(empty / "config"))
 
 
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "no-cache"))
+
+
+@pytest.fixture
+def count(record_property: Callable[[str, object], None]) -> Callable[[str, int, int], None]:
+    """Records how many attempts a matrix or a fuzzer made and how many did no harm; the end of the run prints them."""
+
+    def record(what: str, tried: int, survived: int) -> None:
+        record_property("count", f"{what}: {tried} tried, {survived} survived")
+
+    return record
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A worker of xdist has threads, and does not fork: tests/machine/test_forked.py runs these in a process alone."""
+    if not os.environ.get("PYTEST_XDIST_WORKER"):
+        return
+    alone = [item for item in items if item.get_closest_marker("fork")]
+    if alone:
+        config.hook.pytest_deselected(items=alone)
+        items[:] = [item for item in items if item not in set(alone)]
+
+
+def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            for name, text in getattr(report, "user_properties", ()):
+                if name == "count" and getattr(report, "when", "") == "call":
+                    terminalreporter.write_line(str(text))
+    for reason in _unexpected(terminalreporter):
+        terminalreporter.write_line(f"unexpected skip: {reason}", red=True)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and _unexpected(reporter) and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _unexpected(reporter: TerminalReporter) -> list[str]:
+    """The skips of this run that are on no list, where that matters."""
+    if not os.environ.get("TORCHPICK_TEST_STRICT"):
+        return []
+    skipped = reporter.stats.get("skipped", [])
+    reasons = {f"{report.nodeid}: {report.longrepr[2]}" for report in skipped if isinstance(report.longrepr, tuple)}
+    return sorted(reason for reason in reasons if not skips.is_expected(reason))

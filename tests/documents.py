@@ -9,11 +9,15 @@ stands for any lines, `…` within a line for any text. Words after the language
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import NamedTuple
 
 ELLIPSIS = "…"
 NEEDS = ("network", "uv")
+# README's links are whole, as a package's page has no files beside it; the address is that of pyproject.toml.
+HOME = "https://github.com/example/torchpick/blob/main/"
+RAW = "https://raw.githubusercontent.com/example/torchpick/main/"
 _FENCE = re.compile(r"^(`{3,}|~{3,})(.*)$")
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"`([^`]+)`")
@@ -121,8 +125,27 @@ def prose(text: str) -> str:
 
 
 def links(text: str) -> list[str]:
-    """The targets of the page's links."""
-    return _LINK.findall(prose(text))
+    """The targets of the page's links; an address of this project's own is the path it stands for."""
+    return [target.removeprefix(HOME) for target in _LINK.findall(prose(text))]
+
+
+def pictures(text: str) -> list[str]:
+    """The targets of the page's pictures, likewise."""
+    return [target.removeprefix(RAW) for target in re.findall(r"!\[[^\]]+\]\(([^)\s]+)\)", prose(text))]
+
+
+def cells(block: Block) -> list[Command]:
+    """A notebook's cells as commands: `!command` and `%pip …`, all of which must succeed, whatever they print.
+
+    torchpick itself is there already where a page is run; its installation from a checkout is another test's.
+    """
+    found = []
+    for number, line in enumerate(block.lines, block.line + 1):
+        text = line[1:] if line[:1] in "!%" else ""
+        assert text or not line.strip() or line.startswith(("#", "import ", "torchpick.")), f"line {number}: {line}"
+        if text and not text.endswith(" ./torchpick"):
+            found.append(Command(number, text, [ELLIPSIS]))
+    return found
 
 
 def anchors(text: str) -> set[str]:
@@ -153,3 +176,9 @@ def catalogued(text: str) -> set[str]:
 def pages(root: Path) -> list[Path]:
     """The pages for people, README first."""
     return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+
+
+def of_torchpick(line: str) -> list[list[str]]:
+    """The words of each `torchpick …` in a line of PowerShell or cmd, up to what ends the command there."""
+    texts = re.findall(r"(?:^|[\s(&'])torchpick(?![-\w/\\.])((?:\s+(?:\"[^\"]*\"|[^\s()|;&'\"]+))*)", line)
+    return [shlex.split(text, posix=True) for text in texts]

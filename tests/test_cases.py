@@ -1,6 +1,6 @@
 """Whole runs as files: each tests/cases/*.json is a command line and what it must print. A new case needs no code.
 
-Keys: `argv`; `env`; `exit`; `stdout` (exact); `stdout_has`, `stderr_has`, `stderr_lacks` (lists of texts); `json` (path
+Keys: `argv`; `env`; `exit`; `stdout` (exact); `stdout_has`, `stdout_lacks`, `stderr_has`, `stderr_lacks`; `json` (path
 `pick.version` → its value; a path into a list takes a number); `considered` (a version → the objection codes it
 must carry, [] for none); `notes` (codes the pick must carry).
 """
@@ -31,6 +31,8 @@ def test_case(file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         assert out == case["stdout"]
     for text in case.get("stdout_has", []):
         assert text in out
+    for text in case.get("stdout_lacks", []):
+        assert text not in out
     for text in case.get("stderr_has", []):
         assert text in err
     for text in case.get("stderr_lacks", []):

@@ -15,17 +15,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchpick import gpuspec, question, shipped
 from torchpick.cli import main
+from torchpick.cli.show import table
 from torchpick.doctor import signatures
-from torchpick.emit import table
 from torchpick.errors import CompatError, TorchpickError, UsageError
-from torchpick.model.gpunames import Names
-from torchpick.model.pciids import PciIds
-from torchpick.model.rules import triton_floors
+from torchpick.knowledge import compat, gpuspec
+from torchpick.knowledge.compat import Knowledge
+from torchpick.knowledge.gpunames import Names
+from torchpick.knowledge.pciids import PciIds
+from torchpick.knowledge.places import compat_dir
+from torchpick.knowledge.rules import triton_floors
+from torchpick.model.request import Request
 from torchpick.model.toolkits import Toolkits
-from torchpick.places import compat_dir
-from torchpick.request import Request
+from torchpick.session import Session, decided
 
 COMPAT = Path(compat_dir({}))
 INDEX = "index/linux-x86_64.json"
@@ -43,37 +45,37 @@ def _decision(environ: Mapping[str, str]) -> None:
         OLD_CARD._replace(gpus=("sm_120", "sm_61")),
         OLD_CARD._replace(requirements=("torch<2.15", "torchvision")),
     ):
-        pick = question.answer(request, environ)
+        pick = Session(request, environ).weighed()
         assert table.builds(pick, pick.considered, 100)
         with suppress(TorchpickError):
-            question.decided(pick)
+            decided(pick)
 
 
 def _unknown_backend(environ: Mapping[str, str]) -> None:
-    question.answer(OLD_CARD._replace(backends=("cu134",)), environ)
+    Session(OLD_CARD._replace(backends=("cu134",)), environ).weighed()
 
 
 def _names(environ: Mapping[str, str]) -> None:
     file = os.path.join(environ["TORCHPICK_COMPAT_DIR"], "index", "gpus.json")
-    shipped.read(file, Names.from_json)
-    shipped.read(file, PciIds.from_json)
+    compat.read(file, Names.from_json)
+    compat.read(file, PciIds.from_json)
     for spec in ("GTX 1080 Ti", "rtx 9090", "6.1", "12", "rtx"):
         with suppress(UsageError):
-            gpuspec.parse(spec, (), environ)
+            gpuspec.parse(spec, Knowledge(environ))
 
 
 def _readable(environ: Mapping[str, str]) -> None:
-    compat = environ["TORCHPICK_COMPAT_DIR"]
-    shipped.readable(compat)
-    shipped.family(environ)
-    shipped.read(os.path.join(compat, "drivers.json"), Toolkits.from_json)
-    shipped.read(os.path.join(compat, "libraries.json"), triton_floors)
-    shipped.read(os.path.join(compat, "errors.json"), signatures.read)
-    os.rename(f"{compat}/index/rules.json", f"{compat}/index/gone")
+    folder = environ["TORCHPICK_COMPAT_DIR"]
+    compat.readable(folder)
+    compat.family(environ)
+    compat.read(os.path.join(folder, "drivers.json"), Toolkits.from_json)
+    compat.read(os.path.join(folder, "libraries.json"), triton_floors)
+    compat.read(os.path.join(folder, "errors.json"), signatures.read)
+    os.rename(f"{folder}/index/rules.json", f"{folder}/index/gone")
     try:
-        shipped.rules(environ)
+        compat.rules(environ)
     finally:
-        os.rename(f"{compat}/index/gone", f"{compat}/index/rules.json")
+        os.rename(f"{folder}/index/gone", f"{folder}/index/rules.json")
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +157,7 @@ def test_a_list_in_the_place_of_a_version_is_told_by_its_path(
     finally:
         (small / INDEX).write_text(whole)
 
-    assert f"builds[0].{word}.torchvision: must be text, is a list" in capsys.readouterr().err
+    assert f"builds[0].{word}.torchvision: must be a string, not a list" in capsys.readouterr().err
 
 
 def test_a_wrong_type_among_what_was_never_published_is_told(
@@ -171,4 +173,4 @@ def test_a_wrong_type_among_what_was_never_published_is_told(
     finally:
         (small / "never.json").write_text(whole)
 
-    assert "rows[0].torch: must be text, is a number" in capsys.readouterr().err
+    assert "rows[0].torch: must be a string, not a number" in capsys.readouterr().err

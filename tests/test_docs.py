@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import torchpick
 from tests import documents
-from torchpick.cli import COMMANDS
+from torchpick import cli
+from torchpick.cli import COMMANDS, parsing
 from torchpick.cli.completion import _grammar
-from torchpick.emit.ourselves import INSTALL_LINE
+from torchpick.model.about import INSTALL_LINE
 from torchpick.model.verdict import Reason
 
 ROOT = Path(__file__).parents[1]
@@ -29,6 +33,10 @@ def named(page: Path) -> str:
 def blocks(page: Path) -> list[documents.Block]:
     return documents.blocks(page.read_text())
 
+
+# What is run where the page is (`console`, `notebook`) or read as a command line here (`powershell`, `bat`).
+RUN = ("console", "notebook", "powershell", "bat")
+KINDS = (*RUN, "python", "toml", "json", "dockerfile", "yaml", "html", "text")
 
 # --- commands -------------------------------------------------------------------------------------------------------
 
@@ -50,12 +58,13 @@ def test_what_agrees(expected: list[str], printed: str, same: bool) -> None:
     assert documents.agree(expected, printed) is same
 
 
-@pytest.mark.parametrize("page", REFERENCE, ids=named)
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_block_is_run_read_or_of_a_known_kind(page: Path) -> None:
     """A command in a block of another kind would never be tried."""
     for block in blocks(page):
-        assert block.language in ("console", "python", "toml", "json", "dockerfile", "yaml", "html", "text"), block
+        assert block.language in KINDS, block
         assert "$ torchpick" not in block.text or block.language == "console", block
+        assert block.language in RUN or not re.search(r"^torchpick ", block.text, re.MULTILINE), block
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
@@ -74,6 +83,41 @@ def test_every_command_and_flag_that_is_named_exists(page: Path) -> None:
             assert given <= flags, f"{named(page)}: `{text}`"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_what_is_for_windows_is_a_command_line_that_torchpick_takes(page: Path) -> None:
+    """No PowerShell and no cmd is here; what they hand to torchpick is parsed as it would be."""
+    for block in blocks(page):
+        if block.language not in ("powershell", "bat"):
+            continue
+        for line in block.lines:
+            for words in documents.of_torchpick(line):
+                command, rest = (words[0], words[1:]) if words[:1] and words[0] in COMMANDS else ("pick", words)
+                module = importlib.import_module(f"torchpick.cli.{command}")
+                parser = parsing.parser(command, module.__doc__ or "", COMMANDS)
+                module.add_arguments(parser)
+                parser.parse_intermixed_args(rest)  # raises where a word is not one
+
+
+def test_readme_compares_with_what_torchpick_answers_today() -> None:
+    """Our own column of the table; the others' were measured on the day that it names."""
+    text = (ROOT / "README.md").read_text()
+    rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|", text.partition("## Beside other tools")[2], re.MULTILINE))
+    asked: dict[str, dict[str, Any]] = {
+        "GTX 1080 Ti, driver 580": {"gpus": ["GTX 1080 Ti"], "driver": "580"},
+        "GTX 1080 Ti beside RTX 4090": {"gpus": ["GTX 1080 Ti", "RTX 4090"], "driver": "580"},
+        "RTX 4090, driver 535": {"gpus": ["RTX 4090"], "driver": "535"},
+    }
+    for row, facts in asked.items():
+        pick = torchpick.pick(**facts, platform="linux-x86_64", python="3.12")
+        assert f"`{pick.version}`" in rows[row], row
+    refused = "`torch==2.6.0` on an RTX 5090"
+    with pytest.raises(torchpick.NoBuildError) as error:
+        torchpick.pick(gpus=["RTX 5090"], torch="==2.6.0", platform="linux-x86_64", python="3.12")
+    assert f"exit status {error.value.exit_status}," in rows[refused]
+    assert f"exit status {torchpick.DetectionError.exit_status}," in rows["GPU there, driver silent"]
+    assert len(rows) >= 10
+
+
 # --- links ----------------------------------------------------------------------------------------------------------
 
 
@@ -81,12 +125,32 @@ def test_every_command_and_flag_that_is_named_exists(page: Path) -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     for target in documents.links(page.read_text()):
         if "://" in target:
+            assert page.name != "README.md" or "github.com/example/torchpick" not in target, target
             continue
         path, _, anchor = target.partition("#")
         there = (page.parent / path).resolve() if path else page
         assert there.exists(), f"{named(page)}: {target}"
         assert there.is_relative_to(ROOT), f"{named(page)}: {target}"
         assert not anchor or anchor in documents.anchors(there.read_text()), f"{named(page)}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_pictures_are_there(page: Path) -> None:
+    for target in documents.pictures(page.read_text()):
+        assert (page.parent / target).is_file(), f"{named(page)}: {target}"
+
+
+def test_the_package_page_has_whole_links() -> None:
+    """A package's page has no files beside it."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", documents.prose((ROOT / "README.md").read_text())):
+        assert target.startswith("https://"), target
+
+
+def test_readme_names_no_gpu_or_text_that_torchpick_does_not_know() -> None:
+    text = (ROOT / "README.md").read_text()
+    (example,) = re.findall(r'`torchpick explain "([^"]+)"`', text)
+
+    assert cli.main(["explain", example]) == 0
 
 
 def test_pages_that_the_program_names_are_there() -> None:
@@ -175,6 +239,13 @@ def test_every_objection_is_in_the_page_of_the_judgement_and_no_other() -> None:
     assert documents.catalogued(section) == {reason.name for reason in Reason}
 
 
+def test_every_public_name_is_in_the_page_of_the_library() -> None:
+    text = (ROOT / "docs" / "library.md").read_text()
+    section = text.partition("## Every name")[2].partition("\n## ")[0]
+
+    assert documents.catalogued(section) == set(torchpick.__all__)
+
+
 # --- one way to install torchpick -----------------------------------------------------------------------------------
 
 # An installer that is told the name; `pip install $(torchpick url)` and `torchpick install …` are another thing.
@@ -215,7 +286,7 @@ def test_one_line_installs_torchpick() -> None:
         for said in OF_A_CHECKOUT.findall(path.read_text(errors="replace")):
             plain = re.sub(r"^\.venv/bin/", "", said.strip())
             assert plain in (INSTALL_LINE, "pip install ."), f"{named(path)}: {said}"
-            assert path.suffix != ".py" or path.name == "ourselves.py", f"{named(path)}: use INSTALL_LINE"
+            assert path.suffix != ".py" or path.name == "about.py", f"{named(path)}: use INSTALL_LINE"
     assert INSTALL_LINE in (ROOT / "docs" / "users.md").read_text()
     for other in ("pip3 install -e .", "uv pip install .", "uv tool install .", "pipx install ."):
         assert OF_A_CHECKOUT.findall(f"run `{other}`") == [other]

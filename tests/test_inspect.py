@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -72,7 +73,7 @@ def test_the_json_of_a_deep_look(capsys: pytest.CaptureFixture[str]) -> None:
     assert library["path"] == "torch/lib/libtorch_cuda_linalg.so"
     assert library["coverage"] == {"sm_75": {"sass": 1, "ptx": 0, "none": 32}}
     assert result["gpus"][0]["failing"][0]["text"] == "1 of 33 modules load"
-    assert result["differences"] == ["libtorch_cuda_linalg.so: 1 of 33 modules hold sm_75, which the flags name"]
+    assert result["differences"] == ["libtorch_cuda_linalg.so: 1 of 33 modules have sm_75, which the flags name"]
 
 
 @pytest.mark.usefixtures("files")
@@ -136,7 +137,7 @@ def test_several_things_are_all_told_whatever_one_of_them_is(capsys: pytest.Capt
     assert (second["verdict"], third["verdict"]) == ("no GPU code", "will not run")
     assert main(words) == 1
     out, err = capsys.readouterr()
-    assert "error: there is no file gone.whl" in err
+    assert "error: no such file: gone.whl" in err
     assert "will not run" in out
 
 
@@ -153,7 +154,7 @@ def test_no_gpu_told_and_none_found_judges_nothing(capsys: pytest.CaptureFixture
     out, err = capsys.readouterr()
 
     assert "will not run" not in out
-    assert "note: no GPU is judged" in err
+    assert "note: no GPU is checked" in err
 
 
 @pytest.mark.usefixtures("files")
@@ -184,3 +185,34 @@ def test_an_amd_gpu_is_not_served_by_cuda_code(tmp_path: Path, capsys: pytest.Ca
 
     assert main(["inspect", str(tmp_path / "one.so"), "--gpu", "gfx1100", "--json"]) == 3
     assert results(capsys)[0]["gpus"][0]["gpu"] == "gfx1100"
+
+
+@pytest.mark.usefixtures("files")
+def test_a_driver_that_does_not_support_the_gpu_is_said_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", TORCH, "--flags", "--gpu", "6.1", "--driver", "595.58.03"]) == 3
+    out = capsys.readouterr().out
+
+    assert "driver 595.58.03 does not support sm_61: driver branch 580 is the last that supports it; it needs a" in out
+    assert "('" not in out
+
+
+def test_a_sample_without_code_says_that_it_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As cuBLAS, whose code begins behind what 5 % of the wheel buys."""
+    noise = random.Random(1).randbytes(400_000)  # noqa: S311 # what no zip makes smaller
+    sections = {".rodata": noise, ".nv_fatbin": making.module("sm_80", "sm_90")}
+    (tmp_path / "big-1.0-py3-none-any.whl").write_bytes(making.wheel({"big/libbig.so": making.elf(sections)}))
+    monkeypatch.chdir(tmp_path)
+
+    words = ["inspect", "big-1.0-py3-none-any.whl", "--gpu", "8.0"]
+    assert main([*words, "--sample", "--json"]) == 0
+    assert (sample := results(capsys)[0])["verdict"] is None
+    assert (sample["gpus"][0]["verdict"], sample["complete"]) == (None, False)
+    main([*words, "--sample"])
+    page = capsys.readouterr().out
+    assert "no GPU code in the part that was read; the rest may have some" in page
+    assert "a sample of the libraries" in page
+    assert "sm_80     not known" in page
+    main([*words, "--deep", "--json"])
+    assert results(capsys)[0]["verdict"] == "runs"

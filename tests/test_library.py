@@ -57,7 +57,7 @@ def test_where_nothing_runs_the_error_carries_the_answer() -> None:
 
 
 def test_a_bad_argument_is_a_usage_error() -> None:
-    with pytest.raises(torchpick.UsageError, match="is no GPU that torchpick knows"):
+    with pytest.raises(torchpick.UsageError, match="is not a known GPU"):
         torchpick.pick(gpus=["rtx 9090"])
 
 
@@ -72,25 +72,25 @@ def test_detecting_gives_a_machine_and_leaves_the_name_callable() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"gpus": "sm_61"}, "gpus='sm_61' is no list"),
-        ({"gpus": [61]}, "gpus holds 61, which is no text"),
-        ({"gpus": 61}, "gpus=61 is no list"),
-        ({"driver": 580}, "driver=580 is no text"),
-        ({"cuda_driver": 12.8}, "cuda_driver=12.8 is no text"),
-        ({"python": 3.12}, "python=3.12 is no text"),
-        ({"glibc": 2.35}, "glibc=2.35 is no text"),
-        ({"platform": 1}, "platform=1 is no text"),
-        ({"index_base": 1}, "index_base=1 is no text"),
-        ({"backends": "cu126"}, "backends='cu126' is no list"),
-        ({"torch": "vision"}, "torch='vision' is no version specifier"),
+        ({"gpus": "sm_61"}, "gpus='sm_61' must be a list"),
+        ({"gpus": [61]}, "gpus must be a list of strings, and 61 is not one"),
+        ({"gpus": 61}, "gpus=61 must be a list"),
+        ({"driver": 580}, "driver=580 must be a string"),
+        ({"cuda_driver": 12.8}, "cuda_driver=12.8 must be a string"),
+        ({"python": 3.12}, "python=3.12 must be a string"),
+        ({"glibc": 2.35}, "glibc=2.35 must be a string"),
+        ({"platform": 1}, "platform=1 must be a string"),
+        ({"index_base": 1}, "index_base=1 must be a string"),
+        ({"backends": "cu126"}, "backends='cu126' must be a list"),
+        ({"torch": "vision"}, "torch='vision' is not a valid version specifier"),
         ({"torch": "2.9.1"}, "torch='2.9.1' is a version, not a specifier"),
-        ({"torch": 2.9}, "torch=2.9 is no version specifier"),
-        ({"torch": None}, "torch=None is no version specifier"),
-        ({"companions": ["torchvision"]}, "is no mapping"),
+        ({"torch": 2.9}, "torch=2.9 is not a valid version specifier"),
+        ({"torch": None}, "torch=None is not a valid version specifier"),
+        ({"companions": ["torchvision"]}, "must be a mapping"),
         ({"companions": {"torchvision": "0.24"}}, "torchvision='0.24' is a version"),
-        ({"companions": {1: ""}}, "1 is no name of a companion"),
-        ({"companions": {"torchvision<1 ; x": ""}}, "is no name of a companion"),
-        ({"channel": "nightlies"}, "channel='nightlies' is no channel"),
+        ({"companions": {1: ""}}, "1 is not the name of a companion"),
+        ({"companions": {"torchvision<1 ; x": ""}}, "is not the name of a companion"),
+        ({"channel": "nightlies"}, "channel='nightlies' is not a channel"),
     ],
 )
 def test_what_is_of_another_kind_is_told_in_a_sentence(arguments: dict[str, Any], words: str) -> None:
@@ -116,6 +116,12 @@ def test_check_hears_the_same(arguments: dict[str, Any]) -> None:
         torchpick.check(**arguments)
 
 
+@pytest.mark.parametrize("arguments", [{"gpus": "sm_61"}, {"driver": 580}, {"channel": "nightlies"}])
+def test_plan_hears_the_same(arguments: dict[str, Any]) -> None:
+    with pytest.raises(torchpick.UsageError):
+        torchpick.plan("vllm", **arguments)
+
+
 def test_an_error_crosses_to_another_process() -> None:
     with pytest.raises(torchpick.NoBuildError) as caught:
         torchpick.pick(gpus=["sm_61", "sm_120"], driver="580.95.05", python="3.12", platform="linux-x86_64")
@@ -124,3 +130,16 @@ def test_an_error_crosses_to_another_process() -> None:
         assert isinstance(again, torchpick.NoBuildError)
         assert (str(again), again.hint, again.code) == (str(caught.value), caught.value.hint, "NO_BUILD")
         assert again.pick == caught.value.pick
+
+
+def test_a_pick_and_a_machine_are_shown_in_one_line() -> None:
+    pick = torchpick.pick(
+        gpus=["GTX 1080 Ti", "GTX 1080 Ti"], driver="580.95.05", python="3.12", platform="linux-x86_64"
+    )
+    with pytest.raises(torchpick.NoBuildError) as caught:
+        torchpick.pick(gpus=["sm_61"], driver="600", python="3.12", platform="linux-x86_64")
+
+    machine = "2 x GTX 1080 Ti (sm_61), driver 580.95.05, linux-x86_64, Python 3.12"
+    assert repr(pick) == f"<Pick torch {pick.version} for {machine}>"
+    assert repr(pick.machine) == f"<Machine {machine}>"
+    assert repr(caught.value.pick) == "<Pick of nothing for sm_61, driver 600, linux-x86_64, Python 3.12>"

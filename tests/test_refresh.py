@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.index.server import Host, serving
 from tests.wheels import making
-from tests.wheels.server import Host, serving
 from torchpick.cli import main
 
 HERE = ["--platform", "linux-x86_64"]
@@ -52,6 +52,7 @@ def index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Index]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NETRC", str(tmp_path / "none"))
     monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")  # no index beside the wheel host
     with serving() as host:
         found = Index(host)
         monkeypatch.setenv("TORCHPICK_INDEX_BASE", found.base)
@@ -186,6 +187,87 @@ def test_companions_are_those_whose_metadata_pins_the_release(index: Index, caps
     assert picked(capsys)["pick"]["companions"] == {"torchvision": "0.99.1+cu126"}
 
 
+def test_companions_that_pin_no_torch_are_inferred_where_they_have_a_file(
+    index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Torchvision asks `>=` since 0.29.1, torchaudio names no torch since 2.11.0 (the stable ABI)."""
+    index.add("2.99.0+cu130", "sm_75 sm_90")
+    for project, version, backend, requirement in (
+        ("torchvision", "0.29.2", "cu126", "torch>=2.14.0"),
+        ("torchvision", "0.29.3", "cu130", "torch>=2.14.0"),
+        ("torchvision", "0.30.0", "cu126", "torch>=3"),
+        ("torchaudio", "2.11.0", "cu126", "numpy"),
+        ("torchaudio", "2.10.0", "cu130", "numpy"),
+    ):
+        name = f"{project}-{version}+{backend}-cp312-cp312-manylinux_2_28_x86_64.whl"
+        text = f"Name: {project}\nRequires-Dist: {requirement}\n".encode()
+        index.host.files[f"/whl/{backend}/{name}"] = making.wheel({f"{project}-{version}.dist-info/METADATA": text})
+        page = index.host.files.get(f"/whl/{project}/", b"") + f'<a href="/whl/{backend}/{name}">x</a>'.encode()
+        index.host.files[f"/whl/{project}/"] = page
+        index.host.types[f"/whl/{project}/"] = "text/html"
+    refreshed(capsys, *HERE)
+
+    pick = picked(capsys, "torch", "torchvision", "torchaudio")["pick"]
+    assert pick["requirements"] == ["torch==2.99.0+cu126", "torchvision==0.29.2+cu126", "torchaudio==2.11.0+cu126"]
+    assert "COMPANION_UNVERIFIED" in [note["code"] for note in pick["notes"]]
+    capsys.readouterr()
+    main(["--gpu", "sm_90", *TOLD[2:], "--json"])
+    assert json.loads(capsys.readouterr().out)["pick"]["companions"] == {"torchvision": "0.29.3+cu130"}
+
+
+def test_a_companion_that_comes_a_day_later_is_found_by_the_next_refresh(
+    index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refreshed(capsys, *HERE)
+    name = "torchvision-0.99.0+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
+    text = b"Name: torchvision\nRequires-Dist: torch==2.99.0\n"
+    index.host.files[f"/whl/cu126/{name}"] = making.wheel({"torchvision-0.99.0.dist-info/METADATA": text})
+    index.host.files["/whl/torchvision/"] = f'<a href="/whl/cu126/{name}">x</a>'.encode()
+    index.host.types["/whl/torchvision/"] = "text/html"
+    index.publish()
+    refreshed(capsys, *HERE)
+
+    assert picked(capsys)["pick"]["companions"] == {"torchvision": "0.99.0+cu126"}
+
+
+def test_a_mirrors_rows_answer_for_that_mirror_alone_and_go_with_it(
+    index: Index, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refreshed(capsys, *HERE)
+    assert picked(capsys)["pick"]["version"] == "2.99.0+cu126"
+    monkeypatch.delenv("TORCHPICK_INDEX_BASE")
+    assert picked(capsys)["pick"]["version"] == "2.14.1+cu126"
+
+    index.links = []
+    index.add("2.98.0+cu126", "sm_50 sm_60")
+    refreshed(capsys, *HERE, "--index-base", index.base)
+    assert picked(capsys, "--index-base", index.base)["pick"]["version"] == "2.98.0+cu126"
+
+
+def test_a_known_file_with_another_hash_is_refused(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+    refreshed(capsys, *HERE)
+    index.links = [link.replace("ab" * 32, "cd" * 32) for link in index.links]
+    index.publish()
+
+    for _ in range(2):
+        answer = refreshed(capsys, *HERE, status=1)
+        assert "a released wheel never changes" in answer["failures"][0]["text"]
+        assert (answer["read"], answer["changed"]) == ([], [])
+    assert picked(capsys)["pick"]["evidence"]["ref"].endswith("sha256:" + "ab" * 32)
+
+
+def test_a_refresh_makes_the_table_as_new_as_the_day(
+    index: Index, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1810000000")  # May 2027
+    main([*TOLD])
+    assert "days old" in capsys.readouterr().err
+    refreshed(capsys, *HERE)
+    main([*TOLD])
+    assert "days old" not in capsys.readouterr().err
+    assert index.host.seen
+
+
 def test_nightly_lands_in_its_own_table(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
     for day in ("01", "02"):
         index.add(f"3.0.0.dev202611{day}+cu126", "sm_60 sm_70")
@@ -229,7 +311,7 @@ def test_offline_says_what_it_would_need(index: Index, capsys: pytest.CaptureFix
     assert not index.host.seen
 
 
-@pytest.mark.parametrize(("mood", "words"), [("503", "503"), ("401", "401"), ("404", "no page of torch")])
+@pytest.mark.parametrize(("mood", "words"), [("503", "503"), ("401", "401"), ("404", "no page for torch")])
 def test_an_index_that_does_not_answer_leaves_the_table(
     index: Index, mood: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -15,8 +16,38 @@ HEAVY = {"httpx", "pynvml", "subprocess", "packaging", "importlib.resources", "p
 def loaded(code: str) -> set[str]:
     """The modules that the code loads over a bare interpreter."""
     program = f"import sys; before = set(sys.modules)\n{code}\nprint(*sorted(set(sys.modules) - before))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60, cwd=os.sep
+    )
     return set(done.stdout.splitlines()[-1].split())
+
+
+def opened(code: str) -> list[str]:
+    """The files that the code opens after the interpreter has started, as the interpreter itself tells."""
+    program = f"""
+import sys
+files, counting = [], True
+def hear(event, arguments):
+    if counting and event == "open":
+        files.append(str(arguments[0]))
+sys.addaudithook(hear)
+{code}
+counting = False
+sys.stdout.flush()
+print(*files, sep="\\n")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60, cwd=os.sep
+    )
+    return done.stdout.splitlines()[1:]
+
+
+def test_url_opens_few_files() -> None:
+    """A shared file system counts each of them; the sources of an editable install are not opened by a warm start."""
+    files = opened('from torchpick.cli import main; main(["url", "--gpu", "sm_61", "--driver", "580.95.05"])')
+
+    assert any(file.endswith("rules.json") for file in files), files
+    assert len([file for file in files if not file.endswith(".py")]) <= 60, files
 
 
 def test_importing_the_library_loads_next_to_nothing() -> None:
@@ -35,7 +66,8 @@ def test_asking_the_library_loads_no_command_line() -> None:
 def test_url_loads_nothing_heavy() -> None:
     names = loaded('from torchpick.cli import main; main(["url", "--gpu", "sm_61", "--driver", "580.95.05"])')
 
-    assert not names & (HEAVY | {"typing", "shutil", "difflib", "torchpick.fleet", "torchpick.requirements"})
+    assert not names & (HEAVY | {"typing", "shutil", "difflib", "torchpick.decide.fleet", "torchpick.decide.requested"})
+    assert not names & {"argparse", "json", "re"}
 
 
 def test_an_everyday_specifier_loads_nothing_heavy_either() -> None:
@@ -56,7 +88,12 @@ def test_explaining_a_line_loads_no_reader_of_wheels_where_there_is_no_torch() -
     told = f'["explain", "{line}", "--gpu", "sm_61", "--driver", "580.95.05"]'
     names = loaded(f"import os; os.environ.pop('VIRTUAL_ENV', 0)\nfrom torchpick.cli import main; main({told})")
 
-    assert "torchpick.examination" in names
-    assert not names & {"torchpick.readings", "torchpick.loading", "torchpick.doctor.settings", "torchpick.install"}
+    assert "torchpick.doctor.examination" in names
+    assert not names & {
+        "torchpick.doctor.binaries",
+        "torchpick.doctor.loader",
+        "torchpick.environment.torchsettings",
+        "torchpick.install",
+    }
     assert not any(name.startswith("torchpick.wheels") for name in names)
     assert not names & {"httpx", "pynvml", "packaging", "subprocess"}

@@ -6,6 +6,7 @@ from scripts.table.forms import (
     BACKEND,
     CONFIDENCE,
     GFX,
+    NAME,
     PYTHON,
     SHA256,
     TAG,
@@ -120,13 +121,33 @@ def never(fields: Fields) -> None:
 
 
 def companions(fields: Fields) -> None:
-    fields.only("schema", "pairs", "exceptions", "unlabelled", "notes")
+    fields.only("schema", "pairs", "open", "exceptions", "unlabelled", "others", "notes")
     for row in fields.objects("pairs"):
         row.only("torch", "torchvision", "torchaudio", "basis", "source")
         holds(row, "torch", is_release(row.text("torch")), "must be a release")
         for name in ("torchvision", "torchaudio"):
             row.raw(name)
             maybe_dotted(row, name)
+        one_of(row, "basis", BASES)
+        row.text("source")
+    for row in fields.objects("open"):
+        row.only("name", "version", "from", "held", "source")
+        one_of(row, "name", ("torchvision", "torchaudio"))
+        dotted(row, "version")
+        holds(row, "from", is_release(row.text("from")), "must be a release")
+        held = row.object("held")
+        held.only(*PLATFORMS)
+        for platform in held.names():
+            for backend in held.object(platform).names():
+                holds(held, platform, bool(BACKEND.fullmatch(backend)), f"names no backend: {backend[:60]!r}")
+                maybe_dotted(held.object(platform), backend)
+        row.text("source")
+    for row in fields.objects("others"):
+        row.only("name", "version", "torch", "cuda_major", "basis", "source")
+        matching(row, "name", NAME)
+        dotted(row, "version")
+        row.text("torch")
+        row.raw("cuda_major")
         one_of(row, "basis", BASES)
         row.text("source")
     for row in fields.objects("exceptions"):

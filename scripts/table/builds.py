@@ -13,27 +13,10 @@ Row = dict[str, object]
 
 # A manylinux name promises the glibc it was built against (PEP 513, 571, 599, 600).
 _MANYLINUX = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.17"}
+_UNTOLD_GLIBC = (
+    "glibc: not in the tag; release notes of 2.6: aarch64, ROCm and XPU wheels are built in manylinux_2_28 images"
+)
 _CONFIDENCE = ("unknown", "low", "medium", "high", "certain")
-
-# uv's table of AMD targets per ROCm index, "inferred by running torch.cuda.get_arch_list() for each ROCm version"
-# (uv 0.13.8, crates/uv-torch, read in source). An index that it does not list stays unknown.
-_GFX_7_2 = "900 906 908 90a 942 950 1030 1100 1101 1102 1150 1151 1200 1201"
-_GFX_7_1 = "900 906 908 90a 942 950 1030 1100 1101 1102 1200 1201"
-_GFX_6_4 = "900 906 908 90a 942 1030 1100 1101 1102 1200 1201"
-_GFX_6_2 = "900 906 908 90a 942 1030 1100"
-_GFX_6_1 = "900 906 908 90a 942 1030 1100 1101"
-_GFX = {
-    "rocm7.2": _GFX_7_2,
-    "rocm7.1": _GFX_7_1,
-    "rocm7.0": _GFX_7_1,
-    "rocm6.4": _GFX_6_4,
-    "rocm6.3": _GFX_6_4,
-    "rocm6.2.4": _GFX_6_4,
-    "rocm6.2": _GFX_6_2,
-    "rocm6.1": _GFX_6_1,
-    "rocm6.0": _GFX_6_2,
-}
-_GFX_SOURCE = "uv 0.13.8, crates/uv-torch: AMD targets per ROCm index, from torch.cuda.get_arch_list() of each"
 
 
 def releases(facts: list[Fields]) -> dict[str, list[Row]]:
@@ -78,7 +61,7 @@ def _build(fact: Fields) -> Row:
     listed = fact.text("backend")
     backend = "default" if listed == "pypi" else listed
     cuda = fact.maybe_text("cuda")
-    tags = [tag for tag in (fact.maybe_text("manylinux") or "").split(",") if tag]
+    tags = _tags(fact)
     release = fact.text("release")
     return {
         "backend": backend,
@@ -90,7 +73,7 @@ def _build(fact: Fields) -> Row:
         "arches": _arches(fact, backend),
         "pythons": list(fact.texts("pythons")),
         "tags": tags,
-        "glibc": _glibc(tags),
+        "glibc": _glibc(tags) or _untold_glibc(release, backend, _platform(fact)),
         # `~=3.8.0` is how newer wheels ask for triton: the version it starts from.
         "libraries": {
             name: text.removeprefix("~=")
@@ -100,14 +83,18 @@ def _build(fact: Fields) -> Row:
         "lacks": {},
         "published": fact.maybe_flag("published"),
         "yanked": False,
-        "evidence": _evidence(fact, backend),
-        "notes": _notes(fact),
+        "evidence": _evidence(fact),
+        "notes": _notes(fact, backend),
     }
+
+
+def _tags(fact: Fields) -> list[str]:
+    return [tag for tag in (fact.maybe_text("manylinux") or "").split(",") if tag]
 
 
 def _arches(fact: Fields, backend: str) -> list[str] | None:
     if backend.startswith("rocm"):
-        return [f"gfx{name}" for name in _GFX[backend].split()] if backend in _GFX else None
+        return None  # scripts/import-gpus knows the targets of each build
     if backend == "xpu":
         return []
     machine_code, ptx = fact.raw("arches"), fact.raw("ptx")
@@ -120,19 +107,19 @@ def _arches(fact: Fields, backend: str) -> list[str] | None:
     ]
 
 
-def _evidence(fact: Fields, backend: str) -> Row:
+def _evidence(fact: Fields) -> Row:
     listing, arches = source(fact.text("source")), fact.maybe_text("arches_source")
     words = [fact.text("confidence")]
-    if backend in _GFX:
-        arches, words = _GFX_SOURCE, [*words, "medium"]
-    elif arches is not None:
+    if arches is not None:
         words.append(fact.text("arches_confidence"))
     ref = listing if arches is None else f"arches: {source(arches)}; wheel: {listing}"
     return {"kind": "declared", "ref": ref, "confidence": min(words, key=_CONFIDENCE.index), "twin": None}
 
 
-def _notes(fact: Fields) -> list[str]:
+def _notes(fact: Fields, backend: str) -> list[str]:
     notes = [source(note) for note in fact.texts("notes") if note != "planned; no"]
+    if not _glibc(_tags(fact)) and _untold_glibc(fact.text("release"), backend, _platform(fact)):
+        notes.append(_UNTOLD_GLIBC)
     if "planned; no" in fact.texts("notes"):
         notes.insert(0, "planned; no page or file of this wheel was seen")
     basis = fact.maybe_text("pythons_free_threaded_basis")
@@ -171,6 +158,12 @@ def _glibc(tags: list[str]) -> str | None:
         if head[0] in _MANYLINUX:
             return _MANYLINUX[head[0]]
     return None
+
+
+def _untold_glibc(release: str, backend: str, platform: str) -> str | None:
+    """Wheels of 2.6.0 that were built in manylinux_2_28 images and whose tag says nothing of it."""
+    newer_image = platform == "linux-aarch64" or (platform == "linux-x86_64" and backend.startswith(("rocm", "xpu")))
+    return "2.28" if release == "2.6.0" and newer_image else None
 
 
 def _place(row: Row) -> tuple[int, tuple[int, ...], int]:

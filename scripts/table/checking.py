@@ -7,14 +7,17 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from scripts.table import build_format, fact_format
+from packaging.requirements import InvalidRequirement, Requirement
+
+from scripts.table import build_format, fact_format, gpu_format
 from scripts.table.forms import holds, one_of
 from scripts.table.layout import PLATFORMS
 from torchpick.errors import CompatError
-from torchpick.model import rows, rules
+from torchpick.knowledge import othernames, packages, rows, rules
+from torchpick.knowledge.gpunames import Candidates, Names
+from torchpick.knowledge.othernames import OtherNames
+from torchpick.knowledge.pciids import PciIds
 from torchpick.model.fields import Fields, ShapeError, loads
-from torchpick.model.gpunames import Names
-from torchpick.model.pciids import PciIds
 
 COMPAT = Path(__file__).parents[2] / "compat"
 MOST_BYTES = 16 << 20
@@ -64,6 +67,8 @@ def _read(path: Path, name: str) -> None:
     if fields.number("schema") != 1:
         raise fields.fail("schema", f"must be 1, is {fields.number('schema')}")
     check_kind(fields)
+    if match := re.fullmatch(r"packages/(.+)\.json", name):
+        holds(fields, "name", fields.text("name") == match[1], "must be the package that the file is named after")
     if match := re.fullmatch(r"torch-(.+)\.json", name):
         holds(fields, "torch", fields.text("torch") == match[1], "must be the release that the file is named after")
 
@@ -71,6 +76,8 @@ def _read(path: Path, name: str) -> None:
 def _kind_of(name: str) -> Callable[[Fields], None]:
     if name.startswith("torch-"):
         return build_format.release
+    if name.startswith("packages/"):
+        return package
     if name in FILES:
         return FILES[name]
     if name in INDEXES:
@@ -80,26 +87,60 @@ def _kind_of(name: str) -> Callable[[Fields], None]:
 
 def platform_index(fields: Fields) -> None:
     """The shape alone: a test holds the content to the readable files."""
-    fields.only("schema", "platform", "arch_sets", "python_sets", "refs", "builds")
+    fields.only("schema", "platform", "arch_sets", "python_sets", "refs", "bases", "builds")
     one_of(fields, "platform", PLATFORMS)
-    sets = (len(fields.items("arch_sets")), len(fields.items("python_sets")), len(fields.texts("refs")))
+    shared = ("arch_sets", "python_sets", "bases", "refs")
+    sets = tuple(len(fields.items(name)) for name in shared)
     for place, row in enumerate(fields.items("builds")):
         path = f"builds[{place}]"
         if not isinstance(row, list) or len(row) != len(rows.INDEX_COLUMNS):
             raise ShapeError(path, f"must be a list of {len(rows.INDEX_COLUMNS)}")
-        for column, many in zip((4, 5, 15), sets, strict=True):
+        for column, many in zip((4, 5, 13, 15), sets, strict=True):
             if not isinstance(row[column], int) or not 0 <= row[column] < many:
                 raise ShapeError(f"{path}[{column}]", "names a place that is not there")
 
 
+def table_date(fields: Fields) -> None:
+    fields.only("schema", "date")
+    rules.released_on(fields, "date")
+
+
+def package(fields: Fields) -> None:
+    facts = packages.parse(fields, packages.READ_PLATFORM)
+    for place, row in enumerate(facts.versions):
+        path = f"versions[{place}]"
+        if row.evidence.kind == "measured" and row.name != "torch" and (row.file is None or row.sha256 is None):
+            raise ShapeError(f"{path}.evidence.kind", "must be declared where no file with its sha256 was read")
+        for text in row.requires:
+            try:
+                Requirement(text)
+            except InvalidRequirement as error:
+                raise ShapeError(f"{path}.requires", f"must hold requirements: {text!r}") from error
+
+
 def rules_index(fields: Fields) -> None:
+    rules.released_on(fields, "date")
     rules.drivers(fields)
     rules.floors(fields)
+    rules.amd(fields)
+    rules.mps(fields)
+
+
+def others_index(fields: Fields) -> None:
+    """Every name and every PCI id finds its GPU."""
+    names = OtherNames.from_json(fields)
+    for text in (*names.amd_products, *names.intel_products, *names.apple_chips):
+        if isinstance(othernames.look_up(text, names), Candidates):
+            raise ShapeError("", f"{text!r} is listed and not found")
+    for device in names.amd_pci:
+        names.amd_device(int(device, 16))
+    for device in names.intel_pci:
+        names.intel_device(int(device, 16))
 
 
 def names_index(fields: Fields) -> None:
     keys = ("capabilities", "full", "core", "products", "product_capabilities", "pci_ranges", "pci_devices")
-    fields.only("schema", *keys)
+    fields.only("schema", *keys, "sold_most", "mig", "arm_only")
     names = Names.from_json(fields)
     for name, table in (("full", names.full), ("core", names.core)):
         for key, value in table.items():
@@ -109,16 +150,22 @@ def names_index(fields: Fields) -> None:
 
 
 FILES: dict[str, Callable[[Fields], None]] = {
+    "amd.json": gpu_format.amd,
+    "apple.json": gpu_format.apple,
     "companions.json": build_format.companions,
+    "date.json": table_date,
     "drivers.json": fact_format.drivers,
     "errors.json": fact_format.errors,
     "family.json": fact_format.family,
-    "gpus.json": fact_format.gpus,
+    "gpus.json": gpu_format.nvidia,
+    "intel.json": gpu_format.intel,
     "libraries.json": fact_format.libraries,
     "never.json": build_format.never,
 }
 INDEXES: dict[str, Callable[[Fields], None]] = {
     **{f"index/{platform}.json": platform_index for platform in PLATFORMS},
+    **{f"index/default-{platform}.json": platform_index for platform in PLATFORMS},
     "index/gpus.json": names_index,
+    "index/others.json": others_index,
     "index/rules.json": rules_index,
 }

@@ -1,38 +1,42 @@
-"""Which torchvision and torchaudio belong to which torch: read out of their METADATA on the user's package index.
+"""evidence/companions.json → compat/companions.json: which torchvision, torchaudio … belong to which torch.
 
-Nothing is installed and no wheel of torch is fetched: pip resolves each companion alone (`--dry-run --no-deps`), takes
-its METADATA and reports `Requires-Dist`. Where that pins torch exactly, the pair is `metadata`; where the maintainers
-state it elsewhere, `declared`, with the source; else `inferred` by the order of releases.
+Where a companion's METADATA pins torch exactly, the pair is `metadata`; where the maintainers state it elsewhere,
+`declared`, with the source. One that names a lower bound, or no torch because it is built against torch's stable ABI,
+is `open`: it belongs to every later torch of the same CUDA on each index that holds it.
 """
 
 from __future__ import annotations
 
-import json
-import re
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from scripts.table import layout
-from torchpick.model.fields import Fields, loads
+from torchpick.model.fields import Fields
+from torchpick.model.noun import Noun
+from torchpick.model.specifiers import admits
 from torchpick.model.versions import release_key
 
 Row = dict[str, object]
+# A companion's version → what it asks of torch: `==2.14.0`, `>=2.14.0`, None where it does not name torch.
+Requires = Mapping[str, Mapping[str, str | None]]
+# Platform → backend → the CUDA of its builds.
+Held = dict[str, dict[str, str | None]]
 
-COMPAT = Path(__file__).parents[2] / "compat"
-# The oldest companions that pin a torch of the table (1.7.0).
-_OLDEST = {"torchvision": "0.8", "torchaudio": "0.7"}
-_PYTHONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
-_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux2014_x86_64", "manylinux1_x86_64")
-_SECONDS = 300
-# `torch (==1.7.1)`, `torch==2.8.0`, `torch ==2.4.0`
-_PIN = re.compile(r"torch\s*\(?==\s*([0-9][0-9.]*)\)?\s*(?:;.*)?")
+ROOT = Path(__file__).parents[2]
+EVIDENCE = ROOT / "evidence" / "companions.json"
+PINNED = ("torchvision", "torchaudio")
 
 
-class Stated(NamedTuple):
+class OpenEnded(Noun):
+    """A companion that belongs to later releases too, and the torch it came out with."""
+
+    companion: str
+    version: str
+    torch: str
+    source: str
+
+
+class Stated(Noun):
     """A pair that metadata leaves open and the maintainers state elsewhere."""
 
     companion: str
@@ -58,6 +62,20 @@ _STATED = {
         "docs.pytorch.org/audio/2.11.0/installation.html, compatibility matrix; METADATA names no torch",
     ),
 }
+
+
+# The newest of each that is open, the torch it came out with, and why it belongs to later ones too. Whichever index
+# has it is where that torch was built: whl/cu132 holds no torchaudio (pytorch/pytorch#193651).
+_OPEN = (
+    OpenEnded(
+        "torchaudio",
+        "2.11.0",
+        "2.11.0",
+        "docs.pytorch.org/audio/2.11.0: built against the stable ABI, works with every later PyTorch "
+        "(pytorch/audio#4212; run on 2.13 and 2.14 in espnet#6678); its load checks torch's own CUDA major.minor",
+    ),
+    OpenEnded("torchvision", "0.29.2", "2.15.0", "METADATA says torch>=2.14.0; release notes: PyTorch 2.14 and later"),
+)
 
 # Companion wheels that carry no local label although torch's wheel of the same build does: pinning one with torch's
 # label would name a file that does not exist.
@@ -87,54 +105,120 @@ _UNLABELLED: list[Row] = [
     },
 ]
 
+_CODEC = "meta-pytorch/torchcodec README, table of versions"
+_NEEDED = "NEEDED of its libraries in the default index's wheel; METADATA names no torch"
+_TEXT = "the last release, a C++ extension of its time; METADATA says torch>=2.3.0"
+_CODECS = {
+    ">=2.11": ("0.13.0", "0.12.0"),
+    "==2.11.*": ("0.11.1", "0.11.0"),
+    "==2.10.*": ("0.10.0",),
+    "==2.9.*": ("0.9.1", "0.9.0", "0.8.1", "0.8.0"),
+    "==2.8.*": ("0.7.0", "0.6.0"),
+    "==2.7.*": ("0.5", "0.4.0", "0.3.0"),
+}
+
+
+def _other(name: str, version: str, torch: str, cuda_major: int | None, basis: str, source: str) -> Row:
+    """`cuda_major` is the CUDA that its wheels of the default index link (NEEDED of their libraries)."""
+    return {
+        "name": name,
+        "version": version,
+        "torch": torch,
+        "cuda_major": cuda_major,
+        "basis": basis,
+        "source": source,
+    }
+
+
+# Of what is not pinned with torch: the torch that each version belongs to, where more is known than METADATA says.
+_STATED_OTHERS = (
+    *(
+        _other("torchcodec", version, ">=2.11", 13, "declared", _CODEC)
+        for version in ("0.17.0", "0.16.0", "0.15.0", "0.14.0")
+    ),
+    *(
+        _other("torchcodec", version, torch, None, "declared", _CODEC)
+        for torch, versions in _CODECS.items()
+        for version in versions
+    ),
+    *(_other("torchao", version, ">=2.11", 13, "inferred", _NEEDED) for version in ("0.18.0", "0.17.0")),
+    _other("torchtext", "0.18.0", "==2.3.*", None, "declared", _TEXT),
+)
+
 _NOTES = [
-    "torchaudio 2.11.0 is built against PyTorch's stable ABI and its documentation says that it serves every later "
-    "torch; it is still left out (null) after torch 2.11.0, because whl/cu132 holds none (pytorch/pytorch#193651) and "
-    "no pair was tried",
     "torchaudio 2.11.1 has a release page (github pytorch/audio, 28 Oct 2026) and no file on the default index",
     "torchvision 0.29.2 also declares torch>=2.14.0; it was published with 2.15.0, after the last CUDA 12.6 wheels, so "
     "2.14.1 keeps 0.29.1",
     "whether a companion has a file for each backend and platform of a release was not checked file by file",
+    "torchao names no torch in its METADATA, nor does its documentation: of it only the CUDA is known that it links",
 ]
 
 
 def main(words: Sequence[str]) -> int:
     """Write companions.json anew for every release that compat/ holds."""
-    compat = Path(words[0]) if words else COMPAT
-    releases = sorted((path.stem.removeprefix("torch-") for path in compat.glob("torch-*.json")), key=release_key)
-    pins = {name: dict(_read(name)) for name in _OLDEST}
-    layout.write(compat / "companions.json", table(releases, pins))
-    for name, found in pins.items():
-        print(f"{name}: {len(found)} versions read", file=sys.stderr)
+    compat = Path(words[0]) if words else ROOT / "compat"
+    layout.write(compat / "companions.json", built(compat))
     return 0
 
 
-def table(releases: Iterable[str], pins: dict[str, dict[str, str | None]]) -> Row:
-    """The pairs, newest torch first; `pins` maps a companion's version to the torch it pins, or None."""
-    pairs = [_pair(release, pins) for release in releases]
+def built(compat: Path, evidence: Path = EVIDENCE) -> Row:
+    """The table as the evidence and the release files make it."""
+    releases = {path.stem.removeprefix("torch-"): Fields(layout.read(path)) for path in compat.glob("torch-*.json")}
+    asked = Fields(layout.read(evidence), evidence.name).object("requires")
+    requires = {
+        name: {version: asked.object(name).maybe_text(version) for version in asked.object(name).names()}
+        for name in asked.names()
+    }
+    return table(releases, requires, {torch: held(release) for torch, release in releases.items()})
+
+
+def held(release: Fields) -> Held:
+    """Where a release lies: what came out with it lies there too."""
+    found: Held = {}
+    for build in release.objects("builds"):
+        if build.maybe_flag("published"):
+            found.setdefault(build.text("platform"), {})[build.text("backend")] = build.maybe_text("cuda")
+    return found
+
+
+def table(releases: Iterable[str], requires: Requires, places: Mapping[str, Held]) -> Row:
+    """The pairs, newest torch first; `places` says where each release lies."""
+    pairs = [_pair(release, requires) for release in releases]
     return {
         "schema": 1,
         "pairs": sorted(pairs, key=lambda pair: release_key(str(pair["torch"])), reverse=True),
+        "open": [
+            {
+                "name": each.companion,
+                "version": each.version,
+                "from": each.torch,
+                "held": places[each.torch],
+                "source": each.source,
+            }
+            for each in _OPEN
+            if each.torch in places and each.version in requires.get(each.companion, {})
+        ],
         "exceptions": [],
         "unlabelled": _UNLABELLED,
+        "others": _others(requires),
         "notes": _NOTES,
     }
 
 
-def _pair(release: str, pins: dict[str, dict[str, str | None]]) -> Row:
+def _pair(release: str, requires: Requires) -> Row:
     chosen: dict[str, str | None] = {}
-    for name, found in pins.items():
-        # Several versions may pin one torch (0.8.0 and 0.8.1 for 1.7.0): the newest mends the others.
-        fitting = sorted((version for version, torch in found.items() if torch == release), key=release_key)
+    for name in PINNED:
+        # Several versions may pin one torch (0.8.0 and 0.8.1 for 1.7.0): the newest repairs the others.
+        fitting = sorted((one for one, torch in requires[name].items() if torch == f"=={release}"), key=release_key)
         chosen[name] = fitting[-1] if fitting else None
     basis, source = "metadata", "Requires-Dist: torch== in the METADATA of both"
     if stated := _STATED.get(release):
-        if stated.version not in pins[stated.companion]:
+        if stated.version not in requires[stated.companion]:
             raise SystemExit(f"{stated.companion} {stated.version} is stated for torch {release} and not on the index")
         chosen[stated.companion] = stated.version
         basis, source = "declared", stated.source
     elif chosen["torchvision"] is None:
-        chosen["torchvision"] = _last_open(pins["torchvision"])
+        chosen["torchvision"] = _last_open(release, requires["torchvision"])
         basis, source = "inferred", "newest torchvision whose METADATA does not pin another torch"
     elif chosen["torchaudio"] is None:
         source = "Requires-Dist: torch== in the METADATA of torchvision"
@@ -147,52 +231,20 @@ def _pair(release: str, pins: dict[str, dict[str, str | None]]) -> Row:
     }
 
 
-def _last_open(found: dict[str, str | None]) -> str | None:
-    loose = sorted((version for version, torch in found.items() if torch is None), key=release_key)
-    return loose[-1] if loose else None
+def _last_open(release: str, found: Mapping[str, str | None]) -> str | None:
+    loose = [version for version, torch in found.items() if not (torch or "").startswith("==")]
+    fitting = sorted((version for version in loose if admits(found[version] or "")(release)), key=release_key)
+    return fitting[-1] if fitting else None
 
 
-def _read(name: str) -> list[tuple[str, str | None]]:
-    pythons: dict[str, str] = {}
-    for python in _PYTHONS:
-        for version in _versions(name, python):
-            if release_key(version) >= release_key(_OLDEST[name]):
-                pythons[version] = python
-    return [(version, _pinned(name, version, python)) for version, python in pythons.items()]
-
-
-def _versions(name: str, python: str) -> tuple[str, ...]:
-    answer = _pip("index", "versions", name, "--json", "--only-binary", ":all:", "--python-version", python)
-    return () if answer is None else Fields(loads(answer)).texts("versions")
-
-
-def _pinned(name: str, version: str, python: str) -> str | None:
-    """The torch that this version pins, or None."""
-    platforms = [word for platform in _PLATFORMS for word in ("--platform", platform)]
-    with tempfile.TemporaryDirectory() as nowhere:
-        answer = _pip(
-            *("install", "--dry-run", "--no-deps", "--ignore-installed", "--quiet", "--report", "-"),
-            *("--only-binary", ":all:", "--implementation", "cp", "--python-version", python, *platforms),
-            *("--target", nowhere, f"{name}=={version}"),
-        )
-    if answer is None:
-        raise SystemExit(f"pip cannot read {name} {version} for Python {python}")
-    metadata = Fields(loads(answer)).objects("install")[0].object("metadata")
-    return torch_of(metadata.texts("requires_dist") if metadata.has("requires_dist") else ())
-
-
-def torch_of(requirements: Iterable[str]) -> str | None:
-    """The torch that these requirements pin, or None."""
-    return next((match[1] for text in requirements if (match := _PIN.fullmatch(text))), None)
-
-
-def _pip(*words: str) -> str | None:
-    """Standard output of pip, or None where it found nothing; the index is whatever the user configured."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", *words], capture_output=True, text=True, timeout=_SECONDS, check=False
-    )
-    if done.returncode == 0:
-        return done.stdout
-    if "No matching distribution" in done.stderr:
-        return None
-    raise SystemExit(f"pip {words[0]} failed: {json.dumps(done.stderr[-400:])}")
+def _others(requires: Requires) -> list[Row]:
+    """What is not pinned with torch: what its maintainers state, else what its METADATA asks."""
+    stated = {(str(row["name"]), str(row["version"])): row for row in _STATED_OTHERS}
+    found: list[Row] = []
+    for name, versions in requires.items():
+        for version, torch in () if name in PINNED else versions.items():
+            if row := stated.get((name, version)):
+                found.append(row)
+            elif torch:
+                found.append(_other(name, version, torch, None, "metadata", "Requires-Dist in its METADATA"))
+    return found

@@ -55,6 +55,8 @@ def apply(release: Row, readings: dict[Key, list[Row]]) -> list[str]:
             differences += [f"{name}: {text}" for text in _twin(row, mine[0])]
         elif row["cuda"] and mine[0]["cuda"] and row["cuda"].split(".")[0] == mine[0]["cuda"].split(".")[0]:
             _infer(row, mine[0])
+        else:
+            _infer_magma(row, release["torch"])
     return differences
 
 
@@ -99,6 +101,17 @@ def _infer(row: Row, first: Row) -> None:
     row["lacks"] = {library: gone for library, gone in lacks.items() if gone}
     note = f"lacks: inferred from {first['file']}"
     row["notes"] = [each for each in row["notes"] if not each.startswith("lacks: ")] + ([note] if row["lacks"] else [])
+
+
+def _infer_magma(row: Row, torch: str) -> None:
+    """CUDA 13 builds of 2.9 and 2.10, which nobody read: MAGMA was built for them without sm_75."""
+    major = (row["cuda"] or "").partition(".")[0]
+    if major != "13" or row["platform"] != "linux-x86_64" or not torch.startswith(("2.9.", "2.10.")):
+        return
+    gone = [arch for arch in row["arches"] or [] if arch == "sm_75"]
+    row["lacks"] = {"libtorch_cuda_linalg.so": gone} if gone else {}
+    note = "lacks: inferred from pytorch's .ci/magma/Makefile, which gives cuda130 sm_80 and newer"
+    row["notes"] = [each for each in row["notes"] if not each.startswith("lacks: ")] + ([note] if gone else [])
 
 
 def _difference(row: Row, first: Row) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from scripts.table.forms import (
     CAPABILITY,
-    DEVICE,
     NAME,
     SAID,
     dotted,
@@ -13,6 +12,7 @@ from scripts.table.forms import (
     is_arch,
     matching,
     maybe_dotted,
+    one_of,
     said,
 )
 from torchpick.doctor import signatures
@@ -21,7 +21,7 @@ from torchpick.model.finding import Ailment
 
 
 def drivers(fields: Fields) -> None:
-    lists = ("toolkits", "majors", "native", "last_branch", "first_driver", "toolkit_arches", "forward_compat")
+    lists = ("toolkits", "majors", "branches", "last_branch", "first_driver", "toolkit_arches", "forward_compat")
     fields.only("schema", *lists, "unified_tegra", "notes")
     for row in fields.objects("toolkits"):
         row.only("cuda", "update", "linux", "windows", *SAID)
@@ -37,12 +37,14 @@ def drivers(fields: Fields) -> None:
         dotted(row, "windows")
         said(row)
     branches = []
-    for row in fields.objects("native"):
-        row.only("branch", "cuda", *SAID)
+    for row in fields.objects("branches"):
+        row.only("branch", "cuda", "windows_last", "windows_basis", *SAID)
         branches.append(row.number("branch"))
+        row.number("windows_last")
+        one_of(row, "windows_basis", ("seen", "believed"))
         dotted(row, "cuda")
         said(row)
-    holds(fields, "native", branches == sorted(set(branches)), "must be sorted by branch, each once")
+    holds(fields, "branches", branches == sorted(set(branches)), "must be sorted by branch, each once")
     for row in fields.objects("last_branch"):
         row.only("generation", "capabilities", "branch", *SAID)
         _generation(row)
@@ -50,8 +52,8 @@ def drivers(fields: Fields) -> None:
     for row in fields.objects("first_driver"):
         row.only("generation", "capabilities", "linux", "windows", *SAID)
         _generation(row)
-        dotted(row, "linux")
-        dotted(row, "windows")
+        maybe_dotted(row, "linux")
+        maybe_dotted(row, "windows")
     unified = fields.object("unified_tegra")
     unified.only("linux", *SAID)
     dotted(unified, "linux")
@@ -93,54 +95,6 @@ def family(fields: Fields) -> None:
     each(fields, "names", lambda text: bool(NAME.fullmatch(text)), "is no normalised project name")
     names = fields.texts("names")
     each(fields, "pinned", lambda text: text in names, "is not of the family")
-
-
-def gpus(fields: Fields) -> None:
-    fields.only("schema", "sources", "chips", "products", "ambiguous", "pci", "notes")
-    sources = fields.object("sources")
-    for name in sources.names():
-        sources.text(name)
-    for row in fields.objects("chips"):
-        row.only("chip", "generation", "capability", "source", "note")
-        row.text("chip")
-        row.maybe_text("generation")
-        _maybe_capability(row)
-        row.maybe_text("note")
-        row.text("source")
-    for row in fields.objects("products"):
-        row.only("name", "chip", "capability", "source")
-        _product(row)
-    for row in fields.objects("ambiguous"):
-        row.only("name", "capabilities", "chips", "listed_as")
-        row.text("name")
-        holds(row, "capabilities", len(row.items("capabilities")) > 1, "must be several")
-        row.texts("chips")
-        row.texts("listed_as")
-    pci = fields.object("pci")
-    pci.only("ranges", "devices")
-    for row in pci.objects("ranges"):
-        row.only("first", "last", "capability", "source")
-        first, last = matching(row, "first", DEVICE), matching(row, "last", DEVICE)
-        holds(row, "last", first <= last, "must not be below the first")
-        matching(row, "capability", CAPABILITY)
-        row.text("source")
-    for row in pci.objects("devices"):
-        row.only("id", "chip", "name", "capability", "source")
-        matching(row, "id", DEVICE)
-        _product(row)
-    fields.texts("notes")
-
-
-def _product(row: Fields) -> None:
-    row.text("name")
-    row.text("chip")
-    _maybe_capability(row)
-    row.text("source")
-
-
-def _maybe_capability(row: Fields) -> None:
-    if row.raw("capability") is not None:
-        matching(row, "capability", CAPABILITY)
 
 
 def errors(fields: Fields) -> None:

@@ -1,4 +1,4 @@
-"""A folder of collected facts (wheels.json, drivers.json, gpus.json) → the readable files of compat/."""
+"""A folder of collected facts (wheels.json, drivers.json) → the readable files of compat/; GPUs have importing_gpus."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.table import builds, gpus, layout, rules
+from scripts.table import builds, importing_gpus, layout, rules
 from torchpick.model.fields import Fields
 
 COMPAT = Path(__file__).parents[2] / "compat"
-_USAGE = "usage: scripts/import-facts FACTS [COMPAT]    (FACTS holds wheels.json, drivers.json and gpus.json)"
+_USAGE = "usage: scripts/import-facts FACTS [COMPAT]    (FACTS holds wheels.json and drivers.json)"
 
 
 def main(words: Sequence[str]) -> int:
@@ -34,7 +34,7 @@ def write_all(facts: Path, compat: Path) -> None:
         layout.write(compat / f"torch-{release}.json", {"schema": 1, "torch": release, "builds": rows})
     layout.write(compat / "never.json", {"schema": 1, "rows": builds.never(wheels)})
     layout.write(compat / "drivers.json", rules.drivers(Fields(layout.read(facts / "drivers.json"), "drivers.json")))
-    layout.write(compat / "gpus.json", gpus.readable(Fields(layout.read(facts / "gpus.json"), "gpus.json")))
     layout.write(compat / "libraries.json", rules.LIBRARIES)
     layout.write(compat / "family.json", rules.FAMILY)
+    importing_gpus.write_all(importing_gpus.EVIDENCE, compat)
     print(f"{len(releases)} releases, {sum(map(len, releases.values()))} builds → {compat}", file=sys.stderr)

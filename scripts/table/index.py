@@ -6,18 +6,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.table import layout, names
+from scripts.table import layout, names, other_gpus
 from scripts.table.layout import PLATFORMS
-from torchpick.model import pairings, rules
+from torchpick.knowledge import pairings, rules
 from torchpick.model.fields import Fields
 from torchpick.model.versions import release_key
 
 COMPAT = Path(__file__).parents[2] / "compat"
+EVIDENCE = Path(__file__).parents[2] / "evidence"
 Row = dict[str, object]
 
-DRIVER_RULES = ("toolkits", "majors", "native", "last_branch", "first_driver", "unified_tegra")
+DRIVER_RULES = ("toolkits", "majors", "branches", "last_branch", "first_driver", "unified_tegra")
 FLOORS = ("cudnn", "nccl")
-ABOUT = ("source", "confidence", "note", "generation")
+AMD_RULES = ("rocblas", "overrides", "indexes")
+ABOUT = ("source", "confidence", "note", "generation", "what", "windows_basis")
 
 
 class Pool:
@@ -33,12 +35,21 @@ class Pool:
 
 
 def main(words: Sequence[str]) -> int:
-    """Write compat/index/ anew from the readable files."""
+    """Write compat/index/ anew from the readable files, and the day of the newest evidence that they rest on."""
     compat = Path(words[0]) if words else COMPAT
+    layout.write(compat / "date.json", {"schema": 1, "date": newest(EVIDENCE)})
     for name, value in indexes(compat).items():
         layout.write_compact(compat / "index" / name, value)
         print(f"{name}: {(compat / 'index' / name).stat().st_size} bytes", file=sys.stderr)
     return 0
+
+
+def newest(evidence: Path) -> str:
+    """The day of the newest evidence, as the files themselves and dates.json say; never the clock's."""
+    read = Fields(layout.read(evidence / "dates.json")).object("read")
+    days = [read.text(name) for name in read.names()]
+    days += [Fields(layout.read(evidence / name)).text("date") for name in ("branches.json", "companions.json")]
+    return max(days)
 
 
 def indexes(compat: Path) -> dict[str, Row]:
@@ -47,15 +58,24 @@ def indexes(compat: Path) -> dict[str, Row]:
     releases.sort(key=lambda release: release_key(release.text("torch")), reverse=True)
     companions = pairings.companions(Fields(layout.read(compat / "companions.json"), "companions.json"))
     gpus, drivers = (Fields(layout.read(compat / name), name) for name in ("gpus.json", "drivers.json"))
-    found = {f"{platform}.json": _platform(platform, releases, companions) for platform in PLATFORMS}
+    found = {f"{platform}.json": _platform(platform, releases, companions, default=False) for platform in PLATFORMS}
+    for platform in PLATFORMS:
+        found[f"default-{platform}.json"] = _platform(platform, releases, companions, default=True)
     named = names.index(gpus, drivers)
-    return {**found, "rules.json": {**_rules(compat), "capabilities": named["capabilities"]}, "gpus.json": named}
+    others = [Fields(layout.read(compat / name), name) for name in ("amd.json", "intel.json", "apple.json")]
+    return {
+        **found,
+        "rules.json": {**_rules(compat), "capabilities": named["capabilities"]},
+        "gpus.json": named,
+        "others.json": other_gpus.index(*others),
+    }
 
 
 def _rules(compat: Path) -> Row:
     """Drivers and library floors without their sources: what a decision reads of them."""
-    found: Row = {"schema": 1}
-    for name, kept in (("drivers.json", DRIVER_RULES), ("libraries.json", FLOORS)):
+    found: Row = {"schema": 1, "date": Fields(layout.read(compat / "date.json")).text("date")}
+    files = {"drivers.json": DRIVER_RULES, "libraries.json": FLOORS, "amd.json": AMD_RULES, "apple.json": ("mps",)}
+    for name, kept in files.items():
         value = layout.read(compat / name)
         if not isinstance(value, dict):
             raise TypeError(name)
@@ -75,25 +95,26 @@ def _bare(value: object) -> object:
     return value
 
 
-def _platform(platform: str, releases: list[Fields], companions: pairings.Companions) -> Row:
-    arch_sets, python_sets, refs = Pool(), Pool(), Pool()
+def _platform(platform: str, releases: list[Fields], companions: pairings.Companions, *, default: bool) -> Row:
+    arch_sets, python_sets, refs, bases = Pool(), Pool(), Pool(), Pool()
     builds: list[list[object]] = []
     for release in releases:
         torch = release.text("torch")
         for build in release.objects("builds"):
-            # The default index's own wheels are never picked; whoever needs them reads the readable files.
-            if build.text("platform") != platform or build.text("backend") == "default":
+            # The default index's own wheels are in a file of their own: most questions are not about them.
+            if build.text("platform") != platform or (build.text("backend") == "default") != default:
                 continue
             evidence = build.object("evidence")
             twin = evidence.maybe_object("twin")
             _, plus, local = build.text("version").partition("+")
-            paired, basis = companions(torch, build.text("backend"), platform, plus + local)
+            label, cuda = plus + local, build.maybe_text("cuda")
+            paired = companions(torch, build.text("backend"), platform, label, cuda)
             builds.append(
                 [
                     torch,
                     build.text("backend"),
                     build.text("version"),
-                    build.maybe_text("cuda"),
+                    cuda,
                     arch_sets.place(build.raw("arches")),
                     python_sets.place(build.raw("pythons")),
                     build.raw("tags"),
@@ -102,8 +123,8 @@ def _platform(platform: str, releases: list[Fields], companions: pairings.Compan
                     build.raw("lacks"),
                     build.maybe_flag("published"),
                     build.flag("yanked"),
-                    paired,
-                    basis,
+                    paired.versions,
+                    bases.place(dict(sorted(paired.bases.items()))),
                     evidence.text("kind"),
                     refs.place(evidence.text("ref")),
                     None if twin is None else [twin.text("file"), twin.text("sha256")],
@@ -115,5 +136,6 @@ def _platform(platform: str, releases: list[Fields], companions: pairings.Compan
         "arch_sets": arch_sets.values,
         "python_sets": python_sets.values,
         "refs": refs.values,
+        "bases": bases.values,
         "builds": builds,
     }

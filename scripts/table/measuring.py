@@ -16,11 +16,13 @@ import time
 from pathlib import Path
 
 from torchpick.errors import TorchpickError
+from torchpick.index import listing, names
+from torchpick.index.client import Client
+from torchpick.index.listing import Link
+from torchpick.index.remote import RemoteSource
 from torchpick.model.versions import release_key
-from torchpick.wheels import listing, measured, names, web
+from torchpick.wheels import measured
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.listing import Link
-from torchpick.wheels.remote import RemoteSource
 
 _OUT = Path(__file__).parents[2] / "evidence" / "torch.jsonl"
 
@@ -78,9 +80,9 @@ def main(argv: list[str]) -> int:
     if args.out.exists():
         known = {json.loads(line)["file"] for line in args.out.read_text(encoding="utf-8").splitlines()}
     failed = 0
-    with web.client() as client, args.out.open("a", encoding="utf-8") as out:
+    with Client() as client, args.out.open("a", encoding="utf-8") as out:
         page = client.get(f"{index_url()}/torch/", headers={"accept": "text/html"})
-        links = listing.parse(page.content, str(page.url), page.headers.get("content-type", ""))
+        links = listing.parse(page.body, str(page.url), page.headers.get("content-type", ""))
         todo = in_turn(wanted(links, args.first, args.last, args.only))
         todo = [(link, deep) for link, deep in todo if link.file not in known][: args.limit]
         for place, (link, deep) in enumerate(todo, 1):

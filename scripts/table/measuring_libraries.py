@@ -18,15 +18,18 @@ from pathlib import Path
 from scripts.table import layout
 from scripts.table.measuring import index_url
 from torchpick.errors import TorchpickError
+from torchpick.index import listing, names
+from torchpick.index.client import Client
+from torchpick.index.listing import Link
+from torchpick.index.remote import RemoteSource
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields
+from torchpick.model.support import JIT, RUNS
 from torchpick.model.versions import numbers
-from torchpick.wheels import judge, library, listing, names, web
+from torchpick.wheels import library, verdict
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.judge import Judge
 from torchpick.wheels.library import Library, texts
-from torchpick.wheels.listing import Link
-from torchpick.wheels.remote import RemoteSource
+from torchpick.wheels.verdict import Judge
 
 _COMPAT = Path(__file__).parents[2] / "compat"
 _DECIDES = re.compile(r"nvidia/(nccl|cudnn)/lib/lib(nccl|cudnn_(ops|cnn)(_infer)?)\.so[.\d]*")
@@ -52,8 +55,8 @@ def served(libraries: list[Library]) -> list[str]:
 
 
 def _serve(libraries: list[Library], gpu: Judge) -> bool:
-    words = [found.word for one in libraries if (found := judge.library(one, gpu)) is not None]
-    return bool(words) and all(word in (judge.RUNS, judge.JIT) for word in words)
+    words = [found.word for one in libraries if (found := verdict.of_library(one, gpu)) is not None]
+    return bool(words) and all(word in (RUNS, JIT) for word in words)
 
 
 def main(argv: list[str]) -> int:
@@ -66,13 +69,13 @@ def main(argv: list[str]) -> int:
         known = {json.loads(line)["file"] for line in args.out.read_text(encoding="utf-8").splitlines()}
     failed = 0
     pages: dict[str, tuple[Link, ...]] = {}
-    with web.client() as client, args.out.open("a", encoding="utf-8") as out:
+    with Client() as client, args.out.open("a", encoding="utf-8") as out:
         for project, version in sorted(pins(_COMPAT)):
             if args.only not in f"{project}=={version}":
                 continue
             if project not in pages:
                 page = client.get(f"{index_url()}/{project}/", headers={"accept": "text/html"})
-                pages[project] = listing.parse(page.content, str(page.url)) if page.status_code == 200 else ()
+                pages[project] = listing.parse(page.body, str(page.url)) if page.status == 200 else ()
             link = _link(pages[project], version)
             if link is None:
                 print(f"{project}=={version}: not on the index", file=sys.stderr)

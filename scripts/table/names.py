@@ -1,4 +1,4 @@
-"""gpus.json → the index that names and PCI ids are looked up in (torchpick.model.gpunames reads it)."""
+"""gpus.json → the index that names and PCI ids are looked up in (torchpick.knowledge.gpunames reads it)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterator
 
 from scripts.table.gpus import on_the_box, plain, sold, words
+from torchpick.knowledge.gpunames import brand
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields
-from torchpick.model.gpunames import brand
 from torchpick.model.versions import numbers
 
 Row = dict[str, object]
@@ -38,17 +38,15 @@ def index(gpus: Fields, drivers: Fields) -> Row:
             exact.setdefault(bare, set()).update(family + capability for capability in each)
         for begun in _beginnings(listed):
             longer.setdefault(begun, set()).update(family + capability for capability in each)
-    for chip in gpus.objects("chips"):
-        if (capability := chip.maybe_text("capability")) is not None:
-            key = plain(chip.text("chip"))
-            if brand(key)[1] != key:
-                full.setdefault(key, set()).add(capability)
-            exact.setdefault(key, set()).add(f"n{capability}")
+    _add_exact_names(gpus, full, exact)
     # The beginning of a name means the product only where no other is called exactly so.
     core = {key: " ".join(sorted(each)) for key, each in {**longer, **exact}.items()}
     return {
         "schema": 1,
         "capabilities": capabilities,
+        "sold_most": _sold_most(gpus),
+        "mig": _mig(gpus),
+        "arm_only": [plain(name) for name in gpus.texts("arm_only")],
         "full": {key: " ".join(_ordered(each)) for key, each in sorted(full.items())},
         "core": dict(sorted(core.items())),
         "products": list(products),
@@ -81,6 +79,44 @@ def _products(gpus: Fields) -> dict[str, set[str]]:
         first = spelled.setdefault(plain(name), name)
         found.setdefault(first, set()).add(capability or "?")
     return found
+
+
+def _add_exact_names(gpus: Fields, full: dict[str, set[str]], exact: dict[str, set[str]]) -> None:
+    """Chips, and the PCI names that are no product's: what is found by exactly that name."""
+    for chip in gpus.objects("chips"):
+        if (capability := chip.maybe_text("capability")) is not None:
+            key = plain(chip.text("chip"))
+            if brand(key)[1] != key:
+                full.setdefault(key, set()).add(capability)
+            exact.setdefault(key, set()).add(f"n{capability}")
+    for device in _no_products(gpus):
+        key = plain(device.text("name"))
+        capability = device.maybe_text("capability") or "?"
+        if brand(key)[1] != key:
+            full.setdefault(key, set()).add(capability)
+        exact.setdefault(brand(key)[1], set()).add(f"n{capability}")
+
+
+def _no_products(gpus: Fields) -> Iterator[Fields]:
+    """The devices whose PCI name is no product's: found by exactly that name, and suggested to nobody."""
+    for device in gpus.object("pci").objects("devices"):
+        row: Row = {"name": device.text("name")}
+        if not sold([row]):
+            yield device
+
+
+def _sold_most(gpus: Fields) -> Row:
+    """What a shared name stands for, by the letters after its brand."""
+    return {brand(plain(row.text("name")))[1]: row.text("capability") for row in gpus.objects("sold_most")}
+
+
+def _mig(gpus: Fields) -> Row:
+    """`1g10gb` → the GPUs with such an instance, the first sold first."""
+    found: dict[str, list[str]] = {}
+    for row in gpus.objects("mig"):
+        for profile in row.texts("profiles"):
+            found.setdefault(plain(profile), []).append(f"{row.text('capability')} {row.text('gpu')}")
+    return dict(found)
 
 
 def _cores(listed: list[str], chips: Collection[str]) -> Iterator[str]:

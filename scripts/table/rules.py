@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from scripts.table import branches, layout
 from scripts.table.wording import source
 from torchpick.model.fields import Fields
 from torchpick.model.versions import major_minor, numbers
@@ -20,9 +21,7 @@ def drivers(facts: Fields) -> Row:
         "schema": 1,
         "toolkits": toolkits,
         "majors": [_major(fact) for fact in facts.objects("driver_min_for_minor_version_compat")],
-        "native": sorted((_native(fact) for fact in facts.objects("driver_to_max_native_cuda")), key=_branch),
-        "last_branch": [row for fact in facts.objects("last_driver_branch") for row in _last_branch(fact)],
-        "first_driver": [_blackwell(facts.object("blackwell_minimum_driver"))],
+        **branches.sections(Fields(layout.read(branches.EVIDENCE), branches.EVIDENCE.name)),
         "unified_tegra": {
             "linux": "595",
             "source": "JetPack 7 (the SBSA stack) brings driver R595; before it, Orin does not load the code of "
@@ -61,39 +60,6 @@ def _newest_first(row: Row) -> tuple[tuple[int, ...], str]:
 def _major(fact: Fields) -> Row:
     return {
         "cuda_major": fact.number("cuda_major"),
-        "linux": fact.text("linux"),
-        "windows": fact.text("windows"),
-        **_said(fact),
-    }
-
-
-def _native(fact: Fields) -> Row:
-    return {"branch": int(fact.text("branch")), "cuda": fact.text("cuda"), **_said(fact)}
-
-
-def _branch(row: Row) -> int:
-    return int(str(row["branch"]))
-
-
-# Which capabilities bear which name (NVIDIA's own naming; the chips of gpus.json say the same).
-_GENERATION = {"2": "Fermi", "3": "Kepler", "5": "Maxwell", "6": "Pascal", "7": "Volta"}
-
-
-def _last_branch(fact: Fields) -> list[Row]:
-    """One row per generation; the collected row joins Maxwell, Pascal and Volta."""
-    found: dict[str, list[str]] = {}
-    for capability in fact.texts("cc"):
-        found.setdefault(_GENERATION[capability.split(".")[0]], []).append(capability)
-    return [
-        {"generation": name, "capabilities": capabilities, "branch": int(fact.text("branch")), **_said(fact)}
-        for name, capabilities in found.items()
-    ]
-
-
-def _blackwell(fact: Fields) -> Row:
-    return {
-        "generation": "Blackwell",
-        "capabilities": ["10.0", "10.3", "12.0", "12.1"],
         "linux": fact.text("linux"),
         "windows": fact.text("windows"),
         **_said(fact),

@@ -12,18 +12,19 @@ import argparse
 import sys
 from pathlib import Path
 
-import httpx
-
 from scripts.table import layout
 from torchpick.errors import TorchpickError
+from torchpick.index import pages
+from torchpick.index.client import Client
+from torchpick.index.remote import RemoteSource
+from torchpick.index.source import FileSource, Source
 from torchpick.model.build import Build, backend_order
+from torchpick.model.redaction import redacted
 from torchpick.model.versions import is_prerelease, release_key
 from torchpick.model.wish import WHEEL_HOST
-from torchpick.wheels import live, measured, pages, refresh, web
+from torchpick.wheels import live, measured, refresh
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.live import Found
-from torchpick.wheels.remote import RemoteSource
-from torchpick.wheels.source import FileSource, Source
+from torchpick.wheels.live import ListedBuild
 
 _COMPAT = Path(__file__).parents[2] / "compat"
 
@@ -35,7 +36,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--out", type=Path, default=_COMPAT)
     args = parser.parse_args(argv)
     try:
-        with web.client() as client:
+        with Client() as client:
             found = _listed(args.index_base, client)
             for release in _new(found, args.out, args.release):
                 rows = [_row(each, client) for each in found if each.torch == release]
@@ -49,23 +50,21 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _listed(base: str, client: httpx.Client) -> tuple[Found, ...]:
+def _listed(base: str, client: Client) -> tuple[ListedBuild, ...]:
     page = pages.fetch(f"{base.rstrip('/')}/torch/", client)
     if page.links is None:
-        raise TorchpickError(
-            f"{web.redacted(base)} has no page of torch", hint="name the index with `--index-base URL`"
-        )
+        raise TorchpickError(f"{redacted(base)} has no page of torch", hint="name the index with `--index-base URL`")
     return live.builds(page.links)
 
 
-def _new(found: tuple[Found, ...], out: Path, only: str | None) -> list[str]:
+def _new(found: tuple[ListedBuild, ...], out: Path, only: str | None) -> list[str]:
     """The releases without a file, oldest first; candidates wait for the release."""
     releases = {each.torch for each in found if not is_prerelease(each.torch)}
     wanted = releases if only is None else releases & {only}
     return sorted((each for each in wanted if not (out / f"torch-{each}.json").exists()), key=release_key)
 
 
-def _row(found: Found, client: httpx.Client) -> dict[str, object]:
+def _row(found: ListedBuild, client: Client) -> dict[str, object]:
     """One readable row: measured where there is GPU code to read, else as it is listed."""
     build = live.declared(found)
     if live.arches_of(found) is None:
@@ -78,11 +77,11 @@ def _row(found: Found, client: httpx.Client) -> dict[str, object]:
     return _readable(build, found)
 
 
-def _open(url: str, client: httpx.Client) -> Source:
+def _open(url: str, client: Client) -> Source:
     return FileSource(pages.local(url)) if url.startswith("file:") else RemoteSource(url, client)
 
 
-def _readable(build: Build, found: Found) -> dict[str, object]:
+def _readable(build: Build, found: ListedBuild) -> dict[str, object]:
     was_read = build.evidence.kind == "measured"
     digest = f" sha256:{found.sample.sha256}" if found.sample.sha256 else ""
     return {

@@ -1,51 +1,65 @@
 """torchpick: the PyTorch build that really runs on this machine's GPUs.
 
-The library is the command without its printing: `pick()` answers, `detect()` looks, `check()` examines what is
-installed. Importing it costs next to nothing; what a function needs is loaded when it is called.
+The library is the command without its printing: `pick()` selects a build, `detect()` describes the machine, `check()`
+examines what is installed. Importing it costs next to nothing; what a function needs is loaded when it is called.
 """
 
 from __future__ import annotations
-
-__version__ = "0.1.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.api import check as check
     from torchpick.api import detect as detect
+    from torchpick.api import fleet as fleet
     from torchpick.api import pick as pick
+    from torchpick.api import plan as plan
     from torchpick.errors import DetectionError as DetectionError
     from torchpick.errors import NoBuildError as NoBuildError
     from torchpick.errors import TorchpickError as TorchpickError
     from torchpick.errors import UsageError as UsageError
+    from torchpick.model.about import VERSION
+
+    __version__ = VERSION
     from torchpick.model.finding import Finding as Finding
+    from torchpick.model.groups import Groups as Groups
     from torchpick.model.machine import Machine as Machine
-    from torchpick.model.verdict import Pick as Pick
+    from torchpick.model.pick import Pick as Pick
+    from torchpick.model.stack import Stack as Stack
 
 _HOMES = {
     "check": "torchpick.api",
     "detect": "torchpick.api",
+    "fleet": "torchpick.api",
     "pick": "torchpick.api",
+    "plan": "torchpick.api",
     "DetectionError": "torchpick.errors",
     "NoBuildError": "torchpick.errors",
     "TorchpickError": "torchpick.errors",
     "UsageError": "torchpick.errors",
     "Finding": "torchpick.model.finding",
+    "Groups": "torchpick.model.groups",
     "Machine": "torchpick.model.machine",
-    "Pick": "torchpick.model.verdict",
+    "Pick": "torchpick.model.pick",
+    "Stack": "torchpick.model.stack",
+    "__version__": "torchpick.model.about",
 }
 
 __all__ = [
     "DetectionError",
     "Finding",
+    "Groups",
     "Machine",
     "NoBuildError",
     "Pick",
+    "Stack",
     "TorchpickError",
     "UsageError",
     "__version__",
     "check",
     "detect",
+    "fleet",
     "pick",
+    "plan",
 ]
 
 
@@ -54,7 +68,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'torchpick' has no attribute {name!r}")
     from importlib import import_module
 
-    value: object = getattr(import_module(_HOMES[name]), name)
+    value: object = getattr(import_module(_HOMES[name]), "VERSION" if name == "__version__" else name)
     globals()[name] = value
     return value
 

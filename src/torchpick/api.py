@@ -1,15 +1,21 @@
-"""The library's door: the same question and answer as the command's, as values and exceptions."""
+"""The library: the same questions and answers as on the command line, as values and exceptions."""
 
 from __future__ import annotations
 
-import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from torchpick.errors import UsageError
 from torchpick.model.finding import Finding
 from torchpick.model.machine import Machine
-from torchpick.model.verdict import Pick
+from torchpick.model.pick import Pick
+from torchpick.model.stack import Stack
 from torchpick.model.wish import CHANNELS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.model.groups import Groups
+    from torchpick.model.request import Request
 
 _EXAMPLES = {
     "driver": "580.95.05",
@@ -28,14 +34,11 @@ def detect(
     trust_pci: bool = False,
     environ: Mapping[str, str] | None = None,
 ) -> Machine:
-    """This machine, each fact with its source. Its `trouble` says why a GPU that is there gives no answer."""
-    from torchpick import question, shipped
-    from torchpick.request import Request
+    """This machine, each fact with its source. Its `trouble` says why a GPU that is present does not answer."""
+    from torchpick.session import Session
 
-    known = os.environ if environ is None else environ
-    _texts(python=python)
-    request = Request(python=python, visible_only=visible_only, trust_pci=trust_pci)
-    return question.machine_of(request, known, shipped.rules(known))
+    request = _request(python=python)._replace(visible_only=visible_only, trust_pci=trust_pci)
+    return Session(request, environ).machine
 
 
 def pick(  # noqa: PLR0913 # the flags of the contract, by name
@@ -56,32 +59,103 @@ def pick(  # noqa: PLR0913 # the flags of the contract, by name
     whole: bool = False,
     environ: Mapping[str, str] | None = None,
 ) -> Pick:
-    """The build that runs on this machine, or on the one that is told; NoBuildError carries the answer where none does.
+    """The build that runs on this machine, or on the specified one; NoBuildError carries the pick if none does.
 
     `gpus` takes what `--gpu` takes, an empty list for no GPU; `torch` and the values of `companions` are specifiers.
     """
-    from torchpick import question
-    from torchpick.request import Request
+    from torchpick.session import Session
 
-    _texts(driver=driver, cuda_driver=cuda_driver, python=python, platform=platform, glibc=glibc, index_base=index_base)
-    if channel not in CHANNELS:
-        raise UsageError(f"channel={channel!r} is no channel", hint=f"one of {', '.join(CHANNELS)}")
-    request = Request(
-        requirements=_requirements(torch, companions),
-        gpus=_gpus(gpus),
+    request = _request(
+        _requirements(torch, companions),
+        gpus=gpus,
+        backends=backends,
+        channel=channel,
         driver=driver,
         cuda_driver=cuda_driver,
         platform=platform,
         glibc=glibc,
         python=python,
-        backends=_list("backends", backends, "cu126"),
-        channel=channel,
-        allow_cpu=allow_cpu,
-        allow_unconfirmed=allow_unconfirmed,
-        whole=whole,
         index_base=index_base,
-    )
-    return question.chosen(request, os.environ if environ is None else environ)
+    )._replace(allow_cpu=allow_cpu, allow_unconfirmed=allow_unconfirmed, whole=whole)
+    return Session(request, environ).pick()
+
+
+def fleet(
+    machines: Iterable[Machine],
+    *,
+    torch: str = "",
+    max_environments: int | None = None,
+    backends: Sequence[str] = (),
+    environ: Mapping[str, str] | None = None,
+) -> Groups:
+    """The fewest environments that support these machines, or the best with at most so many; each has its `name`."""
+    from torchpick.decide import frontier
+    from torchpick.machine import given
+    from torchpick.machine.crowds import Crowds
+    from torchpick.model.fleet import LeftOut
+    from torchpick.model.groups import Groups, HostGroup
+    from torchpick.session import Session
+
+    if max_environments is not None and max_environments < 1:
+        raise UsageError(f"max_environments={max_environments!r} is not a number of environments", hint="at least 1")
+    request = _request(_requirements(torch, None), backends=backends)
+    session = Session(request, environ)
+    wish = session.wish
+    crowds = Crowds()
+    for place, machine in enumerate(machines):
+        crowds.add(machine, None, f"machine {place}")
+    listed = given.prepared(crowds.fleet(), session.knowledge.rules.drivers, wish)
+    if not listed.crowds:
+        return Groups((), listed.left_out)
+    found = frontier.outlook(listed, session.table_of(listed.machines), wish, most=max_environments)
+    groups = []
+    for group in found.answer.groups:
+        places = sorted({machine for machine, _ in group.members})
+        pick = Pick(tuple(listed.machines[place] for place in places), wish, (group.verdict,), ())
+        groups.append(HostGroup(pick, listed.hosts(places)))
+    left = listed.left_out
+    if found.unserved:
+        hosts = listed.hosts({machine for machine, _ in found.unserved})
+        left = (*left, LeftOut(hosts, "NO_BUILD", "no build runs there in these environments"))
+    return Groups(tuple(groups), left)
+
+
+def plan(  # noqa: PLR0913 # the flags of the contract, by name
+    *requirements: str,
+    gpus: Sequence[str] | None = None,
+    driver: str | None = None,
+    cuda_driver: str | None = None,
+    python: str | None = None,
+    platform: str | None = None,
+    glibc: str | None = None,
+    backends: Sequence[str] = (),
+    channel: str = "stable",
+    index_base: str | None = None,
+    allow_cpu: bool = False,
+    allow_unconfirmed: bool = False,
+    allow_mixed: bool = False,
+    environ: Mapping[str, str] | None = None,
+) -> Stack:
+    """One environment with these requirements: every pin and why. If none fits, its `ok` is false.
+
+    Nothing is installed and no network is used: it is based on the table of packages.
+    """
+    from torchpick.install import stack
+    from torchpick.session import Session
+
+    request = _request(
+        _list("requirements", requirements, "vllm"),
+        gpus=gpus,
+        backends=backends,
+        channel=channel,
+        driver=driver,
+        cuda_driver=cuda_driver,
+        platform=platform,
+        glibc=glibc,
+        python=python,
+        index_base=index_base,
+    )._replace(allow_cpu=allow_cpu, allow_unconfirmed=allow_unconfirmed)
+    return stack.plan(Session(request, environ), allow_mixed=allow_mixed)
 
 
 def check(
@@ -92,34 +166,73 @@ def check(
     python: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> list[Finding]:
-    """What is wrong with the torch that is installed, for this machine or the one that is told; worst first.
+    """What is wrong with the installed torch, for this machine or the specified one; worst first.
 
     `python` is an interpreter or an environment's folder, the active one without it. Nothing in it is imported.
     """
-    from torchpick.examination import examine
-    from torchpick.request import Request
+    from torchpick.doctor.examination import examine
+    from torchpick.doctor.listed import FoundList, of_process
+    from torchpick.session import Session
 
-    _texts(driver=driver, cuda_driver=cuda_driver, python=python)
-    request = Request(gpus=_gpus(gpus), driver=driver, cuda_driver=cuda_driver, python=python)
-    return list(examine(request, os.environ if environ is None else environ).findings)
+    request = _request(gpus=gpus, driver=driver, cuda_driver=cuda_driver, python=python)
+    examination = examine(Session(request, environ))
+    # A notebook's kernel keeps the torch that it imported; that of another environment says nothing of it.
+    here = python is None and examination.facts.environment.prefix == sys.prefix
+    imported = getattr(sys.modules.get("torch"), "__version__", None) if here else None
+    return FoundList(
+        (*of_process(examination.facts, None if imported is None else str(imported)), *examination.findings)
+    )
+
+
+def _request(  # noqa: PLR0913 # the flags of the contract, by name
+    requirements: tuple[str, ...] = (),
+    *,
+    gpus: object = None,
+    driver: str | None = None,
+    cuda_driver: str | None = None,
+    python: str | None = None,
+    platform: str | None = None,
+    glibc: str | None = None,
+    backends: object = (),
+    channel: str = "stable",
+    index_base: str | None = None,
+) -> Request:
+    """What the flags of these names would specify; a value of another type is refused."""
+    from torchpick.model.request import Request
+
+    _texts(driver=driver, cuda_driver=cuda_driver, python=python, platform=platform, glibc=glibc, index_base=index_base)
+    if channel not in CHANNELS:
+        raise UsageError(f"channel={channel!r} is not a channel", hint=f"one of {', '.join(CHANNELS)}")
+    return Request(
+        requirements=requirements,
+        gpus=_gpus(gpus),
+        driver=driver,
+        cuda_driver=cuda_driver,
+        platform=platform,
+        glibc=glibc,
+        python=python,
+        backends=_list("backends", backends, "cu126"),
+        channel=channel,
+        index_base=index_base,
+    )
 
 
 def _texts(**given: object) -> None:
-    """Refuse what is no text: `python=3.10` would be 3.1."""
+    """Refuse what is not a string: `python=3.10` would be 3.1."""
     for name, value in given.items():
         if value is not None and not isinstance(value, str):
-            raise UsageError(f"{name}={value!r} is no text", hint=f'such as {name}="{_EXAMPLES[name]}"')
+            raise UsageError(f"{name}={value!r} must be a string", hint=f'such as {name}="{_EXAMPLES[name]}"')
 
 
 def _list(name: str, value: object, example: str) -> tuple[str, ...]:
     hint = f'such as {name}=["{example}"]'
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise UsageError(f"{name}={value!r} is no list", hint=hint)
-    found = tuple(value)
-    for each in found:
-        if not isinstance(each, str):
-            raise UsageError(f"{name} holds {each!r}, which is no text", hint=hint)
-    return found
+        raise UsageError(f"{name}={value!r} must be a list", hint=hint)
+    items = tuple(value)
+    for item in items:
+        if not isinstance(item, str):
+            raise UsageError(f"{name} must be a list of strings, and {item!r} is not one", hint=hint)
+    return items
 
 
 def _gpus(gpus: object) -> tuple[str, ...] | None:
@@ -129,11 +242,11 @@ def _gpus(gpus: object) -> tuple[str, ...] | None:
 def _requirements(torch: object, companions: object) -> tuple[str, ...]:
     """Torch and its companions as REQ spells them; a specifier begins with its operator, or it would be a name."""
     if companions is not None and not isinstance(companions, Mapping):
-        raise UsageError(f"companions={companions!r} is no mapping", hint='such as companions={"torchvision": ""}')
+        raise UsageError(f"companions={companions!r} must be a mapping", hint='such as companions={"torchvision": ""}')
     found = [f"torch{_specifier('torch', torch)}"]
     for name, value in (companions or {}).items():
         if not isinstance(name, str) or not name.replace("-", "").replace("_", "").isalnum():
-            raise UsageError(f"{name!r} is no name of a companion", hint='such as companions={"torchvision": ""}')
+            raise UsageError(f"{name!r} is not the name of a companion", hint='such as companions={"torchvision": ""}')
         found.append(f"{name}{_specifier(name, value)}")
     return tuple(found)
 
@@ -143,4 +256,6 @@ def _specifier(name: str, value: object) -> str:
         return value
     if isinstance(value, str) and value.lstrip()[:1].isdigit():
         raise UsageError(f"{name}={value!r} is a version, not a specifier", hint=f'{name}="=={value.strip()}"')
-    raise UsageError(f"{name}={value!r} is no version specifier", hint=f'such as {name}="==2.9.1", or "" for any')
+    raise UsageError(
+        f"{name}={value!r} is not a valid version specifier", hint=f'such as {name}="==2.9.1", or "" for any'
+    )

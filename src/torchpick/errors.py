@@ -1,18 +1,18 @@
 """Everything torchpick raises on purpose.
 
 TorchpickError                  exit 1   something broke
-├── UsageError                  exit 2   the request cannot be meant
-│   └── RequirementError                 a requirement that is not one
-├── CompatError                          a file of the table is not what it must be (file, path inside it)
+├── UsageError                  exit 2   the request is not valid
+│   └── RequirementError                 a requirement that is not valid
+├── CompatError                          a file of the table is not valid (file, path inside it)
 ├── NoBuildError                exit 3   no build runs here; carries the Pick
 ├── ToolkitError                exit 3   no CUDA toolkit compiles for these GPUs
-├── DetectionError              exit 4   a GPU is there and its driver will not answer
-├── InstallerError                       no pip or uv can do the work
-├── NetworkError                         a server did not give what was asked
+├── DetectionError              exit 4   a GPU is there but its driver does not answer
+├── InstallerError                       no suitable pip or uv
+├── NetworkError                         a server did not deliver what was requested
 └── WheelError                           a wheel or library cannot be read
-    ├── RangesUnsupportedError           the server does not answer ranges
-    ├── WheelLayoutError                 the bytes are not what the format says
-    └── IntegrityError                   the file changed, or its hash is another
+    ├── RangesUnsupportedError           the server does not support ranges
+    ├── WheelLayoutError                 the bytes do not follow the format
+    └── IntegrityError                   the file changed, or its hash does not match
 
 Expected outcomes (no GPU, an absent probe, a build that does not fit, a finding) are values, not errors.
 This module imports nothing of torchpick.
@@ -23,11 +23,11 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.model.machine import Machine
-    from torchpick.model.verdict import Pick
+    from torchpick.model.pick import Pick
 
 
 class TorchpickError(Exception):
-    """The root: a message for a person and the next thing to do."""
+    """The base class: a message, and a hint with the next thing to do."""
 
     code = "FAILED"
     exit_status = 1
@@ -52,20 +52,20 @@ def _remade(kind: type[TorchpickError], words: tuple[object, ...]) -> TorchpickE
 
 
 class UsageError(TorchpickError):
-    """The request cannot be meant as it stands."""
+    """The request is not valid."""
 
     code = "USAGE"
     exit_status = 2
 
 
 class RequirementError(UsageError):
-    """A requirement that is not one."""
+    """A requirement that is not valid."""
 
     code = "REQUIREMENT"
 
 
 class CompatError(TorchpickError):
-    """A file of the table is not what it must be; `file` and `path` say where."""
+    """A file of the table is not valid; `file` and `path` say where."""
 
     code = "COMPAT"
 
@@ -95,7 +95,7 @@ class ToolkitError(TorchpickError):
 
 
 class DetectionError(TorchpickError):
-    """A GPU is there and its driver will not answer, so nothing is guessed; `machine` is what is known all the same."""
+    """A GPU is there but its driver does not answer, so nothing is guessed; `machine` is what is known anyway."""
 
     code = "NO_ANSWER"
     exit_status = 4
@@ -108,13 +108,13 @@ class DetectionError(TorchpickError):
 
 
 class InstallerError(TorchpickError):
-    """No pip or uv can do the work."""
+    """No suitable pip or uv."""
 
     code = "INSTALLER"
 
 
 class NetworkError(TorchpickError):
-    """A server did not give what was asked."""
+    """A server did not deliver what was requested."""
 
     code = "NETWORK"
 
@@ -126,18 +126,18 @@ class WheelError(TorchpickError):
 
 
 class RangesUnsupportedError(WheelError):
-    """The server does not answer ranges."""
+    """The server does not support ranges."""
 
     code = "NO_RANGES"
 
 
 class WheelLayoutError(WheelError):
-    """The bytes are not what the format says."""
+    """The bytes do not follow the format."""
 
     code = "WHEEL_LAYOUT"
 
 
 class IntegrityError(WheelError):
-    """The file changed while it was read, or its hash is another."""
+    """The file changed while it was read, or its hash does not match."""
 
     code = "INTEGRITY"

@@ -6,10 +6,11 @@ import pytest
 
 from torchpick.cli import detect, main
 from torchpick.errors import UsageError
+from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import given
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python
-from torchpick.request import Request
-from torchpick.told import told
+from torchpick.model.request import Request
 
 MACHINE = Machine(
     platform=Platform("linux", "x86_64", "2.36", "glibc"),
@@ -28,7 +29,7 @@ def test_every_fact_stands_beside_its_source() -> None:
         "platform  linux-x86_64, glibc 2.36",
         "python    3.12 (cp312), /env/bin/python  [.venv]",
         "driver    580.95.05  [nvml]",
-        "cuda      13.0, as the driver speaks it  [nvml]",
+        "cuda      13.0, supported by the driver  [nvml]",
         "gpu 0     RTX 4090, sm_89, 0000:01:00.0, GPU-1  [nvml]",
         "gpu 1     evil\\x1b[31m, gfx1036, integrated, left out  [kfd]",
         "",
@@ -78,10 +79,10 @@ def test_errors_have_a_hint_and_a_status(words: list[str], status: int, capsys: 
 
 @pytest.mark.parametrize(("text", "seconds"), [("", 10.0), ("30", 30.0), ("0.5", 0.5)])
 def test_the_deadline(text: str, seconds: float) -> None:
-    assert told(Request(), (), {"TORCHPICK_DETECT_TIMEOUT": text}).timeout == seconds
+    assert given.read(Request(), Knowledge({"TORCHPICK_DETECT_TIMEOUT": text})).timeout == seconds
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "soon", "1e9", "9999", "nan", "1.2.3"])
 def test_a_deadline_that_is_none(text: str) -> None:
     with pytest.raises(UsageError, match="TORCHPICK_DETECT_TIMEOUT"):
-        told(Request(), (), {"TORCHPICK_DETECT_TIMEOUT": text})
+        given.read(Request(), Knowledge({"TORCHPICK_DETECT_TIMEOUT": text}))

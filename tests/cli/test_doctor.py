@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -102,9 +105,9 @@ def test_fix_hands_over_to_the_installer_for_good(sick: Home, capsys: pytest.Cap
     assert snapshot(sick.site) == before
 
 
-def test_fix_without_anything_to_mend(sick: Home, capsys: pytest.CaptureFixture[str]) -> None:
+def test_fix_without_anything_to_fix(sick: Home, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--python", sick.python, "--gpu", "sm_86", "--fix"]) == 0
-    assert "nothing here that another build of torch mends" in capsys.readouterr().err
+    assert "nothing here that another build of torch fixes" in capsys.readouterr().err
 
 
 def test_a_report_names_nobody(
@@ -122,18 +125,58 @@ def test_a_report_names_nobody(
     assert "error NO_KERNELS: torch 2.9.1+cu128 holds no code for MX330 (sm_61)" in out
     assert "torch 2.9.1" in out
     assert "580.119.02" in out
-    for secret in ("anna", "hunter2", str(tmp_path)):
+    for secret in ("anna", "hunter2", str(tmp_path), "mirror.example", platform.node()):
         assert secret not in out, secret
+
+
+@pytest.mark.parametrize("flag", ["--json", "--verbose", "--report", "--fix"])
+def test_a_mirror_s_password_is_never_printed(
+    flag: str, sick: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UV_INDEX", "https://anna:hunter2@mirror.example/whl/cu130")
+    (sick.root / "pip.conf").write_text("[global]\nextra-index-url = https://bob:pa55word@mirror.example/whl/cu118\n")
+    mirror = "https://carol:s3cret99@mirror.example/whl"
+    real = cli.main
+    monkeypatch.setattr(cli, "main", lambda _argv: 1)
+
+    real(["doctor", "--python", sick.python, *MX330, "--index-base", mirror, flag])
+    out, err = capsys.readouterr()
+
+    assert "SETTINGS_UNDO" in out
+    for secret in ("hunter2", "pa55word", "s3cret99"):
+        assert secret not in out + err
+
+
+def test_a_pip_conf_that_pip_does_not_read_is_not_named(
+    sick: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PIP_CONFIG_FILE=os.devnull hides every file, and any other one the user's (pip 26.3, configuration.py)."""
+    own, other = tmp_path / ".config" / "pip" / "pip.conf", tmp_path / "other.conf"
+    own.parent.mkdir(parents=True)
+    for file in (own, sick.root / "pip.conf"):
+        file.write_text("[global]\nextra-index-url = https://mirror.example/whl/cu118\n")
+    other.write_text("")
+
+    def named() -> list[str]:
+        main(["doctor", "--python", sick.python, *MX330, "--json"])
+        found = json.loads(capsys.readouterr().out)["findings"]
+        return [finding["seen"]["where"] for finding in found if finding["code"] == "SETTINGS_UNDO"]
+
+    assert sorted(named()) == sorted([str(own), str(sick.root / "pip.conf")])
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(other))
+    assert named() == [str(sick.root / "pip.conf")]
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    assert named() == []
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--python", "3.12"], "is a version"),
-        (["--python", "/nowhere/python"], "is no Python"),
-        (["--gpu", "GTX 9999"], "no GPU that torchpick knows"),
+        (["--python", "/nowhere/python"], "is neither a Python nor an environment"),
+        (["--gpu", "GTX 9999"], "is not a known GPU"),
         (["--json", "--report"], "both want stdout"),
-        (["--run", "--gpu", "sm_86"], "another was told"),
+        (["--run", "--gpu", "sm_86"], "another was given"),
         (["--fix", "--report"], "not allowed with"),
         (["--machine", "/nowhere.json"], "nowhere.json"),
     ],
@@ -218,3 +261,65 @@ def test_the_library_says_the_same_and_imports_no_torch(sick: Home, monkeypatch:
     assert found[0].to_json()["cure"] == f"torchpick install torch==2.9.1 {' '.join(MX330)}"
     sick.torch("2.9.1+cu126", "12.6", CU126)
     assert torchpick.check(gpus=["MX330"], driver="580.119.02", python=sick.python) == []
+
+
+def test_after_the_fix_it_looks_again_and_0_means_that_nothing_is_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a machine without a GPU, the companions of the same build; nothing becomes a CPU build."""
+    sick = (
+        Home(tmp_path / "login" / ".venv")
+        .torch("2.14.1+cu126", "12.6", CU126)
+        .companion("torchvision", "0.22.1+cu126", codes="")
+    )
+    ran: list[list[str]] = []
+    real = cli.main
+
+    def instead(argv: list[str]) -> int:
+        ran.append([*argv])
+        rmtree(sick.site / "torchvision-0.22.1.dist-info")
+        sick.companion("torchvision", "0.29.1+cu126", codes="")
+        return 0
+
+    monkeypatch.setattr(cli, "main", instead)
+    status = real(["doctor", "--python", sick.python, "--gpu", "none", "--fix"])
+    err = capsys.readouterr().err
+
+    install = ["install", "torch==2.14.1", "torchvision", "--gpu", "none", "--python", sick.python]
+    assert ran == [[*install, "--backend", "cu126"]]
+    assert status == 0
+    assert "looked again: nothing wrong" in err
+
+
+def test_an_installer_that_changed_nothing_is_no_fix(
+    sick: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = cli.main
+    monkeypatch.setattr(cli, "main", lambda _argv: 0)
+
+    status = real(["doctor", "--python", sick.python, *MX330, "--fix"])
+    err = capsys.readouterr().err
+
+    assert status == 3
+    assert "still NO_KERNELS" in err
+
+
+def test_a_fix_that_was_interrupted_ends_as_such(
+    sick: Home, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = cli.main
+    monkeypatch.setattr(cli, "main", lambda _argv: 130)
+
+    assert real(["doctor", "--python", sick.python, *MX330, "--fix"]) == 130
+    assert "not fixed" in capsys.readouterr().err
+
+
+def test_one_command_for_several_findings_is_printed_once(sick: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    sick.companion("torchvision", "0.22.1+cu128")
+
+    main(["doctor", "--python", sick.python, *MX330])
+    out = capsys.readouterr().out
+
+    assert out.count("torchpick install") == 1
+    assert out.count("which keeps the version") == 1
+    assert "fixes NO_KERNELS, COMPANION_MISMATCH, PACKAGE_NO_KERNELS" in out

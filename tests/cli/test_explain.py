@@ -64,7 +64,7 @@ def test_a_gpu_that_the_text_names_is_the_one_it_is_about(home: Home, capsys: py
     assert main(["explain", text]) == 0
     out, err = capsys.readouterr()
     assert "holds no code for sm_61" in out
-    assert "the text names sm_61" in err
+    assert "the text names NVIDIA GTX 1080 (sm_61)" in err
 
     assert main(["explain", "--gpu", "sm_90", text]) == 0
     out, err = capsys.readouterr()
@@ -129,7 +129,7 @@ def test_nothing_known_is_exit_1(
     out, err = capsys.readouterr()
     assert out == ""
     assert "no known error" in err
-    assert "torchpick doctor" in err
+    assert "torchpick doctor --report" in err
 
 
 def test_nothing_known_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -159,3 +159,18 @@ def test_what_the_user_told_wrongly_is_refused(words: list[str], capsys: pytest.
 def test_escapes_in_a_log_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "\x1b[31mCUDA out of memory\x1b]0;title\x07"]) == 0
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_the_readme_s_own_words_are_known(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "no kernel image is available", *OLD]) == 0
+    assert "CUDA error 209" in capsys.readouterr().out
+
+
+def test_a_gpu_that_no_build_supports_gets_no_command(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    home.torch()
+
+    assert main(["explain", "--gpu", "sm_30", KERNELS]) == 0
+    out = capsys.readouterr().out
+
+    assert "no published build from torch 1.7.0 on has code for sm_30" in out
+    assert "torchpick install" not in out

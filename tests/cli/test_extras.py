@@ -208,3 +208,19 @@ def test_a_folder_in_the_files_place_is_told(capsys: pytest.CaptureFixture[str])
 
     assert status == 1
     assert "cannot read pyproject.toml" in err
+
+
+def test_a_classic_poetry_file_gets_no_tables_that_it_cannot_have(capsys: pytest.CaptureFixture[str]) -> None:
+    text = '[tool.poetry]\nname = "app"\n\n[tool.poetry.dependencies]\npython = "^3.11"\ntorch = "^2.5"\n'
+    Path("pyproject.toml").write_text(text)
+
+    refused, _, said = run(capsys, "--for", "app", "--tool", "uv", "--write", "pyproject.toml")
+    assert Path("pyproject.toml").read_text() == text
+    written, _, _ = run(capsys, "--for", "library", "--write", "pyproject.toml")
+
+    after = Path("pyproject.toml").read_text()
+    assert (refused, written) == (2, 0)
+    assert "no [project] table that uv needs" in said
+    assert "[project" not in after
+    assert """{ version = ">=2.5,<2.8", markers = "extra == 'nvidia-old'""" in after
+    assert """{ version = "^2.5", markers = "extra != 'nvidia-old' and""" in after

@@ -14,16 +14,16 @@ PASCAL = ["--gpu", "sm_61", "--driver", "580.95.05"]
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["-o", "requirements.lock"], "is no name of a lock"),
-        (["-o", "pylock.a.b.toml"], "is no name of a lock"),
+        (["-o", "requirements.lock"], "is not a valid name for a lock"),
+        (["-o", "pylock.a.b.toml"], "is not a valid name for a lock"),
         (["-o", "."], "is a folder"),
         (["-o", "nowhere/pylock.toml"], "there is no such folder"),
-        (["--each", "-o", "pylock.toml"], "is no folder that is there"),
-        (["--each", "-o", "nowhere"], "is no folder that is there"),
-        (["--download-most", "-1"], "is no size in MB"),
-        (["--index-base", "nonsense"], "is no URL of a mirror"),
+        (["--each", "-o", "pylock.toml"], "is not an existing folder"),
+        (["--each", "-o", "nowhere"], "is not an existing folder"),
+        (["--download-most", "-1"], "is not a size in MB"),
+        (["--index-base", "nonsense"], "is not a valid mirror URL"),
         (["-r", "absent.txt"], "absent.txt: cannot be read"),
-        (["torch>>2"], "is no requirement"),
+        (["torch>>2"], "is not a valid requirement"),
     ],
 )
 def test_a_slip_is_told_with_a_hint_and_writes_nothing(

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick import machines
+from torchpick.cli.failure import of_error
 from torchpick.errors import DetectionError, TorchpickError, UsageError
+from torchpick.machine import compact, files
 from torchpick.model import envelope
 from torchpick.model.arch import Arch
+from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
 
 PYTHON = Python("3.12")
@@ -30,104 +32,209 @@ def line(machine: Machine) -> str:
     return envelope.dumps(envelope.new("detect", machine=machine.to_json()))
 
 
-def parse(text: str) -> list[Machine]:
-    return machines.parse(text.encode(), "fleet", PYTHON)
+def read(data: bytes, *, strict: bool = False) -> Fleet:
+    reader = files.Reader(PYTHON)
+    reader.stream(BytesIO(data), "fleet")
+    return files.checked(reader.fleet(), "fleet", strict=strict)
+
+
+def fleet(text: str) -> Fleet:
+    return read(text.encode())
+
+
+def kinds(text: str) -> list[tuple[str, int, str]]:
+    """Each kind of machine that was read: platform, how many, and their names."""
+    return [(crowd.machine.platform.cpu, crowd.hosts.count, crowd.hosts.text) for crowd in fleet(text).crowds]
 
 
 def test_what_detect_prints_is_read_back() -> None:
-    assert parse(f"{line(PASCAL)}\n{line(BARE)}\n") == [PASCAL, BARE]
+    assert fleet(f"{line(PASCAL)}\n").machines == (PASCAL,)
+    assert kinds(f"{line(PASCAL)}\n{line(BARE)}\n") == [("x86_64", 1, ""), ("aarch64", 1, "b")]
 
 
 def test_bare_machines_lists_and_several_in_an_envelope() -> None:
-    assert parse(json.dumps(PASCAL.to_json())) == [PASCAL]
-    assert parse(json.dumps([PASCAL.to_json(), BARE.to_json()], indent=2)) == [PASCAL, BARE]
+    two = [("x86_64", 1, ""), ("aarch64", 1, "b")]
+    assert fleet(json.dumps(PASCAL.to_json())).machines == (PASCAL,)
+    assert kinds(json.dumps([PASCAL.to_json(), BARE.to_json()], indent=2)) == two
     both = envelope.new("pick", machine=None, machines=[PASCAL.to_json(), BARE.to_json()])
-    assert parse(envelope.dumps(both)) == [PASCAL, BARE]
-    assert parse(f"\n\n{json.dumps(both, indent=2)}\n\n{line(BARE)}") == [PASCAL, BARE, BARE]
+    assert kinds(envelope.dumps(both)) == two
+    assert kinds(f"\n\n{json.dumps(both, indent=2)}\n\n{line(BARE._replace(name='c'))}") == [
+        ("x86_64", 1, ""),
+        ("aarch64", 2, "b,c"),
+    ]
+
+
+def test_machines_that_are_alike_are_counted_and_named_once() -> None:
+    nodes = [PASCAL._replace(name=f"n{number}", gpus=(PASCAL.gpus[0]._replace(uuid=f"GPU-{number}"),))
+             for number in (3, 1, 2, 7, 2)]  # fmt: skip
+    found = fleet("\n".join(map(line, nodes)))
+    [crowd] = found.crowds
+    assert (crowd.hosts.count, crowd.hosts.text, crowd.machine.name) == (4, "n[1-3,7]", None)
+    assert crowd.machine.gpus[0].uuid is None
+    assert [(note.code, note.text) for note in found.notes] == [("GPU_LOST", "one (5 machines)")]
+
+
+def test_an_answer_for_many_machines_is_read_back_with_their_number() -> None:
+    found = fleet("\n".join(line(BARE._replace(name=name)) for name in ("n1", "n2", "n3")) + f"\n{line(PASCAL)}")
+    again = envelope.new("pick", machine=None, machines=[crowd.to_json() for crowd in found.crowds])
+    assert fleet(envelope.dumps(again)).crowds == fleet(envelope.dumps(again)).crowds
+    assert kinds(envelope.dumps(again)) == [("aarch64", 3, "n[1-3]"), ("x86_64", 1, "")]
+
+
+@pytest.mark.parametrize("count", [1, 2, 16])
+def test_the_compact_line_is_short_and_decides_the_same(count: int) -> None:
+    gpus = tuple(
+        PASCAL.gpus[0]._replace(index=place, uuid=f"GPU-{place}", pci=f"0000:{place:02x}:00.0")
+        for place in range(count)
+    )
+    machine = PASCAL._replace(name="n1.cluster.example.org", gpus=gpus)
+    short = compact.line(machine)
+    assert len(short) < compact.MOST_BYTES
+    [read_back] = fleet(short).machines
+    assert [(gpu.index, gpu.name, gpu.arch) for gpu in read_back.gpus] == [
+        (gpu.index, gpu.name, gpu.arch) for gpu in gpus
+    ]
+    assert (read_back.name, read_back.driver, read_back.platform) == (machine.name, machine.driver, machine.platform)
+
+
+def test_the_compact_line_of_sixteen_different_gpus_is_short_too() -> None:
+    gpus = tuple(
+        Gpu(place, "nvidia", f"NVIDIA RTX PRO 6000 Blackwell Server Edition {place}", Arch("sm", 8 + place % 5, 0))
+        for place in range(16)
+    )
+    trouble = Trouble("DRIVER_MISMATCH", "x" * 900, "y" * 900)
+    machine = PASCAL._replace(gpus=gpus, name="h" * 250, trouble=trouble)
+    assert len(compact.line(machine)) < compact.MOST_BYTES
+    assert fleet(f"{compact.line(machine)}\n{line(BARE)}").silent[0].code == "DRIVER_MISMATCH"
+
+
+@pytest.mark.parametrize("prefix", ["node7: ", "node7:", "7: "])
+def test_what_launchers_put_before_a_line_is_the_host(prefix: str) -> None:
+    assert kinds(prefix + line(BARE._replace(name=None))) == [("aarch64", 1, "task7" if prefix[0] == "7" else "node7")]
+    assert kinds(prefix + line(BARE)) == [("aarch64", 1, "b")]
 
 
 @pytest.mark.parametrize("coding", ["utf-8-sig", "utf-16", "utf-8"])
 def test_what_windows_shells_write(coding: str) -> None:
-    assert machines.parse(f"{line(PASCAL)}\r\n{line(BARE)}\r\n".encode(coding), "fleet", PYTHON) == [PASCAL, BARE]
+    assert len(read(f"{line(PASCAL)}\r\n{line(BARE)}\r\n".encode(coding)).crowds) == 2
 
 
-def test_from_a_file_and_from_stdin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_files_folders_and_stdin_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "fleet.jsonl"
     file.write_text(line(PASCAL))
-    assert machines.read(str(file), PYTHON) == [PASCAL]
+    (tmp_path / "nodes").mkdir()
+    (tmp_path / "nodes" / "n1.json").write_text(line(PASCAL._replace(name=None)))
+    (tmp_path / "nodes" / "n2.json").write_text("")
+    (tmp_path / "nodes" / ".hidden.json").write_text("nonsense")
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(line(BARE).encode())))
-    assert machines.read("-", PYTHON) == [BARE]
+    reader = files.Reader(PYTHON)
+    for place in (str(file), str(tmp_path / "nodes"), "-"):
+        reader.place(place)
+    found = reader.fleet()
+    assert [(crowd.hosts.count, crowd.hosts.text) for crowd in found.crowds] == [(2, "n1"), (1, "b")]
+    assert [(left.hosts.text, left.text) for left in found.silent] == [("n2", "its file is empty")]
+    assert found.unread == ()
 
 
-@pytest.mark.parametrize("where", ["gone", ".", "a\0b"])
+@pytest.mark.parametrize("where", ["gone", "a\0b"])
 def test_a_file_that_cannot_be_read(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="--machine"):
-        machines.read(where, PYTHON)
+        files.Reader(PYTHON).place(where)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "holds no machine"),
-        ("\n \n", "holds no machine"),
-        ("[]", "holds no machine"),
-        ("hello", "fleet, line 1: not JSON"),
-        (f"{line(PASCAL)}\n{line(PASCAL)[:-9]}", "fleet, line 2: not JSON"),
-        (f"{line(PASCAL)}\n\n\n{{}}", "fleet, line 4: platform: is missing"),
-        ("3", "line 1: must be an object"),
-        ("[[1]]", "line 1: must be an object"),
-        ("[" * 100_000, "line 1: not JSON"),
-        ("1" * 10_000, "line 1: not JSON"),
-        (line(PASCAL).replace('"sm_61"', '"sm_6x"'), r"machine\.gpus\[0\]\.arch"),
-        (line(PASCAL).replace('"schema": 1', '"schema": 2'), "newer torchpick"),
-        ('{"schema": 1, "machine": null}', "holds no machine"),
-        ('{"schema": 1, "status": "error", "error": {"code": "X", "text": "it broke", "hint": "h"}}', "it broke"),
-        ('{"schema": 1, "machines": 3}', "machines: must be a list"),
-        ('{"apiVersion": "v1", "kind": "Pod"}', "kind: must be a list of nodes"),
-    ],
-)
-def test_what_cannot_be_read_names_the_line(text: str, words: str) -> None:
-    with pytest.raises(UsageError, match=words) as caught:
-        parse(text)
+UNREADABLE = [
+    ("hello", "fleet, line 1: not JSON: hello"),
+    ("n3: bash: torchpick: command not found", "fleet, line 1: not JSON: bash: torchpick"),
+    (line(PASCAL)[:-9], "fleet, line 1: not JSON"),
+    (line(PASCAL)[:300], "fleet, line 1: not JSON"),
+    ("\n\n\n{}", "fleet, line 4: platform: is missing"),
+    ("3", "line 1: must be an object"),
+    ("[[1]]", "line 1: must be an object"),
+    ("[" * 100_000, "line 1: not JSON"),
+    ("1" * 10_000, "line 1: not JSON"),
+    (line(PASCAL).replace('"sm_61"', '"sm_6x"'), r"machine\.gpus\[0\]\.arch"),
+    (line(PASCAL).replace('"schema": 1', '"schema": 2'), "newer torchpick"),
+    ('{"schema": 1, "machine": null}', "contains no machine"),
+    ('{"schema": 1, "status": "error", "error": {"code": "X", "text": "it broke", "hint": "h"}}', "it broke"),
+    ('{"schema": 1, "machines": 3}', "machines: must be a list"),
+    ('{"apiVersion": "v1", "kind": "Pod"}', "kind: must be a list of nodes"),
+]
+
+
+@pytest.mark.parametrize("text", ["", "\n \n", "[]"])
+def test_nothing_is_no_fleet(text: str) -> None:
+    with pytest.raises(UsageError, match="contains no machine") as caught:
+        fleet(text)
     assert caught.value.hint
 
 
+@pytest.mark.parametrize(("text", "words"), UNREADABLE)
+def test_what_cannot_be_read_names_the_line(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        fleet(text)
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("text", [text for text, _ in UNREADABLE])
+def test_beside_what_cannot_be_read_the_rest_is_answered(text: str) -> None:
+    data = f"{line(PASCAL)}\n{text}\n{line(BARE)}\n".encode()
+    found = read(data)
+    assert [crowd.machine.platform.cpu for crowd in found.crowds] == ["x86_64", "aarch64"]
+    [left] = found.unread
+    number = 5 if text.startswith("\n") else 2
+    assert left.text.startswith(f"fleet, line {number}: ")
+    assert left.text in next(note.text for note in found.notes if note.code == "UNREAD_LEFT_OUT")
+    with pytest.raises(UsageError, match=f"line {number}"):
+        read(data, strict=True)
+
+
 def test_not_text() -> None:
-    with pytest.raises(UsageError, match="line 2: not UTF-8"):
-        machines.parse(line(PASCAL).encode() + b"\n\xff\xfe\x00", "fleet", PYTHON)
+    found = read(line(PASCAL).encode() + b"\n\xff\xfe\x00\n" + line(BARE).encode())
+    assert [left.text for left in found.unread] == ["fleet, line 2: not UTF-8 text"]
+    assert len(found.crowds) == 2
 
 
-def test_more_than_a_fleet(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(machines, "_MOST_MACHINES", 2)
-    with pytest.raises(UsageError, match="more than 2 machines"):
-        parse("\n".join([line(BARE)] * 3))
-    monkeypatch.setattr(machines, "_MOST_BYTES", 1 << 20)
-    file = tmp_path / "big"
-    file.write_bytes(b" " * ((1 << 20) + 1))
-    with pytest.raises(UsageError, match="larger than 1 MiB"):
-        machines.read(str(file), PYTHON)
+def test_more_kinds_than_a_fleet_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchpick.machine.crowds._MOST_KINDS", 2)
+    platforms = [BARE.platform._replace(glibc=f"2.{minor}") for minor in (17, 28, 34)]
+    with pytest.raises(UsageError, match="more than 2 different kinds"):
+        fleet("\n".join(line(BARE._replace(platform=platform)) for platform in platforms))
 
 
-def test_a_machine_without_an_answer_is_exit_4_and_names_the_line() -> None:
-    error = DetectionError("updated", hint="reboot", code="DRIVER_MISMATCH")
-    for text in (line(TROUBLE), envelope.dumps(envelope.of_error(error, "detect"))):
-        with pytest.raises(DetectionError, match="fleet, line 2: updated") as caught:
-            parse(f"{line(PASCAL)}\n{text}")
-        assert (caught.value.exit_status, caught.value.code, caught.value.hint) == (4, "DRIVER_MISMATCH", "reboot")
+ERROR = DetectionError("updated", hint="reboot", code="DRIVER_MISMATCH")
+
+
+@pytest.mark.parametrize("text", [line(TROUBLE), envelope.dumps(of_error(ERROR, "detect"))])
+def test_without_any_answer_it_is_exit_4(text: str) -> None:
+    with pytest.raises(DetectionError, match="fleet, line 1: updated") as caught:
+        fleet(text)
+    assert (caught.value.exit_status, caught.value.code, caught.value.hint) == (4, "DRIVER_MISMATCH", "reboot")
+
+
+@pytest.mark.parametrize("text", [line(TROUBLE), envelope.dumps(of_error(ERROR, "detect"))])
+def test_machines_without_an_answer_are_left_out_and_all_named(text: str) -> None:
+    data = f"n1: {text}\nn2: {text}\n{line(PASCAL)}\n{text}".encode()
+    found = read(data)
+    assert [left.words for left in found.silent] == ["n[1-2]: updated", "fleet, line 4: updated"]
+    assert len(found.crowds) == 1
+    with pytest.raises(DetectionError, match="3 machines did not answer"):
+        read(data, strict=True)
 
 
 @given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
 def test_any_bytes_are_machines_or_an_error(data: bytes) -> None:
     with pytest.raises(TorchpickError):
-        machines.parse(data, "fleet", PYTHON)
+        read(data)
 
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3)
     | st.dictionaries(
-        st.sampled_from(["schema", "machine", "machines", "platform", "python", "gpus", "kind", "apiVersion", "items"]),
+        st.sampled_from(
+            ["schema", "machine", "machines", "platform", "python", "gpus", "kind", "apiVersion", "items", "count"]
+        ),
         inner,
         max_size=6,
     ),
@@ -138,7 +245,7 @@ json_values = st.recursive(
 @given(json_values)
 def test_any_json_is_machines_or_an_error(value: object) -> None:
     try:
-        found = parse(json.dumps(value))
+        found = fleet(json.dumps(value))
     except TorchpickError:
         return
-    assert found
+    assert found.crowds

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from torchpick import question
 from torchpick.cli import main
 from torchpick.model.machine import Machine, Platform, Python, Trouble
+from torchpick.session import Session
 
 TOLD = ["--platform", "linux-x86_64", "--python", "3.12"]
 
@@ -53,7 +54,7 @@ def test_this_computers_gpus_are_looked_for_only_when_asked(
     """A GPU that gives no answer is no error here: the table is about every kind then, and a note says why."""
     silent = Trouble("DRIVER_SILENT", "a GPU is there and its driver gives no answer", "load it")
     machine = Machine(Platform.parse("linux-x86_64"), Python("3.12"), trouble=silent)
-    monkeypatch.setattr(question, "machine_of", lambda *_: machine)
+    monkeypatch.setattr(Session, "machine", machine)
 
     status, out, err = run(capsys, "--trust-pci")
 
@@ -62,15 +63,31 @@ def test_this_computers_gpus_are_looked_for_only_when_asked(
     assert "note: a GPU is there and its driver gives no answer, so this is about every kind" in err
 
 
-def test_machines_of_a_file_get_a_table_each(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_machines_of_a_file_are_shown_by_group(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["detect", "--json", "--gpu", "sm_61", "--driver", "535.1", *TOLD, "--glibc", "2.35"]) == 0
     one = capsys.readouterr().out
-    (tmp_path / "machines").write_text(one + one.replace("sm_61", "sm_90"))
+    lines = [
+        f"n{number}: {one}" if number % 2 else f"n{number}: {one.replace('sm_61', 'sm_90')}" for number in range(40)
+    ]
+    lines.append(f"old: {one.replace('sm_61', 'sm_90').replace('535.1', '525.60')}")
+    (tmp_path / "machines").write_text("".join(lines))
 
     status, out, _ = run(capsys, "--machine", str(tmp_path / "machines"))
 
     assert status == 0
-    assert out.count("linux-x86_64, Python 3.12, glibc 2.35") == 2
+    assert out.count("linux-x86_64, Python 3.12, glibc 2.35 (41 machines: n[0-39],old)") == 1
+    assert {"sm_61", "sm_90 on 535.1", "sm_90 on 525.60"} <= set(re.split(r" {2,}|\n", out))
+    assert len(out.splitlines()) < 60
+
+
+def test_the_json_of_a_fleet_is_by_group(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["detect", "--json", "--gpu", "sm_61", "--driver", "535.1", *TOLD, "--glibc", "2.35"]) == 0
+    one = capsys.readouterr().out
+    (tmp_path / "machines").write_text("".join(f"n{number}: {one}" for number in range(100)))
+
+    _, out, _ = run(capsys, "--machine", str(tmp_path / "machines"), "--json")
+
+    assert [(row["count"], row["hosts"]) for row in json.loads(out)["rows"]] == [(100, "n[0-99]")]
 
 
 def test_json_holds_every_verdict(capsys: pytest.CaptureFixture[str]) -> None:

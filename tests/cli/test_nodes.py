@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO
+from pathlib import Path
 
 import pytest
 
-from torchpick import machines
+from torchpick.cli import main
 from torchpick.errors import DetectionError, UsageError
+from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import files, given
+from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Machine, Python
+from torchpick.model.request import Request
 
 PYTHON = Python("3.12", source="told")
 BASE = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
@@ -31,9 +37,19 @@ def node(name: str, labels: dict[str, str], **status: object) -> dict[str, objec
     return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}, "status": status}
 
 
+def read(*nodes: object, kind: str = "List") -> Fleet:
+    listed = {"apiVersion": "v1", "kind": kind, "items": list(nodes)}
+    return read_bytes(json.dumps(listed, indent=4).encode())
+
+
+def read_bytes(data: bytes) -> Fleet:
+    reader = given.reader(Request(python="3.12"), Knowledge({}))
+    reader.stream(BytesIO(data), "nodes.json")
+    return files.checked(reader.fleet(), "nodes.json")
+
+
 def parse(*nodes: object, kind: str = "List") -> list[Machine]:
-    told = {"apiVersion": "v1", "kind": kind, "items": list(nodes)}
-    return machines.parse(json.dumps(told, indent=4).encode(), "nodes.json", PYTHON)
+    return list(read(*nodes, kind=kind).machines)
 
 
 def test_a_gpu_node() -> None:
@@ -65,35 +81,113 @@ def test_a_node_without_gpus_and_an_arm_node() -> None:
 
 
 def test_one_node_alone() -> None:
-    [found] = machines.parse(json.dumps(node("gpu-1", A100)).encode(), "nodes.json", PYTHON)
+    [found] = read_bytes(json.dumps(node("gpu-1", A100)).encode()).machines
     assert found.name == "gpu-1"
 
 
-@pytest.mark.parametrize(
-    ("labels", "capacity"),
-    [
-        (BASE, {"nvidia.com/gpu": "4"}),
-        (BASE, {"amd.com/gpu": "1"}),
-        ({**BASE, "nvidia.com/gpu.present": "true"}, {}),
-    ],
-)
-def test_gpus_that_no_label_describes_are_not_passed_over(labels: dict[str, str], capacity: dict[str, str]) -> None:
-    with pytest.raises(DetectionError, match="node gpu-9") as caught:
-        parse(node("gpu-1", A100), node("gpu-9", labels, capacity=capacity))
+SIGNS: list[tuple[dict[str, str], dict[str, str]]] = [
+    ({}, {"nvidia.com/gpu": "4"}),
+    ({}, {"nvidia.com/gpu": "0"}),
+    ({}, {"nvidia.com/gpu.shared": "8"}),
+    ({}, {"nvidia.com/mig-1g.10gb": "7"}),
+    ({}, {"amd.com/gpu": "1"}),
+    ({"nvidia.com/gpu.present": "true"}, {}),
+    ({"feature.node.kubernetes.io/pci-10de.present": "true"}, {}),
+    ({"feature.node.kubernetes.io/pci-0302_10de.present": "true"}, {}),
+    ({"cloud.google.com/gke-accelerator": "nvidia-made-up-1"}, {}),
+    ({"karpenter.k8s.aws/instance-gpu-manufacturer": "nvidia"}, {}),
+    ({"kubernetes.azure.com/accelerator": "nvidia"}, {}),
+    ({"accelerator": "nvidia"}, {}),
+]
+
+
+@pytest.mark.parametrize(("labels", "capacity"), SIGNS)
+def test_gpus_that_nothing_describes_are_named_and_never_cpu(labels: dict[str, str], capacity: dict[str, str]) -> None:
+    silent = node("gpu-9", {**BASE, **labels}, capacity=capacity)
+    found = read(node("gpu-1", A100), silent)
+    assert [crowd.hosts.text for crowd in found.crowds] == ["gpu-1"]
+    assert [(left.hosts.text, left.code) for left in found.silent] == [("gpu-9", "NO_CAPABILITY")]
+    with pytest.raises(DetectionError, match="gpu-9: it has") as caught:
+        parse(silent)
     assert caught.value.exit_status == 4
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    "labels",
     [
-        ({"nvidia.com/gpu.compute.major": "eight"}, r"items\[0\]\.metadata\.labels"),
-        ({"nvidia.com/gpu.count": "0"}, "gpu.count"),
-        ({"nvidia.com/gpu.count": "4000000000"}, "gpu.count"),
+        {"nvidia.com/gpu.present": "false"},
+        {"feature.node.kubernetes.io/pci-10de.present": "false"},
+        {"feature.node.kubernetes.io/pci-1002.present": "true"},
+        {"accelerator": "none"},
     ],
 )
-def test_labels_that_cannot_be(change: dict[str, str], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        parse(node("gpu-1", {**A100, **change}))
+def test_labels_that_say_nothing_of_a_gpu(labels: dict[str, str]) -> None:
+    [found] = parse(node("cpu-1", {**BASE, **labels}, capacity={"cpu": "8"}))
+    assert (found.gpus, found.trouble) == ((), None)
+
+
+@pytest.mark.parametrize(
+    ("labels", "arch"),
+    [
+        ({"cloud.google.com/gke-accelerator": "nvidia-tesla-v100"}, "sm_70"),
+        ({"cloud.google.com/gke-accelerator": "nvidia-l4"}, "sm_89"),
+        ({"cloud.google.com/gke-accelerator": "nvidia-h100-80gb"}, "sm_90"),
+        ({"karpenter.k8s.aws/instance-gpu-name": "a10g"}, "sm_86"),
+        ({"k8s.amazonaws.com/accelerator": "nvidia-tesla-t4"}, "sm_75"),
+        ({"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb"}, "sm_80"),
+    ],
+)
+def test_a_product_stands_for_its_capability(labels: dict[str, str], arch: str) -> None:
+    [found] = parse(node("gpu-1", {**BASE, **labels}, capacity={"nvidia.com/gpu": "1"}))
+    assert [str(gpu.arch) for gpu in found.gpus] == [arch]
+
+
+@pytest.mark.parametrize(
+    ("count", "product", "gpus", "noted"),
+    [
+        ("112", "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", 1, False),
+        ("0", "NVIDIA-A100-SXM4-40GB-MIG-INVALID", 1, False),
+        ("0", "NVIDIA-A100-SXM4-40GB", 1, True),
+        ("4000000000", "NVIDIA-A100-SXM4-40GB", 1, True),
+        ("many", "NVIDIA-A100-SXM4-40GB", 1, True),
+        ("64", "NVIDIA-A100-SXM4-40GB", 64, False),
+    ],
+)
+def test_a_count_is_informative(count: str, product: str, gpus: int, noted: bool) -> None:
+    labels = {**A100, "nvidia.com/gpu.count": count, "nvidia.com/gpu.product": product}
+    [found] = parse(node("gpu-1", labels))
+    assert [gpu.name for gpu in found.gpus] == ["NVIDIA-A100-SXM4-40GB"] * gpus
+    assert ("GPU_COUNT_UNUSABLE" in {note.code for note in found.notes}) is noted
+
+
+def test_a_capability_that_is_none_is_named_with_its_node() -> None:
+    bad = node("gpu-2", {**A100, "nvidia.com/gpu.compute.major": "eight"})
+    [left] = read(node("gpu-1", A100), bad).unread
+    assert left.hosts.text == "gpu-2"
+    with pytest.raises(UsageError, match=r"items\[0\]\.metadata\.labels"):
+        parse(bad)
+
+
+def test_a_real_list_is_answered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Control planes and CPU nodes are in every list, MIG in many, and one node that nobody has labelled."""
+    nodes = [
+        node("control-1", BASE, capacity={"cpu": "8"}),
+        node("single-1", {**A100, "nvidia.com/gpu.count": "112"}),
+        node("invalid-1", {**A100, "nvidia.com/gpu.count": "0", "nvidia.com/gpu.product": "A100-MIG-INVALID"}),
+        node("mixed-1", BASE, capacity={"nvidia.com/mig-1g.10gb": "7"}),
+    ]
+    file = tmp_path / "nodes.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes}, indent=4))
+
+    status = main(["--machine", str(file), "--python", "3.12", "--json"])
+    answer = json.loads(capsys.readouterr().out)
+
+    assert (status, answer["status"], answer["pick"]["backend"][:2]) == (0, "ok", "cu")
+    left = {part["hosts"]: part["code"] for part in answer["left_out"]}
+    assert left == {"mixed-1": "NO_CAPABILITY", "control-1": "NO_GPU_LEFT_OUT"}
+    assert {note["code"] for note in answer["pick"]["notes"]} >= {"NO_GPU_LEFT_OUT", "NO_ANSWER_LEFT_OUT"}
+    assert main(["--machine", str(file), "--python", "3.12", "--strict"]) == 4
+    assert "mixed-1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("label", ["kubernetes.io/os", "kubernetes.io/arch"])

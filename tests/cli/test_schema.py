@@ -11,9 +11,9 @@ import pytest
 
 from tests import jsonschema
 from torchpick.cli import main
-from torchpick.model import contract
+from torchpick.model import schema
 
-SCHEMA = contract.schema()
+SCHEMA = schema.schema()
 TOLD = ["--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35"]
 PASCAL = ["--gpu", "GTX 1080 Ti", "--driver", "580.95.05", *TOLD]
 

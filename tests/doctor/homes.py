@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.wheels import making
-from torchpick import examination
-from torchpick.examination import Examination
-from torchpick.request import Request
+from torchpick.doctor import examination
+from torchpick.doctor.examination import Examination
+from torchpick.model.request import Request
+from torchpick.session import Session
 
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 # The Python behind this one, so that an environment of the test's does not lead back into ours.
@@ -125,7 +126,7 @@ def examine(home: Home, *gpus: str, driver: str | None = None, environ: Mapping[
     """Look at it for a told machine, with no variables but the given ones."""
     request = Request(gpus=gpus or ("none",), driver=driver, python=home.python)
     variables = {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root), **(environ or {})}
-    return examination.examine(request, variables, str(home.root))
+    return examination.examine(Session(request, variables), str(home.root))
 
 
 def codes(exam: Examination) -> list[str]:

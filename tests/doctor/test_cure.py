@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from tests.doctor.homes import CU126, CU128, Home, codes, examine
-from torchpick import question, resolve, shipped
-from torchpick.doctor import cure
-from torchpick.doctor.cure import Ask, Cure
+from tests.doctor.homes import CU126, CU128, VERSION, Home, codes, examine
+from torchpick.decide import resolve
+from torchpick.doctor import cure, examination
+from torchpick.doctor.cure import Cure, TorchRequirement
+from torchpick.model.machine import Gpu, Machine, Platform, Python, Trouble
+from torchpick.model.request import Request
 from torchpick.model.specifiers import admits
 from torchpick.model.verdict import Verdict
 from torchpick.model.wish import Wish
-from torchpick.request import Request
+from torchpick.session import Session
 
 
 def verdicts(*gpus: str, driver: str, python: str = "3.12") -> tuple[Verdict, ...]:
     request = Request(gpus=gpus, driver=driver, python=python, platform="linux-x86_64", glibc="2.35")
-    rules = shipped.rules(os.environ)
-    machine = question.machine_of(request, os.environ, rules)
-    return tuple(resolve.judge(machine, question.table_of((machine,), os.environ, rules), Wish()))
+    session = Session(request)
+    return tuple(resolve.judge(session.machine, session.table, Wish()))
 
 
 OLD = verdicts("sm_61", driver="580.95.05")
 NEW = verdicts("sm_120", driver="580.95.05")
 
 
-def mended(release: str | None, *companions: str, among: tuple[Verdict, ...] = OLD, asks: tuple[Ask, ...] = ()) -> Cure:
+def mended(
+    release: str | None, *companions: str, among: tuple[Verdict, ...] = OLD, asks: tuple[TorchRequirement, ...] = ()
+) -> Cure:
     found = cure.find(release, companions, asks, among)
     assert found is not None
     return found
 
 
-def ask(specifier: str, package: str = "needy 1.0") -> Ask:
-    return Ask(package, f"torch{specifier}", admits(specifier, prereleases=True))
+def ask(specifier: str, package: str = "needy 1.0") -> TorchRequirement:
+    return TorchRequirement(package, f"torch{specifier}", admits(specifier, prereleases=True))
 
 
 def test_the_same_release_on_another_backend_is_kept() -> None:
@@ -63,9 +65,11 @@ def test_else_the_nearest_release_is_taken(release: str, among: tuple[Verdict, .
 
 
 def test_companions_decide_between_releases_that_are_as_near() -> None:
-    """The last torchaudio is that of 2.11.0, so it is lost only where the version itself is kept."""
-    assert mended("2.15.0", "torchaudio").version.startswith("2.11.0")
-    assert mended("2.14.1", "torchaudio").lost == ("torchaudio (none was published for torch 2.14.1)",)
+    """The index of cu132 holds no torchaudio, so it is lost only where the version itself is kept."""
+    new = verdicts("sm_120", driver="610.43.02")
+    assert mended("2.15.1", "torchaudio", among=new).version == "2.14.1+cu130"
+    assert mended("2.15.0", "torchaudio", among=new).lost == ("torchaudio (none was published for torch 2.15.0)",)
+    assert mended("2.14.1", "torchaudio").lost == ()
 
 
 def test_what_other_packages_ask_of_torch_is_kept_where_it_can_be() -> None:
@@ -142,9 +146,9 @@ def test_the_newest_build_that_this_driver_runs_is_the_cure(home: Home) -> None:
 
     assert finding.code == "DRIVER_TOO_OLD"
     assert "580" in finding.text
-    assert finding.advice is not None
-    assert "2.14.1+cu126" in finding.advice
-    assert "driver 580" in finding.advice
+    assert finding.remark is not None
+    assert "2.14.1+cu126" in finding.remark
+    assert "driver 580" in finding.remark
 
 
 @pytest.mark.process
@@ -176,3 +180,114 @@ def test_a_lock_that_names_the_broken_version_will_undo_the_cure(home: Home) -> 
     Path(home.root.parent, "uv.lock").write_text('[[package]]\nname = "torch"\nversion = "2.9.1"\n')
 
     assert codes(examine(home, "sm_61", driver="580.1")) == ["NO_KERNELS", "LOCK_UNDO"]
+
+
+def with_wrong_vision(home: Home) -> Home:
+    return home.torch("2.14.1+cu126", "12.6", CU126).companion("torchvision", "0.22.1+cu126", codes="")
+
+
+@pytest.mark.process
+def test_without_a_gpu_the_environment_keeps_its_own_backend(home: Home) -> None:
+    """A login node has none, and its environments are for the nodes that have."""
+    found = examine(with_wrong_vision(home), "none")
+
+    assert codes(found) == ["COMPANION_MISMATCH"]
+    assert found.cure is not None
+    assert found.cure.version == "2.14.1+cu126"
+    assert found.command is not None
+    expected = "torchpick install torch==2.14.1 torchvision --gpu none --python HERE --backend cu126"
+    assert " ".join(found.command).replace(home.python, "HERE") == expected
+
+
+@pytest.mark.process
+def test_a_cpu_build_is_taken_only_where_it_is_asked_for(home: Home) -> None:
+    with_wrong_vision(home)
+    variables = {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}
+    asked = Request(gpus=("none",), python=home.python, cpu=True)
+
+    found = examination.examine(Session(asked, variables), str(home.root))
+
+    assert found.cure is not None
+    assert found.cure.version == "2.14.1+cpu"
+    assert found.command is not None
+    assert "--cpu" in found.command
+    assert "--backend" not in found.command
+
+
+@pytest.mark.process
+def test_a_torch_that_runs_keeps_its_build_when_another_is_newer(home: Home) -> None:
+    """On a GPU that both serve, the companions of the same build are the fix, not another CUDA."""
+    found = examine(with_wrong_vision(home), "sm_86", driver="595.58.03")
+
+    assert found.cure is not None
+    assert found.cure.version == "2.14.1+cu126"
+    assert found.command is not None
+    assert found.command[-2:] == ("--backend", "cu126")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("version", "requires", "backend"),
+    [
+        ("2.9.1+cu126", [], "cu126"),
+        ("2.9.1", ["nvidia-cuda-runtime-cu12==12.8.90; platform_system == 'Linux'"], "cu128"),
+        ("2.11.0", ["cuda-toolkit[cublas,cudart]==13.0.2; platform_system == 'Linux'"], "cu130"),
+    ],
+)
+def test_a_torch_that_is_gone_comes_back_with_the_backend_of_its_metadata(
+    version: str, requires: list[str], backend: str, home: Home
+) -> None:
+    home.add("torch", version, requires=requires)
+
+    found = examine(home, "none")
+
+    assert "TORCH_BROKEN" in codes(found)
+    assert found.cure is not None
+    assert found.cure.version == f"{version.partition('+')[0]}+{backend}"
+
+
+@pytest.mark.process
+def test_a_torch_that_is_gone_and_says_nothing_is_not_replaced_by_a_guess(home: Home) -> None:
+    home.add("torch", "2.9.1")
+
+    found = examine(home, "none")
+
+    assert found.command is None
+    assert "--gpu" in str(found.findings[0].advice)
+
+
+SILENT = Machine(
+    Platform("linux", "x86_64", "2.35"),
+    Python(VERSION, "cp", False, None, "test"),
+    None,
+    (Gpu(0, "nvidia", None, None, source="pci"),),
+    trouble=Trouble("DRIVER_NOT_LOADED", "no answer", "load it"),
+)
+
+
+@pytest.mark.process
+def test_where_the_driver_gives_no_answer_what_belongs_together_is_known_all_the_same(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_wrong_vision(home)
+    monkeypatch.setattr(Session, "machine", SILENT)
+    request = Request(python=home.python)
+    variables = {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}
+
+    found = examination.examine(Session(request, variables), str(home.root))
+
+    assert codes(found) == ["DRIVER_NO_ANSWER", "COMPANION_MISMATCH"]
+    assert found.command is not None
+    assert " ".join(found.command).endswith("--gpu none --backend cu126")
+
+
+@pytest.mark.process
+def test_where_the_driver_gives_no_answer_no_build_is_replaced_for_the_gpu(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.torch("2.9.1+cpu", None, None)
+    monkeypatch.setattr(Session, "machine", SILENT)
+
+    found = examination.examine(Session(Request(python=home.python), {"HOME": str(home.root)}), str(home.root))
+
+    assert found.command is None

@@ -11,7 +11,12 @@ import pytest
 
 from tests.doctor.homes import CU126, CU128, Home, codes, examine, linking
 from tests.wheels import making
+from torchpick.environment import distributions
+from torchpick.model.arch import Arch
 from torchpick.model.finding import Ailment
+from torchpick.model.support import NO_CODE, NOT, PARTLY, RUNS
+from torchpick.wheels import installed
+from torchpick.wheels.verdict import Judge, of_reading
 
 pytestmark = pytest.mark.process  # every environment's interpreter is asked for its folders
 
@@ -54,9 +59,21 @@ def ptx_only(home: Home) -> Home:
 
 def without(*gone: str) -> Make:
     def make(home: Home) -> None:
-        torch(home)
+        home.torch(more=dict.fromkeys((name for name in gone if "lib" not in name and "version" not in name), ""))
         for name in gone:
             (home.site / name).unlink()
+
+    return make
+
+
+def without_of(package: str, gone: str) -> Make:
+    """A package beside torch whose recorded file was deleted."""
+    files = {f"{package}/__init__.py": "", "torchvision/ops/poolers.py": "", gone: ""}
+    files |= {"torchvision/version.py": "__version__ = '0.24.1+cu128'"} if package == "torchvision" else {}
+
+    def make(home: Home) -> None:
+        torch(home).add(package, "0.24.1" if package == "torchvision" else "9.10.2.21", files)
+        (home.site / gone).unlink()
 
     return make
 
@@ -176,7 +193,105 @@ def requiring(has: str, *, links: bool = False, marker: str = "") -> Make:
     return make
 
 
+def linked(*needed: str, name: str = "kern", version: str = "1.0") -> Make:
+    """A package whose library asks for these, beside a torch for CUDA 12.8."""
+    return lambda home: torch(home).add(name, version, {f"{name}/_C.so": linking(needed)})
+
+
+def both(*makes: Make) -> Make:
+    def make(home: Home) -> None:
+        for one in makes:
+            one(home)
+
+    return make
+
+
+def two_onnxruntimes(home: Home) -> None:
+    home.add("onnxruntime", "1.23.2", {"onnxruntime/capi/state.so": b"cpu"})
+    home.add("onnxruntime-gpu", "1.23.2", {"onnxruntime/capi/state.so": b"the gpu"})
+    for name, size in (("onnxruntime", 3), ("onnxruntime_gpu", 7)):
+        (home.site / f"{name}-1.23.2.dist-info" / "RECORD").write_text(f"onnxruntime/capi/state.so,sha256=x,{size}\n")
+
+
+def jax(home: Home) -> None:
+    """An environment of JAX alone, for CUDA 13."""
+    home.add("jax", "0.12.0", requires=["numpy>=2"])
+    home.add("jax-cuda13-plugin", "0.12.0.1", {"jax_cuda13_plugin/_solver.so": making.library(making.module("sm_80"))})
+
+
 CASES = (
+    Case(
+        "REQUIREMENT_MISSING",
+        lambda home: home.torch(requires=["nvidia-cublas-cu12==12.8.4.1; platform_system == 'Linux'"]),
+        lambda home: home.torch(
+            requires=["nvidia-cublas-cu12==12.6; platform_system == 'Windows'", "expecttest; extra == 'dev'"]
+        ),
+    ),
+    Case(
+        "REQUIREMENT_MISSING",
+        lambda home: torch(home).companion("torchvision", "0.24.1+cu128", requires=["numpy", "torch==2.9.1"]),
+        both(with_companion("0.24.1", "numpy"), lambda home: home.add("numpy", "1.26.4")),
+    ),
+    Case("TORCH_BROKEN", without("torch/nn/__init__.py"), without("torch/include/c10.h", "torch/test/test_nn.py")),
+    Case(
+        "FILES_MISSING",
+        without_of("nvidia-cudnn-cu12", "nvidia/cudnn/lib/libcudnn_ops.so.9"),
+        without_of("nvidia-cudnn-cu12", "nvidia/cudnn/include/cudnn.h"),
+    ),
+    Case(
+        "FILES_MISSING",
+        without_of("torchvision", "torchvision/ops/boxes.py"),
+        without_of("torchvision", "torchvision/_C.pyi"),
+    ),
+    Case(
+        "CUDA_MAJOR_MIXED", linked("libtorch_cuda.so", "libcudart.so.13"), linked("libtorch_cuda.so", "libcudart.so.12")
+    ),
+    Case("CUDA_MAJOR_MIXED", linked("libc10.so", "libcublas.so.13", name="torchcodec"), linked("libcublas.so.13")),
+    Case(
+        "CUDA_MAJOR_MIXED",
+        linked("libc10_cuda.so", "libnvrtc.so.11.2"),
+        # A library for each CUDA: it loads the one of torch's.
+        lambda home: torch(home).add(
+            "per",
+            "1.0",
+            {
+                "per/_a.so": linking(["libc10.so", "libcudart.so.12"]),
+                "per/_b.so": linking(["libc10.so", "libcudart.so.13"]),
+            },
+        ),
+    ),
+    Case(
+        "PACKAGE_DRIVER_TOO_OLD",
+        linked("libcudart.so.13"),
+        linked("libcudart.so.13"),
+        driver="570.124.06",
+        miss_driver="580.95.05",
+    ),
+    Case("PACKAGE_DRIVER_TOO_OLD", jax, jax, driver="570.124.06", miss_driver="580.95.05"),
+    Case(
+        "PACKAGE_DRIVER_TOO_OLD",
+        lambda home: home.add("cupy-cuda13x", "99.0"),
+        lambda home: home.add("cupy-cuda12x", "99.0"),
+        driver="570.124.06",
+    ),
+    Case("PACKAGE_DRIVER_TOO_OLD", jax, jax, driver="570.124.06", miss_gpus=("none",)),
+    Case("TORCH_MISSING", both(jax, lambda home: home.add("lib", "1", requires=["torch>=2"])), jax),
+    Case(
+        "NUMPY_TOO_NEW",
+        lambda home: home.torch("2.2.2+cu121", "12.1").add("numpy", "2.1.0"),
+        lambda home: home.torch("2.3.0+cu121", "12.1").add("numpy", "2.1.0"),
+    ),
+    Case(
+        "NUMPY_TOO_NEW",
+        lambda home: home.torch("1.13.1+cu117", "11.7").add("numpy", "2.0.1"),
+        lambda home: home.torch("1.13.1+cu117", "11.7").add("numpy", "1.26.4"),
+    ),
+    Case("MODULE_TWICE", two_onnxruntimes, lambda home: home.add("onnxruntime-gpu", "1.23.2")),
+    Case(
+        "MODULE_TWICE",
+        both(lambda home: home.add("cupy-cuda12x", "13.6.0"), lambda home: home.add("cupy-cuda13x", "14.0.0")),
+        lambda home: home.add("cupy-cuda12x", "13.6.0"),
+    ),
     Case("TORCH_MISSING", lambda home: home.add("numpy", "2.0"), torch),
     Case("TORCH_BROKEN", without("torch/lib/libtorch_cpu.so"), torch),
     Case("TORCH_BROKEN", without("torch/version.py"), torch),
@@ -399,6 +514,7 @@ def test_a_case_raises_it_and_a_near_miss_does_not(case: Case, tmp_path: Path) -
 
 # What no told machine can have, or what another file of tests makes.
 ELSEWHERE = {"DRIVER_NO_ANSWER", "PYTHON_GONE", "NO_WHEEL_FOR_PYTHON", "MISSING_LIBRARY", "VERIFY_FAILED"}
+ELSEWHERE |= {"RESTART_KERNEL", "ORIGIN_OTHER", "ORIGIN_UNKNOWN", "FILES_CHANGED"}  # a process; --provenance
 
 
 def test_every_finding_has_a_case() -> None:
@@ -590,3 +706,26 @@ def test_a_companion_that_says_itself_what_it_needs_is_named_once(home: Home) ->
     torch(home).companion("torchvision", "0.20.1+cu128", requires=["torch==2.5.1"])
 
     assert codes(examine(home, "sm_86")).count("COMPANION_MISMATCH") == 1
+
+
+@pytest.mark.parametrize(("libraries", "gpu", "code", "word"), [
+    ({"_C.so": "sm_75 sm_80", "_flashmla.so": "sm_90a"}, "sm_75", None, RUNS),
+    ({"_C.so": "sm_75 sm_80", "_D.so": "sm_90 compute_90"}, "sm_75", "PACKAGE_PARTLY", PARTLY),
+    ({"_C.so": "sm_75 sm_80", "_D.so": "sm_80 sm_90"}, "sm_75", "PACKAGE_PARTLY", PARTLY),
+    ({"_C.so": "sm_80 sm_90", "libnvjpeg.so.12": "sm_75"}, "sm_86", None, RUNS),
+    ({"libnvjpeg.so.12": "sm_50"}, "sm_86", None, NO_CODE),
+    ({"_flashmla.so": "sm_90a"}, "sm_86", "PACKAGE_NO_KERNELS", NOT),
+    ({"lib_cuda126.so": "sm_75 sm_86", "lib_cuda128.so": "sm_90 sm_100"}, "sm_86", "PACKAGE_NO_KERNELS", NOT),
+    ({"lib_cuda126.so": "sm_90 sm_100", "lib_cuda128.so": "sm_75 sm_86"}, "sm_86", None, RUNS),
+])  # fmt: skip
+def test_doctor_says_of_a_package_what_inspect_says(
+    libraries: dict[str, str], gpu: str, code: str | None, word: str, home: Home
+) -> None:
+    files = {f"kern/{name}": making.library(making.module(*codes.split())) for name, codes in libraries.items()}
+    torch(home).add("kern", "1.0", files)
+    package = distributions.read(home.python, {}, metadata=False).find("kern")
+    assert package is not None
+    reading = installed.read_distribution(package, "kern", None)
+
+    assert of_reading(reading, Judge(Arch.parse(gpu)), "12.8").word == word
+    assert codes(examine(home, gpu, driver="580.95.05")) == ([] if code is None else [code])

@@ -20,24 +20,32 @@ ROOT = "/" + "root"  # the home of the first user
         ("/home/anna/secret project/.venv", "~ project/.venv"),
         ("/home/anna/work/.venv/bin/python: gone", "~: gone"),
         ("/data/people/anna/env", "~"),
-        ("/data/people/annabel/env", "/data/people/annabel/env"),
+        ("/data/people/annabel/env", "PATH"),
         ("'/home/bob/x', next", "'~', next"),
         ("/Users/Carol/env", "~"),
         (r"C:\Users\Dave\env and more", "~ and more"),
         (f"{ROOT}/.venv", "~"),
         (f"/opt{ROOT}/lib", f"/opt{ROOT}/lib"),
         ("by Anna, of anna-lab", "by user, of user-lab"),
-        ("https://anna:hunter2@mirror.example/whl/cu126", "https://****@mirror.example/whl/cu126"),
-        ("https://x.example/whl?api_token=abc&x=1", "https://x.example/whl?api_token=****&x=1"),
+        ("https://anna:hunter2@mirror.example/whl/cu126", "https://****@HOST/whl/cu126"),
+        ("https://x.example/whl?api_token=abc&x=1", "https://HOST/whl?****"),
         ("ghp_0123456789abcdef in a text", "**** in a text"),
         ("HF_TOKEN=hf_abcdefgh1234", "HF_TOKEN=****"),
         ("MY_PASSWORD: pa55", "MY_PASSWORD: ****"),
         ("torch 2.9.1+cu128 holds no code for sm_61", "torch 2.9.1+cu128 holds no code for sm_61"),
         ("LD_LIBRARY_PATH=/usr/local/cuda/lib64:/home/anna/lib", "LD_LIBRARY_PATH=/usr/local/cuda/lib64:~"),
+        ("LD_LIBRARY_PATH=/opt/cuda:/scratch/p123/lib:/lib64", "LD_LIBRARY_PATH=/opt/cuda:PATH:/lib64"),
+        ("index-url in /srv/team/pip.conf leads to", "index-url in PATH leads to"),
+        ("https://download.pytorch.org/whl/cu126", "https://download.pytorch.org/whl/cu126"),
+        ("file:///srv/whl and http://10.1.2.3:8080/whl", "file://PATH and http://HOST/whl"),
+        (r"D:\work\envs\x lacks it", "PATH lacks it"),
+        (r"\\fileserver\share\envs", "PATH"),
+        ("torch/nn/ and lib/libtorch.so are gone", "torch/nn/ and lib/libtorch.so are gone"),
+        ("`/env/of/team/bin/python -m pip`", "`ENV/bin/python -m pip`"),
     ],
 )
 def test_names_homes_and_tokens_are_left_out(text: str, expected: str) -> None:
-    assert scrubbed(text, HOMES, USERS) == expected
+    assert scrubbed(text, HOMES, USERS, {"/env/of/team": "ENV"}) == expected
 
 
 @given(

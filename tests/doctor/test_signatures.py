@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.doctor import signatures
+from torchpick.doctor import logs, signatures
 from torchpick.doctor.signatures import Match, Search, Signature
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.finding import Ailment
@@ -143,7 +143,7 @@ def test_utf_16_is_understood_as_windows_shells_write_it() -> None:
     chunks: Iterator[bytes] = iter([data[:7], data[7:]])
 
     found = Search(KNOWN)
-    for chunk in signatures.decoded(chunks):
+    for chunk in logs.decoded(chunks):
         found.feed(chunk)
 
     assert ids(found.matches()) == ["NO_KERNEL_IMAGE"]

@@ -69,7 +69,7 @@ class Loopback(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: Loopback
+    server: Loopback  # pyright: ignore[reportIncompatibleVariableOverride] # narrower, and only read
     tunnel: str | None = None
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 # the base class's name

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from torchpick.detection.world import World
+from torchpick.environment.world import World
 
 HERE = Path(__file__).parent
 NVIDIA = 0x10DE

@@ -43,7 +43,7 @@ class TinyWheel(NamedTuple):
 
     @property
     def content(self) -> bytes:
-        python, abi, platforms = self.tag.split("-")
+        python, abi, platforms = self.tag.split("-")[-3:]  # a build tag may stand before them
         tags = "".join(f"Tag: {python}-{abi}-{platform}\n" for platform in platforms.split("."))
         info = f"{self.stem}.dist-info"
         files = {

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence
-from torchpick.model.drivers import DriverTable
+from torchpick.model.drivers import Branch, DriverTable
 from torchpick.model.libraries import Floor, LibraryFloors
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.table import Shelf, Table
@@ -26,7 +26,15 @@ DRIVERS = DriverTable(
         "13.2": {"linux": "595.45.04"},
     },
     majors={11: {"linux": "450.80.02"}, 12: {"linux": "525.60.13"}, 13: {"linux": "580"}},
-    native=((450, "11.0"), (470, "11.4"), (525, "12.0"), (560, "12.6"), (570, "12.8"), (580, "13.0"), (595, "13.2")),
+    branches=(
+        Branch(450, "11.0", 453),
+        Branch(470, "11.4", 475),
+        Branch(525, "12.0", 529),
+        Branch(560, "12.6", 561),
+        Branch(570, "12.8", 573),
+        Branch(580, "13.0", 582),
+        Branch(595, "13.2", 596),
+    ),
     last_branch={(3, 7): 470, **dict.fromkeys([(5, 0), (5, 2), (6, 0), (6, 1), (7, 0)], 580)},
     first_driver={(10, 0): {"linux": "570.26"}, (12, 0): {"linux": "570.26"}},
     unified_tegra="595",
@@ -84,7 +92,7 @@ def builds(draw: st.DrawFn) -> Build:
         published=draw(st.sampled_from((True, True, True, None))),
         yanked=draw(st.sampled_from((False, False, False, True))),
         companions={"torchvision": draw(st.sampled_from(("0.24.1", None)))},
-        companion_basis="declared",
+        companion_basis={"torchvision": "declared"},
         evidence=Evidence("declared", "drawn"),
     )
 

@@ -11,11 +11,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.laws.strategies import DRIVERS, builds, driver_versions, machines, table, tables, wishes
-from torchpick import fleet, resolve
+from torchpick.decide import fleet, resolve
 from torchpick.model.build import Build, Evidence
 from torchpick.model.machine import Driver, Machine, Platform, Python
+from torchpick.model.pick import Pick
 from torchpick.model.table import Shelf, Table
-from torchpick.model.verdict import Pick, Reason, Verdict
+from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import numbers
 from torchpick.model.wish import Wish
 
@@ -85,7 +86,7 @@ def test_what_a_verdict_says_of_one_gpu_is_what_that_gpu_alone_would_get(
     verdicts = judged(machine, known, wish)
     for gpu in machine.gpus:
         alone = {key(each) for each in judged(machine._replace(gpus=(gpu,)), known, wish) if each.ok}
-        assert {key(each) for each in verdicts if each.serves(gpu.index)} == alone
+        assert {key(each) for each in verdicts if each.supports(gpu.index)} == alone
 
 
 @given(machines(), tables(), wishes, st.lists(driver_versions, min_size=2, max_size=2))
@@ -93,7 +94,7 @@ def test_a_newer_driver_never_loses_a_build_for_gpus_it_serves(
     machine: Machine, known: Table, wish: Wish, versions: list[str]
 ) -> None:
     older, newer = (Driver(version) for version in sorted(versions, key=numbers))
-    served = tuple(gpu for gpu in machine.gpus if gpu.arch and not DRIVERS.refusal(newer, gpu.arch, "linux"))
+    served = tuple(gpu for gpu in machine.gpus if gpu.arch and not DRIVERS.unsupported(newer, gpu.arch, "linux"))
     running = [
         {key(each) for each in judged(machine._replace(driver=driver, gpus=served), known, wish) if each.ok}
         for driver in (older, newer)
@@ -176,7 +177,7 @@ def _numbered(place: int) -> Build:
         True,
         False,
         {},
-        "declared",
+        {},
         Evidence("declared", "made up"),
     )
 

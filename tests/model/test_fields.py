@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.model.fields import Fields, ShapeError, loads
+from torchpick.model.fields import Fields, ShapeError, loads, read, written
+from torchpick.model.machine import Driver, Gpu, Note, Python, Trouble
+from torchpick.model.schema import schema
 
 VALUE = {"name": "x", "size": 3, "on": True, "parts": ["a", "b"], "inside": {"deep": [{"at": "y"}]}, "gone": None}
 
@@ -26,18 +28,18 @@ def test_values_are_read_by_their_kind() -> None:
 @pytest.mark.parametrize(
     ("read", "path", "message"),
     [
-        (lambda fields: fields.text("size"), "size", "must be text, is a number"),
-        (lambda fields: fields.number("on"), "on", "must be a whole number, is true or false"),
-        (lambda fields: fields.flag("name"), "name", "must be true or false, is text"),
-        (lambda fields: fields.texts("name"), "name", "must be a list, is text"),
+        (lambda fields: fields.text("size"), "size", "must be a string, not a number"),
+        (lambda fields: fields.number("on"), "on", "must be an integer, not a boolean"),
+        (lambda fields: fields.flag("name"), "name", "must be a boolean, not a string"),
+        (lambda fields: fields.texts("name"), "name", "must be a list, not a string"),
         (lambda fields: fields.text("never"), "never", "is missing"),
-        (lambda fields: fields.object("parts"), "parts", "must be an object, is a list"),
+        (lambda fields: fields.object("parts"), "parts", "must be an object, not a list"),
         (
             lambda fields: fields.object("inside").objects("deep")[0].number("at"),
             "inside.deep[0].at",
-            "must be a whole",
+            "must be an integer",
         ),
-        (lambda fields: fields.only("name"), "size", "is not a key of this format"),
+        (lambda fields: fields.only("name"), "size", "is not a known key"),
     ],
 )
 def test_a_complaint_names_the_path(read: object, path: str, message: str) -> None:
@@ -57,3 +59,28 @@ def test_what_is_no_json_is_a_shape_error(text: str | bytes) -> None:
 def test_any_bytes_are_json_or_a_shape_error(data: bytes) -> None:
     with contextlib.suppress(ShapeError):
         loads(data)
+
+
+@pytest.mark.parametrize(("noun", "name"), [
+    (Note("A", "b"), "note"), (Trouble("A", "b", "c"), "error"), (Python("3.12"), "python"),
+    (Driver("580.95", None, cuda_source="nvml"), "driver"), (Gpu(0, "nvidia", None, None), "gpu"),
+])  # fmt: skip
+def test_what_a_noun_declares_is_what_is_written_and_what_the_schema_lists(noun: Note, name: str) -> None:
+    definitions = schema()["$defs"]
+    assert isinstance(definitions, dict)
+
+    assert list(written(noun)) == list(noun._fields) == list(definitions[name]["properties"])
+    assert noun.to_json() == written(noun)
+
+
+def test_a_noun_is_read_as_it_is_declared() -> None:
+    assert read(Python, Fields({"version": "3.12", "source": None})) == Python("3.12")
+    assert read(Python, Fields({"version": "3.12"}), version="3.13").version == "3.13"
+    for value, message in (
+        ({}, "version: is missing"),
+        ({"version": 3}, "version: must be a string, not a number"),
+        ({"version": "3.12", "free_threaded": "no"}, "free_threaded: must be a boolean, not a string"),
+        ({"version": "x" * 300}, "version: has 300 characters, more than 256"),
+    ):
+        with pytest.raises(ShapeError, match=message):
+            read(Python, Fields(value))

@@ -6,22 +6,24 @@ import os
 
 import pytest
 
-from torchpick import shipped
+from torchpick.knowledge import compat
+from torchpick.knowledge.gpunames import Meant, Names, look_up
+from torchpick.knowledge.places import compat_dir
 from torchpick.model.arch import Arch
 from torchpick.model.generations import NVIDIA, Kind, kind_of
-from torchpick.model.gpunames import Names, look_up
-from torchpick.places import compat_dir
 
 
 @pytest.fixture(scope="module")
 def names() -> Names:
-    return shipped.read(os.path.join(compat_dir(os.environ), "index", "gpus.json"), Names.from_json)
+    return compat.read(os.path.join(compat_dir(os.environ), "index", "gpus.json"), Names.from_json)
 
 
 @pytest.mark.parametrize("kind", NVIDIA, ids=lambda kind: str(kind.arch))
 def test_every_example_has_the_capability_it_stands_for(kind: Kind, names: Names) -> None:
     for example in kind.examples:
-        assert look_up(example, names) == kind.arch, example
+        meant = look_up(example, names)
+        assert isinstance(meant, Meant)
+        assert meant.arch == kind.arch, example
 
 
 def test_every_capability_stands_once_and_in_order() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from torchpick.cli.completion import _grammar
-from torchpick.emit import completion
+from torchpick.cli.show import completion
 
 pytestmark = pytest.mark.process
 

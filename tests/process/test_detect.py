@@ -14,8 +14,8 @@ import pytest
 
 import torchpick
 from tests.fakes.nvidia import Fakes, gpu
-from torchpick.detection import kernel
-from torchpick.detection.world import World
+from torchpick.environment.world import World
+from torchpick.machine import kernel
 
 _FACTS = kernel.read(World.here())
 pytestmark = [
@@ -25,18 +25,17 @@ pytestmark = [
 
 SOURCE = str(Path(torchpick.__file__).parents[1])
 MODULES = (
-    "nvml",
-    "cuda",
-    "smi",
-    "kernel",
-    "probe",
-    "nvidia",
-    "amd",
-    "intel",
-    "apple",
-    "visible",
-    "interpreter",
-    "computer",
+    "machine.nvml",
+    "machine.cuda",
+    "machine.kernel",
+    "machine.probe",
+    "machine.nvidia",
+    "machine.amd",
+    "machine.intel",
+    "machine.apple",
+    "machine.visible",
+    "environment.interpreter",
+    "machine.computer",
 )
 KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
 
@@ -149,7 +148,7 @@ def test_what_the_parent_imports(libraries: Path, with_driver: bool, words: list
 
 @pytest.mark.parametrize("module", MODULES)
 def test_every_probe_can_be_run_alone(module: str) -> None:
-    done = run(f"torchpick.detection.{module}", env=environ(None))
+    done = run(f"torchpick.{module}", env=environ(None))
     assert (done.returncode, done.stderr) == (0, "")
     json.loads(done.stdout)
 

@@ -83,17 +83,24 @@ def test_many_nodes_one_line_each_are_one_question(libraries: Path) -> None:
     assert [(fit["machine"], fit["via"]) for fit in told["pick"]["fits"]] == [(0, "sm_80"), (1, "sm_86"), (2, "sm_70")]
 
 
-def test_a_node_without_an_answer_is_named_by_its_line(libraries: Path) -> None:
+def test_a_node_without_an_answer_is_named_by_its_host_and_the_rest_is_answered(libraries: Path) -> None:
     good = run("torchpick", "detect", "--json", env=environ(libraries, gpu(1, "8.0"))).stdout
-    bad = run("torchpick", "detect", "--json", env=environ(libraries, "nvml.init 18\ncuda.init 803")).stdout
+    bad = run(
+        "torchpick", "detect", "--json", env=environ(libraries, "nvml.init 18\ncuda.init 803", SLURMD_NODENAME="n7")
+    ).stdout
 
-    done = subprocess.run(
-        [sys.executable, "-m", "torchpick", "--machine", "-"],
-        input=good + bad, env=environ(None), capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    def asked(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "torchpick", "--machine", "-", *words],
+            input=good + bad, env=environ(None), capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
 
-    assert done.returncode == 4
-    assert "stdin, line 2" in done.stderr
+    done, strict = asked(), asked("--strict")
+
+    assert (done.returncode, strict.returncode) == (0, 4)
+    assert "1 machine did not answer and is left out: n7: " in done.stdout
+    assert "n7: " in strict.stderr
+    assert "reboot" in strict.stderr
 
 
 def test_list_does_not_decide_so_it_only_notes_the_silent_driver(libraries: Path) -> None:
@@ -109,4 +116,4 @@ def test_a_machine_file_and_a_told_gpu_contradict_each_other(command: str, tmp_p
     done = run("torchpick", command, "--machine", str(tmp_path), "--gpu", "sm_61", env=environ(None))
 
     assert done.returncode == 2
-    assert "both tell the machine" in done.stderr
+    assert "both describe the machine" in done.stderr

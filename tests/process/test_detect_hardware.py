@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from torchpick.detection import computer, kernel, libraries, probe
-from torchpick.detection.reading import Reading
-from torchpick.detection.world import World
+from torchpick.environment.world import World
+from torchpick.machine import computer, kernel, libraries, probe
+from torchpick.machine.reading import DriverReading
 
 FACTS = kernel.read(World.here())
 pytestmark = [
@@ -19,7 +19,7 @@ pytestmark = [
 ]
 
 
-def ask(source: str) -> Reading:
+def ask(source: str) -> DriverReading:
     here = World.here()
     name = {"nvml": libraries.NVML, "cuda": libraries.CUDA}.get(source)
     step = probe.smi_step(here)

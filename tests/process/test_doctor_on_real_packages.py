@@ -14,14 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from tests import usersettings
 from tests.doctor.homes import Home, codes, examine, snapshot
+from tests.fakes import venvs
 
 pytestmark = [pytest.mark.process, pytest.mark.network]
 BIG = pytest.mark.skipif(not os.environ.get("TORCHPICK_TEST_BIG"), reason="TORCHPICK_TEST_BIG=1 fetches a gigabyte")
 
 
 def _pip(*words: str, python: str = sys.executable) -> None:
-    done = subprocess.run([python, "-m", "pip", *words], capture_output=True, text=True, timeout=1800, check=False)
+    command, environ = [python, "-m", "pip", *words], usersettings.fetching()
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=1800, check=False)
     if done.returncode:
         pytest.skip(f"the package index does not give it: {done.stderr.strip().splitlines()[-1][:200]}")
 
@@ -51,6 +54,8 @@ def torchvision(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_real_companion_is_judged_for_each_gpu(home: Home, torchvision: Path) -> None:
     home.torch()
+    home.add("numpy", "2.0.0", {})
+    home.add("pillow", "11.0.0", {})
     with zipfile.ZipFile(torchvision) as archive:
         archive.extractall(home.site)
 
@@ -67,7 +72,7 @@ def test_a_real_companion_is_judged_for_each_gpu(home: Home, torchvision: Path) 
 @pytest.fixture(scope="session")
 def real_torch(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("big") / "env"
-    subprocess.run([sys.executable, "-m", "venv", str(root)], check=True)
+    venvs.with_pip(root)
     _pip("install", "--quiet", "--no-deps", "torch==2.9.1", "torchvision==0.24.1", python=str(root / "bin" / "python"))
     return root
 

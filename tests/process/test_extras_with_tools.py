@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import usersettings
 from tests.fakes.tinywheel import TinyWheel
 from tests.process import tools, torches
 from torchpick.cli import main
@@ -115,7 +116,7 @@ def test_where_no_wheel_fits_it_fails_and_names_torch(
     library: torches.Host, tmp_path: Path, gets: object, what: str, python: str
 ) -> None:
     assert callable(gets)
-    said = gets(library, tmp_path, what, python, LINUX)
+    said = str(gets(library, tmp_path, what, python, LINUX))
 
     assert "torch" in said
     assert "No matching distribution" in said or "No solution found" in said or "ResolutionImpossible" in said
@@ -139,7 +140,7 @@ def test_the_extra_for_old_gpus_on_the_real_index(tmp_path: Path) -> None:
     for python in ("3.12", "3.14"):
         target = ["--python-version", python, "--python-platform", "x86_64-manylinux_2_28", "--only-binary", ":all:"]
         command = [tools.tool("uv"), "pip", "compile", "-q", "--no-header", "--no-annotate", *target, "wanted.in"]
-        env = {**tools.ORIGINAL, "UV_CACHE_DIR": str(tmp_path / "cache")}
+        env = {**usersettings.fetching(), "UV_CACHE_DIR": str(tmp_path / "cache")}
         done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300, check=False)
         if "Failed to fetch" in done.stderr or "error sending request" in done.stderr:
             pytest.skip("the package index does not answer")
@@ -205,6 +206,46 @@ def test_uv_refuses_two_at_once(uv_project: tuple[Path, str]) -> None:
     assert "are incompatible with the" in done.stderr
 
 
+def test_the_companion_that_a_dependency_needs_is_of_the_same_backend(tmp_path: Path) -> None:
+    timm = TinyWheel("timm", "1.0.22", requires=("torch", "torchvision"))
+    flash = TinyWheel("flash-attn", "2.8.3.post2", requires=("torch",))
+    with torches.hosts(RELEASES, timm, flash) as host:
+        about = '[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.11"\n'
+        own = f'[[tool.uv.index]]\nurl = "{host.own}"\ndefault = true\n\n[tool.uv]\npackage = false\n'
+        file = tmp_path / "pyproject.toml"
+        file.write_text(f'{about}dependencies = ["torch>=2.5", "timm", "flash-attn"]\n\n{own}')
+        torchpick("--for", "app", "--write", str(file), "--index-base", host.base)
+        torchpick("--for", "app", "--write", str(file), "--index-base", host.base, "--check")
+        done = uv(tmp_path, "lock")
+        assert done.returncode == 0, done.stderr
+
+        for name, build in BUILDS.items():
+            synced = uv(tmp_path, "sync", "--dry-run", "--frozen", "--extra", name)
+            assert f"+ torch=={build}" in synced.stderr
+            assert f"+ torchvision==0.29.{2 if '2.15' in build else 1}+{name}" in synced.stderr
+            assert "+ timm==1.0.22" in synced.stderr
+
+    assert (
+        'flash-attn = [\n    # torchpick\n    { requirement = "torch", match-runtime = true },\n]' in file.read_text()
+    )
+
+
+def test_an_extra_of_the_authors_that_contradicts_ours_keeps_the_lock_satisfiable(
+    host: torches.Host, tmp_path: Path
+) -> None:
+    extra = '[project.optional-dependencies]\nnvidia-old = ["torch>=2.5,<2.8"]\n\n[dependency-groups]\n'
+    own = f'{extra}bench = ["torch==2.7.1"]\n\n[[tool.uv.index]]\nurl = "{host.own}"\ndefault = true\n'
+    project(host, tmp_path, "uv", own=f"{own}\n[tool.uv]\npackage = false\n")
+
+    done = uv(tmp_path, "lock")
+    old = uv(tmp_path, "sync", "--dry-run", "--frozen", "--extra", "nvidia-old")
+    both = uv(tmp_path, "sync", "--dry-run", "--frozen", "--extra", "nvidia-old", "--extra", "cu126")
+
+    assert done.returncode == 0, done.stderr
+    assert "+ torch==2.7.1" in old.stderr
+    assert "are incompatible" in both.stderr
+
+
 def test_label_names_the_extra_for_uv(uv_project: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:
     folder, flag = uv_project
     words = ["--among", "cpu,cu126,cu132", "--gpu", "GTX 1080 Ti", "--driver", "580.95.05", "--python", "3.12"]
@@ -242,6 +283,66 @@ def test_poetry_installs_no_torch_for_two_at_once(poetry_project: Path) -> None:
 
     lines = [line for line in done.stdout.splitlines() if "Skipped" not in line]
     assert not any("Installing torch (" in line for line in lines)
+
+
+CLASSIC = """\
+[tool.poetry]
+name = "app"
+version = "0"
+description = ""
+authors = []
+package-mode = false
+
+[tool.poetry.dependencies]
+python = "^3.11"
+torch = "^2.5" # mine
+torchvision = "*"
+
+[[tool.poetry.source]]
+name = "own"
+url = "{own}"
+priority = "primary"
+"""
+
+
+@pytest.fixture(scope="module")
+def classic_project(host: torches.Host, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file without a [project] table, whose extras go into Poetry's own tables."""
+    folder = tmp_path_factory.mktemp("classic")
+    (folder / "pyproject.toml").write_text(CLASSIC.format(own=host.own))
+    words = ("--for", "app", "--write", str(folder / "pyproject.toml"), "--index-base", host.base)
+    torchpick(*words)
+    torchpick(*words, "--check")
+    done = run(folder, tools.tool("poetry"), "lock", "--no-interaction")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.mark.network
+def test_poetry_checks_a_classic_file(classic_project: Path) -> None:
+    done = run(classic_project, tools.tool("poetry"), "check", "--lock", "--no-interaction")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "[project]" not in (classic_project / "pyproject.toml").read_text()
+    assert "# mine" in (classic_project / "pyproject.toml").read_text()
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("name", BUILDS)
+def test_poetry_installs_what_a_classic_files_extra_promises(classic_project: Path, name: str) -> None:
+    done = run(classic_project, tools.tool("poetry"), "sync", "--dry-run", "--no-interaction", "--extras", name)
+
+    lines = [line.strip(" -") for line in done.stdout.splitlines() if "Skipped" not in line]
+    assert [line for line in lines if line.startswith("Installing torch (")] == [f"Installing torch ({BUILDS[name]})"]
+    assert sum(line.startswith("Installing torchvision (") for line in lines) == 1
+
+
+@pytest.mark.network
+def test_poetry_installs_no_torch_without_an_extra_of_a_classic_file(classic_project: Path) -> None:
+    """To Poetry a package that an extra names is that of an extra alone; `extras` says so."""
+    done = run(classic_project, tools.tool("poetry"), "sync", "--dry-run", "--no-interaction")
+
+    assert not any("Installing torch (" in line for line in done.stdout.splitlines() if "Skipped" not in line)
 
 
 @pytest.fixture(scope="module")

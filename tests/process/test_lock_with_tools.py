@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -14,12 +13,12 @@ from pathlib import Path
 import pip
 import pytest
 
-from tests import jsonschema
+from tests import jsonschema, usersettings
 from tests.fakes.indexes import FILE_HOST, WHEEL_HOST, SimpleIndex, WheelHost
 from tests.fakes.loopback import Answer, Authority, Loopback, Site
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.installers import Installers, fetched
-from torchpick.model import contract
+from torchpick.model import schema
 
 pytestmark = [pytest.mark.process, pytest.mark.network]
 SOURCE = Path(__file__).parents[2] / "src"
@@ -89,7 +88,7 @@ class World:
         (folder / "home").mkdir()
         self.environ = {
             "PATH": "/usr/bin:/bin",
-            "HOME": str(folder / "home"),
+            **usersettings.nothing(folder),
             "UV": installers.uv,
             "HTTPS_PROXY": server.url,
             "HTTP_PROXY": server.url,
@@ -126,7 +125,7 @@ class World:
     def locked(self, *words: str) -> dict[str, dict[str, object]]:
         """The packages of the lock that these words make, by name."""
         answer = json.loads(self.lock(*words, "--json").stdout)
-        assert list(jsonschema.faults(answer, contract.schema(), contract.schema())) == []
+        assert list(jsonschema.faults(answer, schema.schema(), schema.schema())) == []
         (lock,) = answer["locks"]
         return {package["name"]: package for package in lock["packages"]}
 
@@ -164,7 +163,7 @@ def installers(tmp_path_factory: pytest.TempPathFactory) -> Installers:
         for folder in (here, *here.parent.glob("pip-*.dist-info")):
             shutil.copytree(folder, shared / "pip" / folder.name)
         return Installers(str(uv), {"pip": shared / "pip"})
-    return fetched(shared, dict(os.environ))
+    return fetched(shared)
 
 
 @pytest.fixture(scope="session")
@@ -254,7 +253,7 @@ def test_a_missing_hash_is_computed_from_the_file(world: World, flipping: Flippi
 
     assert (world.folder / "pylock.torch.toml").read_bytes() == with_hash
     assert said.count("so it is downloaded to compute it") == 3
-    assert "it was computed from what was sent today" in said
+    assert "it was computed from today's download" in said
 
 
 @pytest.mark.parametrize("resolver", TOOLS)
@@ -265,7 +264,7 @@ def test_a_missing_hash_is_refused_where_nothing_may_be_downloaded(
 
     done = world.lock("torch", *GTX_1080_TI, "--installer", resolver, "--download-most", "0", status=1)
 
-    assert "the index tells no sha256 of" in done.stderr
+    assert "the index gives no sha256 for" in done.stderr
     assert "hint: `--download-most 4000`" in done.stderr
     assert not (world.folder / "pylock.torch.toml").exists()
     assert not whole_wheels(world)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import usersettings
 from tests.process import browser
-from torchpick import matrix, shipped
+from torchpick.decide import matrix
+from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.wish import Wish
@@ -82,7 +86,7 @@ def test_a_name_that_stands_for_two_chips_is_not_guessed_at(chromium: browser.Br
     chromium.type("a100")
 
     found = chromium.js("document.getElementById('matches').innerText")
-    assert "A100 PCIe 80 GB (sm_80)" in found
+    assert "A100 PCIe 40 GB (sm_80)" in found
     assert "A1000" not in found
 
     chromium.js("document.getElementById('search').select()")
@@ -122,7 +126,7 @@ def test_the_grid_says_what_resolve_says(
     shown: dict[str, Any] = chromium.js(GRID)
     releases = chromium.js(HEADS)
 
-    table = shipped.with_builds(shipped.rules(os.environ), [system], os.environ)
+    table = compat.with_builds(compat.rules(os.environ), [system], os.environ)
     said = Driver(driver, table.drivers.speaks(Driver(driver)))
     free = python.endswith("t")
     for name, words in shown.items():
@@ -249,6 +253,117 @@ def test_without_javascript_there_is_a_plain_table(chromium: browser.Browser, pa
         chromium.call("Emulation.setScriptExecutionDisabled", value=False)
 
     assert "torch 2.14.1+cu126" in str(tree)
+
+
+@pytest.mark.parametrize(
+    ("anchor", "shown"),
+    [
+        ("gtx-1080-ti", "torch 2.14.1 with cu126"),
+        ("geforce-gtx-1080-ti", "torch 2.14.1 with cu126"),
+        ("sm_61", "torch 2.14.1 with cu126"),
+        ("a100-pcie-80-gb", "torch 2.15.0 with cu132"),
+        ("rx-7900-xtx", "torch 2.14.1 with rocm7.2"),
+        ("gfx90a", "torch 2.14.1 with rocm7.2"),
+        ("sm_87", "torch"),
+    ],
+)
+def test_every_gpu_has_an_address_that_stays(anchor: str, shown: str, chromium: browser.Browser, page: str) -> None:
+    chromium.open(f"{page}#{anchor}")
+
+    assert f"newest that runs: {shown}" in answer(chromium)
+    assert chromium.js("location.hash") == f"#{anchor}"
+    link = chromium.js("document.querySelector('#answer a').getAttribute('href')")
+    chromium.open(page + link)
+    assert f"newest that runs: {shown}" in answer(chromium)
+
+
+def test_every_release_has_an_address_and_its_companions(chromium: browser.Browser, page: str) -> None:
+    chromium.open(f"{page}#torch-2.14.1")
+
+    row = chromium.js("document.querySelector('#releases tr:target').innerText")
+    assert "2.14.1" in row
+    assert "0.29.1" in row
+    assert "cu126" in row
+    place = chromium.js("document.querySelector('#releases tr:target').getBoundingClientRect().top")
+    assert 0 <= place < 900
+    assert chromium.js("document.querySelectorAll('#grid thead a').length") > 20
+    assert chromium.js(
+        "[...document.querySelectorAll('#grid thead a')].every((link) => document.getElementById(link.hash.slice(1)))"
+    )
+
+
+def test_a_product_of_amd_is_found_by_name(chromium: browser.Browser, page: str) -> None:
+    chromium.open(page)
+    chromium.js("document.getElementById('search').focus()")
+    chromium.type("7900 xtx")
+
+    assert "newest that runs: torch 2.14.1 with rocm7.2" in answer(chromium)
+
+    chromium.js("document.getElementById('search').select()")
+    chromium.type("rx 5700 xt")
+    assert "no build runs" in chromium.js("document.getElementById('matches').innerText")
+
+
+def test_it_opens_on_the_readers_question(chromium: browser.Browser, page: str) -> None:
+    chromium.open(page)
+    assert chromium.js("document.querySelector('label[for=search]').innerText") == "Your GPU"
+    assert not chromium.js("document.getElementById('popular').hidden")
+
+    chromium.js("document.querySelector('#popular button').click()")
+
+    assert "newest that runs: torch 2.14.1 with cu126" in answer(chromium)
+    assert chromium.js("document.getElementById('popular').hidden")
+
+
+def test_every_offered_name_leads_to_an_answer(chromium: browser.Browser, page: str) -> None:
+    chromium.open(page)
+    names = chromium.js("[...document.querySelectorAll('#popular button')].map((each) => each.textContent)")
+    for name in names:
+        chromium.open(page)
+        chromium.js(
+            f"[...document.querySelectorAll('#popular button')].find((each) => each.textContent === {name!r}).click()"
+        )
+        assert "newest that runs: torch" in answer(chromium), name
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """axe-core's source, by npm."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("no npm")
+    folder = tmp_path_factory.mktemp("axe")
+    words = [npm, "pack", "--silent", "axe-core@4"]
+    try:
+        done = subprocess.run(
+            words, cwd=folder, env=usersettings.fetching(), capture_output=True, timeout=120, check=False
+        )
+    except subprocess.TimeoutExpired:
+        pytest.skip("npm's registry does not answer")
+    files = list(folder.glob("axe-core-*.tgz"))
+    if done.returncode or not files:
+        pytest.skip("npm's registry does not answer")
+    with tarfile.open(files[0]) as archive:
+        script = archive.extractfile("package/axe.min.js")
+        assert script is not None
+        return script.read().decode()
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("anchor", ["", "#gtx-1080-ti", "#q=a100", "#torch-2.14.1", "#q=nonsense"])
+def test_axe_finds_nothing(
+    *, anchor: str, width: int, dark: bool, axe: str, chromium: browser.Browser, page: str
+) -> None:
+    chromium.screen(width, 844, dark=dark)
+    chromium.open(page + anchor)
+    chromium.js(f"{axe}; 0")
+
+    shown = "`${each.id}: ${each.nodes.map((node) => node.html.slice(0, 120)).slice(0, 3).join(' | ')}`"
+    found = chromium.js(f"axe.run().then((result) => result.violations.map((each) => {shown}))")
+
+    assert found == []
 
 
 def test_it_asks_nothing_of_the_network(chromium: browser.Browser, page: str, tmp_path: Path) -> None:

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any
 
 import pytest
 
+from tests import usersettings
 from torchpick.cli import main
 from torchpick.errors import TorchpickError
-from torchpick.wheels import locate
-from torchpick.wheels.locate import Wanted
+from torchpick.index import locate
+from torchpick.index.locate import WheelTarget
 
-# As it was before the tests' own cleaning: whose index it is stands there.
-ENVIRON = dict(os.environ)
 pytestmark = [pytest.mark.process, pytest.mark.network]
 LINUX = ["--platform", "linux-x86_64", "--python", "3.12"]
 
 
 @pytest.fixture(autouse=True)
 def _own_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in ENVIRON.items():
+    for name, value in usersettings.index_settings().items():
         monkeypatch.setenv(name, value)
     try:
-        locate.locate("packaging==24.0", Wanted())
+        locate.locate("packaging==24.0", WheelTarget())
     except TorchpickError as error:
         pytest.skip(f"no package index: {error}")
 

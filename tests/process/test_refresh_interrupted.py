@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.index.server import serving
 from tests.test_refresh import Index
-from tests.wheels.server import serving
 from torchpick.wheels import refresh
 
 pytestmark = pytest.mark.process
@@ -35,6 +35,7 @@ def index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Index]:
         monkeypatch.setenv("TORCHPICK_INDEX_BASE", found.base)
         monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path / "cache"))
         monkeypatch.setenv("NETRC", str(tmp_path / "none"))
+        monkeypatch.setenv("PIP_NO_INDEX", "1")  # no index beside the wheel host
         yield found
 
 
@@ -44,11 +45,14 @@ def started() -> subprocess.Popen[bytes]:
 
 def read(cache: Path) -> dict[str, bool]:
     """Version → whether it is read, as the table on disk says; a half file would raise nothing and hold nothing."""
-    file = refresh.table_file(cache, "stable", "linux-x86_64")
+    file = refresh.table_file(cache, os.environ["TORCHPICK_INDEX_BASE"], "stable", "linux-x86_64")
     if not file.exists():
         return {}
     json.loads(file.read_text())
-    return {row.version: row.arches is not None for _, row in refresh.cached(cache, "stable")}
+    return {
+        row.version: row.arches is not None
+        for _, row in refresh.cached(cache, os.environ["TORCHPICK_INDEX_BASE"], "stable")
+    }
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no kill -9 on Windows")
@@ -78,7 +82,7 @@ def test_a_kill_at_any_moment_leaves_the_last_good_table(tmp_path: Path) -> None
 
     assert last.returncode == 0, err
     assert read(cache) == dict.fromkeys(VERSIONS, True)
-    assert not list(cache.glob("*/.*.new")), "what the killed ones left is swept"
+    assert not list(cache.glob("*/.torchpick-*")), "what the killed ones left is swept"
 
 
 def test_two_at_once_end_in_one(index: Index, tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-# As the run began: the tests' own environment has pip's and uv's variables cleared.
-ORIGINAL = dict(os.environ)
+from tests import usersettings
+from tests.fakes import venvs
+
 # pdm 2.29.3 breaks with hishel 2 and unearth 0.19, which its metadata admits (tried).
 REQUIREMENTS = {
     "poetry": ("poetry==2.5.1",),
@@ -51,9 +52,9 @@ def _make(home: Path, requirements: tuple[str, ...]) -> None:
     try:
         if not (home / "ready").exists():
             shutil.rmtree(home, ignore_errors=True)
-            subprocess.run([sys.executable, "-m", "venv", str(home)], check=True, timeout=120, capture_output=True)
+            venvs.with_pip(home)
             pip = [str(home / "bin" / "python"), "-m", "pip", "install", "-q", *requirements]
-            done = subprocess.run(pip, env=ORIGINAL, timeout=300, capture_output=True, check=False)
+            done = subprocess.run(pip, env=usersettings.fetching(), timeout=300, capture_output=True, check=False)
             if done.returncode == 0:
                 (home / "ready").touch()
     finally:
@@ -67,7 +68,9 @@ def python(version: str) -> str | None:
         shutil.which(name),
         *map(
             str,
-            Path(ORIGINAL.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))).glob(f"versions/{version}.*/bin/{name}"),
+            Path(usersettings.ORIGINAL.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))).glob(
+                f"versions/{version}.*/bin/{name}"
+            ),
         ),
     ]
     for path in filter(None, candidates):
@@ -79,7 +82,8 @@ def python(version: str) -> str | None:
 def plain(home: Path) -> dict[str, str]:
     """An environment for tools: nothing of the user's settings, caches or home."""
     return {
-        "PATH": ORIGINAL["PATH"],
+        "PATH": usersettings.ORIGINAL["PATH"],
+        **usersettings.nothing(home / "settings"),
         "HOME": str(home),
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",

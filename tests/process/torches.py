@@ -10,9 +10,9 @@ from typing import NamedTuple
 from tests.fakes.indexes import SimpleIndex, WheelHost
 from tests.fakes.loopback import Answer, Loopback
 from tests.fakes.tinywheel import TinyWheel
-from torchpick import shipped
+from torchpick.knowledge import compat
+from torchpick.knowledge.places import compat_dir
 from torchpick.model.build import Build
-from torchpick.places import compat_dir
 
 # The first Python of a release, as its METADATA says it.
 _PYTHON = {"cp38": ">=3.8", "cp39": ">=3.9", "cp310": ">=3.10", "cp311": ">=3.11"}
@@ -46,7 +46,7 @@ def hosts(releases: Iterable[str], *wheels: TinyWheel) -> Iterator[Host]:
     for backend in ("cpu", "cu126", "cu132"):
         host.add(backend, TinyWheel("filelock", "9999.0"), TinyWheel("numpy", "9999.0"))
     wanted = set(releases)
-    for build in shipped.readable(compat_dir(os.environ)):
+    for build in compat.readable(compat_dir(os.environ)):
         if (
             build.torch in wanted
             and build.tags

@@ -6,15 +6,15 @@ import os
 
 import pytest
 
-from torchpick import shipped
+from torchpick.environment.project.plan import Project
 from torchpick.errors import UsageError
+from torchpick.knowledge import compat
 from torchpick.model.machine import Driver
 from torchpick.model.wish import Wish
 from torchpick.projects import app
-from torchpick.projects.plan import Project
 from torchpick.projects.served import PLATFORMS
 
-TABLE = shipped.with_builds(shipped.rules(os.environ), PLATFORMS, os.environ)
+TABLE = compat.with_builds(compat.rules(os.environ), PLATFORMS, os.environ)
 
 
 def requirements(project: Project, backend: str) -> tuple[str, ...]:
@@ -29,6 +29,8 @@ def requirements(project: Project, backend: str) -> tuple[str, ...]:
         (">=2.5", ">=3.11", "535.183.01", ["cpu", "cu126"]),
         ("<2.8", ">=3.10", None, ["cpu", "cu118", "cu126", "cu128"]),
         (">=2.15", ">=3.11", None, ["cpu", "cu132"]),
+        (">=2.0", ">=3.9", None, ["cpu", "cu118", "cu126", "cu129"]),
+        (">=2.0", ">=3.8", None, ["cpu", "cu118", "cu124"]),
     ],
 )
 def test_the_backends_are_those_that_the_gpus_need(
@@ -39,6 +41,30 @@ def test_the_backends_are_those_that_the_gpus_need(
     found = app.backends(TABLE, project, Driver(driver) if driver else None, Wish())
 
     assert list(found) == expected
+
+
+def test_a_companion_is_counted_before_the_backends_are_chosen() -> None:
+    """cu132 holds no torchaudio (compat/companions.json), so no extra is named after it."""
+    project = Project(requires_python=">=3.11", companions=("torchaudio",))
+
+    plan = app.plan(TABLE, project, app.backends(TABLE, project, None, Wish()), "uv", Wish(), groups=False)
+
+    assert [extra.name for extra in plan.extras][:2] == ["cpu", "cu126"]
+    assert len(plan.extras) >= 3
+    assert "cu132" not in [extra.name for extra in plan.extras]
+    for extra in plan.extras:
+        assert any(line.startswith("torchaudio==") for line in extra.requirements)
+
+
+def test_gpus_that_an_old_python_shuts_out_are_named() -> None:
+    def said(requires_python: str) -> str:
+        project = Project(requires_python=requires_python)
+        plan = app.plan(TABLE, project, app.backends(TABLE, project, None, Wish()), "uv", Wish(), groups=False)
+        return app.left_out(TABLE, project, plan, Wish())
+
+    assert said(">=3.8").startswith("no extra supports Blackwell (sm_100 to sm_120): for Python 3.8")
+    assert "torch ends with 2.4.1" in said(">=3.8")
+    assert said(">=3.11") == ""
 
 
 def test_pins_are_local_versions_so_that_no_other_index_can_supply_them() -> None:
@@ -58,10 +84,10 @@ def test_the_oldest_python_decides() -> None:
     assert requirements(Project(requires_python=">=3.9"), "cu126") == ("torch==2.8.0+cu126",)
 
 
-def test_a_release_without_the_companion_is_passed_over() -> None:
+def test_a_companion_is_that_of_the_backend() -> None:
     project = Project(requires_python=">=3.11", companions=("torchaudio",))
 
-    assert requirements(project, "cu126") == ("torch==2.11.0+cu126", "torchaudio==2.11.0+cu126")
+    assert requirements(project, "cu126") == ("torch==2.14.1+cu126", "torchaudio==2.11.0+cu126")
 
 
 @pytest.mark.parametrize(
@@ -71,6 +97,7 @@ def test_a_release_without_the_companion_is_passed_over() -> None:
         (Project(torch=">=99"), "cu126"),
         (Project(requires_python=">=3.20"), "cu126"),
         (Project(), "cu999"),
+        (Project(companions=("torchaudio",)), "cu132"),  # whose index holds none
     ],
 )
 def test_what_is_not_there_is_refused(project: Project, backend: str) -> None:

@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchpick import resolve, shipped
+from torchpick.decide import resolve
+from torchpick.environment.project.plan import Extra, Project
 from torchpick.errors import UsageError
+from torchpick.knowledge import compat
+from torchpick.knowledge.places import compat_dir
 from torchpick.model.arch import Fit
 from torchpick.model.build import Build
 from torchpick.model.generations import NVIDIA, Kind
@@ -18,13 +21,11 @@ from torchpick.model.specifiers import admits
 from torchpick.model.table import Table
 from torchpick.model.versions import release_key
 from torchpick.model.wish import Wish
-from torchpick.places import compat_dir
 from torchpick.projects import library
-from torchpick.projects.plan import Extra, Project
-from torchpick.projects.served import default_table, python_of
+from torchpick.projects.served import default_table, generations, python_of
 
-RULES = shipped.rules(os.environ)
-BUILDS = shipped.readable(compat_dir(os.environ))
+RULES = compat.rules(os.environ)
+BUILDS = compat.readable(compat_dir(os.environ))
 DEFAULT = default_table(BUILDS, RULES)
 
 
@@ -115,8 +116,13 @@ def test_a_python_bound_within_a_minor_release_lets_it_in(bound: str) -> None:
 def test_whom_nothing_serves_is_told() -> None:
     assert [str(kind.arch) for kind in library.left_out(shop())] == ["sm_35", "sm_37"]
     assert [str(kind.arch) for kind in library.left_out(shop(">=2.9"))] == [
-        "sm_50", "sm_52", "sm_60", "sm_61", "sm_35", "sm_37",
+        "sm_35", "sm_37", "sm_50", "sm_52", "sm_60", "sm_61",
     ]  # fmt: skip
+
+
+def test_gpus_are_named_from_the_oldest_to_the_newest() -> None:
+    assert generations(library.left_out(shop(">=2.11"))) == "Kepler to Volta (sm_35 to sm_70)"
+    assert generations(tuple(reversed(library.left_out(shop(">=2.11"))))) == "Kepler to Volta (sm_35 to sm_70)"
 
 
 RELEASES = sorted({build.torch for build in DEFAULT.of("linux-x86_64")}, key=release_key)

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from scripts.table import checking, companions, layout
+from scripts.table import checking, companions, layout, reading_companions
 
-PINS: dict[str, dict[str, str | None]] = {
+REQUIRES: dict[str, dict[str, str | None]] = {
     "torchvision": {
-        "0.8.0": "1.7.0",
-        "0.8.1": "1.7.0",
-        "0.26.0": "2.11.0",
-        "0.29.0": "2.14.0",
-        "0.29.1": None,
-        "0.29.2": None,
+        "0.29.2": ">=2.14.0",
+        "0.29.1": ">=2.14.0",
+        "0.29.0": "==2.14.0",
+        "0.26.0": "==2.11.0",
+        "0.8.1": "==1.7.0",
+        "0.8.0": "==1.7.0",
     },
-    "torchaudio": {"0.7.0": "1.7.0", "2.11.0": None},
+    "torchaudio": {"2.11.0": None, "0.7.0": "==1.7.0"},
+    "torchcodec": {"0.14.0": None, "0.10.0": None},
+    "torchdata": {"0.11.0": ">=2", "0.7.0": "==2.1.0"},
 }
+PLACES: dict[str, companions.Held] = {"2.11.0": {"linux-x86_64": {"cu126": "12.6"}}}
+COMPAT = Path(__file__).parents[2] / "compat"
 
 
 def pairs(*releases: str) -> dict[str, tuple[object, object, object]]:
-    found = companions.table(releases, PINS)["pairs"]
+    found = companions.table(releases, REQUIRES, PLACES)["pairs"]
     assert isinstance(found, list)
     return {pair["torch"]: (pair["torchvision"], pair["torchaudio"], pair["basis"]) for pair in found}
+
+
+def test_the_shipped_table_is_what_the_evidence_makes() -> None:
+    built = companions.built(COMPAT)
+
+    assert layout.readable(built) + "\n" == (COMPAT / "companions.json").read_text("utf-8")
 
 
 def test_the_newest_of_several_that_pin_one_torch() -> None:
@@ -52,36 +63,59 @@ def test_the_newest_torch_comes_first() -> None:
 
 
 def test_the_table_is_of_its_format(tmp_path: Path) -> None:
-    layout.write(tmp_path / "companions.json", companions.table(["1.7.0", "2.14.1"], PINS))
+    layout.write(tmp_path / "companions.json", companions.table(["1.7.0", "2.14.1"], REQUIRES, PLACES))
 
     checking.check_file(tmp_path / "companions.json", "companions.json")
+
+
+def test_an_open_companion_lies_where_its_torch_lies() -> None:
+    found = companions.table(["2.11.0", "2.15.0"], REQUIRES, PLACES)["open"]
+
+    assert isinstance(found, list)
+    assert [(row["name"], row["version"], row["from"], row["held"]) for row in found] == [
+        ("torchaudio", "2.11.0", "2.11.0", PLACES["2.11.0"])
+    ]
+
+
+def test_what_is_not_pinned_with_torch_is_stated_or_read() -> None:
+    found = companions.table(["2.11.0"], REQUIRES, PLACES)["others"]
+
+    assert isinstance(found, list)
+    assert [(row["name"], row["version"], row["torch"], row["cuda_major"], row["basis"]) for row in found] == [
+        ("torchcodec", "0.14.0", ">=2.11", 13, "declared"),
+        ("torchcodec", "0.10.0", "==2.10.*", None, "declared"),
+        ("torchdata", "0.11.0", ">=2", None, "metadata"),
+        ("torchdata", "0.7.0", "==2.1.0", None, "metadata"),
+    ]
 
 
 @pytest.mark.parametrize(
     ("requirement", "torch"),
     [
-        ("torch (==1.7.1)", "1.7.1"),
-        ("torch ==2.4.0", "2.4.0"),
-        ("torch==2.8.0", "2.8.0"),
-        ("torch (>=2.14.0)", None),
+        ("torch (==1.7.1)", "==1.7.1"),
+        ("torch ==2.4.0", "==2.4.0"),
+        ("torch==2.8.0", "==2.8.0"),
+        ("torch (>=2.14.0)", ">=2.14.0"),
+        ("torch<3,>=2", "<3,>=2"),
+        ("torch", ""),
         ("torchdata==0.1", None),
-        ("torch==2.8.0 ; extra == 'x'", "2.8.0"),
+        ("torch==2.8.0 ; extra == 'x'", "==2.8.0"),
     ],
 )
-def test_a_pin_is_read_out_of_a_requirement(requirement: str, torch: str | None) -> None:
-    assert companions.torch_of(["numpy", requirement]) == torch
+def test_what_a_requirement_asks_of_torch(requirement: str, torch: str | None) -> None:
+    assert reading_companions.torch_of(["numpy", requirement]) == torch
 
 
 @pytest.mark.network
 @pytest.mark.process
-def test_the_index_says_what_the_shipped_table_says() -> None:
-    """One version only: the whole reading takes a minute."""
+def test_the_index_says_what_the_evidence_says() -> None:
+    """Two versions only: the whole reading takes minutes."""
+    recorded = json.loads(companions.EVIDENCE.read_text("utf-8"))["requires"]["torchvision"]
     try:
-        answered = companions._versions("torchvision", "3.12")
+        found = {
+            version: reading_companions.required("torchvision", version, "3.12") for version in ("0.24.1", "0.29.1")
+        }
     except SystemExit as error:
         pytest.skip(f"the package index does not answer: {error}")
-    if not answered:
-        pytest.skip("the package index has no torchvision")
 
-    assert companions._pinned("torchvision", "0.24.1", "3.12") == "2.9.1"
-    assert companions._pinned("torchvision", "0.29.1", "3.12") is None
+    assert found == {one: recorded[one] for one in found}

@@ -85,11 +85,6 @@ def test_a_fact_becomes_a_row() -> None:
         ({"platform": "windows"}, "platform", "windows-x86_64"),
         ({"platform": "windows_arm64"}, "platform", "windows-arm64"),
         ({"platform": "linux_s390x"}, "platform", "linux-s390x"),
-        (
-            {"backend": "rocm6.0", "arches": None},
-            "arches",
-            [f"gfx{n}" for n in ["900", "906", "908", "90a", "942", "1030", "1100"]],
-        ),
         ({"backend": "rocm7.14", "arches": None}, "arches", None),
         ({"backend": "xpu", "arches": None, "cuda": None}, "arches", []),
         ({"published": None}, "published", None),

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tests.wheels import making
 from torchpick.errors import IntegrityError, WheelError, WheelLayoutError
+from torchpick.index.source import TAIL, FileSource
 from torchpick.wheels import archive, zipdir
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.source import TAIL, FileSource
 
 
 class Bytes:
@@ -142,7 +142,7 @@ def lying(field: int, value: int, width: int = 4) -> bytes:
     (lying(24, 4000), "unpacks to more"),
     (lying(24, 6000), "damaged"),
     (lying(16, 7), "checksum"),
-    (lying(20, 2_000_000), "size that cannot be"),
+    (lying(20, 2_000_000), "an impossible size"),
     (lying(42, 20), "no header"),
     (lying(10, 14, 2), "method 14"),
     (lying(8, 1, 2), "encrypted"),

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.doctor.homes import Home
 from tests.wheels import making
-from torchpick.errors import WheelError
+from torchpick.environment import distributions
+from torchpick.environment.installed import Distribution, Environment
+from torchpick.errors import TorchpickError, WheelError
 from torchpick.wheels import installed
 from torchpick.wheels.library import texts
 from torchpick.wheels.reading import FLAGS
@@ -38,8 +41,13 @@ def site(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def find(name: str, site: Path) -> Distribution | None:
+    """The project of this name in a folder, whichever Python it is for."""
+    return Environment(None, "", "3.12", distributions=tuple(distributions.in_folder(str(site)))).find(name)
+
+
 def test_torch_is_read_in_place(site: Path) -> None:
-    one = installed.find("Torch", [site / "nowhere", site])
+    one = find("torch", site)
     assert one is not None
     found = installed.read_distribution(one, "torch", None)
 
@@ -50,21 +58,21 @@ def test_torch_is_read_in_place(site: Path) -> None:
 
 
 def test_a_package_without_record_is_read_by_its_folders(site: Path) -> None:
-    one = installed.find("some-pkg", [site])
+    one = find("some-pkg", site)
     assert one is not None
 
     assert texts(installed.read_distribution(one, "some-pkg", None).sass) == ["sm_80"]
 
 
 def test_a_damaged_record_names_nothing(site: Path) -> None:
-    one = installed.find("other", [site])
+    one = find("other", site)
 
     assert one is not None
-    assert one.files == ()
+    assert distributions.files(one) == ()
 
 
 def test_what_is_not_installed_is_none(site: Path) -> None:
-    assert installed.find("nothing", [site]) is None
+    assert find("nothing", site) is None
 
 
 def test_a_folder_is_read_whole(site: Path) -> None:
@@ -86,33 +94,32 @@ def test_libraries_that_cannot_be_read_are_errors_or_nothing(tmp_path: Path) -> 
 
 
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installed, "MOST_FILES", 3)
+    monkeypatch.setattr(distributions, "MOST_FILES", 3)
     for place in range(5):
         (tmp_path / f"{place}.py").write_bytes(b"")
     with pytest.raises(WheelError, match="more than 3 files"):
-        installed.walk(tmp_path)
+        list(distributions.walk(str(tmp_path)))
 
 
 @pytest.mark.process
 def test_another_python_is_asked_where_it_keeps_its_packages(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "e")], check=True)
-    python = next(path for path in tmp_path.glob("e/*/python*") if path.is_file())
-    found = installed.folders(str(python))
+    (site,) = tmp_path.glob("e/lib/python*/site-packages")
+    (site / "torch").mkdir()
+    (site / "torch" / "version.py").write_bytes(making.version_py("2.15.0+cu132", "13.2"))
 
-    assert all(folder.is_relative_to(tmp_path / "e") for folder in found)
-    assert found
+    assert installed.torch_cuda(str(tmp_path / "e" / "bin" / "python")) == "13.2"
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("program", ["/nonexistent/python", "/bin/false", "/bin/echo"])
 def test_what_is_no_python_is_said_so(program: str) -> None:
-    with pytest.raises(WheelError) as caught:
-        installed.folders(program)
+    with pytest.raises(TorchpickError) as caught:
+        installed.torch_cuda(program)
     assert "--python" in str(caught.value.hint)
 
 
-def test_the_cuda_of_the_installed_torch(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installed, "folders", lambda _: (site / "nowhere", site))
-    assert installed.torch_cuda(None) == "13.2"
-    monkeypatch.setattr(installed, "folders", lambda _: ())
-    assert installed.torch_cuda(None) is None
+def test_the_cuda_of_the_installed_torch(home: Home) -> None:
+    assert installed.torch_cuda(home.python) is None
+    home.torch("2.15.0+cu132", "13.2")
+    assert installed.torch_cuda(home.python) == "13.2"

@@ -48,7 +48,7 @@ def test_a_container_that_ends_in_nonsense_makes_it_incomplete() -> None:
     one = read(making.library(making.container(making.entry("sm_80"), b"\xff" * 128)))
 
     assert not one.complete
-    assert "1 code containers end in bytes that are none" in one.notes
+    assert "1 code containers end in invalid bytes" in one.notes
 
 
 def test_a_dll_is_read_like_a_shared_object() -> None:

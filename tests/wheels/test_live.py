@@ -6,17 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.model import compact, rows
+from torchpick.index import listing
+from torchpick.knowledge import compact, rows
 from torchpick.model.arch import Arch
-from torchpick.model.build import Build, Evidence
+from torchpick.model.build import Build, Evidence, TwinWheel
 from torchpick.model.fields import Fields
-from torchpick.wheels import listing, live
-from torchpick.wheels.live import Found
+from torchpick.wheels import live
+from torchpick.wheels.live import ListedBuild
 
 HOST = "https://wheels.example/whl"
 
 
-def found(*paths: str, channel: str = "stable") -> tuple[Found, ...]:
+def found(*paths: str, channel: str = "stable") -> tuple[ListedBuild, ...]:
     page = "".join(f'<a href="{HOST}/{path}">x</a>' for path in paths)
     return live.builds(listing.parse(page.encode(), HOST + "/torch/"), channel)
 
@@ -71,7 +72,7 @@ def row(version: str = "2.15.0+cu132", **facts: object) -> Build:
     torch, _, backend = version.partition("+")
     one = Build(
         torch, backend, "linux-x86_64", version, live.cuda_of(backend), (Arch.parse("sm_75"),), ("cp312",),
-        ("manylinux_2_28_x86_64",), "2.28", {}, {}, True, False, {}, "inferred", Evidence("declared", "a list"),
+        ("manylinux_2_28_x86_64",), "2.28", {}, {}, True, False, {}, {}, Evidence("declared", "a list"),
     )  # fmt: skip
     return one._replace(**facts)  # type: ignore[arg-type]
 
@@ -134,8 +135,11 @@ BUILDS = st.lists(
         pythons=st.sampled_from([(), ("cp312",), ("cp313", "cp313t")]),
         lacks=st.sampled_from([{}, {"lib.so": (Arch.parse("sm_75"),)}]),
         companions=st.sampled_from([{}, {"torchvision": "0.30.0+cu132", "torchaudio": None}]),
+        companion_basis=st.sampled_from([{}, {"torchvision": "inferred"}]),
         published=st.sampled_from([True, None]),
-        evidence=st.sampled_from([Evidence("declared", "x"), Evidence("measured", "w.whl", ("f.whl", "0" * 64))]),
+        evidence=st.sampled_from(
+            [Evidence("declared", "x"), Evidence("measured", "w.whl", TwinWheel("f.whl", "0" * 64))]
+        ),
     ),
     max_size=6,
 )

@@ -22,7 +22,7 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_run_left_is_swept(tmp_path: Path) -> None:
-    (tmp_path / ".x.json.abc.new").write_text("{half")
+    (tmp_path / ".torchpick-12-abc").write_text("{half")
     shelf.sweep(tmp_path)
     assert list(tmp_path.iterdir()) == []
 

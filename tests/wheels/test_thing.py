@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.index.server import Host
 from tests.wheels import making
-from tests.wheels.server import Host
+from torchpick.environment import distributions
+from torchpick.environment.installed import Environment
 from torchpick.errors import (
     IntegrityError,
     NetworkError,
@@ -18,9 +20,10 @@ from torchpick.errors import (
     WheelError,
     WheelLayoutError,
 )
-from torchpick.wheels import installed, locate, thing
+from torchpick.index import locate
+from torchpick.index.locate import Located, WheelTarget
+from torchpick.wheels import thing
 from torchpick.wheels.library import texts
-from torchpick.wheels.locate import Located, Wanted
 from torchpick.wheels.reading import FLAGS
 from torchpick.wheels.thing import How
 
@@ -42,7 +45,7 @@ def test_a_library_and_a_folder(tmp_path: Path) -> None:
 
     assert texts(thing.read(str(file), How()).sass) == ["sm_90"]
     assert texts(thing.read(str(tmp_path), How()).sass) == ["sm_90"]
-    with pytest.raises(UsageError, match="one library"):
+    with pytest.raises(UsageError, match="a single library"):
         thing.read(str(file), How(depth=FLAGS))
 
 
@@ -65,7 +68,7 @@ def test_a_damaged_wheel_is_named(tmp_path: Path, data: bytes) -> None:
 
 @pytest.mark.parametrize("name", ["./gone.whl", "gone.so", "/no/such/folder/x", "gone.dll"])
 def test_a_path_that_leads_nowhere(name: str) -> None:
-    with pytest.raises(WheelError, match="there is no file"):
+    with pytest.raises(WheelError, match="no such file"):
         thing.read(name, How())
 
 
@@ -80,7 +83,7 @@ def test_what_names_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["pkg==1.0", "https://wheels.example/x.whl", "not-installed-anywhere"])
 def test_offline_asks_nobody(name: str) -> None:
-    with pytest.raises(UsageError, match=r"on the web|in an index") as caught:
+    with pytest.raises(UsageError, match=r"on the web|on an index") as caught:
         thing.read(name, How(offline=True))
     assert "--offline" in str(caught.value.hint)
 
@@ -148,7 +151,8 @@ def test_a_bare_name_is_what_is_installed(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "pkg" / "_C.so").write_bytes(making.library(making.module("sm_70")))
     (tmp_path / "pkg-3.0.dist-info").mkdir()
     (tmp_path / "pkg-3.0.dist-info" / "RECORD").write_text("pkg/_C.so,,\n")
-    monkeypatch.setattr(installed, "folders", lambda _: (tmp_path,))
+    there = Environment(None, "", "3.12", distributions=tuple(distributions.in_folder(str(tmp_path))))
+    monkeypatch.setattr(distributions, "read", lambda *_, **__: there)
     found = thing.read("Pkg", How())
 
     assert (found.version, texts(found.sass)) == ("3.0", ["sm_70"])
@@ -158,19 +162,24 @@ def test_a_bare_name_that_is_not_installed_is_the_indexs(host: Host, monkeypatch
     host.files["/pkg-9.0-py3-none-any.whl"] = WHEEL
     asked = []
 
-    def locates(requirement: str, wanted: Wanted) -> Located:
+    def locates(requirement: str, wanted: WheelTarget) -> Located:
         asked.append((requirement, wanted))
-        return Located(f"{host.url}/pkg-9.0-py3-none-any.whl", "pkg-9.0-py3-none-any.whl", "b" * 64, "pip")
+        return Located(
+            f"{host.url}/pkg-9.0-py3-none-any.whl",
+            "pkg-9.0-py3-none-any.whl",
+            "b" * 64,
+            "https://mirror.example/simple",
+        )
 
-    monkeypatch.setattr(installed, "folders", lambda _: ())
+    monkeypatch.setattr(distributions, "read", lambda *_, **__: Environment(None, "", "3.12"))
     monkeypatch.setattr(locate, "locate", locates)
     talk: list[str] = []
     found = thing.read("pkg", How(talk=talk.append))
 
     assert (found.target, found.version, found.sha256) == ("pkg", "9.0", "b" * 64)
-    assert asked == [("pkg", Wanted())]
+    assert asked == [("pkg", WheelTarget())]
     assert "not installed" in talk[0]
-    assert "pip would take" in talk[1]
+    assert talk[1] == "https://mirror.example/simple has pkg-9.0-py3-none-any.whl"
 
 
 @pytest.mark.parametrize("text", ["torch==2.15.0", "torch", "Torch>=2,<3", "mylib[cuda]==1.0", "torch==2.9.1+cu126"])

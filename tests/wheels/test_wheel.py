@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import httpx
 import pytest
 
+from tests.index.server import Host
 from tests.wheels import making
-from tests.wheels.server import Host
 from tests.wheels.test_archive import Bytes
 from torchpick.errors import UsageError, WheelError, WheelLayoutError
+from torchpick.index.client import Client
+from torchpick.index.remote import RemoteSource
 from torchpick.wheels import wheel
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.library import texts
 from torchpick.wheels.reading import FLAGS, SAMPLE, WHOLE, Reading, torch_facts
-from torchpick.wheels.remote import RemoteSource
 
 TORCH = "torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
 LINALG = making.library(*[making.module("sm_80", "sm_90")] * 4, making.module("sm_75", "sm_80", "sm_90"))
@@ -22,7 +22,7 @@ LINALG = making.library(*[making.module("sm_80", "sm_90")] * 4, making.module("s
 def read(
     data: bytes, file: str = "pkg-1.0-py3-none-any.whl", depth: str | None = None, *, remote: bool = False
 ) -> Reading:
-    return wheel.read(Archive(Bytes(data)), wheel.Facts(file, file, remote=remote), depth)
+    return wheel.read(Archive(Bytes(data)), wheel.WheelFacts(file, file, remote=remote), depth)
 
 
 def test_torch_is_read_by_its_flags() -> None:
@@ -34,11 +34,11 @@ def test_torch_is_read_by_its_flags() -> None:
     assert (found.torch.cuda, found.torch.local) == ("13.2", "cu132")
 
 
-def test_the_flags_cost_a_fraction_of_the_wheel(host: Host, client: httpx.Client) -> None:
+def test_the_flags_cost_a_fraction_of_the_wheel(host: Host, client: Client) -> None:
     noise = making.noise(3, 8_000_000)
     host.files["/t.whl"] = making.torch_wheel(more={"torch/lib/libtorch_cuda.so": noise})
     source = RemoteSource(f"{host.url}/t.whl", client)
-    found = wheel.read(Archive(source), wheel.Facts("t", TORCH))
+    found = wheel.read(Archive(source), wheel.WheelFacts("t", TORCH))
     source.close()
 
     assert texts(found.sass) == ["sm_75", "sm_80", "sm_90"]
@@ -67,7 +67,7 @@ def test_torch_read_whole_shows_where_its_libraries_differ() -> None:
 
 
 def test_flags_of_what_is_no_torch_are_a_slip() -> None:
-    with pytest.raises(UsageError, match="no PyTorch"):
+    with pytest.raises(UsageError, match="not a PyTorch"):
         read(making.wheel({"a.so": LINALG}), depth=FLAGS)
 
 

@@ -1,81 +1,49 @@
-"""Arguments in, exit status out. One module per command; only the one that is asked for is imported."""
+"""Arguments in, exit status out. One module per command; only the requested one is imported."""
 
 from __future__ import annotations
 
 import gc
 import os
 import sys
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Sequence
 from errno import ENOSPC
-from importlib import import_module
 
-from torchpick import __version__
-from torchpick.cli import console
+from torchpick.cli.arguments import Arguments, EverydayParser
 from torchpick.errors import TorchpickError, UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import ModuleType
-    from typing import NoReturn
 
-# What a start makes lives as long as the run; collecting it a dozen times finds nothing and takes a millisecond.
+
+# Objects made at start live as long as the run; collecting them a dozen times finds nothing and takes a millisecond.
 gc.set_threshold(50_000)
 
 # What `torchpick --help` lists, in the order a newcomer meets them. The module is torchpick.cli.<name>.
 COMMANDS = {
-    "install": "install the pick with uv or pip, and all else from your own indexes",
+    "install": "install the pick with uv or pip, and everything else from your own indexes",
+    "plan": "a whole environment: every pin, where it comes from and why; nothing is installed",
     "url": "one line for `pip install $(torchpick url)`",
-    "lock": "the pick and all it needs, each with URL and sha256, for pip and uv",
-    "env": "variables that make plain pip and uv take the pick",
-    "pin": "hold an environment to its pick, also for plain pip and uv",
-    "unpin": "take out what `pin` wrote",
-    "label": "the one of these names that fits, for extras, groups and image tags",
-    "list": "every build weighed, best first, each with its verdict",
+    "lock": "the pick and all its dependencies, each with URL and sha256, for pip and uv",
+    "env": "variables that make plain pip and uv install the pick",
+    "run": "run a command under these variables",
+    "pin": "pin an environment to its pick, also for plain pip and uv",
+    "unpin": "remove what `pin` wrote",
+    "label": "the one of the given names that fits, for extras, groups and image tags",
+    "list": "every build considered, best first, each with its verdict",
     "matrix": "which releases and backends run on which GPUs, as a table or a page",
+    "fleet": "many machines, through Slurm, Kubernetes, Ray or ssh: a pick for each group",
     "detect": "the machine's facts, each with its source",
-    "doctor": "what is wrong in an environment, why, and the command that mends it",
-    "explain": "an error text: what it means here and what to do",
+    "doctor": "what is wrong in an environment, why, and the command that fixes it",
+    "explain": "what an error text means here, and what to do",
     "inspect": "the GPU code inside a wheel, a package or a library, and whether it runs here",
-    "arch": "the values that source builds want for these GPUs",
+    "arch": "the architecture settings that source builds need for these GPUs",
     "extras": "extras, groups and index settings for a project",
+    "survey": "the GPU code of many wheels of your index, each read once",
     "schema": "the JSON Schema of --json",
     "refresh": "read the live index into the cache",
     "completion": "a shell completion script",
 }
-
-_EPILOG = """\
-Without a command torchpick answers for this machine: the pick, why that one, and what was passed over.
-
-examples:
-  torchpick                                    what runs here
-  torchpick --gpu "GTX 1080 Ti" --driver 580   what would run there
-  pip install $(torchpick url)                 take it
-
-torchpick has no configuration file; its variables are TORCHPICK_GPU, _DRIVER, _CUDA_DRIVER, _PLATFORM, _BACKEND,
-_INDEX_BASE, _OFFLINE, _CACHE_DIR, _COMPAT_DIR and _DETECT_TIMEOUT. A flag beats its variable.
-
-exit status: 0 done, 1 something broke, 2 usage, 3 no build runs here, 4 a GPU is there and its driver will not answer
-"""
-
-
-class Help(RawDescriptionHelpFormatter):
-    """Paragraphs as they are written; the width is asked of the terminal without importing shutil at every start."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=min((console.width() or 80) - 2, 118))
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        from torchpick.emit.text import paragraphs
-
-        return "\n".join(f"{indent}{line}".rstrip() for line in paragraphs(text, width).split("\n")) + "\n"
-
-
-class Parser(ArgumentParser):
-    """An argument parser that raises instead of exiting, so that every error leaves by one door."""
-
-    def error(self, message: str) -> NoReturn:
-        raise UsageError(message, hint=f"run `{self.prog} --help`")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -85,13 +53,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     heard = _open_streams()
     for stream in (sys.stdout, sys.stderr):
         # A console of another code page prints an escape where it lacks the letter, instead of a traceback.
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace", newline="\n")
+        if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
+            reconfigure(errors="backslashreplace", newline="\n")
     try:
         status = _run(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader went away (`| head`): nobody is left to be told, and the interpreter must not flush again.
+        # The reader went away (`| head`): there is nobody to report to, and the interpreter must not flush again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except KeyboardInterrupt:
@@ -114,18 +82,32 @@ def _open_streams() -> bool:
     return heard
 
 
+def _in_flags(words: Sequence[str]) -> Sequence[str]:
+    """`help [COMMAND]` and `version`, as other programs have them, in the words of our flags."""
+    if words[:1] == ["version"]:
+        return ["--version", *words[1:]]
+    if words[:1] == ["help"]:
+        return ["--help"] if words[1:] in ([], ["help"], ["version"]) else [*words[1:2], "--help"]
+    return words
+
+
 def _run(words: Sequence[str]) -> int:
+    words = _in_flags(words)
     command = words[0] if words and words[0] in COMMANDS else "pick"
     rest = words[1:] if command != "pick" else words
-    module = import_module(f"torchpick.cli.{command}")
+    # importlib would load warnings and more to do the same.
+    __import__(f"torchpick.cli.{command}")
+    module = sys.modules[f"torchpick.cli.{command}"]
     try:
-        parser = _parser(command, module.__doc__ or "")
-        module.add_arguments(parser)
         _refuse_unknown(command, rest)
-        mine, passed_on = _split(rest) if getattr(module, "PASSES_ON", False) else (rest, [])
-        args = parser.parse_intermixed_args(mine)
+        if hasattr(module, "split"):
+            rest, passed_on = module.split(rest)
+        else:
+            passed_on = []
+        mine, passed_on = _split(rest) if getattr(module, "PASSES_ON", False) else (rest, passed_on)
+        args = _arguments(module, command, mine)
         args.command = command
-        args.passed_on = passed_on
+        args.passed_on = [*passed_on]
         return int(module.run(args))
     except SystemExit as exit_:  # argparse after --help and --version
         return int(exit_.code or 0)
@@ -136,14 +118,29 @@ def _run(words: Sequence[str]) -> int:
     except (KeyboardInterrupt, BrokenPipeError):
         raise
     except Exception:
-        # A defect of ours: it is shown as it is, but never leaves an empty line where a shell expects an answer.
+        # A bug of ours: it is shown as it is, but never leaves an empty line where a shell expects an answer.
         if guard := _guard(module, rest):
             print(guard, flush=True)
         raise
 
 
+def _arguments(module: ModuleType, command: str, words: Sequence[str]) -> Arguments:
+    """The parsed words, by argparse where they are more than known flags and plain words."""
+    flags = EverydayParser("torchpick" if command == "pick" else f"torchpick {command}")
+    module.add_arguments(flags)
+    args = flags.read(words)
+    if args is None:
+        from torchpick.cli import parsing
+
+        parser = parsing.parser(command, module.__doc__ or "", COMMANDS)
+        parser.passes_on = getattr(module, "PASSES_ON", False)
+        module.add_arguments(parser)
+        args = parser.parse_intermixed_args(words, Arguments())
+    return args
+
+
 def _guard(module: ModuleType, words: Sequence[str]) -> str | None:
-    """What stdout gets where this command fails and an empty one would be taken for an answer."""
+    """What stdout gets if this command fails and empty output would be taken for a result."""
     guard: str | None = module.guard(words) if hasattr(module, "guard") and "--json" not in words else None
     return guard
 
@@ -154,35 +151,16 @@ def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     return words[:place], words[place + 1 :]
 
 
-def _parser(command: str, text: str) -> Parser:
-    if command == "pick":
-        lines = "\n".join(f"  {name:<12}{words}" for name, words in COMMANDS.items())
-        parser = Parser(
-            prog="torchpick",
-            description="Installs the PyTorch that really runs on this machine's GPUs, says why that one, and repairs "
-            f"what is broken.\n\ncommands:\n{lines}",
-            epilog=_EPILOG,
-            formatter_class=Help,
-            allow_abbrev=False,
-        )
-        parser.add_argument("--version", action="version", version=f"torchpick {__version__}")
-        return parser
-    summary, _, example = text.partition("\n\n")
-    return Parser(
-        prog=f"torchpick {command}",
-        description=summary.strip(),
-        epilog=example,
-        formatter_class=Help,
-        allow_abbrev=False,
-    )
-
-
 def _refuse_unknown(command: str, words: Sequence[str]) -> None:
-    """A first word that is neither a command nor a requirement of torch's is a slip."""
+    """A first word that is neither a command nor a requirement of torch's is an error."""
     if command != "pick" or not words or not words[0].isidentifier() or words[0].startswith("torch"):
         return
+    if words[0] in ("uninstall", "remove"):
+        names = " ".join(word for word in words[1:] if not word.startswith("-")) or "torch"
+        hint = f"run `python -m pip uninstall {names}`, or `uv pip uninstall {names}`, in that environment"
+        raise UsageError("torchpick does not uninstall anything", hint=hint)
     from difflib import get_close_matches
 
     close = get_close_matches(words[0], COMMANDS, n=1)
     hint = f"did you mean `torchpick {close[0]}`?" if close else "run `torchpick --help` for the commands"
-    raise UsageError(f"there is no command `{words[0]}`", hint=hint)
+    raise UsageError(f"unknown command `{words[0]}`", hint=hint)

@@ -1,7 +1,7 @@
-"""Print the architectures that a source build wants for these GPUs.
+"""Print the architectures that a source build needs for these GPUs.
 
 One line, ready for a variable: TORCH_CUDA_ARCH_LIST (or PYTORCH_ROCM_ARCH), options of nvcc, or
-CMAKE_CUDA_ARCHITECTURES. With --cuda it keeps to what that toolkit can compile, and where it cannot, says which can
+CMAKE_CUDA_ARCHITECTURES. With --cuda only what that toolkit can compile; if it cannot, the error names one that can
 (exit status 3).
 
 examples:
@@ -12,54 +12,49 @@ examples:
 
 from __future__ import annotations
 
-import os
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
-from torchpick import question, shipped
 from torchpick.cli import arguments, console
-from torchpick.cli.arguments import Asked
-from torchpick.emit import arch as emit
+from torchpick.cli.arguments import Arguments
+from torchpick.cli.show import arch as emit
 from torchpick.errors import ToolkitError, TorchpickError, UsageError
+from torchpick.knowledge.compat import Knowledge
 from torchpick.model import envelope
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Machine
-from torchpick.model.toolkits import Target, Toolkits, targets
+from torchpick.model.toolkits import CompileTarget, Toolkits, targets
 from torchpick.model.versions import is_dotted
-from torchpick.places import compat_dir
+from torchpick.session import Session
 
 _FORMS = {"torch": emit.torch, "nvcc": emit.nvcc, "cmake": emit.cmake}
 
 
-class Wanted(Asked):
+class ArchArguments(Arguments):
     form: str
     cuda: str | None
     ptx: bool
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--for", dest="form", choices=tuple(_FORMS), default="torch", help="who reads it (torch)")
-    parser.add_argument("--cuda", metavar="X.Y", help="keep to what this CUDA toolkit can compile")
-    parser.add_argument("--ptx", action="store_true", help="PTX of the newest too, for GPUs to come")
+    parser.add_argument("--for", dest="form", choices=tuple(_FORMS), default="torch", help="the reader (torch)")
+    parser.add_argument("--cuda", metavar="X.Y", help="only what this CUDA toolkit can compile")
+    parser.add_argument("--ptx", action="store_true", help="also PTX of the newest, for future GPUs")
     arguments.add_machine_flags(parser)
     arguments.add_output_flags(parser)
 
 
-def run(args: Wanted) -> int:
-    request = arguments.machine_request(args)
-    machines: tuple[Machine, ...]
-    if request.machine is not None:
-        machines = question.machines_of(request, os.environ, shipped.rules(os.environ))
-    else:
-        machines = (question.machine_of(request, os.environ, shipped.rules(os.environ), console.waiting),)
+def run(args: ArchArguments) -> int:
+    session = Session(arguments.machine_request(args), report=console.waiting)
+    machines = session.machines if args.machine is not None else (session.machine,)
     gpus = tuple(gpu.arch for machine in machines for gpu in machine.counted if gpu.arch is not None)
     if not gpus:
         raise _nothing(machines)
     if all(gpu.kind == "gfx" for gpu in gpus):
-        chosen: tuple[Target, ...] = ()
+        chosen: tuple[CompileTarget, ...] = ()
         line = _amd(args, gpus)
     else:
-        chosen = _chosen(args, tuple(gpu for gpu in gpus if gpu.kind == "sm"))
+        chosen = _chosen(args, tuple(gpu for gpu in gpus if gpu.kind == "sm"), session.knowledge)
         line = _FORMS[args.form](chosen)
     if args.json:
         facts = [{"arch": str(each.arch), "ptx": each.ptx} for each in chosen]
@@ -71,29 +66,29 @@ def run(args: Wanted) -> int:
 
 def _nothing(machines: tuple[Machine, ...]) -> TorchpickError:
     trouble = next((machine.trouble for machine in machines if machine.trouble is not None), None)
-    hint = "tell it: `torchpick arch --gpu sm_86`"
+    hint = "specify it: `torchpick arch --gpu sm_86`"
     if trouble is not None:
         return TorchpickError(f"there is no GPU to compile for: {trouble.text}", hint=f"{trouble.hint}; or {hint}")
     return UsageError("there is no GPU to compile for", hint=hint)
 
 
-def _amd(args: Wanted, gpus: tuple[Arch, ...]) -> str:
+def _amd(args: ArchArguments, gpus: tuple[Arch, ...]) -> str:
     if args.form == "nvcc" or args.cuda or args.ptx:
         hint = "`--for torch` and `--for cmake` print their gfx names"
-        raise UsageError("these are AMD GPUs, for which nvcc, `--cuda` and `--ptx` mean nothing", hint=hint)
+        raise UsageError("nvcc, `--cuda` and `--ptx` do not apply to AMD GPUs", hint=hint)
     return emit.amd(gpus)
 
 
-def _chosen(args: Wanted, gpus: tuple[Arch, ...]) -> tuple[Target, ...]:
+def _chosen(args: ArchArguments, gpus: tuple[Arch, ...], knowledge: Knowledge) -> tuple[CompileTarget, ...]:
     if args.cuda is None:
-        return targets(gpus, None, ptx=args.ptx)[0]
+        return targets(gpus, None, ptx=args.ptx).compiled
     if not is_dotted(args.cuda) or args.cuda.count(".") not in (1, 2):
-        raise UsageError(f"`{args.cuda}` is no CUDA version", hint="write it as 12.6; `nvcc --version` tells it")
-    toolkits = shipped.read(os.path.join(compat_dir(os.environ), "drivers.json"), Toolkits.from_json)
+        raise UsageError(f"`{args.cuda}` is not a valid CUDA version", hint="such as 12.6; `nvcc --version` prints it")
+    toolkits = knowledge.file("drivers.json", Toolkits.from_json)
     nearest = toolkits.nearest(args.cuda)
     if nearest is None:
         known = ", ".join(toolkits.lists)
-        raise UsageError(f"what CUDA {args.cuda} compiles is not known", hint=f"known are {known}")
+        raise UsageError(f"CUDA {args.cuda} is not a known toolkit", hint=f"known are {known}")
     found, left = targets(gpus, toolkits.lists[nearest], ptx=args.ptx)
     if left:
         raise _unable(args.cuda, left, toolkits, gpus)

@@ -12,33 +12,33 @@ from __future__ import annotations
 from argparse import Action, ArgumentParser
 from importlib import import_module
 
-from torchpick.cli.arguments import Asked
-from torchpick.emit import completion
+from torchpick.cli.arguments import Arguments
+from torchpick.cli.show import completion
 from torchpick.model.machine import PLATFORMS
 
 SHELLS = ("bash", "zsh", "fish", "powershell")
 
 
-class Shell(Asked):
+class CompletionArguments(Arguments):
     shell: str
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help="the shell to complete in")
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
 
 
-def run(args: Shell) -> int:
+def run(args: CompletionArguments) -> int:
     print(completion.script(args.shell, _grammar()), end="")
     return 0
 
 
-# Flags whose words are checked elsewhere than by argparse.
+# Flags whose values are not checked by argparse.
 _WORDS = {"--platform": PLATFORMS}
-# Commands whose words may be files: projects and wheels to install, things to look into.
-_OF_FILES = ("install", "inspect")
+# Commands whose words may be files: projects and wheels to install, things to inspect, commands, scripts.
+_OF_FILES = ("install", "inspect", "run", "pin", "unpin")
 
 
-def _grammar() -> dict[str, completion.Command]:
+def _grammar() -> dict[str, completion.CommandGrammar]:
     """Every command with its flags, read off the very parsers that will meet them; the bare command is ``."""
     from torchpick.cli import COMMANDS
 
@@ -46,11 +46,11 @@ def _grammar() -> dict[str, completion.Command]:
     for name, words in {"": "", **COMMANDS}.items():
         parser = ArgumentParser(add_help=True)
         if not name:
-            parser.add_argument("--version", action="version", help="show the version and exit")
+            parser.add_argument("-V", "--version", action="version", help="show the version and exit")
         import_module(f"torchpick.cli.{name or 'pick'}").add_arguments(parser)
         flags = tuple(_flag(action) for action in parser._actions if action.option_strings)  # noqa: SLF001 # its only list
         values = next((tuple(map(str, each.choices or ())) for each in parser._actions if _is_choice(each)), ())  # noqa: SLF001
-        found[name] = completion.Command(words, flags, values, name in _OF_FILES)
+        found[name] = completion.CommandGrammar(words, flags, values, name in _OF_FILES)
     return found
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TextIO
 
-    from torchpick.cli.arguments import Asked
+    from torchpick.cli.arguments import Arguments
     from torchpick.model.machine import Machine
-    from torchpick.model.verdict import Pick, Verdict
+    from torchpick.model.pick import Pick
+    from torchpick.model.verdict import Verdict
 
 
 def coloured(choice: str, stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
@@ -27,10 +28,26 @@ def coloured(choice: str, stream: TextIO, environ: Mapping[str, str] = os.enviro
     return stream.isatty() and environ.get("TERM") != "dumb"
 
 
-def tell(pick: Pick, args: Asked) -> None:
-    """With --verbose: where each fact came from and what was weighed, on stderr."""
+def tell(pick: Pick, args: Arguments) -> None:
+    """On stderr that the table may be too old; with --verbose where each fact came from and what was weighed."""
     if args.verbose:
         tell_of(pick.machines, pick.considered)
+    if not args.quiet:
+        tell_age(pick)
+
+
+def tell_age(pick: Pick) -> None:
+    """One line where the table is old, or was asked for a release that it does not know."""
+    from torchpick.decide import freshness
+
+    if line := freshness.remark(pick, today()):
+        print(f"note: {line}", file=sys.stderr)
+
+
+def today(environ: Mapping[str, str] = os.environ) -> int:
+    """The days since 1970; SOURCE_DATE_EPOCH (reproducible-builds.org) sets the clock."""
+    told = environ.get("SOURCE_DATE_EPOCH", "")
+    return (int(told) if told.isascii() and told.isdigit() and len(told) < 12 else int(time.time())) // 86400
 
 
 def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
@@ -45,18 +62,19 @@ def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
         for note in machine.notes:
             _say(f"{note.code}: {note.text}")
     if considered:
-        served = sum(verdict.ok for verdict in considered)
-        _say(f"weighed {len(considered)} builds, of which {served} run")
+        runnable = sum(verdict.ok for verdict in considered)
+        _say(f"considered {len(considered)} builds, of which {runnable} run")
 
 
 def _say(line: str) -> None:
-    from torchpick.emit.text import plain
+    from torchpick.cli.show.text import plain
+    from torchpick.model.redaction import redacted
 
-    print(f"torchpick: {plain(line)}", file=sys.stderr)
+    print(f"torchpick: {plain(redacted(line))}", file=sys.stderr)
 
 
 def waiting(sources: str) -> None:
-    """Said once, where a look at the GPUs takes long and somebody is watching."""
+    """Reported once, if detection takes long and somebody is watching."""
     if sys.stderr.isatty():
         _say(f"waiting for the GPU driver ({sources}) …")
 
@@ -65,7 +83,11 @@ def bold(text: str) -> str:
     return f"\x1b[1m{text}\x1b[0m"
 
 
-@lru_cache(maxsize=1)  # argparse asks at every flag it is given
+def painter(args: Arguments) -> Callable[[str], str]:
+    """What makes a line of stdout bold; where no colour is wanted it leaves the line alone."""
+    return bold if coloured(args.color, sys.stdout) else str
+
+
 def _columns() -> int | None:
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or None
@@ -76,6 +98,6 @@ def _columns() -> int | None:
 def width(environ: Mapping[str, str] = os.environ) -> int | None:
     """The terminal's width for stdout, or None where the output goes elsewhere and may be as wide as it is."""
     told = environ.get("COLUMNS", "")
-    if told.isascii() and told.isdigit() and int(told) > 0:
+    if told.isascii() and told.isdigit() and len(told) < 6 and int(told) > 0:
         return int(told)
     return _columns()

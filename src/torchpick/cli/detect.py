@@ -1,8 +1,10 @@
 """The machine's facts, each with its source.
 
 examples:
-  torchpick detect                      what is here, and who says so
+  torchpick detect                      what is here, and which source says so
   torchpick detect --json               one line, fit for --machine
+  torchpick detect --json --compact     the same in less than 1,000 bytes, for launchers that cut long lines
+  torchpick detect --into nodes         write nodes/HOST.json, for --machine nodes
   torchpick detect --json | ssh other torchpick --machine -
 """
 
@@ -12,55 +14,108 @@ import os
 import sys
 from argparse import ArgumentParser
 
-from torchpick import question, shipped
 from torchpick.cli import arguments, console
-from torchpick.cli.arguments import Asked
-from torchpick.emit import text
-from torchpick.errors import DetectionError
+from torchpick.cli.arguments import Arguments
+from torchpick.cli.failure import of_error
+from torchpick.cli.show import text
+from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.model import envelope
-from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
+from torchpick.model.machine import CODE_VENDORS, Driver, Gpu, Machine, Platform, Python
+from torchpick.session import Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.model.fleet import Fleet
+
+
+class DetectArguments(Arguments):
+    compact: bool
+    into: str | None
 
 
 def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--compact", action="store_true", help="with --json: only what decides, equal GPUs once")
+    parser.add_argument("--into", metavar="DIR", help="write DIR/HOST.json, in the compact form")
     arguments.add_machine_flags(parser)
     arguments.add_output_flags(parser)
 
 
-def run(args: Asked) -> int:
-    request = arguments.machine_request(args)
-    if request.machine is not None:
-        return _listed(question.listed(request), args)
-    machine = question.machine_of(request, os.environ, shipped.rules(os.environ), console.waiting)
+def run(args: DetectArguments) -> int:
+    session = Session(arguments.machine_request(args), report=console.waiting)
+    if args.compact and not args.json:
+        raise UsageError("`--compact` requires `--json`", hint="`torchpick detect --json --compact`")
+    if args.machine is not None:
+        return _listed(session.listed, args)
+    machine = session.machine
+    if args.gpu is None and args.platform is None:
+        from torchpick.machine import hostname
+
+        machine = machine._replace(name=hostname.of(session.environ))
     trouble = machine.trouble
     error = None if trouble is None else DetectionError(trouble.text, hint=trouble.hint, code=trouble.code)
-    facts = machine.to_json()
-    if args.json:
-        told = (
-            envelope.new("detect", machine=facts)
-            if error is None
-            else envelope.of_error(error, "detect", machine=facts)
-        )
-        print(envelope.dumps(told))
+    if args.into is not None:
+        print(_write(args.into, machine.name, _line(machine, error, short=True)))
+    elif args.json:
+        print(_line(machine, error, short=args.compact))
     else:
         print("\n".join(lines(machine)))
-        if error is not None:
-            sys.stdout.flush()
-            print(text.error(error), file=sys.stderr)
+    if error is not None and (args.into is not None or not args.json):
+        sys.stdout.flush()
+        print(text.error(error), file=sys.stderr)
     return 0 if error is None else error.exit_status
 
 
-def _listed(machines: tuple[Machine, ...], args: Asked) -> int:
+def _line(machine: Machine, error: DetectionError | None, *, short: bool) -> str:
+    if not short:
+        facts = machine.to_json()
+        found = envelope.new("detect", machine=facts) if error is None else of_error(error, "detect", machine=facts)
+        return envelope.dumps(found)
+    from torchpick.machine import compact
+
+    return compact.line(machine)
+
+
+def _write(folder: str, name: str | None, line: str) -> str:
+    """Write DIR/HOST.json, completely or not at all."""
+    if name is None:
+        raise UsageError("a specified machine has no host name", hint="use `--json` instead of `--into`")
+    from torchpick.environment import rewrite
+    from torchpick.machine import hostname
+
+    file = os.path.join(folder, f"{hostname.as_file(name)}.json")
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise TorchpickError(f"cannot write {folder}: {error.strerror}", hint="use another folder") from error
+    rewrite.write(rewrite.Text(file, "", exists=False), line + "\n")
+    return file
+
+
+def _listed(fleet: Fleet, args: DetectArguments) -> int:
     """Machines of a file, read back and shown: a way to see what a fleet's file says."""
+    if args.into is not None:
+        raise UsageError("`--into` works only for this computer", hint="remove `--machine`")
     if args.json:
-        told = envelope.new("detect", machine=None, machines=[machine.to_json() for machine in machines])
-        print(envelope.dumps(told))
-    else:
-        print("\n\n".join("\n".join(lines(machine)) for machine in machines))
+        from torchpick.machine import compact
+
+        machines = [
+            {**crowd.to_json(), **(compact.machine(crowd.machine) if args.compact else {})} for crowd in fleet.crowds
+        ]
+        left_out = [left.to_json() for left in fleet.left_out]
+        print(envelope.dumps(envelope.new("detect", machine=None, machines=machines, left_out=left_out)))
+        return 0
+    blocks = []
+    for crowd in fleet.crowds:
+        heading = [text.plain(str(crowd.hosts))] if crowd.hosts.count > 1 or crowd.hosts.text else []
+        blocks.append("\n".join([*heading, *lines(crowd.machine)]))
+    print("\n\n".join(blocks))
+    for note in fleet.notes:
+        print(f"note: {text.plain(note.text)}", file=sys.stderr)
     return 0
 
 
 def lines(machine: Machine) -> list[str]:
-    """The facts as a person reads them: what, which, and from where."""
+    """The facts as a table: what, which, and from where."""
     rows = [
         ("platform", _platform(machine.platform), ""),
         ("python", _python(machine.python), machine.python.source),
@@ -68,13 +123,15 @@ def lines(machine: Machine) -> list[str]:
         *[(f"gpu {gpu.index}", _gpu(gpu), gpu.source) for gpu in machine.gpus],
     ]
     if not machine.gpus:
-        rows.append(("gpu", 'no GPU was found; `--gpu sm_86` or `--gpu "RTX 3090"` names one that is elsewhere', ""))
+        rows.append(
+            ("gpu", 'no GPU was found; `--gpu sm_86` or `--gpu "RTX 3090"` specifies a GPU of another machine', "")
+        )
     wide = max(len(what) for what, _, _ in rows)
     told = [
         f"{what:<{wide}}  {text.plain(fact)}{f'  [{text.plain(source)}]' if source else ''}"
         for what, fact, source in rows
     ]
-    notes = [f"note: {text.plain(note.text)}" for note in machine.notes]
+    notes = [text.note(note.text) for note in machine.notes]
     return [*told, *([""] if notes else []), *notes]
 
 
@@ -97,12 +154,14 @@ def _driver(driver: Driver | None) -> list[tuple[str, str, str]]:
     if driver.version is not None:
         rows.append(("driver", driver.version, driver.source))
     if driver.cuda is not None:
-        rows.append(("cuda", f"{driver.cuda}, as the driver speaks it", driver.cuda_source or "unknown"))
+        rows.append(("cuda", f"{driver.cuda}, supported by the driver", driver.cuda_source or "unknown"))
     return rows
 
 
 def _gpu(gpu: Gpu) -> str:
-    parts = [gpu.name or "an unnamed GPU", str(gpu.arch) if gpu.arch else "capability unknown", gpu.pci, gpu.uuid]
+    # Apple's and Intel's GPUs need no code of their own in the wheel, so they have no capability.
+    unknown = "capability unknown" if gpu.vendor in CODE_VENDORS else None
+    parts = [gpu.name or "an unnamed GPU", str(gpu.arch) if gpu.arch else unknown, gpu.pci, gpu.uuid]
     marks = [
         ("integrated", gpu.integrated),
         ("hidden by CUDA_VISIBLE_DEVICES", not gpu.visible),

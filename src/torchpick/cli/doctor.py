@@ -1,13 +1,14 @@
-"""Find what is wrong in an environment, why, and the command that mends it.
+"""Find what is wrong in an environment, why, and the command that fixes it.
 
 The environment is read in place: its metadata, and the GPU code in its libraries. Nothing of it is imported or changed.
 It is the one of --python (an interpreter or an environment's folder), else the active one. The exit status is 3 where
-something will not run. docs/doctor.md tells of every code.
+something will not run. Where no GPU is known, an environment keeps its own backend: nothing is turned into a CPU build
+unless `--cpu` says so. docs/doctor.md explains every code.
 
 examples:
   torchpick doctor                                              this environment on this machine
   torchpick doctor --python .venv --gpu MX330 --driver 580.95   another machine
-  torchpick doctor --fix                                        show the command that mends torch, and run it
+  torchpick doctor --fix                                        fix torch by the command that is shown, and look again
   torchpick doctor --report                                     a block of text for a bug report
 """
 
@@ -18,41 +19,59 @@ import shlex
 import sys
 from argparse import ArgumentParser
 
-from torchpick import examination
 from torchpick.cli import arguments, console
-from torchpick.cli.arguments import Asked
-from torchpick.doctor.facts import Distribution
-from torchpick.emit import answer, findings, words
-from torchpick.emit.text import plain
+from torchpick.cli.arguments import Arguments
+from torchpick.cli.show import answer, findings, words
+from torchpick.cli.show.text import note as note_line
+from torchpick.cli.show.text import plain
+from torchpick.doctor import examination
+from torchpick.doctor.examination import Examination, examine
+from torchpick.environment.installed import Distribution
 from torchpick.errors import UsageError
-from torchpick.examination import Examination, examine
 from torchpick.model import envelope
+from torchpick.model.finding import ERROR, Ailment, Finding
+from torchpick.model.redaction import redacted
+from torchpick.model.request import Request
+from torchpick.session import Session
 
 
-class Doctor(Asked):
+class DoctorArguments(Arguments):
     run: bool
     fix: bool
     report: bool
+    provenance: bool
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--run", action="store_true", help="also run a small kernel on each GPU with this torch")
+    parser.add_argument(
+        "--provenance",
+        action="store_true",
+        help="show where torch's family came from, and check its files",
+    )
     doing = parser.add_mutually_exclusive_group()
-    doing.add_argument("--fix", action="store_true", help="show the command that mends torch, and run it")
+    doing.add_argument("--fix", action="store_true", help="show the command that fixes torch, run it, and look again")
     doing.add_argument("--report", action="store_true", help="one block of text for a bug report, without names")
     arguments.add_machine_flags(parser)
-    parser.add_argument("--index-base", metavar="URL", help="a mirror of the wheel host, for the command that mends")
+    parser.add_argument("--backend", action="append", metavar="TAG", help="the backend to fix it for, such as cu126")
+    parser.add_argument("--cpu", action="store_true", help="fix it for the CPU (the same as --backend cpu)")
+    parser.add_argument("--index-base", metavar="URL", help="a mirror of the wheel host, for the command that fixes")
     arguments.add_output_flags(parser)
 
 
-def run(args: Doctor) -> int:
+def run(args: DoctorArguments) -> int:
     if args.json and (args.fix or args.report):
         other = "--fix" if args.fix else "--report"
         raise UsageError(f"`--json` and `{other}` both want stdout", hint=f"leave out `{other}`")
-    request = arguments.machine_request(args)._replace(index_base=args.index_base)
+    request = arguments.machine_request(args)._replace(
+        index_base=args.index_base, backends=tuple(args.backend or ()), cpu=args.cpu
+    )
     if args.run and (request.gpus is not None or request.machine is not None or request.platform is not None):
-        raise UsageError("`--run` runs on this machine, and another was told", hint="leave one of them out")
-    exam = examine(request, tell=console.waiting)
+        raise UsageError("`--run` runs on this machine, and another was given", hint="use only one of them")
+    session = Session(request, report=console.waiting)
+    exam = examine(session)
+    if args.provenance:
+        exam = examination.with_provenance(exam, session)
     if args.run:
         exam = examination.run(exam)
     status = 0 if exam.ok else 3
@@ -62,13 +81,13 @@ def run(args: Doctor) -> int:
     if args.report:
         print(_report(exam))
         return status
-    bold = console.bold if console.coloured(args.color, sys.stdout) else str
+    bold = console.painter(args)
     print(findings.page(_head(exam), exam.findings, console.width(), bold))
     if not args.quiet:
         sys.stdout.flush()
         for note in exam.facts.machine.notes:
-            print(f"note: {plain(note.text)}", file=sys.stderr)
-    return _fix(exam) if args.fix else status
+            print(note_line(note.text), file=sys.stderr)
+    return _fix(exam, request) if args.fix else status
 
 
 def _head(exam: Examination) -> list[tuple[str, str]]:
@@ -84,6 +103,7 @@ def _head(exam: Examination) -> list[tuple[str, str]]:
     lines.append(("machine", answer.found(facts.machine)[-1].rpartition(", Python")[0]))
     lines += [("runs", f"{gpu}: {how}") for gpu, how in _served(exam)]
     lines += [("ran", text) for text in exam.ran]
+    lines += [("from", text) for text in exam.origins]
     lines.append(("result", findings.count(exam.findings)))
     return lines
 
@@ -92,10 +112,16 @@ def _served(exam: Examination) -> list[tuple[str, str]]:
     """How each GPU is served: that machine code of an older GPU will do is said, not warned of."""
     torch, machine = exam.facts.torch, exam.facts.machine
     verdict = None if torch is None else torch.verdict
-    if verdict is None or not verdict.ok:
+    if verdict is None or not verdict.ok or any(_stops_import(finding) for finding in exam.findings):
         return []
     labels = {gpu.index: gpu.label for gpu in machine.gpus}
     return list(dict.fromkeys((labels[fit.gpu], words.fit(fit.fit, fit.via)) for fit in verdict.fits))
+
+
+def _stops_import(finding: Finding) -> bool:
+    """Whether torch cannot be imported, so that nothing is said to run."""
+    codes = (Ailment.TORCH_BROKEN, Ailment.REQUIREMENT_MISSING, Ailment.MISSING_LIBRARY)
+    return finding.ailment in codes and finding.severity == ERROR and finding.by_torch
 
 
 def _json(exam: Examination, status: int) -> dict[str, object]:
@@ -129,19 +155,22 @@ def _json(exam: Examination, status: int) -> dict[str, object]:
         findings=[finding.to_json() for finding in exam.findings],
         cure=cure,
         ran=list(exam.ran),
+        origins=list(exam.origins),
     )
 
 
 def _report(exam: Examination) -> str:
     """Versions, GPUs, driver and findings; nothing that names a person."""
-    from torchpick import __version__
+    import platform
+
     from torchpick.doctor import report
+    from torchpick.model.about import VERSION
 
     facts = exam.facts
     here = facts.environment
     python = facts.machine.python
     lines = [
-        f"torchpick {__version__}",
+        f"torchpick {VERSION}",
         f"Python {python.tag}, {here.source}",
         *answer.found(facts.machine),
         *(f"GPU {gpu.index}: from {gpu.source}" for gpu in facts.machine.gpus),
@@ -155,8 +184,11 @@ def _report(exam: Examination) -> str:
     homes = [path for path in (os.path.expanduser("~"), os.environ.get("HOME"), os.environ.get("USERPROFILE")) if path]
     users = [name for name in (os.environ.get(key) for key in ("USER", "LOGNAME", "USERNAME", "SUDO_USER")) if name]
     users += [os.path.basename(home.rstrip("/\\")) for home in homes]
+    host = platform.node()
+    users += [name for name in (host, host.partition(".")[0], facts.machine.name or "") if name]
     text = "\n".join(plain(line) for line in lines)
-    return f"```\n{report.scrubbed(text, homes, users)}\n```"
+    places = {here.prefix: "ENV", os.getcwd(): "."}
+    return f"```\n{report.scrubbed(text, homes, users, places)}\n```"
 
 
 def _relevant(exam: Examination) -> list[Distribution]:
@@ -167,15 +199,23 @@ def _relevant(exam: Examination) -> list[Distribution]:
     return [one for one in every if one.name.startswith(starts) or one.name in packages or one.name == "numpy"]
 
 
-def _fix(exam: Examination) -> int:
-    """Run exactly the command that was shown; its status is ours."""
+def _fix(exam: Examination, request: Request) -> int:
+    """Run exactly the command that was shown, and look again: 0 only where no error is left."""
     from torchpick import cli
 
     status = 0 if exam.ok else 3
     if exam.command is None:
-        print("torchpick: there is nothing here that another build of torch mends", file=sys.stderr)
+        print("torchpick: there is nothing here that another build of torch fixes", file=sys.stderr)
         return status
-    shown = shlex.join(exam.command)
-    print(f"torchpick: running {plain(shown)}", file=sys.stderr)
+    print(f"torchpick: running {plain(redacted(shlex.join(exam.command)))}", file=sys.stderr)
     sys.stderr.flush()
-    return cli.main(exam.command[1:])
+    if status := cli.main(exam.command[1:]):
+        print(f"torchpick: not fixed: `torchpick install` ended with status {status}", file=sys.stderr)
+        return status
+    # Whatever was looked up before is of the environment as it was.
+    again = examine(Session(request, report=console.waiting))
+    print(f"torchpick: looked again: {findings.count(again.findings)}", file=sys.stderr)
+    for finding in again.findings:
+        if finding.severity == ERROR:
+            print(f"torchpick: still {finding.code}: {plain(redacted(finding.text))}", file=sys.stderr)
+    return 0 if again.ok else 3

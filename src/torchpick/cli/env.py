@@ -13,19 +13,19 @@ examples:
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser
 
-from torchpick import handover
 from torchpick.cli import arguments, console
-from torchpick.cli.arguments import Asked
-from torchpick.emit import shell
-from torchpick.install import store
+from torchpick.cli.arguments import Arguments
+from torchpick.install import env
+from torchpick.installers import shell, store
 from torchpick.model import envelope
+from torchpick.model.pick import as_json
+from torchpick.session import Session
 
 
-class Env(Asked):
+class EnvArguments(Arguments):
     shell: str
 
 
@@ -45,20 +45,18 @@ def guard(words: list[str]) -> str | None:
     return shell.refusal("sh")
 
 
-def run(args: Env) -> int:
-    pick, found, notes = handover.variables_for(
-        arguments.request_of(args), os.environ, args.shell, tell=console.waiting
-    )
+def run(args: EnvArguments) -> int:
+    pick, found, notes = env.variables_for(Session(arguments.request_of(args), report=console.waiting), args.shell)
     console.tell(pick, args)
     if args.json:
-        print(envelope.dumps({**envelope.of_pick(pick, "env"), "environ": found.to_json()}))
+        print(envelope.dumps({**as_json(pick, "env"), "environ": found.to_json()}))
         return 0
     if args.shell != "dockerfile":
         store.keep(found.files)
     print(shell.variables(args.shell, found.set, found.unset, {each.path: each.content for each in found.files}))
     if not args.quiet:
-        from torchpick.emit import text
+        from torchpick.cli.show import text
 
-        for line in [*text.notes(pick), *(f"note: {text.plain(note.text)}" for note in notes)]:
+        for line in [*text.notes(pick), *(text.note(note.text) for note in notes)]:
             print(line, file=sys.stderr)
     return 0

@@ -16,17 +16,18 @@ from argparse import ArgumentParser
 from collections.abc import Iterator
 
 from torchpick.cli import arguments, console
-from torchpick.cli.arguments import Asked
-from torchpick.emit import findings
-from torchpick.emit.text import plain
+from torchpick.cli.arguments import Arguments
+from torchpick.cli.show import findings
+from torchpick.cli.show.text import note as note_line
+from torchpick.doctor.explanation import Explained, Explanation, explain
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.explanation import Explained, Explanation, explain
 from torchpick.model import envelope
+from torchpick.session import Session
 
 _CHUNK = 1 << 20
 
 
-class Explain(Asked):
+class ExplainArguments(Arguments):
     text: list[str]
 
 
@@ -37,24 +38,27 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_output_flags(parser)
 
 
-def run(args: Explain) -> int:
+def run(args: ExplainArguments) -> int:
     request = arguments.machine_request(args)
-    if args.machine == "-" and args.text in ([], ["-"]):
+    if args.machine is not None and "-" in args.machine and args.text in ([], ["-"]):
         raise UsageError("the text and the machine cannot both come from stdin", hint="name a file with `--machine`")
-    found = explain(_chunks(args.text), request, tell=console.waiting)
+    found = explain(_chunks(args.text), Session(request, report=console.waiting))
     if not found.errors:
-        hint = "`torchpick doctor` looks at the environment itself"
+        hint = (
+            "`torchpick doctor` looks at the environment itself. Where you ask the project whose program printed this, "
+            "add what `torchpick doctor --report` prints: versions, GPUs and findings, and no names"
+        )
         raise TorchpickError("there is no known error in this text", hint=hint, code="NOT_RECOGNISED")
     if args.json:
         print(envelope.dumps(_json(found)))
         return 0
-    bold = console.bold if console.coloured(args.color, sys.stdout) else str
+    bold = console.painter(args)
     width = console.width()
     print("\n\n".join(findings.block(_lines(each), width, bold) for each in found.errors))
     if not args.quiet:
         sys.stdout.flush()
         for note in found.notes:
-            print(f"note: {plain(note.text)}", file=sys.stderr)
+            print(note_line(note.text), file=sys.stderr)
     return 0
 
 
@@ -81,8 +85,8 @@ def _lines(one: Explained) -> Iterator[tuple[str, str]]:
         yield "here", finding.text
         if finding.cure is not None:
             yield "run", finding.cure
-        if finding.advice is not None:
-            yield "", finding.advice
+        if finding.remark is not None:
+            yield "", finding.remark
     yield from (("do", f"- {cure}") for cure in signature.cures)
     yield from (("no use", f"- {what}: {why}") for what, why in signature.no_use)
     yield from (("threads", link) for link in signature.links)

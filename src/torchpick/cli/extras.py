@@ -20,27 +20,35 @@ import os
 import sys
 from argparse import ArgumentParser
 
-from torchpick import question, requirements, rewrite, shipped
 from torchpick.cli import arguments
-from torchpick.cli.arguments import Asked
-from torchpick.emit.text import plain, plain_lines
+from torchpick.cli.arguments import Arguments
+from torchpick.cli.show.text import note as note_line
+from torchpick.cli.show.text import plain_lines
+from torchpick.decide import requested
+from torchpick.decide.wishes import is_backend
+from torchpick.environment import rewrite
+from torchpick.environment.project import document, editing, settings
+from torchpick.environment.project.plan import Plan, Project
 from torchpick.errors import TorchpickError, UsageError
+from torchpick.knowledge import packages
+from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import given
 from torchpick.model import envelope
-from torchpick.model.generations import Kind, kind_of
+from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Driver
+from torchpick.model.names import normal
+from torchpick.model.redaction import redacted
+from torchpick.model.request import Request
 from torchpick.model.table import Table
 from torchpick.model.wish import Wish
-from torchpick.places import compat_dir
-from torchpick.projects import app, document, editing, library, settings
-from torchpick.projects.plan import Plan, Project
+from torchpick.projects import app, library, naming, needed
 from torchpick.projects.served import PLATFORMS, generations
-from torchpick.request import Request
-from torchpick.told import told
+from torchpick.session import Session
 
 HERE = "pyproject.toml"
 
 
-class Extras(Asked):
+class ExtrasArguments(Arguments):
     torch: str | None
     name: list[str] | None
     kind: str | None
@@ -76,22 +84,23 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--quiet", action="store_true", help="no notes on stderr")
 
 
-def run(args: Extras) -> int:
+def run(args: ExtrasArguments) -> int:
     there = _there(args)
-    project = _project(args, there)
+    session = Session(Request(index_base=args.index_base))
+    known = session.knowledge
+    project = _project(args, there, known)
     kind = args.kind or ("library" if project.packaged and not args.tool and not args.groups else "app")
     if args.readme and kind == "app":
         raise UsageError("`--readme` is for a library's README", hint="an app's users run `torchpick label`")
-    rules = shipped.rules(os.environ)
-    driver = told(Request(driver=args.driver), rules.capabilities, os.environ).driver
-    wish = question.wish_of(Request(index_base=args.index_base), os.environ)
-    wish = wish._replace(backends=())
-    builds = shipped.with_builds(rules, PLATFORMS, os.environ)
-    shop = library.Shop(shipped.readable(compat_dir(os.environ)), rules, project, driver) if kind == "library" else None
-    if shop is not None:
-        plan = _library(args, shop, builds, project, wish)
+    driver = given.read(Request(driver=args.driver), known).driver
+    wish = session.wish._replace(backends=())
+    builds = known.table(PLATFORMS)
+    shop = library.Shop(known.readable, known.rules, project, driver) if kind == "library" else None
+    if shop is None:
+        folder = os.path.dirname(os.path.abspath(there.file)) if there is not None else ""
+        plan = _app(args, builds, _with_needs(args, project, folder), driver, wish)
     else:
-        plan = _app(args, builds, project, driver, wish)
+        plan = _library(args, shop, known, project, wish)
     if args.readme and shop is not None:
         return _readme(plan, shop)
     if there is None or not (args.write or args.check):
@@ -99,7 +108,7 @@ def run(args: Extras) -> int:
     return _finish(args, there, plan, kind)
 
 
-def _there(args: Extras) -> rewrite.Text | None:
+def _there(args: ExtrasArguments) -> rewrite.Text | None:
     """The project's file: the one that is named, else the one that lies here."""
     file = args.write or HERE
     there = rewrite.read(file)
@@ -108,10 +117,10 @@ def _there(args: Extras) -> rewrite.Text | None:
     return there if there.exists else None
 
 
-def _project(args: Extras, there: rewrite.Text | None) -> Project:
+def _project(args: ExtrasArguments, there: rewrite.Text | None, knowledge: Knowledge) -> Project:
     """What the file says, and over it what the flags say."""
     found = document.project(there.text) if there is not None and _needed(args) else Project()
-    asked = requirements.narrowed(Wish(), args.requirements, shipped.family(os.environ))
+    asked = requested.narrowed(Wish(), args.requirements, knowledge.family)
     if asked.others:
         raise UsageError(
             f"`{asked.others[0]}` is not pinned by a release", hint="torch, torchvision and torchaudio are"
@@ -124,16 +133,16 @@ def _project(args: Extras, there: rewrite.Text | None) -> Project:
     return found
 
 
-def _needed(args: Extras) -> bool:
+def _needed(args: ExtrasArguments) -> bool:
     """A file that only lies here is left unread where the flags say all."""
     return bool(args.write or args.check or not args.torch)
 
 
-def _names(args: Extras) -> list[tuple[str, str]]:
+def _names(args: ExtrasArguments) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for text in args.name or ():
         name, mark, what = text.partition("=")
-        if not mark or not what.strip() or requirements.named(name) != requirements.normal(name.strip()):
+        if not mark or not what.strip() or requested.named(name) != normal(name.strip()):
             raise UsageError(f"`--name {text}` is not NAME=WHAT", hint="such as `--name nvidia-old=sm_61`")
         if name.strip() in dict(found):
             raise UsageError(f"`{name.strip()}` is named twice", hint="leave one of them out")
@@ -141,11 +150,12 @@ def _names(args: Extras) -> list[tuple[str, str]]:
     return found
 
 
-def _library(args: Extras, shop: library.Shop, builds: Table, project: Project, wish: Wish) -> Plan:
+def _library(args: ExtrasArguments, shop: library.Shop, knowledge: Knowledge, project: Project, wish: Wish) -> Plan:
     if args.tool or args.groups:
         what = "--tool" if args.tool else "--groups"
         raise UsageError(f"`{what}` is for an app: a published library cannot name an index", hint="add `--for app`")
-    named = [(name, _kinds(what, builds)) for name, what in _names(args)]
+    builds = knowledge.table(PLATFORMS)
+    named = [(name, naming.kinds(what, knowledge)) for name, what in _names(args)]
     exact = [app.exact(builds, project, backend, backend, wish) for backend in _backends(args)]
     found = () if args.backend and not named else library.extras(shop, named)
     if not named and not args.quiet and (lost := library.left_out(shop)):
@@ -154,48 +164,57 @@ def _library(args: Extras, shop: library.Shop, builds: Table, project: Project, 
             f"no release of the default index in the range serves {generations(lost)}: "
             "`torchpick list --gpu …` says what does",
         )
-    return Plan((*found, *exact))
+    return Plan((*found, *exact), classic=project.classic, kept=project.kept)
 
 
-def _kinds(text: str, rules: Table) -> tuple[Kind, ...]:
-    specs = tuple(spec.strip() for spec in text.split(","))
-    found = []
-    for gpu in told(Request(gpus=specs), rules.capabilities, os.environ).gpus or ():
-        kind = kind_of(gpu.arch)
-        if kind is None:
-            hint = 'an NVIDIA GPU from Kepler on, such as sm_61 or "GTX 1080 Ti"'
-            raise UsageError(f"the default index has no build for {gpu.label}", hint=hint)
-        found.append(kind)
-    return tuple(dict.fromkeys(found))
-
-
-def _backends(args: Extras) -> list[str]:
+def _backends(args: ExtrasArguments) -> list[str]:
     found = list(dict.fromkeys(args.backend or ()))
     for backend in found:
-        if not question.is_backend(backend):
+        if not is_backend(backend):
             raise UsageError(f"`{backend}` is no backend", hint="such as cu126, cpu or rocm7.2")
     return found
 
 
-def _app(args: Extras, builds: Table, project: Project, driver: Driver | None, wish: Wish) -> Plan:
-    names = dict(_names(args)) | {each: each for each in _backends(args)}
-    for backend in names.values():
-        if not question.is_backend(backend):
-            raise UsageError(f"`{backend}` is no backend", hint="such as `--name old=cu126`")
-    tool = args.tool or project.tool or "uv"
-    return app.plan(
-        builds, project, names or app.backends(builds, project, driver, wish), tool, wish, groups=args.groups
+def _with_needs(args: ExtrasArguments, project: Project, folder: str) -> Project:
+    """The project with the companions that its packages need: what no extra pins comes from the default index."""
+    known = packages.KnownPackages(os.environ, packages.READ_PLATFORM)
+    found = [one for one in needed.companions(project, known, folder) if one.name not in project.companions]
+    for one in found:
+        _say(args, f"{one.name} stands in each extra too, since {one.by} needs it")
+    names = {*project.companions, *(one.name for one in found)}
+    return project._replace(
+        companions=tuple(name for name in COMPANIONS if name in names),
+        builds_with_torch=needed.built_with_torch(project, known),
+        packages=needed.pinning(project, known),
     )
 
 
+def _app(args: ExtrasArguments, builds: Table, project: Project, driver: Driver | None, wish: Wish) -> Plan:
+    names = dict(_names(args)) | {each: each for each in _backends(args)}
+    for backend in names.values():
+        if not is_backend(backend):
+            raise UsageError(f"`{backend}` is no backend", hint="such as `--name old=cu126`")
+    tool = args.tool or project.tool or "uv"
+    if project.classic and (tool != "poetry" or args.groups):
+        what = "for `--groups`" if args.groups else f"that {tool} needs"
+        raise UsageError(
+            f"the file has no [project] table {what}", hint="leave the flag out: Poetry's tables are written"
+        )
+    chosen = names or app.backends(builds, project, driver, wish)
+    plan = app.plan(builds, project, chosen, tool, wish, groups=args.groups)
+    if not names and driver is None:
+        _say(args, app.left_out(builds, project, plan, wish))
+    return plan
+
+
 def _readme(plan: Plan, shop: library.Shop) -> int:
-    from torchpick.emit import paragraph
+    from torchpick.cli.show import paragraph
 
     print(paragraph.markdown(*library.readme(shop, plan.extras)))
     return 0
 
 
-def _printed(args: Extras, plan: Plan, kind: str) -> int:
+def _printed(args: ExtrasArguments, plan: Plan, kind: str) -> int:
     if args.json:
         print(envelope.dumps({**envelope.new("extras"), **_json(plan, kind)}))
     else:
@@ -203,7 +222,7 @@ def _printed(args: Extras, plan: Plan, kind: str) -> int:
     return 0
 
 
-def _finish(args: Extras, there: rewrite.Text, plan: Plan, kind: str) -> int:
+def _finish(args: ExtrasArguments, there: rewrite.Text, plan: Plan, kind: str) -> int:
     """Write it, or say whether it would change."""
     text, clashes = editing.merged(there.text, settings.wanted(plan))
     if clashes:
@@ -223,14 +242,17 @@ def _finish(args: Extras, there: rewrite.Text, plan: Plan, kind: str) -> int:
     return status
 
 
-def _outcome(args: Extras, there: rewrite.Text, plan: Plan, *, changed: bool) -> str:
+def _outcome(args: ExtrasArguments, there: rewrite.Text, plan: Plan, *, changed: bool) -> str:
     if not changed:
         return f"{there.file} is up to date"
     if args.check:
         return f"{there.file} is out of date; the same command without `--check` writes it"
-    if plan.tool != "uv":
+    if plan.tool not in ("uv", "poetry") or not plan.indexes:
         return ""
     among = ",".join(each.name if each.name == each.backend else f"{each.name}={each.backend}" for each in plan.extras)
+    if plan.tool == "poetry":
+        alone = "; without an extra Poetry installs no torch" if plan.classic else ""
+        return f'then `poetry install --extras "$(torchpick label --among {among})"`{alone}'
     return f'then `uv sync {"--group" if plan.groups else "--extra"} "$(torchpick label --among {among})"`'
 
 
@@ -260,10 +282,10 @@ def _json(plan: Plan, kind: str) -> dict[str, object]:
             }
             for each in plan.extras
         ],
-        "indexes": [{"name": each.name, "url": envelope.redacted(each.url)} for each in plan.indexes],
+        "indexes": [{"name": each.name, "url": redacted(each.url)} for each in plan.indexes],
     }
 
 
-def _say(args: Extras, text: str) -> None:
+def _say(args: ExtrasArguments, text: str) -> None:
     if text and not args.quiet:
-        print(f"note: {plain(text)}", file=sys.stderr)
+        print(note_line(text), file=sys.stderr)

@@ -1,29 +1,30 @@
-"""What `inspect` prints: a Reading and its verdicts as lines for a person or as JSON."""
+"""What `inspect` prints: a Reading and its verdicts as text or as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TextIO
 
-from torchpick.emit.text import plain
+from torchpick.cli.show.text import plain
 from torchpick.errors import TorchpickError
 from torchpick.model.arch import Arch
-from torchpick.wheels import judge
-from torchpick.wheels.judge import Judge, Verdict
+from torchpick.model.build import is_unified
+from torchpick.model.support import UNKNOWN, WORST_FIRST
 from torchpick.wheels.library import Library, texts
 from torchpick.wheels.reading import FLAGS, SAMPLE, Reading, differences
+from torchpick.wheels.verdict import Judge, ReadingVerdict, without_code
 
+_NOTHING_SEEN = "no GPU code in the part that was read; the rest may have some"
 _DEPTHS = {
     FLAGS: "the compiled flags; `--deep` reads every library",
-    SAMPLE: "a sample of the libraries, which is not all they hold; `--deep` reads all",
+    SAMPLE: "a sample of the libraries, not everything; `--deep` reads all",
 }
 
 
-def facts(reading: Reading, verdicts: Sequence[Verdict]) -> dict[str, object]:
+def facts(reading: Reading, verdicts: Sequence[ReadingVerdict]) -> dict[str, object]:
     """One entry of `results`."""
     words = [verdict.word for verdict in verdicts]
-    order = (judge.NOT, judge.PARTLY, judge.JIT, judge.RUNS, judge.COMPILES, judge.NO_CODE)
-    overall = min(words, key=order.index) if words else judge.without_gpu(reading)
+    # Without a GPU only what holds no code is judged.
+    overall = min(words, key=WORST_FIRST.index) if words else UNKNOWN if reading.holds_code else without_code(reading)
     torch = reading.torch
     return {
         "target": reading.target,
@@ -39,7 +40,7 @@ def facts(reading: Reading, verdicts: Sequence[Verdict]) -> dict[str, object]:
         "size": reading.size,
         "bytes_read": reading.bytes_read,
         "requests": reading.requests,
-        "verdict": overall,
+        "verdict": _word(overall),
         "gpus": [_verdict(verdict) for verdict in verdicts],
         "libraries": [_library(library, reading, verdicts) for library in reading.libraries],
         "compilers": list(reading.compilers),
@@ -52,10 +53,14 @@ def failure(target: str, error: TorchpickError) -> dict[str, object]:
     return {"target": target, "error": {"code": error.code, "text": error.message, "hint": error.hint}}
 
 
-def _verdict(verdict: Verdict) -> dict[str, object]:
+def _word(word: str) -> str | None:
+    return None if word == UNKNOWN else word
+
+
+def _verdict(verdict: ReadingVerdict) -> dict[str, object]:
     return {
         "gpu": str(verdict.gpu),
-        "verdict": verdict.word,
+        "verdict": _word(verdict.word),
         "fit": verdict.fit.word,
         "via": None if verdict.via is None else str(verdict.via),
         "failing": [{"path": each.path, "verdict": each.word, "text": each.text} for each in verdict.failing],
@@ -63,8 +68,9 @@ def _verdict(verdict: Verdict) -> dict[str, object]:
     }
 
 
-def _library(library: Library, reading: Reading, verdicts: Sequence[Verdict]) -> dict[str, object]:
-    unified = judge.unified(reading.torch)
+def _library(library: Library, reading: Reading, verdicts: Sequence[ReadingVerdict]) -> dict[str, object]:
+    torch = reading.torch
+    unified = torch is not None and is_unified(torch.version, torch.cuda)
     gpus = [verdict.gpu for verdict in verdicts] or _generations(library)
     return {
         "path": library.path,
@@ -84,20 +90,21 @@ def _library(library: Library, reading: Reading, verdicts: Sequence[Verdict]) ->
 
 
 def _generations(library: Library) -> list[Arch]:
-    """The plain architectures that a library names: what its modules are counted for where no GPU was told."""
+    """The plain architectures that a library names: what its modules are counted for where no GPU is given."""
     return [arch for arch in library.sass if not arch.suffix]
 
 
 def page(
-    reading: Reading, verdicts: Sequence[Verdict], bold: Callable[[str], str] = str, *, everything: bool = False
+    reading: Reading, verdicts: Sequence[ReadingVerdict], bold: Callable[[str], str] = str, *, everything: bool = False
 ) -> str:
-    """The lines for a person; with `everything` the module sets of each library too."""
+    """The lines of text; with `everything` the module sets of each library too."""
     lines = [bold(_headline(reading))]
     if reading.sass or reading.ptx:
         lines.append(f"  code      {' '.join(texts(reading.sass)) or 'none'}")
         lines.append(f"  PTX       {' '.join(texts(reading.ptx)) or 'none'}")
-    elif (word := judge.without_gpu(reading)) is not None:
-        lines.append(f"  {word}")
+    elif not reading.holds_code:
+        word = without_code(reading)
+        lines.append(f"  {_NOTHING_SEEN if word == UNKNOWN else word}")
     if reading.torch is not None and reading.torch.cuda:
         lines.append(f"  CUDA      {reading.torch.cuda}")
     if reading.compilers:
@@ -132,7 +139,7 @@ def _mb(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
 
 
-def _via(verdict: Verdict) -> str:
+def _via(verdict: ReadingVerdict) -> str:
     return f", by its {verdict.via}" if verdict.via is not None and verdict.fit else ""
 
 
@@ -163,30 +170,3 @@ def _table(reading: Reading, *, everything: bool) -> list[str]:
         ]
         lines += [f"  {'':<{width}}           {plain(note)}" for note in library.notes]
     return lines
-
-
-class Progress:
-    """One line on a terminal that says how much has come; nothing in a pipe."""
-
-    def __init__(self, stream: TextIO, name: str, *, quiet: bool) -> None:
-        self._stream = stream
-        self._name = plain(name)[:60]
-        self._live = stream.isatty() and not quiet
-        self._bytes = self._shown = 0
-
-    def add(self, count: int) -> None:
-        self._bytes += count
-        if self._live and self._bytes - self._shown > 1 << 20:
-            self._shown = self._bytes
-            self._stream.write(f"\r{self._name}: {_mb(self._bytes)}")
-            self._stream.flush()
-
-    def say(self, sentence: str) -> None:
-        self.clear()
-        self._stream.write(plain(sentence) + "\n")
-        self._stream.flush()
-
-    def clear(self) -> None:
-        if self._shown:
-            self._stream.write("\r" + " " * (len(self._name) + 16) + "\r")
-            self._shown = 0

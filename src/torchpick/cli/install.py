@@ -8,7 +8,7 @@ examples:
   torchpick install -r requirements.txt --verify
   torchpick install "mylib[nvidia-old]" --python .venv/bin/python
   torchpick install mylib --extra auto --among nvidia,nvidia-old,cpu
-  torchpick install torch --dry-run                          the exact command, nothing is started
+  torchpick install torch --dry-run                          the exact command; nothing is installed
   torchpick install torch --dry-run --report                 and what would come from where
   torchpick install torch --installer pip -- --no-cache-dir  more for the installer
 """
@@ -19,37 +19,43 @@ import os
 import sys
 from argparse import ArgumentParser
 
-from torchpick import installation
 from torchpick.cli import arguments, console
-from torchpick.cli.arguments import Asked
-from torchpick.emit.text import plain
+from torchpick.cli.arguments import Arguments
+from torchpick.cli.show.text import note as note_line
+from torchpick.cli.show.text import plain
+from torchpick.environment.requirements import Given
 from torchpick.errors import UsageError
-from torchpick.install import choice, store
-from torchpick.install.command import Command
-from torchpick.install.plan import Job
-from torchpick.install.requirements import Given
-from torchpick.install.settings import redacted
-from torchpick.installation import Order
+from torchpick.install import plan
+from torchpick.install.plan import Order
+from torchpick.installers import choice, store
+from torchpick.installers.command import Command
+from torchpick.installers.jobs import Job
 from torchpick.model import envelope
-from torchpick.model.verdict import Pick
+from torchpick.model.pick import Pick, as_json
+from torchpick.model.redaction import redacted
+from torchpick.session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.install.reporting import Item
-    from torchpick.install.verify import Ran, Verified
+    from torchpick.installers.reporting import Item
+    from torchpick.installers.run import Ended
+    from torchpick.machine.verify import Ran, Verified
 
 # What stands after `--` belongs to the installer.
 PASSES_ON = True
 
 
-class Install(Asked):
+class InstallArguments(Arguments):
     requirement: list[str]
     constraint: list[str]
     editable: list[str]
+    group: list[str]
     upgrade: bool
     no_deps: bool
+    allow_mixed: bool
     dry_run: bool
     report: bool
+    prove: bool
     verify: bool
     installer: str
     extra: str | None
@@ -66,8 +72,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         ("-e", "--editable", "PATH", "a project of yours, installed in place"),
     ):
         group.add_argument(short, name, action="append", default=[], metavar=metavar, help=words)
+    words = "a dependency group of a pyproject.toml; repeat for more"
+    group.add_argument("--group", action="append", default=[], metavar="[PATH:]NAME", help=words)
     group.add_argument("-U", "--upgrade", action="store_true", help="take newer versions of what is named")
     group.add_argument("--no-deps", action="store_true", help="leave out what the named packages need")
+    group.add_argument(
+        "--allow-mixed", action="store_true", help="two CUDA majors in one environment where nothing else fits"
+    )
     group.add_argument(
         "--extra", metavar="NAME", help="an extra of the library; `auto` takes the one of --among that fits"
     )
@@ -76,39 +87,42 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--installer", choices=choice.INSTALLERS, default="auto", help="uv, pip, or what the environment suggests"
     )
-    group.add_argument("--dry-run", action="store_true", help="show the exact command and its files; start nothing")
+    group.add_argument("--dry-run", action="store_true", help="show the exact command and its files; install nothing")
     group.add_argument("--report", action="store_true", help="with --dry-run: what would come from where")
-    group.add_argument("--verify", action="store_true", help="then run a small kernel on each GPU; exit 3 if one fails")
+    words = "first print which host each file comes from, and refuse a wrong one"
+    group.add_argument("--prove", action="store_true", help=words)
+    group.add_argument("--verify", action="store_true", help="then run small kernels on each GPU; exit 3 if one fails")
     arguments.add_decision_flags(parser)
 
 
-def run(args: Install) -> int:
+def run(args: InstallArguments) -> int:
     order = _order(args)
-    environ = os.environ
+    session = Session(arguments.request_of(args), report=console.waiting)
     if args.extra is not None or args.among is not None:
-        order = _with_extra(args, order)
-    scene = installation.look(order, environ, tell=console.waiting)
-    everything = args.json or args.verify or args.verbose
-    pick = installation.decide(order, scene, environ, everything=everything)
-    tool = installation.tool(order, scene, environ)
-    job = installation.job_of(order, scene, pick, environ)
-    strangers = installation.strangers(order, scene)
-    if strangers and (args.report or not args.dry_run):
-        name = tool.chosen.name
+        order = _with_extra(args, session, order)
+    installation = plan.look(session, order)
+    pick = installation.pick(everything=args.json or args.verify or args.verbose)
+    if strangers := installation.strangers:
+        name = installation.installer.name
         _say(args, f"asking {name} what {_shortened(strangers)} {'need' if len(strangers) > 1 else 'needs'} of torch")
-        job = installation.narrowed(order, scene, job, tool, environ)
-    elif not strangers:
-        job = job._replace(needs=frozenset())
-    else:
-        _say(args, f"a dry run starts nothing, so what {_shortened(strangers)} may need of torch is not known yet")
+    job = installation.decided_job(pick)
     console.tell(job.pick, args)
-    job = installation.with_relatives(job, tool, scene)
-    command = installation.command(job, tool, environ)
+    command = installation.command(job)
+    proven = installation.prove(job) if args.prove else None
+    if proven is not None and not args.json:
+        _tell_hosts(proven)
     store.keep(command.files)  # a dry run too: so the command that it shows can be run
     if args.dry_run:
-        taken = installation.report(job, tool, command, environ) if args.report else None
+        taken = (proven or installation.report(job)) if args.report else None
         return _show(args, job.pick, command, taken)
     return _start(args, job, command)
+
+
+def _tell_hosts(items: tuple[Item, ...]) -> None:
+    from torchpick.install import proof
+
+    for item in items:
+        print(f"  {plain(item.name)} {plain(item.version)}  {plain(redacted(proof.host_of(item)))}", file=sys.stderr)
 
 
 def _shortened(names: tuple[str, ...]) -> str:
@@ -116,46 +130,50 @@ def _shortened(names: tuple[str, ...]) -> str:
     return ", ".join(names[:3]) + more
 
 
-def _say(args: Install, text: str) -> None:
+def _say(args: InstallArguments, text: str) -> None:
     if not args.quiet:
         print(f"torchpick: {plain(text)}", file=sys.stderr, flush=True)
 
 
-def _with_extra(args: Install, order: Order) -> Order:
+def _with_extra(args: InstallArguments, session: Session, order: Order) -> Order:
     """The order with the extra that is named, or with the one that fits."""
-    from torchpick import choosing
+    from torchpick.install import extras
 
-    if (args.extra == choosing.AUTO) != (args.among is not None):
+    if (args.extra == extras.AUTO) != (args.among is not None):
         hint = "such as `torchpick install mylib --extra auto --among nvidia,nvidia-old,cpu`"
         raise UsageError("`--extra auto` and `--among` belong together", hint=hint)
     if args.among is None:
-        return choosing.with_extra(order, choosing.names(str(args.extra))[0], os.environ)
-    if args.dry_run and not args.report:
-        raise UsageError("a dry run starts nothing, so what the extras pin is not known", hint="add `--report`")
-    name = choosing.chosen(order, choosing.names(args.among), os.environ, lambda text: _say(args, text))
-    return choosing.with_extra(order, name, os.environ)
+        return extras.with_extra(session, order, extras.names(str(args.extra))[0])
+    name = extras.chosen(session, order, extras.names(args.among), lambda text: _say(args, text))
+    return extras.with_extra(session, order, name)
 
 
-def _order(args: Install) -> Order:
+def _order(args: InstallArguments) -> Order:
     if args.report and not args.dry_run:
         raise UsageError("`--report` says what a dry run would take", hint="add `--dry-run`")
     if args.verify and args.dry_run:
         raise UsageError("`--verify` runs what was installed, and a dry run installs nothing", hint="leave one out")
     return Order(
-        request=arguments.request_of(args),
-        given=Given(tuple(args.requirements), tuple(args.requirement), tuple(args.constraint), tuple(args.editable)),
+        given=Given(
+            tuple(args.requirements),
+            tuple(args.requirement),
+            tuple(args.constraint),
+            tuple(args.editable),
+            tuple(args.group),
+        ),
         installer=args.installer,
         upgrade=args.upgrade,
         no_deps=args.no_deps,
+        allow_mixed=args.allow_mixed,
         passed_on=tuple(args.passed_on),
     )
 
 
-def _show(args: Install, pick: Pick, command: Command, taken: tuple[Item, ...] | None) -> int:
-    from torchpick.emit import shell
+def _show(args: InstallArguments, pick: Pick, command: Command, taken: tuple[Item, ...] | None) -> int:
+    from torchpick.installers import shell
 
     if args.json:
-        answer = {**envelope.of_pick(pick, "install"), "install": command.shown().to_json()}
+        answer = {**as_json(pick, "install"), "install": command.shown().to_json()}
         if taken is not None:
             answer["report"] = [each.to_json() for each in taken]
         print(envelope.dumps(answer))
@@ -173,45 +191,60 @@ def _show(args: Install, pick: Pick, command: Command, taken: tuple[Item, ...] |
     return 0
 
 
-def _start(args: Install, job: Job, command: Command) -> int:
-    from torchpick.install import run as runner
+def _start(args: InstallArguments, job: Job, command: Command) -> int:
+    from torchpick.install import verification
+    from torchpick.installers import run as runner
 
     pick = job.pick
     _notes(args, pick, command)
     sys.stdout.flush()
-    status = runner.run(command, os.environ, talk_only=args.json)
+    ended = runner.run(command, os.environ, talk_only=args.json)
+    status = ended.status
     found = None
+    lacking = verification.lacking(job) if status == 0 else None
     if status == 0 and args.verify:
         _say(args, "running a product and a convolution on each GPU")
-        from torchpick import verification
-
         found = verification.verified(pick, job.target.python, os.environ)
     if args.json:
-        print(envelope.dumps(_outcome(pick, command, status, found)))
+        print(envelope.dumps(_outcome(pick, command, status, found, lacking)))
     elif status != 0:
-        _failed(pick, command, status)
+        _failed(pick, command, ended)
+    elif lacking is not None:
+        _fail(f"{_short_of(pick, command, lacking)}", _AGAIN)
     elif found is not None:
         _tell(found, pick)
-    if found is not None and not found.ok:
+    if lacking is not None or (found is not None and not found.ok):
         return 3
     return runner.die_of(status)
 
 
-def _outcome(pick: Pick, command: Command, status: int, found: Verified | None) -> dict[str, object]:
-    answer = {**envelope.of_pick(pick, "install"), "installer": {"name": command.installer, "status": status}}
+_AGAIN = "`torchpick install torch` puts it there; `torchpick doctor` looks at what is there now"
+
+
+def _short_of(pick: Pick, command: Command, lacking: str) -> str:
+    return f"{command.installer} is done, and {lacking} in the environment where {pick.version} was needed"
+
+
+def _outcome(
+    pick: Pick, command: Command, status: int, found: Verified | None, lacking: str | None
+) -> dict[str, object]:
+    answer = {**as_json(pick, "install"), "installer": {"name": command.installer, "status": status}}
     if status != 0:
         told = {"code": "INSTALLER", "text": f"{command.installer} {_how(status)}", "hint": None}
         answer.update(status="error", exit=status if status > 0 else 128 - status, error=told)
+    if lacking is not None:
+        told = {"code": "TORCH_LACKING", "text": _short_of(pick, command, lacking), "hint": _AGAIN}
+        answer.update(status="error", exit=3, error=told)
     if found is not None:
         answer["verify"] = {"torch": found.torch, "ran": [_ran(each, found, pick) for each in found.ran]}
         if not found.ok:
-            told = {"code": "VERIFY", "text": "; ".join(_words(each, found, pick) for each in found.ran if not each.ok)}
+            told = {"code": "VERIFY", "text": "; ".join(_words(each, found, pick) for each in _broken(found))}
             answer.update(status="error", exit=3, error={**told, "hint": "torchpick doctor"})
     return answer
 
 
 def _ran(ran: Ran, found: Verified, pick: Pick) -> dict[str, object]:
-    from torchpick import verification
+    from torchpick.install import verification
 
     objection = None if ran.ok else verification.why(ran, found, pick)
     return {**ran.to_json(), "code": None if objection is None else objection.reason.name}
@@ -220,20 +253,29 @@ def _ran(ran: Ran, found: Verified, pick: Pick) -> dict[str, object]:
 def _words(ran: Ran, found: Verified, pick: Pick) -> str:
     """One GPU in a line: what the table says of the build there, and what torch itself said."""
     name = f"GPU {ran.gpu}, {ran.name}" if ran.gpu is not None else ran.name
+    if ran.work:
+        name = f"{name}, {ran.work}"
     if ran.ok:
         return f"{name}: computes"
-    from torchpick import verification
+    from torchpick.install import verification
 
     objection = verification.why(ran, found, pick)
     first = next(iter(ran.text.strip().splitlines()), "") or ran.error
     return f"{name}: {f'{objection.reason.name}, {objection.text}; ' if objection else ''}{first}"
 
 
+def _broken(found: Verified) -> list[Ran]:
+    return [ran for ran in found.ran if not ran.ok and not ran.partial]
+
+
 def _tell(found: Verified, pick: Pick) -> None:
     for ran in found.ran:
         if ran.ok:
             print(f"verified: {plain(_words(ran, found, pick))}", file=sys.stderr)
-    broken = [_words(ran, found, pick) for ran in found.ran if not ran.ok]
+        elif ran.partial:
+            text = f"{_words(ran, found, pick)}; all else computes there, and `--whole` takes a build that has it"
+            print(f"warning: {plain(text)}", file=sys.stderr)
+    broken = [_words(ran, found, pick) for ran in _broken(found)]
     if broken:
         message = f"torch {found.torch or pick.version} does not compute here: {'; '.join(broken)}"
         _fail(message, "`torchpick doctor` looks for the cause")
@@ -241,32 +283,38 @@ def _tell(found: Verified, pick: Pick) -> None:
 
 def _fail(message: str, hint: str) -> None:
     """An error after the installer has done its work, in the form of all others."""
-    from torchpick.emit import text
+    from torchpick.cli.show import text
     from torchpick.errors import InstallerError
 
     print(text.error(InstallerError(message, hint=hint)), file=sys.stderr)
 
 
-def _notes(args: Install, pick: Pick, command: Command) -> None:
+def _notes(args: InstallArguments, pick: Pick, command: Command) -> None:
     if args.quiet or args.json:
         return
-    from torchpick.emit import text
+    from torchpick.cli.show import text
 
     for line in text.notes(pick):
         print(line, file=sys.stderr)
     for note in command.notes:
-        print(f"note: {plain(note.text)}", file=sys.stderr)
+        print(note_line(note.text), file=sys.stderr)
 
 
 def _how(status: int) -> str:
     return f"exited with status {status}" if status >= 0 else f"was ended by signal {-status}"
 
 
-def _failed(pick: Pick, command: Command, status: int) -> None:
+def _failed(pick: Pick, command: Command, ended: Ended) -> None:
     """Ours after the installer's own words: what was to come from where, and whose the status is."""
-    source = redacted(pick.index_url)
-    _fail(
-        f"{command.installer} did not finish; torch {pick.version} was to come from {source}",
-        "`--index-base URL` names a mirror, `torchpick refresh` reads what the wheel index holds now",
-    )
-    print(f"{command.installer} {_how(status)}", file=sys.stderr)
+    if ended.interrupted:
+        _fail(
+            f"interrupted while {command.installer} was at work; the environment may be changed in part",
+            "the same command again finishes it; `torchpick doctor` looks at what is there now",
+        )
+    else:
+        source = redacted(pick.index_url)
+        _fail(
+            f"{command.installer} did not finish; torch {pick.version} was to come from {source}",
+            "`--index-base URL` names a mirror, `torchpick refresh` reads what the wheel index holds now",
+        )
+    print(f"{command.installer} {_how(ended.status)}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Print the one of these names that fits, for extras, dependency groups and image tags.
 
 A name is a backend, or NAME=BACKEND for a name of your own. `cpu` is used only where there is no GPU, or with
---allow-cpu. Where none fits, nothing is printed and the exit status is 3.
+--allow-cpu. If none fits, nothing is printed and the exit status is 3.
 
 examples:
   uv sync --extra "$(torchpick label --among cpu,cu126,cu130)"
@@ -13,16 +13,17 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 
-from torchpick import question
 from torchpick.cli import arguments, console
-from torchpick.cli.arguments import Asked
+from torchpick.cli.arguments import Arguments
+from torchpick.decide import other_vendors
+from torchpick.decide.wishes import is_backend
 from torchpick.errors import NoBuildError, UsageError
 from torchpick.model import envelope
-from torchpick.model.verdict import Pick
-from torchpick.request import Request
+from torchpick.model.pick import Pick, as_json
+from torchpick.session import Session
 
 
-class Label(Asked):
+class LabelArguments(Arguments):
     among: str
 
 
@@ -34,13 +35,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_decision_flags(parser)
 
 
-def run(args: Label) -> int:
+def run(args: LabelArguments) -> int:
     names = _names(args.among)
     if args.backend or args.cpu:
-        hint = "leave out `--backend` and `--cpu`: `--among` says which backends there are"
-        raise UsageError("`label` chooses among the names it is given", hint=hint)
+        hint = "remove `--backend` and `--cpu`: `--among` specifies the backends"
+        raise UsageError("`label` chooses among the given names", hint=hint)
     try:
-        pick = _chosen(arguments.request_of(args)._replace(backends=tuple(dict.fromkeys(names.values()))))
+        request = arguments.request_of(args)._replace(backends=tuple(dict.fromkeys(names.values())))
+        pick = _chosen(Session(request, report=console.waiting))
     except NoBuildError as error:
         # The general hint names `--backend`, which this command does not take.
         others = [change for change in error.pick.changes if change.code == "BACKEND_NOT_ALLOWED"]
@@ -49,31 +51,33 @@ def run(args: Label) -> int:
     console.tell(pick, args)
     name = next(name for name, backend in names.items() if backend == pick.build.backend)
     if args.json:
-        print(envelope.dumps({**envelope.of_pick(pick, "label"), "label": name}))
+        print(envelope.dumps({**as_json(pick, "label"), "label": name}))
     else:
         print(name)
     return 0
 
 
-def _chosen(request: Request) -> Pick:
-    pick = question.chosen(request, tell=console.waiting)
-    gpu = any(machine.counted for machine in pick.machines)
+def _chosen(session: Session) -> Pick:
+    request = session.request
+    pick = session.pick()
+    intel = pick.build.backend == "xpu" and all(map(other_vendors.counts_for_xpu, pick.machines))
+    gpu = intel or any(machine.counted for machine in pick.machines)
     if not gpu and pick.build.backend != "cpu" and "cpu" in request.backends:
-        return question.chosen(request._replace(backends=("cpu",)), tell=console.waiting)
+        return session.asking(request._replace(backends=("cpu",))).pick()
     if pick.build.backend == "cpu" and gpu and not request.allow_cpu:
         backends = tuple(each for each in request.backends if each != "cpu")
         if backends:
-            return question.chosen(request._replace(backends=backends), tell=console.waiting)
+            return session.asking(request._replace(backends=backends)).pick()
         raise NoBuildError(
-            "there is a GPU, and only cpu is among the names",
+            "there is a GPU, but cpu is the only name in `--among`",
             pick=pick._replace(verdicts=()),
-            hint="`--allow-cpu` takes it",
+            hint="`--allow-cpu` allows it",
         )
     if not gpu and pick.build.backend != "cpu":
         raise NoBuildError(
-            "no GPU was found, and cpu is not among the names",
+            "no GPU was found, and cpu is not in `--among`",
             pick=pick._replace(verdicts=()),
-            hint="add cpu to `--among`, or tell the GPU with `--gpu`",
+            hint="add cpu to `--among`, or specify the GPU with `--gpu`",
         )
     return pick
 
@@ -84,10 +88,10 @@ def _names(text: str) -> dict[str, str]:
     for part in text.split(","):
         name, mark, backend = part.strip().partition("=")
         backend = backend if mark else name
-        if not name or not question.is_backend(backend):
+        if not name or not is_backend(backend):
             hint = "such as `--among cpu,cu126,cu130` or `--among old=cu126,new=cu132`"
-            raise UsageError(f"`{part.strip()}` names no backend", hint=hint)
+            raise UsageError(f"`{part.strip()}` is not a backend", hint=hint)
         if name in found:
-            raise UsageError(f"`{name}` is named twice", hint="leave one of them out")
+            raise UsageError(f"`{name}` is given twice", hint="remove one of them")
         found[name] = backend
     return found

@@ -1,14 +1,15 @@
-"""Write a lock: the pick and all it needs, each file with its URL and sha256, for `pip install -r` and `uv pip sync`.
+"""Write a lock: the pick and its dependencies, with URLs and sha256, for `pip install -r` and `uv pip sync`.
 
-Torch's family comes from the wheel host, all else from your own indexes; uv or pip resolves. Where an index tells no
-hash the file is downloaded to compute it. For machines of several platforms or Pythons one lock serves all, or with
---each everyone gets its own. pip from 26.1 on and uv read it; its name must be pylock.toml or pylock.NAME.toml.
+Torch's family comes from the wheel host, everything else from your own indexes; uv or pip resolves. If an index gives
+no hash, the file is downloaded to compute it. For machines of several platforms or Pythons one lock covers all, or
+with --each every machine gets its own. uv and pip 26.1 or newer read it; its name must be pylock.toml or
+pylock.NAME.toml.
 
 examples:
   torchpick lock torch torchvision -o pylock.torch.toml
   torchpick lock -r requirements.txt --gpu sm_61 --driver 580.95.05
   torchpick lock torch --platform windows-x86_64 --python 3.12 --gpu "RTX 4090"
-  torchpick lock torch --machine fleet.jsonl -o pylock.fleet.toml     one lock that serves all of them
+  torchpick lock torch --machine fleet.jsonl -o pylock.fleet.toml     one lock for all of them
   torchpick lock torch --machine fleet.jsonl --each -o locks          locks/pylock.NAME.toml for each
   pip install -r pylock.torch.toml
 """
@@ -19,25 +20,29 @@ import os
 import sys
 from argparse import ArgumentParser
 
-from torchpick import rewrite
 from torchpick.cli import arguments, console
-from torchpick.cli.arguments import Asked
-from torchpick.emit import pylock, text
-from torchpick.emit.text import plain
+from torchpick.cli.arguments import Arguments
+from torchpick.cli.show import text
+from torchpick.cli.show.progress import Progress
+from torchpick.cli.show.text import note as note_line
+from torchpick.cli.show.text import plain
+from torchpick.environment import rewrite
+from torchpick.environment.requirements import Given
 from torchpick.errors import UsageError
-from torchpick.install import choice
-from torchpick.install.requirements import Given
-from torchpick.locking import making
-from torchpick.locking.ground import Order
-from torchpick.locking.host import Tell
-from torchpick.locking.making import Made
+from torchpick.index.host import Tell
+from torchpick.install.lock import making, pylock
+from torchpick.install.lock.ground import LockOrder
+from torchpick.install.lock.making import Made
+from torchpick.installers import choice
 from torchpick.model import envelope
+from torchpick.model.pick import as_json
+from torchpick.session import Session
 
 DEFAULT = "pylock.torch.toml"
 _MOST_MB = 4096  # the largest torch wheel, for Windows with CUDA inside, has 2.8 GB
 
 
-class Lock(Asked):
+class LockArguments(Arguments):
     requirement: list[str]
     constraint: list[str]
     output: str | None
@@ -49,32 +54,34 @@ class Lock(Asked):
 
 def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_requirements(parser)
-    group = parser.add_argument_group("what to lock (torch, where nothing is named)")
+    group = parser.add_argument_group("what to lock (default: torch)")
     group.add_argument("-r", "--requirement", action="append", default=[], metavar="FILE", help="a requirements file")
     group.add_argument("-c", "--constraint", action="append", default=[], metavar="FILE", help="a constraints file")
-    group.add_argument("--no-deps", action="store_true", help="leave out what the named packages need")
+    group.add_argument("--no-deps", action="store_true", help="do not lock dependencies")
     group = parser.add_argument_group("how")
     group.add_argument(
-        "-o", "--output", metavar="FILE", help=f"where to write ({DEFAULT}); with --each the folder (this one)"
+        "-o", "--output", metavar="FILE", help=f"where to write ({DEFAULT}); with --each a folder (the current one)"
     )
     group.add_argument("--each", action="store_true", help="one lock for each machine, pylock.NAME.toml")
     group.add_argument(
-        "--installer", choices=choice.INSTALLERS, default="auto", help="which one resolves; elsewhere it is uv"
+        "--installer",
+        choices=choice.INSTALLERS,
+        default="auto",
+        help="which one resolves (for other machines always uv)",
     )
     group.add_argument(
         "--download-most",
         type=int,
         default=_MOST_MB,
         metavar="MB",
-        help=f"download no larger file for a missing hash ({_MOST_MB}; 0: none at all)",
+        help=f"largest file to download for a missing hash, in MB ({_MOST_MB}; 0: none)",
     )
     arguments.add_decision_flags(parser)
 
 
-def run(args: Lock) -> int:
+def run(args: LockArguments) -> int:
     _check(args)
-    order = Order(
-        request=arguments.request_of(args),
+    order = LockOrder(
         given=Given(tuple(args.requirements), tuple(args.requirement), tuple(args.constraint)),
         installer=args.installer,
         no_deps=args.no_deps,
@@ -83,7 +90,7 @@ def run(args: Lock) -> int:
     )
     listener = _Listener(quiet=args.quiet or args.json)
     try:
-        made = making.make(order, os.environ, listener, console.waiting)
+        made = making.make(Session(arguments.request_of(args), report=console.waiting), order, listener)
     finally:
         listener.clear()
     paths = [_write(args, each) for each in made]
@@ -97,26 +104,30 @@ def run(args: Lock) -> int:
     return 0
 
 
-def _check(args: Lock) -> None:
-    """Before anything is asked or downloaded: whether the result could be written where it was asked for."""
+def _check(args: LockArguments) -> None:
+    """Before any request or download: whether the result can be written to the given place."""
     if not 0 <= args.download_most < 1 << 20:
-        raise UsageError(f"`--download-most {args.download_most}` is no size in MB", hint="such as 4096, or 0 for none")
+        raise UsageError(
+            f"`--download-most {args.download_most}` is not a size in MB", hint="such as 4096, or 0 for none"
+        )
     if args.each:
         folder = args.output or "."
         if folder.endswith(".toml") or not os.path.isdir(folder):
-            raise UsageError(f"`-o {folder}` is no folder that is there", hint="with `--each` name one, such as `-o .`")
+            raise UsageError(
+                f"`-o {folder}` is not an existing folder", hint="with `--each` give a folder, such as `-o .`"
+            )
         return
     path = args.output or DEFAULT
     if os.path.isdir(path):
-        raise UsageError(f"`-o {path}` is a folder", hint=f"name the file: `-o {os.path.join(path, DEFAULT)}`")
+        raise UsageError(f"`-o {path}` is a folder", hint=f"give a file: `-o {os.path.join(path, DEFAULT)}`")
     if not pylock.is_name(os.path.basename(path)):
-        hint = f"pip and uv know a lock by its name: pylock.toml or pylock.NAME.toml, such as `-o {DEFAULT}`"
-        raise UsageError(f"`-o {path}` is no name of a lock", hint=hint)
+        hint = f"pip and uv recognize a lock by its name: pylock.toml or pylock.NAME.toml, such as `-o {DEFAULT}`"
+        raise UsageError(f"`-o {path}` is not a valid name for a lock", hint=hint)
     if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
-        raise UsageError(f"`-o {path}`: there is no such folder", hint="make it first")
+        raise UsageError(f"`-o {path}`: there is no such folder", hint="create it first")
 
 
-def _write(args: Lock, made: Made) -> str:
+def _write(args: LockArguments, made: Made) -> str:
     path = os.path.join(args.output or ".", f"pylock.{made.name}.toml") if args.each else args.output or DEFAULT
     path = os.path.normpath(path)
     # A lock is ours from the first to the last line: what was there is replaced, and read by nobody.
@@ -126,11 +137,11 @@ def _write(args: Lock, made: Made) -> str:
 
 def _notes(made: list[Made]) -> None:
     said = dict.fromkeys(line for each in made for line in text.notes(each.pick))
-    said |= dict.fromkeys(f"note: {plain(note.text)}" for each in made for note in each.notes)
+    said |= dict.fromkeys(note_line(note.text) for each in made for note in each.notes)
     computed = list(dict.fromkeys(name for each in made for name in each.computed))
     if computed:
         shown = ", ".join(computed[:3]) + (f" and {len(computed) - 3} more" if len(computed) > 3 else "")
-        said[f"note: the index tells no sha256 of {plain(shown)}; it was computed from what was sent today"] = None
+        said[f"note: the index gives no sha256 for {plain(shown)}; it was computed from today's download"] = None
     for line in said:
         print(line, file=sys.stderr)
 
@@ -138,9 +149,9 @@ def _notes(made: list[Made]) -> None:
 def _answer(made: list[Made], paths: list[str], *, single: bool) -> dict[str, object]:
     locks = [{**_facts(each), "path": path} for each, path in zip(made, paths, strict=True)]
     if single:
-        return {**envelope.of_pick(made[0].pick, "lock"), "locks": locks}
+        return {**as_json(made[0].pick, "lock"), "locks": locks}
     machines = [each.pick.machine.to_json() for each in made]
-    picks = [{"pick": envelope.of_pick(each.pick, "lock")["pick"]} for each in made]
+    picks = [{"pick": as_json(each.pick, "lock")["pick"]} for each in made]
     locks = [{**lock, **pick} for lock, pick in zip(locks, picks, strict=True)]
     machine = machines[0] if len(machines) == 1 else None
     answer = envelope.new("lock", machine=machine, locks=locks)
@@ -168,12 +179,11 @@ def _facts(made: Made) -> dict[str, object]:
 
 
 class _Listener:
-    """What takes long, on stderr: sentences, and on a terminal one line of progress."""
+    """Progress of long steps, on stderr: sentences, and on a terminal one line of progress."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
-        self._line = ""
-        self._bytes = self._shown = 0
+        self._shown = Progress(sys.stderr, "lock", quiet=quiet)
 
     def say(self, sentence: str) -> None:
         self.clear()
@@ -182,20 +192,8 @@ class _Listener:
 
     def progress(self, name: str) -> Tell:
         self.clear()
-        live = sys.stderr.isatty() and not self._quiet
-        self._bytes = self._shown = 0
-
-        def tell(count: int) -> None:
-            self._bytes += count
-            if live and self._bytes - self._shown > 1 << 20:
-                self._shown = self._bytes
-                self._line = f"{plain(name)[:60]}: {self._bytes / 1e6:.0f} MB"
-                sys.stderr.write(f"\r{self._line}")
-                sys.stderr.flush()
-
-        return tell
+        self._shown = Progress(sys.stderr, name, quiet=self._quiet)
+        return self._shown.add
 
     def clear(self) -> None:
-        if self._line:
-            sys.stderr.write("\r" + " " * len(self._line) + "\r")
-            self._line = ""
+        self._shown.clear()

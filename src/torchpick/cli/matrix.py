@@ -17,24 +17,28 @@ import os
 import sys
 from argparse import ArgumentParser
 
-from torchpick import matrix, question, shipped
 from torchpick.cli import arguments, console
-from torchpick.cli.arguments import Asked
-from torchpick.emit import matrix as table
-from torchpick.emit.text import plain
+from torchpick.cli.arguments import Arguments
+from torchpick.cli.show import matrix as table
+from torchpick.cli.show.text import plain
+from torchpick.decide import matrix
+from torchpick.decide.matrix import Row
+from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.matrix import Row
+from torchpick.knowledge import places
 from torchpick.model import envelope
 from torchpick.model.generations import NVIDIA, kind_of
 from torchpick.model.machine import Machine
+from torchpick.model.pick import hosts_json
 from torchpick.model.pythons import python_name
+from torchpick.model.redaction import redacted
+from torchpick.model.request import Request
 from torchpick.model.table import Table
 from torchpick.model.wish import WHEEL_HOST, Wish
-from torchpick.places import compat_dir
-from torchpick.request import Request
+from torchpick.session import Session
 
 
-class Matrix(Asked):
+class MatrixArguments(Arguments):
     html: str | None
     patches: bool
 
@@ -46,43 +50,67 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_decision_flags(parser)
 
 
-def run(args: Matrix) -> int:
-    request = arguments.request_of(args)
-    wish = question.wish_of(request, os.environ)
+def run(args: MatrixArguments) -> int:
+    session = Session(arguments.request_of(args))
+    wish = session.wish
     if args.html is not None:
-        return _page(args, request, wish)
-    rules = shipped.rules(os.environ)
-    rows = []
-    for machine in _machines(args, request, rules):
-        known = shipped.with_builds(rules, [machine.platform.name], os.environ, request.channel)
-        rows.append((machine, matrix.rows(machine, known, wish)))
+        return _page(args, session)
+    if session.request.machine is not None:
+        return _groups(args, session)
+    rows = [(machine, matrix.rows(machine, session.table_of((machine,)), wish)) for machine in _machines(args, session)]
     if args.json:
         found = [_json(row, machine) for machine, mine in rows for row in mine]
         print(envelope.dumps(envelope.new("matrix", rows=found)))
         return 0
-    bold = console.bold if console.coloured(args.color, sys.stdout) else str
     for place, (machine, mine) in enumerate(rows):
-        releases = matrix.releases_of(mine)
-        shown = releases if args.patches else matrix.newest_patches(releases)
-        print(("\n" if place else "") + bold(_ground(machine)) + "\n")
-        print(table.text(mine, shown, console.width(), bold))
+        _print(args, _ground(machine), mine, first=place == 0)
     return 0
 
 
-def _machines(args: Matrix, request: Request, rules: Table) -> tuple[Machine, ...]:
+def _print(args: MatrixArguments, heading: str, rows: tuple[Row, ...], *, first: bool) -> None:
+    bold = console.painter(args)
+    releases = matrix.releases_of(rows)
+    shown = releases if args.patches else matrix.newest_patches(releases)
+    print(("" if first else "\n") + bold(heading) + "\n")
+    print(table.text(rows, shown, console.width(), bold))
+
+
+def _groups(args: MatrixArguments, session: Session) -> int:
+    """The machines of files, by group."""
+    from torchpick.cli.matrix_groups import grounds
+
+    fleet = session.fleet
+    found = grounds(fleet, session.table_of(fleet.machines), session.wish)
+    if args.json:
+        rows = [
+            {**_json(row, ground.machine), **hosts_json(hosts)}
+            for ground in found
+            for row, hosts in zip(ground.rows, ground.owners, strict=True)
+        ]
+        print(envelope.dumps(envelope.new("matrix", rows=rows)))
+        return 0
+    for place, ground in enumerate(found):
+        heading = _ground(ground.machine._replace(name=None))
+        if ground.hosts.count > 1 or ground.hosts.text:
+            heading += f" ({plain(str(ground.hosts))})"
+        _print(args, heading, ground.shown, first=place == 0)
+    for note in fleet.notes if not args.quiet else ():
+        print(f"note: {plain(note.text)}", file=sys.stderr)
+    return 0
+
+
+def _machines(args: MatrixArguments, session: Session) -> tuple[Machine, ...]:
     """The machines whose GPUs are asked about; without any, one that has every kind of GPU of its platform."""
-    if request.machine is not None:
-        return question.machines_of(request, os.environ, rules)
+    request = session.request
     if args.gpus is not None or request.only is not None or request.trust_pci:
-        found = question.machine_of(request, os.environ, rules)
+        found = session.machine
         if found.trouble is None and found.counted:
             return (found,)
         why = "no GPU was found" if found.trouble is None else found.trouble.text
         print(f"note: {plain(why)}, so this is about every kind", file=sys.stderr)
         return (_open(found._replace(gpus=())),)
-    told = request.gpus is not None or bool(os.environ.get("TORCHPICK_GPU"))
-    asked = request if told else request._replace(gpus=("none",))
-    return (_open(question.machine_of(asked, os.environ, rules)),)
+    asked = session if session.given_gpus else session.asking(request._replace(gpus=("none",)))
+    return (_open(asked.machine),)
 
 
 def _open(machine: Machine) -> Machine:
@@ -121,11 +149,16 @@ def _json(row: Row, machine: Machine) -> dict[str, object]:
     }
 
 
-def _page(args: Matrix, request: Request, wish: Wish) -> int:
-    from torchpick import atlas
-    from torchpick.emit import webpage
+def _page(args: MatrixArguments, session: Session) -> int:
+    from torchpick.cli.show import page_data, releases, timeline, webpage
 
-    for flag, value in (("--machine", request.machine), ("--glibc", request.glibc), ("--gpus", args.gpus)):
+    request, wish = session.request, session.wish
+    for flag, value in (
+        ("--machine", request.machine),
+        ("--glibc", request.glibc),
+        ("--macos", request.macos),
+        ("--gpus", args.gpus),
+    ):
         if value is not None:
             raise UsageError(f"`{flag}` says nothing to a page for every machine", hint=f"leave out `{flag}`")
     if request.only is not None or request.trust_pci or args.json or args.patches:
@@ -134,22 +167,32 @@ def _page(args: Matrix, request: Request, wish: Wish) -> int:
     folder = os.path.dirname(args.html or "") or "."
     if args.html != "-" and not os.path.isdir(folder):
         raise TorchpickError(f"cannot write {args.html}: there is no folder {folder}", hint="name another file")
-    wish = wish._replace(index_base=envelope.redacted(wish.index_base))
-    names = _names()
-    known = shipped.with_builds(shipped.rules(os.environ), atlas.PLATFORMS, os.environ, request.channel)
-    start, rows = _start(request, known, wish)
-    facts = webpage.Facts(start, webpage.fallback(rows), _scope(request, wish), _releases(rows))
-    page = webpage.html(_parts(), atlas.data(known, wish, names), facts)
+    wish = wish._replace(index_base=redacted(wish.index_base))
+    names = (*session.knowledge.gpu_names.products, *session.knowledge.other_names.amd_named)
+    known = session.knowledge.table(page_data.PLATFORMS, request.channel)
+    start, rows = _start(session, known, wish)
+    facts = webpage.PageFacts(
+        start,
+        webpage.fallback(rows),
+        _scope(request, wish),
+        _releases(rows),
+        timeline.svg(timeline.of(known)) if not (request.requirements or wish.backends) else "",
+        releases.table(known, page_data.PLATFORMS, _releases(rows)),
+    )
+    page = webpage.html(_parts(), page_data.data(known, wish, names), facts)
     _write(args.html or "-", page)
     return 0
 
 
-def _start(request: Request, known: Table, wish: Wish) -> tuple[dict[str, str], list[tuple[str, Row]]]:
+def _start(session: Session, known: Table, wish: Wish) -> tuple[dict[str, str], list[tuple[str, Row]]]:
     """What the page opens with, and the rows that stand in it for a browser without JavaScript."""
-    from torchpick import atlas
+    from torchpick.cli.show import page_data
 
-    (machine,) = question.machines_of(request._replace(gpus=request.gpus or ("none",)), os.environ, known)
-    platform = machine.platform.name if machine.platform.name in atlas.PLATFORMS else next(iter(atlas.PLATFORMS))
+    request = session.request
+    (machine,) = session.asking(request._replace(gpus=request.gpus or ("none",))).machines
+    platform = (
+        machine.platform.name if machine.platform.name in page_data.PLATFORMS else next(iter(page_data.PLATFORMS))
+    )
     gpu = machine.gpus[0] if machine.gpus else None
     kinds = [kind for kind in reversed(NVIDIA) if kind.found_on(platform)]
     bare = _open(machine._replace(gpus=matrix.gpus_of(kinds), platform=machine.platform.parse(platform)))
@@ -158,17 +201,13 @@ def _start(request: Request, known: Table, wish: Wish) -> tuple[dict[str, str], 
     start = {
         "system": platform,
         "python": python_name(machine.python.tag),
-        "driver": atlas.nearest(driver, known.drivers, bare.platform.os),
+        "driver": page_data.nearest(driver, known.drivers, bare.platform.os),
         "gpu": str(gpu.arch) if gpu is not None and gpu.arch is not None else "",
         "name": (gpu.name or "") if gpu is not None else "",
+        # A page that was made for no system opens with the reader's own, as far as the browser says it.
+        "guess": "" if request.platform else "1",
     }
     return start, rows
-
-
-def _names() -> tuple[tuple[str, str], ...]:
-    from torchpick.model.gpunames import Names
-
-    return shipped.read(os.path.join(compat_dir(os.environ), "index", "gpus.json"), Names.from_json).products
 
 
 def _releases(rows: list[tuple[str, Row]]) -> tuple[str, ...]:
@@ -188,14 +227,13 @@ def _scope(request: Request, wish: Wish) -> str:
 
 def _parts() -> dict[str, str]:
     """The template's files, which lie beside the module that fills it."""
-    from torchpick.emit import webpage
+    from torchpick.cli.show import webpage
 
     folder = os.path.join(os.path.dirname(os.path.abspath(webpage.__file__)), "page")
     found = {}
     for name in webpage.PARTS:
         try:
-            with open(os.path.join(folder, name), encoding="utf-8") as stream:
-                found[name] = stream.read()
+            found[name] = places.read(os.path.join(folder, name)).decode()
         except OSError as error:
             hint = "install torchpick-cli again"
             raise TorchpickError(f"{name} is missing from this installation", hint=hint) from error
@@ -206,11 +244,5 @@ def _write(file: str, page: str) -> None:
     if file == "-":
         print(page, end="")
         return
-    try:
-        with open(file, "w", encoding="utf-8", newline="\n") as stream:
-            stream.write(page)
-    except OSError as error:
-        raise TorchpickError(
-            f"cannot write {file}: {error.strerror}", hint="name another file with `--html`"
-        ) from error
+    rewrite.write(rewrite.Text(file, ""), page)
     print(file)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from argparse import ArgumentParser
 
-from torchpick import question
 from torchpick.cli import arguments, console
-from torchpick.cli.arguments import Asked
-from torchpick.detection import interpreter
-from torchpick.detection.world import World
-from torchpick.emit import answer
+from torchpick.cli.arguments import Arguments
+from torchpick.cli.show import answer
+from torchpick.environment import interpreter
+from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.model import envelope
+from torchpick.model.pick import as_json
+from torchpick.model.redaction import redacted
+from torchpick.session import Session
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -21,20 +22,20 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_decision_flags(parser)
 
 
-def run(args: Asked) -> int:
+def run(args: Arguments) -> int:
     _refuse_commands(args.requirements)
-    pick = question.chosen(arguments.request_of(args), tell=console.waiting)
+    pick = Session(arguments.request_of(args), report=console.waiting).pick()
     console.tell(pick, args)
     if args.json:
-        print(envelope.dumps(envelope.of_pick(pick, "pick")))
+        print(envelope.dumps(as_json(pick, "pick")))
         return 0
-    bold = console.bold if console.coloured(args.color, sys.stdout) else str
+    bold = console.painter(args)
     print(answer.text(pick, install_line(args, pick.machine.platform.name), console.width(), bold))
     return 0
 
 
 def _refuse_commands(words: list[str]) -> None:
-    """A command after the options would be taken for a requirement."""
+    """A command after the options would be read as a requirement."""
     from torchpick.cli import COMMANDS
 
     for word in words:
@@ -43,35 +44,11 @@ def _refuse_commands(words: list[str]) -> None:
             raise UsageError(f"the command goes first: `torchpick {word} …`", hint=hint)
 
 
-def install_line(args: Asked, platform: str) -> str | None:
-    """The same question as a `torchpick install` command; None where it was about a machine elsewhere."""
+def install_line(args: Arguments, platform: str) -> str | None:
+    """The same request as a `torchpick install` command; None if it was for another machine."""
     if args.machine is not None or platform != interpreter.own(World.here()).platform.name:
         return None
-    words = ["torchpick", "install", *(args.requirements or ["torch"])]
-    for flag, values in (("--gpu", args.gpu), ("--backend", args.backend)):
-        for each in values or ():
-            words += [flag, each]
-    for flag, value in (
-        ("--driver", args.driver),
-        ("--cuda-driver", args.cuda_driver),
-        ("--platform", args.platform),
-        ("--glibc", args.glibc),
-        ("--python", args.python),
-        ("--gpus", args.gpus),
-        ("--only", args.only),
-        ("--index-base", None if args.index_base is None else envelope.redacted(args.index_base)),
-        ("--channel", None if args.channel == "stable" else args.channel),
-    ):
-        if value is not None:
-            words += [flag, value]
-    for flag, there in (
-        ("--cpu", args.cpu),
-        ("--allow-cpu", args.allow_cpu),
-        ("--allow-unconfirmed", args.allow_unconfirmed),
-        ("--whole", args.whole),
-        ("--trust-pci", args.trust_pci),
-        ("--offline", args.offline),
-    ):
-        if there:
-            words.append(flag)
-    return shlex.join(words)
+    request = arguments.request_of(args)
+    if request.index_base is not None:
+        request = request._replace(index_base=redacted(request.index_base))
+    return shlex.join(["torchpick", "install", *(args.requirements or ["torch"]), *request.flags])

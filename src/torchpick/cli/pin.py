@@ -1,30 +1,34 @@
-"""Hold an environment to its pick: from then on plain `pip install …` in it keeps the right torch.
+"""Pin an environment or a script to its pick: from then on plain `pip install …` in it keeps the right torch.
 
 It writes the environment's own pip configuration and, for uv, the project that the environment belongs to (it is the
 .venv beside a pyproject.toml) or conda's activation scripts; a plain environment has no place for uv's settings. An
-installed torch that runs here is what is held; else the pick is. `torchpick unpin` puts everything back.
+installed torch that runs here is what is pinned; else the pick is. A script with inline metadata (PEP 723) gets the
+index and the exact build into its own block, for `uv run SCRIPT.py`. `torchpick unpin` puts everything back.
 
 examples:
   torchpick pin                                      the active environment, or .venv
   torchpick pin --python .venv/bin/python "torch<2.12"
   torchpick pin --no-project                         leave pyproject.toml alone
+  torchpick pin train.py && uv run train.py          a script and its inline metadata
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser
 
-from torchpick import pinning
 from torchpick.cli import arguments, console
-from torchpick.cli.arguments import Asked
-from torchpick.emit import text
+from torchpick.cli.arguments import Arguments
+from torchpick.cli.show import text
 from torchpick.errors import UsageError
+from torchpick.install import pin
 from torchpick.model import envelope
+from torchpick.model.pick import as_json
+from torchpick.projects import scripts
+from torchpick.session import Session
 
 
-class Pin(Asked):
+class PinArguments(Arguments):
     project: str | None
     no_project: bool
 
@@ -36,18 +40,37 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_decision_flags(parser)
 
 
-def run(args: Pin) -> int:
+def run(args: PinArguments) -> int:
+    if any(map(scripts.is_script, args.requirements)):
+        return _scripts(args)
     project = chosen(args.project, no_project=args.no_project)
-    found = pinning.pin(arguments.request_of(args), os.environ, project, tell=console.waiting)
+    found = pin.pin(Session(arguments.request_of(args), report=console.waiting), project)
     console.tell(found.pick, args)
     if args.json:
         notes = [note.to_json() for note in found.notes]
-        print(envelope.dumps({**envelope.of_pick(found.pick, "pin"), "files": list(found.touched), "pinned": notes}))
+        print(envelope.dumps({**as_json(found.pick, "pin"), "files": list(found.touched), "pinned": notes}))
         return 0
     for file in found.touched:
         print(text.plain(file))
     if not args.quiet:
-        for line in [*text.notes(found.pick), *(f"note: {text.plain(note.text)}" for note in found.notes)]:
+        for line in [*text.notes(found.pick), *(text.note(note.text) for note in found.notes)]:
+            print(line, file=sys.stderr)
+    return 0
+
+
+def _scripts(args: PinArguments) -> int:
+    files = [word for word in args.requirements if scripts.is_script(word)]
+    if len(files) > 1 or args.project or args.no_project:
+        raise UsageError("a script is pinned alone", hint=f"`torchpick pin {files[0]}`")
+    args.requirements = [word for word in args.requirements if not scripts.is_script(word)]
+    pinned = scripts.pin(Session(arguments.request_of(args), report=console.waiting), files[0])
+    console.tell(pinned.pick, args)
+    if args.json:
+        print(envelope.dumps({**as_json(pinned.pick, "pin"), "files": [pinned.file], "pinned": []}))
+        return 0
+    print(text.plain(pinned.file))
+    if not args.quiet:
+        for line in text.notes(pinned.pick):
             print(line, file=sys.stderr)
     return 0
 

@@ -1,43 +1,54 @@
-"""Read the live index into the cache: builds that the shipped table does not know, read by ranges.
+"""Read the live indexes into the cache: builds that the shipped table does not know, read by ranges.
 
-Only builds for this platform are read; the rest are listed, and never picked before somebody reads them. REQ and
---backend read known builds too, which makes their rows measured.
+The wheel host and your own index (pip's and uv's settings name it) are read; where one of them does not answer, the
+other is enough. What your own index holds is picked with `--backend default`.
+
+Only builds for this platform are read; the rest are listed, and never picked until they are read. With REQ
+or --backend known builds are read too, so that their rows become measured.
 
 examples:
   torchpick refresh                                 what is new
   torchpick refresh --channel nightly               the newest nightly of each backend
   torchpick refresh torch==2.14.1 --backend cu126   read that one, whatever the table says
+  torchpick refresh --backend default               your own index alone
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from torchpick import question, shipped
 from torchpick.cli import arguments, console
-from torchpick.cli.arguments import Asked
-from torchpick.cli.inspected import Progress
-from torchpick.detection import interpreter
-from torchpick.detection.world import World
-from torchpick.emit.text import plain
-from torchpick.errors import NetworkError, UsageError
+from torchpick.cli.arguments import Arguments
+from torchpick.cli.show.progress import Progress
+from torchpick.cli.show.text import plain
+from torchpick.environment import interpreter
+from torchpick.environment.world import World
+from torchpick.errors import InstallerError, NetworkError, TorchpickError, UsageError
+from torchpick.index import places
+from torchpick.knowledge import compat
+from torchpick.knowledge.places import cache_dir
 from torchpick.model import envelope
-from torchpick.model.build import Build, backend_order
+from torchpick.model.build import DEFAULT_INDEX, Build, backend_order
 from torchpick.model.machine import PLATFORMS
+from torchpick.model.noun import Noun
+from torchpick.model.redaction import redacted
+from torchpick.model.request import Request
 from torchpick.model.specifiers import admits
 from torchpick.model.wish import CHANNELS, WHEEL_HOST
-from torchpick.places import cache_dir
-from torchpick.request import Request
-from torchpick.wheels import refresh, web
-from torchpick.wheels.live import Found
-from torchpick.wheels.refresh import Job, Report, Talk
+from torchpick.session import Session
+from torchpick.wheels import refresh
+from torchpick.wheels.live import ListedBuild
+from torchpick.wheels.refresh import RefreshJob, Report, Talk
+
+HOST, OWN = "the wheel host", "your own index"
 
 
-class Refresh(Asked):
+class RefreshArguments(Arguments):
     platforms: list[str] | None
 
 
@@ -53,69 +64,118 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--backend", action="append", metavar="TAG", help="read builds of this backend; repeat for more"
     )
-    parser.add_argument("--channel", choices=CHANNELS, default="stable", help="whose index is read")
+    parser.add_argument("--channel", choices=CHANNELS, default="stable", help="the channel whose index is read")
     parser.add_argument("--index-base", metavar="URL", help="a mirror of the wheel host; flat+URL for one flat page")
-    parser.add_argument("--offline", action="store_true", help="say what would be read, and read nothing")
+    parser.add_argument("--offline", action="store_true", help="only show what would be read")
     arguments.add_output_flags(parser)
 
 
-def run(args: Refresh) -> int:
-    known = _shipped()
-    job = _job(args, known)
+class IndexToRead(Noun):
+    """One index to read, and the shipped rows that what is there is compared with."""
+
+    what: str
+    job: RefreshJob
+    known: dict[refresh.Key, Build]
+
+
+class UnreadIndex(Noun):
+    """An index that could not be read while another could."""
+
+    plan: IndexToRead
+    error: TorchpickError
+
+    def text(self, read: str) -> str:
+        taken = "; `--backend default` picks what your own index holds" if read == OWN else ""
+        return f"{self.plan.what} could not be read, only {read}: {self.error}{taken}"
+
+
+def run(args: RefreshArguments) -> int:
+    plans = _plans(args)
     if args.offline or os.environ.get("TORCHPICK_OFFLINE"):
-        pages = ", ".join(web.redacted(url) for url in next(refresh.page_urls(job)))
-        waiting = sum(build.arches is None for _, build in refresh.cached(job.cache, job.channel))
+        pages = ", ".join(redacted(url) for plan in plans for url in plan.job.pages[0])
+        rows = [row for plan in plans for _, row in refresh.cached(plan.job.cache, plan.job.base, plan.job.channel)]
+        waiting = sum(build.arches is None for build in rows)
         raise NetworkError(
             f"refresh would read {pages}, and of each new build some 7 MB; {waiting} builds wait to be read",
-            hint="leave out `--offline`",
+            hint="remove `--offline`",
         )
     progress = Progress(sys.stderr, "refresh", quiet=args.quiet or args.json)
     silent = args.quiet or args.json
+    talk = Talk((lambda _: None) if silent else progress.say, progress.add, progress.step)
+    reports: dict[str, Report] = {}
+    troubles: list[UnreadIndex] = []
     try:
-        report = refresh.run(job, known, Talk((lambda _: None) if silent else progress.say, progress.add))
+        for plan in plans:
+            try:
+                reports[plan.what] = refresh.run(plan.job, plan.known, talk)
+            except TorchpickError as error:
+                troubles.append(UnreadIndex(plan, error))
     finally:
         progress.clear()
+    if not reports:
+        raise troubles[0].error
+    notes = [trouble.text(next(iter(reports))) for trouble in troubles]
+    report = refresh.together(reports.values())
     status = 1 if report.failures else 0
     if args.json:
-        print(envelope.dumps(_json(report, status)))
+        print(envelope.dumps(_json(report, notes, status)))
     else:
-        bold = console.bold if console.coloured(args.color, sys.stdout) else str
+        bold = console.painter(args)
         print(_page(report, bold, most=None if args.verbose else _MOST))
-        for found, error in report.failures:
-            print(plain(f"error: {found.sample.file}: {error}"), file=sys.stderr)
+        for text in notes:
+            print(plain(f"note: {redacted(text)}"), file=sys.stderr)
+        for failure in report.failures:
+            print(plain(f"error: {failure.build.sample.file}: {failure.error}"), file=sys.stderr)
     return status
 
 
-def _shipped() -> dict[refresh.Key, Build]:
-    """The shipped table alone: what earlier refreshes wrote is weighed against it."""
-    builds = shipped.as_shipped((*PLATFORMS, "linux-s390x"), os.environ)
+def _shipped(*, default_index: bool) -> dict[refresh.Key, Build]:
+    """The shipped table alone: what earlier refreshes wrote is compared with it."""
+    builds = compat.as_shipped((*PLATFORMS, "linux-s390x"), os.environ, default_index=default_index)
     return {(build.platform, build.version, build.backend): build for build in builds}
 
 
-def _job(args: Refresh, known: dict[refresh.Key, Build]) -> Job:
+def _plans(args: RefreshArguments) -> list[IndexToRead]:
+    """The wheel host and the user's own index, as far as they are asked for."""
     request = Request(requirements=tuple(args.requirements), backends=tuple(args.backend or ()), channel=args.channel)
-    wish = question.wish_of(request._replace(index_base=args.index_base), os.environ)
+    wish = Session(request._replace(index_base=args.index_base)).wish
     if wish.companions or wish.others:
-        raise UsageError("refresh reads torch alone", hint='such as `torchpick refresh "torch==2.14.1"`')
+        raise UsageError("refresh reads only torch", hint='such as `torchpick refresh "torch==2.14.1"`')
     named = bool(args.requirements or args.backend)
     admitted = admits(wish.torch, prereleases=args.channel != "stable")
     platforms = _platforms(args.platforms)
 
-    def reads(found: Found) -> bool:
+    def reads(found: ListedBuild) -> bool:
         if found.platform not in platforms or (wish.backends and found.backend not in wish.backends):
             return False
         return not wish.torch or admitted(found.torch)
 
-    return Job(
-        Path(cache_dir(os.environ)),
-        wish.index_base,
-        args.channel,
-        tuple(sorted({build.backend for build in known.values()}, key=backend_order)),
-        reads,
-        (lambda found: reads(found) and found.backend not in ("cpu", "xpu")) if named else (lambda _: False),
+    def forced(found: ListedBuild) -> bool:
+        return named and reads(found) and found.backend not in ("cpu", "xpu")
+
+    cache = Path(cache_dir(os.environ))
+    today = time.strftime("%Y-%m-%d", time.gmtime(console.today() * 86400))
+    plans = []
+    if set(wish.backends) != {DEFAULT_INDEX}:
+        known = _shipped(default_index=False)
+        backends = sorted({build.backend for build in known.values()}, key=backend_order)
+        pages = refresh.page_urls(wish.index_base, args.channel, backends)
         # A mirror may hold a part.
-        whole=wish.index_base == WHEEL_HOST and args.channel == "stable",
-    )
+        whole = wish.index_base == WHEEL_HOST and args.channel == "stable"
+        job = RefreshJob(cache, wish.index_base, args.channel, pages, reads, forced, whole, today)
+        plans.append(IndexToRead(HOST, job, known))
+    if args.channel == "stable" and (not wish.backends or DEFAULT_INDEX in wish.backends):
+        known = _shipped(default_index=True)
+        try:
+            own = places.of_user(os.environ)
+        except InstallerError:
+            own = None
+        if own is not None and own.base is not None:
+            job = RefreshJob(cache, own.base, DEFAULT_INDEX, own.pages("torch"), reads, forced, False, today)
+            plans.append(IndexToRead(OWN, job, known))
+    if not plans:
+        raise UsageError("no package index of yours is known", hint="name it: `export PIP_INDEX_URL=https://…/simple`")
+    return plans
 
 
 def _platforms(told: list[str] | None) -> tuple[str, ...]:
@@ -125,9 +185,7 @@ def _platforms(told: list[str] | None) -> tuple[str, ...]:
         return PLATFORMS
     for name in told:
         if name not in PLATFORMS:
-            raise UsageError(
-                f"`{name}` is no platform that PyTorch is built for", hint=f"one of {', '.join(PLATFORMS)}"
-            )
+            raise UsageError(f"`{name}` is not a platform of PyTorch's builds", hint=f"one of {', '.join(PLATFORMS)}")
     return tuple(told)
 
 
@@ -137,12 +195,12 @@ def _row(build: Build) -> dict[str, object]:
     return {**facts, "arches": arches, "pythons": list(build.pythons), "evidence": build.evidence.to_json()}
 
 
-def _json(report: Report, status: int) -> dict[str, object]:
+def _json(report: Report, notes: Iterable[str], status: int) -> dict[str, object]:
     return envelope.new(
         "refresh",
         status="error" if status else "ok",
         exit_status=status,
-        pages=[{"url": web.redacted(page.url), "changed": page.links is not None} for page in report.pages],
+        pages=[{"url": redacted(page.url), "changed": page.links is not None} for page in report.pages],
         added=[_row(build) for build in report.added],
         changed=[_row(build) for build in report.changed],
         read=[_row(build) for build in report.read],
@@ -151,6 +209,7 @@ def _json(report: Report, status: int) -> dict[str, object]:
         unread=[
             {"version": each.version, "platform": each.platform, "file": each.sample.file} for each in report.unread
         ],
+        notes=[{"code": "INDEX_NOT_READ", "text": text} for text in notes],
         failures=[{"file": found.sample.file, "text": str(error)} for found, error in report.failures],
         bytes_read=report.bytes_read,
         requests=report.requests,
@@ -158,7 +217,7 @@ def _json(report: Report, status: int) -> dict[str, object]:
 
 
 def _page(report: Report, bold: Callable[[str], str], most: int | None) -> str:
-    """What changed, for a person: of each kind at most so many."""
+    """What changed, as text: of each kind at most so many."""
     lines = []
     for words, builds in (("new", report.added), ("changed", report.changed), ("read", report.read)):
         shown = [f"  {words:<8}  {build.version:<20} {build.platform:<15} {_arches(build)}" for build in builds]

@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser
 
-from torchpick.cli.arguments import Asked
-from torchpick.model import contract
+from torchpick.cli.arguments import Arguments
+from torchpick.model import schema
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Nothing to ask."""
+    """No flags."""
 
 
-def run(args: Asked) -> int:  # noqa: ARG001 # it takes none
-    print(json.dumps(contract.schema(), indent=2))
+def run(args: Arguments) -> int:  # noqa: ARG001 # it takes none
+    print(json.dumps(schema.schema(), indent=2))
     return 0

@@ -1,8 +1,8 @@
 """Print one line for `pip install $(torchpick url)`: the wheel index and torch's exact build.
 
-The line is closed-world: with --index-url everything comes from the wheel index alone, which holds torch, its
+The line is closed-world: with --index-url everything comes from the wheel index alone, which has torch, its
 companions and most of what they need, and nothing else. `torchpick install` and `torchpick env` have no such limit.
-Where no build runs the line makes pip and uv fail, so that they never fall back to another index. The password of a
+If no build runs, the line makes pip and uv fail, so that they never fall back to another index. The password of a
 mirror is in the line, as pip needs it.
 
 examples:
@@ -16,40 +16,49 @@ examples:
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 
-from torchpick import question
 from torchpick.cli import arguments, console
-from torchpick.cli.arguments import Asked
-from torchpick.emit import pip
+from torchpick.cli.arguments import Arguments
+from torchpick.errors import UsageError
+from torchpick.model import pip_line
+from torchpick.session import Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
 
 
-class Url(Asked):
+class UrlArguments(Arguments):
     bare: bool
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_requirements(parser)
-    parser.add_argument("--bare", action="store_true", help="the URL of the index alone")
+    parser.add_argument("--bare", action="store_true", help="only the URL of the index")
     arguments.add_decision_flags(parser)
 
 
 def guard(words: list[str]) -> str | None:
     """What stdout gets where this command fails: a line that pip and uv refuse."""
-    return None if "--bare" in words else pip.NOTHING_RUNS
+    return None if "--bare" in words else pip_line.NOTHING_RUNS
 
 
-def run(args: Url) -> int:
-    pick = question.chosen(arguments.request_of(args), everything=args.json or args.verbose, tell=console.waiting)
+def run(args: UrlArguments) -> int:
+    if args.bare and "default" in (args.backend or ()):
+        hint = "remove `--bare`; `torchpick url --backend default` prints only the requirement"
+        raise UsageError("the default index is your own, so torchpick has no URL for it", hint=hint)
+    session = Session(arguments.request_of(args), report=console.waiting)
+    pick = session.pick(everything=args.json or args.verbose)
     console.tell(pick, args)
     if args.json:
         from torchpick.model import envelope
+        from torchpick.model.pick import as_json
 
-        print(envelope.dumps(envelope.of_pick(pick, "url")))
+        print(envelope.dumps(as_json(pick, "url")))
         return 0
-    print(pick.index_url if args.bare else pip.line(pick))
+    print(pick.index_url if args.bare else pip_line.line(pick.build, pick.wish))
     if not args.quiet and (pick.notes or pick.machine.notes):
-        from torchpick.emit import text
+        from torchpick.cli.show import text
 
         print(*text.notes(pick), sep="\n", file=sys.stderr)
     return 0

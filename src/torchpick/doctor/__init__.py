@@ -1,1 +1,1 @@
-"""An environment → findings: what is wrong, and the command that mends it."""
+"""What is wrong in an environment? Facts → findings, and the command that fixes them."""

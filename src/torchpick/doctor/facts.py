@@ -2,113 +2,72 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-
+from torchpick.environment.installed import Environment, ProjectLock, TorchSetting
+from torchpick.environment.shell import Shell
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.libraries import LibraryFloors
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.noun import Noun
-from torchpick.model.verdict import Verdict
+from torchpick.model.verdict import Objection, Verdict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.wheels.verdict import LibraryVerdict  # loaded where there is a library to judge
 
 # NVIDIA's own projects: cuBLAS chooses among thousands of modules and cuFFT loads by itself, so to count their modules
 # says nothing (cuFFT 12.2 looks dead on sm_89 and runs). What they need is in compat/libraries.json and torch's pins.
 NVIDIA = "nvidia-"
-RUNS, PARTLY, NOT = "runs", "partly", "not"
 
 
-def normal(name: str) -> str:
-    """A project's name as indexes spell it (PEP 503)."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-class Distribution(Noun):
-    """An installed project: where it lies, what it requires, and what of its metadata could not be read."""
-
-    name: str
-    version: str
-    folder: str
-    info: str
-    requires: tuple[str, ...] = ()
-    installer: str | None = None
-    faults: tuple[str, ...] = ()
-
-    @property
-    def label(self) -> str:
-        return f"{self.name} {self.version}"
-
-
-class CondaPackage(Noun):
-    name: str
-    version: str
-    build: str
-
-
-class Fault(Noun):
-    """Something that could not be read, and why."""
-
-    where: str
-    what: str
-
-
-class Environment(Noun):
-    """What is installed for one Python; `sites` in the order of its search path, `distributions` likewise.
-
-    `gone` says what is wrong where the interpreter does not run. `torches` are the folders that hold a torch package.
-    """
-
-    executable: str | None
-    prefix: str
-    version: str
-    implementation: str = "cp"
-    free_threaded: bool = False
-    sites: tuple[str, ...] = ()
-    distributions: tuple[Distribution, ...] = ()
-    conda: tuple[CondaPackage, ...] = ()
-    torches: tuple[str, ...] = ()
-    faults: tuple[Fault, ...] = ()
-    gone: str | None = None
-    source: str = "told"
-
-    def find(self, name: str) -> Distribution | None:
-        """The one that an import would meet first."""
-        return next((each for each in self.distributions if each.name == name), None)
-
-    def named(self, start: str) -> Iterator[Distribution]:
-        """Every first one whose name begins so."""
-        seen: set[str] = set()
-        for each in self.distributions:
-            if each.name.startswith(start) and each.name not in seen:
-                seen.add(each.name)
-                yield each
-
-
-class Served(Noun):
-    """How one package serves one GPU: `runs`, `partly` or `not`, and the libraries that fail."""
+class GpuSupport(Noun):
+    """How one package supports one GPU, by the words of torchpick.model.support, and the libraries that fail."""
 
     gpu: int
     word: str
-    failing: tuple[tuple[str, str], ...] = ()
+    failing: tuple[LibraryVerdict, ...] = ()
 
 
-class Package(Noun):
+class PartialLibrary(Noun):
+    """A library of torch that does not support a GPU, or in part."""
+
+    name: str
+    gpu: int
+    text: str
+
+
+class TwinRuntimes(Noun):
+    """One NVIDIA project that is there for two CUDA majors; `shared` is a file that both installed."""
+
+    one: str
+    other: str
+    shared: str | None
+
+
+class WantedTorch(Noun):
+    """The torch that the environment should have."""
+
+    version: str
+    backend: str
+
+
+class InspectedPackage(Noun):
     """An installed package with GPU code of its own, read and judged for each GPU.
 
-    `with_cuda`: where it has a library per CUDA, the CUDAs of torch with which it would serve them all.
+    `with_cuda`: where it has a library per CUDA, the CUDAs of torch with which it would support them all.
     """
 
     name: str
     version: str
     arches: tuple[Arch, ...]
-    served: tuple[Served, ...]
+    support: tuple[GpuSupport, ...]
     with_cuda: tuple[str, ...] = ()
 
 
-class Torch(Noun):
+class InstalledTorch(Noun):
     """The torch that an import would find.
 
     `verdict` is resolve's, on a Build made of what was read; None where its version says nothing.
-    `missing` are files without which it cannot load. `partial`: library → GPUs that its modules do not serve.
+    `missing` are files without which it cannot load. `partial`: its libraries that do not support a GPU.
     """
 
     version: str
@@ -121,7 +80,7 @@ class Torch(Noun):
     measured: bool
     verdict: Verdict | None = None
     missing: tuple[str, ...] = ()
-    partial: tuple[tuple[str, int, str], ...] = ()
+    partial: tuple[PartialLibrary, ...] = ()
 
     @property
     def label(self) -> str:
@@ -143,38 +102,6 @@ class Override(Noun):
     instead_of: str
 
 
-class DriverLibrary(Noun):
-    """Another libcuda that LD_LIBRARY_PATH puts before the driver's: `stub`, or `compat` (cuda-compat)."""
-
-    kind: str
-    folder: str
-    version: str | None = None
-
-
-class Shell(Noun):
-    """What this shell does to a program: the variables that matter, and the CUDA files of LD_LIBRARY_PATH by folder."""
-
-    variables: Mapping[str, str] = {}
-    folders: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    driver_library: DriverLibrary | None = None
-
-
-class Setting(Noun):
-    """A setting of pip or uv that names a PyTorch index or backend: what, where, its value, the backend it means."""
-
-    name: str
-    where: str
-    value: str
-    backend: str | None
-
-
-class Lock(Noun):
-    """A lock of the project that the environment belongs to, and the torch versions it names."""
-
-    file: str
-    versions: tuple[str, ...]
-
-
 class Companion(Noun):
     """A package that is compiled against torch: what is installed, and the release that belongs to this torch."""
 
@@ -194,31 +121,71 @@ class Demand(Noun):
     links_torch: bool = False
 
 
+class PackageTrouble(Noun):
+    """Why a package does not go with this torch or this driver: the objection that a plan would have."""
+
+    name: str
+    label: str
+    objection: Objection
+
+
+class Rivals(Noun):
+    """Two projects that install the same module; `winner` is the one whose files lie there, where that is known."""
+
+    one: str
+    other: str
+    winner: str | None = None
+
+
+class MissingRequirement(Noun):
+    """What an installed package requires, and is not installed at all."""
+
+    package: str
+    name: str
+    requirement: str
+
+
+class GoneFiles(Noun):
+    """Recorded files of a package that are not there; a whole folder ends in a slash."""
+
+    name: str
+    label: str
+    paths: tuple[str, ...]
+
+
 class Facts(Noun):
     """Everything a check may look at; nothing is asked for while judging.
 
-    `told`: the GPUs are another machine's, so its system folders are not here. `wanted` is the version and backend that
-    the environment should have: the cure's, else the installed one. `unwheeled`: why no wheel fits this Python.
+    `told`: the GPUs are another machine's, so its system folders are not here. `wanted` is the torch that the
+    environment should have: the cure's, else the installed one. `unwheeled`: why no wheel fits this Python.
+    `cuda_is_found`: torch's CUDA libraries are there, wherever they lie. `torch_is_wanted`: false in an environment of
+    another framework where nothing asks for torch.
     """
 
     environment: Environment
     machine: Machine
-    torch: Torch | None = None
-    packages: tuple[Package, ...] = ()
+    torch: InstalledTorch | None = None
+    packages: tuple[InspectedPackage, ...] = ()
     companions: tuple[Companion, ...] = ()
     demands: tuple[Demand, ...] = ()
+    required: tuple[MissingRequirement, ...] = ()
+    gone: tuple[GoneFiles, ...] = ()
+    troubles: tuple[PackageTrouble, ...] = ()
+    rivals: tuple[Rivals, ...] = ()
     absent: tuple[Absent, ...] = ()
-    twins: tuple[tuple[str, str, str | None], ...] = ()
+    cuda_is_found: bool = False
+    torch_is_wanted: bool = True
+    twins: tuple[TwinRuntimes, ...] = ()
     shell: Shell = Shell()
     overrides: tuple[Override, ...] = ()
-    settings: tuple[Setting, ...] = ()
-    lock: Lock | None = None
+    settings: tuple[TorchSetting, ...] = ()
+    lock: ProjectLock | None = None
     floors: LibraryFloors = LibraryFloors()
     triton_floor: tuple[int, int] | None = None
     uv_auto_fails: bool = False
     unwheeled: str | None = None
     told: bool = False
-    wanted: tuple[str, str] | None = None
+    wanted: WantedTorch | None = None
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
@@ -231,7 +198,7 @@ class Facts(Noun):
         return tuple(each for each in self.gpus if each.vendor == "nvidia")
 
 
-def fits(torch: Torch, gpu: Gpu) -> Fit:
+def fits(torch: InstalledTorch, gpu: Gpu) -> Fit:
     """How the torch serves a GPU; NONE where nobody knows."""
     if torch.verdict is None:
         return Fit.NONE

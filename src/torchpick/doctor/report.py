@@ -1,42 +1,48 @@
-"""Text made fit for a public bug report: no user names, nothing under a home folder, no tokens. Pure."""
+"""Text made fit for a public bug report: no names of users and hosts, no paths of theirs, no tokens. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from torchpick.model.redaction import redacted
 
 # A home of anybody: what follows it is dropped too, up to the end of the path.
 _HOMES = re.compile(
     r"(?:/home/|/Users/|(?<![\w.-])/root\b|(?:\b[A-Za-z]:)?\\+(?:Users|Documents and Settings)\\+)[^\s\"'`,;:<>|]*"
 )
-_CREDENTIALS = re.compile(r"(\b[a-z][a-z0-9+.-]{0,20}://)[^\s/@\"']{1,300}@")
-_QUERY = re.compile(
-    r"([?&;#][A-Za-z_.-]{0,40}(?:token|key|secret|password|signature|sig|auth)[A-Za-z_.-]{0,40}=)[^\s&\"']+",
-    re.IGNORECASE,
+# The name that stays before a hidden password names a person.
+_USER = re.compile(r"(?<=://)[^\s/@:]+:(?=\*{4}@)")
+# Folders that a system has, and no user: a path anywhere else (/scratch/NAME, /data/PROJECT) may name somebody.
+_SYSTEM = "usr|lib|lib32|lib64|opt|etc|proc|sys|dev|bin|sbin|run|var|snap|nix|nowhere|Library|System"
+_PATHS = re.compile(rf"(?:(?<![\w.~/-])|(?<=file://))/(?!/|(?:{_SYSTEM})(?:/|\b))[^\s\"'`,;:<>|)]+")
+_WINDOWS = re.compile(
+    r"\b[A-Za-z]:\\+(?!Windows\b|Program Files|ProgramData\b)[^\s\"'`,;<>|)]*|\\\\[^\s\"'`,;<>|)]+", re.IGNORECASE
 )
-# Tokens by their well-known beginnings, and `NAME=value` of a secret's name.
-_TOKENS = re.compile(
-    r"\b(?:gh[pousr]_|github_pat_|glpat-|hf_|pypi-|sk-|xox[abprs]-|AKIA|ASIA|npm_|dckr_pat_|eyJ)[A-Za-z0-9_./+=-]{8,}"
+# A host of a URL that is not one of the makers' own tells where somebody works.
+_HOSTS = re.compile(
+    r"(?<=://)(?P<user>[^\s/@]*@)?(?!(?:[\w-]+\.)*(?:pytorch|github|nvidia|amd|intel|uv|astral)\.(?:org|com|sh)\b)"
+    r"[^\s/\"'`,;<>|)?#]+"
 )
-_NAMED = re.compile(
-    r"\b([A-Za-z0-9_]{0,40}(?:token|passw(?:or)?d|secret|api_?key|credential)[A-Za-z0-9_]{0,40}\s*[=:]\s*)[^\s,;&]+",
-    re.IGNORECASE,
-)
-_HIDDEN = "****"
 
 
-def scrubbed(text: str, homes: Sequence[str], users: Sequence[str]) -> str:
-    """The text without what names a person; `homes` and `users` are those of this computer."""
+def scrubbed(text: str, homes: Sequence[str], users: Sequence[str], places: Mapping[str, str] | None = None) -> str:
+    """The text without what names a person or a place.
+
+    `homes` and `users` (and hosts) are those of this computer; `places` are folders with the words that stand for them.
+    """
+    for place, word in sorted((places or {}).items(), key=lambda pair: -len(pair[0])):
+        if len(place.strip("/\\")) > 1:
+            text = re.sub(re.escape(place.rstrip("/\\")) + r"(?![A-Za-z0-9._-])", word, text)
     for home in homes:
         if len(home.strip("/\\")) > 1:
             text = re.sub(
                 re.escape(home.rstrip("/\\")) + r"(?![A-Za-z0-9._-])[^\s\"'`,;:<>|]*", "~", text, flags=re.IGNORECASE
             )
     text = _HOMES.sub("~", text)
-    text = _CREDENTIALS.sub(rf"\1{_HIDDEN}@", text)
-    text = _QUERY.sub(rf"\1{_HIDDEN}", text)
-    text = _TOKENS.sub(_HIDDEN, text)
-    text = _NAMED.sub(rf"\1{_HIDDEN}", text)
+    text = _USER.sub("", redacted(text))
+    text = _HOSTS.sub(lambda match: (match["user"] or "") + "HOST", text)
+    text = _WINDOWS.sub("PATH", _PATHS.sub("PATH", text))
     for user in users:
         # A name that is also a word of ours would tear the text apart and tell nothing.
         if len(user) > 2 and user.lower() not in _WORDS:

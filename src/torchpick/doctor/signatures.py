@@ -1,20 +1,25 @@
 """Known error texts, looked for in a stream: each byte is read once for each pattern, whatever the text is. Pure.
 
-A pattern is text, in any case of letters; `*` stands for anything within the line and `{name}` for something to keep.
+A pattern is text, in any case of letters, over one line or several; `*` stands for anything up to two lines on, and
+`{name}` for something to keep.
 There is nothing in it that could be tried twice, so no text makes the search slow.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
 
+from torchpick.doctor.logs import message
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.noun import Noun
 
 _WILD = re.compile(r"\*|\{([a-z]{1,20})\}")
 # A line is looked at so far before and behind the words that were found in it.
 _BEFORE, _BEHIND = 2048, 4096
+# And so many lines.
+_SPAN = 2
 _MOST_KEPT = 80
 _MOST_SHOWN = 300
 _PLAIN = b" \t\r\n,;:()[]'\"`"
@@ -28,7 +33,7 @@ class Piece(Noun):
 
 
 class Signature(Noun):
-    """One known error; docs/doctor.md says what the fields mean."""
+    """One known error; docs/doctor.md says what the fields mean. `follows`: ids of the errors it may come from."""
 
     id: str
     title: str
@@ -40,6 +45,23 @@ class Signature(Noun):
     findings: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
     install: bool = True
+    follows: tuple[str, ...] = ()
+
+
+class LogLine(Noun):
+    """A line of the text, and the message in it."""
+
+    number: int
+    text: bytes
+
+
+class Stretch(Noun):
+    """Lines as one text, in its own letters and in lower case, and where each of them begins."""
+
+    text: bytes
+    lower: bytes
+    lines: tuple[LogLine, ...]
+    starts: tuple[int, ...]
 
 
 class Match(Noun):
@@ -61,7 +83,19 @@ def read(fields: Fields) -> tuple[Signature, ...]:
 
 
 def _signature(row: Fields) -> Signature:
-    keys = ("id", "title", "patterns", "meaning", "causes", "cures", "no_use", "findings", "install", "links")
+    keys = (
+        "id",
+        "title",
+        "patterns",
+        "meaning",
+        "causes",
+        "cures",
+        "no_use",
+        "findings",
+        "install",
+        "links",
+        "follows",
+    )
     row.only(*keys)
     patterns = row.texts("patterns")
     if not patterns:
@@ -82,6 +116,7 @@ def _signature(row: Fields) -> Signature:
         row.texts("findings"),
         row.texts("links"),
         row.flag("install"),
+        row.texts("follows"),
     )
 
 
@@ -127,18 +162,23 @@ def _word_end(line: bytes, start: int) -> int:
 
 
 class Search:
-    """Feed it a text in chunks; it remembers where each signature was first seen."""
+    """Feed it a text in chunks; it remembers where each signature was first seen.
+
+    Lines are joined to one stretch of text with single blanks, so a pattern may span several of them.
+    """
 
     def __init__(self, signatures: Iterable[Signature]) -> None:
-        self._wanted = {each.id: each for each in signatures}
+        self._wanted = {signature.id: signature for signature in signatures}
         self._patterns = [
-            (max((piece.text for piece in parts), key=len), parts, each.id)
-            for each in self._wanted.values()
-            for parts in map(pieces, each.patterns)
+            (max((piece.text for piece in parts), key=len), parts, signature.id)
+            for signature in self._wanted.values()
+            for parts in map(pieces, signature.patterns)
         ]
         self._found: dict[str, Match] = {}
         self._rest = b""
         self._line = 1
+        # The end of what was looked through: a pattern may begin there and end in what comes.
+        self._last: list[LogLine] = []
 
     def feed(self, chunk: bytes) -> None:
         """Look through whole lines; what is left of the last one waits, up to a bound."""
@@ -154,33 +194,56 @@ class Search:
         self._rest = data[cut:]
 
     def matches(self) -> tuple[Match, ...]:
-        """Everything seen, in the order of the text; ask once, at its end."""
+        """Everything seen: causes before what follows from them, else in the order of the text. Ask at its end."""
         self._look(self._rest)
-        return tuple(sorted(self._found.values(), key=lambda each: (each.line, each.signature.id)))
+        return tuple(
+            sorted(self._found.values(), key=lambda match: (self._follows(match), match.line, match.signature.id))
+        )
+
+    def _follows(self, match: Match) -> bool:
+        """Whether another error of the text is what this one comes from."""
+        return any(cause in self._found for cause in match.signature.follows)
 
     def _look(self, data: bytes) -> None:
         if not data:
             return
-        lower = data.lower()
+        new = [
+            LogLine(number, text)
+            for number, line in enumerate(data.split(b"\n"), self._line)
+            if (text := message(line))
+        ]
+        lines = [*self._last, *new]
+        text = b" ".join(line.text for line in lines)
+        lower = text.lower()
+        starts = []
+        at = 0
+        for line in lines:
+            starts.append(at)
+            at += len(line.text) + 1
+        stretch = Stretch(text, lower, tuple(lines), tuple(starts))
         for anchor, parts, name in self._patterns:
-            if name not in self._found and (match := self._first(data, lower, anchor, parts, name)) is not None:
+            if name not in self._found and (match := self._first(stretch, anchor, parts, name)) is not None:
                 self._found[name] = match
-        self._patterns = [each for each in self._patterns if each[2] not in self._found]
+        self._patterns = [pattern for pattern in self._patterns if pattern[2] not in self._found]
+        self._last = [line for line in lines[-_SPAN:] if len(line.text) <= _BEHIND]
 
-    def _first(self, data: bytes, lower: bytes, anchor: bytes, parts: tuple[Piece, ...], name: str) -> Match | None:
-        at = lower.find(anchor)
+    def _first(self, stretch: Stretch, anchor: bytes, parts: tuple[Piece, ...], name: str) -> Match | None:
+        at = stretch.lower.find(anchor)
         while at >= 0:
-            start = max(data.rfind(b"\n", max(0, at - _BEFORE), at) + 1, at - _BEFORE)
-            end = data.find(b"\n", at, at + _BEHIND)
-            end = min(at + _BEHIND, len(data)) if end < 0 else end
-            line = data[start:end]
-            kept = found_in(line, parts)
+            first = bisect_right(stretch.starts, at) - 1
+            last = bisect_right(stretch.starts, at + len(anchor) - 1) - 1
+            start = max(stretch.starts[max(0, first - _SPAN)], at - _BEFORE)
+            after = last + 1 + _SPAN
+            end = min(at + _BEHIND, stretch.starts[after] if after < len(stretch.starts) else len(stretch.text))
+            kept = found_in(stretch.text[start:end], parts)
             if kept is not None:
-                shown = line.decode("utf-8", "replace").strip()
-                number = self._line + data.count(b"\n", 0, at)
-                return Match(self._wanted[name], number, _around(shown, anchor), kept)
-            # Whatever else lies in this stretch was looked at with it.
-            at = lower.find(anchor, max(end, at + 1))
+                line = stretch.lines[first]
+                return Match(
+                    self._wanted[name], line.number, _around(line.text.decode("utf-8", "replace"), anchor), kept
+                )
+            # Whatever else lies in this line was looked at with it.
+            ahead = stretch.starts[last + 1] if last + 1 < len(stretch.starts) else len(stretch.text)
+            at = stretch.lower.find(anchor, max(min(ahead, end), at + 1))
         return None
 
 
@@ -190,16 +253,3 @@ def _around(line: str, anchor: bytes) -> str:
         return line
     at = max(0, line.lower().find(anchor.decode()) - _MOST_SHOWN // 3)
     return ("…" if at else "") + line[at : at + _MOST_SHOWN].strip() + "…"
-
-
-def decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The chunks as UTF-8: a Windows shell writes its logs in UTF-16."""
-    import codecs
-
-    decoder = None
-    first = True
-    for chunk in chunks:
-        if first and chunk[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            decoder = codecs.getincrementaldecoder("utf-16")("replace")
-        first = first and not chunk
-        yield decoder.decode(chunk).encode() if decoder is not None else chunk

@@ -1,1 +1,1 @@
-"""A pick → an installer at work."""
+"""How is a pick handed over? Plan, run, verify, pin, lock."""

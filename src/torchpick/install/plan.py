@@ -1,195 +1,348 @@
-"""What both installers are told alike: pins, words, and what the state of the environment asks for. Pure."""
+"""What `torchpick install` is asked, in the target → the job for the installer, with what the other packages need."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 
-from torchpick.errors import UsageError
-from torchpick.install import links, store
-from torchpick.install.environment import Target
-from torchpick.install.requirements import Asked, Wanted
-from torchpick.install.settings import is_wheel_index
-from torchpick.install.store import File
-from torchpick.model.build import COMPANIONS
-from torchpick.model.machine import Note
+from torchpick.environment import interpreter, pinplaces, requirements, targets
+from torchpick.environment.requirements import Given, Requested, Requirements
+from torchpick.environment.targets import Target
+from torchpick.environment.world import World
+from torchpick.errors import NoBuildError, UsageError
+from torchpick.index.remote_text import fetcher
+from torchpick.install import constraints
+from torchpick.install.agreement import FAMILY, ROUNDS, Agreement, AgreementMove, outcome, passed_over, refused
+from torchpick.installers import choice, copies, jobs, settings_files
+from torchpick.installers.command import Command
+from torchpick.installers.installer import Installer
+from torchpick.installers.jobs import Job
+from torchpick.model import markers
+from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
-from torchpick.model.verdict import Pick, companions
-from torchpick.requirements import named
+from torchpick.model.pick import Pick
+from torchpick.session import Session, decided
 
-# What torch itself may pull in of its family; field: uv takes these from the wheel host too.
-TRITONS = ("triton", "triton-rocm", "triton-xpu", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.installers.needs import Learnt
+    from torchpick.installers.reporting import Item
+
+# A release as the table has them; what somebody built themselves is no build of it.
+_VERSION = re.compile(r"\d+(\.\d+)*(\+[a-z0-9.]+)?")
 
 
-class Job(Noun):
-    """Everything that decides the command, beside the installer itself.
+class Order(Noun):
+    """What `torchpick install` is asked, beside the request that decides."""
 
-    `needs` is what of the family the other requirements were found to need, None where nobody asked.
-    """
-
-    asked: Asked
-    pick: Pick
-    target: Target
-    place: str
-    applies: Mapping[str, bool] = {}
+    given: Given
+    installer: str = "auto"
     upgrade: bool = False
     no_deps: bool = False
-    offline: bool = False
+    allow_mixed: bool = False
     passed_on: tuple[str, ...] = ()
-    cuda_installed: str | None = None
-    needs: frozenset[str] | None = None
-    relatives: Mapping[str, str] = {}
+
+
+class Tried(Noun):
+    """A job, what its packages were found at, and what moved for it."""
+
+    job: Job
+    learnt: Learnt
+    notes: tuple[Note, ...] = ()
+
+
+class Installation:
+    """An order in a target, before and after it is decided; everything but the order is the session's."""
+
+    def __init__(
+        self, session: Session, order: Order, asked: Requirements, target: Target, applies: Mapping[str, bool]
+    ) -> None:
+        self.session = session
+        self.order = order
+        self.asked = asked
+        self.target = target
+        self.applies = applies
+
+    @cached_property
+    def installer(self) -> Installer:
+        """Which installer does the work, with what it inherits."""
+        return self.installer_of(self.order.installer)
+
+    def installer_of(self, wanted: str) -> Installer:
+        session, target = self.session, self.target
+        has_uv = session.uv if wanted != "pip" else None
+        return choice.choose(wanted, target, has_uv, session.own_settings(target.prefix), session.store)
+
+    @cached_property
+    def asks(self) -> tuple[Requested, ...]:
+        """What is asked of torch's family, by the order and by the constraints that the installer obeys by itself."""
+        own = self.session.own_settings(self.target.prefix)
+        bound = constraints.of(
+            self.installer.name, own, (self.session.store, pinplaces.of(self.target.prefix, sys.platform).store)
+        )
+        asked = self.asked._replace(limits=(*self.asked.limits, *bound))
+        texts = {each.marker for each in bound if each.marker}
+        applies = {**_apply(texts, self.target), **self.applies}
+        return requirements.of_family(asked, self.session.knowledge.family, applies)
 
     @property
-    def pins(self) -> dict[str, str]:
-        """Torch and every companion of the build, each to its exact version, asked for or not."""
-        return {"torch": self.pick.version, **companions(self.pick.build)}
+    def texts(self) -> tuple[str, ...]:
+        """The same as a request holds them."""
+        return tuple(each.plain for each in self.asks)
 
     @property
-    def moves_torch(self) -> bool:
-        """Whether torch is part of this run, asked for or needed by what is."""
-        return "torch" in (self.needs or ()) or any(each.name == "torch" for each in self.asked.wanted)
+    def strangers(self) -> tuple[str, ...]:
+        """What may need a torch of its own, by name; empty where every requirement is of the family."""
+        if self.order.no_deps or self.asked.hashed:
+            return ()
+        outsiders = requirements.outsiders(self.asked, self.session.knowledge.family)
+        return (*(each.text for each in outsiders), *self.asked.opaque)
 
-    @property
-    def labelled(self) -> bool:
-        return "+" in self.pick.version
+    def pick(self, *, everything: bool = True) -> Pick:
+        """The pick for what was asked, in the target's Python; NoBuildError where nothing runs.
+
+        An installed torch that runs here stays where nobody asks for another. Without `everything` only as many builds
+        are judged as the pick itself takes.
+        """
+        installed = self.target.installed.get("torch", "")
+        asked_for = {each.name for each in self.asked.wanted}
+        if _VERSION.fullmatch(installed) and not self.order.upgrade and "torch" not in asked_for:
+            kept = self.weighed(f"torch=={installed}", everything=everything)
+            if kept.ok and kept.version == installed:
+                return kept
+        found = self.weighed(everything=everything)
+        if not found.ok:
+            self._check_bound(found)
+        return decided(found, self.session.knowledge.rules)
+
+    def _check_bound(self, found: Pick) -> None:
+        """Refuse with the constraint that binds and its place, where one alone keeps every build away."""
+        for ask in self.asks:
+            others = tuple(each.plain for each in self.asks if each is not ask)
+            if not ask.specifier or not ask.where:
+                continue
+            freed = self._weighed_for(others)
+            if freed.ok:
+                message = f"no torch that runs here is within `{ask.text}` ({ask.where})"
+                hint = f"without that line it would be torch {freed.version}"
+                raise NoBuildError(message, pick=found, hint=hint)
+
+    def _weighed_for(self, texts: tuple[str, ...]) -> Pick:
+        request = self.session.request._replace(requirements=texts)
+        return self.session.asking(request).weighed(everything=False)
+
+    def weighed(self, *more: str, machines: tuple[Machine, ...] | None = None, everything: bool = True) -> Pick:
+        """What these requirements, and more, come to."""
+        request = self.session.request._replace(requirements=(*self.texts, *more))
+        return self.session.asking(request).weighed(machines, everything=everything)
+
+    def job(self, pick: Pick) -> Job:
+        """The pick as a job for the installer."""
+        made = Job(
+            asked=self.asked,
+            pick=pick,
+            target=self.target,
+            place=self.session.store,
+            applies=self.applies,
+            upgrade=self.order.upgrade,
+            no_deps=self.order.no_deps,
+            offline=self.session.offline,
+            passed_on=self.order.passed_on,
+            cuda_installed=targets.cuda_of(self.target) if "+" not in pick.version else None,
+            copies=copies.without_wheel_indexes(self.asked, self.session.store),
+        )
+        jobs.check(made)
+        settings_files.check(made.passed_on, self.session.own_settings(self.target.prefix))
+        return made
+
+    def narrowed(self, job: Job) -> Job:
+        """The job with what the other requirements need of torch; it asks the installer's resolver."""
+        from torchpick.installers import needs
+
+        everything = self.weighed()
+        mine = [each for each in everything.considered if self.target.tag in each.build.pythons]
+        builds = [each.build for each in mine]
+        runnable = [each.build for each in mine if each.ok]
+        resolver = self.installer.resolver(job)
+        learnt = needs.learn(resolver, builds, runnable, job.pick.build, job.place, self.session.environ)
+        if learnt.conflict and not self.agreement.concerns:
+            raise conflict(learnt.conflict, everything)
+        if learnt.torch is not None:
+            job = job._replace(pick=self._pick_of(learnt.torch))
+        job = self._agreed(job, learnt, resolver, everything)
+        return self._held(job)
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """What the table says of the packages that are asked for."""
+        return Agreement(self.session, self.asked, self.applies, allow_mixed=self.order.allow_mixed)
+
+    def _pick_of(self, torch: str) -> Pick:
+        return decided(self.weighed(f"torch=={torch}"), self.session.knowledge.rules)
+
+    def _agreed(self, job: Job, learnt: Learnt, resolver: Command, everything: Pick) -> Job:
+        """The job whose packages agree with its torch; NoBuildError with what stands in the way."""
+        agreement, found, trouble = self.agreement, learnt, learnt.conflict
+        said: list[Note] = []
+        for _ in range(ROUNDS):
+            stack = None if trouble else agreement.of_versions(found.versions)
+            unread = agreement.unread(found.versions)
+            if stack is None and not trouble:
+                return job._replace(needs=found.needs, held=found.versions, notes=(*job.notes, *said, *unread))
+            if stack is not None and stack.ok:
+                result = outcome(stack, job.pick)
+                if result.torch is None:
+                    notes = (*job.notes, *said, *unread, *result.notes)
+                    return job._replace(needs=found.needs, held=found.versions, notes=notes, added=result.added)
+                moves = [AgreementMove(stack, found.versions)]
+            else:
+                moves = [*agreement.moves(found.versions)]
+            tried = self._first_that_resolves(job, moves, resolver)
+            if tried is None:
+                stacks = [move.stack for move in moves]
+                if all(not each.ok for each in stacks):
+                    raise refused(stacks[-1], agreement.machine, job.pick)
+                break
+            job, found, trouble = tried.job, tried.learnt, ()
+            said += [note for note in tried.notes if note not in said]
+        raise conflict(trouble or ("the packages agree with no torch that runs here",), everything)
+
+    def _first_that_resolves(self, job: Job, moves: list[AgreementMove], resolver: Command) -> Tried | None:
+        """The first of these environments that the installer's own resolver can make."""
+        from torchpick.installers import needs
+
+        for move in moves:
+            if not move.stack.ok:
+                continue
+            result = outcome(move.stack, job.pick)
+            pick = job.pick if result.torch is None else self._pick_of(result.torch)
+            limits = {**result.versions, **{name: each for name, each in move.held.items() if name not in FAMILY}}
+            learnt = needs.held_to(resolver, pick.build, limits, job.place, self.session.environ)
+            if not learnt.conflict:
+                return Tried(job._replace(pick=pick), learnt, passed_over(move.stack))
+        return None
+
+    def _held(self, job: Job) -> Job:
+        """Held are the packages that were asked for by name, and those of the table, which were judged."""
+        placed = {each.name for each in self.asked.wanted if each.place}
+        named = self.agreement.named - placed
+        kept = {name: job.held[name] for name in sorted(job.held) if name in named or self.agreement.knows(name)}
+        held = {name: version for name, version in kept.items() if name not in {*FAMILY, *placed}}
+        related = {name: version for name, version in held.items() if name in self.session.knowledge.family}
+        return job._replace(held=held, related=related, notes=_taken_from_host(job.notes))
+
+    def alone(self, job: Job) -> Job:
+        """The job where nothing but torch's family is asked for, or where nothing else may be brought."""
+        of_family = {each.name for each in self.asked.wanted} & set(self.session.knowledge.family)
+        brings_torch = of_family and not self.order.no_deps and not self.asked.hashed
+        return job._replace(needs=frozenset({"torch"} if brings_torch else ()))
+
+    def decided_job(self, pick: Pick) -> Job:
+        """The job with all that is to be learnt before it: by a dry run too, which shows what a real one does."""
+        job = self.job(pick)
+        if job.offline and self.installer.name == "pip":
+            from torchpick.install import offline
+
+            offline.check(self.with_files(self.alone(job)), self.session.own_settings(self.target.prefix))
+        if self.agreement.concerns and not job.no_deps:
+            from torchpick.install import building
+
+            job = job._replace(notes=building.check(job, self.agreement))
+        if self.strangers:
+            return self.with_files(self.narrowed(job))
+        job = self.alone(job)
+        return self.with_files(self._related(job) if job.needs and self.agreement.concerns else job)
+
+    def _related(self, job: Job) -> Job:
+        """The job where members of torch's family that the table knows as CUDA packages are asked for, as xformers."""
+        *_, (stack, _held) = self.agreement.moves({})
+        if not stack.ok:
+            raise refused(stack, self.agreement.machine, job.pick)
+        result = outcome(stack, job.pick)
+        pick = job.pick if result.torch is None else self._pick_of(result.torch)
+        notes = (*passed_over(stack), *result.notes)
+        return job._replace(pick=pick, related=result.versions, added=result.added, notes=_taken_from_host(notes))
+
+    def with_files(self, job: Job) -> Job:
+        """The job with the addresses of the family's files, where the installer alone could take others.
+
+        uv with the name of the backend asks the backend's pages alone; find-links would be asked beside them.
+        """
+        alone = self.installer.alone(job)
+        if (alone and not job.related) or not (jobs.concerned(job) or job.pick.wish.others or job.related):
+            return job
+        from torchpick.install import wheelfiles
+
+        platform = self.session.machine.platform
+        return job._replace(files=wheelfiles.addresses(job, platform, self.session.environ, alone=alone))
+
+    def command(self, job: Job) -> Command:
+        """The exact command for the pick; nothing is started or written."""
+        return self.installer.command(job)
+
+    def prove(self, job: Job) -> tuple[Item, ...]:
+        """The report, checked: InstallerError where a file would come from the wrong host."""
+        from torchpick.install import proof
+
+        items = self.report(job)
+        proof.check(items, job, self.session.knowledge.family)
+        return items
+
+    def report(self, job: Job) -> tuple[Item, ...]:
+        """What the command would take from where, by the installer's own resolver."""
+        from torchpick.installers import reporting
+
+        return reporting.of(self.installer.reporter(job), self.session.environ)
 
 
-def constraints(job: Job) -> str:
-    return "".join(f"{name}=={version}\n" for name, version in job.pins.items()) + relatives(job)
+def _taken_from_host(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """The notes without a doubt that is settled here: the wheel host's own build is taken where it has one."""
+    return tuple(note for note in notes if note.code != "DEFAULT_INDEX_WHEEL")
 
 
-def relatives(job: Job) -> str:
-    """The rest of the family by address, so that no index is asked for it."""
-    return "".join(f"{name} @ {url}\n" for name, url in sorted(job.relatives.items()))
+def look(session: Session, order: Order) -> Installation:
+    """Read what there is; raises where an installation could only fail."""
+    _check_place(session)
+    asked = requirements.read(order.given, session.environ, fetcher(session.environ, offline=session.offline))
+    if not asked.wanted and not asked.opaque:
+        raise UsageError("nothing to install is named", hint="such as `torchpick install torch torchvision`")
+    target = session.target
+    targets.check(target, order.passed_on)
+    return Installation(session, order, asked, target, _applies(asked, target))
 
 
-def words(job: Job) -> list[str]:
-    """The requirements of the command line, those of the pinned projects by their exact build."""
-    found: list[str] = []
-    for each in job.asked.wanted:
-        if each.where:
-            continue  # a line of a file, which is passed as it is
-        if each.editable:
-            found += ["-e", each.text]
-        elif each.name in job.pins and not each.place:
-            found.append(_pinned(each, job.pins[each.name]))
-        else:
-            found.append(each.text)
-    return [*found, *(f"{name}=={job.pins[name]}" for name in brought(job))]
+def _check_place(session: Session) -> None:
+    """Packages are installed on this computer, whatever machine is given."""
+    given = {
+        "--platform": session.request.platform,
+        "TORCHPICK_PLATFORM": session.environ.get("TORCHPICK_PLATFORM"),
+        "--machine": None if session.request.machine is None else session.request.machine[0],
+    }
+    here = interpreter.own(World.here()).platform.name
+    for name, value in given.items():
+        if value and value != here:
+            hint = "`torchpick url` and `torchpick env --shell dockerfile` answer for machines elsewhere"
+            raise UsageError(f"`{name}` tells of another machine, and packages are installed on this one", hint=hint)
 
 
-def _pinned(each: Wanted, version: str) -> str:
-    extras = f"[{','.join(each.extras)}]" if each.extras else ""
-    return f"{each.name}{extras}=={version}" + (f" ; {each.marker}" if each.marker else "")
+def _applies(asked: Requirements, target: Target) -> dict[str, bool]:
+    """Which markers of what is asked hold in the target environment."""
+    return _apply(requirements.markers(asked), target)
 
 
-def lines(job: Job) -> list[str]:
-    """The words of the command line as lines of a requirements file."""
-    rest = iter(words(job))
-    return [f"-e {next(rest)}" if word == "-e" else word for word in rest]
+def _apply(texts: Iterable[str], target: Target) -> dict[str, bool]:
+    """Which of these markers hold there; without markers the packaging library is not loaded."""
+    if not texts:
+        return {}
+    facts = markers.facts(target.version, target.full_version)
+    return {text: markers.applies(text, facts) for text in texts}
 
 
-def unpinned(job: Job, *, paths_as_given: bool = False) -> list[str]:
-    """The requirements of the command line in the user's own words, as arguments or as lines of a file."""
-    found: list[str] = []
-    for each in job.asked.wanted:
-        if each.where:
-            continue
-        if paths_as_given:
-            found += ["-e", each.text] if each.editable else [each.text]
-        else:
-            text = os.path.abspath(each.text) if each.place == each.text and "://" not in each.text else each.text
-            found.append(f"-e {text}" if each.editable else text)
-    return found
-
-
-def brought(job: Job) -> list[str]:
-    """Installed companions of another build, which torch's change would break: they are brought along."""
-    asked_for = {each.name for each in job.asked.wanted}
-    if not job.moves_torch or job.asked.hashed:
-        return []
-    there = job.target.installed
-    return [
-        name for name in COMPANIONS if name in there and name in job.pins and name not in asked_for
-        and there[name] != job.pins[name]
-    ]  # fmt: skip
-
-
-def must_reinstall(job: Job) -> bool:
-    """Whether another build of the very version is installed, which no specifier can tell apart."""
-    installed = job.target.installed.get("torch")
-    if job.labelled or installed is None or not job.moves_torch:
-        return False
-    if installed != job.pick.version:  # `==2.14.1` is content with 2.14.1+cpu
-        return installed.partition("+")[0] == job.pick.version
-    return job.cuda_installed != job.pick.build.cuda
-
-
-def _asks_for(job: Job, name: str) -> bool:
-    return any(each.name == name for each in job.asked.wanted)
-
-
-def notes(job: Job) -> list[Note]:
-    """What the state of the environment means for this run, in words."""
-    found = []
-    there = job.target.installed
-    for name, version in job.pins.items():
-        concerned = _asks_for(job, name) or (name == "torch" and job.moves_torch)
-        if name not in there or not concerned:
-            continue
-        if there[name] == version and not (name == "torch" and must_reinstall(job)):
-            found.append(Note("ALREADY_THERE", f"{name} {version} is installed already"))
-        else:
-            found.append(Note("REPLACED", f"{name} {there[name]} is installed, {version} takes its place"))
-    found += [
-        Note("BROUGHT_ALONG", f"{name} {there[name]} is of another build, {job.pins[name]} takes its place")
-        for name in brought(job)
-    ]
-    lost = [name for name in COMPANIONS if name in there and name not in job.pins]
-    if lost and job.moves_torch and there.get("torch") != job.pick.version:
-        stays = f"{lost[0]} {there[lost[0]]} stays and may fail"
-        text = f"no {lost[0]} was published for torch {job.pick.build.torch}: {stays}"
-        found.append(Note("COMPANION_STAYS", text))
-    if job.target.conda == "base":
-        found.append(Note("CONDA_BASE", f"this goes into conda's base environment, {job.target.prefix}"))
-    return found
-
-
-def pages(job: Job) -> tuple[File | None, list[str]]:
-    """Our links page, and the remote pages of what has no known file name."""
-    index = job.pick.index_url
-    if job.offline and not index.startswith("file:"):
-        return None, []
-    if job.pick.wish.index_base.startswith("flat+"):
-        return None, [index]
-    found, unknown = links.known(job.pick.build, job.pins, (job.target.tag,), index)
-    wanted = {*(job.needs if job.needs is not None else job.pins), *brought(job)}
-    remote = [links.project_page(index, name) for name in unknown if name in wanted or _asks_for(job, name)]
-    return page_file(job.place, found, index), remote
-
-
-def page_file(place: str, found: list[links.Wheel], index: str) -> File | None:
-    """The page as a file; the user's alone where the address holds a password."""
-    return store.file(place, "links", ".html", links.page(found), private="@" in index) if found else None
-
-
-def has_sources(job: Job) -> bool:
-    """Whether a project's own `[tool.uv.sources]` may be read: they beat uv's `--torch-backend`."""
-    local = any(each.editable or (each.place and not each.place.lower().endswith(".whl")) for each in job.asked.wanted)
-    return local or bool(job.asked.opaque)
-
-
-def kept_names(job: Job) -> list[str]:
-    """The family as far as this run may meet it."""
-    asked_for = {named(each) for each in job.pick.wish.others}
-    return [*job.pins, *sorted(asked_for - set(job.pins)), *(name for name in TRITONS if name not in asked_for)]
-
-
-def check(job: Job) -> None:
-    """Refuse what would lead around the pick."""
-    for word in job.passed_on:
-        url = word.partition("=")[2] if word.startswith("--") and "=" in word else word
-        if is_wheel_index(url):
-            hint = "leave it out: torchpick names the index that fits; `--index-base URL` names a mirror"
-            raise UsageError(f"`{url}` is a PyTorch wheel index, and two of them mix builds", hint=hint)
+def conflict(asks: tuple[str, ...], everything: Pick) -> NoBuildError:
+    """What the requirements ask for, and which releases there are instead."""
+    runs = list(dict.fromkeys(each.build.torch for each in everything.considered if each.ok))
+    hint = f"torch {runs[-1]} to {runs[0]} has builds that run here (`torchpick list`); ask for what needs one of these"
+    message = f"no torch that runs here suits every requirement: {'; '.join(asks)}"
+    return NoBuildError(message, pick=everything._replace(verdicts=()), hint=hint)

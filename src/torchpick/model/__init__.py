@@ -1,1 +1,1 @@
-"""The nouns: what a machine, a build, a wish and a verdict are. Pure, immutable, cheap to import."""
+"""What are we talking about? The nouns: GPUs, drivers, machines, builds, wishes, verdicts, picks. Pure."""

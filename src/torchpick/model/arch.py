@@ -15,6 +15,8 @@ from torchpick.model.versions import is_dotted
 # (torch/cuda/__init__.py, DEVICE_REQUIREMENT: 50 and 52 exclude 5.3, 60 and 61 exclude 6.2, 70 excludes 7.2,
 # 80 and 86 exclude 8.7).
 TEGRA = frozenset({(5, 3), (6, 2), (7, 2), (8, 7)})
+# Chips that share their memory with an Arm processor, and so exist on it alone: Tegra, Thor (11.0), GB10 (12.1).
+ARM_ONLY = TEGRA | {(11, 0), (12, 1)}
 # From torch 2.14, for wheels of CUDA 13.2 and later, 70, 80 and 86 no longer exclude 7.2 and 8.7
 # (DEVICE_REQUIREMENT_POST_JETSON_SBSA_UNIFICATION).
 UNIFIED_TEGRA = frozenset({(7, 2), (8, 7)})
@@ -23,11 +25,22 @@ UNIFIED_TEGRA = frozenset({(7, 2), (8, 7)})
 APART = frozenset({(10, 7)})
 
 
+# Code for a generic target runs on each of its family (code object v6; ROCr's isa.cpp; 908 and 90a have none).
+GENERIC = {
+    "gfx9-generic": frozenset({"gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"}),
+    "gfx9-4-generic": frozenset({"gfx942", "gfx950"}),
+    "gfx10-1-generic": frozenset({"gfx1010", "gfx1011", "gfx1012", "gfx1013"}),
+    "gfx10-3-generic": frozenset({"gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036"}),
+    "gfx11-generic": frozenset(
+        {"gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"}
+    ),
+    "gfx12-generic": frozenset({"gfx1200", "gfx1201"}),
+}
 _HEX = frozenset("0123456789abcdef")
 
 
 class Fit(IntEnum):
-    """How well code serves a GPU; a larger one is better."""
+    """How well code supports a GPU; a larger one is better."""
 
     NONE = 0
     JIT = 1
@@ -59,6 +72,8 @@ class Arch(Noun):
             return cls(kind, int(digits[:-1]), int(digits[-1]), suffix)
         if text.startswith("gfx") and 6 <= len(text) <= 8 and all(char in _HEX for char in text[3:]):
             return cls("gfx", 0, 0, text[3:])
+        if text in GENERIC:
+            return cls("gfx", 0, 0, text[3:])
         raise ValueError(f"not an architecture: {text!r}")
 
     @classmethod
@@ -77,20 +92,22 @@ class Arch(Noun):
 
 
 def fit(code: Arch, gpu: Arch, *, unified: bool = False) -> Fit:
-    """How `code` serves `gpu`, the driver aside; `unified` is true for torch >= 2.14 built with CUDA >= 13.2."""
+    """How `code` supports `gpu`, the driver aside; `unified` is true for torch >= 2.14 built with CUDA >= 13.2."""
     if code.kind == "gfx" or gpu.kind == "gfx":
+        if str(gpu) in GENERIC.get(str(code), ()):
+            return Fit.BINARY
         return Fit.EXACT if code == gpu else Fit.NONE
     built, device = code.capability, gpu.capability
     if code.suffix == "a":  # architecture-specific: that one capability
-        serves = built == device
+        runs = built == device
     elif code.suffix == "f":  # family-specific: the family, from this member on
-        serves = built[0] == device[0] and built[1] <= device[1] and not _apart(built, device)
+        runs = built[0] == device[0] and built[1] <= device[1] and not _apart(built, device)
     elif code.kind == "compute":  # PTX: any newer capability of any major
-        serves = built <= device
+        runs = built <= device
     else:
         same = built[0] == device[0] and built[1] <= device[1]
-        serves = same and not _apart(built, device) and not _tegra_wall(built, device, unified)
-    if not serves:
+        runs = same and not _apart(built, device) and not _tegra_wall(built, device, unified)
+    if not runs:
         return Fit.NONE
     if code.kind == "compute":
         return Fit.JIT
@@ -114,14 +131,24 @@ def crosses(code: Arch, gpu: Arch) -> bool:
     return code.kind == "sm" and gpu.capability in UNIFIED_TEGRA and code.capability not in TEGRA
 
 
-def best(codes: tuple[Arch, ...], gpu: Arch, *, unified: bool = False) -> tuple[Fit, Arch | None]:
+class CodeFit(Noun):
+    """How well code supports a GPU, and which code that is; None where none does."""
+
+    fit: Fit = Fit.NONE
+    code: Arch | None = None
+
+
+_NOTHING = CodeFit()
+
+
+def best(codes: tuple[Arch, ...], gpu: Arch, *, unified: bool = False) -> CodeFit:
     """The best fit among the codes, and the code that gives it: the newest of the equally good."""
-    found: tuple[Fit, Arch | None] = (Fit.NONE, None)
-    for code in sorted(codes, key=lambda each: (each.capability, each.suffix, each)):
+    found, by = Fit.NONE, None
+    for code in sorted(codes, key=lambda arch: (arch.capability, arch.suffix, arch)):
         here = fit(code, gpu, unified=unified)
-        if here and here >= found[0]:
-            found = (here, code)
-    return found
+        if here and here >= found:
+            found, by = here, code
+    return CodeFit(found, by) if found else _NOTHING
 
 
 def spoken_capability(spoken: str) -> str | None:

@@ -6,31 +6,45 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from torchpick.model.arch import Arch
+from torchpick.model.fields import written
 from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers, release_key
 
 # Companions are pinned with torch; the rest of its family is only kept to the wheel host (compat/family.json).
 COMPANIONS = ("torchvision", "torchaudio")
+# The backend of the default package index's own wheels: plain versions, on the user's own index.
+DEFAULT_INDEX = "default"
+
+
+class TwinWheel(Noun):
+    """The default index's wheel of the same release, CUDA and platform."""
+
+    file: str
+    sha256: str
+
+    def to_json(self) -> dict[str, object]:
+        return written(self)
 
 
 class Evidence(Noun):
-    """What a row rests on. `measured`: read out of a wheel (`ref` names it). `declared`: a script or a list says so.
+    """What a row is based on. `measured`: read out of a wheel (`ref` names it). `declared`: a script or a list says so.
 
-    `twin` is the file name and sha256 of the default index's wheel of the same release, CUDA and platform, where that
-    one was read.
+    `twin` is the default index's wheel, where that one was read.
     """
 
     kind: str
     ref: str
-    twin: tuple[str, str] | None = None
+    twin: TwinWheel | None = None
 
     def to_json(self) -> dict[str, object]:
-        twin = None if self.twin is None else {"file": self.twin[0], "sha256": self.twin[1]}
-        return {"kind": self.kind, "ref": self.ref, "twin": twin}
+        return written(self)
 
 
 class Build(Noun):
-    """`version` carries the local label where the wheel has one; `arches` None means that nobody has read them."""
+    """One build. `version` has the local label where the wheel has one; `arches` None: they are not known.
+
+    `companion_basis` says of each companion how it is known to belong here: `metadata`, `declared` or `inferred`.
+    """
 
     torch: str
     backend: str
@@ -46,12 +60,14 @@ class Build(Noun):
     published: bool | None
     yanked: bool
     companions: Mapping[str, str | None]
-    companion_basis: str
+    companion_basis: Mapping[str, str]
     evidence: Evidence
 
     @property
     def family(self) -> str:
         """`cuda`, `rocm`, `cpu` or `xpu`."""
+        if self.backend == DEFAULT_INDEX:
+            return "cpu" if self.cuda is None else "cuda"
         return family_of(self.backend)
 
     @property
@@ -62,17 +78,40 @@ class Build(Noun):
 
     @property
     def unified(self) -> bool:
-        """Whether discrete code also serves Tegra here: torch >= 2.14 built with CUDA >= 13.2."""
-        return (
-            self.cuda is not None and numbers(self.cuda) >= (13, 2) and release_key(self.torch) >= release_key("2.14")
-        )
+        """Whether discrete code also runs on Tegra."""
+        return is_unified(self.torch, self.cuda)
+
+    @property
+    def pins(self) -> dict[str, str]:
+        """Torch and each companion that was made for it, by the version of exactly this build."""
+        return {"torch": self.version, **self.companion_pins}
+
+    @property
+    def companion_pins(self) -> dict[str, str]:
+        """Each companion that was made for it, by the version of exactly this build."""
+        return {name: version for name, version in self.companions.items() if version is not None}
 
     def index_url(self, base: str, channel: str = "stable") -> str:
-        """The wheel index this build lies on, under the given base (a mirror, or the wheel host)."""
+        """The wheel index this build lies on, under the given base (a mirror, or the wheel host).
+
+        Empty for the default index's own wheels: they come from whichever index the user has configured.
+        """
+        if self.backend == DEFAULT_INDEX:
+            return ""
         if base.startswith("flat+"):
             return base.removeprefix("flat+")
         folder = "" if channel == "stable" else f"/{channel}"
         return f"{base.rstrip('/')}{folder}/{self.backend}"
+
+
+def is_unified(torch: str | None, cuda: str | None) -> bool:
+    """Whether discrete code crosses to Tegra: torch 2.14 and later, built with CUDA 13.2 and later."""
+    if torch is None or cuda is None or numbers(cuda) < (13, 2):
+        return False
+    try:
+        return release_key(torch)[0] >= (2, 14)
+    except ValueError:
+        return False
 
 
 @lru_cache(maxsize=256)  # a table has some fifty backends and asks of each build several times

@@ -1,4 +1,4 @@
-"""Which NVIDIA driver carries which CUDA, and which GPU: NVIDIA's tables as questions."""
+"""Which NVIDIA driver supports which CUDA and which GPU, from NVIDIA's tables."""
 
 from __future__ import annotations
 
@@ -14,17 +14,40 @@ from torchpick.model.versions import numbers
 FIRST_COMPATIBLE_MAJOR = 11
 
 
-class DriverTable(Noun):
-    """`toolkits`: CUDA → oldest driver per OS. `majors`: CUDA major → floor per OS. `native`: branch → CUDA it speaks.
+# What a number that stands for the newest driver of its branch is compared as: larger than any second number.
+_NEWEST = 1 << 20
 
-    `last_branch`: capability → last driver branch that serves it. `first_driver`: capability → oldest driver per OS.
+
+class Branch(Noun):
+    """A driver branch, the CUDA it supports itself, and the last first number that its Windows drivers have."""
+
+    number: int
+    cuda: str
+    windows_last: int
+
+    def last_number(self, os: str) -> int:
+        """Windows numbers run past their branch (582.66 is of branch 580); Linux drivers begin with it."""
+        return self.windows_last if os == "windows" else self.number
+
+
+class Unsupported(Noun):
+    """Why a driver does not support a GPU at all, and which driver would."""
+
+    why: str
+    remedy: str
+
+
+class DriverTable(Noun):
+    """`toolkits`: CUDA → oldest driver per OS. `majors`: CUDA major → floor per OS. `branches`: oldest first.
+
+    `last_branch`: capability → last driver branch that supports it. `first_driver`: capability → oldest driver per OS.
     `unified_tegra`: the driver from which Tegra loads the code of discrete GPUs (JetPack 7). `generations`: CUDA → the
     major capabilities its toolkit compiles for, oldest first.
     """
 
     toolkits: Mapping[str, Mapping[str, str]]
     majors: Mapping[int, Mapping[str, str]]
-    native: tuple[tuple[int, str], ...]
+    branches: tuple[Branch, ...]
     last_branch: Mapping[tuple[int, int], int]
     first_driver: Mapping[tuple[int, int], Mapping[str, str]]
     unified_tegra: str | None = None
@@ -38,13 +61,37 @@ class DriverTable(Noun):
         known = [each for each in (own, shared) if each is not None]
         return min(known, key=numbers) if known else None
 
+    def branch_of(self, version: str) -> Branch | None:
+        """The branch of a driver on any system: the newest known that is not above its first number."""
+        first = numbers(version)[0]
+        return next((branch for branch in reversed(self.branches) if branch.number <= first), None)
+
+    def branch_number(self, driver: Driver) -> int:
+        """The branch of a driver, by its number, else by the CUDA it supports; 0 for one older than the table."""
+        if driver.version is not None:
+            branch = self.branch_of(driver.version)
+            return 0 if branch is None else branch.number
+        cuda = numbers(driver.cuda or "0")
+        return max((branch.number for branch in self.branches if numbers(branch.cuda) <= cuda), default=0)
+
+    def is_bare(self, version: str) -> bool:
+        """Whether this is a branch alone (`535`), which stands for the newest driver of it."""
+        return "." not in version and any(branch.number == int(version) for branch in self.branches)
+
+    def at_least(self, version: str, floor: str, os: str) -> bool:
+        """Whether a driver is this one or newer; a number alone stands for the newest driver that begins with it."""
+        if "." in version:
+            return numbers(version) >= numbers(floor)
+        branch = self.branch_of(version)
+        last = branch.last_number(os) if branch is not None and self.is_bare(version) else int(version)
+        return (last, _NEWEST) >= numbers(floor)
+
     def speaks(self, driver: Driver) -> str | None:
-        """The CUDA this driver speaks itself: what it said, else what its branch came with."""
+        """The CUDA this driver supports itself: what it reported, else what its branch came with."""
         if driver.cuda is not None or driver.version is None:
             return driver.cuda
-        branch = numbers(driver.version)[0]
-        older = [cuda for first, cuda in self.native if first <= branch]
-        return older[-1] if older else None
+        branch = self.branch_of(driver.version)
+        return None if branch is None else branch.cuda
 
     def carries(self, driver: Driver, cuda: str, os: str) -> bool:
         """Whether machine code built with this CUDA loads on this driver."""
@@ -55,17 +102,21 @@ class DriverTable(Noun):
             major = int(cuda.split(".")[0])
             return spoken is not None and FIRST_COMPATIBLE_MAJOR <= major == numbers(spoken)[0]
         floor = self.floor(cuda, os)
-        return floor is not None and numbers(driver.version) >= numbers(floor)
+        return floor is not None and self.at_least(driver.version, floor, os)
 
-    def refusal(self, driver: Driver, gpu: Arch, os: str) -> tuple[str, str] | None:
-        """Why this driver does not serve that GPU at all and which would; None where it does."""
-        capability = gpu.capability
-        last = self.last_branch.get(capability)
-        first = self.first_driver.get(capability, {}).get(os)
-        if last is not None and self._branch(driver) > last:
-            return f"driver branch {last} is the last that serves it", f"a driver of branch {last}"
-        if first is not None and self._older(driver, first):
-            return f"driver {first} is the first that serves it", f"driver {first} or newer"
+    def dropped_by(self, version: str, gpu: Arch) -> int | None:
+        """The last branch that supports the GPU, where this driver is of a later one."""
+        last, branch = self.last_branch.get(gpu.capability), self.branch_of(version)
+        return last if last is not None and branch is not None and branch.number > last else None
+
+    def unsupported(self, driver: Driver, gpu: Arch, os: str) -> Unsupported | None:
+        """Why this driver does not support that GPU at all and which would; None where it does."""
+        last = self.last_branch.get(gpu.capability)
+        first = self.first_driver.get(gpu.capability, {}).get(os)
+        if last is not None and self.branch_number(driver) > last:
+            return Unsupported(f"driver branch {last} is the last that supports it", f"a driver of branch {last}")
+        if first is not None and self._older(driver, first, os):
+            return Unsupported(f"driver {first} is the first that supports it", f"driver {first} or newer")
         return None
 
     def knows(self, cuda: str, gpu: Arch) -> bool:
@@ -74,20 +125,12 @@ class DriverTable(Noun):
         return made is None or gpu.capability[0] in made or gpu.capability[0] < min(made)
 
     def assumed_for(self, gpus: tuple[Arch, ...]) -> str:
-        """The newest driver branch that serves all of these; the newest known where none of them has ended."""
+        """The newest driver branch that supports all of these; the newest known where none of them has ended."""
         ended = [self.last_branch[gpu.capability] for gpu in gpus if gpu.capability in self.last_branch]
-        return str(min(ended, default=self.native[-1][0]))
+        return str(min(ended, default=self.branches[-1].number))
 
-    def _branch(self, driver: Driver) -> int:
+    def _older(self, driver: Driver, first: str, os: str) -> bool:
         if driver.version is not None:
-            return numbers(driver.version)[0]
-        cuda = numbers(driver.cuda or "0")
-        return max((branch for branch, spoken in self.native if numbers(spoken) <= cuda), default=0)
-
-    def _older(self, driver: Driver, first: str) -> bool:
-        if driver.version is not None:
-            # A bare branch (`570`) means that branch, whichever release of it.
-            mine, oldest = numbers(driver.version), numbers(first)
-            return mine < oldest[: len(mine)]
+            return not self.at_least(driver.version, first, os)
         needed = self.speaks(Driver(first))
         return needed is not None and numbers(driver.cuda or "0") < numbers(needed)

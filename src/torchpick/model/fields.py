@@ -1,11 +1,21 @@
-"""Reading JSON objects field by field, with a path in each complaint (`builds[3].arches[0]`)."""
+"""JSON in and out, with a path in each complaint (`builds[3].arches[0]`).
+
+What a noun declares is its format: `written` and `read` go by its fields, and so does torchpick.model.schema.
+"""
 
 from __future__ import annotations
 
-import json
-
 # Bounds for whatever comes from outside; the largest file of ours is far below them.
 MOST_ITEMS = 100_000
+# The longest fact of one line is a Windows instance id of 200 characters, its documented maximum.
+MOST_LINE = 256
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    T = TypeVar("T", bound=tuple[Any, ...])  # a noun
 
 
 class ShapeError(ValueError):
@@ -18,12 +28,12 @@ class ShapeError(ValueError):
 
 
 def kind(value: object) -> str:
-    """What a JSON value is, in a person's words."""
+    """The kind of a JSON value, in words."""
     if value is None:
         return "null"
     if isinstance(value, bool):
-        return "true or false"
-    words = {int: "a number", float: "a number", str: "text", list: "a list", dict: "an object"}
+        return "a boolean"
+    words = {int: "a number", float: "a number", str: "a string", list: "a list", dict: "an object"}
     return words.get(type(value), type(value).__name__)
 
 
@@ -34,7 +44,7 @@ class Fields:
 
     def __init__(self, value: object, path: str = "") -> None:
         if not isinstance(value, dict):
-            raise ShapeError(path, f"must be an object, is {kind(value)}")
+            raise ShapeError(path, f"must be an object, not {kind(value)}")
         self._value: dict[str, object] = value
         self._path = path
 
@@ -56,12 +66,12 @@ class Fields:
         """Refuse keys that the format does not know."""
         for name in self._value:
             if name not in names:
-                raise self.fail(name, "is not a key of this format")
+                raise self.fail(name, "is not a known key")
 
     def text(self, name: str, most: int | None = None) -> str:
         value = self.raw(name)
         if not isinstance(value, str):
-            raise self.fail(name, f"must be text, is {kind(value)}")
+            raise self.fail(name, f"must be a string, not {kind(value)}")
         if most is not None and len(value) > most:
             raise self.fail(name, f"has {len(value)} characters, more than {most}")
         return value
@@ -74,7 +84,7 @@ class Fields:
             return default
         value = self.raw(name)
         if not isinstance(value, bool):
-            raise self.fail(name, f"must be true or false, is {kind(value)}")
+            raise self.fail(name, f"must be a boolean, not {kind(value)}")
         return value
 
     def maybe_flag(self, name: str) -> bool | None:
@@ -83,13 +93,13 @@ class Fields:
     def number(self, name: str) -> int:
         value = self.raw(name)
         if not isinstance(value, int) or isinstance(value, bool):
-            raise self.fail(name, f"must be a whole number, is {kind(value)}")
+            raise self.fail(name, f"must be an integer, not {kind(value)}")
         return value
 
     def items(self, name: str) -> list[object]:
         value = self.raw(name)
         if not isinstance(value, list):
-            raise self.fail(name, f"must be a list, is {kind(value)}")
+            raise self.fail(name, f"must be a list, not {kind(value)}")
         if len(value) > MOST_ITEMS:
             raise self.fail(name, f"has {len(value)} items, more than {MOST_ITEMS}")
         return value
@@ -98,7 +108,7 @@ class Fields:
         found = []
         for place, value in enumerate(self.items(name)):
             if not isinstance(value, str):
-                raise ShapeError(f"{self.at(name)}[{place}]", f"must be text, is {kind(value)}")
+                raise ShapeError(f"{self.at(name)}[{place}]", f"must be a string, not {kind(value)}")
             found.append(value)
         return tuple(found)
 
@@ -115,10 +125,93 @@ class Fields:
         return list(self._value)
 
 
+class _Context:
+    """The default settings of the json module's scanner."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    memo: dict[str, str] = {}  # noqa: RUF012 # the scanner's own
+
+    @staticmethod
+    def parse_constant(name: str) -> float:
+        return float(name.replace("Infinity", "inf"))
+
+
 def loads(text: str | bytes) -> object:
     """Parse JSON; ShapeError instead of the decoder's own errors, hostile depth included."""
+    try:
+        return _scanned(text)
+    except Exception:  # noqa: BLE001 # whatever is wrong, the json module finds it again and has the words for it
+        import json
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError is a ValueError
         raise ShapeError("", f"is not JSON: {error}") from error
     return value
+
+
+def _scanned(text: str | bytes) -> object:
+    """The value, by the scanner under the json module: the module itself loads nine files, re among them."""
+    from _json import make_scanner
+
+    plain = (text if isinstance(text, str) else text.decode()).strip(" \t\n\r")
+    value, end = make_scanner(_Context)(plain, 0)  # type: ignore[arg-type]  # typeshed has another shape of it
+    if end != len(plain):
+        raise ValueError("more than one value")
+    return value
+
+
+def written(noun: tuple[object, ...], *leave_out: str) -> dict[str, object]:
+    """A noun as a JSON object: a key for each field, in their order; `leave_out` names fields that None leaves out."""
+    names: tuple[str, ...] = noun._fields  # type: ignore[attr-defined]  # a noun
+    pairs = zip(names, noun, strict=True)
+    return {name: _plain(value) for name, value in pairs if value is not None or name not in leave_out}
+
+
+def _plain(value: object) -> object:
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if (to_json := getattr(value, "to_json", None)) is not None:
+        return to_json()
+    if isinstance(value, tuple) and not hasattr(value, "_fields"):
+        return [_plain(item) for item in value]
+    return value if type(value) is int else str(value)  # an architecture is its name
+
+
+def read(noun: type[T], fields: Fields, **known: object) -> T:
+    """A noun from a JSON object, each field as it is declared; `known` holds those that need more than that."""
+    declared: dict[str, str] = noun.__annotations__
+    defaults: dict[str, object] = noun._field_defaults  # type: ignore[attr-defined]  # a noun
+    values = [
+        known[name] if name in known else _READERS[kind_](fields, name, defaults.get(name))
+        for name, kind_ in declared.items()
+    ]
+    return tuple.__new__(noun, values)
+
+
+def _text(fields: Fields, name: str, default: object) -> object:
+    return fields.text(name, MOST_LINE) if default is None else fields.maybe_text(name, MOST_LINE) or default
+
+
+def _maybe_text(fields: Fields, name: str, _: object) -> object:
+    return fields.maybe_text(name, MOST_LINE)
+
+
+def _texts(fields: Fields, name: str, _: object) -> object:
+    return fields.texts(name)
+
+
+def _flag(fields: Fields, name: str, default: object) -> object:
+    return fields.flag(name, default=None if default is None else bool(default))
+
+
+# By the annotation, which is text: nothing is resolved at a start.
+_READERS: dict[str, Callable[[Fields, str, object], object]] = {
+    "str": _text,
+    "str | None": _maybe_text,
+    "bool": _flag,
+    "tuple[str, ...]": _texts,
+}

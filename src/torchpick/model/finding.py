@@ -14,7 +14,7 @@ SEVERITIES = (ERROR, WARNING, NOTE)
 class Ailment(Enum):
     """What can be wrong: the name is the stable code, the value its usual severity and why it matters.
 
-    docs/doctor.md tells of each what it means, its common causes and its cure.
+    docs/doctor.md explains each: what it means, its common causes and its fix.
     """
 
     TORCH_MISSING = (ERROR, "there is no torch to import")
@@ -32,7 +32,12 @@ class Ailment(Enum):
         ERROR,
         "built for another CUDA or without it: it refuses to load, or lacks its GPU operators",
     )
+    CUDA_MAJOR_MIXED = (ERROR, "what links torch loads the CUDA it was built for, and torch has loaded another")
+    PACKAGE_DRIVER_TOO_OLD = (ERROR, "the driver does not carry the CUDA that the package brings (error 35)")
     PACKAGE_NO_KERNELS = (ERROR, "its kernels fail on the GPU, whatever torch itself can do")
+    REQUIREMENT_MISSING = (ERROR, "it cannot be imported, or loads libraries that are not there")
+    FILES_MISSING = (ERROR, "its import fails, or what calls the files that are gone")
+    NUMPY_TOO_NEW = (ERROR, "this torch was compiled against NumPy 1: Numpy is not available")
     MISSING_LIBRARY = (ERROR, "the loader fails: cannot open shared object file: No such file or directory")
     STUB_DRIVER_LIBRARY = (ERROR, "a stub stands in for the driver, so CUDA finds none (error 34)")
     NO_WHEEL_FOR_PYTHON = (ERROR, "an installer finds no wheel: from versions: none")
@@ -50,11 +55,16 @@ class Ailment(Enum):
     PRELOADED_LIBRARY = (WARNING, "it is loaded before the environment's own, whatever the versions are")
     CUDA_COMPAT = (WARNING, "CUDA does not start where that package is not supported (errors 803 and 804)")
     GPUS_HIDDEN = (WARNING, "programs started from this shell see fewer GPUs than there are")
+    MODULE_TWICE = (WARNING, "each overwrites the other's files, and the last one installed wins")
+    ORIGIN_OTHER = (WARNING, "another index can put any code under torch's name")
+    FILES_CHANGED = (WARNING, "what runs is not what was published under that name")
+    RESTART_KERNEL = (WARNING, "a process keeps the torch that it imported until it is started again")
     SETTINGS_UNDO = (WARNING, "the next plain install may take another torch")
     LOCK_UNDO = (WARNING, "`uv run` and `uv sync` bring back what the lock names")
     UNREADABLE = (WARNING, "what cannot be read cannot be judged, nor cleanly replaced by an installer")
     PACKAGE_PARTLY = (NOTE, "what needs those libraries fails on the GPU; the package may have another way")
-    JIT_ONLY = (NOTE, "the driver compiles its code at first use, which takes minutes once")
+    ORIGIN_UNKNOWN = (NOTE, "an index with the same version could have supplied it")
+    JIT_ONLY = (NOTE, "the driver compiles its code on first use, which takes minutes, once")
     TRITON_DROPPED_GPU = (NOTE, "torch.compile does not work on the GPU; eager mode does")
 
     @property
@@ -69,8 +79,9 @@ class Ailment(Enum):
 class Finding(Noun):
     """One thing that is wrong.
 
-    `seen` holds the facts it rests on. `cure` is a command that mends it, where there is one; `advice` says the rest.
-    `by_torch` asks for the command that installs another build of torch.
+    `seen` holds the facts it rests on. `cure` is a command that fixes it, where there is one, and `brings` what that
+    installs; `advice` says the rest. `by_torch` asks for the command that installs another build of torch, `needs` for
+    a requirement beside it.
     """
 
     ailment: Ailment
@@ -78,7 +89,9 @@ class Finding(Noun):
     seen: Mapping[str, object] = {}
     advice: str | None = None
     cure: str | None = None
+    brings: str | None = None
     by_torch: bool = False
+    needs: str | None = None
     weight: str | None = None
 
     @property
@@ -89,6 +102,11 @@ class Finding(Noun):
     def severity(self) -> str:
         return self.weight or self.ailment.severity
 
+    @property
+    def remark(self) -> str | None:
+        """What the fix brings, and what else there is to know."""
+        return "; ".join(part for part in (self.brings, self.advice) if part) or None
+
     def to_json(self) -> dict[str, object]:
         return {
             "code": self.code,
@@ -97,7 +115,7 @@ class Finding(Noun):
             "why": self.ailment.why,
             "seen": dict(self.seen),
             "cure": self.cure,
-            "advice": self.advice,
+            "advice": self.remark,
         }
 
 

@@ -1,11 +1,11 @@
-"""The kinds of GPU people have, oldest first, each with a few well-known products.
+"""The kinds of GPU in use, oldest first, each with a few well-known products.
 
 The products are examples for tables and comments; compat/gpus.json knows all, and a test holds these against it.
 """
 
 from __future__ import annotations
 
-from torchpick.model.arch import TEGRA, Arch
+from torchpick.model.arch import ARM_ONLY, Arch
 from torchpick.model.noun import Noun
 
 
@@ -48,15 +48,12 @@ _NVIDIA: tuple[tuple[int, int, str, tuple[str, ...]], ...] = (
     (12, 0, "Blackwell", ("GeForce RTX 5090", "RTX PRO 6000 Blackwell")),
     (12, 1, "Blackwell", ("DGX Spark", "GB10")),
 )
-# Chips that share their memory with an Arm processor exist on Linux for Arm only: Tegra, Thor (11.0) and GB10 (12.1).
-_ARM_ONLY = TEGRA | {(11, 0), (12, 1)}
-
 NVIDIA = tuple(
     Kind(
         Arch.of_capability(major, minor),
         generation,
         examples,
-        ("linux-aarch64",) if (major, minor) in _ARM_ONLY else (),
+        ("linux-aarch64",) if (major, minor) in ARM_ONLY else (),
     )
     for major, minor, generation, examples in _NVIDIA
 )
@@ -65,3 +62,30 @@ NVIDIA = tuple(
 def kind_of(arch: Arch | None) -> Kind | None:
     """The kind that this architecture is, if it is in the list."""
     return next((kind for kind in NVIDIA if arch is not None and kind.arch.capability == arch.capability), None)
+
+
+# AMD's targets that people ask about, by the products that are sold under them.
+_AMD = {
+    "gfx803": ("Polaris", ("Radeon RX 580",)),
+    "gfx900": ("Vega", ("Radeon RX Vega 64", "Instinct MI25")),
+    "gfx906": ("Vega 20", ("Radeon VII", "Instinct MI50")),
+    "gfx908": ("CDNA", ("Instinct MI100",)),
+    "gfx90a": ("CDNA 2", ("Instinct MI250X",)),
+    "gfx942": ("CDNA 3", ("Instinct MI300X",)),
+    "gfx950": ("CDNA 4", ("Instinct MI350X",)),
+    "gfx1030": ("RDNA 2", ("Radeon RX 6900 XT", "Radeon RX 6800")),
+    "gfx1100": ("RDNA 3", ("Radeon RX 7900 XTX",)),
+    "gfx1101": ("RDNA 3", ("Radeon RX 7800 XT",)),
+    "gfx1102": ("RDNA 3", ("Radeon RX 7600",)),
+    "gfx1103": ("RDNA 3", ("Radeon 780M",)),
+    "gfx1150": ("RDNA 3.5", ("Radeon 890M",)),
+    "gfx1151": ("RDNA 3.5", ("Radeon 8060S",)),
+    "gfx1200": ("RDNA 4", ("Radeon RX 9060 XT",)),
+    "gfx1201": ("RDNA 4", ("Radeon RX 9070 XT",)),
+}
+
+
+def amd_kind(arch: Arch) -> Kind:
+    """The kind of an AMD target; ROCm builds are published for Linux on x86-64 alone."""
+    generation, examples = _AMD.get(str(arch), ("AMD", ()))
+    return Kind(arch, generation, examples, ("linux-x86_64",))

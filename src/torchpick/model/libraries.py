@@ -1,4 +1,4 @@
-"""Libraries inside a wheel that serve fewer GPUs than torch's own code."""
+"""Libraries inside a wheel that support fewer GPUs than torch's own code."""
 
 from __future__ import annotations
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
-from torchpick.errors import UsageError
 from torchpick.model.noun import Noun
-from torchpick.model.versions import numbers
 
 # The contract's platform names as the markers of PEP 508 call them.
 _SYSTEMS = {"linux": "linux", "windows": "win32", "macos": "darwin"}
 _CPUS = {"windows-x86_64": "AMD64", "windows-arm64": "ARM64"}
 
 
-class File(Noun):
+class LockFile(Noun):
     """One file; `sha256` is None only until it is known."""
 
     url: str
@@ -28,19 +26,19 @@ class File(Noun):
         return re.sub(r"%([2-7][0-9A-Fa-f])", lambda match: chr(int(match[1], 16)), last)
 
 
-class Package(Noun):
+class LockedPackage(Noun):
     """A package at one version: wheels and a source archive of an index, or the one place that was asked for."""
 
     name: str
     version: str | None = None
-    wheels: tuple[File, ...] = ()
-    sdist: File | None = None
-    archive: File | None = None
+    wheels: tuple[LockFile, ...] = ()
+    sdist: LockFile | None = None
+    archive: LockFile | None = None
     vcs: Mapping[str, str] | None = None
     index_url: str | None = None
 
     @property
-    def files(self) -> tuple[File, ...]:
+    def files(self) -> tuple[LockFile, ...]:
         return (*self.wheels, *(each for each in (self.sdist, self.archive) if each is not None))
 
     @property
@@ -50,8 +48,8 @@ class Package(Noun):
         return self.version, place, None if self.vcs is None else tuple(sorted(self.vcs.items()))
 
 
-class Environment(Noun):
-    """What a marker can tell of an environment, and `free_threaded`, which none can."""
+class LockEnvironment(Noun):
+    """What a marker can say of an environment, and `free_threaded`, which none can."""
 
     platform: str
     python: str
@@ -79,14 +77,14 @@ class Environment(Noun):
 class Part(Noun):
     """What one environment takes."""
 
-    environment: Environment
-    packages: tuple[Package, ...]
+    environment: LockEnvironment
+    packages: tuple[LockedPackage, ...]
 
 
-class Entry(Noun):
+class LockEntry(Noun):
     """A package and where it belongs; an empty marker is everywhere that the lock is for."""
 
-    package: Package
+    package: LockedPackage
     marker: str = ""
 
 
@@ -95,56 +93,4 @@ class Lock(Noun):
 
     environments: tuple[str, ...]
     requires_python: str
-    entries: tuple[Entry, ...]
-
-
-def merged(parts: Sequence[Part]) -> Lock:
-    """One lock for all; UsageError where no marker can tell two environments apart that need different packages."""
-    _check(parts)
-    found: dict[tuple[str, object], dict[str, Package]] = {}
-    for part in parts:
-        for package in part.packages:
-            places = found.setdefault((package.name, package.source), {})
-            places[part.environment.marker] = _joined(places.get(part.environment.marker), package)
-    markers = tuple(dict.fromkeys(part.environment.marker for part in parts))
-    entries = []
-    for places in found.values():
-        first, *others = places.values()
-        for each in others:
-            first = _joined(first, each)
-        entries.append(Entry(first, "" if len(places) == len(markers) else _any(places)))
-    entries.sort(key=lambda each: (each.package.name, each.package.version or "", each.marker))
-    return Lock(markers, _requires([part.environment for part in parts]), tuple(entries))
-
-
-def _joined(known: Package | None, package: Package) -> Package:
-    """The files of both: another platform takes another wheel of the same version."""
-    if known is None:
-        return package
-    wheels = {each.url: each for each in (*known.wheels, *package.wheels)}
-    return known._replace(wheels=tuple(wheels.values()), sdist=known.sdist or package.sdist)
-
-
-def _any(markers: Iterable[str]) -> str:
-    each = list(markers)
-    return each[0] if len(each) == 1 else " or ".join(f"({marker})" for marker in each)
-
-
-def _requires(environments: Sequence[Environment]) -> str:
-    pythons = sorted({numbers(each.python) for each in environments})
-    (low, first), (high, last) = pythons[0][:2], pythons[-1][:2]
-    return f">={low}.{first},<{high}.{last + 1}"
-
-
-def _check(parts: Sequence[Part]) -> None:
-    known: dict[str, Part] = {}
-    for part in parts:
-        other = known.setdefault(part.environment.marker, part)
-        mine, theirs = ({each.name: each.source for each in one.packages} for one in (part, other))
-        if mine != theirs:
-            name = sorted(set(mine.items()) ^ set(theirs.items()), key=lambda item: item[0])[0][0]
-            here, there = part.environment.label, other.environment.label
-            raise UsageError(
-                f"{here} needs another {name} than {there}, and no marker tells them apart",
-                hint="`--each` writes one lock for each machine",
-            )
+    entries: tuple[LockEntry, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchpick.model.arch import Arch
-from torchpick.model.fields import Fields
+from torchpick.model.fields import MOST_LINE, Fields, read, written
 from torchpick.model.noun import Noun
 from torchpick.model.versions import is_dotted
 
@@ -11,38 +11,38 @@ from torchpick.model.versions import is_dotted
 PLATFORMS = ("linux-x86_64", "linux-aarch64", "windows-x86_64", "windows-arm64", "macos-arm64", "macos-x86_64")
 VENDORS = ("nvidia", "amd", "intel", "apple")
 CODE_VENDORS = ("nvidia", "amd")
-# How long a look at a machine may take unless it is told: a cold host with several GPUs takes five seconds and more.
+# How long a look at a machine may take unless it is given: a cold host with several GPUs takes five seconds and more.
 TIMEOUT_S = 10.0
 
-# Bounds for a machine that is told in a file. The longest fact is a Windows instance id of 200 characters (its
-# documented maximum), the longest path 4096 on Linux, and a note may name every GPU of a machine.
+# Bounds for a machine that is given in a file. The longest path has 4096 characters on Linux, and a note may name every
+# GPU of a machine.
 MOST_GPUS = 1024
 MOST_INDEX = 10_000  # what `--only` can name
-_LINE, _PATH, _PROSE = 256, 4096, 1 << 18
+_PATH, _PROSE = 4096, 1 << 18
 _WORD = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
-# NVIDIA's newest capability is 12.1; twice that is no slip of the pen.
+# NVIDIA's newest capability is 12.1; twice that is no typo.
 _NEWEST_MAJOR = 30
 
 
 class Note(Noun):
-    """Something a person should know; the code is stable."""
+    """Something a user should know; the code is stable."""
 
     code: str
     text: str
 
     def to_json(self) -> dict[str, object]:
-        return {"code": self.code, "text": self.text}
+        return written(self)
 
 
 class Trouble(Noun):
-    """Why a GPU that is there gives no answer; a machine that carries one is never judged."""
+    """Why a GPU that is present does not answer; a machine with such a GPU is never judged."""
 
     code: str
     text: str
     hint: str
 
     def to_json(self) -> dict[str, object]:
-        return {"code": self.code, "text": self.text, "hint": self.hint}
+        return written(self)
 
 
 class Gpu(Noun):
@@ -61,25 +61,14 @@ class Gpu(Noun):
 
     @property
     def label(self) -> str:
-        """How a person calls it: `GeForce GTX 1080 Ti (sm_61)`."""
+        """Its label: `GeForce GTX 1080 Ti (sm_61)`."""
         arch = str(self.arch) if self.arch else None
         if self.name and arch:
             return f"{self.name} ({arch})"
         return self.name or arch or f"GPU {self.index}"
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "index": self.index,
-            "vendor": self.vendor,
-            "name": self.name,
-            "arch": None if self.arch is None else str(self.arch),
-            "uuid": self.uuid,
-            "pci": self.pci,
-            "visible": self.visible,
-            "integrated": self.integrated,
-            "counted": self.counted,
-            "source": self.source,
-        }
+        return written(self)
 
     @classmethod
     def from_json(cls, fields: Fields, index: int) -> Gpu:
@@ -89,23 +78,12 @@ class Gpu(Noun):
         place = fields.number("index") if fields.has("index") else index
         if not 0 <= place < MOST_INDEX:
             raise fields.fail("index", f"must be from 0 to {MOST_INDEX - 1}, is {place}")
-        return cls(
-            index=place,
-            vendor=vendor,
-            name=fields.maybe_text("name", _LINE),
-            arch=_device(fields, vendor),
-            uuid=fields.maybe_text("uuid", _LINE),
-            pci=fields.maybe_text("pci", _LINE),
-            visible=fields.flag("visible", default=True),
-            integrated=fields.flag("integrated", default=False),
-            counted=fields.flag("counted", default=True),
-            source=fields.maybe_text("source", _LINE) or "told",
-        )
+        return read(cls, fields, index=place, vendor=vendor, arch=_device(fields, vendor))
 
 
 def _device(fields: Fields, vendor: str) -> Arch | None:
     """The architecture of a device, not of code: `sm_90` and never `sm_90a` or `compute_90`, and the vendor's own."""
-    text = fields.maybe_text("arch", _LINE)
+    text = fields.maybe_text("arch", MOST_LINE)
     if text is None:
         return None
     try:
@@ -122,7 +100,7 @@ def _device(fields: Fields, vendor: str) -> Arch | None:
 
 
 class Driver(Noun):
-    """The NVIDIA kernel driver and the CUDA it speaks itself; each fact with its source.
+    """The NVIDIA kernel driver and the CUDA it supports itself; each fact with its source.
 
     `os` is set where another system's driver decides: under WSL2 it is the Windows driver.
     """
@@ -134,13 +112,7 @@ class Driver(Noun):
     os: str | None = None
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "version": self.version,
-            "cuda": self.cuda,
-            "source": self.source,
-            "cuda_source": self.cuda_source,
-            "os": self.os,
-        }
+        return written(self)
 
     @classmethod
     def from_json(cls, fields: Fields) -> Driver:
@@ -153,22 +125,20 @@ class Driver(Noun):
             raise fields.fail("cuda", f"must be X.Y, is {cuda!r}")
         if os not in (None, "linux", "windows"):
             raise fields.fail("os", f"must be linux, windows or null, is {os!r}")
-        return cls(
-            version=fields.maybe_text("version"),
-            cuda=cuda,
-            source=fields.maybe_text("source", _LINE) or "told",
-            cuda_source=fields.maybe_text("cuda_source", _LINE),
-            os=os,
-        )
+        return read(cls, fields)
 
 
 class Platform(Noun):
-    """Operating system, processor and C library. `glibc` None is not judged; `libc` is `glibc`, `musl` or None."""
+    """Operating system, processor and C library. `glibc` None is not judged; `libc` is `glibc`, `musl` or None.
+
+    `macos` is a Mac's system version, not judged where it is None.
+    """
 
     os: str
     cpu: str
     glibc: str | None = None
     libc: str | None = None
+    macos: str | None = None
 
     @property
     def name(self) -> str:
@@ -181,17 +151,20 @@ class Platform(Noun):
         return cls(os, cpu, glibc, "glibc" if os == "linux" else None)
 
     def to_json(self) -> dict[str, object]:
-        return {"os": self.os, "cpu": self.cpu, "glibc": self.glibc, "libc": self.libc}
+        return written(self)
 
     @classmethod
     def from_json(cls, fields: Fields) -> Platform:
+        for name in ("glibc", "macos"):
+            version = fields.maybe_text(name)
+            if version is not None and not is_dotted(version):
+                raise fields.fail(name, f"must be numbers between dots, is {version!r}")
         glibc = fields.maybe_text("glibc")
-        if glibc is not None and not is_dotted(glibc):
-            raise fields.fail("glibc", f"must be numbers between dots, is {glibc!r}")
         os, libc = word(fields, "os"), fields.maybe_text("libc")
         if libc not in (None, "glibc", "musl"):
             raise fields.fail("libc", f"must be glibc, musl or null, is {libc!r}")
-        return cls(os, word(fields, "cpu"), glibc, libc or ("glibc" if os == "linux" else None))
+        libc = libc or ("glibc" if os == "linux" else None)
+        return cls(os, word(fields, "cpu"), glibc, libc, fields.maybe_text("macos"))
 
 
 def word(fields: Fields, name: str) -> str:
@@ -217,30 +190,20 @@ class Python(Noun):
         return f"{self.implementation}{self.version.replace('.', '')}{'t' if self.free_threaded else ''}"
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "version": self.version,
-            "implementation": self.implementation,
-            "free_threaded": self.free_threaded,
-            "executable": self.executable,
-            "source": self.source,
-        }
+        return written(self)
 
     @classmethod
     def from_json(cls, fields: Fields) -> Python:
         version = fields.text("version")
         if not is_dotted(version) or version.count(".") != 1:
             raise fields.fail("version", f"must be X.Y, is {version!r}")
-        return cls(
-            version=version,
-            implementation=word(fields, "implementation") if fields.maybe_text("implementation") else "cp",
-            free_threaded=fields.flag("free_threaded", default=False),
-            executable=fields.maybe_text("executable", _PATH),
-            source=fields.maybe_text("source", _LINE) or "told",
-        )
+        implementation = word(fields, "implementation") if fields.maybe_text("implementation") else "cp"
+        executable = fields.maybe_text("executable", _PATH)
+        return read(cls, fields, version=version, implementation=implementation, executable=executable)
 
 
 class Machine(Noun):
-    """Everything the answer depends on. No GPU is a machine, not an error."""
+    """Everything the pick depends on. A machine without a GPU is not an error."""
 
     platform: Platform
     python: Python
@@ -250,21 +213,40 @@ class Machine(Noun):
     trouble: Trouble | None = None
     name: str | None = None
 
+    def __repr__(self) -> str:
+        return f"<Machine {self.in_short}>"
+
+    def _repr_html_(self) -> str:
+        """The facts as a notebook shows them."""
+        from torchpick.model.html import table
+
+        rows = [(f"GPU {gpu.index}", f"{gpu.label}, from {gpu.source}") for gpu in self.gpus] or [("GPU", "none")]
+        if self.driver is not None:
+            spoken = f", CUDA {self.driver.cuda}" if self.driver.cuda else ""
+            rows.append(("driver", f"{self.driver.version or '?'}{spoken}"))
+        glibc = f", glibc {self.platform.glibc}" if self.platform.glibc else ""
+        rows += [("platform", f"{self.platform.name}{glibc}"), ("Python", self.python.version)]
+        rows += [("trouble", self.trouble.text)] if self.trouble is not None else []
+        return table([*rows, *(("note", note.text) for note in self.notes)], title=self.name or "")
+
+    @property
+    def in_short(self) -> str:
+        """The facts that decide, in a few words: its GPUs, its driver, its platform and its Python."""
+        gpus: dict[str, int] = {}
+        for gpu in self.gpus:
+            gpus[gpu.label] = gpus.get(gpu.label, 0) + 1
+        named = " + ".join(label if count == 1 else f"{count} x {label}" for label, count in gpus.items())
+        driver = None if self.driver is None else self.driver.version or f"for CUDA {self.driver.cuda}"
+        facts = [named or "no GPU", *([] if driver is None else [f"driver {driver}"])]
+        return ", ".join([*facts, self.platform.name, f"Python {self.python.version}"])
+
     @property
     def counted(self) -> tuple[Gpu, ...]:
         """The GPUs that a build must hold code for; Apple's and Intel's are reached without any in the wheel."""
         return tuple(gpu for gpu in self.gpus if gpu.counted and gpu.vendor in CODE_VENDORS)
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "name": self.name,
-            "platform": self.platform.to_json(),
-            "python": self.python.to_json(),
-            "driver": None if self.driver is None else self.driver.to_json(),
-            "gpus": [gpu.to_json() for gpu in self.gpus],
-            "notes": [note.to_json() for note in self.notes],
-            "trouble": None if self.trouble is None else self.trouble.to_json(),
-        }
+        return {"name": self.name, **written(self)}
 
     @classmethod
     def from_json(cls, value: object, path: str = "") -> Machine:
@@ -280,11 +262,11 @@ class Machine(Noun):
             python=Python.from_json(fields.object("python")),
             driver=None if driver is None else Driver.from_json(driver),
             gpus=_gpus(fields),
-            notes=tuple(Note(note.text("code", _LINE), note.text("text", _PROSE)) for note in notes),
+            notes=tuple(Note(note.text("code", MOST_LINE), note.text("text", _PROSE)) for note in notes),
             trouble=None
             if trouble is None
-            else Trouble(trouble.text("code", _LINE), trouble.text("text", _PROSE), trouble.text("hint", _PROSE)),
-            name=fields.maybe_text("name", _LINE),
+            else Trouble(trouble.text("code", MOST_LINE), trouble.text("text", _PROSE), trouble.text("hint", _PROSE)),
+            name=fields.maybe_text("name", MOST_LINE),
         )
 
 
@@ -297,6 +279,6 @@ def _gpus(fields: Fields) -> tuple[Gpu, ...]:
     seen: set[int] = set()
     for row, gpu in zip(rows, found, strict=True):
         if gpu.index in seen:
-            raise row.fail("index", f"is {gpu.index}, as another GPU's is")
+            raise row.fail("index", f"is {gpu.index}, the same as another GPU's")
         seen.add(gpu.index)
     return found

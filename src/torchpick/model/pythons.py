@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
+from torchpick.model.noun import Noun
+
+# The first part of a wheel's Python tag, by the interpreter's own name.
+IMPLEMENTATIONS = {"cpython": "cp", "pypy": "pp", "graalpy": "graalpy"}
 _VERSION = r"([1-9])\.(\d{1,2})(?:\.\d{1,3})?(t?)"
 
 
-def version_of(text: str) -> tuple[str, bool] | None:
-    """`3.12`, `3.12.4`, `3.14t` as X.Y and whether it is free-threaded; None for what is a path or a command."""
+class PythonVersion(Noun):
+    """A Python as X.Y, and whether it is free-threaded."""
+
+    number: str
+    free_threaded: bool
+
+
+def version_of(text: str) -> PythonVersion | None:
+    """Reads `3.12`, `3.12.4`, `3.14t`; None for what is a path or a command."""
+    import re
+
     match = re.fullmatch(_VERSION, text.strip(), re.ASCII)
-    return (f"{match[1]}.{int(match[2])}", bool(match[3])) if match else None
+    return PythonVersion(f"{match[1]}.{int(match[2])}", bool(match[3])) if match else None
 
 
 def python_name(tag: str) -> str:

@@ -1,14 +1,15 @@
 """Version specifiers: the everyday ones (`<2.12`, `>=2.5,<2.8`, `==2.9.*`) are read here, every other by packaging.
 
-packaging.specifiers takes as long to import as two and a half bare interpreters. tests/laws/test_specifier_laws.py
-holds the two against each other.
+Everyday versions are plain releases with or without a local label, and the pre-releases of PyTorch where none is
+wanted; post-releases, epochs and whatever else PEP 440 allows are packaging's too. packaging.specifiers takes as long
+to import as two and a half bare interpreters. tests/laws/test_specifier_laws.py compares the two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchpick.model.versions import is_dotted, numbers
+from torchpick.model.versions import is_dotted, is_prerelease, numbers
 
 Admits = Callable[[str], bool]
 Clause = tuple[str, tuple[int, ...], bool]  # operator, numbers, whether `.*` follows
@@ -17,23 +18,58 @@ _OPERATORS = ("==", "!=", "<=", ">=", "~=", "<", ">")
 
 
 def admits(specifier: str, *, prereleases: bool = False) -> Admits:
-    """A test for versions; raises ValueError where the text is no specifier. Pre-releases only if it names one."""
+    """A test for versions; raises ValueError if the text is not a specifier. Pre-releases only if it names one."""
     clauses = simple(specifier)
-    if clauses is not None:
-        found = clauses
-        return lambda version: _meets(found, version, prereleases=prereleases)
+    return _by_packaging(specifier, prereleases) if clauses is None else _everyday(clauses, specifier, prereleases)
+
+
+def _everyday(clauses: tuple[Clause, ...], specifier: str, prereleases: bool) -> Admits:
+    rest: list[Admits] = []
+
+    def admitted(version: str) -> bool:
+        plain, plus, label = version.partition("+")
+        if is_dotted(plain) and (not plus or _is_label(label)):
+            return all(_meets(clause, numbers(plain)) for clause in clauses)
+        if not prereleases and _is_known_prerelease(version):
+            return False
+        if not rest:
+            rest.append(_by_packaging(specifier, prereleases))
+        return rest[0](version)
+
+    return admitted
+
+
+def _is_label(text: str) -> bool:
+    return text.isascii() and all(part.isalnum() for part in text.split("."))
+
+
+def _is_known_prerelease(version: str) -> bool:
+    try:
+        return is_prerelease(version)
+    except ValueError:
+        return False
+
+
+def _by_packaging(specifier: str, prereleases: bool) -> Admits:
     from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
 
     allowed = SpecifierSet(specifier)
+    for clause in allowed:
+        if clause.operator != "===":
+            Version(clause.version.removesuffix(".*"))  # read here: packaging would fail at the first comparison
     wanted = prereleases or bool(allowed.prereleases)  # it names a pre-release itself
     memory: dict[str, bool] = {}
 
-    def asks(version: str) -> bool:
+    def admitted(version: str) -> bool:
         if version not in memory:
-            memory[version] = allowed.contains(version, prereleases=wanted)
+            try:
+                memory[version] = allowed.contains(version, prereleases=wanted)
+            except ValueError:  # a number of more digits than int() takes
+                memory[version] = False
         return memory[version]
 
-    return asks
+    return admitted
 
 
 def simple(specifier: str) -> tuple[Clause, ...] | None:
@@ -41,7 +77,7 @@ def simple(specifier: str) -> tuple[Clause, ...] | None:
     clauses = []
     for part in specifier.split(",") if specifier.strip() else ():
         text = part.strip()
-        operator = next((each for each in _OPERATORS if text.startswith(each)), None)
+        operator = next((symbol for symbol in _OPERATORS if text.startswith(symbol)), None)
         if operator is None or text.startswith("==="):
             return None
         version = text[len(operator) :].strip()
@@ -53,19 +89,7 @@ def simple(specifier: str) -> tuple[Clause, ...] | None:
     return tuple(clauses)
 
 
-def _meets(clauses: tuple[Clause, ...], version: str, *, prereleases: bool) -> bool:
-    plain = version.partition("+")[0]
-    if not is_dotted(plain):
-        if not prereleases:
-            return False
-        from packaging.specifiers import SpecifierSet
-
-        text = ",".join(f"{operator}{'.'.join(map(str, want))}{'.*' * wild}" for operator, want, wild in clauses)
-        return SpecifierSet(text).contains(version, prereleases=True)
-    return all(_meets_one(clause, numbers(plain)) for clause in clauses)
-
-
-def _meets_one(clause: Clause, have: tuple[int, ...]) -> bool:
+def _meets(clause: Clause, have: tuple[int, ...]) -> bool:
     """PEP 440 for a final release: trailing zeros and the candidate's local label do not count."""
     operator, want, wild = clause
     length = max(len(have), len(want))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from torchpick.model.amd import AmdRules
 from torchpick.model.build import Build
 from torchpick.model.drivers import DriverTable
 from torchpick.model.libraries import LibraryFloors
+from torchpick.model.machine import Note
+from torchpick.model.macs import MpsFloor
 from torchpick.model.noun import Noun
 
 Read = Callable[[], tuple[Build, ...]]
@@ -49,12 +52,20 @@ NO_BUILDS = Shelf({})
 
 
 class Table(Noun):
-    """`builds` maps a platform's name to its shelf; `capabilities` are those that any GPU has."""
+    """`builds` maps a platform's name to its shelf; `capabilities` are those that any GPU has.
+
+    `date` is the day of the newest fact in it: of the evidence it was made from, or of the last refresh. `notes` say
+    what of the cache was ignored.
+    """
 
     builds: Mapping[str, Shelf]
     drivers: DriverTable
     floors: LibraryFloors = LibraryFloors()
     capabilities: frozenset[str] = frozenset()
+    date: str | None = None
+    notes: tuple[Note, ...] = ()
+    amd: AmdRules = AmdRules()
+    mps: tuple[MpsFloor, ...] = ()
 
     def of(self, platform: str) -> Shelf:
         return self.builds.get(platform, NO_BUILDS)

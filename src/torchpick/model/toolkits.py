@@ -1,4 +1,4 @@
-"""What each CUDA toolkit can compile, and which of its targets serve a GPU. Pure."""
+"""What each CUDA toolkit can compile, and which of its targets support a GPU. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.versions import is_dotted, numbers
 
 
-class Target(Noun):
+class CompileTarget(Noun):
     """One architecture to compile for; `ptx` where PTX of it is wanted too."""
 
     arch: Arch
@@ -49,7 +49,7 @@ class Toolkits(Noun):
 
 
 def best_target(arches: tuple[Arch, ...], gpu: Arch) -> Arch | None:
-    """The architecture whose machine code serves the GPU best: its own, else the newest that runs there."""
+    """The architecture whose machine code suits the GPU best: its own, else the newest that runs there."""
     serving = [(fit(arch, gpu), arch.capability, arch) for arch in arches]
     found = max((each for each in serving if each[0] is not Fit.NONE), default=None, key=lambda each: each[:2])
     return None if found is None else found[2]
@@ -61,13 +61,18 @@ def newest_below(arches: tuple[Arch, ...], gpu: Arch) -> Arch | None:
     return max(below, key=lambda arch: arch.capability, default=None)
 
 
-def targets(
-    gpus: tuple[Arch, ...], arches: tuple[Arch, ...] | None, *, ptx: bool
-) -> tuple[tuple[Target, ...], tuple[Arch, ...]]:
-    """What to compile for these GPUs, and the GPUs that this list does not reach.
+class CompileTargets(Noun):
+    """What to compile, and the GPUs that the list of architectures does not reach."""
 
-    Without a list each GPU gets its own architecture. `ptx` adds PTX of the newest, and lets PTX serve a GPU that
-    machine code does not reach.
+    compiled: tuple[CompileTarget, ...]
+    left: tuple[Arch, ...]
+
+
+def targets(gpus: tuple[Arch, ...], arches: tuple[Arch, ...] | None, *, ptx: bool) -> CompileTargets:
+    """What to compile for these GPUs.
+
+    Without a list each GPU gets its own architecture. `ptx` adds PTX of the newest, and lets PTX reach a GPU that
+    machine code does not.
     """
     found: dict[Arch, bool] = {}
     left = []
@@ -85,4 +90,4 @@ def targets(
     ordered = sorted(found, key=lambda arch: arch.capability)
     if ptx and ordered:
         found[ordered[-1]] = True
-    return tuple(Target(arch, found[arch]) for arch in ordered), tuple(left)
+    return CompileTargets(tuple(CompileTarget(arch, found[arch]) for arch in ordered), tuple(left))

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
-_RELEASE = r"(\d+(?:\.\d+)*)(?:(a|b|rc|\.dev)(\d+))?(?:\+.*)?"
-_PHASES = {".dev": -4, "a": -3, "b": -2, "rc": -1, None: 0}
+_RELEASE = r"(\d+(?:\.\d+)*)(?:(a|b|rc|\.dev|\.post)(\d+))?(?:\+.*)?"
+_PHASES = {".dev": -4, "a": -3, "b": -2, "rc": -1, None: 0, ".post": 1}
 
 
 @lru_cache(maxsize=4096)
 def numbers(text: str) -> tuple[int, ...]:
-    """`580.95.05` → (580, 95, 5); raises ValueError where a part is no number."""
+    """`580.95.05` → (580, 95, 5); raises ValueError if a part is not a number."""
     return tuple(int(part) for part in text.split("."))
 
 
@@ -27,10 +26,12 @@ Release = tuple[tuple[int, ...], int, int]
 
 @lru_cache(maxsize=4096)  # a table names some fifty releases five times each
 def release_key(text: str) -> Release:
-    """The order of PyTorch releases (PEP 440, as far as torch uses it): 2.9.1 < 2.10.0.dev1 < 2.10.0rc1 < 2.10.0."""
+    """The order of releases (PEP 440, as far as torch uses it): 2.10.0.dev1 < 2.10.0rc1 < 2.10.0 < 2.10.0.post1."""
     plain = text.partition("+")[0]
     release, phase, number = plain, None, None
     if not is_dotted(plain):  # only then is a pattern worth its compilation
+        import re
+
         match = re.fullmatch(_RELEASE, text, re.ASCII)
         if match is None:
             raise ValueError(text)
@@ -42,7 +43,7 @@ def release_key(text: str) -> Release:
 
 
 def is_prerelease(text: str) -> bool:
-    return release_key(text)[1] != 0
+    return release_key(text)[1] < 0
 
 
 def major_minor(text: str) -> str:

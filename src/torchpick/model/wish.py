@@ -1,4 +1,4 @@
-"""What the user asks for, beside the machine."""
+"""What the user asks for, apart from the machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CHANNELS = ("stable", "nightly", "test")
 
 
 class Wish(Noun):
-    """`torch` and the values of `companions` are version specifiers, empty for any; `backends` empty is our choice.
+    """`torch` and the values of `companions` are version specifiers, empty for any; no `backends` means any.
 
     `others` are requirements of the torch family that no companion table pins, such as torchcodec.
     """

@@ -1,1 +1,1 @@
-"""A pick for people who do not have the machine: extras, project files, locks. Pure."""
+"""What should a project declare? Extras, groups and index settings for people without the machine."""

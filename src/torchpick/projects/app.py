@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from torchpick import matrix, resolve
+from torchpick.decide import matrix, resolve
+from torchpick.environment.project.plan import Extra, Index, OwnExtra, Plan, Project
 from torchpick.errors import UsageError
 from torchpick.model.build import Build, toolkit_order
-from torchpick.model.generations import NVIDIA
+from torchpick.model.generations import NVIDIA, Kind
 from torchpick.model.machine import Driver, Machine, Platform, Python
+from torchpick.model.pick import Pick
 from torchpick.model.pythons import python_order
 from torchpick.model.specifiers import admits
 from torchpick.model.table import Table
-from torchpick.model.verdict import companions
 from torchpick.model.versions import release_key
 from torchpick.model.wish import Wish
 from torchpick.projects.library import MARK, python_test
-from torchpick.projects.plan import Extra, Index, Plan, Project
 from torchpick.projects.served import PLATFORMS, generations, python_of, pythons, served
 
 HOME = "linux-x86_64"
+# How many minor releases the extras may lie apart; what a package pins for each CUDA lies further (vllm: 2.10, 2.14).
+_APART, _APART_BY_PACKAGES = 2, 6
 # The Arm Mac has plain wheels, which an exact local version would shut out.
 _MAC = "macos-arm64"
 
@@ -35,7 +37,30 @@ def plan(  # noqa: PLR0913 # the flags of `extras`
         package: tuple((indexes[each.backend].name, each.name) for each in found if _names(each, package))
         for package in packages
     }
-    return Plan(found, tool, groups, tuple(indexes.values()), {name: each for name, each in sources.items() if each})
+    return Plan(
+        found,
+        tool,
+        groups,
+        tuple(indexes.values()),
+        {name: each for name, each in sources.items() if each},
+        apart=tuple((own, names) for own in project.own if (names := _against(own, found))),
+        classic=project.classic,
+        kept=project.kept,
+        builds_with_torch=project.builds_with_torch,
+    )
+
+
+def _against(own: OwnExtra, extras: tuple[Extra, ...]) -> tuple[str, ...]:
+    """The extras whose pins this one of the author's does not admit."""
+    return tuple(extra.name for extra in extras if extra.name != own.name and _contradicts(own, extra))
+
+
+def _contradicts(own: OwnExtra, extra: Extra) -> bool:
+    pins = dict(requirement.split(" ;")[0].split("==", 1) for requirement in reversed(extra.requirements))
+    for package, wanted in own.ranges.items():
+        if package in pins and (wanted is None or not admits(wanted)(pins[package])):
+            return True
+    return False
 
 
 def _names(extra: Extra, package: str) -> bool:
@@ -54,21 +79,75 @@ def backends(table: Table, project: Project, driver: Driver | None, wish: Wish) 
 
     What only an old release has is left out: an app has one torch, and its extras should not be years apart.
     """
+    found = _given(table, project, driver, wish)
+    kept = [build for build in found if _is_there(table, project, build.backend, wish)]
+    needed = [build.backend for build in kept if not any(_replaces(other, build, table) for other in kept)]
+    return {backend: backend for backend in ("cpu", *sorted(needed, key=toolkit_order))}
+
+
+def _is_there(table: Table, project: Project, backend: str, wish: Wish) -> bool:
+    """Whether a build of this backend goes with the packages that the project needs."""
+    try:
+        return not project.packages or _pick(table, project, backend, wish).ok
+    except UsageError:
+        return False
+
+
+def _given(table: Table, project: Project, driver: Driver | None, wish: Wish) -> list[Build]:
+    """The newest build of each backend that a kind of GPU would be given, for the oldest Python of the project."""
     kinds = [kind for kind in NVIDIA if kind.found_on(HOME)]
     machine = Machine(Platform.parse(HOME), python(project, table), None, matrix.gpus_of(kinds))
     floors = [Driver(each["linux"]) for each in table.drivers.majors.values()] if driver is None else []
+    asked = _asked(project, wish)
     found: dict[str, Build] = {}
-    for each in (driver, *floors):
-        for row in matrix.rows(machine._replace(driver=each), table, wish._replace(torch=project.torch)):
-            if row.newest is not None:
-                build = row.newest.build
+    for one in (driver, *floors):
+        for row in matrix.rows(machine._replace(driver=one), table, asked):
+            build = _newest(row, project)
+            if build is not None:
                 found[build.backend] = max(
                     build, found.get(build.backend, build), key=lambda one: release_key(one.torch)
                 )
-    recent = matrix.newest_patches(sorted(_releases(table, project), key=release_key, reverse=True))[:2]
-    kept = [each for each in found.values() if release_key(each.torch) >= release_key(_minor(recent[-1]))]
-    needed = [each.backend for each in kept if not any(_replaces(other, each, table) for other in kept)]
-    return {backend: backend for backend in ("cpu", *sorted(needed, key=toolkit_order))}
+    if not found:
+        return []
+    # Counted from the newest that the project can have: its Python or a companion may end below the newest of all.
+    newest = max(release_key(build.torch) for build in found.values())
+    releases = [torch for torch in _releases(table, project) if release_key(torch) <= newest]
+    recent = matrix.newest_patches(sorted(releases, key=release_key, reverse=True))
+    recent = recent[: _APART_BY_PACKAGES if project.packages else _APART]
+    return [build for build in found.values() if release_key(build.torch) >= release_key(_minor(recent[-1]))]
+
+
+def _newest(row: matrix.Row, project: Project) -> Build | None:
+    """The newest build for this kind of GPU that goes with what the project needs."""
+    running = (verdict.build for cell in row.cells for verdict in cell.verdicts if verdict.ok)
+    return next((build for build in running if _fits(project, build.torch, build.backend)), None)
+
+
+def left_out(table: Table, project: Project, plan_: Plan, wish: Wish) -> str:
+    """Which GPUs none of the extras supports although the project's range of torch does on newer Pythons, and why."""
+    builds = [_pick(table, project, extra.backend, wish).build for extra in plan_.extras]
+    mine = _kinds(builds, table)
+    newer = _given(table, project._replace(requires_python="", packages=()), None, wish)
+    lost = sorted(_kinds(newer, table) - mine, key=lambda kind: kind.arch)
+    if not lost:
+        return ""
+    newest = max((build.torch for build in builds), key=release_key)
+    if project.packages and set(lost) <= _kinds(_given(table, project._replace(packages=()), None, wish), table):
+        names = ", ".join(each.name for each in project.packages)
+        return f"no extra supports {generations(lost)}: {names} goes with no such build; `torchpick plan` says why"
+    oldest = python(project, table).version
+    return (
+        f"no extra supports {generations(lost)}: for Python {oldest}, the oldest of the project, "
+        f"torch ends with {newest}; a higher `requires-python` brings newer releases"
+    )
+
+
+def _kinds(builds: Iterable[Build], table: Table) -> set[Kind]:
+    return {kind for build in builds for kind in served(build, table).kinds}
+
+
+def _asked(project: Project, wish: Wish) -> Wish:
+    return wish._replace(torch=project.torch, companions=dict.fromkeys(project.companions, ""))
 
 
 def _replaces(newer: Build, build: Build, table: Table) -> bool:
@@ -90,28 +169,45 @@ def _minor(release: str) -> str:
 
 def exact(table: Table, project: Project, name: str, backend: str, wish: Wish) -> Extra:
     """The newest build of this backend within the project's range, by its local version: without its index it fails."""
-    asked = wish._replace(
-        torch=project.torch,
-        backends=(backend,),
-        companions=dict.fromkeys(project.companions, ""),
-    )
-    machine = Machine(Platform.parse(HOME), python(project, table))
-    pick = resolve.pick(machine, table, asked, resolve.judge(machine, table, asked))
-    if not pick.ok:
-        said = f"torch{project.torch}" if project.torch else "torch"
-        raise UsageError(
-            f"no build of `{said}` for {backend} is known", hint="`torchpick list --all` shows every build"
-        )
-    build = pick.build
+    build = _pick(table, project, backend, wish).build
     return Extra(name, tuple(_requirements(table, build, project)), tuple(_comment(table, build)), backend)
+
+
+def _pick(table: Table, project: Project, backend: str, wish: Wish) -> Pick:
+    machine = Machine(Platform.parse(HOME), python(project, table))
+    for torch in _ranges(table, project, backend):
+        asked = _asked(project, wish)._replace(backends=(backend,), torch=torch)
+        pick = resolve.pick(machine, table, asked, resolve.judge(machine, table, asked))
+        if pick.ok:
+            return pick
+    names = " with ".join([f"torch{project.torch}", *project.companions, *(each.name for each in project.packages)])
+    hint = "`torchpick list --all` shows every build"
+    raise UsageError(f"no build of `{names}` for {backend} is known", hint=hint)
+
+
+def _ranges(table: Table, project: Project, backend: str) -> list[str]:
+    """The project's range, or the releases in it that go with a version of each package it needs, newest first."""
+    if not project.packages:
+        return [project.torch]
+    releases = sorted(_releases(table, project), key=release_key, reverse=True)
+    return [f"=={torch}" for torch in releases if _fits(project, torch, backend)]
+
+
+def _fits(project: Project, torch: str, backend: str) -> bool:
+    """Whether a known version of each package that the project needs goes with this torch and its CUDA major."""
+    major = backend[2:-1] if backend.startswith("cu") else None
+    return all(
+        any(admits(one.torch)(torch) and (major is None or one.cuda in (None, major)) for one in package.versions)
+        for package in project.packages
+    )
 
 
 def _requirements(table: Table, build: Build, project: Project) -> list[str]:
     mac = next((each for each in table.of(_MAC) if (each.torch, each.backend) == (build.torch, build.backend)), None)
     lines = []
     for package in ("torch", *project.companions):
-        here = build.version if package == "torch" else companions(build)[package]
-        there = None if mac is None else mac.version if package == "torch" else companions(mac).get(package)
+        here = build.pins[package]
+        there = None if mac is None else mac.pins.get(package)
         if there is None or there == here:
             lines.append(f"{package}=={here}")
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from torchpick.environment.project.plan import Extra, Project
 from torchpick.errors import UsageError
 from torchpick.model.build import Build
 from torchpick.model.generations import NVIDIA, Kind
@@ -17,8 +18,7 @@ from torchpick.model.pythons import python_order
 from torchpick.model.specifiers import admits
 from torchpick.model.table import Table
 from torchpick.model.versions import is_dotted, numbers, release_key
-from torchpick.projects.plan import Extra, Project
-from torchpick.projects.served import PLATFORMS, Served, default_table, generations, pythons, served
+from torchpick.projects.served import PLATFORMS, BuildAudience, default_table, generations, pythons, served
 
 # Where the default index has wheels for GPUs, so what an extra is made for; its comment tells of the other platforms.
 HOME = "linux-x86_64"
@@ -27,11 +27,11 @@ MARK = "torchpick:"
 Admits = Callable[[str], bool]
 
 
-class Range(Noun):
+class VersionRange(Noun):
     """`torch>=2.5,<2.8`: the project's own specifier and a cap; what it gets per Python, the newest release first."""
 
     requirement: str
-    gets: tuple[tuple[Served, tuple[str, ...]], ...]
+    gets: tuple[tuple[BuildAudience, tuple[str, ...]], ...]
     without: tuple[str, ...]
 
 
@@ -44,7 +44,7 @@ class Shop:
         self.driver = driver
         self.admits = _admits(project.torch)
         self.tags = self._supported()
-        self._served: dict[tuple[str, str], Served] = {}
+        self._served: dict[tuple[str, str], BuildAudience] = {}
 
     def _supported(self) -> tuple[str, ...]:
         """The Pythons that the project is for, as far as any wheel is for them, oldest first."""
@@ -58,7 +58,7 @@ class Shop:
         mine = [build for build in self.table.of(platform) if self.admits(build.torch)]
         return sorted(mine, key=lambda build: release_key(build.torch), reverse=True)
 
-    def whom(self, build: Build) -> Served:
+    def whom(self, build: Build) -> BuildAudience:
         key = (build.platform, build.torch)
         if key not in self._served:
             self._served[key] = served(build, self.table, self.driver)
@@ -69,9 +69,9 @@ class Shop:
         below = [build for build in self.builds(platform) if not cap or release_key(build.torch) < release_key(cap)]
         return next((build for build in below if tag in build.pythons), None)
 
-    def range(self, cap: str) -> Range:
+    def range(self, cap: str) -> VersionRange:
         """The range below this cap, and what it gets for every Python of the project."""
-        found: dict[str, tuple[Served, list[str]]] = {}
+        found: dict[str, tuple[BuildAudience, list[str]]] = {}
         without = []
         for tag in self.tags:
             build = self.got(cap, tag)
@@ -81,7 +81,7 @@ class Shop:
                 found.setdefault(build.torch, (self.whom(build), []))[1].append(tag)
         newest_first = sorted(found, key=release_key, reverse=True)
         gets = tuple((found[torch][0], tuple(found[torch][1])) for torch in newest_first)
-        return Range(self._requirement(cap), gets, tuple(without))
+        return VersionRange(self._requirement(cap), gets, tuple(without))
 
     def _requirement(self, cap: str) -> str:
         bounds = [each.replace(" ", "") for each in self.project.torch.split(",") if each.strip()]
@@ -173,7 +173,8 @@ def _left_behind(shop: Shop) -> list[tuple[list[Kind], list[Kind]]]:
 
 def left_out(shop: Shop) -> tuple[Kind, ...]:
     """The GPUs that no release of the range serves through the default index."""
-    return tuple(kind for _, lost in _left_behind(shop) for kind in lost)
+    lost = {kind for _, kinds in _left_behind(shop) for kind in kinds}
+    return tuple(kind for kind in _discrete() if kind in lost)
 
 
 def _discrete() -> list[Kind]:
@@ -188,7 +189,7 @@ def _newest_for(shop: Shop, kinds: Sequence[Kind]) -> Build | None:
     return None
 
 
-def _older_cuda(shop: Shop, newest: Served) -> Build | None:
+def _older_cuda(shop: Shop, newest: BuildAudience) -> Build | None:
     """The newest build of the CUDA major before the newest's, which older drivers carry."""
     if newest.build.cuda is None:
         return None
@@ -206,7 +207,7 @@ def _for_kinds(shop: Shop, name: str, kinds: tuple[Kind, ...]) -> Extra:
     return Extra(name, (reached.requirement,), comment(shop, reached))
 
 
-def comment(shop: Shop, reached: Range) -> tuple[str, ...]:
+def comment(shop: Shop, reached: VersionRange) -> tuple[str, ...]:
     """Whom the range really serves through the default index, in lines."""
     lines = []
     for each, tags in reached.gets:
@@ -223,7 +224,7 @@ def comment(shop: Shop, reached: Range) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _elsewhere(shop: Shop, reached: Range) -> list[str]:
+def _elsewhere(shop: Shop, reached: VersionRange) -> list[str]:
     """What the other platforms get of the same range, on the newest Python that any wheel of it is for."""
     if not reached.gets:
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from torchpick import matrix
+from torchpick.decide import matrix
 from torchpick.model.arch import Fit
 from torchpick.model.build import Build
 from torchpick.model.generations import NVIDIA, Kind
@@ -23,7 +23,7 @@ PLATFORMS = {
 }
 
 
-class Served(Noun):
+class BuildAudience(Noun):
     """One build on one platform: the kinds of GPU it has machine code for, and the oldest driver that carries it."""
 
     build: Build
@@ -45,13 +45,13 @@ def default_table(builds: Iterable[Build], table: Table) -> Table:
     return table._replace(builds={platform: Shelf.of(mine) for platform, mine in found.items()})
 
 
-def served(build: Build, table: Table, driver: Driver | None = None) -> Served:
+def served(build: Build, table: Table, driver: Driver | None = None) -> BuildAudience:
     """Whom this build serves; each kind of GPU with the told driver, or with the newest that serves it.
 
     PTX alone does not count: it needs a newer driver than the one that is named.
     """
     if build.family != "cuda" or not build.pythons:
-        return Served(build, (), None)
+        return BuildAudience(build, (), None)
     platform = Platform.parse(build.platform)
     kinds = tuple(kind for kind in NVIDIA if kind.found_on(build.platform))
     machine = Machine(platform, python_of(build.pythons[-1]), driver, matrix.gpus_of(kinds))
@@ -59,7 +59,7 @@ def served(build: Build, table: Table, driver: Driver | None = None) -> Served:
     rows = matrix.rows(machine, one, Wish(backends=(build.backend,)))
     good = tuple(kind for kind, row in zip(kinds, rows, strict=True) if _runs(row))
     floor = table.drivers.floor(build.cuda, platform.os) if build.cuda is not None else None
-    return Served(build, good, floor)
+    return BuildAudience(build, good, floor)
 
 
 def _runs(row: matrix.Row) -> bool:
@@ -77,11 +77,12 @@ def generations(kinds: Sequence[Kind]) -> str:
     """`Maxwell to Hopper (sm_50 to sm_90)`; a gap is told by naming every member."""
     if not kinds:
         return "no GPU"
+    kinds = sorted(kinds, key=lambda kind: kind.arch)
     names = list(dict.fromkeys(kind.generation for kind in kinds))
     arches = [str(kind.arch) for kind in kinds]
     if len(kinds) > 2 and _unbroken(kinds):
         last = kinds[-1].generation
-        span_ = last if len(names) == 1 else f"{names[0]} to {last}"
+        span_ = last if names[0] == last else f"{names[0]} to {last}"
         return f"{span_} ({arches[0]} to {arches[-1]})"
     return f"{', '.join(names)} ({', '.join(arches)})"
 

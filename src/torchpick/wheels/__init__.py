@@ -1,1 +1,1 @@
-"""What a wheel was built for, read out of its bytes."""
+"""What code is in a binary? Wheels, libraries and fat binaries, read by ranges or in place."""

@@ -6,8 +6,8 @@ import zlib
 from collections.abc import Iterable, Iterator
 
 from torchpick.errors import IntegrityError, WheelLayoutError
+from torchpick.index.source import TAIL, Source
 from torchpick.wheels import zipdir
-from torchpick.wheels.source import TAIL, Source
 from torchpick.wheels.zipdir import Member
 
 # The first entries of a torch wheel name its version file (6 KB from the directory's start in 2.15.0), the last ones
@@ -31,7 +31,7 @@ class Archive:
             self._reach(source.size - where)
             where = zipdir.locate(self._tail, source.size)
         if isinstance(where, int):
-            raise WheelLayoutError("is no zip archive that can be read", hint="fetch it anew")
+            raise WheelLayoutError("is not a readable zip archive", hint="download it again")
         self.directory = where
         self._head = b""
         self._members: list[Member] | None = None
@@ -52,7 +52,7 @@ class Archive:
             found, stop = zipdir.entries(data, self.directory.shift)
             if stop != len(data) or len(found) != self.directory.entries:
                 raise WheelLayoutError(
-                    f"has {len(found)} entries where {self.directory.entries} were promised", hint="fetch it anew"
+                    f"has {len(found)} entries instead of {self.directory.entries}", hint="download it again"
                 )
             self._members = found
         return self._members
@@ -84,7 +84,9 @@ class Archive:
     def read(self, member: Member, most: int) -> bytes:
         """A small member, whole and checked; refused where it is larger than `most`."""
         if member.size > most:
-            raise WheelLayoutError(f"holds {member.name} of {member.size} bytes, more than {most}", hint="not sane")
+            raise WheelLayoutError(
+                f"contains {member.name} of {member.size} bytes, more than {most}", hint="it may be malicious"
+            )
         return b"".join(self.stream(member))
 
     def stream(self, member: Member) -> Iterator[bytes]:
@@ -93,7 +95,7 @@ class Archive:
         return _unpacked(member, self._packed(member))
 
     def _packed(self, member: Member) -> Iterator[bytes]:
-        """The member's bytes as they lie in the archive; its header comes with them, in one read."""
+        """The member's bytes as they are in the archive; its header comes with them, in one read."""
         reach = min(_reach(member), self.source.size - member.offset)
         chunks = self.source.stream(member.offset, reach)
         head = b""
@@ -116,11 +118,11 @@ class Archive:
             if data:
                 yield data
         if left and start is not None:
-            # The header has an extra field, whose length only it tells: the rest follows right behind.
+            # The header has an extra field, whose length is only there: the rest follows right behind.
             yield from self.source.stream(member.offset + reach, left)
 
     def expect(self, members: Iterable[Member], gap: int = _GAP) -> None:
-        """Say which members will be streamed, in the order of their places; neighbours then come in one request."""
+        """Announce the members to be streamed, in the order of their places; neighbours then come in one request."""
         self.source.expect([(each.offset, each.offset + _reach(each)) for each in members], gap)
 
     def close(self) -> None:
@@ -128,7 +130,7 @@ class Archive:
 
 
 def _reach(member: Member) -> int:
-    """How far a member reaches from its header, an extra field aside, which only the header tells."""
+    """How far a member reaches from its header, without the extra field, whose length is only in the header."""
     return zipdir.LOCAL_SIZE + len(member.name.encode()) + member.compressed
 
 
@@ -137,11 +139,13 @@ def _unpacked(member: Member, packed: Iterator[bytes]) -> Iterator[bytes]:
     for chunk in packed if member.method == zipdir.STORED else _inflated(member, packed):
         size += len(chunk)
         if size > member.size:
-            raise IntegrityError(f"{member.name} unpacks to more than its {member.size} bytes", hint="fetch it anew")
+            raise IntegrityError(
+                f"{member.name} unpacks to more than its {member.size} bytes", hint="download it again"
+            )
         crc = zlib.crc32(chunk, crc)
         yield chunk
     if size != member.size or crc != member.crc:
-        raise IntegrityError(f"{member.name} is damaged: its checksum is another", hint="fetch it anew")
+        raise IntegrityError(f"{member.name} is damaged: its checksum does not match", hint="download it again")
 
 
 def _inflated(member: Member, packed: Iterator[bytes]) -> Iterator[bytes]:
@@ -156,4 +160,4 @@ def _inflated(member: Member, packed: Iterator[bytes]) -> Iterator[bytes]:
         while not inflater.eof and (out := inflater.decompress(inflater.unconsumed_tail, _OUT)):
             yield out
     except zlib.error as error:
-        raise IntegrityError(f"{member.name} is damaged: {error}", hint="fetch it anew") from error
+        raise IntegrityError(f"{member.name} is damaged: {error}", hint="download it again") from error

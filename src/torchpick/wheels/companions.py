@@ -1,82 +1,126 @@
-"""Which torchvision and torchaudio go with a release that the table does not know, from the wheels' own metadata."""
+"""Which torchvision and torchaudio go with a build that the table does not know, from their own pages and metadata."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
 
 from torchpick.errors import TorchpickError
-from torchpick.model.build import COMPANIONS, Build
+from torchpick.index import names
+from torchpick.index.listing import Link
+from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
+from torchpick.model.noun import Noun
+from torchpick.model.specifiers import admits
 from torchpick.model.versions import release_key
-from torchpick.wheels.listing import Link
-from torchpick.wheels.pages import Page
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from torchpick.wheels.refresh import Job
-
-# `Requires-Dist: torch (==2.16.0)`, and the newer spelling without brackets
-_EXACT = re.compile(r"^Requires-Dist: *torch *\(? *== *([0-9][0-9A-Za-z.]*)", re.MULTILINE)
-# So many of the newest releases are looked into: a companion comes out within days of its torch.
+# `Requires-Dist: torch (==2.16.0)`, the newer spelling without brackets, and lower bounds
+_OF_TORCH = re.compile(r"^Requires-Dist: *torch *\(? *((?:[<>=!~]=? *[0-9][0-9A-Za-z.*]* *,? *)*)\)?", re.MULTILINE)
+# How many of the newest releases are read: a companion comes out within days of its torch.
 _DEEP = 4
+# Built against torch's stable ABI: names no torch, works with every later one (docs.pytorch.org/audio/2.11.0).
+_STABLE_ABI = {"torchaudio": "2.11.0"}
 
 
-class Pair(NamedTuple):
-    """Plain versions, and how they are known: `metadata` where each says so itself, else `inferred`."""
+class CompanionRelease(Noun):
+    """One release of a companion, its files, and what it asks of torch: None where it does not name it."""
 
-    versions: dict[str, str | None]
-    basis: str
-
-
-def find(torch: str, page: Callable[[str], Page], metadata: Callable[[str, str], str], job: Job) -> Pair:
-    """The companions whose metadata pins this torch. One that pins none is left open, and never guessed."""
-    versions: dict[str, str | None] = {}
-    for name in COMPANIONS:
-        try:
-            links = page(f"{job.base.rstrip('/')}/{name}/").links or ()
-        except TorchpickError:
-            links = ()
-        version = next((_plain(link) for link in _newest(links, name) if _pins(link, torch, metadata)), None)
-        if version is not None:
-            versions[name] = version
-    return Pair(versions, "metadata" if versions else "inferred")
+    version: str
+    links: tuple[Link, ...]
+    asks: str | None
 
 
-def _newest(links: tuple[Link, ...], name: str) -> list[Link]:
-    """One wheel of each of the newest releases."""
-    found: dict[str, Link] = {}
-    for link in links:
-        if link.wheel.project == name:
-            found.setdefault(_plain(link), link)
-    known = []
-    for version, link in found.items():
-        try:
-            known.append((release_key(version), link))
-        except ValueError:
-            continue
-    return [link for _, link in sorted(known, key=lambda pair: pair[0], reverse=True)[:_DEEP]]
+class CompanionPages:
+    """The companions' own pages, each read when it is first asked for: `links` by a companion's name."""
+
+    def __init__(self, links: Callable[[str], Iterable[Link]], metadata: Callable[[str, str], str]) -> None:
+        self._links = links
+        self._metadata = metadata
+        self._known: dict[str, tuple[CompanionRelease, ...]] = {}
+
+    def paired(self, row: Build) -> Build:
+        """The row with the companions that have a file for its backend and platform and are built for its torch."""
+        found = {name: self._best(name, row) for name in COMPANIONS}
+        versions = {name: one.version + _label(one, row) for name, one in found.items() if one is not None}
+        bases = {name: _basis(one, row) for name, one in found.items() if one is not None}
+        return row._replace(companions=versions, companion_basis=bases)
+
+    def _best(self, name: str, row: Build) -> CompanionRelease | None:
+        """The one whose metadata pins this torch; else the newest that allows it."""
+        mine = [one for one in self._candidates(name) if _fits(name, one, row) and _files(one, row)]
+        pinned = [one for one in mine if _basis(one, row) == "metadata"]
+        return next(iter(pinned or mine), None)
+
+    def _candidates(self, name: str) -> tuple[CompanionRelease, ...]:
+        """The newest releases of a companion, the newest first."""
+        if name not in self._known:
+            self._known[name] = tuple(self._read(name, self._links(name)))
+        return self._known[name]
+
+    def _read(self, name: str, links: Iterable[Link]) -> list[CompanionRelease]:
+        groups: dict[str, list[Link]] = {}
+        for link in links:
+            if link.wheel.project == name and _is_release(_plain(link)):
+                groups.setdefault(_plain(link), []).append(link)
+        found = []
+        for version in sorted(groups, key=release_key, reverse=True)[:_DEEP]:
+            sample = groups[version][0]
+            try:
+                match = _OF_TORCH.search(self._metadata(sample.url, sample.file))
+            except TorchpickError:
+                continue
+            asks = None if match is None else match[1].replace(" ", "")
+            found.append(CompanionRelease(version, tuple(groups[version]), asks))
+        return found
+
+
+def _fits(name: str, one: CompanionRelease, row: Build) -> bool:
+    """Whether it is built for this torch: it pins it, its lower bound allows it, or it uses the stable ABI alone."""
+    if not one.asks:
+        stable = _STABLE_ABI.get(name)
+        if stable is None or row.backend == DEFAULT_INDEX:
+            # It loads beside its own CUDA alone, and without a label no name says which that is.
+            return False
+        return release_key(stable) <= min(release_key(one.version), release_key(row.torch))
+    try:
+        return bool(admits(one.asks, prereleases=True)(row.torch))
+    except ValueError:
+        return False
+
+
+def _basis(one: CompanionRelease, row: Build) -> str:
+    return "metadata" if (one.asks or "").partition("+")[0] == f"=={row.torch}" else "inferred"
+
+
+def _files(one: CompanionRelease, row: Build) -> list[Link]:
+    """Its files for this backend and platform; some carry no local label although torch's own wheel does."""
+    here = [link for link in one.links if names.platform_of(link.wheel.platform) == row.platform]
+    labelled = [link for link in here if link.wheel.version.partition("+")[2] == row.version.partition("+")[2]]
+    plain = [link for link in here if "+" not in link.wheel.version and f"/{row.backend}/" in link.url]
+    return labelled or plain
+
+
+def _label(one: CompanionRelease, row: Build) -> str:
+    _, plus, local = _files(one, row)[0].wheel.version.partition("+")
+    return plus + local
 
 
 def _plain(link: Link) -> str:
     return link.wheel.version.partition("+")[0]
 
 
-def _pins(link: Link, torch: str, metadata: Callable[[str, str], str]) -> bool:
+def _is_release(version: str) -> bool:
     try:
-        found = _EXACT.search(metadata(link.url, link.file))
-    except TorchpickError:
+        release_key(version)
+    except ValueError:
         return False
-    return found is not None and found[1].partition("+")[0] == torch
-
-
-def labelled(pair: Pair, row: Build) -> Build:
-    """The row with these companions, under its own local label."""
-    versions = {name: None if version is None else version + row.label for name, version in pair.versions.items()}
-    return row._replace(companions=versions, companion_basis=pair.basis)
+    return True
 
 
 def like(other: Build, row: Build) -> Build:
-    """The row with the companions of another build of its release."""
-    plain = {name: version and version.partition("+")[0] for name, version in other.companions.items()}
-    return labelled(Pair(plain, other.companion_basis), row)
+    """The row with what surely goes with another build of its release, under its own local label."""
+    sure = {name for name, basis in other.companion_basis.items() if basis != "inferred"}
+    versions = {name: one and one.partition("+")[0] + row.label for name, one in other.companions.items()}
+    return row._replace(
+        companions={name: version for name, version in versions.items() if name in sure},
+        companion_basis={name: other.companion_basis[name] for name in versions if name in sure},
+    )

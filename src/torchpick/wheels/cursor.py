@@ -18,6 +18,7 @@ class Cursor(Protocol):
 
     def peek(self, count: int) -> bytes:
         """The next bytes, without moving; fewer at the end."""
+        ...
 
     def skip(self, count: int) -> None:
         """Move forward, at most to the end."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct
-from typing import NamedTuple
 
 from torchpick.errors import WheelLayoutError
 from torchpick.model.arch import Arch
+from torchpick.model.noun import Noun
 from torchpick.wheels.cursor import Cursor
 
 MAGIC = b"\x50\xed\x55\xba"
@@ -42,7 +42,7 @@ _MOST_HEADER = 1 << 20
 _EMPTY_OLD, _EMPTY_NEW, _EMPTY_PTX = 1600, 2400, 224
 
 
-class Entry(NamedTuple):
+class CodeEntry(Noun):
     """One image; `version` is the ISA version of PTX, the ABI version of machine code; `empty` has no kernel."""
 
     kind: int
@@ -51,16 +51,16 @@ class Entry(NamedTuple):
     empty: bool
 
 
-class Container(NamedTuple):
+class Container(Noun):
     """One module: the images of which the driver loads one. `broken` where the entries end in nonsense."""
 
     offset: int
     end: int
-    entries: tuple[Entry, ...]
+    entries: tuple[CodeEntry, ...]
     broken: bool
 
 
-class Cubin(NamedTuple):
+class Cubin(Noun):
     """Machine code that lies bare, outside any container."""
 
     offset: int
@@ -81,7 +81,9 @@ def scan(cursor: Cursor, *, cubins: bool = True) -> Iterator[Container | Cubin]:
             continue
         found += 1
         if found > MOST_CONTAINERS:
-            raise WheelLayoutError(f"holds more than {MOST_CONTAINERS} code containers", hint="the file is not sane")
+            raise WheelLayoutError(
+                f"contains more than {MOST_CONTAINERS} code containers", hint="the file may be damaged or malicious"
+            )
         yield hit
 
 
@@ -98,7 +100,7 @@ def _container(cursor: Cursor) -> Container | None:
     if size and _entry(head[_CONTAINER.size :], size) is None:
         return None
     cursor.skip(header)
-    entries: list[Entry] = []
+    entries: list[CodeEntry] = []
     broken = False
     while cursor.position < end:
         step = _entry(cursor.peek(_ENTRY.size), end - cursor.position)
@@ -116,7 +118,7 @@ def _container(cursor: Cursor) -> Container | None:
     return Container(start, end, tuple(entries), broken or cursor.position > cursor.end)
 
 
-def _entry(head: bytes, room: int) -> tuple[int, int, int, Entry | None] | None:
+def _entry(head: bytes, room: int) -> tuple[int, int, int, CodeEntry | None] | None:
     """Kind, header size, whole length and image of the entry whose header this is; None where it is no entry."""
     if len(head) < _ENTRY.size:
         return None
@@ -128,11 +130,11 @@ def _entry(head: bytes, room: int) -> tuple[int, int, int, Entry | None] | None:
     arch = _arch(kind, number, flags)
     if arch is None or not 0 < kind < GROUP:
         return None
-    return kind, header, header + payload, Entry(kind, arch, (major, minor), _empty(kind, arch, size or payload))
+    return kind, header, header + payload, CodeEntry(kind, arch, (major, minor), _empty(kind, arch, size or payload))
 
 
 def _arch(kind: int, number: int, flags: int) -> Arch | None:
-    """37 → sm_37, 120 with the family flag → sm_120f; None for what is no SM number."""
+    """37 → sm_37, 120 with the family flag → sm_120f; None if it is not an SM number."""
     if not 20 <= number <= 999:
         return None
     suffix = "a" if flags & _ARCH_SPECIFIC else "f" if flags & _FAMILY_SPECIFIC else ""
@@ -145,7 +147,7 @@ def _empty(kind: int, arch: Arch, size: int) -> bool:
     return kind == ELF and size <= (_EMPTY_NEW if arch.major >= 9 else _EMPTY_OLD)
 
 
-def _group(header: bytes) -> list[Entry] | None:
+def _group(header: bytes) -> list[CodeEntry] | None:
     """The images of a group, from the table that follows its header."""
     place = _ENTRY.size + _GROUP_TABLE.size
     if len(header) < place:
@@ -168,7 +170,7 @@ def _group(header: bytes) -> list[Entry] | None:
         arch = _arch(kind, number, flags)
         if arch is None or not 0 < kind < GROUP:
             return None
-        entries.append(Entry(kind, arch, (major, minor), _empty(kind, arch, size)))
+        entries.append(CodeEntry(kind, arch, (major, minor), _empty(kind, arch, size)))
     return entries
 
 

@@ -1,4 +1,4 @@
-"""The architectures that PyTorch was compiled for, as it tells them itself.
+"""The architectures that PyTorch was compiled for, according to PyTorch itself.
 
 `torch.cuda.get_arch_list()` prints a string that the build compiled into libtorch_python (the macro CUDA_ARCH_FLAGS,
 torch/csrc/cuda/Module.cpp). It stands there as plain text, so it can be read without running anything.
@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from mmap import mmap
-from typing import NamedTuple
 
 from torchpick.model.arch import Arch
+from torchpick.model.noun import Noun
 
 _ONE = rb"(?:sm|compute)_\d{2,3}[af]?"
 _AMD = rb"gfx[0-9a-f]{3,5}(?::[a-z+-]{1,16}){0,3}"
@@ -24,7 +24,7 @@ _SINGLE = re.compile(rb"(?<=\0)(%b|%b)(?=\0)" % (_ONE, _AMD))
 _OVERLAP = 1024
 
 
-class Flags(NamedTuple):
+class Flags(Noun):
     """The compiled list, in its own order; `certain` is false for the only mention of a single architecture."""
 
     arches: tuple[Arch, ...]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mmap import mmap
 from struct import Struct
-from typing import NamedTuple
+
+from torchpick.model.noun import Noun
 
 # What a section is to us. The names are nvcc's; PE cuts them to eight characters.
 EXECUTABLE, RELOCATABLE, DATA, OTHER = "executable", "relocatable", "data", "other"
@@ -28,27 +29,27 @@ MOST_SECTIONS = 65_535
 HEAD = 1 << 16
 
 
-class Section(NamedTuple):
+class Section(Noun):
     name: str
     offset: int
     size: int
     role: str
 
 
-class Range(NamedTuple):
+class ByteRange(Noun):
     """Bytes of the file that are needed to go on."""
 
     offset: int
     size: int
 
 
-class ElfHeader(NamedTuple):
-    table: Range  # the section headers
+class ElfHeader(Noun):
+    table: ByteRange  # the section headers
     names: int  # which of them holds the names
 
 
 def form(head: bytes) -> str | None:
-    """`elf`, `pe`, or None for what is neither."""
+    """`elf`, `pe`, or None if it is neither."""
     if head[:4] == b"\x7fELF":
         return "elf"
     return "pe" if head[:2] == b"MZ" else None
@@ -61,16 +62,16 @@ def elf_header(head: bytes) -> ElfHeader | None:
     _, _, _, _, _, table, _, _, _, _, entry, count, names = _ELF64.unpack_from(head, 16)
     if not table or entry != _SECTION64.size or not 0 < count <= MOST_SECTIONS:
         return None
-    return ElfHeader(Range(table, entry * count), names)
+    return ElfHeader(ByteRange(table, entry * count), names)
 
 
-def elf_names(header: ElfHeader, table: bytes) -> Range | None:
+def elf_names(header: ElfHeader, table: bytes) -> ByteRange | None:
     """Where the section names are."""
     place = header.names * _SECTION64.size
     if place + _SECTION64.size > len(table):
         return None
     fields = _SECTION64.unpack_from(table, place)
-    return Range(fields[4], min(fields[5], 1 << 20))
+    return ByteRange(fields[4], min(fields[5], 1 << 20))
 
 
 def elf_sections(table: bytes, names: bytes, size: int) -> tuple[Section, ...]:
@@ -143,9 +144,9 @@ class SectionWatch:
         self._head = b""
         self._recent = b""  # the last bytes before the table
         self._header: ElfHeader | None = None
-        self._parts: dict[Range, bytes] = {}
-        self._names: Range | None = None
-        self._wanted: Range | None = None
+        self._parts: dict[ByteRange, bytes] = {}
+        self._names: ByteRange | None = None
+        self._wanted: ByteRange | None = None
         self._last = b""
         self._guess: tuple[int, bytes] = (0, b"")
 
@@ -170,7 +171,7 @@ class SectionWatch:
             self._recent = (self._recent + chunk)[-self.KEEP - len(chunk) :]
             self._find_names()
 
-    def _take(self, wanted: Range, start: int, chunk: bytes) -> None:
+    def _take(self, wanted: ByteRange, start: int, chunk: bytes) -> None:
         """Keep what this chunk holds of the wanted bytes."""
         begin, end = max(wanted.offset, start), min(wanted.offset + wanted.size, start + len(chunk))
         if begin < end and wanted.size <= MOST_SECTIONS * _SECTION64.size:
@@ -194,7 +195,7 @@ class SectionWatch:
             self._take(self._names, *self._guess)
         self._recent = b""
 
-    def sections(self) -> tuple[Section, ...] | Range | None:
+    def sections(self) -> tuple[Section, ...] | ByteRange | None:
         """The sections; the Range that must be read once more to know them; or None where there is no table."""
         if form(self._head) == "pe":
             return pe_sections(self._head, self._size)
@@ -210,7 +211,7 @@ class SectionWatch:
             return self._names if self._names.offset + self._names.size <= self._size else None
         return elf_sections(table, names, self._size)
 
-    def supply(self, wanted: Range, data: bytes) -> None:
+    def supply(self, wanted: ByteRange, data: bytes) -> None:
         """The bytes of a Range that `sections` asked for."""
         self._parts[wanted] = data
         self._find_names()

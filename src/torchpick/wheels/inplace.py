@@ -1,4 +1,4 @@
-"""One library of an installed package, looked at for one question; a file that is not there or no library is None."""
+"""One library of an installed package, looked at for one question; None for a file that is missing or not a library."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def compiled_flags(path: str) -> Flags | None:
 
 
 def needs(path: str) -> Linked | None:
-    """What it asks the loader for."""
+    """What it needs from the loader."""
     return _mapped(path, linked.of_buffer)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from mmap import mmap
-from typing import NamedTuple
 
 from torchpick.errors import WheelLayoutError
 from torchpick.model.arch import Arch
+from torchpick.model.fields import written
+from torchpick.model.noun import Noun
 from torchpick.wheels import fatbin, image
 from torchpick.wheels.cursor import BufferCursor, StreamCursor
 from torchpick.wheels.image import EXECUTABLE, RELOCATABLE, Section
@@ -17,7 +18,7 @@ from torchpick.wheels.image import EXECUTABLE, RELOCATABLE, Section
 MOST_SETS = 4096
 
 
-class Modules(NamedTuple):
+class Modules(Noun):
     """So many modules alike; the driver loads one image of each. Images without a kernel are not counted in."""
 
     sass: tuple[Arch, ...]
@@ -25,10 +26,10 @@ class Modules(NamedTuple):
     count: int  # type: ignore[assignment]  # nobody calls tuple.count on it
 
     def to_json(self) -> dict[str, object]:
-        return {"sass": texts(self.sass), "ptx": texts(self.ptx), "count": self.count}
+        return written(self)
 
 
-class Held(NamedTuple):
+class Held(Noun):
     """The code of one place: everything named in it, and its modules; `empty` of them have no kernel at all."""
 
     sass: tuple[Arch, ...] = ()
@@ -42,7 +43,7 @@ class Held(NamedTuple):
         return sum(each.count for each in self.modules)
 
 
-class Elsewhere(NamedTuple):
+class Elsewhere(Noun):
     """Code outside the sections that a loader registers: data of the library's own, or a tool's."""
 
     section: str
@@ -54,7 +55,7 @@ class Elsewhere(NamedTuple):
         return {**facts, "sass": texts(self.held.sass), "ptx": texts(self.held.ptx)}
 
 
-class Library(NamedTuple):
+class Library(Noun):
     """What one file holds. `complete` is false where only a part of it was read or could be read."""
 
     path: str
@@ -158,7 +159,8 @@ class _Tally:
         here.sets[sass, arches[: len(arches) - len(sass)]] += 1
         if len(here.sets) > MOST_SETS:
             raise WheelLayoutError(
-                f"holds more than {MOST_SETS} different sets of architectures", hint="the file is not sane"
+                f"contains more than {MOST_SETS} different sets of architectures",
+                hint="the file may be damaged or malicious",
             )
 
     def library(self, path: str, size: int, *, complete: bool, notes: tuple[str, ...]) -> Library:
@@ -166,7 +168,7 @@ class _Tally:
         executable = held.pop((EXECUTABLE, "fatbin"), Held())
         relocatable = held.pop((RELOCATABLE, "fatbin"), Held())
         if self.broken:
-            notes += (f"{self.broken} code containers end in bytes that are none",)
+            notes += (f"{self.broken} code containers end in invalid bytes",)
         apart = tuple(Elsewhere(place, form, here) for (place, form), here in held.items())
         whole = complete and not self.broken
         return Library(path, size, executable, relocatable, apart, self.lto, self.isa, whole, notes)
@@ -179,8 +181,8 @@ def _place(section: Section | None) -> str:
     return section.role if section.role in (EXECUTABLE, RELOCATABLE) else section.name
 
 
-_AMD = "holds AMD GPU code (.hip_fatbin), which is not read"
-_NO_TABLE = "the file has no section table, so it cannot be said which of its code a loader would find"
+_AMD = "contains AMD GPU code (.hip_fatbin), which is not read"
+_NO_TABLE = "the file has no section table, so it is not known which of its code a loader would find"
 
 
 def of_buffer(buffer: bytes | mmap, path: str, *, data: bool = True) -> Library:
@@ -253,14 +255,16 @@ def of_stream(
 
 def _kept(hits: Iterable[fatbin.Container | fatbin.Cubin]) -> list[fatbin.Container | fatbin.Cubin]:
     """What a scan found, until the section table at the end says what it was; entries that are alike are kept once."""
-    alike: dict[tuple[fatbin.Entry, ...], tuple[fatbin.Entry, ...]] = {}
+    alike: dict[tuple[fatbin.CodeEntry, ...], tuple[fatbin.CodeEntry, ...]] = {}
     found: list[fatbin.Container | fatbin.Cubin] = []
     entries = 0
     for hit in hits:
         if isinstance(hit, fatbin.Container):
             same = alike.setdefault(hit.entries, hit.entries)
             if same is hit.entries and (entries := entries + len(same)) > fatbin.MOST_CONTAINERS:
-                raise WheelLayoutError("holds more code containers than can be counted", hint="the file is not sane")
+                raise WheelLayoutError(
+                    "contains more code containers than can be counted", hint="the file may be damaged or malicious"
+                )
             found.append(hit._replace(entries=same))
         else:
             found.append(hit)
@@ -270,7 +274,7 @@ def _kept(hits: Iterable[fatbin.Container | fatbin.Cubin]) -> list[fatbin.Contai
 def _table(watch: image.SectionWatch, again: Callable[[], Iterable[bytes]] | None) -> tuple[Section, ...] | None:
     """The sections, after a second look where the first passed them by; None where there is no table."""
     table = watch.sections()
-    while isinstance(table, image.Range):
+    while isinstance(table, image.ByteRange):
         if again is None:
             return None
         watch.supply(table, _reread(again(), table))
@@ -298,7 +302,7 @@ def _classify(tally: _Tally, table: list[Section], hits: list[fatbin.Container |
             tally.add(readable[place], hit)
 
 
-def _reread(chunks: Iterable[bytes], wanted: image.Range) -> bytes:
+def _reread(chunks: Iterable[bytes], wanted: image.ByteRange) -> bytes:
     cursor = StreamCursor(chunks, wanted.offset + wanted.size)
     cursor.skip(wanted.offset)
     return cursor.peek(wanted.size)

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from torchpick.index import names
+from torchpick.index.listing import Link
 from torchpick.model.arch import Arch
-from torchpick.model.build import Build, Evidence
+from torchpick.model.build import DEFAULT_INDEX, Build, Evidence
+from torchpick.model.noun import Noun
 from torchpick.model.versions import release_key
-from torchpick.wheels import names
-from torchpick.wheels.listing import Link
 
 _BACKEND = re.compile(r"cpu|xpu|cu\d{2,3}|rocm\d{1,2}(?:\.\d{1,2}){1,2}")
 # The Pythons that torch was ever built for as CPython; `cp27mu` and its like are older than the table.
 _PYTHON = re.compile(r"cp3\d{1,2}")
-# What a row rests on that was listed and not read.
+# The basis of a row that was listed and not read.
 LISTED = "listed on the live index, not read"
 # Below this release nothing is looked at: the table begins there.
 FIRST = "1.7.0"
-# Channels of dated builds keep some sixty days of them; only the newest of each backend is of use.
+# Channels of dated builds keep some sixty days of them; only the newest of each backend is useful.
 DATED = ("nightly", "test")
 
 
-class Found(NamedTuple):
+class ListedBuild(Noun):
     """One build as the index has it: every wheel of one release, backend and platform, and one of them to read."""
 
     torch: str
@@ -42,11 +42,14 @@ class Found(NamedTuple):
         return self.platform, self.version, self.backend
 
 
-def builds(links: Iterable[Link], channel: str = "stable") -> tuple[Found, ...]:
-    """The builds behind the links, newest first; what is no torch for a known backend and platform is left out."""
+def builds(links: Iterable[Link], channel: str = "stable") -> tuple[ListedBuild, ...]:
+    """The builds behind the links, newest first; what is not torch for a known backend and platform is left out.
+
+    On the channel `default`, the user's own index, they are the wheels without a local label.
+    """
     groups: dict[tuple[str, str, str, str], list[Link]] = {}
     for link in links:
-        key = _key(link)
+        key = _key(link, channel)
         if key is not None and release_key(key[0]) >= release_key(FIRST):
             groups.setdefault(key, []).append(link)
     found = [_found(key, group) for key, group in groups.items()]
@@ -54,16 +57,20 @@ def builds(links: Iterable[Link], channel: str = "stable") -> tuple[Found, ...]:
     return tuple(_newest(found)) if channel in DATED else tuple(found)
 
 
-def _key(link: Link) -> tuple[str, str, str, str] | None:
+def _key(link: Link, channel: str) -> tuple[str, str, str, str] | None:
     """Release, backend, platform and version of a wheel of torch; None for another."""
     platform = names.platform_of(link.wheel.platform)
     if link.wheel.project != "torch" or platform is None:
         return None
     torch, _, local = link.wheel.version.partition("+")
     try:
-        release_key(torch)
+        _, phase, _ = release_key(torch)
     except ValueError:
         return None
+    if phase > 0:
+        return None  # torch has had no post-release since 0.4.1, and the table has no place for one
+    if channel == DEFAULT_INDEX:
+        return None if local else (torch, DEFAULT_INDEX, platform, link.wheel.version)
     backend = local if _BACKEND.fullmatch(local) else None
     if backend is None and not local:
         # No label: macOS, some aarch64 and cu102 wheels. The folder of the index says it.
@@ -72,14 +79,14 @@ def _key(link: Link) -> tuple[str, str, str, str] | None:
     return None if backend is None else (torch, backend, platform, link.wheel.version)
 
 
-def _found(key: tuple[str, str, str, str], links: list[Link]) -> Found:
+def _found(key: tuple[str, str, str, str], links: list[Link]) -> ListedBuild:
     torch, backend, platform, version = key
     pythons = {name for link in links if (name := _python(link)) is not None}
     tags = sorted({link.wheel.platform for link in links})
     floors = [floor for tag in tags if (floor := names.glibc_of(tag)) is not None]
     # All its wheels were built alike: the newest Python's is read, a free-threaded one last.
     sample = max(links, key=lambda link: (not link.wheel.abi.endswith("t"), _digits(link.wheel.python), link.file))
-    return Found(
+    return ListedBuild(
         torch,
         backend,
         platform,
@@ -107,24 +114,24 @@ def _floor(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split("."))
 
 
-def _newest(found: list[Found]) -> list[Found]:
+def _newest(found: list[ListedBuild]) -> list[ListedBuild]:
     """Of each backend and platform the newest build; the list is newest first."""
-    kept: dict[tuple[str, str], Found] = {}
+    kept: dict[tuple[str, str], ListedBuild] = {}
     for each in found:
         kept.setdefault((each.backend, each.platform), each)
     return list(kept.values())
 
 
-class News(NamedTuple):
+class News(Noun):
     """What the index has that the table has not, and what they do not agree on."""
 
-    unread: tuple[Found, ...]  # builds whose architectures nobody has read
+    unread: tuple[ListedBuild, ...]  # builds whose architectures are not known
     changed: tuple[Build, ...]  # rows of the table with what the index says of their wheels
     gone: tuple[Build, ...]  # rows that say `published` and are not on the index
 
 
-def compare(found: Iterable[Found], known: Mapping[tuple[str, str, str], Build], *, whole: bool) -> News:
-    """Hold the index against the table; `whole` is false where only a part of the index was listed."""
+def compare(found: Iterable[ListedBuild], known: Mapping[tuple[str, str, str], Build], *, whole: bool) -> News:
+    """Compare the index with the table; `whole` is false where only a part of the index was listed."""
     listed = {each.key: each for each in found}
     unread, changed = [], []
     for key, each in listed.items():
@@ -139,18 +146,18 @@ def compare(found: Iterable[Found], known: Mapping[tuple[str, str, str], Build],
     return News(tuple(unread), tuple(changed), tuple(gone))
 
 
-def arches_of(found: Found) -> tuple[Arch, ...] | None:
+def arches_of(found: ListedBuild) -> tuple[Arch, ...] | None:
     """What needs no reading: a build without CUDA or ROCm has no code for either."""
     return () if found.backend in ("cpu", "xpu") else None
 
 
 def cuda_of(backend: str) -> str | None:
-    """`cu126` → `12.6`; None for what is not CUDA."""
+    """`cu126` → `12.6`; None if it is not CUDA."""
     digits = backend.removeprefix("cu")
     return f"{digits[:-1]}.{digits[-1]}" if backend.startswith("cu") and digits.isdigit() else None
 
 
-def declared(found: Found) -> Build:
+def declared(found: ListedBuild) -> Build:
     """A row for a build that was listed and not read: its architectures are unknown, so it is never picked."""
     return Build(
         torch=found.torch,
@@ -167,13 +174,13 @@ def declared(found: Found) -> Build:
         published=True,
         yanked=found.yanked,
         companions={},
-        companion_basis="inferred",
+        companion_basis={},
         evidence=Evidence("declared", LISTED),
     )
 
 
-def _updated(row: Build, found: Found) -> Build:
-    """The row with what the index itself says of its wheels; an order of theirs is no news."""
+def _updated(row: Build, found: ListedBuild) -> Build:
+    """The row with what the index itself says of its wheels; another order of them is no change."""
     same = set(row.pythons) == set(found.pythons), set(row.tags) == set(found.tags)
     return row._replace(
         published=True,

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from torchpick.errors import WheelLayoutError
+from torchpick.index import names
+from torchpick.index.listing import Link
 from torchpick.model.arch import Arch
-from torchpick.wheels import judge, library, names
+from torchpick.model.build import is_unified
+from torchpick.model.names import normal
+from torchpick.model.noun import Noun
+from torchpick.wheels import library, verdict
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.judge import Judge
 from torchpick.wheels.library import Library, in_order, texts
-from torchpick.wheels.listing import Link
-from torchpick.wheels.reading import Torch
+from torchpick.wheels.reading import TorchFacts
+from torchpick.wheels.verdict import Judge
 from torchpick.wheels.wheel import torch_of
 from torchpick.wheels.zipdir import Member
 
@@ -24,11 +27,11 @@ _PIN = re.compile(r"^Requires-Dist: *((?:nvidia-[a-z0-9-]+|triton)) *\(?==([0-9]
 _MOST_TEXT = 4 << 20
 
 
-class Measured(NamedTuple):
+class Measured(Noun):
     """What was read of one wheel. `pins` are the exact libraries it asks for."""
 
     link: Link
-    torch: Torch
+    torch: TorchFacts
     libraries: tuple[Library, ...]
     pins: dict[str, str]
     size: int
@@ -45,7 +48,7 @@ class Measured(NamedTuple):
 
     @property
     def lacks(self) -> dict[str, list[str]]:
-        """Library → the architectures that the flags name and that it does not serve, or serves next to never."""
+        """Library → the architectures that the flags name and that it does not support, or hardly supports."""
         found: dict[str, list[str]] = {}
         for one in self.libraries:
             missing = [arch for arch in self.sass if self._fails(one, arch)]
@@ -54,8 +57,9 @@ class Measured(NamedTuple):
         return found
 
     def _fails(self, one: Library, arch: Arch) -> bool:
-        found = judge.library(one, Judge(arch, unified=judge.unified(self.torch)))
-        return found is not None and found.word in (judge.PARTLY, judge.NOT)
+        unified = is_unified(self.torch.version, self.torch.cuda)
+        found = verdict.of_library(one, Judge(arch, unified=unified))
+        return found is not None and found.fails
 
     def to_json(self) -> dict[str, object]:
         """One line of evidence/torch.jsonl."""
@@ -88,11 +92,13 @@ def read(archive: Archive, link: Link, *, deep: bool) -> Measured:
     """Read a torch wheel: always its flags; with `deep` its small libraries and its pins too."""
     torch = torch_of(archive)
     if torch is None:
-        raise WheelLayoutError(f"{link.file} holds no torch/version.py", hint="it is no PyTorch as torchpick knows it")
-    if not torch.flags and (torch.cuda is not None or torch.hip is not None):
-        # To be taken for a build without any GPU code, it would have to say that it is one.
         raise WheelLayoutError(
-            f"{link.file} names no architectures", hint="`torchpick inspect --deep` reads its libraries"
+            f"{link.file} contains no torch/version.py", hint="it is not a PyTorch wheel that torchpick knows"
+        )
+    if not torch.flags and (torch.cuda is not None or torch.hip is not None):
+        # It counts as a build without GPU code only if it says so.
+        raise WheelLayoutError(
+            f"{link.file} names no architectures", hint="run `torchpick inspect --deep` to read its libraries"
         )
     libraries: list[Library] = []
     pins: dict[str, str] = {}
@@ -101,7 +107,7 @@ def read(archive: Archive, link: Link, *, deep: bool) -> Measured:
             if member.name.endswith(".dist-info/METADATA"):
                 text = archive.read(member, _MOST_TEXT).decode("utf-8", "replace")
                 # The CPU builds of other platforms carry the pins of Linux behind a condition.
-                pins = {names.normal(name): version for name, version in _PIN.findall(text) if torch.cuda}
+                pins = {normal(name): version for name, version in _PIN.findall(text) if torch.cuda}
             elif SMALL.fullmatch(member.name) and member.compressed <= MOST_PACKED and torch.cuda is not None:
                 libraries.append(library.of_stream(archive.stream(member), member.size, member.name))
     source = archive.source
@@ -116,7 +122,7 @@ def metadata(archive: Archive, file: str) -> str:
         folder, _, name = member.name.rpartition("/")
         if name == "METADATA" and folder.endswith(".dist-info") and "/" not in folder:
             return archive.read(member, _MOST_TEXT).decode("utf-8", "replace")
-    raise WheelLayoutError(f"{wheel.project if wheel else file} has no METADATA", hint="fetch it anew")
+    raise WheelLayoutError(f"{wheel.project if wheel else file} has no METADATA", hint="download it again")
 
 
 def _near(archive: Archive) -> list[Member]:

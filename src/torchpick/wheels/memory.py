@@ -2,61 +2,54 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
-from torchpick.model.fields import Fields, ShapeError
-from torchpick.wheels import names, shelf
-from torchpick.wheels.listing import Link
-from torchpick.wheels.live import Found
-from torchpick.wheels.pages import Page
+from torchpick.index import names
+from torchpick.index.listing import Link
+from torchpick.index.pages import Page
+from torchpick.knowledge.places import base_key
+from torchpick.model.fields import Fields, ShapeError, read, written
+from torchpick.model.noun import Noun
+from torchpick.wheels import shelf
+from torchpick.wheels.live import ListedBuild
 
 _SCHEMA = 1
+_LOGIN = re.compile(r"//[^/@ ]*@")
 
 
-class Memory(NamedTuple):
+class Memory(Noun):
     tags: dict[str, str]
-    found: tuple[Found, ...]
+    found: tuple[ListedBuild, ...]
 
 
 NOTHING = Memory({}, ())
 
 
-def _file(cache: Path, channel: str) -> Path:
-    return cache / "pages" / f"{channel}.json"
+def _file(cache: Path, channel: str, base: str) -> Path:
+    return cache / "pages" / f"{base_key(base)}{channel}.json"
 
 
-def save(cache: Path, channel: str, base: str, pages: Iterable[Page], found: Iterable[Found]) -> None:
-    """Remember the pages, if each of them can be asked for by its tag."""
+def _open(urls: str) -> str:
+    """The addresses without names and passwords."""
+    return _LOGIN.sub("//", urls)
+
+
+def save(cache: Path, channel: str, base: str, pages: Iterable[Page], found: Iterable[ListedBuild]) -> None:
+    """Remember the pages, if each of them can be asked for by its tag; a password is not remembered, so none then."""
     tags = {page.url: page.tag for page in pages}
-    if None in tags.values():
+    if None in tags.values() or any(_open(url) != url for url in tags):
         tags = {}
-    rows = [
-        {
-            "torch": each.torch,
-            "backend": each.backend,
-            "platform": each.platform,
-            "version": each.version,
-            "pythons": list(each.pythons),
-            "tags": list(each.tags),
-            "glibc": each.glibc,
-            "yanked": each.yanked,
-            "file": each.sample.file,
-            "url": each.sample.url,
-            "sha256": each.sample.sha256,
-            "uploaded": each.sample.uploaded,
-        }
-        for each in found
-    ]
-    shelf.write(_file(cache, channel), {"schema": _SCHEMA, "base": base, "tags": tags, "found": rows if tags else []})
+    rows = [_row(build) for build in found]
+    shelf.write(_file(cache, channel, base), {"schema": _SCHEMA, "base": _open(base), "tags": tags, "found": rows})
 
 
 def load(cache: Path, channel: str, base: str) -> Memory:
-    """What was saved for this index; nothing where it is of another one or no longer to be understood."""
+    """What was saved for this index; nothing if it is of another one or cannot be read any more."""
     try:
-        fields = Fields(shelf.read(_file(cache, channel)))
-        if fields.number("schema") != _SCHEMA or fields.text("base") != base:
+        fields = Fields(shelf.read(_file(cache, channel, base)))
+        if fields.number("schema") != _SCHEMA or fields.text("base") != _open(base):
             return NOTHING
         tags = fields.object("tags")
         return Memory({url: tags.text(url) for url in tags.names()}, tuple(map(_found, fields.objects("found"))))
@@ -64,20 +57,18 @@ def load(cache: Path, channel: str, base: str) -> Memory:
         return NOTHING
 
 
-def _found(row: Fields) -> Found:
+def _row(build: ListedBuild) -> dict[str, object]:
+    """The build, with the wheel to read beside its other facts."""
+    facts, sample = written(build), build.sample
+    del facts["sample"]
+    wheel = {"file": sample.file, "url": _open(sample.url), "sha256": sample.sha256, "uploaded": sample.uploaded}
+    return {**facts, **wheel}
+
+
+def _found(row: Fields) -> ListedBuild:
     file = row.text("file")
     wheel = names.parse(file)
     if wheel is None:
-        raise row.fail("file", "is no wheel")
+        raise row.fail("file", "is not a wheel")
     link = Link(file, row.text("url"), wheel, row.maybe_text("sha256"), uploaded=row.maybe_text("uploaded"))
-    return Found(
-        row.text("torch"),
-        row.text("backend"),
-        row.text("platform"),
-        row.text("version"),
-        row.texts("pythons"),
-        row.texts("tags"),
-        row.maybe_text("glibc"),
-        row.flag("yanked"),
-        link,
-    )
+    return read(ListedBuild, row, sample=link)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from torchpick.model.arch import Arch
+from torchpick.model.noun import Noun
 from torchpick.wheels.library import Library, in_order, texts, union
 
 # How much was read.
@@ -16,8 +16,8 @@ _CUDA = re.compile(r"^cuda(?:\s*:[^=\n]{1,40})?\s*=\s*['\"](\d{1,3}\.\d{1,3})[.\
 _HIP = re.compile(r"^hip(?:\s*:[^=\n]{1,40})?\s*=\s*['\"](\d{1,3}\.\d{1,3})[^'\"]{0,40}['\"]", re.MULTILINE)
 
 
-class Torch(NamedTuple):
-    """What PyTorch says of itself: torch/version.py and the compiled list of architectures."""
+class TorchFacts(Noun):
+    """What PyTorch reports about itself: torch/version.py and the compiled list of architectures."""
 
     version: str | None = None
     cuda: str | None = None
@@ -31,13 +31,13 @@ class Torch(NamedTuple):
         return (self.version or "").partition("+")[2] or None
 
 
-def torch_facts(text: str) -> Torch:
+def torch_facts(text: str) -> TorchFacts:
     """Read torch/version.py, which is never run."""
     version, cuda, hip = (each.search(text) for each in (_VERSION, _CUDA, _HIP))
-    return Torch(version and version[1], cuda and cuda[1], hip and hip[1])
+    return TorchFacts(version and version[1], cuda and cuda[1], hip and hip[1])
 
 
-class Reading(NamedTuple):
+class Reading(Noun):
     """Everything that was read of one THING, and what that cost."""
 
     target: str
@@ -50,10 +50,13 @@ class Reading(NamedTuple):
     version: str | None = None
     file: str | None = None
     sha256: str | None = None
-    torch: Torch | None = None
+    torch: TorchFacts | None = None
     libraries: tuple[Library, ...] = ()
     compilers: tuple[str, ...] = ()  # files that compile GPU code at run time
     notes: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()  # what its libraries ask the loader for
+    unread: int = 0  # libraries that were not looked into
+    metadata: str | None = None  # METADATA of a wheel, as far as its headers go
 
     @property
     def sass(self) -> tuple[Arch, ...]:
@@ -74,7 +77,7 @@ class Reading(NamedTuple):
 
 
 def differences(reading: Reading) -> tuple[str, ...]:
-    """Where the libraries of a torch hold other code than its flags say."""
+    """Where the libraries of a torch have other code than its flags say."""
     if reading.torch is None or not reading.torch.flags:
         return ()
     plain = {arch for arch in reading.torch.flags if arch.kind == "sm"}
@@ -87,7 +90,7 @@ def differences(reading: Reading) -> tuple[str, ...]:
         for arch in in_order(plain):
             having = sum(each.count for each in library.code.modules if arch in each.sass)
             if having < total:
-                said.append(f"{name}: {having} of {total} modules hold {arch}, which the flags name")
+                said.append(f"{name}: {having} of {total} modules have {arch}, which the flags name")
         if extra := [arch for arch in library.sass if arch not in plain]:
-            said.append(f"{name}: also holds {' '.join(texts(extra))}, which the flags do not name")
+            said.append(f"{name}: also has {' '.join(texts(extra))}, which the flags do not name")
     return tuple(said)

@@ -1,51 +1,61 @@
-"""Bringing the user's table up to the live index: list it, hold it against what is known, read what is new."""
+"""Bringing the user's table up to the live index: list it, compare it with what is known, read what is new."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
-
-import httpx
 
 from torchpick.errors import TorchpickError, WheelError
-from torchpick.model import compact, rows
+from torchpick.index import pages
+from torchpick.index.client import Client
+from torchpick.index.listing import Link
+from torchpick.index.pages import Page
+from torchpick.index.source import FileSource, Source, Tell
+from torchpick.knowledge import compact, places, rows
 from torchpick.model.arch import Arch
-from torchpick.model.build import Build, Evidence
+from torchpick.model.build import DEFAULT_INDEX, Build, Evidence
 from torchpick.model.fields import Fields, ShapeError
-from torchpick.wheels import companions, live, measured, memory, pages, shelf, web
+from torchpick.model.machine import PLATFORMS
+from torchpick.model.noun import Noun
+from torchpick.model.redaction import redacted
+from torchpick.wheels import companions, live, measured, memory, refused, shelf
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.live import Found
+from torchpick.wheels.live import ListedBuild
 from torchpick.wheels.measured import Measured
-from torchpick.wheels.pages import Page
-from torchpick.wheels.source import FileSource, Source, Tell
+from torchpick.wheels.refused import FailedRead
 
 Key = tuple[str, str, str]  # platform, version, backend
 Table = Mapping[Key, Build]
-# The libraries whose pins the table keeps: a pick is held against their floors.
+# The libraries whose pins the table keeps: a pick is checked against their floors.
 _PINNED = {"nvidia-cudnn": "cudnn", "nvidia-nccl": "nccl", "triton": "triton"}
 
 
-class Job(NamedTuple):
-    """What is to be refreshed. `reads` says of which builds the wheels are read; `forced` of which in any case."""
+class RefreshJob(Noun):
+    """What is to be refreshed. `reads` says of which builds the wheels are read; `forced` of which in any case.
+
+    `base` distinguishes its rows from those of other indexes. The channel of the user's own index is `default`.
+    """
 
     cache: Path
     base: str
     channel: str
-    backends: tuple[str, ...]  # whose own pages are asked where there is no page of all
-    reads: Callable[[Found], bool]
-    forced: Callable[[Found], bool]
+    pages: tuple[tuple[str, ...], ...]  # of torch, the likeliest first: the first group that is there is taken
+    reads: Callable[[ListedBuild], bool]
+    forced: Callable[[ListedBuild], bool]
     whole: bool = True  # the index has all that there is: what it lacks is gone
+    today: str | None = None  # the day, which the table is then as new as
 
 
-class Talk(NamedTuple):
+class Talk(Noun):
     """Where progress goes."""
 
     say: Callable[[str], None]
-    tell: Tell | None = None
+    report: Tell | None = None
+    step: Callable[[int, int], None] = lambda _done, _total: None
 
 
-class Contradiction(NamedTuple):
+class Contradiction(Noun):
     """A row of the table that says other than the wheel that was read."""
 
     build: Build  # as it was read
@@ -58,7 +68,15 @@ class Contradiction(NamedTuple):
         return f"{self.build.version} for {self.build.platform}: declared {was}; read {now}"
 
 
-class Report(NamedTuple):
+class ReadBuilds(Noun):
+    """The result of reading wheels: rows, those that contradict what was known, and failures."""
+
+    rows: tuple[Build, ...]
+    contradictions: tuple[Contradiction, ...]
+    failures: tuple[FailedRead, ...]
+
+
+class Report(Noun):
     """What a refresh did."""
 
     pages: tuple[Page, ...]
@@ -67,71 +85,86 @@ class Report(NamedTuple):
     read: tuple[Build, ...]
     contradictions: tuple[Contradiction, ...]
     gone: tuple[Build, ...]
-    unread: tuple[Found, ...]
-    failures: tuple[tuple[Found, TorchpickError], ...]
+    unread: tuple[ListedBuild, ...]
+    failures: tuple[FailedRead, ...]
     bytes_read: int
     requests: int
 
 
-def run(job: Job, shipped: Table, talk: Talk) -> Report:
+def run(job: RefreshJob, shipped: Table, talk: Talk) -> Report:
     """Refresh under the cache's lock; whatever is read is kept at once, so a run that is cut short loses one wheel."""
     with (
-        shelf.locked(job.cache, lambda: talk.say("another refresh is at work: waiting for it")),
-        web.client() as client,
+        shelf.locked(job.cache, lambda: talk.say("another refresh is running: waiting for it")),
+        Client() as client,
     ):
         for folder in (job.cache / "table", job.cache / "pages"):
             shelf.sweep(folder)
         return _Run(job, shipped, talk, client).work()
 
 
+def together(reports: Iterable[Report]) -> Report:
+    """What several refreshes did, as one."""
+    first, *others = reports
+    for other in others:
+        first = Report(*(getattr(first, name) + getattr(other, name) for name in Report._fields))
+    return first
+
+
 class _Run:
-    def __init__(self, job: Job, shipped: Table, talk: Talk, client: httpx.Client) -> None:
+    def __init__(self, job: RefreshJob, shipped: Table, talk: Talk, client: Client) -> None:
         self.job, self.shipped, self.talk, self.client = job, shipped, talk, client
         self.rows: dict[Key, Build] = {}
         self.cost = self.requests = 0
 
     def work(self) -> Report:
-        kept = dict(cached(self.job.cache, self.job.channel))
-        fetched, found = self._listed()
-        self.rows = _still_needed(kept, self.shipped)
-        if self.job.channel in live.DATED:  # yesterday's nightly is gone tomorrow
-            here = {each.key for each in found}
-            self.rows = {key: row for key, row in self.rows.items() if key in here}
+        kept = dict(cached(self.job.cache, self.job.base, self.job.channel))
+        before = memory.load(self.job.cache, self.job.channel, self.job.base)
+        fetched, listed = self._listed(before)
+        here = {each.key for each in listed}
+        self.rows = {key: row for key, row in _still_needed(kept, self.shipped).items() if key in here}
+        unlike = refused.with_another_hash(listed, before.found, (*self.shipped.values(), *kept.values()))
+        found = tuple(each for each in listed if each.key not in unlike)
         news = live.compare(found, {**self.shipped, **self.rows}, whole=self.job.whole)
+        gone = tuple(row for row in news.gone if (row.platform, row.version, row.backend) not in here)
         added = tuple(row for row in news.changed if (row.platform, row.version, row.backend) not in self.shipped)
-        for row in self._paired(news.changed):
+        changed = {(row.platform, row.version, row.backend): row for row in self._waiting(fetched, found)}
+        changed.update({(row.platform, row.version, row.backend): row for row in news.changed})
+        for row in self._paired(changed.values(), fetched):
             self.rows[row.platform, row.version, row.backend] = row
-        self._write({platform for platform, *_ in (*self.rows, *kept)})
-        memory.save(self.job.cache, self.job.channel, self.job.base, fetched, found)
+        self._write({*PLATFORMS, *(platform for platform, *_ in (*self.rows, *kept))})
+        # A file that was refused is remembered by the hash it had, and its page is read anew next time.
+        remembered = tuple(unlike[each.key].known if each.key in unlike else each for each in listed)
+        tagged = tuple(page._replace(tag=None) for page in fetched) if unlike else fetched
+        memory.save(self.job.cache, self.job.channel, self.job.base, tagged, remembered)
         new = {each.key for each in news.unread}
         todo = [each for each in found if self.job.forced(each) or (each.key in new and self.job.reads(each))]
-        read, contradictions, failures = self._read(todo)
-        done = {(row.platform, row.version, row.backend) for row in read}
+        read = self._read(todo)
+        done = {(row.platform, row.version, row.backend) for row in read.rows}
         return Report(
             fetched,
             added,
             tuple(row for row in news.changed if row not in added),
-            tuple(read),
-            tuple(contradictions),
-            news.gone,
+            read.rows,
+            read.contradictions,
+            gone,
             tuple(each for each in news.unread if each.key not in done),
-            tuple(failures),
+            (*(each.failed for each in unlike.values()), *read.failures),
             self.cost,
             self.requests,
         )
 
-    def _listed(self) -> tuple[tuple[Page, ...], tuple[Found, ...]]:
+    def _listed(self, known: memory.Memory) -> tuple[tuple[Page, ...], tuple[ListedBuild, ...]]:
         """The pages of the index and the builds on them; those of last time where no page has changed."""
-        known = memory.load(self.job.cache, self.job.channel, self.job.base)
         fetched = []
-        for urls in page_urls(self.job):
+        for urls in self.job.pages:
             fetched = [self._fetch(url, known.tags.get(url)) for url in urls]
             if not all(page.missing for page in fetched):
                 break
         else:
-            raise WheelError(
-                f"{web.redacted(self.job.base)} has no page of torch", hint="name the index with `--index-base URL`"
-            )
+            hint = "specify the index with `--index-base URL`"
+            if self.job.channel == DEFAULT_INDEX:
+                hint = "pip's and uv's settings say which index is yours"
+            raise WheelError(f"{redacted(self.job.base)} has no page for torch", hint=hint)
         there = [page for page in fetched if not page.missing]
         if any(page.links is None for page in there):
             if all(page.links is None for page in there) and {page.url for page in there} == set(known.tags):
@@ -142,28 +175,38 @@ class _Run:
         return tuple(there), live.builds(links, self.job.channel)
 
     def _fetch(self, url: str, tag: str | None) -> Page:
-        self.talk.say(f"reading {web.redacted(url)}")
+        self.talk.say(f"reading {redacted(url)}")
         page = pages.fetch(url, self.client, tag)
         self.cost += page.cost
         self.requests += 0 if url.startswith("file:") else 1
         return page
 
-    def _paired(self, new: Iterable[Build]) -> Iterator[Build]:
-        """The rows with their companions: those of the same release, else what the companions' own pages say."""
+    def _paired(self, new: Iterable[Build], fetched: Iterable[Page]) -> Iterator[Build]:
+        """The rows with their companions: what the companions' own pages hold, else those of the same release."""
         by_release = {row.torch: row for row in self.shipped.values() if row.companions}
-        found: dict[str, companions.Pair] = {}
+        pages = companions.CompanionPages(lambda name: self._companion_links(name, fetched), self._text)
         for row in new:
             if row.companions or row.family == "xpu" or self.job.channel in live.DATED:
                 yield row
-            elif row.torch in by_release:
-                yield companions.like(by_release[row.torch], row)
-            else:
-                if row.torch not in found:
-                    self.talk.say(f"looking for what goes with torch {row.torch}")
-                    found[row.torch] = companions.find(
-                        row.torch, lambda url: self._fetch(url, None), self._text, self.job
-                    )
-                yield companions.labelled(found[row.torch], row)
+                continue
+            paired = pages.paired(row)
+            known = by_release.get(row.torch)
+            yield paired if paired.companions or known is None else companions.like(known, row)
+
+    def _companion_links(self, name: str, fetched: Iterable[Page]) -> Iterator[Link]:
+        """The files of a companion, from the pages beside those of torch; a page that fails is ignored."""
+        for page in fetched:
+            with suppress(TorchpickError):
+                # A flat page holds everything.
+                url = f"{page.url.removesuffix('/torch/')}/{name}/" if page.url.endswith("/torch/") else page.url
+                yield from self._fetch(url, None).links or ()
+
+    def _waiting(self, fetched: tuple[Page, ...], listed: Iterable[ListedBuild]) -> list[Build]:
+        """Rows of earlier runs that had no companions yet; looked at again where the index has changed since."""
+        if all(page.links is None for page in fetched):
+            return []
+        here = {each.key for each in listed}
+        return [row for key, row in self.rows.items() if key in here and not row.companions and row.family != "xpu"]
 
     def _text(self, url: str, file: str) -> str:
         """A wheel's METADATA, read by ranges."""
@@ -173,16 +216,17 @@ class _Run:
         finally:
             self._close(source)
 
-    def _read(self, todo: list[Found]) -> tuple[list[Build], list[Contradiction], list[tuple[Found, TorchpickError]]]:
+    def _read(self, todo: list[ListedBuild]) -> ReadBuilds:
         read: list[Build] = []
         contradictions: list[Contradiction] = []
-        failures: list[tuple[Found, TorchpickError]] = []
+        failures: list[FailedRead] = []
         for place, each in enumerate(todo, 1):
             self.talk.say(f"{place} of {len(todo)}: {each.sample.file}")
+            self.talk.step(place - 1, len(todo))
             try:
                 row = self._measured(each)
             except TorchpickError as error:
-                failures.append((each, error))
+                failures.append(FailedRead(each, error))
                 continue
             before = self.rows.get(each.key) or self.shipped.get(each.key)
             if before is not None and before.arches is not None and set(before.arches) != set(row.arches or ()):
@@ -190,9 +234,9 @@ class _Run:
             self.rows[each.key] = row
             self._write({each.platform})
             read.append(row)
-        return read, contradictions, failures
+        return ReadBuilds(tuple(read), tuple(contradictions), tuple(failures))
 
-    def _measured(self, found: Found) -> Build:
+    def _measured(self, found: ListedBuild) -> Build:
         source = self._open(found.sample.url)
         try:
             one = measured.read(Archive(source), found.sample, deep=True)
@@ -203,10 +247,10 @@ class _Run:
 
     def _open(self, url: str) -> Source:
         if url.startswith("file:"):
-            return FileSource(pages.local(url), self.talk.tell)
-        from torchpick.wheels.remote import RemoteSource
+            return FileSource(pages.local(url), self.talk.report)
+        from torchpick.index.remote import RemoteSource
 
-        return RemoteSource(url, self.client, self.talk.tell)
+        return RemoteSource(url, self.client, self.talk.report)
 
     def _close(self, source: Source) -> None:
         source.close()
@@ -216,27 +260,26 @@ class _Run:
     def _write(self, platforms: set[str]) -> None:
         for platform in platforms:
             builds = [row for (where, *_), row in self.rows.items() if where == platform]
-            shelf.write(table_file(self.job.cache, self.job.channel, platform), compact.index(platform, builds))
+            value = {**compact.index(platform, builds), "date": self.job.today}
+            shelf.write(table_file(self.job.cache, self.job.base, self.job.channel, platform), value)
 
 
-def page_urls(job: Job) -> Iterator[tuple[str, ...]]:
-    """The pages to ask, the likeliest first: one of everything, else one of each backend."""
-    if job.base.startswith("flat+"):
-        yield (job.base.removeprefix("flat+"),)
-        return
-    root = job.base.rstrip("/") + ("" if job.channel == "stable" else f"/{job.channel}")
-    yield (f"{root}/torch/",)
-    yield tuple(f"{root}/{backend}/torch/" for backend in job.backends)
+def page_urls(base: str, channel: str, backends: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    """The pages of the wheel host to ask, the likeliest first: one of everything, else one of each backend."""
+    if base.startswith("flat+"):
+        return ((base.removeprefix("flat+"),),)
+    root = base.rstrip("/") + ("" if channel == "stable" else f"/{channel}")
+    return (f"{root}/torch/",), tuple(f"{root}/{backend}/torch/" for backend in backends)
 
 
-def table_file(cache: Path, channel: str, platform: str) -> Path:
-    return cache / "table" / f"{channel}-{platform}.json"
+def table_file(cache: Path, base: str, channel: str, platform: str) -> Path:
+    return Path(places.table_file(str(cache), base, channel, platform))
 
 
-def cached(cache: Path, channel: str) -> Iterator[tuple[Key, Build]]:
-    """The rows of earlier refreshes; a file that is not ours any more is as good as none."""
-    for path in sorted((cache / "table").glob(f"{channel}-*.json")):
-        value = shelf.read(path)
+def cached(cache: Path, base: str, channel: str) -> Iterator[tuple[Key, Build]]:
+    """The rows of earlier refreshes from this base; a file that is not ours any more is ignored."""
+    for platform in (*PLATFORMS, "linux-s390x"):
+        value = shelf.read(table_file(cache, base, channel, platform))
         try:
             builds = [each for read in rows.index_shelf(Fields(value)).values() for each in read()]
         except ShapeError:
@@ -255,8 +298,8 @@ def _still_needed(kept: Mapping[Key, Build], shipped: Table) -> dict[Key, Build]
     return found
 
 
-def measured_row(found: Found, one: Measured, before: Build) -> Build:
-    """The row of a wheel that was read; companions and what no wheel tells stay as they were."""
+def measured_row(found: ListedBuild, one: Measured, before: Build) -> Build:
+    """The row of a wheel that was read; companions and what no wheel contains stay as they were."""
     link = found.sample
     pins = {
         name: version

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import IO
 
+from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError
 
 _MOST_BYTES = 64 << 20
@@ -19,11 +18,13 @@ _WAIT = 600.0
 
 
 @contextmanager
-def locked(folder: Path, waiting: Callable[[], None] | None = None, most: float = _WAIT) -> Iterator[None]:
-    """Hold the cache's lock; the system lets it go when a process dies, so no stale one can stay."""
+def locked(
+    folder: Path, waiting: Callable[[], None] | None = None, most: float = _WAIT, by: str = "refresh"
+) -> Iterator[None]:
+    """Hold the folder's lock; the system lets it go when a process dies, so no stale one can stay."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / "refresh.lock").open("a+b")
+        file = (folder / f"{by}.lock").open("a+b")
     except OSError as error:
         raise _unwritable(folder, error) from error
     with file:
@@ -34,7 +35,7 @@ def locked(folder: Path, waiting: Callable[[], None] | None = None, most: float 
                 waiting = None
             if time.monotonic() - began > most:
                 raise TorchpickError(
-                    f"another refresh has held {folder} for {most:.0f} seconds", hint="wait for it, or end it"
+                    f"another {by} has locked {folder} for {most:.0f} seconds", hint="wait for it, or stop it"
                 )
             time.sleep(0.05)
         yield
@@ -62,24 +63,20 @@ else:
         return True
 
 
-def write(path: Path, value: object) -> None:
-    """Put a JSON file in its place in one step: a reader sees the old one or the new one."""
+def write(path: Path, value: object, most: int = _MOST_BYTES) -> None:
+    """Put a JSON file in its place in one step: a reader sees the old one or the new one. Not where it is too large."""
     text = json.dumps(value, separators=(",", ":")) + "\n"
+    if len(text) > most:
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile(
-            "w", dir=path.parent, prefix=f".{path.name}.", suffix=".new", delete=False, encoding="utf-8"
-        ) as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(file.name, path)
+        rewrite.replace(str(path), text.encode())
     except OSError as error:
         raise _unwritable(path.parent, error) from error
 
 
 def read(path: Path) -> object:
-    """What a file of ours holds; None where there is none or where it cannot be ours."""
+    """The content of a file of ours; None if there is none or it cannot be ours."""
     try:
         if path.stat().st_size > _MOST_BYTES:
             return None
@@ -91,12 +88,12 @@ def read(path: Path) -> object:
 
 def sweep(folder: Path) -> None:
     """Remove what runs that were killed left half-written; only while the lock is held."""
-    for path in folder.glob(".*.new"):
+    for path in folder.glob(f"{rewrite.TEMPORARY}*"):
         with suppress(OSError):
             path.unlink()
 
 
 def _unwritable(folder: Path, error: OSError) -> TorchpickError:
     return TorchpickError(
-        f"cannot write to {folder}: {error.strerror}", hint="name another folder with TORCHPICK_CACHE_DIR"
+        f"cannot write to {folder}: {error.strerror}", hint="set another folder with TORCHPICK_CACHE_DIR"
     )

@@ -3,42 +3,48 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
+from torchpick.environment import distributions
 from torchpick.errors import RangesUnsupportedError, TorchpickError, UsageError, WheelError
-from torchpick.wheels import image, installed, names, wheel
+from torchpick.index.locate import Located, WheelTarget
+from torchpick.index.source import FileSource, Source, Tell
+from torchpick.model.names import normal
+from torchpick.model.noun import Noun
+from torchpick.model.redaction import redacted
+from torchpick.wheels import image, installed, wheel
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.locate import Located, Wanted
 from torchpick.wheels.reading import FLAGS, WHOLE, Reading
-from torchpick.wheels.source import FileSource, Source, Tell
+from torchpick.wheels.readings import Readings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from httpx import Client  # loaded only where something is on the web
+    from torchpick.index.client import Client  # loaded only where something is on the web
 
 _LOCAL = (".whl", ".so", ".dll", ".pyd", ".cubin", ".fatbin", ".zip")
 
 
-class How(NamedTuple):
+class How(Noun):
     """How deep, for which interpreter, and what is allowed."""
 
     depth: str | None = None
-    wanted: Wanted = Wanted()
+    wanted: WheelTarget = WheelTarget()
     offline: bool = False
     allow_full: int | None = None  # bytes
-    tell: Tell | None = None
+    report: Tell | None = None
     talk: Callable[[str], None] | None = None  # a sentence for the user
+    readings: Readings | None = None  # what was read before
 
 
 def read(thing: str, how: How) -> Reading:
-    """Read what is named; raises a TorchpickError that names it."""
+    """Read the THING; raises a TorchpickError that names it."""
     if not thing or "\0" in thing:
-        raise UsageError("an empty name cannot be inspected", hint="name a wheel, a package or a library")
+        raise UsageError("an empty name cannot be inspected", hint="give a wheel, a package or a library")
     if "://" in thing:
         return _url(thing, how)
     path = Path(thing)
@@ -49,39 +55,39 @@ def read(thing: str, how: How) -> Reading:
     if exists:
         return _path(path, thing, how)
     if os.sep in thing or (os.altsep and os.altsep in thing) or thing.lower().endswith(_LOCAL):
-        raise WheelError(f"there is no file {thing}", hint="check the path", code="NOT_FOUND")
+        raise WheelError(f"no such file: {thing}", hint="check the path", code="NOT_FOUND")
     return _package(thing, how)
 
 
 def _package(thing: str, how: How) -> Reading:
     """A bare name is what is installed, else what the index has; with a version, the index's."""
-    told = how.wanted.platform is not None or how.wanted.version is not None
-    if names.normal(thing).replace("-", "").isalnum() and not told:
-        here = installed.find(thing, installed.folders(how.wanted.python))
+    elsewhere = how.wanted.platform is not None or how.wanted.version is not None
+    if normal(thing).replace("-", "").isalnum() and not elsewhere:
+        here = distributions.read(how.wanted.python or sys.executable, os.environ, metadata=False).find(normal(thing))
         if here is not None:
             return installed.read_distribution(here, thing, how.depth)
         if how.talk is not None:
-            how.talk(f"{thing} is not installed: asking the index")
-    from torchpick.wheels import locate
+            how.talk(f"{thing} is not installed: looking it up on the index")
+    from torchpick.index import locate
 
     locate.check(thing)
     if how.offline:
-        raise UsageError(f"`{thing}` must be looked up in an index", hint="leave out `--offline`, or name a wheel file")
+        raise UsageError(f"`{thing}` must be looked up on an index", hint="remove `--offline`, or give a wheel file")
     found = locate.locate(thing, how.wanted)
     if how.talk is not None:
-        how.talk(f"{found.by} would take {found.file}")
+        how.talk(f"{found.place} has {found.file}")
     return _url(found.url, how, target=thing, located=found)
 
 
 def _url(url: str, how: How, target: str | None = None, located: Located | None = None) -> Reading:
-    from torchpick.wheels import web
+    from torchpick.index.client import Client
 
     try:
         parts = urlsplit(url)
         path = unquote(parts.path)
     except ValueError as error:
-        raise UsageError(f"`{web.redacted(url)}` is no URL", hint="check its spelling") from error
-    shown = target or web.redacted(url)
+        raise UsageError(f"`{redacted(url)}` is not a valid URL", hint="check its spelling") from error
+    shown = target or redacted(url.partition("#")[0])
     file = path.rpartition("/")[2]
     wheel.check_is_wheel(file)
     if parts.scheme == "file":
@@ -89,27 +95,34 @@ def _url(url: str, how: How, target: str | None = None, located: Located | None 
     if parts.scheme not in ("http", "https"):
         raise UsageError(f"`{shown}`: only http, https and file addresses can be read", hint="download it yourself")
     if how.offline:
-        raise UsageError(f"`{shown}` is on the web", hint="leave out `--offline`, or name a file")
+        raise UsageError(f"`{shown}` is on the web", hint="remove `--offline`, or give a file")
     sha256 = located.sha256 if located is not None else _fragment(parts.fragment)
+    known = how.readings.find(url, sha256, how.depth) if how.readings is not None else None
+    if known is not None:
+        return known._replace(target=shown, bytes_read=0, requests=0)
     with ExitStack() as stack:
-        client = stack.enter_context(closing(web.client()))
+        client = stack.enter_context(Client())
         source = stack.enter_context(closing(_remote(url, sha256, client, how, stack)))
-        reading = _named(shown, lambda: wheel.read(Archive(source), wheel.Facts(shown, file, sha256), how.depth))
-        # A file that was downloaded whole cost the download, not what was then read of it.
-        return reading._replace(bytes_read=source.size, requests=2) if isinstance(source, FileSource) else reading
+        reading = _named(shown, lambda: wheel.read(Archive(source), wheel.WheelFacts(shown, file, sha256), how.depth))
+        if isinstance(source, FileSource):
+            # A file that was downloaded whole cost the download, not what was then read of it.
+            reading = reading._replace(bytes_read=source.size, requests=2)
+    if how.readings is not None:
+        how.readings.keep(url, reading)
+    return reading
 
 
 def _remote(url: str, sha256: str | None, client: Client, how: How, stack: ExitStack) -> Source:
-    from torchpick.wheels.remote import RemoteSource
+    from torchpick.index.remote import RemoteSource
 
     try:
-        return RemoteSource(url, client, how.tell)
+        return RemoteSource(url, client, how.report)
     except RangesUnsupportedError:
         if how.allow_full is None:
             raise
-        from torchpick.wheels.download import Allowed, download
+        from torchpick.index.download import Allowed, download
 
-        return FileSource(download(url, client, stack, Allowed(how.allow_full, sha256), how.tell))
+        return FileSource(download(url, client, stack, Allowed(how.allow_full, sha256), how.report))
 
 
 def _fragment(text: str) -> str | None:
@@ -122,14 +135,14 @@ def _path(path: Path, shown: str, how: How) -> Reading:
     if path.is_dir():
         return _named(shown, lambda: installed.read_folder(path, shown, how.depth))
     if not path.is_file():
-        raise WheelError(f"{shown} is neither a file nor a folder", hint="name a wheel or a library")
+        raise WheelError(f"{shown} is neither a file nor a folder", hint="give a wheel or a library")
     wheel.check_is_wheel(path.name)
-    source = FileSource(path, how.tell)
+    source = FileSource(path, how.report)
     try:
         head = source.read(0, min(64, source.size))
         source.bytes_read = 0
         if head[:2] == b"PK":
-            facts = wheel.Facts(shown, path.name, remote=False)
+            facts = wheel.WheelFacts(shown, path.name, remote=False)
             return _named(shown, lambda: wheel.read(Archive(source), facts, how.depth))
     finally:
         source.close()
@@ -138,16 +151,16 @@ def _path(path: Path, shown: str, how: How) -> Reading:
 
 def _library(path: Path, head: bytes, shown: str, depth: str | None) -> Reading:
     if depth == FLAGS:
-        raise UsageError(f"{shown} is one library, `--flags` reads a torch", hint="leave out `--flags`")
+        raise UsageError(f"{shown} is a single library, but `--flags` reads a torch", hint="remove `--flags`")
     known = image.form(head) is not None or head[:4] == b"\x50\xed\x55\xba"
     one = installed.read_library(path, path.name) if known else None
     if one is None:
-        raise WheelError(f"{shown} is neither a wheel nor a library", hint="name a .whl, .so, .dll, .pyd or .cubin")
+        raise WheelError(f"{shown} is neither a wheel nor a library", hint="give a .whl, .so, .dll, .pyd or .cubin")
     return Reading(shown, WHOLE, one.complete, one.size, one.size, 0, file=path.name, libraries=(one,))
 
 
 def _named(shown: str, work: Callable[[], Reading]) -> Reading:
-    """Do the work; an error about its bytes says whose they are."""
+    """Do the work; an error about its bytes names the file."""
     try:
         return work()
     except WheelError as error:
@@ -158,4 +171,4 @@ def _named(shown: str, work: Callable[[], Reading]) -> Reading:
     except TorchpickError:
         raise
     except RecursionError as error:
-        raise WheelError(f"{shown} cannot be read", hint="fetch it anew") from error
+        raise WheelError(f"{shown} cannot be read", hint="download it again") from error

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from torchpick.errors import UsageError, WheelLayoutError
-from torchpick.wheels import flags, library, names, zipdir
+from torchpick.index import names
+from torchpick.model.noun import Noun
+from torchpick.wheels import flags, library, zipdir
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.library import Library
-from torchpick.wheels.reading import FLAGS, SAMPLE, WHOLE, Reading, Torch, torch_facts
+from torchpick.wheels.linked import LinkWatch
+from torchpick.wheels.reading import FLAGS, SAMPLE, WHOLE, Reading, TorchFacts, torch_facts
 from torchpick.wheels.zipdir import Member
 
 # A wheel from the web is read whole by default up to this many packed bytes of libraries: NCCL's 350 MB are,
@@ -23,9 +25,10 @@ _APART = 64 << 10  # libraries of a sample that lie closer than this come in one
 _VERSION_FILE = "torch/version.py"
 _PYTHON_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll")
 _MOST_TEXT = 1 << 20
+_MOST_METADATA = 4 << 20
 
 
-class Facts(NamedTuple):
+class WheelFacts(Noun):
     """What is known of the file before it is opened."""
 
     target: str
@@ -34,7 +37,7 @@ class Facts(NamedTuple):
     remote: bool = True
 
 
-def read(archive: Archive, facts: Facts, depth: str | None = None) -> Reading:
+def read(archive: Archive, facts: WheelFacts, depth: str | None = None) -> Reading:
     """Read a wheel as deep as asked; by default as deep as is cheap and enough."""
     named = names.parse(facts.file)
     by_name = named is not None and named.project == "torch"
@@ -44,7 +47,7 @@ def read(archive: Archive, facts: Facts, depth: str | None = None) -> Reading:
             return _reading(archive, facts, FLAGS, torch)
         if depth == FLAGS:
             raise UsageError(
-                f"{facts.file} is no PyTorch with compiled flags", hint="leave out `--flags` to read its libraries"
+                f"{facts.file} is not a PyTorch with compiled flags", hint="remove `--flags` to read its libraries"
             )
     members = archive.members()
     zipdir.check_overlap(members)
@@ -55,7 +58,9 @@ def read(archive: Archive, facts: Facts, depth: str | None = None) -> Reading:
     present = {each.name for each in members}
     torch = torch_of(archive) if depth == WHOLE and not present.isdisjoint(_PYTHON_LIBRARIES) else None
     compilers = () if torch is not None else names.compilers(present)
-    libraries = _whole(archive, wanted) if depth == WHOLE else _sample(archive, wanted)
+    metadata = metadata_of(archive) if depth == WHOLE else None
+    needed: set[str] = set()
+    libraries = _whole(archive, wanted, needed) if depth == WHOLE else _sample(archive, wanted)
     found = tuple(each for each in libraries if each.holds_code or each.notes or not each.complete)
     unread = len(wanted) - len(libraries)
     reading = _reading(archive, facts, depth, torch)
@@ -64,10 +69,13 @@ def read(archive: Archive, facts: Facts, depth: str | None = None) -> Reading:
         compilers=compilers,
         complete=depth == WHOLE and all(each.complete for each in found),
         notes=reading.notes + ((f"{unread} of {len(wanted)} libraries were not read",) if unread else ()),
+        needed=tuple(sorted(needed)),
+        unread=unread,
+        metadata=metadata,
     )
 
 
-def _reading(archive: Archive, facts: Facts, depth: str, torch: Torch | None) -> Reading:
+def _reading(archive: Archive, facts: WheelFacts, depth: str, torch: TorchFacts | None) -> Reading:
     """What is known without any library; what it cost so far."""
     source = archive.source
     named = names.parse(facts.file)
@@ -88,8 +96,8 @@ def _reading(archive: Archive, facts: Facts, depth: str, torch: Torch | None) ->
     )
 
 
-def torch_of(archive: Archive) -> Torch | None:
-    """What a torch wheel says of itself; None where it is no torch."""
+def torch_of(archive: Archive) -> TorchFacts | None:
+    """What a torch wheel reports about itself; None if it is not torch."""
     found = archive.find(_VERSION_FILE, *_PYTHON_LIBRARIES[:1])
     if _VERSION_FILE not in found:
         return None
@@ -106,18 +114,39 @@ def torch_of(archive: Archive) -> Torch | None:
     return torch if held is None else torch._replace(flags=held.arches, certain=held.certain)
 
 
-def _about(torch: Torch | None) -> tuple[str, ...]:
+def _about(torch: TorchFacts | None) -> tuple[str, ...]:
     if torch is not None and torch.flags and not torch.certain:
-        return ("one architecture is named in libtorch_python, and it is taken for its flags",)
+        return ("libtorch_python names one architecture, which is taken as its flags",)
     return ()
 
 
-def _whole(archive: Archive, members: list[Member]) -> tuple[Library, ...]:
+def _whole(archive: Archive, members: list[Member], needed: set[str]) -> tuple[Library, ...]:
     archive.expect(members)
-    return tuple(
-        library.of_stream(archive.stream(each), each.size, each.name, again=lambda each=each: archive.stream(each))  # type: ignore[misc]
-        for each in members
-    )
+    return tuple(_linked(archive, each, needed) for each in members)
+
+
+def _linked(archive: Archive, member: Member, needed: set[str]) -> Library:
+    """A library read whole; what it links is added to `needed`."""
+    watch = LinkWatch(member.size)
+
+    def watched() -> Iterator[bytes]:
+        for chunk in archive.stream(member):
+            watch.feed(chunk)
+            yield chunk
+
+    one = library.of_stream(watched(), member.size, member.name, again=lambda: archive.stream(member))
+    needed.update(watch.linked().needed)
+    return one
+
+
+def metadata_of(archive: Archive) -> str | None:
+    """The headers of a wheel's METADATA, without the description behind them; None where there is none."""
+    for member in archive.members():
+        folder, _, name = member.name.rpartition("/")
+        if name == "METADATA" and folder.endswith(".dist-info") and "/" not in folder:
+            text = archive.read(member, _MOST_METADATA).decode("utf-8", "replace")
+            return text.replace("\r\n", "\n").partition("\n\n")[0]
+    return None
 
 
 def _sample(archive: Archive, members: list[Member]) -> tuple[Library, ...]:
@@ -162,9 +191,9 @@ def _until(archive: Archive, member: Member, most: int) -> Iterator[bytes]:
 
 
 def check_is_wheel(file: str) -> None:
-    """Refuse, with the reason, a file that is no wheel by its name."""
+    """Refuse, with the reason, a file that is not a wheel by its name."""
     if re.search(r"\.(tar\.(gz|bz2|xz|zst)|tgz)$", file):
         raise WheelLayoutError(
-            f"{file} is source: what it holds for a GPU is decided where it is built",
+            f"{file} is source: its GPU code depends on how it is built",
             hint="build it (`pip wheel`) and inspect the wheel",
         )

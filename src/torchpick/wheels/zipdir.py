@@ -6,9 +6,9 @@ The numbers are those of the format's specification (PKWARE's APPNOTE.TXT, 4.3.6
 from __future__ import annotations
 
 from struct import Struct
-from typing import NamedTuple
 
 from torchpick.errors import WheelLayoutError
+from torchpick.model.noun import Noun
 
 _END = Struct("<4sHHHHIIH")
 _END64_LOCATOR = Struct("<4sIQI")
@@ -20,18 +20,18 @@ LOCAL_SIZE = _LOCAL.size
 
 STORED, DEFLATED = 0, 8
 # Bounds. The largest directory measured: torch 2.15.0 for aarch64, 13,432 entries in 1.3 MB.
-MOST_ENTRIES = 500_000
-MOST_DIRECTORY = 128 << 20
+MOST_ENTRIES = 200_000
+MOST_DIRECTORY = 16 << 20
 MOST_MEMBER = 16 << 30
 # Deflate reaches 1032:1 and libraries 5:1, debug sections of zeros aside.
 MOST_RATIO = 250
 _SLACK = 1 << 20
 # The end record is 22 bytes and a comment of at most 65,535.
 END_REACH = _END.size + 0xFFFF
-_HINT = "the archive is damaged or not a wheel: fetch it anew"
+_HINT = "the archive is damaged or not a wheel: download it again"
 
 
-class Directory(NamedTuple):
+class Directory(Noun):
     """Where the directory is and how much it says it holds; `shift` bytes were put before the archive."""
 
     offset: int
@@ -40,7 +40,7 @@ class Directory(NamedTuple):
     shift: int
 
 
-class Member(NamedTuple):
+class Member(Noun):
     name: str
     offset: int  # of its local header
     method: int
@@ -56,7 +56,7 @@ def locate(tail: bytes, size: int) -> Directory | int:
     if place < 0:
         if len(tail) < min(size, END_REACH):
             return min(size, END_REACH)
-        raise WheelLayoutError("is no zip archive: it has no end record", hint=_HINT)
+        raise WheelLayoutError("is not a zip archive: it has no end record", hint=_HINT)
     _, disk, start_disk, here, total, length, offset, _ = _END.unpack_from(tail, place)
     end = size - len(tail) + place
     if 0xFFFF in (here, total) or 0xFFFFFFFF in (length, offset):
@@ -69,10 +69,10 @@ def locate(tail: bytes, size: int) -> Directory | int:
     if disk or start_disk:
         raise WheelLayoutError("is one part of a split archive", hint=_HINT)
     if total > MOST_ENTRIES or length > MOST_DIRECTORY or length < total * _ENTRY.size:
-        raise WheelLayoutError(f"has a directory that is not sane: {total} entries in {length} bytes", hint=_HINT)
+        raise WheelLayoutError(f"has an invalid directory: {total} entries in {length} bytes", hint=_HINT)
     shift = end - length - offset
     if shift < 0:
-        raise WheelLayoutError("has a directory that lies outside the file", hint=_HINT)
+        raise WheelLayoutError("has a directory outside the file", hint=_HINT)
     return Directory(end - length, length, total, shift)
 
 
@@ -96,7 +96,7 @@ def _zip64(tail: bytes, place: int, size: int) -> tuple[int, int, int, int] | in
         return None
     first = size - len(tail)
     if record + _END64.size > size:
-        raise WheelLayoutError("has a zip64 record that lies outside the file", hint=_HINT)
+        raise WheelLayoutError("has a zip64 record outside the file", hint=_HINT)
     if record < first:
         if size - record > MOST_DIRECTORY:
             raise WheelLayoutError("has a zip64 record far from its end", hint=_HINT)
@@ -132,10 +132,10 @@ def last_entries(data: bytes, shift: int) -> list[Member]:
             return []
         try:
             found, stop = entries(data, shift, start=place)
+            if stop == len(data):
+                return found
         except WheelLayoutError:
-            stop = -1
-        if stop == len(data):
-            return found
+            pass  # the magic stands in a name
         place = data.find(ENTRY_MAGIC, place + 1)
     return []
 
@@ -175,18 +175,18 @@ def _wide(extra: bytes, *narrow: int) -> tuple[int, int, int]:
 def check(member: Member, archive_size: int) -> None:
     """Refuse a member that cannot be read within bounds."""
     if member.encrypted:
-        raise WheelLayoutError(f"holds {member.name}, which is encrypted", hint="torchpick reads plain wheels only")
+        raise WheelLayoutError(f"contains {member.name}, which is encrypted", hint="torchpick reads plain wheels only")
     if member.method not in (STORED, DEFLATED):
         raise WheelLayoutError(
-            f"holds {member.name} compressed by method {member.method}", hint="a wheel is stored or deflated"
+            f"contains {member.name} compressed by method {member.method}", hint="wheels are stored or deflated"
         )
     if member.offset + member.compressed > archive_size or member.size > MOST_MEMBER:
-        raise WheelLayoutError(f"holds {member.name} with a size that cannot be", hint=_HINT)
+        raise WheelLayoutError(f"contains {member.name} with an impossible size", hint=_HINT)
     if member.method == STORED and member.size != member.compressed:
-        raise WheelLayoutError(f"holds {member.name} with two sizes", hint=_HINT)
+        raise WheelLayoutError(f"contains {member.name} with two sizes", hint=_HINT)
     if member.size > member.compressed * MOST_RATIO + _SLACK:
         ratio = member.size // max(member.compressed, 1)
-        raise WheelLayoutError(f"holds {member.name} packed {ratio} to one: a zip bomb", hint=_HINT)
+        raise WheelLayoutError(f"contains {member.name} packed {ratio} to one: a zip bomb", hint=_HINT)
 
 
 def data_offset(header: bytes, member: Member) -> int:
@@ -195,7 +195,7 @@ def data_offset(header: bytes, member: Member) -> int:
         raise WheelLayoutError(f"has no header where {member.name} should be", hint=_HINT)
     fields = _LOCAL.unpack_from(header)
     if fields[3] != member.method:
-        raise WheelLayoutError(f"says two things about {member.name}", hint=_HINT)
+        raise WheelLayoutError(f"contradicts itself about {member.name}", hint=_HINT)
     return member.offset + _LOCAL.size + int(fields[9]) + int(fields[10])
 
 
@@ -204,5 +204,5 @@ def check_overlap(members: list[Member]) -> None:
     end, previous = 0, ""
     for member in sorted(members, key=lambda each: each.offset):
         if member.offset < end:
-            raise WheelLayoutError(f"holds {member.name} and {previous} in the same bytes: a zip bomb", hint=_HINT)
+            raise WheelLayoutError(f"contains {member.name} and {previous} in the same bytes: a zip bomb", hint=_HINT)
         end, previous = member.offset + _LOCAL.size + member.compressed, member.name

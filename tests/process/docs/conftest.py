@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests import usersettings
+from tests.fakes import venvs
 from tests.fakes.indexes import FILE_HOST, WHEEL_HOST, SimpleIndex, WheelHost
 from tests.fakes.loopback import Authority, Loopback
 from tests.fakes.tinywheel import TinyWheel
@@ -20,9 +20,7 @@ from tests.process.docs.terminal import Terminal
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 TAG = f"cp3{sys.version_info[1]}-cp3{sys.version_info[1]}-manylinux_2_28_x86_64"
-# As they were before any test's environment is cleared: where the user's own index is said.
-ORIGINAL = dict(os.environ)
-UV = shutil.which("uv", path=f"{ORIGINAL.get('PATH', '')}:{Path(sys.executable).parent}")
+UV = shutil.which("uv", path=f"{usersettings.ORIGINAL.get('PATH', '')}:{Path(sys.executable).parent}")
 
 Opened = Callable[..., Terminal]
 
@@ -30,12 +28,14 @@ Opened = Callable[..., Terminal]
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What a page prints (paths, platform, C library) is that of Linux on x86-64."""
     linux = sys.platform == "linux" and platform.machine() == "x86_64"
-    able = linux and shutil.which("bash") and shutil.which("openssl")
+    able = linux and shutil.which("bash") and shutil.which("openssl") and not usersettings.binding()
     for item in items:
         if Path(str(item.path)).parent == HERE:
             item.add_marker(pytest.mark.process)
             if not able:
-                item.add_marker(pytest.mark.skip("the pages show Linux on x86-64, with bash and openssl"))
+                item.add_marker(
+                    pytest.mark.skip("the pages need Linux on x86-64, bash, openssl and an empty /etc/pip.conf")
+                )
 
 
 @pytest.fixture(scope="session")
@@ -75,9 +75,9 @@ def server(authority: Authority) -> Iterator[Loopback]:
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the pip that Python brings, made once."""
+    """An environment with pip, made once."""
     made = tmp_path_factory.mktemp("template") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", str(made)], check=True, timeout=180)
+    venvs.with_pip(made)
     return made
 
 

@@ -16,6 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from tests import usersettings
+
 PATIENCE_S = 180
 
 
@@ -44,7 +46,7 @@ class Terminal:
         self.folder = folder
         self.work = folder / "work"
         self.home = folder / "home"
-        for each in (self.work, self.home, folder / "steps", folder / "bin"):
+        for each in (self.work, folder / "steps", folder / "bin"):
             each.mkdir()
         tool = folder / "tool"
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tool)], check=True, timeout=60)
@@ -54,7 +56,7 @@ class Terminal:
         self._python(tool / "bin" / "python", template)
         self.environ = {
             "PATH": f"{folder / 'bin'}:/usr/local/bin:/usr/bin:/bin",
-            "HOME": str(self.home),
+            **usersettings.nothing(folder),
             "LC_ALL": "C.UTF-8",
             "PYTHONUNBUFFERED": "1",  # stdout and stderr in the order in which they were written
             "TORCHPICK_CACHE_DIR": str(folder / "cache"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -9,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from tests import documents
+from tests import documents, usersettings
 from tests.documents import Block, Command
-from tests.process.docs.conftest import ORIGINAL, ROOT, UV, Opened
+from tests.process.docs.conftest import ROOT, UV, Opened
 from tests.process.docs.terminal import Terminal, with_file
 
-PAGES = [page for page in documents.pages(ROOT) if "```console" in page.read_text()]
+PAGES = [
+    page for page in documents.pages(ROOT) if re.search("^```(?:console|notebook)", page.read_text(), re.MULTILINE)
+]
 # What a page may need and this run does not offer; what needs the network has a test of its own.
 MISSING = {"network", *(() if UV else ("uv",))}
 
@@ -39,6 +42,9 @@ def steps(blocks: list[Block]) -> Steps:
                 # Only here: torchpick would else prefer uv for the sake of its settings.
                 commands = [(UVS_INDEX, None), *commands, ("unset UV_DEFAULT_INDEX", None)]
             found += commands
+        elif block.language == "notebook":
+            found.append(("python3 -m venv .kernel && . .kernel/bin/activate", None))
+            found += [(command.text, command) for command in documents.cells(block)]
     return found
 
 
@@ -66,12 +72,14 @@ def test_the_commands_of_a_page_print_what_it_shows(page: Path, opened: Opened) 
 
 
 @pytest.mark.network
-def test_what_needs_the_network_prints_what_the_page_shows(tmp_path: Path) -> None:
+def test_what_needs_the_network_prints_what_the_page_shows(tmp_path: Path, template: Path) -> None:
     """In a copy of the checkout, with the index of whoever runs the tests."""
     probe = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(tmp_path / "probe")]
-    if subprocess.run([*probe, "hatchling"], env=ORIGINAL, capture_output=True, timeout=120, check=False).returncode:
+    if subprocess.run(
+        [*probe, "hatchling"], env=usersettings.fetching(), capture_output=True, timeout=120, check=False
+    ).returncode:
         pytest.skip("no package index answers")
-    kept = {name: value for name, value in ORIGINAL.items() if name.lower().startswith(("pip_", "http", "ssl_"))}
+    kept = usersettings.index_settings()
     ran = 0
     for page in PAGES:
         blocks = documents.blocks(page.read_text())
@@ -80,8 +88,8 @@ def test_what_needs_the_network_prints_what_the_page_shows(tmp_path: Path) -> No
             continue
         folder = tmp_path / f"page-{ran}"
         folder.mkdir()
-        terminal = Terminal(folder, ROOT / "src", kept)
-        for name in ("src", "compat"):
+        terminal = Terminal(folder, ROOT / "src", kept, template)
+        for name in ("src", "compat", "scripts"):
             shutil.copytree(ROOT / name, terminal.work / name, ignore=shutil.ignore_patterns("__pycache__"))
         for name in ("pyproject.toml", "README.md", "LICENSE"):
             shutil.copy(ROOT / name, terminal.work)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests import usersettings
 from tests.fakes.indexes import FILE_HOST, WHEEL_HOST, SimpleIndex, WheelHost
 from tests.fakes.loopback import Authority, Loopback, Site
 from tests.fakes.tinywheel import TinyWheel
@@ -41,7 +41,7 @@ def installers(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Inst
     base = tmp_path_factory.getbasetemp()
     shared = (base if worker_id == "master" else base.parent) / "installers"
     shared.mkdir(exist_ok=True)
-    return fetched(shared, dict(os.environ))
+    return fetched(shared)
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +65,7 @@ def wheel_host(**options: bool) -> WheelHost:
         host.add(
             backend,
             TinyWheel("triton", "3.8.0", TAG),
-            TinyWheel("torchcodec", f"0.9.0+{backend}", TAG, ("torch",)),
+            TinyWheel("torchcodec", f"0.13.0+{backend}", TAG, ("torch",)),
             TinyWheel("numpy", "9999.0.0"),
             TinyWheel("filelock", "9999.0.0"),
         )
@@ -82,7 +82,8 @@ def users_index() -> SimpleIndex:
         TinyWheel("torch", "2.14.1", TAG, ("filelock",)),
         TinyWheel("torch", "2.7.1", TAG, ("filelock",)),
         TinyWheel("torchvision", "0.29.2", TAG, ("torch==2.15.0",)),
-        TinyWheel("torchcodec", "0.10.0", TAG, ("torch",)),
+        TinyWheel("torchcodec", "0.13.0", TAG, ("torch",)),
+        TinyWheel("torchcodec", "0.17.0", TAG, ("torch",)),
         TinyWheel("accelerate", "1.0", requires=("torch>=2.0", "numpy")),
         TinyWheel(
             "mylib",
@@ -106,12 +107,11 @@ class World:
         self.server = server
         self.installers = installers
         self.home = folder / "home"
-        self.home.mkdir()
         self.index = f"{server.url}/simple/"
         self.private = f"http://localhost:{server.server_port}/simple/"
         self.environ = {
             "PATH": "/usr/bin:/bin",
-            "HOME": str(self.home),
+            **usersettings.nothing(folder),
             "UV": installers.uv,
             "HTTPS_PROXY": server.url,
             "SSL_CERT_FILE": str(authority.certificate),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from tests import usersettings
 
 PATIENCE_S = 180
 # pip 22.3 is the oldest still common, and runs on Python up to 3.11.
@@ -34,8 +35,11 @@ class Installers(NamedTuple):
         return folder / "bin" / "python"
 
 
-def fetched(shared: Path, environ: dict[str, str]) -> Installers:
-    """Fetch what is missing with the environment of whoever runs the tests; skip where that cannot be."""
+def fetched(shared: Path) -> Installers:
+    """Fetch what is missing from the index of whoever runs the tests; skip where that cannot be."""
+    if reason := usersettings.binding():
+        pytest.skip(reason)
+    environ = usersettings.fetching()
     uv = shutil.which("uv", path=environ.get("PATH")) or _module_uv()
     if uv is None:
         uv = str(_once(shared / "uv", "uv", environ) / "bin" / "uv")
@@ -69,7 +73,3 @@ def _once(folder: Path, spec: str, environ: dict[str, str]) -> Path:
         pytest.skip(f"{spec} cannot be fetched: {result.stderr[-300:]}")
     subprocess.run([sys.executable, "-m", "compileall", "-q", str(folder)], check=False, capture_output=True)
     return folder
-
-
-def original_environ() -> dict[str, str]:
-    return dict(os.environ)

@@ -66,12 +66,12 @@ def test_upgrading_does_not_drift_to_another_index(world: World, installer: str)
     world.family_is_clean()
 
 
-def test_the_oldest_and_the_newest_pip_ask_the_wheel_host_for_no_page(world: World, installer: str) -> None:
+def test_pip_costs_the_wheel_host_a_page_where_a_files_name_is_not_known(world: World, installer: str) -> None:
     python = world.environment(installer)
 
     world.install("torch", "torchvision", "--installer", kind(installer), python=python)
 
-    assert len(world.pages()) <= (4 if installer == "uv" else 0), world.pages()
+    assert len(world.pages()) <= (4 if installer == "uv" else 1), world.pages()
 
 
 def test_an_installed_torch_that_runs_here_stays_where_nobody_asks_for_another(world: World, newest: str) -> None:
@@ -150,7 +150,7 @@ def test_a_family_name_that_no_table_pins_comes_from_the_wheel_host_too(world: W
 
     world.install("torch", "torchcodec", "--installer", kind(installer), python=python)
 
-    assert world.installed(python)["torchcodec"] == "0.9.0+cu126"
+    assert world.installed(python)["torchcodec"] == "0.13.0+cu126"
     world.family_is_clean()
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.process.install.conftest import World
+from tests.process.install.conftest import SOURCE, World
 
 PROJECT = '# mine\n[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.10"\ndependencies = []\n'
 PIP_CONF = "# mine\n[global]\ntimeout = 60\n[install]\nfind-links = {links}\n"
@@ -199,8 +201,71 @@ def test_a_conda_environment_tells_uv_when_it_is_entered(world: World) -> None:
     assert not (prefix / "etc" / "conda" / "activate.d").exists()
 
 
+def test_an_environment_that_nobody_named_is_not_touched(world: World) -> None:
+    """Torchpick's own environment on PATH is not an active one, and its checkout is nobody's project."""
+    home = Path(sys.prefix)
+    conf = home / "pip.conf"
+    checkout = (SOURCE.parent / "pyproject.toml").read_bytes()
+    path = {"PATH": f"{home / 'bin'}:/usr/bin:/bin"}
+    before = conf.exists()
+
+    for words in (["pin", "--gpu", "sm_61", "--driver", "580.95.05"], ["unpin"], ["unpin", "--python", "3.12"]):
+        done = world.torchpick(*words, status=2, environ=path)
+        assert "no environment is active, and there is no .venv here or above" in done.stderr
+        assert "--python PATH" in done.stderr
+
+    assert conf.exists() == before
+    assert (SOURCE.parent / "pyproject.toml").read_bytes() == checkout
+
+
+def test_the_checkout_that_torchpick_runs_from_is_no_project_to_pin(world: World) -> None:
+    """Run from a copy, so that a failure edits nothing of ours."""
+    checkout = world.folder / "checkout"
+    shutil.copytree(SOURCE, checkout / "src")
+    shutil.copytree(SOURCE.parent / "compat", checkout / "compat")
+    (checkout / "pyproject.toml").write_text(PROJECT)
+    python = world.installers.environment(checkout / ".venv", "pip")
+    words = ["pin", "--gpu", "sm_61", "--driver", "580.95.05", "--python", str(python)]
+    environ = {"PYTHONPATH": str(checkout / "src")}
+
+    world.torchpick(*words, environ=environ)
+    done = world.torchpick(*words, "--project", str(checkout / "pyproject.toml"), environ=environ, status=2)
+
+    assert (checkout / "pyproject.toml").read_text() == PROJECT
+    assert "is the project that torchpick runs from" in done.stderr
+
+
 def test_nothing_pinned_is_said(world: World) -> None:
     done = world.torchpick("unpin", python=world.environment("pip"))
 
     assert done.stdout == ""
     assert "nothing was pinned" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_root_pins_what_belongs_to_somebody_else_and_it_stays_theirs(world: World) -> None:
+    python = plain_environment(world, "pip")
+    conf = python.parent.parent / "pip.conf"
+    conf.chmod(0o640)
+    os.chown(conf, 1234, 4321)
+    owners = []
+
+    pin(world, python)
+    owners.append((conf.stat().st_uid, conf.stat().st_gid, conf.stat().st_mode & 0o777))
+    world.torchpick("unpin", python=python)
+    owners.append((conf.stat().st_uid, conf.stat().st_gid, conf.stat().st_mode & 0o777))
+
+    assert owners == [(1234, 4321, 0o640)] * 2
+
+
+def test_a_copy_of_a_pinned_environment_is_unpinned_alone(world: World) -> None:
+    python = plain_environment(world, "pip")
+    first, second = python.parent.parent, world.folder / "copy"
+    pin(world, python)
+    shutil.copytree(first, second, symlinks=True)
+
+    world.torchpick("unpin", python=second / "bin" / "python")
+
+    assert "torchpick" in (first / "pip.conf").read_text()
+    assert (first / "share" / "torchpick" / "pin.json").exists()
+    assert "torchpick" not in (second / "pip.conf").read_text()

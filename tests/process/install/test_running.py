@@ -86,6 +86,17 @@ def test_any_status_is_passed_on(world: World) -> None:
     assert err.strip().splitlines()[-1] == "uv exited with status 7"
 
 
+def test_an_installer_that_leaves_torch_out_is_found_out(world: World) -> None:
+    python = world.environment("uv")
+
+    child = start(world, python, "exit 0")
+    _, err = child.communicate(timeout=30)
+
+    assert child.returncode == 3
+    assert "there is no torch in the environment where 2.14.1+cu126 was needed" in err
+    assert "hint: `torchpick install torch` puts it there" in err
+
+
 def test_its_death_by_a_signal_is_ours(world: World) -> None:
     python = world.environment("uv")
 
@@ -138,7 +149,9 @@ def test_it_has_the_terminal(world: World) -> None:
     import pty
 
     python = world.environment("uv")
-    environ = {**world.environ, **stand_in(world, "test -t 1 && test -t 0 && echo has the terminal")}
+    (site,) = (python.parent.parent / "lib").glob("python*/site-packages")
+    put = f"mkdir '{site}/torch-2.14.1+cu126.dist-info'"
+    environ = {**world.environ, **stand_in(world, f"test -t 1 && test -t 0 && echo has the terminal && {put}")}
     words = [*world.torchpick_without_its_uv, *WORDS, "--python", str(python)]
     leader, follower = pty.openpty()
     child = subprocess.Popen(
@@ -195,17 +208,33 @@ def test_no_installer_at_all_is_said(world: World) -> None:
         status=1, environ={"UV": "", "PATH": "/nowhere"},
     )  # fmt: skip
 
-    assert "has no pip, and there is no uv" in done.stderr
+    assert "has no pip, and no uv was found" in done.stderr
     assert "ensurepip" in done.stderr
 
 
 def test_an_override_of_the_users_cannot_lead_around_the_pick(world: World) -> None:
-    """Constraints hold beside overrides, so uv finds no way and says so."""
+    """It would replace the pin, so it is refused with its place before uv starts."""
     python = world.environment("uv")
     file = world.folder / "override.txt"
     file.write_text("torch==2.9.1\n")
 
-    done = world.install("torch", "--installer", "uv", python=python, status=1, environ={"UV_OVERRIDE": str(file)})
+    done = world.install("torch", "--installer", "uv", python=python, status=2, environ={"UV_OVERRIDE": str(file)})
 
-    assert "torch==2.9.1" in done.stderr
+    assert "override.txt line 1 overrides torch (UV_OVERRIDE)" in done.stderr
     assert world.installed(python) == {}
+
+
+def test_an_interrupted_run_is_called_that_and_blames_no_index(world: World) -> None:
+    """Pip ends an interrupted run with status 1, as any that failed."""
+    python = world.environment("uv")
+    up = world.folder / "up"
+
+    child = start(world, python, f"trap 'exit 1' INT; touch {up}; while :; do sleep 0.05; done")
+    wait_for(up)
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=30)
+
+    assert child.returncode == 1
+    assert "error: interrupted while uv was at work" in err
+    assert "torchpick doctor" in err
+    assert "--index-base" not in err

@@ -46,7 +46,7 @@ def test_pip_conf_that_names_a_wheel_index_changes_nothing(world: World, install
     world.family_is_clean()
     assert f"{conf} names a PyTorch wheel index" in done.stderr
     if installer == "uv":
-        assert "pip does the work, as uv would not see" in done.stderr
+        assert "pip is used, as uv would not see" in done.stderr
 
 
 def test_uv_files_that_name_a_wheel_index_and_a_backend_change_nothing(world: World) -> None:
@@ -100,6 +100,20 @@ def test_a_folder_can_be_the_mirror_and_then_no_network_is_needed(world: World, 
     assert world.server.log == []
 
 
+def test_offline_is_obeyed_for_the_files_that_settings_name(world: World, installer: str) -> None:
+    python = world.environment(installer)
+    limits = f"http://localhost:{world.server.server_port}/limits.txt"
+    name = "UV_CONSTRAINT" if kind(installer) == "uv" else "PIP_CONSTRAINT"
+
+    done = world.torchpick(
+        "install", "torch", "--no-deps", "--offline", "--dry-run", *GTX_1080_TI,
+        "--installer", kind(installer), python=python, environ={name: limits}, status=2,
+    )  # fmt: skip
+
+    assert f"error: {limits} is not on this computer, and `--offline` is given" in done.stderr
+    assert world.server.log == []
+
+
 def test_a_flat_mirror_is_one_page_of_links(world: World, newest: str) -> None:
     python = world.environment(newest)
     host = world.server.sites["download.pytorch.org"]
@@ -130,9 +144,9 @@ def test_a_uv_that_does_not_know_the_backend_is_given_a_page_of_links(world: Wor
         environ={"UV": str(wrapper)},
     )  # fmt: skip
 
-    assert "does not say that it knows cu126" in done.stderr
+    assert "does not seem to support cu126" in done.stderr
     found = world.installed(python)
-    assert (found["torch"], found["torchcodec"]) == ("2.14.1+cu126", "0.9.0+cu126")
+    assert (found["torch"], found["torchcodec"]) == ("2.14.1+cu126", "0.13.0+cu126")
     world.family_is_clean()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from torchpick.doctor.checks import companions, hardware, loader, packages, settings, torch
+from torchpick.doctor.checks import companions, hardware, loader, packages, settings, torch, whole
 from torchpick.doctor.facts import Facts
 from torchpick.model.finding import Finding
 
@@ -27,8 +27,13 @@ CHECKS: tuple[Check, ...] = (
     companions.mismatch,
     companions.other_cuda,
     companions.demands,
+    packages.other_cuda,
     packages.without_kernels,
     packages.runtimes,
+    whole.required,
+    whole.gone,
+    whole.numpy,
+    whole.twice,
     loader.absent,
     loader.library_path,
     loader.driver_library,

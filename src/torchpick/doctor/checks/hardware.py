@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchpick.doctor.facts import Facts, Torch, fits
+from torchpick.doctor.facts import Facts, InstalledTorch, fits
 from torchpick.model.arch import Fit
 from torchpick.model.build import family_of
 from torchpick.model.finding import Ailment, Finding
@@ -65,7 +65,7 @@ def other_vendor(facts: Facts) -> Iterator[Finding]:
 def unserved(facts: Facts) -> Iterator[Finding]:
     """Every objection to the installed build; GPUs of one kind are told together."""
     torch = facts.torch
-    if torch is None or torch.verdict is None or _foreign(torch, facts):
+    if torch is None or torch.verdict is None or _foreign(torch, facts) or facts.machine.trouble is not None:
         return
     told: dict[tuple[Ailment, str], tuple[Objection, list[int]]] = {}
     for objection in torch.verdict.objections:
@@ -113,19 +113,22 @@ def partial(facts: Facts) -> Iterator[Finding]:
     torch = facts.torch
     if torch is None:
         return
-    for library, index, text in torch.partial:
-        gpu = facts.gpu(index)
+    for library in torch.partial:
+        gpu = facts.gpu(library.gpu)
         if fits(torch, gpu) is not Fit.NONE:
             yield Finding(
                 Ailment.PARTIAL_LIBRARY,
-                f"{library} of {torch.label} serves {gpu.label} only in part: {text}",
-                {**_seen(torch), "library": library, "gpus": [index]},
-                advice=_ADVICE.get(library.partition(".")[0]),
+                f"{library.name} of {torch.label} serves {gpu.label} only in part: {library.text}",
+                {**_seen(torch), "library": library.name, "gpus": [library.gpu]},
+                advice=_ADVICE.get(library.name.partition(".")[0]),
             )
 
 
 _ADVICE = {
-    "libtorch_cuda_linalg": "torch.linalg fails there; `torchpick list --whole` names the builds that have all of it"
+    "libtorch_cuda_linalg": (
+        "LU of large matrices and LDL may fail there, all else of torch.linalg runs; "
+        "`torchpick list --whole` names the builds that have all of it"
+    )
 }
 
 
@@ -163,12 +166,12 @@ def triton(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _foreign(torch: Torch, facts: Facts) -> bool:
+def _foreign(torch: InstalledTorch, facts: Facts) -> bool:
     """Whether another maker's build is installed, which is said once and not once more for each GPU."""
     return any(True for _ in other_vendor(facts)) or torch.backend == "cpu"
 
 
-def _seen(torch: Torch) -> dict[str, object]:
+def _seen(torch: InstalledTorch) -> dict[str, object]:
     return {
         "torch": torch.version,
         "arches": None if torch.arches is None else [str(arch) for arch in torch.arches],

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchpick.doctor.facts import Facts
 from torchpick.model.finding import ERROR, NOTE, Ailment, Finding
+from torchpick.model.verdict import Reason
 from torchpick.model.versions import is_dotted, numbers
 
 # NVIDIA's CUDA Compatibility guide: forward compatibility is for data-centre GPUs and some NGC-ready boards. The words
@@ -37,11 +38,16 @@ def absent(facts: Facts) -> Iterator[Finding]:
     wanted: dict[str, list[str]] = {}
     for each in facts.absent:
         wanted.setdefault(each.wanted_by, []).append(each.library)
+    # These are said with the package that should have brought them, or with the CUDA that does not belong.
+    lacking = {missing.package for missing in facts.required if missing.name.startswith(("nvidia-", "cuda-"))}
+    mixed = {trouble.label for trouble in facts.troubles if trouble.objection.reason is Reason.CUDA_MAJOR_MIXED}
     # What torch itself misses, the others miss for the same reason.
     of_torch = {each.library for each in facts.absent if each.wanted_by.startswith("torch ")}
     for package, every in wanted.items():
         mine = package.startswith("torch ")
         libraries = [library for library in every if mine or library not in of_torch]
+        if package in lacking | mixed:
+            libraries = [library for library in libraries if library.startswith(("libtorch", "libc10"))]
         if not libraries:
             continue
         shown = ", ".join(libraries[:4]) + (" …" if len(libraries) > 4 else "")

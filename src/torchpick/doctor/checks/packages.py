@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchpick.doctor.facts import NOT, PARTLY, Facts, Package
+from torchpick.doctor.facts import Facts, InspectedPackage
 from torchpick.model.finding import NOTE, Ailment, Finding
+from torchpick.model.support import NOT, PARTLY
+from torchpick.model.verdict import Reason
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.wheels.verdict import LibraryVerdict
 
 _PINNED = ("torchvision", "torchaudio")
 
@@ -14,10 +20,10 @@ def without_kernels(facts: Facts) -> Iterator[Finding]:
     """Any package whose code no GPU here loads, or only in part."""
     for package in facts.packages:
         for word, ailment in ((NOT, Ailment.PACKAGE_NO_KERNELS), (PARTLY, Ailment.PACKAGE_PARTLY)):
-            gpus = [each.gpu for each in package.served if each.word == word]
+            gpus = [support.gpu for support in package.support if support.word == word]
             if not gpus:
                 continue
-            failing = next(each.failing for each in package.served if each.word == word)
+            failing = next(support.failing for support in package.support if support.word == word)
             labels = ", ".join(dict.fromkeys(facts.gpu(index).label for index in gpus))
             how = "holds no code" if word == NOT else f"has libraries without code ({_named(failing)})"
             yield Finding(
@@ -27,14 +33,38 @@ def without_kernels(facts: Facts) -> Iterator[Finding]:
                     "package": f"{package.name} {package.version}",
                     "arches": [str(arch) for arch in package.arches],
                     "gpus": gpus,
-                    "libraries": dict(failing),
+                    "libraries": {library.path: library.text for library in failing},
                 },
                 by_torch=package.name in _PINNED or bool(package.with_cuda),
                 advice=_advice(package, word),
             )
 
 
-def _advice(package: Package, word: str) -> str | None:
+def other_cuda(facts: Facts) -> Iterator[Finding]:
+    """Packages that link another CUDA than torch's, or bring one that the driver does not carry."""
+    labelled = {one.name for one in facts.companions if "+" in one.version}
+    for trouble in facts.troubles:
+        mixed = trouble.objection.reason is Reason.CUDA_MAJOR_MIXED
+        if mixed and trouble.name in labelled:
+            continue  # its label says the same
+        ours = trouble.name in _PINNED
+        cuda = trouble.objection.facts["cuda"]
+        if ours:
+            advice = None
+        elif mixed:
+            advice = f"install the {trouble.name} that was built for torch's CUDA, or a torch for CUDA {cuda}"
+        else:
+            advice = f"install a {trouble.name} for an older CUDA, or the driver that is named"
+        yield Finding(
+            Ailment.CUDA_MAJOR_MIXED if mixed else Ailment.PACKAGE_DRIVER_TOO_OLD,
+            f"{trouble.label} {trouble.objection.text}",
+            {"package": trouble.label, **trouble.objection.facts},
+            advice=advice,
+            by_torch=ours,
+        )
+
+
+def _advice(package: InspectedPackage, word: str) -> str | None:
     if package.with_cuda:
         return f"its library for CUDA {', '.join(package.with_cuda)} holds code, and goes with a torch of that CUDA"
     if package.name in _PINNED or word == PARTLY:
@@ -45,18 +75,19 @@ def _advice(package: Package, word: str) -> str | None:
     )
 
 
-def _named(failing: tuple[tuple[str, str], ...]) -> str:
-    names = [path.rpartition("/")[2] for path, _ in failing]
+def _named(failing: tuple[LibraryVerdict, ...]) -> str:
+    names = [library.path.rpartition("/")[2] for library in failing]
     return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
 
 
-def _arches(package: Package) -> str:
+def _arches(package: InspectedPackage) -> str:
     return " ".join(str(arch) for arch in package.arches)
 
 
 def runtimes(facts: Facts) -> Iterator[Finding]:
     """Two CUDA majors of one NVIDIA library: harmless side by side, not where they write the same file."""
-    for one, other, shared in facts.twins:
+    for twins in facts.twins:
+        one, other, shared = twins.one, twins.other, twins.shared
         beside = f"{one} stands beside {other}"
         yield Finding(
             Ailment.TWO_CUDA_RUNTIMES,

@@ -12,7 +12,7 @@ def undo(facts: Facts) -> Iterator[Finding]:
     """Settings of pip or uv that lead to another backend than the environment should have."""
     if facts.wanted is None:
         return
-    _, backend = facts.wanted
+    backend = facts.wanted.backend
     for each in facts.settings:
         if each.backend in (backend, "auto"):
             continue
@@ -37,7 +37,7 @@ def uv_auto(facts: Facts) -> Iterator[Finding]:
                 f"{each.name} in {each.where} is auto, which goes by the driver alone and takes a build without code "
                 "for this GPU",
                 {"setting": each.name, "where": each.where, "value": each.value, "backend": each.backend},
-                advice=f"set it to {facts.wanted[1]}" if facts.wanted else None,
+                advice=f"set it to {facts.wanted.backend}" if facts.wanted else None,
             )
 
 
@@ -60,4 +60,4 @@ def lock(facts: Facts) -> Iterator[Finding]:
 
 def _changes(facts: Facts) -> bool:
     """Whether the version to keep is another than the installed one."""
-    return facts.torch is not None and facts.wanted is not None and facts.torch.version != facts.wanted[0]
+    return facts.torch is not None and facts.wanted is not None and facts.torch.version != facts.wanted.version

@@ -32,7 +32,7 @@ def interpreter(facts: Facts) -> Iterator[Finding]:
 
 def missing(facts: Facts) -> Iterator[Finding]:
     here = facts.environment
-    if facts.torch is None and here.find("torch") is None:
+    if facts.torch is None and here.find("torch") is None and facts.torch_is_wanted:
         yield Finding(
             Ailment.TORCH_MISSING,
             f"torch is not installed for {here.executable or here.prefix}",

@@ -1,0 +1,52 @@
+"""Change the code in small ways and see whether the tests notice: `scripts/mutate --help`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from scripts.mutation import mapping, mutants, running
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="scripts/mutate",
+        description="Change the code in small ways and see whether the tests notice. Without --module: the lines that "
+        "differ from where the branch began.",
+    )
+    parser.add_argument("--module", action="append", type=Path, default=[], metavar="PATH", help="all of this module")
+    parser.add_argument("--base", help="the commit that changed lines are counted from")
+    parser.add_argument("--tests", nargs="+", help="the tests to run instead of the module's own")
+    parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 4))
+    parser.add_argument("--timeout", type=float, help="seconds for one mutant; four times what the tests take")
+    parser.add_argument("--least", type=float, default=0.0, metavar="PERCENT", help="fail where fewer are killed")
+    args = parser.parse_args(arguments)
+    lines = dict.fromkeys(args.module) or mapping.changed_lines(args.base)
+    total = dead = 0
+    for path, wanted in sorted(lines.items()):
+        chosen = [each for each in mutants.of(path.read_text()) if wanted is None or each.line in wanted]
+        if not chosen:
+            continue
+        began = time.monotonic()
+        tests = args.tests or mapping.tests_of(path)
+        killed = 0
+        for verdict in running.verdicts(mapping.name_of(path), str(path), chosen, tests, args.jobs, args.timeout):
+            killed += verdict.killed
+            if not verdict.killed:
+                print(f"{path}:{verdict.mutant.line}: alive: {verdict.mutant.change}", flush=True)
+        spent = time.monotonic() - began
+        print(f"{path}: {killed} of {len(chosen)} killed ({killed / len(chosen):.0%}) in {spent:.0f} s", flush=True)
+        total, dead = total + len(chosen), dead + killed
+    if not total:
+        print("nothing to change", file=sys.stderr)
+        return 0
+    print(f"{dead} of {total} mutants killed ({dead / total:.1%})")
+    return 1 if dead * 100 < total * args.least else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

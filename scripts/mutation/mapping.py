@@ -1,0 +1,56 @@
+"""Which tests are to notice a change to a module, and which lines were changed."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+_SOURCE = Path("src/torchpick")
+# Where the tests of a module are not those of the folder with its name.
+_TESTS = {
+    "install": ["tests/install", "tests/installers"],
+    "installers": ["tests/installers"],
+    "doctor": ["tests/doctor", "tests/cli/test_doctor.py"],
+    "decide": ["tests/decide", "tests/laws", "tests/test_cases.py"],
+    "model": ["tests/model", "tests/laws", "tests/test_cases.py"],
+    "cli": ["tests/cli", "tests/test_cases.py"],
+    "knowledge": ["tests/knowledge", "tests/test_cases.py"],
+}
+
+
+def tests_of(module: Path) -> list[str]:
+    """The tests of a module under src/torchpick."""
+    room = module.relative_to(_SOURCE).parts[0]
+    named = [path for path in _TESTS.get(room, [f"tests/{room}"]) if Path(path).exists()]
+    return [*(named or ["tests"]), "-m", "not long and not network"]
+
+
+def name_of(module: Path) -> str:
+    words = module.relative_to("src").with_suffix("").parts
+    return ".".join(words[:-1] if words[-1] == "__init__" else words)
+
+
+def changed_lines(base: str | None) -> dict[Path, set[int]]:
+    """The lines of the package that differ from a commit; from where the branch began without one."""
+    commit = base or _began()
+    words = ["git", "diff", "--unified=0", "--no-color", commit, "--", str(_SOURCE)]
+    diff = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    found: dict[Path, set[int]] = {}
+    file = None
+    for line in diff.splitlines():
+        if line.startswith("+++ "):
+            file = Path(line[6:]) if line.endswith(".py") else None
+        elif file is not None and (match := re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line)):
+            first, count = int(match[1]), int(match[2] or 1)
+            found.setdefault(file, set()).update(range(first, first + count))
+    return {path: lines for path, lines in found.items() if lines and path.exists()}
+
+
+def _began() -> str:
+    for branch in ("origin/main", "main"):
+        words = ["git", "merge-base", "HEAD", branch]
+        done = subprocess.run(words, check=False, capture_output=True, text=True)
+        if done.returncode == 0:
+            return done.stdout.strip()
+    return "HEAD"

@@ -1,0 +1,128 @@
+"""Small changes to a module that its tests should notice: comparisons, conditions, constants, dropped arguments.
+
+What people read is left alone (texts with blanks, docstrings): golden outputs hold those.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
+    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
+}  # fmt: skip
+# Parts in which nothing that runs stands, and keywords whose values are words for people.
+_TYPES = ("annotation", "returns", "bases", "decorator_list", "keywords_of_class")
+_WORDS = ("hint", "text", "says")
+
+
+class Mutant(NamedTuple):
+    """A module with one change: where it is, what it is in words, and the source of the whole."""
+
+    line: int
+    change: str
+    source: str
+
+
+class _Change(NamedTuple):
+    node: ast.AST
+    words: str
+    field: str
+    value: object
+
+
+def of(source: str) -> Iterator[Mutant]:
+    """Every mutant of a module's source, in the order of its lines."""
+    tree = ast.parse(source)
+    changes = sorted(_changes(tree), key=lambda change: _line(change.node))
+    for change in changes:
+        before = getattr(change.node, change.field)
+        setattr(change.node, change.field, change.value)
+        yield Mutant(_line(change.node), change.words, ast.unparse(ast.fix_missing_locations(tree)))
+        setattr(change.node, change.field, before)
+
+
+def _changes(tree: ast.Module) -> Iterator[_Change]:
+    for node in _running(tree):
+        if isinstance(node, (ast.Compare, ast.BoolOp, ast.If, ast.IfExp, ast.While, ast.comprehension)):
+            yield from _conditions(node)
+        elif isinstance(node, ast.Constant):
+            yield from _constants(node)
+        elif isinstance(node, ast.Call):
+            yield from _arguments(node)
+        elif isinstance(node, (ast.List, ast.Tuple)) and isinstance(node.ctx, ast.Load):
+            for place in range(len(node.elts)):
+                elements = [*node.elts[:place], *node.elts[place + 1 :]]
+                yield _Change(node, f"without element {place}: {_short(node.elts[place])}", "elts", elements)
+
+
+_Condition = ast.Compare | ast.BoolOp | ast.If | ast.IfExp | ast.While | ast.comprehension
+
+
+def _conditions(node: _Condition) -> Iterator[_Change]:
+    if isinstance(node, ast.Compare):
+        for place, operator in enumerate(node.ops):
+            ops = list(node.ops)
+            ops[place] = _COMPARISONS[type(operator)]()
+            yield _Change(node, f"{_name(operator)} → {_name(ops[place])}", "ops", ops)
+    elif isinstance(node, ast.BoolOp):
+        other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+        yield _Change(node, f"{_name(node.op)} → {_name(other)}", "op", other)
+    elif isinstance(node, ast.comprehension):
+        for place, test in enumerate(node.ifs):
+            yield _Change(node, f"without `if {_short(test)}`", "ifs", [*node.ifs[:place], *node.ifs[place + 1 :]])
+    else:
+        yield _Change(node, "condition turned", "test", ast.UnaryOp(ast.Not(), node.test))
+
+
+def _line(node: ast.AST) -> int:
+    """Where the node begins; a comprehension has no line of its own."""
+    return int(getattr(node.target if isinstance(node, ast.comprehension) else node, "lineno", 0))
+
+
+def _running(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs, and is not for people or for types alone."""
+    yield node
+    for name, value in ast.iter_fields(node):
+        if name in _TYPES or isinstance(node, (ast.JoinedStr, ast.Import, ast.ImportFrom)):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.keyword) and child.arg in _WORDS:
+                continue
+            if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
+                continue
+            if isinstance(child, ast.AST):
+                yield from _running(child)
+
+
+def _constants(node: ast.Constant) -> Iterator[_Change]:
+    value = node.value
+    if isinstance(value, bool):
+        yield _Change(node, f"{value} → {not value}", "value", not value)
+    elif isinstance(value, int):
+        yield _Change(node, f"{value} → {value + 1}", "value", value + 1)
+    elif isinstance(value, str) and value.strip() and " " not in value:
+        yield _Change(node, f"{value!r} → {value + 'X'!r}", "value", f"{value}X")
+
+
+def _arguments(node: ast.Call) -> Iterator[_Change]:
+    for place, keyword in enumerate(node.keywords):
+        if keyword.arg not in _WORDS:
+            rest = [*node.keywords[:place], *node.keywords[place + 1 :]]
+            yield _Change(node, f"without {_short(keyword)} in the call of {_short(node.func)}", "keywords", rest)
+    # Without its last argument: of those before it, most calls fail at once, which tells nothing.
+    if len(node.args) > 1:
+        words = f"without {_short(node.args[-1])} in the call of {_short(node.func)}"
+        yield _Change(node, words, "args", node.args[:-1])
+
+
+def _name(node: ast.AST) -> str:
+    return type(node).__name__
+
+
+def _short(node: ast.AST) -> str:
+    text = ast.unparse(copy.deepcopy(node)).replace("\n", " ")
+    return text if len(text) <= 40 else f"{text[:37]}…"

@@ -1,0 +1,1 @@
+"""How torchpick is built, checked and released; not part of the distribution."""

@@ -1,0 +1,61 @@
+"""The distributions, built so that the same sources give the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+_HOOK = """
+import sys
+from hatchling import build
+print(getattr(build, sys.argv[1])(sys.argv[2]))
+"""
+# The first moment that a zip archive can hold, for a tree that is no checkout.
+_EARLIEST = "315532800"
+
+
+def epoch(root: Path) -> str:
+    """SOURCE_DATE_EPOCH: the time of the commit that is built."""
+    told = os.environ.get("SOURCE_DATE_EPOCH")
+    if told:
+        return told
+    done = subprocess.run(
+        ["git", "log", "-1", "--format=%ct"], cwd=root, capture_output=True, text=True, check=False, timeout=60
+    )
+    return done.stdout.strip() or _EARLIEST
+
+
+def distributions(root: Path, folder: Path, moment: str | None = None) -> list[Path]:
+    """The source archive and the wheel, written into a folder by the project's own build backend.
+
+    `moment` is the time that the archives' files bear, by default that of the commit.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names = []
+    for hook in ("build_sdist", "build_wheel"):
+        done = subprocess.run(
+            [sys.executable, "-c", _HOOK, hook, str(folder)],
+            cwd=root,
+            env={**os.environ, "SOURCE_DATE_EPOCH": moment or epoch(root)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        if done.returncode:
+            raise SystemExit(f"error: {hook} failed\n{done.stderr}")
+        names.append(done.stdout.split()[-1])
+    return [folder / name for name in names]
+
+
+def sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def differences(first: list[Path], second: list[Path]) -> list[str]:
+    """The names of the files that came out otherwise the second time."""
+    again = {file.name: sha256(file) for file in second}
+    return [file.name for file in first if again.get(file.name) != sha256(file)]

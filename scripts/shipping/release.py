@@ -1,0 +1,144 @@
+"""A release, rehearsed: everything is built twice, checked, tested as it would be installed, and listed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from scripts.shipping import building, data, pyz, sbom, version
+
+ROOT = Path(__file__).parents[2]
+_PLACEHOLDER = "github.com/example/"
+_EXAMPLE = """examples:
+  scripts/release --dry-run
+  scripts/release --tag v0.1.0 --out dist
+  scripts/release --tag data-2026.11.22 --out dist    the table alone, as torchpick-data"""
+_DATA = "data-"
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, epilog=_EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--dry-run", action="store_true", help="keep nothing; an [Unreleased] section is enough")
+    parser.add_argument("--tag", help="the tag that is released; it must agree with the version and the changelog")
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", help="the folder for the files (default: dist)")
+    parser.add_argument("--without-tests", action="store_true", help="build and check only")
+    args = parser.parse_args(words)
+    if not args.dry_run and args.tag is None:
+        parser.error("a release needs `--tag vX.Y.Z` or `--tag data-YYYY.M.D`; `--dry-run` needs none")
+    if args.tag is not None and args.tag.startswith(_DATA):
+        return _release_data(args)
+
+    number = version.version_in(ROOT)
+    _step(f"version {number}, tag {args.tag or '(none)'}, CHANGELOG.md")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    problems = version.disagreements(number, args.tag, changelog)
+    if _PLACEHOLDER in (ROOT / "pyproject.toml").read_text(encoding="utf-8"):
+        hint = "[project.urls] of pyproject.toml still names a repository that stands for yours"
+        if args.tag is None:
+            print(f"note: {hint}; a release refuses that", file=sys.stderr)
+        else:
+            problems.append(hint)
+    if problems:
+        for problem in problems:
+            print(f"error: {problem}", file=sys.stderr)
+        return 1
+    with TemporaryDirectory(prefix="torchpick-release-") as folder:
+        first, second = Path(folder, "first"), Path(folder, "second")
+        files = _built(first)
+        again = _built(second)
+        if different := building.differences(files, again):
+            print(f"error: built twice, {', '.join(different)} came out differently", file=sys.stderr)
+            return 1
+        print(f"built twice, byte for byte equal: {len(files)} files")
+        if not args.without_tests:
+            _test(files, Path(folder, "venv"))
+        if args.dry_run:
+            _list(files, f"would publish torchpick-cli {number}")
+            return 0
+        _list(_kept(files, args.out), f"torchpick-cli {number}")
+    return 0
+
+
+def _release_data(args: argparse.Namespace) -> int:
+    """The table alone, under the tag of its date."""
+    number = data.version_of(data.date_of(ROOT / "compat"))
+    _step(f"torchpick-data {number}, tag {args.tag}")
+    if args.tag != _DATA + number:
+        print(f"error: the tag is {args.tag} and the table is of {number}: the tag must be data-{number}")
+        return 1
+    with TemporaryDirectory(prefix="torchpick-release-") as folder:
+        files = data.build(ROOT / "compat", Path(folder, "first"))
+        if different := building.differences(files, data.build(ROOT / "compat", Path(folder, "second"))):
+            print(f"error: built twice, {', '.join(different)} came out differently", file=sys.stderr)
+            return 1
+        print(f"built twice, byte for byte equal: {len(files)} files")
+        _step("the table is checked")
+        _run([sys.executable, str(ROOT / "scripts" / "check-compat")])
+        if args.dry_run:
+            _list(files, f"would publish torchpick-data {number}")
+        else:
+            _list(_kept(files, args.out), f"torchpick-data {number}")
+    return 0
+
+
+def _kept(files: Sequence[Path], out: Path) -> list[Path]:
+    out.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        (out / file.name).write_bytes(file.read_bytes())
+    return [out / file.name for file in files]
+
+
+def _step(text: str) -> None:
+    print(f"--- {text}", flush=True)
+
+
+def _built(folder: Path) -> list[Path]:
+    """The source archive, the wheel, the one-file program and the bill of materials."""
+    _step(f"build into {folder.name}/")
+    source, wheel = building.distributions(ROOT, folder)
+    made = pyz.build(wheel, folder / "torchpick.pyz")
+    bill = folder / "torchpick.cdx.json"
+    sbom.write(bill, wheel, (source, wheel, made.file), made.carried)
+    return [source, wheel, made.file, bill]
+
+
+def _test(files: Sequence[Path], folder: Path) -> None:
+    """The quick tests against the installed wheel, and the one-file program from a folder that cannot be written."""
+    _step("tests on the built wheel")
+    venv.create(folder, with_pip=True)
+    python = str(folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    quiet = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _run([*quiet, "--upgrade", "pip>=25.1"])
+    _run([*quiet, str(files[1])])
+    _run([*quiet, "--group", f"{ROOT / 'pyproject.toml'}:test"])
+    # src/ is not on the path: what is imported is what was installed.
+    _run([python, "-m", "pytest", "-q", "-m", "not process and not network and not long", "tests"])
+    _step("the one-file program")
+    program = files[2]
+    machine = ["--gpu", "GTX 1080 Ti", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12"]
+    done = subprocess.run(
+        [sys.executable, str(program), "url", *machine], capture_output=True, text=True, check=False, timeout=120
+    )
+    print(done.stdout, end="")
+    if done.returncode or "torch==" not in done.stdout:
+        raise SystemExit(f"error: {program.name} does not answer\n{done.stderr}")
+
+
+def _run(line: Sequence[str]) -> None:
+    done = subprocess.run(line, cwd=ROOT, check=False, timeout=1800, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        raise SystemExit(f"error: `{' '.join(line[1:5])} …` ended with status {done.returncode}")
+
+
+def _list(files: Sequence[Path], title: str) -> None:
+    _step(title)
+    for file in files:
+        print(f"{building.sha256(file)}  {file.stat().st_size:>9}  {file.name}")

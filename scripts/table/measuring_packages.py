@@ -1,0 +1,140 @@
+"""Read what CUDA packages ask for and link, into evidence/packages.jsonl.
+
+Of each wheel METADATA and the NEEDED entries of its smaller libraries, by ranges: no wheel is fetched whole. One line
+per wheel, kept across runs. The code per library is carried over from a reading of the whole wheel where there is one
+(`--code FILE`, matched by sha256).
+
+usage: scripts/measure-packages [--code FILE] [--out FILE] [--only SUBSTRING] NAME==VERSION …
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from scripts.table import layout
+from scripts.table.measuring import index_url
+from torchpick.errors import TorchpickError
+from torchpick.index import listing, names
+from torchpick.index.client import Client
+from torchpick.index.listing import Link
+from torchpick.index.remote import RemoteSource
+from torchpick.model.fields import Fields
+from torchpick.wheels import library, linked, measured, surveyed
+from torchpick.wheels.archive import Archive
+from torchpick.wheels.library import Library
+from torchpick.wheels.reading import WHOLE, Reading
+from torchpick.wheels.surveyed import SurveyWheel
+
+_OUT = Path(__file__).parents[2] / "evidence" / "packages.jsonl"
+# Of a wheel's libraries so many packed bytes are read, the smallest first: what links torch shows in any of them.
+_MOST_PACKED = 12 << 20
+
+
+def read(wheel: SurveyWheel, client: Client) -> dict[str, object]:
+    """One line of evidence."""
+    link = wheel.link
+    source = RemoteSource(link.url, client)
+    archive = Archive(source)
+    metadata = measured.metadata(archive, link.file)
+    needed: set[str] = set()
+    held: list[Library] = []
+    left = _MOST_PACKED
+    unread = 0
+    for member in sorted(archive.members(), key=lambda each: each.compressed):
+        if not names.may_hold_code(member.name):
+            continue
+        if member.compressed > left:
+            unread += 1
+            continue
+        left -= member.compressed
+        data = b"".join(archive.stream(member))
+        needed.update(linked.of_buffer(data).needed)
+        one = library.of_stream(iter([data]), len(data), member.name)
+        if one.holds_code:
+            held.append(one)
+    source.close()
+    reading = Reading(
+        target=link.file,
+        depth=WHOLE,
+        complete=not unread,
+        size=source.size,
+        bytes_read=source.bytes_read,
+        requests=source.requests,
+        libraries=tuple(held),
+        needed=tuple(sorted(needed)),
+        unread=unread,
+        metadata=metadata,
+    )
+    return surveyed.line(wheel, reading)
+
+
+def carried(path: Path | None) -> dict[str, dict[str, object]]:
+    """sha256 → the code per library, and the CUDA libraries that it needs, as a whole wheel was read for them."""
+    found: dict[str, dict[str, object]] = {}
+    for project in Fields(layout.read(path)).objects("packages") if path is not None else ():
+        newest = project.maybe_object("newest")
+        older = project.objects("older") if project.has("older") else []
+        for row in [*([newest] if newest is not None else []), *older]:
+            if row.has("libraries"):
+                found[row.text("sha256")] = {
+                    "code": row.items("libraries"),
+                    "needed_cuda": row.items("needed_cuda") if row.has("needed_cuda") else [],
+                }
+    return found
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=_OUT)
+    parser.add_argument("--code", type=Path, help="readings of whole wheels, to be carried over")
+    parser.add_argument("versions", nargs="+", metavar="NAME==VERSION")
+    args = parser.parse_args(argv)
+    known = set()
+    if args.out.exists():
+        rows = [json.loads(line) for line in args.out.read_text(encoding="utf-8").splitlines()]
+        known = {(row["project"], row["version"]) for row in rows}
+    code = carried(args.code)
+    with Client() as client, args.out.open("a", encoding="utf-8") as out, ThreadPoolExecutor(4) as pool:
+        todo: dict[str, list[str]] = {}
+        for text in args.versions:
+            name, _, version = text.partition("==")
+            if (name, version) not in known:
+                todo.setdefault(name, []).append(version)
+        pages = dict(zip(todo, pool.map(lambda name: _page(name, client), todo), strict=True))
+        jobs = []
+        for name, versions in todo.items():
+            for version in versions:
+                wheel = surveyed.wanted(pages[name], version)
+                if wheel is None:
+                    print(f"{name}=={version}: no wheel for Linux on the index", file=sys.stderr)
+                else:
+                    jobs.append(wheel)
+        failed = 0
+        for wheel, row in zip(jobs, pool.map(lambda wheel: _tried(wheel, client), jobs), strict=True):
+            if isinstance(row, TorchpickError):
+                failed += 1
+                print(f"{wheel.link.file}: {row}", file=sys.stderr)
+                continue
+            out.write(json.dumps({**row, **code.get(str(row["sha256"]), {})}) + "\n")
+            out.flush()
+            print(f"{wheel.link.file}: {row['bytes_read']} bytes", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _page(name: str, client: Client) -> tuple[Link, ...]:
+    accept = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
+    page = client.get(f"{index_url()}/{name}/", headers={"accept": accept})
+    if page.status != 200:
+        return ()
+    return listing.parse(page.body, str(page.url), page.headers.get("content-type", ""))
+
+
+def _tried(wheel: SurveyWheel, client: Client) -> dict[str, object] | TorchpickError:
+    try:
+        return read(wheel, client)
+    except TorchpickError as error:
+        return error

@@ -1,0 +1,291 @@
+"""What no wheel says of itself: main libraries, names that are dlopened, pins that METADATA leaves out, other indexes.
+
+Each with its source. What a wheel does say is in evidence/packages.jsonl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from torchpick.model.package import OtherIndex
+
+
+class Beyond(NamedTuple):
+    """A requirement that METADATA does not state, for the versions within `versions`."""
+
+    versions: str
+    requirement: str
+    source: str
+
+
+class Source(NamedTuple):
+    """A version that is no wheel on the default index: what its setup.py compiles for and asks."""
+
+    version: str
+    arches: tuple[str, ...]
+    requires: tuple[str, ...]
+    source: str
+
+
+class Rule(NamedTuple):
+    """The facts of one project. `main` matches the libraries it cannot do without (empty: none of them decides)."""
+
+    main: str = ".*"
+    links_torch: bool | None = None
+    cuda: Mapping[str, str] = {}  # specifier → the CUDA it links, where no NEEDED says it
+    dlopens: Mapping[str, tuple[str, ...]] = {}  # specifier → libraries
+    preloads: bool = False
+    few: tuple[str, ...] = ()  # architectures that next to no module of a library holds
+    per_cuda: bool = False  # whether it has a library for each CUDA and loads that of torch's own
+    wheel_host: bool = False  # whether the wheel host has builds of it too
+    extras: bool = False  # whether the requirements of its extras are kept
+    beyond: tuple[Beyond, ...] = ()
+    places: tuple[OtherIndex, ...] = ()
+    rivals: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = ()
+    source_only: str | None = None
+    refused: str | None = None
+    advice: str | None = None
+
+
+_README = "README of torchcodec, compatibility table"
+_CODEC = (
+    (">=0.12", "torch>=2.11"),
+    (">=0.11,<0.12", "torch==2.11.*"),
+    (">=0.10,<0.11", "torch==2.10.*"),
+    (">=0.8,<0.10", "torch==2.9.*"),
+    (">=0.6,<0.8", "torch==2.8.*"),
+    (">=0.3,<0.6", "torch==2.7.*"),
+)
+_JAX = ("libcudart.so.{}", "libcublas.so.{}", "libcudnn.so.9")
+_PYG = OtherIndex(
+    "https://data.pyg.org/whl/torch-{release}+{cu}.html", "{version}+ptXYcuNNN, one page per torch and CUDA"
+)
+
+# What the setup.py of mamba-ssm and that of causal-conv1d compile for.
+_STATE_SPACES = ("sm_75", "sm_80", "sm_87", "sm_90", "sm_100", "sm_103", "sm_110", "sm_120", "sm_121")
+_OWN_RELEASES = (
+    "the default index has its source alone: install torch first, then a wheel of its releases by URL, or build it "
+    "with `--no-build-isolation` and nvcc of torch's CUDA"
+)
+
+
+def _jax(major: str) -> Rule:
+    """The plugin: its extra `with-cuda` asks for NVIDIA's wheels, and it loads them for its pjrt too."""
+    names = tuple(name.format(major) for name in _JAX)
+    return Rule(cuda={"": major}, dlopens={"": names}, preloads=True, extras=True)
+
+
+def _prebuilt(url: str, name: str) -> OtherIndex:
+    spelling = f"{name}-{{version}}+cu{{major}}torch{{torch}}cxx11abi{{abi}}-cpNN-cpNN-linux_x86_64.whl"
+    return OtherIndex(url, f"{spelling} for some torch releases")
+
+
+RULES: dict[str, Rule] = {
+    "vllm": Rule(
+        main=r"vllm/_(C|moe_C)(_stable_libtorch)?\.abi3\.so",
+        links_torch=True,
+        few=("sm_52", "compute_52"),  # one or two of 105 modules of _C; Pascal never ran
+        places=(
+            OtherIndex(
+                "https://wheels.vllm.ai/{version}/cu129", "{version}+cu129, for CUDA 12.9", (12,), "0.20.0", "0.32.0"
+            ),
+            OtherIndex(
+                "https://github.com/vllm-project/vllm/releases", "{version}+cu129 and +cpu", (12,), "0.20.0", "0.32.0"
+            ),
+        ),
+    ),
+    "sglang": Rule(main="", extras=False),
+    "sglang-kernel": Rule(
+        main=r".*/common_ops\.abi3\.so",
+        links_torch=True,
+        rivals=("sgl-kernel",),
+        places=(
+            OtherIndex("https://docs.sglang.io/whl/cu130", "{version}+cu130", (13,)),
+            OtherIndex("https://docs.sglang.io/whl/cu129", "{version}+cu129 up to sglang 0.5.19", (12,)),
+        ),
+    ),
+    "sgl-kernel": Rule(
+        main=r".*/common_ops\.abi3\.so",
+        links_torch=True,
+        rivals=("sglang-kernel",),
+        places=(OtherIndex("https://docs.sglang.io/whl/{cu}", "{version}+cuNNN"),),
+    ),
+    "flashinfer-python": Rule(
+        main="", extras=True, places=(OtherIndex("https://flashinfer.ai/whl/{cu}", "flashinfer-jit-cache"),)
+    ),
+    "xformers": Rule(main=r"xformers/_C\.so", links_torch=True, wheel_host=True),
+    "bitsandbytes": Rule(per_cuda=True),
+    "torchao": Rule(main="", links_torch=True, wheel_host=True),
+    "torchcodec": Rule(
+        main=r".*/libtorchcodec_core\d\.so",
+        links_torch=True,
+        wheel_host=True,
+        beyond=tuple(Beyond(*row, _README) for row in _CODEC),
+    ),
+    "torchtext": Rule(
+        links_torch=True, beyond=(Beyond("==0.18.0", "torch<2.4", "its C++ library is that of torch 2.3"),)
+    ),
+    "torchdata": Rule(),
+    "unsloth": Rule(main=""),
+    "unsloth-zoo": Rule(main=""),
+    "transformer-engine-cu12": Rule(
+        main=r".*libtransformer_engine\.so", cuda={"": "12"}, rivals=("transformer-engine-cu13",)
+    ),
+    "transformer-engine-cu13": Rule(
+        main=r".*libtransformer_engine\.so", cuda={"": "13"}, rivals=("transformer-engine-cu12",)
+    ),
+    "auto-gptq": Rule(
+        links_torch=True,
+        cuda={"": "12"},
+        places=(OtherIndex("https://huggingface.github.io/autogptq-index/whl/{cu}", "{version}"),),
+    ),
+    "autoawq": Rule(main=""),
+    "ctranslate2": Rule(
+        main=r".*/libctranslate2[^/]*\.so.*",
+        links_torch=False,
+        cuda={">=4.8": "12.8", "<4.8": "12"},  # 4.8.5: PTX ISA 8.7, which CUDA 12.8 brought
+        # Strings of the libraries: 4.8.5 names no cuDNN any more, 4.5.0 carries only its loader.
+        dlopens={
+            ">=4.8": ("libcublas.so.12",),
+            ">=4.5,<4.8": ("libcublas.so.12", "libcudnn.so.9"),
+            "<4.5": ("libcublas.so.12", "libcudnn.so.8"),
+        },
+    ),
+    "faster-whisper": Rule(main=""),
+    "whisperx": Rule(main=""),
+    "onnxruntime-gpu": Rule(
+        main=r".*/libonnxruntime_providers_cuda\.so", links_torch=False, extras=True, rivals=("onnxruntime",)
+    ),
+    "jax": Rule(main="", extras=True),
+    "jax-cuda12-plugin": _jax("12"),
+    "jax-cuda12-pjrt": Rule(cuda={"": "12"}, links_torch=False),
+    "jax-cuda13-plugin": _jax("13"),
+    "jax-cuda13-pjrt": Rule(cuda={"": "13"}, links_torch=False),
+    "cupy-cuda11x": Rule(cuda={"": "11"}, rivals=("cupy-cuda12x", "cupy-cuda13x"), extras=True, preloads=True),
+    "cupy-cuda12x": Rule(cuda={"": "12"}, rivals=("cupy-cuda11x", "cupy-cuda13x"), extras=True, preloads=True),
+    "cupy-cuda13x": Rule(cuda={"": "13"}, rivals=("cupy-cuda11x", "cupy-cuda12x"), extras=True, preloads=True),
+    "tensorflow": Rule(
+        main=r".*/libtensorflow_cc\.so.*",
+        links_torch=False,
+        cuda={"": "12"},
+        dlopens={"": ("libcudart.so.12", "libcublas.so.12", "libcudnn.so.9")},
+        preloads=True,
+        extras=True,
+    ),
+    "faiss-gpu": Rule(main=r".*libfaiss[^/]*\.so", links_torch=False, cuda={"": "12"}, rivals=("faiss-gpu-cu12",)),
+    "faiss-gpu-cu12": Rule(main=r".*libfaiss[^/]*\.so", links_torch=False, cuda={"": "12"}, rivals=("faiss-gpu",)),
+    "xgboost": Rule(
+        cuda={">=3.4": "13", "<3.4": "12"}, dlopens={"": ("libnccl.so.2",)}, preloads=True, links_torch=False
+    ),
+    "nvidia-dali-cuda120": Rule(main=r"nvidia/dali/libdali.*", cuda={"": "12"}, links_torch=False),
+    "nvidia-dali-cuda130": Rule(main=r"nvidia/dali/libdali.*", cuda={"": "13"}, links_torch=False),
+    "sageattention": Rule(
+        main="",
+        places=(
+            OtherIndex("https://github.com/woct0rdho/SageAttention/releases", "SageAttention 2 for Windows"),
+            OtherIndex("https://comfy-org.github.io/wheels", "SageAttention 2"),
+        ),
+    ),
+    "spconv-cu124": Rule(cuda={"": "12.4"}, links_torch=False),
+    "spconv-cu126": Rule(cuda={"": "12.6"}, links_torch=False),
+    "spconv": Rule(main="", advice="plain spconv is the CPU build: name spconv-cu126"),
+    "open3d": Rule(main=r".*libOpen3D\.so.*", links_torch=False, cuda={"": "12"}),
+    "gsplat": Rule(main="", places=(OtherIndex("https://docs.gsplat.studio/whl", "up to pt24cu124"),)),
+    "nerfacc": Rule(main=""),
+    "lmdeploy": Rule(main=r".*/_turbomind[^/]*\.so", links_torch=False, cuda={"": "12"}),
+    "fbgemm-gpu": Rule(main=r".*fbgemm_gpu_py\.so", links_torch=True, wheel_host=True),
+    "timm": Rule(main=""),
+    "speechbrain": Rule(main=""),
+    "accelerate": Rule(main=""),
+    # No wheel on the default index: what their own setup.py says.
+    "flash-attn": Rule(
+        links_torch=True,
+        sources=(
+            Source(
+                "2.8.3.post2", ("sm_80", "sm_90", "sm_100", "sm_120"), ("torch",), "setup.py, FLASH_ATTN_CUDA_ARCHS"
+            ),
+        ),
+        places=(
+            _prebuilt("https://github.com/Dao-AILab/flash-attention/releases", "flash_attn"),
+            OtherIndex("https://github.com/mjun0812/flash-attention-prebuild-wheels", "unofficial builds"),
+        ),
+        source_only="the default index has its source alone: install torch first, then a wheel of its releases by "
+        "URL, or build it with `--no-build-isolation` and the nvcc of torch's CUDA, for hours",
+        advice="flash-attn 2 is built for sm_80, sm_90, sm_100 and sm_120; torch's own scaled_dot_product_attention, "
+        "or xformers, runs on older GPUs",
+    ),
+    "mamba-ssm": Rule(
+        links_torch=True,
+        sources=(
+            Source(
+                "2.3.2.post1",
+                _STATE_SPACES,
+                ("torch",),
+                "setup.py",
+            ),
+        ),
+        places=(_prebuilt("https://github.com/state-spaces/mamba/releases", "mamba_ssm"),),
+        source_only=_OWN_RELEASES,
+    ),
+    "causal-conv1d": Rule(
+        links_torch=True,
+        sources=(
+            Source(
+                "1.7.0",
+                _STATE_SPACES,
+                ("torch",),
+                "setup.py, as mamba-ssm",
+            ),
+        ),
+        places=(_prebuilt("https://github.com/Dao-AILab/causal-conv1d/releases", "causal_conv1d"),),
+        source_only=_OWN_RELEASES,
+    ),
+    "gptqmodel": Rule(
+        links_torch=True,
+        sources=(Source("7.7.0", (), ("torch>=2.14.1",), "pyproject.toml of its source archive"),),
+        places=(OtherIndex("https://github.com/ModelCloud/GPTQModel/releases", "{version}"),),
+        source_only="the default index has its source alone: build it with `--no-build-isolation` beside torch",
+    ),
+    "deepspeed": Rule(
+        links_torch=False,
+        sources=(Source("0.19.8", (), ("torch>=2.0.0",), "setup.py of its source archive"),),
+        source_only="the default index has its source alone (a wheel of 2020 aside: never ask for wheels only); its "
+        "operators are compiled at first use",
+    ),
+    "torch-scatter": Rule(
+        links_torch=True,
+        sources=(Source("2.1.2", (), ("torch",), "its source archive"),),
+        places=(_PYG,),
+        source_only="the default index has its source alone",
+    ),
+    "torch-sparse": Rule(
+        links_torch=True,
+        sources=(Source("0.6.18", (), ("torch",), "its source archive"),),
+        places=(_PYG,),
+        source_only="the default index has its source alone",
+    ),
+    "pyg-lib": Rule(refused="is not on the default index: its wheels lie at https://data.pyg.org/whl", places=(_PYG,)),
+    "mmcv": Rule(
+        links_torch=True,
+        sources=(Source("2.2.0", (), ("torch",), "its source archive"),),
+        places=(
+            OtherIndex("https://download.openmmlab.com/mmcv/dist/{cu}/torch{torch}/index.html", "mmcv with its ops"),
+        ),
+        source_only="the default index has its source alone, which builds no mmcv._ext without MMCV_WITH_OPS=1",
+    ),
+    "llama-cpp-python": Rule(
+        sources=(Source("0.3.36", (), (), "its source archive"),),
+        places=(OtherIndex("https://abetlen.github.io/llama-cpp-python/whl", "cuNNN wheels"),),
+        source_only="the default index has its source alone, and a plain build is for the CPU: "
+        "CMAKE_ARGS=-DGGML_CUDA=on",
+    ),
+    "apex": Rule(
+        refused="on the default index is another project of that name; NVIDIA's apex is built from "
+        "https://github.com/NVIDIA/apex",
+    ),
+    "detectron2": Rule(
+        refused="is not on the default index: build it from https://github.com/facebookresearch/detectron2"
+    ),
+}

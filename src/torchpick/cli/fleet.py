@@ -1,0 +1,190 @@
+"""Detect many machines and pick a build for each group of them.
+
+SOURCE is slurm[:PARTITION], kubernetes[:CONTEXT], ray[:ADDRESS], ssh:HOSTFILE, a folder of `detect --into`, a file of
+machines, or `-`; several are one fleet. Machines that are down, silent or without a GPU are listed with the cause, and
+the rest get their picks. The exit status is 3 if a GPU is left that no environment supports, and 1 if nothing answered.
+
+examples:
+  torchpick fleet slurm
+  torchpick fleet kubernetes:prod --python 3.12 --html fleet.html
+  torchpick fleet ssh:hosts.txt --max-environments 2 --upgrades
+  torchpick fleet nodes/ --emit slurm --out site
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser
+
+from torchpick.cli import arguments, console
+from torchpick.cli.arguments import Arguments
+from torchpick.cli.show import fleet as shown
+from torchpick.cli.show.text import plain
+from torchpick.cluster import emit, source
+from torchpick.cluster.engine import Asking, ClusterError
+from torchpick.decide import frontier
+from torchpick.decide.frontier import Outlook
+from torchpick.environment import rewrite
+from torchpick.errors import DetectionError, TorchpickError, UsageError
+from torchpick.machine import files, given
+from torchpick.model import envelope
+from torchpick.model.fleet import Fleet
+from torchpick.model.redaction import redacted
+from torchpick.model.request import Request
+from torchpick.model.wish import Wish
+from torchpick.session import Session
+
+
+class FleetArguments(Arguments):
+    sources: list[str]
+    max_environments: int | None
+    upgrades: bool
+    run: bool
+    image: str | None
+    namespace: str
+    program: str
+    timeout: float
+    html: str | None
+    emit: list[str] | None
+    out: str | None
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.usage = f"{parser.prog} [options] SOURCE [SOURCE …] [REQ …]"
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        metavar="SOURCE",
+        help="where the machines are; `torch<2.12` after it narrows the selection",
+    )
+    group = parser.add_argument_group("the groups")
+    group.add_argument(
+        "--max-environments",
+        type=_count,
+        metavar="N",
+        help="the newest torch with at most so many environments",
+    )
+    group.add_argument("--upgrades", action="store_true", help="also what newer drivers would gain")
+    group.add_argument("--strict", action="store_true", help="fail if one has no GPU or does not answer")
+    group.add_argument("--html", metavar="FILE", help="write one self-contained page with a chart")
+    group.add_argument(
+        "--emit", action="append", choices=emit.FORMS, help="write the groups for this program, into --out; repeat"
+    )
+    group.add_argument("--out", metavar="DIR", help="where --emit writes")
+    group = parser.add_argument_group("how they are detected")
+    group.add_argument(
+        "--program", default="torchpick", metavar="CMD", help="the command that runs torchpick there (torchpick)"
+    )
+    group.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="for the whole fleet (60)")
+    group.add_argument("--run", action="store_true", help="kubernetes: a Job on each GPU node, deleted afterwards")
+    group.add_argument("--image", help="the image of these Jobs, with torchpick in it")
+    group.add_argument("--namespace", default="default", help="the namespace of these Jobs (default)")
+    group.add_argument("--python", metavar="X.Y", help="the Python of the environments, such as 3.12")
+    arguments.add_wish_flags(parser)
+    arguments.add_output_flags(parser)
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text[:5]) <= 999:
+        raise ValueError(text)
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 1 <= value <= 86_400:
+        raise ValueError(text)
+    return value
+
+
+def run(args: FleetArguments) -> int:
+    if bool(args.emit) != bool(args.out):
+        raise UsageError("`--emit` and `--out` must be used together", hint="`--emit slurm --out site`")
+    sources = [word for word in args.sources if not _is_requirement(word)]
+    if not sources:
+        raise UsageError(
+            "no machines were specified", hint="`torchpick fleet slurm`, or a file; `torchpick fleet --help`"
+        )
+    session = Session(_request(args), report=console.waiting)
+    wish = session.wish
+    asked = _asked(args, sources, session)
+    fleet = given.prepared(asked, session.knowledge.rules.drivers, wish, strict=args.strict)
+    found = frontier.outlook(
+        fleet, session.table_of(fleet.machines), wish, most=args.max_environments, upgrades=args.upgrades
+    )
+    status = 3 if found.unserved else 0
+    _say(args, found, wish, status)
+    return status
+
+
+def _is_requirement(word: str) -> bool:
+    return word.startswith("torch") and word.partition(":")[0] == word and not os.path.exists(word)
+
+
+def _request(args: FleetArguments) -> Request:
+    requirements = tuple(word for word in args.sources if _is_requirement(word))
+    return arguments.with_wish(Request(requirements=requirements, python=args.python, strict=args.strict), args)
+
+
+def _asked(args: FleetArguments, sources: list[str], session: Session) -> Fleet:
+    """Every source into one fleet; one that gives nothing is an error only if no other does."""
+    asking = Asking(args.program, args.timeout, args.run, args.image, args.namespace)
+    for where in sources:
+        source.check(where, asking)
+    reader = given.reader(session.request, session.knowledge)
+    failure: ClusterError | None = None
+    for where in sources:
+        try:
+            source.read(where, reader, asking, session.environ)
+        except ClusterError as error:
+            failure = error
+            if args.strict:
+                raise
+            print(f"warning: {where}: {plain(error.message)}; {plain(error.hint or '')}", file=sys.stderr)
+    fleet = reader.fleet()
+    if failure is not None and not fleet.crowds:
+        raise failure
+    try:
+        return files.checked(fleet, ", ".join(sources), strict=args.strict)
+    except DetectionError as error:
+        if args.strict or not any(where.partition(":")[0] in source.ENGINES for where in sources):
+            raise
+        # The cluster was reached, and none of its machines answered.
+        raise ClusterError(error.message, hint=error.hint, code=error.code) from error
+
+
+def _say(args: FleetArguments, found: Outlook, wish: Wish, status: int) -> None:
+    environments = shown.environments(found, wish)
+    written: list[str] = []
+    if args.html is not None:
+        from torchpick.cli.show import fleet_page
+
+        written.append(_write(args.html, fleet_page.html(found, environments)))
+    for form in args.emit or ():
+        for name, text in emit.files(form, environments, found.fleet).items():
+            path = os.path.join(str(args.out), *name.split("/"))
+            try:
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+            except OSError as error:
+                raise TorchpickError(f"cannot write {path}: {error.strerror}", hint="use another folder") from error
+            written.append(_write(path, text))
+    if args.json:
+        facts = shown.as_json(found, wish, environments)
+        status_word = "ok" if status == 0 else "no_build"
+        told = envelope.new("fleet", status=status_word, exit_status=status, **facts, files=written)
+        print(envelope.dumps(told))
+        return
+    if written:
+        print("\n".join(written))
+    else:
+        bold = console.painter(args)
+        print(shown.text(found, environments, bold))
+    if not args.quiet:
+        for note in found.fleet.notes:
+            print(f"note: {plain(note.text)}", file=sys.stderr)
+
+
+def _write(file: str, text: str) -> str:
+    rewrite.write(rewrite.Text(file, "", exists=False), text)
+    return redacted(file)

@@ -1,0 +1,50 @@
+"""Plan one whole environment: every pin, where it comes from, whether it runs here, and why. Nothing is installed.
+
+One CUDA major in everything that links torch, code for these GPUs in each CUDA wheel, companions of the same build;
+if there is no such environment, what prevents it. It uses only the table of packages and no network.
+
+examples:
+  torchpick plan vllm                                  this machine
+  torchpick plan "vllm>=0.12" --gpu a100 --driver 535.183.01
+  torchpick plan faster-whisper torch --gpu "RTX 5090" --json
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+
+from torchpick.cli import arguments, console
+from torchpick.cli.arguments import Arguments
+from torchpick.cli.show import stack as shown
+from torchpick.install import stack
+from torchpick.model import envelope
+from torchpick.session import Session
+
+
+class PlanArguments(Arguments):
+    allow_mixed: bool
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    arguments.add_requirements(parser)
+    parser.add_argument(
+        "--allow-mixed", action="store_true", help="two CUDA majors in one environment if nothing else fits"
+    )
+    arguments.add_decision_flags(parser)
+
+
+def run(args: PlanArguments) -> int:
+    found = stack.plan(Session(arguments.request_of(args), report=console.waiting), allow_mixed=args.allow_mixed)
+    if args.json:
+        print(envelope.dumps(found.to_json(args.command)))
+        return 0 if found.ok else 3
+    bold = console.painter(args)
+    if found.ok:
+        print(shown.table(found, console.width(), bold))
+    else:
+        print(shown.refusal(found), file=sys.stderr)
+    if not args.quiet:
+        for line in shown.notes(found):
+            print(line, file=sys.stderr)
+    return 0 if found.ok else 3

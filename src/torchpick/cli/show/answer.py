@@ -1,0 +1,130 @@
+"""The answer for a person: what was found, the pick, the command to run, and why not newer."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+
+from torchpick.cli.show import words
+from torchpick.cli.show.text import plain, wrap
+from torchpick.model import pip_line
+from torchpick.model.machine import Machine, Note
+from torchpick.model.pick import Pick
+from torchpick.model.redaction import redacted
+from torchpick.model.verdict import Reason, Verdict
+from torchpick.model.versions import release_key
+
+Paint = Callable[[str], str]
+# What the picked build cannot do on these GPUs belongs to the pick itself.
+_UNDER_THE_PICK = "PARTIAL_LIBRARY"
+
+
+def text(pick: Pick, install: str | None, width: int | None, bold: Paint = str) -> str:
+    """Lines under five headings, readable without colour. `install` is the command that takes the pick.
+
+    Prose is wrapped to the width; a command stays on one line, so that it can be copied.
+    """
+    commands = [
+        *([install] if install else []),
+        shlex.join(["pip", "install", *pip_line.words(pick.build, pick.wish, redacted(pick.index_url))]),
+    ]
+    parts = [
+        ("found", _wrapped(_found_all(pick), width)),
+        ("pick", _wrapped(_pick(pick), width)),
+        ("run", commands[:1]),
+        ("or", commands[1:]),
+        ("why not newer", _wrapped(why_not_newer(pick), width)),
+        ("note", _wrapped([note.text for note in _notes(pick)], width)),
+    ]
+    lines = []
+    for heading, body in parts:
+        for place, each in enumerate(map(plain, body)):
+            shown = bold(each) if (heading, place) == ("pick", 0) else each
+            lines.append(f"{bold(heading.ljust(_INDENT)) if place == 0 else ' ' * _INDENT}{shown}")
+        if body and (heading != "run" or len(commands) == 1):
+            lines.append("")
+    return "\n".join(lines[:-1])
+
+
+_INDENT = len("why not newer") + 2
+
+
+def _notes(pick: Pick) -> list[Note]:
+    others = (note for note in pick.notes if note.code != _UNDER_THE_PICK)
+    return [*(note for machine in pick.machines for note in machine.notes), *others]
+
+
+def _wrapped(lines: list[str], width: int | None) -> list[str]:
+    if width is None:
+        return lines
+    return [part for line in lines for part in wrap(line, max(width - _INDENT, 30))]
+
+
+def _found_all(pick: Pick) -> list[str]:
+    """Each machine's lines; those that are alike but for their name are listed once, with their number and hosts."""
+    if pick.fleet is None or pick.fleet.count == 1:
+        return [line for machine in pick.machines for line in found(machine)]
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for place, machine in enumerate(pick.machines):
+        alike.setdefault(tuple(found(machine._replace(name=None))), []).append(place)
+    shown = []
+    for (first, *more), places in alike.items():
+        hosts = pick.fleet.hosts(places)
+        shown.append(f"{hosts.count} × {first}" if hosts.count > 1 else first)
+        shown += [*([f"on {hosts.brief}"] if hosts.text else []), *more]
+    return shown
+
+
+def found(machine: Machine) -> list[str]:
+    """The machine in two lines or so."""
+    lines = [machine.name] if machine.name else []
+    for gpu in machine.gpus:
+        counted = "" if gpu.counted else ", not counted"
+        lines.append(f"{gpu.label}{counted}")
+    if not machine.gpus:
+        lines.append("no GPU")
+    facts = []
+    if machine.driver is not None:
+        spoken = f" (CUDA {machine.driver.cuda})" if machine.driver.cuda else ""
+        assumed = ", assumed" if machine.driver.source == "assumed" else ""
+        facts.append(f"driver {machine.driver.version or 'not told'}{spoken}{assumed}")
+    facts.append(machine.platform.name + (f", glibc {machine.platform.glibc}" if machine.platform.glibc else ""))
+    python = machine.python
+    facts.append(f"Python {python.version}{'t' if python.free_threaded else ''}")
+    return [*lines, ", ".join(facts)]
+
+
+def _pick(pick: Pick) -> list[str]:
+    build = pick.build
+    lines = [f"torch {pick.version}"]
+    for verdict in pick.verdicts:
+        lines += [f"{_label(pick, fit.machine, fit.gpu)}: {words.fit(fit.fit, fit.via)}" for fit in verdict.fits]
+    lines = [*dict.fromkeys(lines)]  # machines that are alike say the same
+    lines += [note.text for note in pick.notes if note.code == _UNDER_THE_PICK]
+    if pick.companions:
+        lines.append("with " + ", ".join(f"{name} {version}" for name, version in pick.companions.items()))
+    lines.append(f"evidence: {words.evidence(build)}")
+    return lines
+
+
+def _label(pick: Pick, machine: int | None, gpu: int) -> str:
+    return next(each.label for each in pick.machines[machine or 0].gpus if each.index == gpu)
+
+
+def why_not_newer(pick: Pick) -> list[str]:
+    """For up to three newer releases, why none of their builds was taken: the reason that most of them share."""
+    chosen = release_key(pick.build.torch)
+    newer: dict[str, list[Verdict]] = {}
+    for verdict in pick.considered:
+        if release_key(verdict.build.torch) > chosen and verdict.rank.suits == 2:
+            newer.setdefault(verdict.build.torch, []).append(verdict)
+    lines = []
+    for torch, verdicts in list(newer.items())[:3]:
+        candidates = [each for each in verdicts if Reason.BACKEND_NOT_ALLOWED not in each.reasons] or verdicts
+        by_text: dict[str, list[str]] = {}
+        for each in candidates:
+            by_text.setdefault(each.objections[0].text if each.objections else "", []).append(each.build.backend)
+        lines += [f"{torch} {', '.join(backends)}: {why}" for why, backends in by_text.items()]
+    if len(newer) > 3:
+        lines.append(f"and {len(newer) - 3} more; `torchpick list` shows all")
+    return lines

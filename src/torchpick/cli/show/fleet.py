@@ -1,0 +1,185 @@
+"""A fleet's answer: its groups with their hosts and install lines, and what stands around it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+
+from torchpick.cli.show.text import plain
+from torchpick.cluster.emit import SiteEnvironment
+from torchpick.decide.frontier import FleetStep, Move, Outlook
+from torchpick.model import pip_line
+from torchpick.model.fleet import Fleet
+from torchpick.model.machine import Machine
+from torchpick.model.pick import GpuPlace, Group, group_json, hosts_json
+from torchpick.model.redaction import redacted
+from torchpick.model.versions import numbers
+from torchpick.model.wish import Wish
+
+Paint = Callable[[str], str]
+_MOST_KINDS = 6
+_MOST_ROWS = 12
+
+
+def environments(found: Outlook, wish: Wish) -> tuple[SiteEnvironment, ...]:
+    """The groups as environments: one build may serve several systems, whose install lines are the same."""
+    return tuple(_environment(group, found.fleet, wish) for group in found.answer.groups)
+
+
+def _environment(group: Group, fleet: Fleet, wish: Wish) -> SiteEnvironment:
+    build = group.verdict.build
+    url = redacted(build.index_url(wish.index_base, wish.channel))
+    places = sorted({machine for machine, _ in group.members})
+    pythons = sorted({fleet.machines[place].python.version for place in places}, key=numbers)
+    gpus = [gpu for place, index in group.members for gpu in fleet.machines[place].gpus if gpu.index == index]
+    return SiteEnvironment(
+        name=f"torch-{build.version.replace('+', '-')}",
+        version=build.version,
+        torch=build.torch,
+        backend=build.backend,
+        python=pythons[0] if pythons else "3.12",
+        arches=tuple(sorted({str(gpu.arch) for gpu in gpus if gpu.arch is not None})),
+        hosts=fleet.hosts(places),
+        install=shlex.join(["pip", "install", *pip_line.words(build, wish, url)]),
+    )
+
+
+def kinds(members: Sequence[GpuPlace], fleet: Fleet) -> list[str]:
+    """`400 × V100 (sm_70), driver 580.95.05`: machines, not GPUs."""
+    counts: dict[str, set[int]] = {}
+    for place, index in members:
+        machine = fleet.machines[place]
+        gpu = next((gpu for gpu in machine.gpus if gpu.index == index), None)
+        what = f"{machine.platform.name} without a GPU" if gpu is None else gpu.label
+        counts.setdefault(what + _driver(machine), set()).add(place)
+    found = {what: fleet.count_of(places) for what, places in counts.items()}
+    return [f"{number} × {what}" for what, number in sorted(found.items(), key=lambda item: -item[1])]
+
+
+def _driver(machine: Machine) -> str:
+    driver = machine.driver
+    if driver is None or not machine.counted:
+        return ""
+    return (
+        f", driver {driver.version or 'for CUDA ' + (driver.cuda or '?')}{' (assumed)' * (driver.source == 'assumed')}"
+    )
+
+
+def text(found: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str) -> str:
+    """The groups, then the frontier, then what each kind of GPU and each driver costs the others."""
+    fleet = found.fleet
+    lines = [bold(plain(f"{counted_machines(fleet.count)}, {counted_environments(len(groups))}")), ""]
+    for group, environment in zip(found.answer.groups, groups, strict=True):
+        lines.append(bold(plain(f"torch {environment.version} for {counted_machines(environment.hosts.count)}")))
+        if environment.hosts.text:
+            lines.append(f"  hosts  {plain(environment.hosts.text)}")
+        rows = kinds(group.members, fleet)
+        lines += [f"  {'gpus' if place == 0 else '':<5}  {plain(row)}" for place, row in enumerate(rows[:_MOST_KINDS])]
+        lines += [f"         and {len(rows) - _MOST_KINDS} more kinds"] if len(rows) > _MOST_KINDS else []
+        lines += [f"  run    {plain(environment.install)}", ""]
+    if found.unserved:
+        hosts = fleet.hosts({machine for machine, _ in found.unserved})
+        lines.append(bold(plain(f"no environment for {counted_machines(hosts.count)}")))
+        lines += [f"  hosts  {plain(hosts.text)}"] if hosts.text else []
+        lines += [*(f"  {plain(row)}" for row in kinds(found.unserved, fleet)[:_MOST_KINDS]), ""]
+    lines += _frontier(found, bold)
+    if found.absences:
+        lines.append(bold(f"with {counted_environments(len(groups))}, and without"))
+        for absence in found.absences[:_MOST_ROWS]:
+            lines += _moves(f"  the {absence.label}", absence.moves)
+        lines.append("")
+    if found.upgrades == ():
+        lines += [f"no newer driver alone buys a newer torch with {counted_environments(len(groups))}", ""]
+    if found.upgrades:
+        lines.append(bold(f"with {counted_environments(len(groups))}, and a newer driver"))
+        for upgrade in found.upgrades[:_MOST_ROWS]:
+            lines += _moves(
+                f"  {upgrade.before} → {upgrade.after} on {counted_machines(upgrade.hosts.count)}", upgrade.moves
+            )
+        lines.append("")
+    return "\n".join(lines[:-1])
+
+
+def _frontier(found: Outlook, bold: Paint) -> list[str]:
+    if len(found.steps) < 2:
+        return []
+    lines = [bold("environments  who gets which torch")]
+    for place, step in enumerate(found.steps, start=1):
+        mark = " (this answer)" if step.releases == found.answer.releases else ""
+        lines.append(f"{place:>12}  {plain('; '.join(shares(step, found.fleet)))}{mark}")
+    return [*lines, ""]
+
+
+def shares(step: FleetStep, fleet: Fleet) -> list[str]:
+    """`400 machines 2.14.1`, those without any last."""
+    counts: dict[str, int] = {}
+    for group in step.groups:
+        places = {place for place, _ in group.members}
+        count = fleet.count_of(places)
+        counts[group.verdict.build.version] = counts.get(group.verdict.build.version, 0) + count
+    words = [f"{version} for {count}" for version, count in counts.items()]
+    none = fleet.count - fleet.count_of(step.releases)
+    return [*words, *([f"none for {none}"] if none > 0 else [])]
+
+
+def _moves(head: str, moves: Sequence[Move]) -> list[str]:
+    rows = [
+        f"{counted_machines(move.hosts.count)} {'moves' if move.hosts.count == 1 else 'move'} "
+        f"from {move.before or 'none'} to {move.after or 'none'}"
+        for move in moves
+    ]
+    return [plain(f"{head}: {'; '.join(rows)}")]
+
+
+def counted_machines(count: int) -> str:
+    return f"{count} machine{'' if count == 1 else 's'}"
+
+
+def counted_environments(count: int) -> str:
+    return f"{count} environment{'' if count == 1 else 's'}"
+
+
+def as_json(found: Outlook, wish: Wish, groups: Sequence[SiteEnvironment]) -> dict[str, object]:
+    fleet = found.fleet
+    plan = [
+        {**group_json(group, wish, fleet), "gpu_names": kinds(group.members, fleet), "install": environment.install}
+        for group, environment in zip(found.answer.groups, groups, strict=True)
+    ]
+    one = len(plan) == 1 and not found.unserved
+    return {
+        "machine": None,
+        "machines": [crowd.to_json() for crowd in fleet.crowds],
+        "left_out": [left.to_json() for left in fleet.left_out],
+        "notes": [note.to_json() for note in fleet.notes],
+        "pick": plan[0]["pick"] if one else None,
+        "plan": plan,
+        "unserved": [[machine, gpu] for machine, gpu in found.unserved],
+        "frontier": [_step(place, step, fleet) for place, step in enumerate(found.steps, start=1)],
+        "without": [
+            {"kind": absence.label, **hosts_json(absence.hosts), "moves": [move.to_json() for move in absence.moves]}
+            for absence in found.absences
+        ],
+        "upgrades": [
+            {
+                "from": upgrade.before,
+                "to": upgrade.after,
+                **hosts_json(upgrade.hosts),
+                "moves": [move.to_json() for move in upgrade.moves],
+            }
+            for upgrade in found.upgrades or ()
+        ],
+    }
+
+
+def _step(place: int, step: FleetStep, fleet: Fleet) -> dict[str, object]:
+    return {
+        "environments": place,
+        "groups": [
+            {
+                "version": group.verdict.build.version,
+                **hosts_json(fleet.hosts({machine for machine, _ in group.members})),
+            }
+            for group in step.groups
+        ],
+        "without": fleet.count - fleet.count_of(step.releases),
+    }

@@ -1,0 +1,453 @@
+"use strict";
+// Every verdict was made by torchpick before this page was written. What follows only looks them up: a build runs where
+// neither the GPU nor the driver nor the Python holds a text against it.
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const byId = (id) => document.getElementById(id);
+  const text = (place) => data.texts[place];
+  const chosen = { gpu: null, name: "", torch: "", system: 0, driver: 0, python: 0, patches: false, search: "" };
+
+  const platform = () => data.platforms[chosen.system];
+  const driver = () => platform().drivers[chosen.driver];
+  const python = () => platform().pythons[chosen.python];
+
+  // The builds of each release for one GPU, newest release first, best build first; null where it is not found here.
+  function releasesOf(gpu) {
+    const found = driver().rows[gpu];
+    if (!found) return null;
+    const [used, row] = found;
+    const byDriver = platform().objects[used] || {};
+    const releases = new Map();
+    for (const place of data.rows[row]) {
+      const cell = data.cells[place];
+      const builds = [];
+      for (let at = 0; at < cell.length; at += 2) {
+        const [why, fit, how, notes] = data.verdicts[cell[at + 1]];
+        const byPython = python().objects[cell[at]];
+        const [torch, backend, command, companions, glibc, evidence] = platform().builds[cell[at]];
+        const against = [...why, ...(byDriver[cell[at]] || []), ...(byPython === undefined ? [] : [byPython])].map(text);
+        builds.push({
+          torch, backend, against, runs: against.length === 0, jit: fit === 1, how: text(how), notes: notes.map(text), command: text(command),
+          companions: text(companions), glibc: text(glibc), evidence: text(evidence),
+        });
+      }
+      releases.set(builds[0].torch, builds);
+    }
+    return { used, releases };
+  }
+
+  const bestOf = (builds) => (builds || []).find((build) => build.runs);
+
+  function newestOf(releases) {
+    for (const builds of releases.values()) if (bestOf(builds)) return builds[0].torch;
+    return "";
+  }
+
+  function make(tag, properties, ...children) {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children.filter((child) => child !== null));
+    return element;
+  }
+
+  // ---- search ------------------------------------------------------------------------------------------------------
+  const squeezed = (words) => words.toLowerCase().replace(/[^a-z0-9]+/g, "");
+  const products = data.products.map(([name, capabilities]) => ({
+    name, capabilities: capabilities.split(" "), glued: squeezed(name), words: name.toLowerCase().split(/[^a-z0-9]+/),
+  }));
+
+  // Products and GPUs by name: whole words first, then beginnings, then letters anywhere.
+  function search(query) {
+    const plain = query.trim().toLowerCase();
+    const gpu = data.gpus.findIndex((each) => plain === each.arch || plain === each.capability);
+    if (plain && gpu >= 0) return { products: [], gpus: new Set([gpu]) };
+    const words = plain.split(/[^a-z0-9]+/).filter((word) => word && word !== "nvidia");
+    if (!words.length) return null;
+    const generation = data.gpus.flatMap((each, place) => (squeezed(each.generation) === squeezed(plain) ? [place] : []));
+    if (generation.length) return { products: [], gpus: new Set(generation) };
+    const glued = squeezed(plain).replace(/^nvidia/, "");
+    const ways = [
+      (each) => words.every((word) => each.words.includes(word)),
+      (each) => words.every((word) => each.words.some((mine) => mine.startsWith(word))),
+      (each) => glued && each.glued.includes(glued),
+    ];
+    for (const way of ways) {
+      const found = products.filter(way).sort((a, b) => a.name.length - b.name.length);
+      if (found.length) return { products: found, gpus: new Set(found.flatMap((each) => gpusOf(each))) };
+    }
+    return { products: [], gpus: new Set() };
+  }
+
+  const gpusOf = (product) =>
+    product.capabilities.map((each) => data.gpus.findIndex((gpu) => gpu.capability === each || gpu.arch === each)).filter((place) => place >= 0);
+
+  // A name that stands for chips of different capability is never guessed at.
+  const sure = (product) => product.capabilities.length === 1 && gpusOf(product).length === 1;
+
+  // ---- addresses that stay: #gtx-1080-ti, #sm_61, #torch-2.14.1 --------------------------------------------------------
+  const slug = (words) => words.toLowerCase().replace(/[^a-z0-9_.]+/g, "-").replace(/^-|-$/g, "");
+  const slugsOf = (product) => [slug(product.name), slug(product.name.replace(/^(NVIDIA |GeForce |Tesla |Quadro |Radeon |Instinct )+/, ""))];
+
+  // The products of an address, the shortest name first; a name that stands for several chips is shown, not guessed at.
+  const productsAt = (anchor) => products.filter((each) => slugsOf(each).includes(anchor)).sort((a, b) => a.name.length - b.name.length);
+
+  function addressOf(gpu) {
+    const short = chosen.name ? slugsOf({ name: chosen.name })[1] : "";
+    const same = productsAt(short);
+    return short && same.every((each) => gpusOf(each).includes(chosen.gpu)) ? short : gpu.arch;
+  }
+
+  // Whether the address was one of these, which then stays as it is until something is chosen.
+  function openAnchor(anchor) {
+    if (!anchor || anchor.includes("=")) return false;
+    const row = document.getElementById(anchor);
+    if (row && row.closest("#releases")) {
+      row.scrollIntoView({ block: "center" });
+      return true;
+    }
+    const [product] = productsAt(anchor);
+    const gpu = data.gpus.findIndex((each) => each.arch === anchor);
+    if (!product && gpu < 0) return false;
+    chosen.search = product ? product.name : anchor;
+    byId("search").value = chosen.search;
+    chosen.torch = "";
+    chosen.name = product && sure(product) ? product.name : "";
+    chosen.gpu = product ? (sure(product) ? gpusOf(product)[0] : null) : gpu;
+    if (chosen.gpu !== null && !driver().rows[chosen.gpu]) {
+      const there = data.platforms.findIndex((each) => each.drivers[0].rows[chosen.gpu]);
+      if (there >= 0) move(there);
+    }
+    return true;
+  }
+
+  const POPULAR = ["GTX 1080 Ti", "Tesla P100", "Tesla V100", "Tesla T4", "RTX 2080 Ti", "RTX 3090", "A100", "RTX 4090", "H100", "RTX 5090", "RX 7900 XTX", "MI300X"];
+
+  function showPopular() {
+    const line = byId("popular");
+    line.hidden = Boolean(chosen.search) || chosen.gpu !== null;
+    if (line.children.length) return;
+    for (const name of POPULAR) {
+      const button = make("button", { type: "button", textContent: name });
+      button.addEventListener("click", () => {
+        byId("search").value = chosen.search = name;
+        const [product] = (search(name) || { products: [] }).products;
+        if (product) choose(product);
+      });
+      line.append(button, " ");
+    }
+  }
+
+  // ---- what is shown ------------------------------------------------------------------------------------------------
+  function showMatches(found) {
+    const list = byId("matches");
+    list.replaceChildren();
+    byId("found").textContent = "";
+    if (!found) return;
+    const shown = found.products.slice(0, 8);
+    for (const product of shown) {
+      const known = gpusOf(product).map((place) => data.gpus[place].arch);
+      if (product.capabilities.some((each) => data.never.includes(each))) known.push("no build runs");
+      const label = `${product.name} (${known.join(" or ") || "capability unknown"})`;
+      const pressed = chosen.name === product.name;
+      const button = make("button", { type: "button", textContent: label });
+      button.setAttribute("aria-pressed", String(pressed));
+      button.addEventListener("click", () => choose(product));
+      list.append(make("li", {}, button));
+    }
+    const count = found.products.length;
+    const more = count > shown.length ? `, the first ${shown.length} are shown` : "";
+    if (count) byId("found").textContent = `${count === 1 ? "1 GPU matches" : `${count} GPUs match`}${more}.`;
+    else if (!found.gpus.size) byId("found").textContent = "No GPU of that name is known. A capability such as 8.6 or sm_86 also does.";
+  }
+
+  function choose(product) {
+    const places = gpusOf(product);
+    chosen.name = product.name;
+    chosen.torch = "";
+    chosen.gpu = sure(product) ? places[0] : null;
+    show();
+    if (chosen.gpu !== null) return;
+    const several = `was sold with several chips (${product.capabilities.join(", ")}); nvidia-smi --query-gpu=compute_cap tells which`;
+    const only = product.capabilities[0] === "?" ? "has no published capability" : "is older than every build of the table";
+    byId("found").textContent = `${product.name} ${product.capabilities.length > 1 ? several : only}.`;
+  }
+
+  function showGrid(found) {
+    const table = byId("grid");
+    const releases = platform().releases.filter((_, place) => chosen.patches || platform().newest.includes(place));
+    const head = make("tr", {}, make("th", { scope: "col", textContent: "GPU" }));
+    for (const torch of releases) head.append(make("th", { scope: "col" }, make("a", { href: `#torch-${torch}`, tabIndex: -1, textContent: torch })));
+    const body = make("tbody", {});
+    data.gpus.forEach((gpu, place) => {
+      if (found && found.gpus.size && !found.gpus.has(place)) return;
+      const looked = releasesOf(place);
+      if (looked) body.append(row(gpu, place, looked.releases, releases));
+    });
+    table.replaceChildren(make("thead", {}, head), body);
+    const first = table.querySelector("td.chosen button") || table.querySelector("td button");
+    if (first) first.tabIndex = 0;
+    if (!body.children.length) {
+      const cell = make("td", { colSpan: releases.length + 1, textContent: "Not found on this system." });
+      body.append(make("tr", {}, cell));
+    }
+  }
+
+  function row(gpu, place, looked, releases) {
+    const name = make("button", { type: "button" }, gpu.arch);
+    name.append(make("span", { textContent: [gpu.generation, gpu.examples].filter(Boolean).join(": ") }));
+    name.addEventListener("click", () => select(place, "", name));
+    const line = make("tr", { className: chosen.gpu === place ? "chosen" : "" }, make("th", { scope: "row" }, name));
+    for (const torch of releases) {
+      const best = bestOf(looked.get(torch));
+      const kind = best ? (best.jit ? "jit" : "runs") : "none";
+      const label = best ? `torch ${torch} on ${gpu.arch}: ${best.backend}` : `torch ${torch} on ${gpu.arch}: none runs`;
+      const button = make("button", { type: "button", tabIndex: -1, textContent: best ? best.backend + (best.jit ? "*" : "") : "–" });
+      button.setAttribute("aria-label", label);
+      button.addEventListener("click", () => select(place, torch, button));
+      const picked = chosen.gpu === place && chosen.torch === torch ? " chosen" : "";
+      line.append(make("td", { className: kind + picked }, button));
+    }
+    return line;
+  }
+
+  function select(gpu, torch) {
+    if (chosen.gpu !== gpu) chosen.name = "";
+    chosen.gpu = gpu;
+    chosen.torch = torch;
+    show();
+    const title = byId("answer-title");
+    if (title) {
+      title.focus({ preventScroll: true });
+      title.scrollIntoView({ block: "nearest" });
+    }
+  }
+
+  function showAnswer() {
+    const panel = byId("answer");
+    panel.hidden = chosen.gpu === null;
+    byId("columns").classList.toggle("split", chosen.gpu !== null);
+    panel.replaceChildren();
+    if (chosen.gpu === null) return;
+    const gpu = data.gpus[chosen.gpu];
+    const about = [gpu.generation, gpu.arch].filter(Boolean).join(", ");
+    panel.append(make("h2", { id: "answer-title", tabIndex: -1, textContent: chosen.name ? `${chosen.name} (${about})` : about }));
+    const looked = releasesOf(chosen.gpu);
+    if (!looked) {
+      panel.append(make("p", { textContent: `It is not found on ${platform().label}.` }), elsewhere());
+      return;
+    }
+    const newest = newestOf(looked.releases);
+    const facts = [platform().label, python().name];
+    if (looked.used) facts.push(`driver ${looked.used}${driver().version ? "" : ", the newest that supports it"}`);
+    const lead = make("p", { className: "lead" });
+    if (newest) {
+      const best = bestOf(looked.releases.get(newest));
+      lead.append("newest that runs: ", make("b", { textContent: `torch ${newest} with ${best.backend}` }));
+    } else lead.append("no build runs");
+    const link = make("a", { href: `#${addressOf(gpu)}`, textContent: "link to this GPU" });
+    panel.append(lead, make("p", { className: "soft" }, `${facts.join(" · ")} · `, link));
+    const torch = looked.releases.has(chosen.torch) ? chosen.torch : newest || [...looked.releases.keys()][0];
+    panel.append(...release(torch, looked.releases.get(torch)));
+    if (torch !== newest && newest) {
+      const back = make("button", { type: "button", className: "plain", textContent: `show torch ${newest}` });
+      back.addEventListener("click", () => select(chosen.gpu, ""));
+      panel.append(back);
+    }
+    const newer = [...looked.releases.keys()].filter((each) => newest && release_place(each) < release_place(newest));
+    if (newer.length && torch === newest) panel.append(whyNotNewer(newer, looked.releases));
+  }
+
+  const release_place = (torch) => platform().releases.indexOf(torch);
+
+  function release(torch, builds) {
+    const best = bestOf(builds);
+    const parts = [make("h3", { textContent: `torch ${torch}` })];
+    if (best) {
+      const code = make("code", { textContent: best.command });
+      const copy = make("button", { type: "button", textContent: "copy" });
+      copy.addEventListener("click", () => copyText(best.command, code, copy));
+      parts.push(make("div", { className: "command" }, code, copy));
+    }
+    parts.push(listed(builds));
+    if (best) {
+      const facts = [best.companions && `with ${best.companions}`, best.glibc && `glibc ${best.glibc} or newer`, `evidence: ${best.evidence}`];
+      parts.push(make("p", { className: "soft", textContent: facts.filter(Boolean).join(" · ") }));
+    }
+    return parts;
+  }
+
+  function listed(builds) {
+    const list = make("ul", { className: "builds" });
+    for (const build of [...builds].sort((a, b) => Number(b.runs) - Number(a.runs))) {
+      const kind = build.runs ? (build.jit ? "jit" : "runs") : "none";
+      const tag = make("span", { className: `tag ${kind}`, textContent: build.backend });
+      const item = make("li", {}, tag, build.runs ? build.how : "does not run");
+      const said = build.runs ? build.notes : build.against;
+      if (said.length) item.append(make("ul", {}, ...said.map((each) => make("li", { textContent: each }))));
+      list.append(item);
+    }
+    return list;
+  }
+
+  function whyNotNewer(newer, releases) {
+    const details = make("details", { open: true }, make("summary", { textContent: "why not newer" }));
+    for (const torch of newer.slice(0, 2)) details.append(make("h3", { textContent: `torch ${torch}` }), listed(releases.get(torch)));
+    if (newer.length > 2) details.append(make("p", { textContent: `and ${newer.length - 2} more: choose their cells in the table.` }));
+    return details;
+  }
+
+  function elsewhere() {
+    const line = make("p", {});
+    data.platforms.forEach((each, place) => {
+      if (!each.drivers[0].rows[chosen.gpu]) return;
+      const button = make("button", { type: "button", className: "plain", textContent: `show ${each.label}` });
+      button.addEventListener("click", () => { move(place); show(); });
+      line.append(button);
+    });
+    return line;
+  }
+
+  async function copyText(command, code, button) {
+    try {
+      await navigator.clipboard.writeText(command);
+    } catch {
+      const range = document.createRange();
+      range.selectNodeContents(code);
+      getSelection().removeAllRanges();
+      getSelection().addRange(range);
+      document.execCommand("copy");
+    }
+    button.textContent = "copied";
+    setTimeout(() => { button.textContent = "copy"; }, 2000);
+  }
+
+  // ---- filters and the address --------------------------------------------------------------------------------------
+  function fill(select, labels, place) {
+    select.replaceChildren(...labels.map((label, value) => make("option", { value: String(value), textContent: label })));
+    select.value = String(place);
+  }
+
+  // To another system, keeping the driver's branch and the Python where it has them.
+  function move(system) {
+    const branch = driver().version.split(".")[0];
+    const name = python().name;
+    chosen.system = system;
+    chosen.driver = Math.max(0, platform().drivers.findIndex((each) => each.version.split(".")[0] === branch));
+    const same = platform().pythons.findIndex((each) => each.name === name);
+    chosen.python = same >= 0 ? same : 0;
+  }
+
+  function showFilters() {
+    fill(byId("system"), data.platforms.map((each) => each.label), chosen.system);
+    fill(byId("driver"), platform().drivers.map((each) => each.version || "the newest that supports it"), chosen.driver);
+    fill(byId("python"), platform().pythons.map((each) => each.name), chosen.python);
+    byId("patches").checked = chosen.patches;
+  }
+
+  function show() {
+    const found = search(chosen.search);
+    if (found && found.gpus.size === 1 && chosen.gpu === null && found.products.every(sure)) {
+      chosen.gpu = [...found.gpus][0];
+      chosen.name = found.products.length ? found.products[0].name : "";
+    }
+    showFilters();
+    showPopular();
+    showMatches(found);
+    showAnswer();
+    showGrid(found);
+    remember();
+  }
+
+  let atAnchor = false;
+
+  function remember() {
+    if (atAnchor) {
+      atAnchor = false;
+      return;
+    }
+    const words = new URLSearchParams();
+    if (chosen.search) words.set("q", chosen.search);
+    if (chosen.gpu !== null) words.set("gpu", data.gpus[chosen.gpu].arch);
+    if (chosen.name) words.set("name", chosen.name);
+    if (chosen.torch) words.set("torch", chosen.torch);
+    words.set("system", platform().name);
+    words.set("python", python().name.replace("Python ", ""));
+    if (driver().version) words.set("driver", driver().version);
+    if (chosen.patches) words.set("patches", "1");
+    history.replaceState(null, "", `#${words}`);
+  }
+
+  // What the page was made for, until its address says otherwise.
+  function start() {
+    move(Math.max(0, data.platforms.findIndex((each) => each.name === data.start.system)));
+    chosen.python = Math.max(0, platform().pythons.findIndex((each) => each.name === data.start.python));
+    chosen.driver = Math.max(0, platform().drivers.findIndex((each) => each.version === data.start.driver));
+    const windows = data.platforms.findIndex((each) => each.name === "windows-x86_64");
+    if (data.start.guess && /^win/i.test(navigator.platform)) move(windows);
+    const gpu = data.gpus.findIndex((each) => each.arch === data.start.gpu);
+    chosen.gpu = gpu >= 0 ? gpu : null;
+    chosen.name = gpu >= 0 && products.some((each) => each.name === data.start.name) ? data.start.name : "";
+  }
+
+  function decoded(text) {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return "";
+    }
+  }
+
+  // Only what the page knows is taken from an address; anything else in it is left at its default.
+  function recall() {
+    const words = new URLSearchParams(location.hash.slice(1));
+    const system = data.platforms.findIndex((each) => each.name === words.get("system"));
+    if (system >= 0) move(system);
+    const told = (words.get("driver") || "").split(".")[0];
+    const branch = platform().drivers.findIndex((each) => told && each.version.split(".")[0] === told);
+    if (branch >= 0) chosen.driver = branch;
+    const version = platform().pythons.findIndex((each) => each.name === `Python ${words.get("python")}`);
+    if (version >= 0) chosen.python = version;
+    if (!location.hash) return;
+    atAnchor = openAnchor(decoded(location.hash.slice(1)));
+    if (atAnchor) return;
+    const gpu = data.gpus.findIndex((each) => each.arch === words.get("gpu"));
+    chosen.gpu = gpu >= 0 ? gpu : null;
+    const named = products.find((each) => each.name === words.get("name"));
+    chosen.name = named && gpusOf(named).includes(gpu) ? named.name : "";
+    chosen.torch = platform().releases.includes(words.get("torch")) ? words.get("torch") : "";
+    chosen.patches = words.get("patches") === "1";
+    chosen.search = (words.get("q") || "").slice(0, 100);
+    byId("search").value = chosen.search;
+  }
+
+  function arrows(event) {
+    const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+    const cell = event.target.closest("td");
+    if (!step || !cell) return;
+    const line = cell.parentElement;
+    const next = byId("grid").tBodies[0].rows[line.sectionRowIndex + step[0]];
+    const button = next && next.cells[cell.cellIndex + step[1]] && next.cells[cell.cellIndex + step[1]].querySelector("button");
+    event.preventDefault();
+    if (!button || button.parentElement.tagName !== "TD") return;
+    event.target.tabIndex = -1;
+    button.tabIndex = 0;
+    button.focus();
+  }
+
+  byId("filters").addEventListener("submit", (event) => event.preventDefault());
+  byId("search").addEventListener("input", (event) => {
+    chosen.search = event.target.value;
+    chosen.gpu = null;
+    chosen.name = "";
+    chosen.torch = "";
+    show();
+  });
+  byId("system").addEventListener("change", (event) => { move(Number(event.target.value)); show(); });
+  byId("driver").addEventListener("change", (event) => { chosen.driver = Number(event.target.value); show(); });
+  byId("python").addEventListener("change", (event) => { chosen.python = Number(event.target.value); show(); });
+  byId("patches").addEventListener("change", (event) => { chosen.patches = event.target.checked; show(); });
+  byId("grid").addEventListener("keydown", arrows);
+  addEventListener("hashchange", () => { recall(); show(); });
+  start();
+  recall();
+  show();
+})();

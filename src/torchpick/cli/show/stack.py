@@ -1,0 +1,67 @@
+"""A stack for a person: its pins as a table, what stands in the way, its notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from torchpick.cli.show import table as tables
+from torchpick.cli.show.text import plain
+from torchpick.model.package import Package
+from torchpick.model.stack import Stack
+
+# A refusal shows so many reasons; `--json` has all.
+_MOST_REASONS = 6
+
+
+def table(stack: Stack, width: int | None, bold: Callable[[str], str] = str) -> str:
+    """Every pin, what it is for, whether it runs, and why it was chosen."""
+    rows = [("package", "version", "CUDA", "verdict", "from", "why")]
+    rows += [(each.name, each.version, each.cuda or "-", each.verdict, each.index, each.why) for each in stack.packages]
+    return tables.headed(rows, width, bold)
+
+
+def versions(rows: Iterable[tuple[Package, Stack]], width: int | None, bold: Callable[[str], str] = str) -> str:
+    """The versions of a package, newest first, each with the torch it would be with, or why it does not fit."""
+    cells = [("version", "torch", "CUDA", "verdict", "why")]
+    for package, stack in rows:
+        pin = next((each for each in stack.packages if each.name == package.name), None)
+        if pin is None:
+            objection = next((each.objection for each in stack.objections if each.name == package.name), None)
+            if objection is None and stack.objections:
+                objection = stack.objections[0].objection
+            cells.append(
+                (
+                    package.version,
+                    "-",
+                    package.cuda or "-",
+                    "-" if objection is None else objection.reason.name,
+                    "" if objection is None else objection.text,
+                )
+            )
+        else:
+            notes = "; ".join(note.text for note in stack.notes if note.code in ("PARTIAL_LIBRARY", "PACKAGE_UNREAD"))
+            cells.append((package.version, stack.version("torch") or "-", pin.cuda or "-", pin.verdict, notes))
+    return tables.headed(cells, width, bold)
+
+
+def refusal(stack: Stack) -> str:
+    """Why no environment fits, and what would have to change."""
+    gpus = ", ".join(gpu.label for gpu in stack.machine.counted)
+    driver = stack.machine.driver
+    where = f" for {gpus}" if gpus else ""
+    where += f" with driver {driver.version}" if gpus and driver is not None and driver.version else ""
+    lines = [f"error: no environment fits {' '.join(stack.asked)}{where}"]
+    lines += [
+        plain(f"  {f'{each.name} {each.span}'.rstrip()}: {each.objection.text}")
+        for each in stack.objections[:_MOST_REASONS]
+    ]
+    if len(stack.objections) > _MOST_REASONS:
+        lines.append(f"  and {len(stack.objections) - _MOST_REASONS} more reasons; `--json` has all")
+    if stack.hints:
+        lines += ["", *(f"hint: {plain(hint)}" for hint in stack.hints)]
+    return "\n".join(lines)
+
+
+def notes(stack: Stack) -> list[str]:
+    """What a person should know of it, a line each."""
+    return [f"note: {plain(note.text)}" for note in (*stack.machine.notes, *stack.notes)]

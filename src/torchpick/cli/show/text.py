@@ -1,0 +1,70 @@
+"""What a person reads: plain lines, readable without colour, nothing foreign unescaped."""
+
+from __future__ import annotations
+
+from torchpick.errors import TorchpickError
+from torchpick.model.pick import Pick
+from torchpick.model.redaction import redacted
+
+
+def plain(foreign: str) -> str:
+    """Text from outside (a GPU's name, a page) made safe for one line of a terminal: whatever is no letter escaped."""
+    if foreign.isprintable():
+        return foreign
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in foreign)
+
+
+def plain_lines(foreign: str) -> str:
+    """The same for text that is meant to have lines (a diff, an installer's complaint)."""
+    return "\n".join(map(plain, foreign.split("\n")))
+
+
+def note(sentence: str) -> str:
+    """One line of what a person may want to know, without secrets."""
+    return f"note: {plain(redacted(sentence))}"
+
+
+def cut_mark(encoding: str | None) -> str:
+    """What ends a line that was cut, in letters that a stream of this encoding has."""
+    try:
+        "…".encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return "..."
+    return "…"
+
+
+def paragraphs(text: str, width: int) -> str:
+    """Text that is laid out already, its lines that are longer than this wrapped with the indent they have."""
+    found = []
+    for line in text.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip(" ")))
+        parts = [line.lstrip(" ")] if len(line) <= width else wrap(line.lstrip(" "), max(width - len(indent) - 2, 20))
+        found += [f"{indent}{part if indent else part.lstrip()}".rstrip() for part in parts]
+    return "\n".join(found)
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """The text in lines of at most this width, broken at blanks; what follows the first line hangs by two."""
+    lines, line = [], ""
+    for word in text.split(" "):
+        if line.strip() and len(line) + 1 + len(word) > width:
+            lines.append(line)
+            line = "  " + word
+        else:
+            line = f"{line} {word}" if line else word
+    return [*lines, line]
+
+
+def error(failure: TorchpickError) -> str:
+    """`error: …`, a blank line, `hint: …`; further lines of the message are indented, so that none looks like ours."""
+    first, *further = redacted(failure.message).split("\n")
+    lines = [f"error: {plain(first)}", *(f"  {plain(line)}".rstrip() for line in further)]
+    if failure.hint:
+        lines += ["", f"hint: {plain(redacted(failure.hint))}"]
+    return "\n".join(lines)
+
+
+def notes(pick: Pick) -> list[str]:
+    """What a person should know of the answer, a line each."""
+    found = [note for machine in pick.machines for note in machine.notes]
+    return [f"note: {plain(note.text)}" for note in (*found, *pick.notes)]

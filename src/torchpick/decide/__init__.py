@@ -1,0 +1,1 @@
+"""Which build? Machine × Table × Wish → Pick, for one machine or many. Pure."""

@@ -1,0 +1,85 @@
+"""Requirements as a stack needs them: name, extras, specifier, and whether their marker holds on a machine. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from torchpick.errors import RequirementError
+from torchpick.model import markers
+from torchpick.model.machine import Machine
+from torchpick.model.names import normal
+from torchpick.model.noun import Noun
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+    from packaging.specifiers import SpecifierSet
+
+
+class PackageDemand(Noun):
+    """A requirement on a package; `by` names the package that has it, empty for the user."""
+
+    name: str
+    specifier: str = ""
+    extras: tuple[str, ...] = ()
+    by: str = ""
+
+    @property
+    def text(self) -> str:
+        """As a requirements file writes it."""
+        extras = f"[{','.join(self.extras)}]" if self.extras else ""
+        return f"{self.name}{extras}{self.specifier}"
+
+    def admits(self, version: str) -> bool:
+        """Whether this version meets the requirement; pre-releases only where the specifier names one."""
+        return not self.specifier or _specifiers(self.specifier).contains(version)
+
+
+@lru_cache(maxsize=1024)
+def _specifiers(text: str) -> SpecifierSet:
+    from packaging.specifiers import SpecifierSet
+
+    return SpecifierSet(text)
+
+
+def asked(texts: Iterable[str]) -> tuple[PackageDemand, ...]:
+    """A requirement of the user; a URL or a path is refused, since nothing is known about it without reading it."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    found = []
+    for text in texts:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement as error:
+            reason = str(error).splitlines()[0] if str(error) else "it cannot be parsed"
+            hint = 'such as `vllm` or `"vllm<0.20"`, in quotes'
+            raise RequirementError(f"`{text}` is not a valid requirement: {reason}", hint=hint) from error
+        if requirement.url:
+            hint = f"`torchpick plan {requirement.name}`, or `torchpick install --dry-run` with the URL"
+            raise RequirementError(f"`{text}` is a URL, and a plan reads no files", hint=hint)
+        found.append(_demand(requirement, ""))
+    return tuple(found)
+
+
+def required(texts: Iterable[str], machine: Machine, extras: tuple[str, ...], by: str) -> tuple[PackageDemand, ...]:
+    """The requirements of a package that hold on this machine, with these of its extras."""
+    python = machine.python
+    environment = markers.facts(python.version, platform=machine.platform, implementation=python.implementation)
+    return tuple(_demand(each, by) for each in map(_parsed, texts) if _holds(each, environment, extras))
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Requirement:
+    from packaging.requirements import Requirement
+
+    return Requirement(text)
+
+
+def _demand(requirement: Requirement, by: str) -> PackageDemand:
+    return PackageDemand(normal(requirement.name), str(requirement.specifier), tuple(sorted(requirement.extras)), by)
+
+
+def _holds(requirement: Requirement, environment: Mapping[str, str], extras: tuple[str, ...]) -> bool:
+    marker = "" if requirement.marker is None else str(requirement.marker)
+    return any(markers.applies(marker, {**environment, "extra": extra}) for extra in ("", *extras))

@@ -1,0 +1,118 @@
+"""Many machines → one pick that runs on all of them, or the fewest environments that support every GPU. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from torchpick.decide import cover, resolve
+from torchpick.decide.kinds import GpuKind, Judged, Pin, columns, judged
+from torchpick.decide.remarks import changes, notes
+from torchpick.model.fleet import CountedNote, Crowd, Fleet, LeftOut
+from torchpick.model.machine import Machine, Note
+from torchpick.model.pick import GpuPlace, Group, Pick
+from torchpick.model.table import Table
+from torchpick.model.verdict import Verdict
+from torchpick.model.wish import Wish
+
+_IDLE = "it has no GPU, and other machines do"
+
+
+def pick(machines: tuple[Machine, ...], table: Table, wish: Wish) -> Pick:
+    """One build for all the machines; if there is none, a plan with the fewest environments."""
+    if len(machines) == 1:
+        answer = resolve.pick(machines[0], table, wish, resolve.judge(machines[0], table, wish))
+        return answer if answer.ok else _with_plan(answer, judged(machines, table, wish).kinds)
+    found = judged(machines, table, wish)
+    answer = _common(machines, table, wish, found)
+    return answer if answer.ok else _with_plan(answer, found.kinds)
+
+
+def gpu_fleet(fleet: Fleet, wish: Wish) -> Fleet:
+    """The fleet without the machines that have no GPU, if others have one and no cpu build was requested."""
+    if wish.backends == ("cpu",) or not any(crowd.machine.counted for crowd in fleet.crowds):
+        return fleet
+    idle = [crowd for crowd in fleet.crowds if _idle(crowd.machine)]
+    parts = tuple(LeftOut(crowd.hosts, "NO_GPU_LEFT_OUT", _IDLE) for crowd in idle)
+    kept = tuple(crowd for crowd in fleet.crowds if not _idle(crowd.machine))
+    return fleet._replace(crowds=kept, idle=(*fleet.idle, *parts))
+
+
+def _idle(machine: Machine) -> bool:
+    """A Mac has a GPU, though none that a wheel must hold code for."""
+    return not machine.counted and machine.platform.os != "macos"
+
+
+def completed(fleet: Fleet, complete: Callable[[Machine], Machine]) -> Fleet:
+    """The fleet with what is assumed of each machine; with several machines each note is given once."""
+    crowds, counts = [], {remark.note: remark.count for remark in fleet.remarks}
+    alone = fleet.count == 1
+    for crowd in fleet.crowds:
+        machine = complete(crowd.machine)
+        for note in machine.notes if not alone else ():
+            counts[note] = counts.get(note, 0) + crowd.hosts.count
+        crowds.append(Crowd(machine if alone else machine._replace(notes=()), crowd.hosts))
+    return fleet._replace(crowds=tuple(crowds), remarks=tuple(CountedNote(*item) for item in counts.items()))
+
+
+def groups(kinds: Sequence[GpuKind], chosen: Sequence[Pin]) -> tuple[Group, ...]:
+    """Each kind in the environment of these that suits it best; the newest torch first."""
+    places: dict[Pin, list[GpuKind]] = {}
+    for kind in kinds:
+        able = [pin for pin in chosen if pin in kind.served]
+        if able:
+            places.setdefault(max(able, key=lambda pin: kind.alone(pin).rank), []).append(kind)
+    found = [_group(pin, listed) for pin, listed in places.items()]
+    return tuple(sorted(found, key=lambda group: group.verdict.rank, reverse=True))
+
+
+def _group(pin: Pin, kinds: list[GpuKind]) -> Group:
+    alone = [kind.alone(pin) for kind in kinds]
+    fits = tuple(
+        fit._replace(gpu=gpu, machine=machine)
+        for kind, verdict in zip(kinds, alone, strict=True)
+        for machine, gpu in kind.members
+        if gpu is not None
+        for fit in verdict.fits
+    )
+    members = tuple(member for kind in kinds for member in kind.members)
+    worst = min(alone, key=lambda verdict: verdict.rank)
+    return Group(members, worst._replace(fits=fits, native=all(verdict.native for verdict in alone)))
+
+
+def fewest(kinds: Sequence[GpuKind]) -> tuple[Pin, ...]:
+    """The fewest builds that support every kind that any build supports."""
+    candidates = columns(kinds)
+    pins = list(candidates)
+    return tuple(pins[place] for place in cover.fewest([candidates[pin] for pin in pins]))
+
+
+def _with_plan(answer: Pick, kinds: tuple[GpuKind, ...]) -> Pick:
+    plan = groups(kinds, fewest(kinds))
+    served = {member for group in plan for member in group.members}
+    unserved: list[GpuPlace] = [member for kind in kinds for member in kind.members if member not in served]
+    return answer._replace(plan=plan, unserved=tuple(unserved))
+
+
+def shared(running: Sequence[Mapping[Pin, Verdict]]) -> tuple[Pin, ...]:
+    """The best of the builds that every machine runs; nothing where there is none."""
+    different = list({id(verdicts): verdicts for verdicts in running}.values())
+    pins = set(different[0]).intersection(*different[1:])
+    return (max(pins, key=lambda pin: min(verdicts[pin].rank for verdicts in different)),) if pins else ()
+
+
+def _common(machines: tuple[Machine, ...], table: Table, wish: Wish, found: Judged) -> Pick:
+    running = found.running
+    best = next(iter(shared(running)), None)
+    if best is None:
+        return Pick(machines, wish, (), found.considered, changes=changes(found.considered), table_date=table.date)
+    chosen = tuple(
+        verdicts[best]._replace(fits=tuple(fit._replace(machine=place) for fit in verdicts[best].fits))
+        for place, verdicts in enumerate(running)
+    )
+    remarks: dict[Note, None] = {}
+    asked: set[int] = set()
+    for machine, verdict, verdicts in zip(machines, chosen, running, strict=True):
+        if id(verdicts) not in asked:
+            asked.add(id(verdicts))
+            remarks.update(dict.fromkeys(notes(verdict, machine, table, wish, tuple(verdicts.values()))))
+    return Pick(machines, wish, chosen, found.considered, (*remarks, *table.notes), table_date=table.date)

@@ -1,0 +1,292 @@
+"""What more environments, one kind of GPU less, or a newer driver would gain a fleet. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
+from math import comb
+
+from torchpick.decide.cover import CoverSet, undominated
+from torchpick.decide.fleet import fewest, groups, shared
+from torchpick.decide.kinds import GpuKind, Judged, Pin, columns, judged
+from torchpick.model.fleet import Fleet
+from torchpick.model.hosts import Hosts
+from torchpick.model.machine import Driver, Machine
+from torchpick.model.noun import Noun
+from torchpick.model.pick import GpuPlace, Group
+from torchpick.model.table import Table
+from torchpick.model.versions import Release, numbers, release_key
+from torchpick.model.wish import Wish
+
+# Each set of builds is tried up to here; beyond, the best set is widened and improved build by build.
+_MOST_TRIED = 20_000
+# More environments than anybody keeps.
+MOST_STEPS = 8
+
+_Gets = list[tuple[object, ...]]
+Releases = Mapping[int, str]  # machine → the torch it gets; of several GPUs in it the oldest
+
+
+class FleetStep(Noun):
+    """A number of environments, and what each supports."""
+
+    groups: tuple[Group, ...]
+    releases: Releases
+
+
+class Move(Noun):
+    """Machines that would get another torch; None where nothing runs."""
+
+    before: str | None
+    after: str | None
+    hosts: Hosts
+
+    def to_json(self) -> dict[str, object]:
+        return {"before": self.before, "after": self.after, "count": self.hosts.count, "hosts": self.hosts.text or None}
+
+
+class Absence(Noun):
+    """A kind of GPU, and who would move if it were not there."""
+
+    label: str
+    hosts: Hosts
+    moves: tuple[Move, ...]
+
+
+class Upgrade(Noun):
+    """A driver of some machines, a newer one, and who would move: the machines themselves, and others with them."""
+
+    before: str
+    after: str
+    hosts: Hosts
+    moves: tuple[Move, ...]
+
+
+class Outlook(Noun):
+    """A fleet's answer, and the alternatives to it. `steps` are by the number of environments, from one."""
+
+    fleet: Fleet
+    answer: FleetStep
+    steps: tuple[FleetStep, ...]
+    unserved: tuple[GpuPlace, ...]
+    absences: tuple[Absence, ...]
+    upgrades: tuple[Upgrade, ...] | None = None
+
+
+def outlook(fleet: Fleet, table: Table, wish: Wish, *, most: int | None = None, upgrades: bool = False) -> Outlook:
+    """The answer with the fewest environments, or the best with at most so many, and what would change it."""
+    found = judged(fleet.machines, table, wish)
+    weights = [crowd.hosts.count for crowd in fleet.crowds]
+    plan = shared(found.running) or fewest(found.kinds)
+    chosen = plan if most is None else solve(found.kinds, most, weights, plan)
+    answer = _step(found.kinds, chosen)
+    served = {member for group in answer.groups for member in group.members}
+    unserved = tuple(member for kind in found.kinds for member in kind.members if member not in served)
+    limit = max(len(chosen), 1)
+    return Outlook(
+        fleet,
+        answer,
+        _steps(found.kinds, weights, plan),
+        unserved,
+        _absences(fleet, found, weights, limit),
+        _upgrades(fleet, found, table, wish, weights, limit) if upgrades else None,
+    )
+
+
+def _steps(kinds: Sequence[GpuKind], weights: Sequence[int], plan: Sequence[Pin]) -> tuple[FleetStep, ...]:
+    """One environment, two, three …, until each kind has its own best."""
+    found: list[FleetStep] = []
+    best = {pin for kind in kinds if kind.served for pin in [_best(kind)]}
+    for count in range(1, MOST_STEPS + 1):
+        step = _step(kinds, solve(kinds, count, weights, plan))
+        if found and step.releases == found[-1].releases:
+            break
+        found.append(step)
+        if count >= len(best):
+            break
+    return tuple(found)
+
+
+def _best(kind: GpuKind) -> Pin:
+    return max(kind.served, key=lambda pin: kind.alone(pin).rank)
+
+
+def _step(kinds: Sequence[GpuKind], chosen: Sequence[Pin]) -> FleetStep:
+    listed = groups(kinds, chosen)
+    return FleetStep(listed, releases(listed))
+
+
+def releases(listed: Iterable[Group]) -> Releases:
+    found: dict[int, str] = {}
+    for group in listed:
+        torch = group.verdict.build.torch
+        for machine, _ in group.members:
+            if machine not in found or release_key(torch) < release_key(found[machine]):
+                found[machine] = torch
+    return found
+
+
+class _Class(Noun):
+    """Kinds that the same builds support, and how many machines they are."""
+
+    served: frozenset[Pin]
+    weight: int
+
+
+def solve(kinds: Sequence[GpuKind], limit: int, weights: Sequence[int], plan: Sequence[Pin]) -> tuple[Pin, ...]:
+    """At most so many builds: the most machines supported, then the oldest torch among them as new as possible."""
+    if limit == len(plan):
+        return tuple(plan)
+    candidates = columns(kinds)
+    merged: dict[frozenset[Pin], int] = {}
+    for kind in kinds:
+        if kind.served:
+            count = sum(weights[place] for place in {machine for machine, _ in kind.members})
+            merged[frozenset(kind.served)] = merged.get(frozenset(kind.served), 0) + count
+    classes = [_Class(*item) for item in merged.items()]
+    pins = _useful(candidates)
+    worth = {pin: candidates[pin].worth for pin in pins}
+    detail = {pin: candidates[pin].detail for pin in pins}
+
+    def value(chosen: Sequence[Pin]) -> tuple[int, _Gets, int, _Gets]:
+        served = 0
+        gets: _Gets = []
+        for each in classes:
+            able = [worth[pin] for pin in chosen if pin in each.served]
+            if able:
+                served += each.weight
+                gets.append(max(able))
+        return served, sorted(gets), -len(chosen), sorted(detail[pin] for pin in chosen)
+
+    limit = min(limit, len(pins))
+    if comb(len(pins), limit) <= _MOST_TRIED:
+        tried = (chosen for count in range(1, limit + 1) for chosen in combinations(pins, count))
+        return max(tried, key=value, default=())
+    start = [pin for pin in plan if pin in worth][:limit]
+    return _improved(start, pins, limit, value)
+
+
+def _improved(
+    start: Sequence[Pin],
+    pins: Sequence[Pin],
+    limit: int,
+    value: Callable[[Sequence[Pin]], tuple[int, _Gets, int, _Gets]],
+) -> tuple[Pin, ...]:
+    """Widened one by one, then each build exchanged for a better one, until nothing gains."""
+    chosen = list(start)
+    while len(chosen) < limit:
+        chosen = max(([*chosen, pin] for pin in pins if pin not in chosen), key=value)
+    while True:
+        others = (
+            [*chosen[:place], pin, *chosen[place + 1 :]]
+            for place in range(len(chosen))
+            for pin in pins
+            if pin not in chosen
+        )
+        better = max(others, key=value, default=chosen)
+        if value(better) <= value(chosen):
+            return tuple(chosen)
+        chosen = better
+
+
+def _useful(candidates: Mapping[Pin, CoverSet]) -> list[Pin]:
+    """The builds that no other one covers and betters."""
+    pins = list(candidates)
+    return [pins[place] for place in undominated({place: candidates[pin] for place, pin in enumerate(pins)})]
+
+
+def _moves(fleet: Fleet, before: Releases, after: Releases, places: Iterable[int]) -> tuple[Move, ...]:
+    """Who gets another torch, the largest gain first."""
+    found: dict[tuple[str | None, str | None], list[int]] = {}
+    for place in places:
+        pair = before.get(place), after.get(place)
+        if pair[0] != pair[1]:
+            found.setdefault(pair, []).append(place)
+    moves = [Move(*pair, fleet.hosts(listed)) for pair, listed in found.items()]
+    return tuple(sorted(moves, key=lambda move: (move.hosts.count, _key(move.after)), reverse=True))
+
+
+def _key(torch: str | None) -> Release:
+    return release_key(torch or "0")
+
+
+def _absences(fleet: Fleet, found: Judged, weights: Sequence[int], limit: int) -> tuple[Absence, ...]:
+    """Each kind of GPU left out in turn, with as many environments as before."""
+    labels = label_of(fleet.machines, found.kinds)
+    before = _step(found.kinds, solve(found.kinds, limit, weights, fewest(found.kinds))).releases
+    answers: list[Absence] = []
+    for label in dict.fromkeys(labels):
+        rest = [kind for kind, own in zip(found.kinds, labels, strict=True) if own != label]
+        gone = [kind for kind, own in zip(found.kinds, labels, strict=True) if own == label]
+        mine = {machine for kind in gone for machine, _ in kind.members}
+        if not rest:
+            continue
+        after = _step(rest, solve(rest, limit, weights, fewest(rest))).releases
+        kept = {machine for kind in rest for machine, _ in kind.members} - mine
+        moves = _moves(fleet, before, after, sorted(kept))
+        if moves:
+            answers.append(Absence(label, fleet.hosts(sorted(mine)), moves))
+    return tuple(sorted(answers, key=lambda absence: sum(move.hosts.count for move in absence.moves), reverse=True))
+
+
+def label_of(machines: Sequence[Machine], kinds: Sequence[GpuKind]) -> list[str]:
+    """How each kind is called: the GPU, whatever driver it has."""
+    found = []
+    for kind in kinds:
+        machine = machines[kind.machine]
+        gpu = next((gpu for gpu in machine.gpus if gpu.index == kind.gpu), None)
+        found.append(f"{machine.platform.name} without a GPU" if gpu is None else gpu.label)
+    return found
+
+
+def _upgrades(  # noqa: PLR0913 # the question, and what is known of the answer
+    fleet: Fleet, found: Judged, table: Table, wish: Wish, weights: Sequence[int], limit: int
+) -> tuple[Upgrade, ...]:
+    """Each driver that is there to each newer branch, for its machines alone and for all that are older."""
+    before = _step(found.kinds, solve(found.kinds, limit, weights, fewest(found.kinds))).releases
+    owners: dict[str, list[int]] = {}
+    for place, machine in enumerate(fleet.machines):
+        if machine.driver is not None and machine.driver.version is not None and _nvidia(machine):
+            owners.setdefault(machine.driver.version, []).append(place)
+    versions = sorted(owners, key=numbers)
+    answers: list[Upgrade] = []
+    seen: set[object] = set()
+    for branch in [branch.number for branch in table.drivers.branches]:
+        older = [version for version in versions if table.drivers.branch_number(Driver(version)) < branch]
+        for listed in [*([version] for version in older), *([older] if len(older) > 1 else [])]:
+            places = [place for version in listed for place in owners[version]]
+            able = [place for place in places if _supports(fleet.machines[place], branch, table)]
+            if not able:
+                continue
+            machines = list(fleet.machines)
+            for place in able:
+                machines[place] = _with_driver(machines[place], branch, table)
+            kinds = judged(machines, table, wish).kinds
+            after = _step(kinds, solve(kinds, limit, weights, fewest(kinds))).releases
+            moves = _moves(fleet, before, after, range(len(machines)))
+            outcome = tuple(able), tuple(sorted(after.items()))
+            if any(_key(move.after) > _key(move.before) for move in moves) and outcome not in seen:
+                seen.add(outcome)
+                answers.append(Upgrade(_span(listed), str(branch), fleet.hosts(able), moves))
+    return tuple(answers)
+
+
+def _span(versions: Sequence[str]) -> str:
+    return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
+
+
+def _nvidia(machine: Machine) -> bool:
+    return any(gpu.vendor == "nvidia" for gpu in machine.counted)
+
+
+def _with_driver(machine: Machine, branch: int, table: Table) -> Machine:
+    version = str(branch)
+    os = None if machine.driver is None else machine.driver.os
+    return machine._replace(driver=Driver(version, table.drivers.speaks(Driver(version)), "assumed", "assumed", os))
+
+
+def _supports(machine: Machine, branch: int, table: Table) -> bool:
+    """Whether a driver of that branch supports every GPU of the machine."""
+    os = machine.driver.os if machine.driver is not None and machine.driver.os else machine.platform.os
+    arches = [gpu.arch for gpu in machine.counted if gpu.arch is not None and gpu.arch.kind == "sm"]
+    return all(table.drivers.unsupported(Driver(str(branch)), arch, os) is None for arch in arches)

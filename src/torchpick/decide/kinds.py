@@ -1,0 +1,163 @@
+"""Machines judged once each, and the kinds of GPU that no build can tell apart. Pure.
+
+The judgement is resolve's: an objection names the GPU it concerns, so what one GPU alone would run is read off the
+same verdicts, and nothing is judged twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from torchpick.decide import resolve
+from torchpick.decide.cover import CoverSet
+from torchpick.model.arch import Arch
+from torchpick.model.build import Build, toolkit_order
+from torchpick.model.machine import Gpu, Machine
+from torchpick.model.noun import Noun
+from torchpick.model.pick import GpuPlace
+from torchpick.model.table import Table
+from torchpick.model.verdict import Objection, Reason, Verdict
+from torchpick.model.versions import release_key
+from torchpick.model.wish import Wish
+
+# So many different sentences of one reason are kept for a build that several machines object to.
+_MOST_TEXTS = 3
+
+Pin = tuple[str, str]  # version and backend: what one environment has
+
+
+class GpuKind(Noun):
+    """GPUs that no build can tell apart: same machine facts, same architecture. `served` are the builds they run."""
+
+    machine: int
+    gpu: int | None
+    members: tuple[GpuPlace, ...]
+    served: Mapping[Pin, Verdict]
+
+    def alone(self, pin: Pin) -> Verdict:
+        """The verdict as if a GPU of this kind were the only one."""
+        verdict = self.served[pin]
+        fits = tuple(fit for fit in verdict.fits if fit.gpu == self.gpu)
+        worst = min((int(fit.fit) for fit in fits), default=verdict.rank.worst_fit)
+        return verdict._replace(objections=(), fits=fits, rank=verdict.rank._replace(worst_fit=worst))
+
+
+class Judged(Noun):
+    """`running` are each machine's own builds, best first, shared by equal machines; `considered` is for all."""
+
+    running: tuple[Mapping[Pin, Verdict], ...]
+    kinds: tuple[GpuKind, ...]
+    considered: tuple[Verdict, ...]
+
+
+def pin_of(verdict: Verdict) -> Pin:
+    return verdict.build.version, verdict.build.backend
+
+
+def judged(machines: Sequence[Machine], table: Table, wish: Wish) -> Judged:
+    """Each machine that differs is judged once; of what does not run only the objections are kept."""
+    known: dict[object, Mapping[Pin, Verdict]] = {}
+    members: dict[tuple[object, Arch | str | None], list[GpuPlace]] = {}
+    served: dict[tuple[object, Arch | str | None], Mapping[Pin, Verdict]] = {}
+    merged = _Merged()
+    running = []
+    for place, machine in enumerate(machines):
+        facts = _signature(machine)
+        key = facts, tuple((gpu.index, gpu.name, gpu.arch) for gpu in machine.counted)
+        fresh: tuple[Verdict, ...] = ()
+        if key not in known:
+            fresh = tuple(resolve.judge(machine, table, wish))
+            known[key] = {pin_of(verdict): verdict for verdict in fresh if verdict.ok}
+            merged.add(place, fresh)
+        running.append(known[key])
+        counted: Iterable[Gpu | None] = machine.counted or (None,)
+        for gpu in counted:
+            kind = facts, "none" if gpu is None else gpu.arch
+            if kind not in members:
+                served[kind] = (
+                    known[key] if len(machine.counted) < 2 else _serving(gpu, fresh or _again(machine, table, wish))
+                )
+            members.setdefault(kind, []).append(GpuPlace(place, None if gpu is None else gpu.index))
+    kinds = tuple(GpuKind(*listed[0], tuple(listed), served[kind]) for kind, listed in members.items())
+    return Judged(tuple(running), kinds, merged.verdicts())
+
+
+def _again(machine: Machine, table: Table, wish: Wish) -> tuple[Verdict, ...]:
+    return tuple(resolve.judge(machine, table, wish))
+
+
+def _serving(gpu: Gpu | None, verdicts: Iterable[Verdict]) -> dict[Pin, Verdict]:
+    return {
+        pin_of(verdict): verdict for verdict in verdicts if (verdict.ok if gpu is None else verdict.supports(gpu.index))
+    }
+
+
+def columns(kinds: Sequence[GpuKind]) -> dict[Pin, CoverSet]:
+    """Each build as the set of kinds that it supports. Its worth is its own, so no other kind can change an order."""
+    bits: dict[Pin, int] = {}
+    builds: dict[Pin, Build] = {}
+    for place, kind in enumerate(kinds):
+        for pin, verdict in kind.served.items():
+            bits[pin] = bits.get(pin, 0) | 1 << place
+            builds.setdefault(pin, verdict.build)
+    return {pin: CoverSet(mask, _worth(builds[pin]), _detail(builds[pin])) for pin, mask in bits.items()}
+
+
+def _worth(build: Build) -> tuple[object, ...]:
+    """The newest torch; a cpu build never for the sake of a newer one."""
+    return build.family != "cpu", release_key(build.torch)
+
+
+def _detail(build: Build) -> tuple[object, ...]:
+    """The newest CUDA major, and of that the lowest minor, which the most drivers speak themselves."""
+    toolkit = toolkit_order(build.backend)
+    if build.family != "cuda":
+        return (), toolkit, build.backend, build.version
+    return toolkit[:1], tuple(-part for part in toolkit[1:]), build.backend, build.version
+
+
+def _signature(machine: Machine) -> object:
+    """What a build depends on in a machine, apart from its GPUs."""
+    driver = machine.driver
+    facts = None if driver is None else (driver.version, driver.cuda, driver.os)
+    return machine.platform, machine.python.tag, facts
+
+
+class _Merged:
+    """One list for all the machines: a build of a platform, with what any machine of that platform objects to it."""
+
+    def __init__(self) -> None:
+        self._verdicts: dict[tuple[str, str, str], Verdict] = {}
+        self._objections: dict[tuple[str, str, str], list[Objection]] = {}
+        self._texts: dict[tuple[str, str, str], dict[Reason, set[str]]] = {}
+
+    def add(self, place: int, verdicts: Iterable[Verdict]) -> None:
+        for verdict in verdicts:
+            key = (*pin_of(verdict), verdict.build.platform)
+            known = self._verdicts.get(key)
+            if known is None:
+                self._verdicts[key] = verdict._replace(fits=tuple(fit._replace(machine=place) for fit in verdict.fits))
+            elif verdict.rank < known.rank or known.native != verdict.native:
+                worse = verdict if verdict.rank.worst_fit < known.rank.worst_fit else known
+                self._verdicts[key] = known._replace(
+                    fits=tuple(fit._replace(machine=place) for fit in verdict.fits) if worse is verdict else known.fits,
+                    native=known.native and verdict.native,
+                    rank=min(known.rank, verdict.rank),
+                )
+            if verdict.objections:
+                self._object(key, place, verdict.objections)
+
+    def _object(self, key: tuple[str, str, str], place: int, objections: Iterable[Objection]) -> None:
+        texts = self._texts.setdefault(key, {})
+        kept = self._objections.setdefault(key, [])
+        for objection in objections:
+            known = texts.setdefault(objection.reason, set())
+            if len(known) < _MOST_TEXTS and (text := objection.text) not in known:
+                known.add(text)
+                kept.append(objection._replace(machine=place))
+
+    def verdicts(self) -> tuple[Verdict, ...]:
+        found = [
+            verdict._replace(objections=tuple(self._objections.get(key, ()))) for key, verdict in self._verdicts.items()
+        ]
+        return tuple(sorted(found, key=lambda verdict: (verdict.rank, verdict.build.platform), reverse=True))

@@ -1,0 +1,126 @@
+"""Which releases and backends run on which kind of GPU. Pure; the judgement is resolve's.
+
+An objection names the GPU it concerns, so all the kinds are put into one machine and judged at once, and what one of
+them alone would run is read off the same verdicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from torchpick.decide import resolve
+from torchpick.model.arch import Fit
+from torchpick.model.generations import Kind
+from torchpick.model.machine import Driver, Gpu, Machine
+from torchpick.model.noun import Noun
+from torchpick.model.table import Table
+from torchpick.model.verdict import Reason, Verdict
+from torchpick.model.versions import release_key
+from torchpick.model.wish import Wish
+
+
+class Cell(Noun):
+    """The builds of one release for one kind of GPU, best first, each judged as if that GPU were the only one."""
+
+    torch: str
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def best(self) -> Verdict | None:
+        """The one that would be picked, if any runs."""
+        return next((verdict for verdict in self.verdicts if verdict.ok), None)
+
+
+class Row(Noun):
+    """One kind of GPU with the driver it was judged with, and a cell for each release, newest first."""
+
+    gpu: Gpu
+    driver: Driver | None
+    cells: tuple[Cell, ...]
+
+    @property
+    def newest(self) -> Verdict | None:
+        return next((cell.best for cell in self.cells if cell.best is not None), None)
+
+
+def gpus_of(kinds: Iterable[Kind]) -> tuple[Gpu, ...]:
+    return tuple(Gpu(place, kind.vendor, None, kind.arch) for place, kind in enumerate(kinds))
+
+
+def rows(machine: Machine, table: Table, wish: Wish) -> tuple[Row, ...]:
+    """A row for each GPU of the machine; without a driver, the newest that supports the GPU is assumed."""
+    found: dict[int, Row] = {}
+    for driver, gpus in _by_driver(machine, table):
+        judged = verdicts(machine._replace(driver=driver, gpus=gpus), table, wish)
+        for gpu in gpus:
+            found[gpu.index] = Row(gpu, driver, cells(judged[gpu.index]))
+    return tuple(found[gpu.index] for gpu in machine.counted)
+
+
+def verdicts(machine: Machine, table: Table, wish: Wish) -> dict[int, tuple[Verdict, ...]]:
+    """GPU's index → every build of its own family in the order of preference that this GPU alone would give."""
+    judged = [each for each in resolve.judge(machine, table, wish) if Reason.BACKEND_NOT_ALLOWED not in each.reasons]
+    return {
+        gpu.index: tuple(
+            sorted((alone(each, gpu.index) for each in judged), key=lambda verdict: verdict.rank, reverse=True)
+        )
+        for gpu in machine.counted
+    }
+
+
+def alone(verdict: Verdict, gpu: int) -> Verdict:
+    """The verdict as if this GPU were the only one."""
+    fits = tuple(each for each in verdict.fits if each.gpu == gpu)
+    worst = min((each.fit for each in fits), default=Fit(verdict.rank.worst_fit))
+    return verdict._replace(
+        objections=tuple(each for each in verdict.objections if each.gpu in (None, gpu)),
+        fits=fits,
+        rank=verdict.rank._replace(worst_fit=worst),
+    )
+
+
+def cells(ordered: Sequence[Verdict]) -> tuple[Cell, ...]:
+    """The verdicts by release, newest first; releases that were not asked for are left out."""
+    found: dict[str, list[Verdict]] = {}
+    for verdict in ordered:
+        if Reason.NOT_REQUESTED not in verdict.reasons:
+            found.setdefault(verdict.build.torch, []).append(verdict)
+    newest_first = sorted(found, key=release_key, reverse=True)
+    return tuple(Cell(torch, tuple(found[torch])) for torch in newest_first)
+
+
+def releases_of(rows: Iterable[Row]) -> tuple[str, ...]:
+    """Every release that a row has a cell for, newest first."""
+    return tuple(sorted({cell.torch for row in rows for cell in row.cells}, key=release_key, reverse=True))
+
+
+def newest_patches(releases: Iterable[str]) -> tuple[str, ...]:
+    """Of each minor release the newest patch, in the order given."""
+    newest: dict[tuple[int, ...], str] = {}
+    for torch in releases:
+        minor = (*release_key(torch)[0], 0)[:2]
+        if minor not in newest or release_key(torch) > release_key(newest[minor]):
+            newest[minor] = torch
+    return tuple(torch for torch in releases if torch in set(newest.values()))
+
+
+def _by_driver(machine: Machine, table: Table) -> list[tuple[Driver | None, tuple[Gpu, ...]]]:
+    """The GPUs in groups that one driver supports; AMD's need none."""
+    groups: dict[str, list[Gpu]] = {}
+    for gpu in machine.counted:
+        if gpu.vendor != "nvidia":
+            key = gpu.vendor
+        elif machine.driver is not None or gpu.arch is None:
+            key = ""
+        else:
+            key = table.drivers.assumed_for((gpu.arch,))
+        groups.setdefault(key, []).append(gpu)
+    return [(_driver(key, machine, table), tuple(gpus)) for key, gpus in groups.items()]
+
+
+def _driver(key: str, machine: Machine, table: Table) -> Driver | None:
+    if key in ("amd", "intel", "apple"):
+        return None
+    if not key:
+        return machine.driver
+    return Driver(key, table.drivers.speaks(Driver(key)), "assumed", "assumed")

@@ -1,0 +1,242 @@
+"""Whether one package runs on a machine, and whether it goes with a torch build. Pure.
+
+The rules, with their sources, stand in docs/judgement.md: every wheel that links torch has torch's CUDA major; one that
+brings CUDA without linking torch may differ where the driver carries it; its main libraries must have code for the GPU.
+"""
+
+from __future__ import annotations
+
+from torchpick.decide import provided
+from torchpick.decide.demands import PackageDemand
+from torchpick.model.arch import Arch, Fit, best
+from torchpick.model.build import Build
+from torchpick.model.machine import Gpu, Machine
+from torchpick.model.noun import Noun
+from torchpick.model.package import LibraryCode, Package
+from torchpick.model.pythons import python_name, span
+from torchpick.model.stack import NOT_READ
+from torchpick.model.support import JIT, NO_CODE, PARTLY, RUNS
+from torchpick.model.table import Table
+from torchpick.model.verdict import Objection, Reason
+from torchpick.model.versions import numbers
+
+# How far two CUDA majors may live together, the strictest first: one major; another one that a package brings and loads
+# by itself; another one by a wheel that is added with a loader path; whatever the user accepts.
+ONE_MAJOR, OWN_WHEELS, ADDED_WHEEL, MIXED = range(4)
+# The last minor of each major that toolkits are known for: PTX of an unknown minor may be as new as that.
+_LAST_MINOR = {11: "11.8", 12: "12.9", 13: "13.5"}
+
+
+class Coverage(Noun):
+    """How a package's code supports the GPUs: the word for the pin, and the libraries that lack a GPU."""
+
+    word: str
+    failing: tuple[Objection, ...] = ()
+    partial: tuple[str, ...] = ()
+
+
+class Situation:
+    """One machine and the CUDA its driver supports, prepared once for many packages."""
+
+    def __init__(self, machine: Machine, table: Table) -> None:
+        self.machine = machine
+        self.drivers = table.drivers
+        self.gpus = tuple(gpu for gpu in machine.counted if gpu.vendor == "nvidia" and gpu.arch is not None)
+        self.os = machine.driver.os if machine.driver is not None and machine.driver.os else machine.platform.os
+        self.spoken = None if machine.driver is None else table.drivers.speaks(machine.driver)
+        self._coverage: dict[tuple[int, str | None], Coverage] = {}
+
+    def refusal(self, package: Package) -> Objection | None:
+        """Why this version is not for this machine, whatever torch there is; the most telling reason."""
+        return self._software(package) or self._driver(package) or self._kernels(package)
+
+    def mismatch(
+        self, package: Package, build: Build | None, own: tuple[PackageDemand, ...], level: int
+    ) -> Objection | None:
+        """Why this version does not go with this torch build (None: an environment without torch)."""
+        if build is not None and (objection := self._linked(package, build, level)):
+            return objection
+        missing = self.missing(package, build, own, level)
+        if not missing or level >= ADDED_WHEEL or package.major is None:
+            return None
+        facts = {"what": f"needs {', '.join(missing)} of", "cuda": str(package.major), "other": _torch_is(build)}
+        return Objection(Reason.CUDA_MAJOR_MIXED, facts)
+
+    def missing(
+        self, package: Package, build: Build | None, own: tuple[PackageDemand, ...], level: int
+    ) -> tuple[str, ...]:
+        """The libraries it needs that nothing provides, of what this level counts."""
+        if not self.gpus:
+            return ()  # without a GPU nothing is loaded that would need them
+        here = frozenset() if build is None else provided.by_torch(build)
+        if build is None or (level >= OWN_WHEELS and package.preloads):
+            here |= provided.by_requirements(own, package.major)
+        return provided.unmet(package.needs, here)
+
+    def coverage(self, package: Package, torch_cuda: str | None) -> Coverage:
+        """How its code supports the GPUs, with a torch of this CUDA."""
+        key = id(package), torch_cuda if package.per_cuda else None
+        if key not in self._coverage:
+            self._coverage[key] = self._covered(package, torch_cuda)
+        return self._coverage[key]
+
+    def _software(self, package: Package) -> Objection | None:
+        machine = self.machine
+        if not {"any", machine.platform.name} & set(package.platforms):
+            return Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": machine.platform.name})
+        if not _python_fits(machine, package):
+            facts = {"python": python_name(machine.python.tag), "pythons": _pythons(package)}
+            return Objection(Reason.NO_WHEEL_FOR_PYTHON, facts)
+        glibc = machine.platform.glibc
+        if glibc and package.glibc and machine.platform.os == "linux" and numbers(glibc) < numbers(package.glibc):
+            return Objection(Reason.GLIBC_TOO_OLD, {"needs": package.glibc, "has": glibc})
+        return Objection(Reason.YANKED) if package.yanked else None
+
+    def _driver(self, package: Package) -> Objection | None:
+        driver = self.machine.driver
+        if package.major is None or package.per_cuda or driver is None or not self.gpus:
+            return None
+        cuda = f"{package.major}.0"
+        if self.drivers.carries(driver, cuda, self.os):
+            return None
+        named = [each for each in package.needs if each.endswith(f".{package.major}")]
+        library = next((each for each in named if "cudart" in each), next(iter(named), f"CUDA {package.major}"))
+        needs = self.drivers.floor(cuda, self.os) or f"for CUDA {cuda}"
+        has = driver.version or f"one for CUDA {driver.cuda}"
+        facts = {"library": library, "cuda": str(package.major), "needs": needs, "has": has}
+        return Objection(Reason.PACKAGE_DRIVER_TOO_OLD, facts)
+
+    def _kernels(self, package: Package) -> Objection | None:
+        if package.per_cuda:
+            return None
+        return next(iter(self.coverage(package, None).failing), None)
+
+    def _linked(self, package: Package, build: Build, level: int) -> Objection | None:
+        if build.family != "cuda":
+            if package.major is None or not package.links_torch:
+                return None
+            facts = {"what": "links", "cuda": str(package.major), "other": _torch_is(build)}
+            return None if level >= MIXED else Objection(Reason.CUDA_MAJOR_MIXED, facts)
+        if package.per_cuda:
+            return self._variant(package, build)
+        if package.links_torch and package.major not in (None, _major(build)) and level < MIXED:
+            facts = {"what": "links", "cuda": str(package.major), "other": _torch_is(build)}
+            return Objection(Reason.CUDA_MAJOR_MIXED, facts)
+        return None
+
+    def _variant(self, package: Package, build: Build) -> Objection | None:
+        """A wheel with one library for each CUDA must have one for torch's, with code for the GPU."""
+        held = [library.cuda for library in package.code or () if library.cuda is not None]
+        if build.cuda not in held:
+            known = ", ".join(sorted(held, key=numbers))
+            facts = {"what": "has libraries for", "cuda": known, "other": _torch_is(build)}
+            return Objection(Reason.CUDA_MAJOR_MIXED, facts)
+        return next(iter(self.coverage(package, build.cuda).failing), None)
+
+    def _covered(self, package: Package, torch_cuda: str | None) -> Coverage:
+        if package.code is None:
+            return Coverage(NOT_READ)
+        code = [each for each in package.code if each.cuda is None or each.cuda == torch_cuda]
+        if not code or not self.gpus:
+            return Coverage(NO_CODE if not package.code else RUNS)
+        main = [each for each in code if each.main]
+        failing = []
+        fits = []
+        for gpu in self.gpus:
+            for library in main:
+                fit = self._fit(library, gpu, package)
+                fits.append(fit)
+                if fit is Fit.NONE:
+                    failing.append(_no_kernels(library, gpu))
+        partial = tuple(self._partial(code, main, package)) if main else tuple(self._bare(code, package))
+        worst = min(fits, default=Fit.EXACT)
+        word = JIT if worst is Fit.JIT else PARTLY if partial else RUNS
+        return Coverage(word, tuple(failing), partial)
+
+    def _partial(self, code: list[LibraryCode], main: list[LibraryCode], package: Package) -> list[str]:
+        """The libraries beside the main ones that lack a GPU, though they support all generations but one.
+
+        A library for some generations on purpose (FlashAttention 3, for sm_90a) is no loss to the others.
+        """
+        generations = {arch.major for library in main for arch in library.arches if arch.kind == "sm"}
+        found = []
+        for gpu in self.gpus:
+            for library in code:
+                supported = {major for major in generations if _supports_generation(library, major)}
+                general = library in main or 1 < len(generations) <= len(supported) + 1
+                if general and self._fit(library, gpu, package) is Fit.NONE:
+                    found.append(f"{_name(library)} holds no code for {gpu.label}")
+        return list(dict.fromkeys(found))
+
+    def _bare(self, code: list[LibraryCode], package: Package) -> list[str]:
+        """The GPUs that none of its libraries supports, where it goes on in Python without them."""
+        return [
+            f"none of its libraries holds code for {gpu.label}, so it falls back to Python"
+            for gpu in self.gpus
+            if all(self._fit(library, gpu, package) is Fit.NONE for library in code)
+        ]
+
+    def _fit(self, library: LibraryCode, gpu: Gpu, package: Package) -> Fit:
+        if gpu.arch is None:
+            return Fit.NONE
+        binary = best(tuple(arch for arch in library.arches if arch.kind == "sm"), gpu.arch).fit
+        if binary is not Fit.NONE or not self._speaks_ptx(package):
+            return binary
+        return best(tuple(arch for arch in library.arches if arch.kind == "compute"), gpu.arch).fit
+
+    def _speaks_ptx(self, package: Package) -> bool:
+        """PTX needs a driver of the toolkit's CUDA or newer; where only the major is known, of its last minor."""
+        if self.spoken is None or package.cuda is None or package.major is None:
+            return True
+        cuda = package.cuda if "." in package.cuda else _LAST_MINOR.get(package.major, f"{package.major}.9")
+        return numbers(self.spoken) >= numbers(cuda)
+
+
+def _supports_generation(library: LibraryCode, major: int) -> bool:
+    return any(arch.major == major or (arch.kind == "compute" and arch.major <= major) for arch in library.arches)
+
+
+def _name(library: LibraryCode) -> str:
+    """`vllm/vllm_flash_attn/_vllm_fa2_C.abi3.so` → `vllm_flash_attn/_vllm_fa2_C`: the package's own folder aside."""
+    folder, slash, file = library.path.rpartition("/")
+    return f"{folder.partition('/')[2]}{slash}".lstrip("/") + file.partition(".")[0]
+
+
+def _no_kernels(library: LibraryCode, gpu: Gpu) -> Objection:
+    facts = {"gpu": gpu.label, "library": _name(library), "arches": _words(library.arches)}
+    return Objection(Reason.PACKAGE_NO_KERNELS, facts, gpu.index)
+
+
+def _words(arches: tuple[Arch, ...]) -> str:
+    return " ".join(str(arch) for arch in arches) or "no GPU"
+
+
+def _python_fits(machine: Machine, package: Package) -> bool:
+    python = machine.python
+    if package.requires_python and not PackageDemand("python", package.requires_python).admits(f"{python.version}.0"):
+        return False
+    for tag in package.pythons:
+        if tag in ("any", python.tag):
+            return True
+        if tag.endswith("+") and not python.free_threaded and python.implementation == "cp":
+            first = tag.removeprefix("cp").removesuffix("+")
+            if numbers(python.version) >= (int(first[0]), int(first[1:])):
+                return True
+    return False
+
+
+def _pythons(package: Package) -> str:
+    """`3.9 to 3.12, >=3.9`: for which Pythons there are wheels, and what its metadata asks."""
+    tags = tuple(tag for tag in package.pythons if tag != "any" and not tag.endswith("+"))
+    later = [f"{python_name(tag.rstrip('+'))} and later" for tag in package.pythons if tag.endswith("+")]
+    return ", ".join([*([span(tags)] if tags else []), *later, *filter(None, [package.requires_python])]) or "none"
+
+
+def _major(build: Build) -> int | None:
+    return None if build.cuda is None else int(build.cuda.partition(".")[0])
+
+
+def _torch_is(build: Build | None) -> str:
+    if build is None:
+        return "nothing in this environment provides it"
+    return f"torch {build.version} is for CUDA {build.cuda}" if build.cuda else f"torch {build.version} has no CUDA"

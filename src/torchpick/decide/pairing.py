@@ -1,0 +1,40 @@
+"""Which companion a torch build has, and whether a demand for torch or a companion is met by it. Pure."""
+
+from __future__ import annotations
+
+from torchpick.decide.demands import PackageDemand
+from torchpick.model.build import COMPANIONS, Build
+from torchpick.model.noun import Noun
+
+
+class PairedVersion(Noun):
+    """A companion of a build; `inferred` where its maintainers name only an older torch."""
+
+    version: str
+    inferred: bool = False
+
+
+class PlatformPairs:
+    """The companions of one platform's builds: what the table, or a refresh, pairs with each."""
+
+    def __init__(self, platform: str) -> None:
+        self.platform = platform
+
+    def companion(self, build: Build, name: str) -> PairedVersion | None:
+        """The companion of this build; None where there is none."""
+        version = build.companions.get(name)
+        return (
+            None if version is None else PairedVersion(version, inferred=build.companion_basis.get(name) == "inferred")
+        )
+
+    def meets(self, build: Build, demand: PackageDemand) -> bool:
+        """Whether this build is what was asked; a demand for anything else is always met."""
+        if demand.name == "torch":
+            return demand.admits(build.version)
+        if demand.name == "triton":  # a build pins its own; where that is not known, nothing speaks against it
+            triton = build.libraries.get("triton")
+            return triton is None or demand.admits(triton)
+        if demand.name not in COMPANIONS:
+            return True
+        companion = self.companion(build, demand.name)
+        return companion is not None and demand.admits(companion.version)

@@ -1,0 +1,173 @@
+"""What goes with a pick: what would have to change, and what a user should know. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torchpick.decide import other_vendors
+from torchpick.model.arch import Fit, best
+from torchpick.model.build import Build
+from torchpick.model.libraries import below
+from torchpick.model.machine import Gpu, Machine, Note
+from torchpick.model.pick import Change
+from torchpick.model.table import Table
+from torchpick.model.verdict import Reason, Verdict
+from torchpick.model.versions import is_dotted, numbers
+from torchpick.model.wish import Wish
+
+# What fails where a library of torch holds no code for the GPU. Of libtorch_cuda_linalg only MAGMA's kernels are its
+# own: LU of large matrices and LDL; all else of torch.linalg goes to cuSOLVER (pytorch/pytorch#180388).
+NEEDS = {
+    "torch_cuda_linalg": (
+        "LU of large matrices (solve, inv, det, lu_factor) and LDL, which use MAGMA, may fail there, "
+        "and the rest of torch.linalg works"
+    ),
+    "torch_nvshmem": "symmetric memory between GPUs fails there",
+}
+
+
+def changes(considered: Iterable[Verdict]) -> tuple[Change, ...]:
+    """The one thing that would have to change: for each kind of reason the best build with no other objection."""
+    found: dict[Reason, Change] = {}
+    gentlest: Verdict | None = None
+    for verdict in considered:
+        if len(verdict.reasons) != 1 or verdict.rank.suits < 2:
+            continue
+        (reason,) = verdict.reasons
+        if reason in _FIXABLE and reason not in found:
+            found[reason] = _change(reason, verdict)
+        if reason is Reason.DRIVER_TOO_OLD and (gentlest is None or _needs(verdict) < _needs(gentlest)):
+            gentlest = verdict
+    answer = [*found.values()]
+    newest = found.get(Reason.DRIVER_TOO_OLD)
+    if newest is not None and gentlest is not None and _needs(gentlest) < _needs(newest.verdict):
+        # The newest build may ask for a driver that the machine cannot have; the smallest step is worth knowing.
+        answer.insert(answer.index(newest) + 1, _change(Reason.DRIVER_TOO_OLD, gentlest))
+    return tuple(answer)
+
+
+def _change(reason: Reason, verdict: Verdict) -> Change:
+    return Change(reason.name, _FIXABLE[reason].format_map(_change_facts(verdict)), verdict)
+
+
+def _needs(verdict: Verdict) -> tuple[int, ...]:
+    return max(numbers(_digits(each.facts.get("needs", ""))) for each in verdict.objections)
+
+
+_FIXABLE = {
+    Reason.NOT_REQUESTED: "without that pin: torch {version}",
+    Reason.COMPANION_MISSING: "without that companion: torch {version}",
+    Reason.BACKEND_NOT_ALLOWED: "with `--backend {backend}`: torch {version}",
+    Reason.NO_WHEEL_FOR_PYTHON: "with Python {python}: torch {version}",
+    Reason.DRIVER_TOO_OLD: "with driver {needs} or newer: torch {version}",
+    Reason.PTX_ONLY_DRIVER_TOO_OLD: "with a driver for CUDA {cuda}: torch {version}",
+    Reason.GLIBC_TOO_OLD: "on a system with glibc {needs}: torch {version}",
+    Reason.GPU_NOT_SERVED_BY_DRIVER: "with {mends}: torch {version}",
+    Reason.UNCONFIRMED: "with `--allow-unconfirmed`, if it was published after all: torch {version}",
+}
+
+
+def _change_facts(verdict: Verdict) -> dict[str, str]:
+    from torchpick.model.pythons import python_name, python_order
+
+    build = verdict.build
+    newest = max(build.pythons, key=python_order, default="")
+    hardest = max(verdict.objections, key=lambda each: numbers(_digits(each.facts.get("needs", ""))))
+    return {
+        **hardest.facts,
+        "version": build.version,
+        "backend": build.backend,
+        "cuda": build.cuda or "",
+        "python": python_name(newest).removeprefix("Python "),
+    }
+
+
+def _digits(text: str) -> str:
+    return text if is_dotted(text) else "0"
+
+
+def notes(
+    verdict: Verdict, machine: Machine, table: Table, wish: Wish, considered: Iterable[Verdict]
+) -> tuple[Note, ...]:
+    """What a person should know of the chosen build."""
+    build = verdict.build
+    found = []
+    if not machine.counted and build.family != "xpu":
+        found.append(_no_gpu(machine, build, table))
+    jit = [fit.gpu for fit in verdict.fits if fit.fit is Fit.JIT]
+    if jit:
+        found.append(Note("JIT_ONLY", "the driver compiles its code on first use, which takes minutes, once"))
+    if build.family == "rocm":
+        found.extend(other_vendors.apart(build))
+    elif not verdict.native and verdict.fits:
+        found.append(
+            Note(
+                "MINOR_VERSION_COMPATIBILITY", f"CUDA {build.cuda} on this driver relies on minor-version compatibility"
+            )
+        )
+    found.extend(_library_notes(verdict, machine, table, considered))
+    if build.published is None:
+        found.append(Note("UNCONFIRMED", "this build is not confirmed on the index"))
+    inferred = [name for name in wish.companions if build.companion_basis.get(name) == "inferred"]
+    if inferred:
+        names = " and ".join(f"{name} {build.companions[name]}" for name in inferred)
+        text = f"{names}: neither its metadata nor its release notes name torch {build.torch}, only an older one"
+        found.append(Note("COMPANION_UNVERIFIED", f"{text}; its maintainers say it works with newer ones"))
+    return tuple(found)
+
+
+def _no_gpu(machine: Machine, build: Build, table: Table) -> Note:
+    if idle := other_vendors.idle_mac(machine, build, table):
+        return idle
+    if machine.platform.name == "macos-arm64":
+        return Note("MPS", "the regular wheel; torch uses the Apple GPU through its mps device")
+    if build.family == "cpu":
+        found = "no GPU that PyTorch supports was found" if machine.gpus else "no GPU was found"
+        return Note("NO_GPU_FOUND", f"{found}, so this is the cpu build; `--gpu` specifies a GPU of another machine")
+    return Note("NO_GPU_FOUND", "no GPU was specified or found, so neither GPU nor driver was checked")
+
+
+def _library_notes(verdict: Verdict, machine: Machine, table: Table, considered: Iterable[Verdict]) -> list[Note]:
+    build = verdict.build
+    if build.family != "cuda" or not machine.counted:
+        return []
+    found = []
+    for gpu in machine.counted:
+        for library in lacking(build, gpu):
+            whole = next(
+                (v for v in considered if v.ok and not any(lacking(v.build, g) for g in machine.counted)), None
+            )
+            way = f"; `--whole` takes {whole.build.version}, the newest that is not known to lack it" if whole else ""
+            needs = next((what for part, what in NEEDS.items() if part in library), "what needs it fails there")
+            text = f"{library} in it was built mostly without {gpu.label}: {needs}{way}"
+            found.append(Note("PARTIAL_LIBRARY", text))
+    for gpu in machine.counted if len(machine.counted) > 1 else ():
+        if gap := nccl_gap(build, gpu, table):
+            library, words = gap
+            text = f"{library} in it supports {words} and newer: {gpu.label} cannot be used together with other GPUs"
+            found.append(Note("PARTIAL_LIBRARY", text))
+    if "cudnn" not in build.libraries and any(gpu.arch and gpu.arch.capability < (7, 5) for gpu in machine.counted):
+        text = "which cuDNN it contains is not known, nor whether that one still supports this GPU"
+        found.append(Note("LIBRARY_UNVERIFIED", text))
+    return found
+
+
+def nccl_gap(build: Build, gpu: Gpu, table: Table) -> tuple[str, str] | None:
+    """NCCL of the build and what it supports, if this GPU is older than that; only several GPUs need it."""
+    nccl = build.libraries.get("nccl")
+    if nccl is None or build.cuda is None or gpu.arch is None:
+        return None
+    floor = table.floors.nccl_floor(nccl, build.cuda)
+    return (f"NCCL {nccl}", f"sm_{floor[0]}{floor[1]}") if below(gpu.arch, floor) else None
+
+
+def lacking(build: Build, gpu: Gpu) -> list[str]:
+    """The libraries of the build that are known to have no code for this GPU, though the build as a whole does."""
+    if gpu.arch is None or not build.arches:
+        return []
+    found = []
+    for library, missing in build.lacks.items():
+        held = tuple(arch for arch in build.arches if arch not in missing)
+        if best(held, gpu.arch, unified=build.unified)[0] is Fit.NONE:
+            found.append(library)
+    return found

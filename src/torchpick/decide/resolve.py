@@ -1,0 +1,316 @@
+"""Machine × Table × Wish → Pick. Pure: the same arguments give the same answer anywhere.
+
+How a build is judged and which wins is documented in docs/judgement.md; each rule's source stands in model/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from torchpick.decide import other_vendors
+from torchpick.decide.drivers import lists
+from torchpick.decide.remarks import changes, lacking, nccl_gap, notes
+from torchpick.model.arch import Arch, CodeFit, Fit, best, crosses
+from torchpick.model.build import DEFAULT_INDEX, Build, family_of, toolkit_order
+from torchpick.model.libraries import below
+from torchpick.model.machine import Gpu, Machine
+from torchpick.model.pick import Pick
+from torchpick.model.specifiers import admits
+from torchpick.model.table import Table
+from torchpick.model.verdict import GpuFit, Objection, Rank, Reason, Verdict
+from torchpick.model.versions import numbers, release_key
+from torchpick.model.wish import Wish
+
+Fits = tuple[CodeFit, ...]
+
+
+def pick(machine: Machine, table: Table, wish: Wish, verdicts: Iterable[Verdict], *, everything: bool = True) -> Pick:
+    """The best of the verdicts, which come in the order of preference, kept with all of them.
+
+    Without `everything` the builds after the pick are left unjudged: the same answer, with a short `considered`.
+    """
+    rest = iter(verdicts)
+    considered: list[Verdict] = []
+    chosen = None
+    for verdict in rest:
+        considered.append(verdict)
+        if verdict.ok:
+            chosen = verdict
+            break
+    if everything or (chosen is not None and any(lacking(chosen.build, gpu) for gpu in machine.counted)):
+        considered.extend(rest)
+    if chosen is None:
+        return Pick((machine,), wish, (), tuple(considered), changes=changes(considered), table_date=table.date)
+    remarks = (*notes(chosen, machine, table, wish, considered), *table.notes)
+    return Pick((machine,), wish, (chosen,), tuple(considered), remarks, table_date=table.date)
+
+
+def judge(machine: Machine, table: Table, wish: Wish) -> Iterator[Verdict]:
+    """Every build of the machine's platform with its verdict, in the order of preference, judged as it is asked for."""
+    judge_ = _Judge(machine, table, wish)
+    # The first two fields of a rank are known without judging, so a release is judged only when its turn comes.
+    shelf = table.of(machine.platform.name)
+    releases = sorted(shelf.releases(), key=release_key, reverse=True)
+    for suits in (2, 1, 0):
+        for release in releases:
+            turn = [judge_.verdict(build) for build in shelf.builds(release) if judge_.suits(build) == suits]
+            yield from sorted(turn, key=lambda verdict: verdict.rank, reverse=True)
+
+
+def never_picked(builds: Iterable[Build], platforms: Collection[str]) -> tuple[Verdict, ...]:
+    """The builds that are not candidates, each with the objection: another platform, the default index."""
+    found = []
+    for build in builds:
+        if build.platform not in platforms:
+            objection = Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": "/".join(sorted(platforms))})
+        elif build.backend == DEFAULT_INDEX:
+            why = "the default index's own wheel; `--backend default` selects it"
+            objection = Objection(Reason.BACKEND_NOT_ALLOWED, {"why": why})
+        else:
+            continue
+        rank = Rank(0, release_key(build.torch), 0, False, toolkit_order(build.backend), build.backend)
+        found.append(Verdict(build, (objection,), (), native=False, rank=rank))
+    return tuple(sorted(found, key=lambda each: (each.rank, each.build.platform), reverse=True))
+
+
+class _Judge:
+    """One machine and one wish, prepared once; `verdict` is then asked a build at a time."""
+
+    def __init__(self, machine: Machine, table: Table, wish: Wish) -> None:
+        self.machine = machine
+        self.table = table
+        self.wish = wish
+        self.gpus = machine.counted
+        self.os = machine.driver.os if machine.driver is not None and machine.driver.os else machine.platform.os
+        self.natural = _natural(machine, wish)
+        prereleases = wish.channel != "stable"
+        self.admits = admits(wish.torch, prereleases=prereleases)
+        self.companions = {name: admits(text, prereleases=prereleases) for name, text in wish.companions.items()}
+        self.spoken = None if machine.driver is None else table.drivers.speaks(machine.driver)
+        self._fits: dict[tuple[int, bool], Fits] = {}
+        self._carried: dict[str, bool] = {}
+        self._refused = self._refusals()
+
+    def suits(self, build: Build) -> int:
+        return 2 if build.family == self.natural else int(build.family != "cpu")
+
+    def verdict(self, build: Build) -> Verdict:
+        fits = self._fit(build)
+        native = self._native(build)
+        gpu_fits = tuple(GpuFit(gpu.index, fit, via) for gpu, (fit, via) in zip(self.gpus, fits, strict=True))
+        # The most important first: what was asked for, then the hardware, then the software, then what we do not know.
+        objections = (
+            *self._unasked(build),
+            *self._gpu_objections(build, fits),
+            *self._driver(build),
+            *self._software(build),
+            *self._doubts(build),
+        )
+        rank = Rank(
+            suits=self.suits(build),
+            release=release_key(build.torch),
+            worst_fit=min((fit for fit, _ in fits), default=Fit.EXACT),
+            native=native,
+            toolkit=toolkit_order(build.backend),
+            backend=build.backend,
+        )
+        return Verdict(build, objections, gpu_fits if build.family in ("cuda", "rocm") else (), native, rank)
+
+    def _unasked(self, build: Build) -> list[Objection]:
+        found = []
+        if not self.admits(build.version):
+            found.append(Objection(Reason.NOT_REQUESTED, {"asked": f"torch{self.wish.torch or ' (a final release)'}"}))
+        if why := self._backend_barred(build):
+            found.append(Objection(Reason.BACKEND_NOT_ALLOWED, {"why": why}))
+        return [*found, *self._companion_objections(build)]
+
+    def _software(self, build: Build) -> list[Objection]:
+        found = []
+        machine = self.machine
+        found.extend(other_vendors.macos(build, machine, self.table, self.wish))
+        if machine.platform.libc == "musl":
+            found.append(Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": f"{machine.platform.name} with musl"}))
+        if machine.python.tag not in build.pythons:
+            found.append(Objection(Reason.NO_WHEEL_FOR_PYTHON, _python_facts(machine.python.tag, build.pythons)))
+        if machine.platform.glibc and build.glibc and numbers(machine.platform.glibc) < numbers(build.glibc):
+            found.append(Objection(Reason.GLIBC_TOO_OLD, {"needs": build.glibc, "has": machine.platform.glibc}))
+        return found
+
+    def _doubts(self, build: Build) -> list[Objection]:
+        found = []
+        if build.yanked:
+            found.append(Objection(Reason.YANKED))
+        if build.published is None and not self.wish.allow_unconfirmed:
+            found.append(Objection(Reason.UNCONFIRMED))
+        # A wheel without a label says nothing about its contents: only one that was read is known.
+        unread = build.arches is None or (build.backend == DEFAULT_INDEX and build.evidence.kind != "measured")
+        if unread and self.gpus and build.family in ("cuda", "rocm"):
+            found.append(Objection(Reason.UNKNOWN_ARCHES))
+        return found
+
+    def _backend_barred(self, build: Build) -> str | None:
+        wish = self.wish
+        if wish.backends:
+            if build.backend in wish.backends or (wish.allow_cpu and build.backend == "cpu"):
+                idle = build.backend == DEFAULT_INDEX and build.family == "cpu" and self.gpus and not wish.allow_cpu
+                return "the default index's wheels for this platform have no GPU code" if idle else None
+            return f"`{', '.join(wish.backends)}` was asked for"
+        if build.family == self.natural or (wish.allow_cpu and build.family == "cpu"):
+            return None
+        if build.family == "cpu":
+            return "it would not use the GPU; `--cpu` or `--allow-cpu` allows it"
+        if build.family == "xpu":
+            return "it was built for Intel GPUs; `--backend xpu` selects it"
+        if not self.gpus:
+            return "no GPU was found to run it"
+        return f"it was built for {'AMD' if build.family == 'rocm' else 'NVIDIA'} GPUs"
+
+    def _companion_objections(self, build: Build) -> list[Objection]:
+        found = []
+        for name, admitted in self.companions.items():
+            version = build.companions.get(name)
+            if version is None:
+                why = f"no {name} was published for torch {build.torch}"
+            elif not admitted(version):
+                why = f"its {name} is {version}, and `{name}{self.wish.companions[name]}` was asked for"
+            else:
+                continue
+            found.append(Objection(Reason.COMPANION_MISSING, {"why": why}))
+        return found
+
+    def _driver(self, build: Build) -> list[Objection]:
+        """Whether the driver carries the build's CUDA; without a GPU nothing is asked of it."""
+        driver = self.machine.driver
+        if build.cuda is None or driver is None or not self.gpus or build.family != "cuda":
+            return []
+        if build.cuda not in self._carried:
+            self._carried[build.cuda] = self.table.drivers.carries(driver, build.cuda, self.os)
+        if self._carried[build.cuda]:
+            return []
+        needs = self.table.drivers.floor(build.cuda, self.os) or f"for CUDA {build.cuda}"
+        has = driver.version or f"one for CUDA {driver.cuda}"
+        return [Objection(Reason.DRIVER_TOO_OLD, {"cuda": build.cuda, "needs": needs, "has": has})]
+
+    def _gpu_objections(self, build: Build, fits: Fits) -> list[Objection]:
+        if build.family not in ("cuda", "rocm") or build.arches is None:
+            return []
+        found = []
+        for gpu, (fit, via) in zip(self.gpus, fits, strict=True):
+            if build.family == "cuda" and gpu.index in self._refused:
+                found.append(self._refused[gpu.index])
+            if fit is Fit.NONE:
+                facts = {"gpu": gpu.label, "arches": _words(build.arches or ())}
+                found.append(Objection(Reason.NO_KERNELS, facts, gpu.index))
+            elif fit is Fit.JIT and not self._known(build, gpu):
+                facts = {"library": f"cuBLAS and cuDNN of CUDA {build.cuda}", "floor": "older GPUs", "gpu": gpu.label}
+                found.append(Objection(Reason.LIBRARY_DROPPED_GPU, facts, gpu.index))
+            elif fit is Fit.JIT and not self._native(build):
+                facts = {"gpu": gpu.label, "cuda": build.cuda or "", "has": f"CUDA {self.spoken}"}
+                found.append(Objection(Reason.PTX_ONLY_DRIVER_TOO_OLD, facts, gpu.index))
+            elif via is not None and gpu.arch is not None and crosses(via, gpu.arch):
+                found.extend(self._tegra_driver(gpu))
+            found.extend(self._library_objections(build, gpu))
+            found.extend(other_vendors.rocblas(build, gpu, self.table))
+        return found
+
+    def _known(self, build: Build, gpu: Gpu) -> bool:
+        """Whether the libraries torch relies on may have code for the GPU where torch itself has only PTX."""
+        return build.cuda is None or gpu.arch is None or self.table.drivers.knows(build.cuda, gpu.arch)
+
+    def _tegra_driver(self, gpu: Gpu) -> list[Objection]:
+        """Discrete code on Tegra needs the driver of the unified stack, whatever the CUDA's own floor is."""
+        driver, first = self.machine.driver, self.table.drivers.unified_tegra
+        if driver is None or first is None:
+            return []
+        if driver.version is None:  # a Jetson's own numbering: the CUDA that the stack brought decides
+            enough = self.spoken is not None and numbers(self.spoken) >= (13, 2)
+        else:
+            enough = self.table.drivers.at_least(driver.version, first, self.os)
+        if enough:
+            return []
+        has = driver.version or f"one for CUDA {self.spoken}"
+        facts = {"cuda": f"13.2 code of discrete GPUs on {gpu.label}", "needs": first, "has": has}
+        return [Objection(Reason.DRIVER_TOO_OLD, facts, gpu.index)]
+
+    def _library_objections(self, build: Build, gpu: Gpu) -> list[Objection]:
+        if gpu.arch is None or gpu.arch.kind != "sm":
+            return []
+        found = []
+        if (cudnn := build.libraries.get("cudnn")) is not None:
+            floor = self.table.floors.cudnn_floor(cudnn)
+            if below(gpu.arch, floor):
+                words = f"sm_{floor[0]}{floor[1]} and newer"
+                facts = {"library": f"cuDNN {cudnn}", "floor": words, "gpu": gpu.label}
+                found.append(Objection(Reason.LIBRARY_DROPPED_GPU, facts, gpu.index))
+        if self.wish.whole:
+            for library in lacking(build, gpu):
+                facts = {"library": library, "floor": "other GPUs", "gpu": gpu.label}
+                found.append(Objection(Reason.LIBRARY_DROPPED_GPU, facts, gpu.index))
+            if (gap := nccl_gap(build, gpu, self.table)) and len(self.gpus) > 1:
+                library, words = gap
+                facts = {"library": library, "floor": f"{words} and newer", "gpu": gpu.label}
+                found.append(Objection(Reason.LIBRARY_DROPPED_GPU, facts, gpu.index))
+        return found
+
+    def _refusals(self) -> dict[int, Objection]:
+        """The GPUs that this driver does not support at all: no build can change that.
+
+        A GPU that the driver itself lists is supported, whatever the table says.
+        """
+        driver = self.machine.driver
+        if driver is None:
+            return {}
+        found = {}
+        for gpu in self.gpus:
+            if gpu.vendor != "nvidia" or gpu.arch is None or lists(driver, gpu):
+                continue
+            unsupported = self.table.drivers.unsupported(driver, gpu.arch, self.os)
+            if unsupported is not None:
+                has = driver.version or f"for CUDA {driver.cuda}"
+                facts = {"has": has, "gpu": gpu.label, "why": unsupported.why, "mends": unsupported.remedy}
+                found[gpu.index] = Objection(Reason.GPU_NOT_SERVED_BY_DRIVER, facts, gpu.index)
+        return found
+
+    def _fit(self, build: Build) -> Fits:
+        key = (id(build.arches), build.unified)
+        if key not in self._fits:
+            self._fits[key] = tuple(_best(build, gpu) for gpu in self.gpus)
+        return self._fits[key]
+
+    def _native(self, build: Build) -> bool:
+        """Whether the driver supports the build's CUDA itself, and ROCm's libraries are inside the wheel."""
+        if build.family == "rocm":
+            return other_vendors.self_contained(build)
+        if build.cuda is None or self.spoken is None or build.family != "cuda":
+            return True
+        return numbers(self.spoken) >= numbers(build.cuda)
+
+
+def _natural(machine: Machine, wish: Wish) -> str:
+    """The family that counts when no backend was asked for."""
+    vendors = {gpu.vendor for gpu in machine.counted}
+    if "nvidia" in vendors:
+        return "cuda"
+    if "amd" in vendors:
+        return "rocm"
+    if other_vendors.counts_for_xpu(machine) and (not wish.backends or "xpu" in wish.backends):
+        return "xpu"
+    if wish.backends and "cpu" not in wish.backends:
+        return "cuda" if wish.backends[0] == DEFAULT_INDEX else family_of(wish.backends[0])
+    return "cpu"
+
+
+def _best(build: Build, gpu: Gpu) -> CodeFit:
+    if gpu.arch is None or not build.arches:
+        return CodeFit()
+    return best(build.arches, gpu.arch, unified=build.unified)
+
+
+def _python_facts(tag: str, tags: tuple[str, ...]) -> dict[str, str]:
+    from torchpick.model.pythons import python_name, span
+
+    return {"python": python_name(tag), "pythons": span(tags)}
+
+
+def _words(arches: tuple[Arch, ...]) -> str:
+    return " ".join(str(arch) for arch in arches) or "no GPU"

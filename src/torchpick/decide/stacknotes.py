@@ -1,0 +1,105 @@
+"""What a user should know about a stack: what was not read, what lacks code, what is mixed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from torchpick.decide import remarks
+from torchpick.decide.demands import PackageDemand
+from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, OWN_WHEELS
+from torchpick.decide.places import address, content
+from torchpick.decide.stacksearch import WITH_TORCH, Solution, StackSearch
+from torchpick.model.build import COMPANIONS, Build
+from torchpick.model.machine import Note
+from torchpick.model.package import Package
+from torchpick.model.stack import NOT_READ
+from torchpick.model.support import JIT
+from torchpick.model.wish import Wish
+
+
+def notes(search: StackSearch, chosen: Solution) -> Iterator[Note]:
+    """Every note of an answer."""
+    torch = None if chosen.torch is None else chosen.torch.build
+    yield from _of_torch(search, chosen)
+    for package in chosen.packages.values():
+        yield from _of_package(search, package, torch)
+    yield from unread(search, chosen.demands)
+    yield from _rivals(search, chosen)
+    if torch is not None:
+        yield from _companions(search, chosen, torch)
+    yield from _mixed(search, chosen, torch)
+
+
+def unread(search: StackSearch, demands: Iterable[PackageDemand]) -> Iterator[Note]:
+    """What the table does not know: nothing is approved silently."""
+    for demand in demands:
+        name = demand.name
+        if name in ("torch", *COMPANIONS) or name in WITH_TORCH or name.startswith("nvidia-"):
+            continue
+        facts = search.facts.get(name)
+        if facts is None and not demand.by:
+            text = f"{name} is not in the table: its requirements are only known on installation"
+            yield Note("PACKAGE_UNREAD", text)
+        elif facts is not None and demand.by and not any(demand.admits(each.version) for each in facts.versions):
+            yield Note("PACKAGE_UNREAD", f"{demand.by} asks for {demand.text}, which is not in the table")
+
+
+def _of_torch(search: StackSearch, chosen: Solution) -> Iterator[Note]:
+    if chosen.torch is None:
+        return
+    for note in remarks.notes(chosen.torch, search.machine, search.table, Wish(), search.verdicts):
+        if note.code != "COMPANION_UNVERIFIED":  # those that were asked for are named one by one
+            yield note
+
+
+def _of_package(search: StackSearch, package: Package, torch: Build | None) -> Iterator[Note]:
+    coverage = search.situation.coverage(package, None if torch is None else torch.cuda)
+    facts = search.facts[package.name]
+    who = f"{package.name} {package.version}"
+    if coverage.word == NOT_READ:
+        where = search.machine.platform.name
+        yield Note("PACKAGE_UNREAD", f"which GPUs {who} was built for is not known for {where}")
+    if coverage.partial:
+        yield Note("PARTIAL_LIBRARY", f"{who}: {'; '.join(coverage.partial)}")
+    if coverage.word == JIT:
+        yield Note("JIT_ONLY", f"the driver compiles the code of {who} on first use, which takes minutes, once")
+    if facts.wheel_host and torch is not None and torch.cuda is not None:
+        text = f"{who} was judged by the default index's wheel; the wheel host may have one for {torch.backend}"
+        yield Note("DEFAULT_INDEX_WHEEL", text)
+    if package.file is None and facts.source_only is not None:
+        places = "; ".join(
+            f"{address(each, package, torch)}: {content(each, package, torch)}" for each in facts.elsewhere
+        )
+        yield Note("PACKAGE_UNREAD", f"{who}: {facts.source_only}{f'. {places}' if places else ''}")
+
+
+def _rivals(search: StackSearch, chosen: Solution) -> Iterator[Note]:
+    names = {demand.name for demand in chosen.demands}
+    for name in chosen.packages:
+        for rival in search.facts[name].rivals:
+            if rival in names:
+                text = f"{name} and {rival} install the same module, and the one installed last wins"
+                yield Note("SAME_MODULE", f"{text}: uninstall both, then install {name} alone")
+
+
+def _companions(search: StackSearch, chosen: Solution, torch: Build) -> Iterator[Note]:
+    for name in dict.fromkeys(demand.name for demand in chosen.demands if demand.name in COMPANIONS):
+        companion = search.pairing.companion(torch, name)
+        if companion is not None and companion.inferred:
+            text = f"that {name} {companion.version} goes with torch {torch.version} is inferred"
+            yield Note("COMPANION_UNVERIFIED", text)
+
+
+def _mixed(search: StackSearch, chosen: Solution, torch: Build | None) -> Iterator[Note]:
+    libraries = [library for _, library in search.lacking(chosen)]
+    if chosen.level >= ADDED_WHEEL and libraries:
+        names = ", ".join(dict.fromkeys(libraries))
+        yield Note("LOADER_PATH", f"{names} must be on the loader's path: import torch first, or set LD_LIBRARY_PATH")
+    if chosen.level < OWN_WHEELS or torch is None or torch.cuda is None:
+        return
+    majors = {str(package.major) for package in chosen.packages.values() if package.major is not None}
+    others = sorted(majors - {torch.cuda.partition(".")[0]})
+    if others:
+        allowed = ", as `--allow-mixed` allows" if chosen.level >= MIXED else ""
+        text = f"libraries of CUDA {', '.join(others)} are installed next to torch's CUDA {torch.cuda}{allowed}"
+        yield Note("CUDA_MAJOR_MIXED", text)

@@ -1,0 +1,231 @@
+"""The search for one environment: package by package, newest first, with the torch builds that are left. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from torchpick.decide import resolve
+from torchpick.decide.demands import PackageDemand, required
+from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, Situation
+from torchpick.decide.pairing import PlatformPairs
+from torchpick.model.build import COMPANIONS
+from torchpick.model.machine import Machine
+from torchpick.model.noun import Noun
+from torchpick.model.package import Package, PackageFacts
+from torchpick.model.table import Table
+from torchpick.model.verdict import Objection, Reason, Verdict
+from torchpick.model.wish import Wish
+
+# Names of torch's own wheels: a build pins what it needs of them.
+WITH_TORCH = frozenset({"triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "triton-rocm"})
+# Steps of a search; the deepest real case takes some hundred.
+MOST_STEPS = 20_000
+
+
+class Solution(Noun):
+    """An answer of the search: the packages in the order they were chosen, torch, and all that was asked."""
+
+    packages: Mapping[str, Package]
+    torch: Verdict | None
+    demands: tuple[PackageDemand, ...]
+    level: int
+
+
+class Refused(Noun):
+    """One version that the search passed over, and why."""
+
+    name: str
+    version: str
+    objection: Objection
+
+
+class StackSearch:
+    """One machine, one table, one wish; depth first, so that the first answer is the best."""
+
+    def __init__(self, machine: Machine, table: Table, wish: Wish, facts: Mapping[str, PackageFacts]) -> None:
+        self.machine, self.table, self.wish, self.facts = machine, table, wish, facts
+        self.situation = Situation(machine, table)
+        self.pairing = PlatformPairs(machine.platform.name)
+        self.verdicts = tuple(resolve.judge(machine, table, wish._replace(torch="", companions={})))
+        self.builds = tuple(verdict for verdict in self.verdicts if verdict.ok)
+        torch = facts.get("torch")
+        # The default index's own torch: release → the CUDA that packages of its time link.
+        self.own_cuda = {} if torch is None else {own.version: own.cuda for own in torch.versions}
+        self.refused: list[Refused] = []
+        self._steps = 0
+
+    def best(self, asked: tuple[PackageDemand, ...], *, allow_mixed: bool = False) -> Solution | None:
+        """One CUDA major first; then another that a package brings itself; last one that is added for it."""
+        for level in (ONE_MAJOR, OWN_WHEELS, ADDED_WHEEL, *((MIXED,) if allow_mixed else ())):
+            self.refused, self._steps = [], 0
+            attempt = _Attempt(self, level)
+            if (chosen := attempt.run(asked)) is not None:
+                return chosen
+        if self._steps > MOST_STEPS:
+            why = f"the search was stopped after {MOST_STEPS} steps"
+            self.refused.insert(0, Refused(asked[0].name, "", Objection(Reason.CONSTRAINED, {"why": why})))
+        return None
+
+    def step(self) -> bool:
+        """Whether one more step may be taken: hostile requirements must not search for ever."""
+        self._steps += 1
+        return self._steps <= MOST_STEPS
+
+    def ordered(self, builds: Iterable[Verdict], *, packages: bool) -> tuple[Verdict, ...]:
+        """Builds in the order of preference; beside CUDA packages the default index's own CUDA leads each release."""
+        if not packages:
+            return tuple(builds)
+        own = self.own_cuda
+        return tuple(
+            sorted(
+                builds,
+                key=lambda each: (each.rank.suits, each.rank.release, own.get(each.build.torch) == each.build.cuda),
+                reverse=True,
+            )
+        )
+
+    def lacking(self, chosen: Solution) -> Iterator[tuple[Package, str]]:
+        """The libraries that nothing in an answer provides, each with the package that needs it."""
+        build = None if chosen.torch is None else chosen.torch.build
+        for package in chosen.packages.values():
+            own = tuple(each for each in chosen.demands if each.by == f"{package.name} {package.version}")
+            for library in self.situation.missing(package, build, own, OWN_WHEELS):
+                yield package, library
+
+
+class _State(Noun):
+    """How far a search has come: what is chosen, what is asked, which torch builds are left."""
+
+    todo: tuple[str, ...]
+    packages: Mapping[str, Package]
+    demands: tuple[PackageDemand, ...]
+    builds: tuple[Verdict, ...]
+    needs_torch: bool
+
+
+class _Attempt:
+    """One search at one level."""
+
+    def __init__(self, search: StackSearch, level: int) -> None:
+        self.search, self.level = search, level
+
+    def run(self, asked: tuple[PackageDemand, ...]) -> Solution | None:
+        start = _State((), {}, (), self.search.builds, needs_torch=False)
+        state, objection = self._asking(start, asked, None)
+        if objection is not None:
+            self.search.refused.append(Refused("torch", "", objection))
+            return None
+        return self._extend(state)
+
+    def _extend(self, state: _State) -> Solution | None:
+        if not state.todo:
+            return self._finished(state)
+        name, todo = state.todo[0], state.todo[1:]
+        mine = [demand for demand in state.demands if demand.name == name]
+        facts = self.search.facts[name]
+        if facts.refused is not None:
+            self._refuse(name, "", Objection(Reason.CONSTRAINED, {"why": facts.refused}))
+            return None
+        known = [package for package in facts.versions if all(demand.admits(package.version) for demand in mine)]
+        if not known and all(demand.by for demand in mine):
+            return self._extend(state._replace(todo=todo))  # a version that is not in the table: a note says so
+        if not known:
+            versions = ", ".join(package.version for package in facts.versions[:4])
+            why = f"no version within `{mine[0].text}` is known; known are {versions} …"
+            self._refuse(name, "", Objection(Reason.CONSTRAINED, {"why": why}))
+            return None
+        for package in known:
+            if not self.search.step():
+                return None
+            nearer, objection = self._choosing(state._replace(todo=todo), package)
+            if objection is not None:
+                self._refuse(name, package.version, objection)
+            elif (chosen := self._extend(nearer)) is not None:
+                return chosen
+        return None
+
+    def _choosing(self, state: _State, package: Package) -> tuple[_State, Objection | None]:
+        """The state with this package in it, or why it cannot be."""
+        if (objection := self.search.situation.refusal(package)) is not None:
+            return state, objection
+        extras = tuple(e for demand in state.demands if demand.name == package.name for e in demand.extras)
+        who = f"{package.name} {package.version}"
+        demands = required(package.requires, self.search.machine, extras, who)
+        chosen = state._replace(
+            packages={**state.packages, package.name: package}, needs_torch=state.needs_torch or package.links_torch
+        )
+        return self._asking(chosen, demands, package)
+
+    def _asking(
+        self, state: _State, demands: tuple[PackageDemand, ...], package: Package | None
+    ) -> tuple[_State, Objection | None]:
+        """The state with these demands in it, and what of them cannot be had."""
+        todo = list(state.todo)
+        for demand in demands:
+            there = state.packages.get(demand.name)
+            if there is not None and not demand.admits(there.version):
+                why = f"asks for {demand.text}, and {there.version} is chosen"
+                return state, Objection(Reason.CONSTRAINED, {"why": why})
+            if there is None and demand.name not in todo and self._is_ours(demand.name):
+                todo.append(demand.name)
+        every = (*state.demands, *demands)
+        needs_torch = state.needs_torch or any(each.name in ("torch", *COMPANIONS) for each in demands)
+        nearer = state._replace(todo=tuple(todo), demands=every, needs_torch=needs_torch)
+        fitting = tuple(build for build in state.builds if self._fits(build, demands, package))
+        if needs_torch and not fitting:
+            return state, self._no_torch(state, package, demands, every)
+        return nearer._replace(builds=fitting), None
+
+    def _is_ours(self, name: str) -> bool:
+        return name in self.search.facts and name not in ("torch", *COMPANIONS)
+
+    def _fits(self, verdict: Verdict, demands: tuple[PackageDemand, ...], package: Package | None) -> bool:
+        if not all(self.search.pairing.meets(verdict.build, demand) for demand in demands):
+            return False
+        situation = self.search.situation
+        return package is None or situation.mismatch(package, verdict.build, demands, self.level) is None
+
+    def _finished(self, state: _State) -> Solution | None:
+        if state.needs_torch:
+            cuda = any(package.cuda is not None or package.per_cuda for package in state.packages.values())
+            torch = self.search.ordered(state.builds, packages=cuda)[0]
+            return Solution(state.packages, torch, state.demands, self.level)
+        for package in state.packages.values():
+            own = tuple(each for each in state.demands if each.by == f"{package.name} {package.version}")
+            objection = self.search.situation.mismatch(package, None, own, self.level)
+            if objection is not None:
+                self._refuse(package.name, package.version, objection)
+                return None
+        return Solution(state.packages, None, state.demands, self.level)
+
+    def _refuse(self, name: str, version: str, objection: Objection) -> None:
+        self.search.refused.append(Refused(name, version, objection))
+
+    def _no_torch(
+        self,
+        state: _State,
+        package: Package | None,
+        demands: tuple[PackageDemand, ...],
+        every: tuple[PackageDemand, ...],
+    ) -> Objection:
+        """Why no torch build is left with these demands: the nearest one's own fault, or what contradicts them."""
+        search = self.search
+        if package is not None:
+            for verdict in search.ordered(state.builds, packages=True):
+                objection = search.situation.mismatch(package, verdict.build, demands, self.level)
+                if objection is not None and all(search.pairing.meets(verdict.build, demand) for demand in demands):
+                    return objection
+        family = [demand for demand in every if demand.name in ("torch", *COMPANIONS) and demand.specifier]
+        asks = " and ".join(dict.fromkeys(f"{each.text}{f' (by {each.by})' if each.by else ''}" for each in family))
+        meeting = [
+            each for each in search.verdicts if all(search.pairing.meets(each.build, demand) for demand in every)
+        ]
+        if not meeting:
+            return Objection(Reason.CONSTRAINED, {"why": f"no torch build is {asks or 'known for this platform'}"})
+        unfit = [verdict for verdict in meeting if not verdict.ok and verdict.rank.suits == 2]
+        if not unfit or any(verdict.ok for verdict in meeting):
+            why = f"no torch build is left that is {asks or 'of one CUDA with the rest'}"
+            return Objection(Reason.CONSTRAINED, {"why": why})
+        nearest = min(unfit, key=lambda verdict: len(verdict.reasons))
+        why = f"asks for {asks or 'torch'}; the nearest, {nearest.build.version}, {nearest.objections[0].text}"
+        return Objection(Reason.CONSTRAINED, {"why": why})

@@ -1,0 +1,132 @@
+"""An answer of the search as a stack: every pin, where it comes from, and why. Pure."""
+
+from __future__ import annotations
+
+from torchpick.decide.demands import PackageDemand
+from torchpick.decide.packagefit import ADDED_WHEEL
+from torchpick.decide.places import address
+from torchpick.decide.provided import parted, wheel_for
+from torchpick.decide.stackhints import hints
+from torchpick.decide.stacknotes import notes, unread
+from torchpick.decide.stacksearch import Solution, StackSearch
+from torchpick.model.arch import Fit
+from torchpick.model.build import COMPANIONS, Build
+from torchpick.model.libraries import below
+from torchpick.model.package import Package
+from torchpick.model.redaction import redacted
+from torchpick.model.stack import PackageObjection, PinnedPackage, Stack
+from torchpick.model.support import JIT, NO_CODE, RUNS
+from torchpick.model.verdict import Verdict
+
+DEFAULT_INDEX = "the default index"
+
+
+def answer(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution) -> Stack:
+    """The stack of an answer: packages first, torch and its companions last."""
+    packages = tuple(_pinned(search, asked, chosen, package) for package in chosen.packages.values())
+    family = () if chosen.torch is None else _family(search, chosen, chosen.torch)
+    return Stack(
+        machine=search.machine,
+        asked=tuple(demand.text for demand in asked),
+        packages=(*packages, *family, *_added(search, chosen)),
+        notes=tuple(dict.fromkeys(notes(search, chosen))),
+        index_url=None if chosen.torch is None else _index(search, chosen.torch.build),
+    )
+
+
+def refusal(search: StackSearch, asked: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]) -> Stack:
+    """The stack that cannot be had: why, and what would have to change."""
+    return Stack(
+        machine=search.machine,
+        asked=tuple(demand.text for demand in asked),
+        objections=objections,
+        notes=tuple(unread(search, asked)),
+        hints=tuple(dict.fromkeys(hints(search, asked, objections))),
+    )
+
+
+def _pinned(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution, package: Package) -> PinnedPackage:
+    torch = None if chosen.torch is None else chosen.torch.build
+    elsewhere = search.facts[package.name].elsewhere
+    cuda = None if package.major is None else str(package.major)
+    if package.per_cuda and torch is not None:
+        cuda = _major(torch)
+    return PinnedPackage(
+        name=package.name,
+        version=package.version,
+        cuda=cuda,
+        links_torch=package.links_torch,
+        index=address(elsewhere[0], package, torch) if package.file is None and elsewhere else DEFAULT_INDEX,
+        verdict=search.situation.coverage(package, None if torch is None else torch.cuda).word,
+        why=_why(search, asked, chosen, package),
+        evidence=package.evidence.kind,
+    )
+
+
+def _why(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution, package: Package) -> str:
+    """Who asks for it, and why its newest version was passed over."""
+    by = [demand for demand in chosen.demands if demand.name == package.name and demand.by]
+    named = any(demand.name == package.name for demand in asked)
+    start = "you asked for it" if named else f"{by[0].by} asks for {by[0].text}" if by else "it is needed"
+    passed = next((refused for refused in search.refused if refused.name == package.name), None)
+    return start if passed is None else f"{start}; {passed.version} {passed.objection.text}"
+
+
+def _family(search: StackSearch, chosen: Solution, torch: Verdict) -> list[PinnedPackage]:
+    """Torch and the companions that were asked for."""
+    build, kind = torch.build, torch.build.evidence.kind
+    index, cuda = _index(search, build), _major(build)
+    worst = min((fit.fit for fit in torch.fits), default=None)
+    word = NO_CODE if worst is None else JIT if worst is Fit.JIT else RUNS
+    pins = [PinnedPackage("torch", build.version, cuda, True, index, word, _why_torch(search, chosen, build), kind)]
+    wanted = {demand.name for demand in chosen.demands}
+    for name in COMPANIONS:
+        companion = search.pairing.companion(build, name) if name in wanted else None
+        if companion is not None:
+            why = f"belongs to torch {build.torch}" + (", inferred" if companion.inferred else "")
+            pins.append(PinnedPackage(name, companion.version, cuda, True, index, word, why, kind))
+    return pins
+
+
+def _why_torch(search: StackSearch, chosen: Solution, build: Build) -> str:
+    pins = [demand for demand in chosen.demands if demand.name == "torch" and demand.specifier]
+    reasons = [f"{demand.by} asks for {demand.text}" if demand.by else f"you ask for {demand.text}" for demand in pins]
+    links = [package for package in chosen.packages.values() if package.major is not None and package.links_torch]
+    reasons += [f"{package.name} links CUDA {package.major}" for package in links[:2]]
+    needy = [package for package in chosen.packages.values() if package.needs and not package.links_torch]
+    reasons += [f"{p.name} needs {p.needs[0]}" for p in needy[:2] if str(p.major) == _major(build)]
+    if links and search.own_cuda.get(build.torch) == build.cuda:
+        reasons.append(f"CUDA {build.cuda} is that of the default index's torch {build.torch}")
+    return "; ".join(dict.fromkeys(reasons)) or "the newest that runs here"
+
+
+def _index(search: StackSearch, build: Build) -> str:
+    return redacted(build.index_url(search.wish.index_base, search.wish.channel))
+
+
+def _major(build: Build) -> str | None:
+    return None if build.cuda is None else build.cuda.partition(".")[0]
+
+
+def _added(search: StackSearch, chosen: Solution) -> list[PinnedPackage]:
+    """The nvidia wheels that nothing asks for yet, each with the package that needs it."""
+    if chosen.level < ADDED_WHEEL:
+        return []
+    added: dict[str, PinnedPackage] = {}
+    for package, library in search.lacking(chosen):
+        wheel = None if package.major is None else wheel_for(library, package.major)
+        if wheel is not None and wheel not in added:
+            why, cuda = f"{package.name} needs {library}", str(package.major)
+            version = _wheel_version(search, library)
+            pin = PinnedPackage(wheel, version, cuda, False, DEFAULT_INDEX, NO_CODE, why, "declared")
+            added[wheel] = pin
+    return list(added.values())
+
+
+def _wheel_version(search: StackSearch, library: str) -> str:
+    """The versions of an nvidia wheel that bring a library: its own number leads them, `libcufft.so.11` is 11.*."""
+    name = parted(library)
+    floor = search.table.floors.cudnn_floor("9.11") if name.stem == "libcudnn" else None
+    if floor is not None and any(gpu.arch is not None and below(gpu.arch, floor) for gpu in search.situation.gpus):
+        return "9.10.*"  # cuDNN 9.11 dropped what is older than Turing
+    return f"{name.number.partition('.')[0]}.*"

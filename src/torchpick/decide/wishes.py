@@ -1,0 +1,78 @@
+"""The wish that a request states, and what in it is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torchpick.errors import UsageError
+from torchpick.model.machine import Machine
+from torchpick.model.macs import LAST_FOR_INTEL
+from torchpick.model.request import Request
+from torchpick.model.table import Table
+from torchpick.model.wish import WHEEL_HOST, Wish
+
+
+def of(request: Request, environ: Mapping[str, str]) -> Wish:
+    """The wish of flags and variables; what the requirements add is `requested.narrowed`."""
+    backends = request.backends
+    if not backends and environ.get("TORCHPICK_BACKEND"):
+        backends = tuple(part.strip() for part in environ["TORCHPICK_BACKEND"].split(",") if part.strip())
+    if request.cpu:
+        if request.backends and set(request.backends) != {"cpu"}:
+            hint = "`--cpu` means `--backend cpu`; `--allow-cpu` picks it only if nothing else runs"
+            raise UsageError(f"`--cpu` contradicts `--backend {request.backends[0]}`", hint=hint)
+        backends = ("cpu",)
+    if unknown := [backend for backend in backends if not is_backend(backend)]:
+        hint = "such as cu126, cpu, rocm7.2 or xpu; `torchpick list --all` shows all"
+        raise UsageError(f"unknown backend `{unknown[0]}`", hint=hint)
+    base = request.index_base if request.index_base is not None else environ.get("TORCHPICK_INDEX_BASE") or WHEEL_HOST
+    return Wish(
+        backends=backends,
+        channel=request.channel,
+        index_base=_base(base),
+        allow_cpu=request.allow_cpu,
+        allow_unconfirmed=request.allow_unconfirmed,
+        whole=request.whole,
+    )
+
+
+def is_backend(text: str) -> bool:
+    """Whether the text has the form of a backend's name."""
+    kind, digits = text.rstrip("0123456789."), text.lstrip("abcdefghijklmnopqrstuvwxyz")
+    return text in ("cpu", "xpu", "default") or (kind == "cu" and digits.isdigit()) or (kind == "rocm" and bool(digits))
+
+
+def _base(url: str) -> str:
+    scheme, mark, rest = url.removeprefix("flat+").partition("://")
+    if not mark or not rest or scheme not in ("https", "http", "file") or not url.isprintable() or " " in url:
+        from torchpick.model.redaction import redacted
+
+        hint = "such as https://mirror.example/whl, file:///srv/whl, or flat+https://… for one flat page"
+        raise UsageError(f"`{redacted(url)}` is not a valid mirror URL", hint=hint)
+    if ("?" in rest or "#" in rest) and not url.startswith("flat+"):
+        from torchpick.model.redaction import redacted
+
+        hint = "remove what follows the path; credentials go before the host or into netrc"
+        raise UsageError(f"`{redacted(url)}` has a query or a fragment, so no backend can be added to it", hint=hint)
+    return url.rstrip("/")
+
+
+def check_python(machine: Machine, table: Table) -> None:
+    """A given version that no wheel was ever made for is a typo."""
+    if machine.python.source != "told" or machine.python.executable is not None:
+        return
+    tags = {tag for build in table.of(machine.platform.name) for tag in build.pythons}
+    tag = machine.python.tag
+    if tags and tag not in tags:
+        from torchpick.model.pythons import python_name, python_order
+
+        plain = sorted((tag for tag in tags if not tag.endswith("t")), key=python_order)
+        first, last = (python_name(tag).removeprefix("Python ") for tag in (plain[0], plain[-1]))
+        hint = f"there are wheels for Python {first} to {last}"
+        if any(tag.endswith("t") for tag in tags):
+            hint += ", and free-threaded ones such as 3.14t"
+        elif machine.platform.name == "macos-x86_64":
+            hint += f"; torch {LAST_FOR_INTEL} was the last release for Intel Macs"
+        raise UsageError(
+            f"no PyTorch wheel was ever published for {python_name(tag)} on {machine.platform.name}", hint=hint
+        )

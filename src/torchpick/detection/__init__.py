@@ -1,1 +1,0 @@
-"""This computer → Machine: thin probes, pure parsers, one source a module."""

@@ -1,0 +1,60 @@
+"""A log as plain text: without colours, time stamps and the names of what wrote each line. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+_COLOUR = re.compile(rb"\x1b\[[0-9;?]{0,20}[A-Za-z]|\r(?=\n|$)")
+# What stands before a message: a loader puts several of them, so each is taken off in turn. Every form begins at the
+# start of the line and is bounded, so no line is looked at twice.
+_FRONT = re.compile(
+    rb"\s{0,200}(?:"
+    rb"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?\]?"  # 2026-11-22 03:12:11,123
+    rb"|\[?\d\d-\d\d \d\d:\d\d:\d\d\]?"  # vLLM: 04-03 09:29:49
+    rb"|\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?"
+    rb"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]?\d \d\d:\d\d:\d\d \S{1,64}"  # syslog
+    rb"|\[ {0,9}\d{1,9}\.\d{1,9}\]"  # dmesg
+    rb"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{1,9} {1,9}\d{1,9} [^\]\s]{1,200}\]"  # glog
+    rb"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL)\]?:?(?=\s)"
+    rb"|\[[\w.-]{1,40}:\d{1,6}\]"  # [__init__.py:243]
+    rb"|\([A-Za-z_][\w-]{0,40}(?: pid=\d{1,9})?(?:, ip=[\w.:]{1,64})?\)"  # (EngineCore_0 pid=123)
+    rb"|NVRM:"
+    rb"|(?:rank|\[rank)\s?\d{1,5}\]?:"
+    rb"|\d{1,5}: (?=\S)"  # srun -l
+    rb"|-(?= )|\xe2\x94\x82|\||>"  # a list's dash, the frame of a table, a quotation
+    rb")\s{0,200}"
+)
+_MOST_FRONTS = 8
+_QUOTES = ((b"\xe2\x80\x98", b"'"), (b"\xe2\x80\x99", b"'"), (b"\xe2\x80\x9c", b'"'), (b"\xe2\x80\x9d", b'"'))
+_BLANKS = re.compile(rb"\s+")
+_FRAME = b"\xe2\x94\x82"
+
+
+def message(line: bytes) -> bytes:
+    """The line as its writer meant it, with single blanks."""
+    if b"\x1b" in line or b"\r" in line:
+        line = _COLOUR.sub(b"", line)
+    for _ in range(_MOST_FRONTS):
+        front = _FRONT.match(line)
+        if front is None:
+            break
+        line = line[front.end() :]
+    if b"\xe2" in line:
+        for curly, plain in _QUOTES:
+            line = line.replace(curly, plain)
+        line = line.rstrip().removesuffix(_FRAME)
+    return _BLANKS.sub(b" ", line).strip()
+
+
+def decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks as UTF-8: a Windows shell writes its logs in UTF-16."""
+    import codecs
+
+    decoder = None
+    first = True
+    for chunk in chunks:
+        if first and chunk[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            decoder = codecs.getincrementaldecoder("utf-16")("replace")
+        first = first and not chunk
+        yield decoder.decode(chunk).encode() if decoder is not None else chunk

@@ -1,1 +1,0 @@
-"""A pick → what a person or a program reads."""

@@ -1,0 +1,198 @@
+"""The files in which pip and uv keep their settings: where they lie, and what is in them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+
+from torchpick.environment import settings
+from torchpick.environment.settings import Setting
+from torchpick.errors import TorchpickError
+from torchpick.model.noun import Noun
+
+MOST_BYTES = 1 << 20
+_DEEPEST = 100
+# Where a Unix system keeps the settings that no variable can move.
+ETC = "/etc"
+
+
+def pip_files(environ: Mapping[str, str], prefix: str, home: str, system: str = sys.platform) -> list[str]:
+    """Pip's configuration files, the weakest first, as pip orders them; they need not exist."""
+    told = environ.get("PIP_CONFIG_FILE")
+    if told == os.devnull:
+        return []
+    name = "pip.ini" if system == "win32" else "pip.conf"
+    if system == "win32":
+        shared = [os.path.join(environ.get("PROGRAMDATA", r"C:\ProgramData"), "pip", name)]
+        user = [os.path.join(home, "pip", name), os.path.join(environ.get("APPDATA", home), "pip", name)]
+    elif system == "darwin":
+        shared = [f"/Library/Application Support/pip/{name}"]
+        application = os.path.join(home, "Library", "Application Support", "pip")
+        folder = application if os.path.isdir(application) else os.path.join(home, ".config", "pip")
+        user = [os.path.join(home, ".pip", name), os.path.join(folder, name)]
+    else:
+        folders = (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")
+        shared = [os.path.join(folder, "pip", name) for folder in folders if folder] + [f"{ETC}/{name}"]
+        base = environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+        user = [os.path.join(home, ".pip", name), os.path.join(base, "pip", name)]
+    # pip leaves the user's file out where another one is named.
+    hidden = bool(told) and os.path.exists(told or "")
+    return [*shared, *([] if hidden else user), os.path.join(prefix, name), *([told] if told else [])]
+
+
+def pip(environ: Mapping[str, str], prefix: str, home: str) -> dict[str, Setting]:
+    """What pip's files say to `pip install` in this environment, each with the place it was said in."""
+    found = [said for file in pip_files(environ, prefix, home) for said in pip_file(file)]
+    # pip applies every file's `[global]` before any file's section of the command.
+    return settings.strongest(sorted(found, key=lambda said: said.command))
+
+
+def pip_file(file: str) -> list[Setting]:
+    """What one of pip's files says to `pip install`; nothing where there is no such file."""
+    from configparser import Error, RawConfigParser
+
+    text = _text(file)
+    if text is None:
+        return []
+    parser = RawConfigParser()
+    try:
+        parser.read_string(text)
+    except Error as error:
+        hint = "`pip config debug` shows the same file"
+        raise TorchpickError(f"{file}: {str(error).splitlines()[0]}", hint=hint, code="CONFIGURATION") from error
+    return settings.pip_of_sections({name: dict(parser.items(name)) for name in parser.sections()}, file)
+
+
+class UvFile(Noun):
+    """One of uv's files that count here, and its table."""
+
+    path: str
+    table: Mapping[str, object]
+
+
+def uv(environ: Mapping[str, str], home: str, folder: str, system: str = sys.platform) -> list[UvFile]:
+    """Uv's configuration files that hold in this folder, the strongest first."""
+    if environ.get("UV_NO_CONFIG", "").lower() in ("1", "true", "yes", "on", "y", "t"):
+        return []
+    if told := environ.get("UV_CONFIG_FILE"):
+        return [UvFile(told, table) for table in (_toml(told),) if table is not None]
+    found = [*_project(folder)]
+    for path in uv_files(environ, home, system):
+        table = _toml(path)
+        if table is not None:
+            found.append(UvFile(path, table))
+    return found
+
+
+def uv_files(environ: Mapping[str, str], home: str, system: str) -> list[str]:
+    """The user's file and the system's."""
+    if system == "win32":
+        user = os.path.join(environ.get("APPDATA", home), "uv", "uv.toml")
+        return [user, os.path.join(environ.get("PROGRAMDATA", r"C:\ProgramData"), "uv", "uv.toml")]
+    base = environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    folders = [each for each in environ.get("XDG_CONFIG_DIRS", "").split(":") if each] or ["/etc/xdg"]
+    system_file = next(
+        (path for path in (os.path.join(each, "uv", "uv.toml") for each in folders) if os.path.isfile(path)),
+        f"{ETC}/uv/uv.toml",
+    )
+    return [os.path.join(base, "uv", "uv.toml"), system_file]
+
+
+def _project(folder: str) -> Iterable[UvFile]:
+    """The nearest uv.toml or `[tool.uv]` from this folder upwards; uv.toml hides the pyproject.toml beside it."""
+    here = os.path.abspath(folder)
+    for _ in range(100):
+        path = os.path.join(here, "uv.toml")
+        table = _toml(path)
+        if table is not None:
+            return [UvFile(path, table)]
+        path = os.path.join(here, "pyproject.toml")
+        table = _toml(path, "tool", "uv")
+        if table is not None:
+            return [UvFile(path, table)]
+        parent = os.path.dirname(here)
+        if parent == here:
+            break
+        here = parent
+    return []
+
+
+def _toml(path: str, *keys: str) -> Mapping[str, object] | None:
+    """The table in the file, or one inside it; None where there is no such file or table."""
+    text = _text(path)
+    # Most projects say nothing to uv, and a TOML parser costs a start; a key may hide behind an escape alone.
+    if text is None or (keys and keys[-1] not in text and "\\" not in text):
+        return None
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        table: object = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a ValueError too
+        hint = "fix the file; uv would stop at it too"
+        raise TorchpickError(f"{path}: {error}", hint=hint, code="CONFIGURATION") from error
+    if _is_deep(table):
+        raise TorchpickError(f"{path}: nested deeper than {_DEEPEST} tables", hint="is it the right file?")
+    for key in keys:
+        table = table.get(key) if isinstance(table, Mapping) else None
+    return table if isinstance(table, Mapping) else None
+
+
+def _is_deep(value: object) -> bool:
+    """Whether tables and lists stand in one another so deep that nobody means it; a dotted key makes a table a dot."""
+    level: list[object] = [value]
+    for _ in range(_DEEPEST):
+        below: list[object] = []
+        for table in level:
+            below += table.values() if isinstance(table, Mapping) else table if isinstance(table, list) else ()
+        if not below:
+            return False
+        level = below
+    return True
+
+
+def _text(path: str) -> str | None:
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(MOST_BYTES)
+    except OSError:
+        return None
+    return data.decode("utf-8-sig", "replace")
+
+
+# What `[tool.uv]` of a project may hold and a uv.toml may not (uv's reference, "Project metadata").
+_PROJECT_ONLY = frozenset({
+    "build-backend", "build-constraint-dependencies", "conflicts", "constraint-dependencies", "default-groups",
+    "dependency-groups", "dependency-metadata", "dev-dependencies", "environments", "exclude-dependencies", "managed",
+    "override-dependencies", "package", "required-environments", "sources", "workspace",
+})  # fmt: skip
+
+
+def merged(files: Iterable[UvFile]) -> dict[str, object]:
+    """One table as uv sees the files together: the first that says a thing wins, lists add up."""
+    found: dict[str, object] = {}
+    for file in files:
+        _merge(found, {name: value for name, value in file.table.items() if name not in _PROJECT_ONLY})
+    return found
+
+
+def _merge(into: dict[str, object], table: Mapping[str, object]) -> None:
+    for name, value in table.items():
+        known = into.get(name)
+        if isinstance(known, dict) and isinstance(value, Mapping):
+            _merge(known, value)
+        elif isinstance(known, list) and isinstance(value, list):
+            known.extend(value)
+        elif name not in into:
+            into[name] = {} if isinstance(value, Mapping) else list(value) if isinstance(value, list) else value
+            if isinstance(value, Mapping):
+                _merge(into[name], value)  # type: ignore[arg-type]  # the dict of the line above
+
+
+def toml(table: Mapping[str, object]) -> str:
+    """The table as a uv.toml."""
+    import tomlkit
+
+    return tomlkit.dumps(table)

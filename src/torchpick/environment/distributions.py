@@ -1,0 +1,222 @@
+"""What is installed for a Python, read in place: its metadata and its files, and none of its code."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+
+from torchpick.environment import layout
+from torchpick.environment.installed import CondaPackage, Distribution, Environment, Fault, RecordedFile
+from torchpick.errors import WheelError
+from torchpick.model.names import normal
+
+# Bounds on what is read: conda's base environment has some 600 projects, torch's RECORD 1.5 MB.
+MOST_PROJECTS = 20_000
+_MOST_METADATA = 4 << 20
+_MOST_RECORD = 64 << 20
+_MOST_LINE = 4096
+_MOST_TEXT = 1 << 20
+# conda's base environment has some 300,000 files.
+MOST_FILES = 1_000_000
+
+_BINARY = re.compile(r"\.(?:so(?:\.[0-9]+)*|dll|pyd)$", re.IGNORECASE)
+# A line of RECORD that names a library; a name with a comma is quoted, which no library of a wheel is.
+_RECORDED = re.compile(rb"^([^,\"\r\n\0]{1,1024}\.(?:so|dll|pyd)[.0-9]{0,32}),", re.MULTILINE | re.IGNORECASE)
+_RECORDED_SIZE = re.compile(rb"^([^,\"\r\n\0]{1,1024}),[^,\r\n]{0,200},([0-9]{1,15})\r?$", re.MULTILINE)
+# Files that two projects may share without harm.
+_SHARED = re.compile(r"(^|/)(__init__\.py|LICENSE[^/]*|py\.typed)$|\.dist-info/|__pycache__/")
+
+
+def read(python: str, environ: Mapping[str, str], *, source: str = "told", metadata: bool = True) -> Environment:
+    """The environment of an interpreter or folder. Without `metadata` only names and versions are read."""
+    here = layout.of(python, environ)
+    faults: list[Fault] = []
+    found: list[Distribution] = []
+    for folder in here.sites:
+        found += in_folder(folder, faults, metadata=metadata)
+        if len(found) > MOST_PROJECTS:
+            faults.append(Fault(folder, f"contains more than {MOST_PROJECTS} projects; the rest is not read"))
+            break
+    return Environment(
+        executable=here.executable,
+        prefix=here.prefix,
+        version=here.version,
+        implementation=here.implementation,
+        free_threaded=here.free_threaded,
+        sites=here.sites,
+        distributions=tuple(found[:MOST_PROJECTS]),
+        conda=_conda(here.prefix),
+        torches=tuple(site for site in here.sites if os.path.isfile(os.path.join(site, "torch", "version.py"))),
+        faults=tuple(faults),
+        gone=here.gone,
+        source=source,
+        full_version=here.full_version,
+    )
+
+
+def in_folder(folder: str, faults: list[Fault] | None = None, *, metadata: bool = False) -> list[Distribution]:
+    """The projects in one folder, by the names of their metadata; what could not be read joins the faults."""
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries if entry.name.endswith((".dist-info", ".egg-info")))
+    except OSError as error:
+        if faults is not None:
+            faults.append(Fault(folder, f"cannot be read: {error.strerror}"))
+        return []
+    return [each for name in names if (each := _distribution(folder, name, metadata=metadata)) is not None]
+
+
+def _distribution(folder: str, info: str, *, metadata: bool) -> Distribution | None:
+    """One project; what its metadata lacks is taken from the folder's name."""
+    name, _, version = info.rpartition(".")[0].partition("-")
+    version = version.partition("-py")[0] if info.endswith(".egg-info") else version
+    if not name:
+        return None
+    if not metadata:
+        return Distribution(normal(name), version, folder, info)
+    inside = os.path.join(folder, info)
+    file = os.path.join(inside, "METADATA" if info.endswith(".dist-info") else "PKG-INFO")
+    if os.path.isfile(inside):  # an old .egg-info is the metadata itself
+        file = inside
+    text, problem = _head(file)
+    said: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        key, mark, value = line.partition(":")
+        if mark and not line.startswith((" ", "\t")):
+            said.setdefault(key.strip().lower(), []).append(value.strip())
+    faults = [f"{os.path.basename(file)} {problem}"] if problem else []
+    if info.endswith(".dist-info") and not os.path.isfile(os.path.join(inside, "RECORD")):
+        faults.append("RECORD is missing")
+    installer, _ = _head(os.path.join(inside, "INSTALLER")) if normal(name) == "torch" else ("", "")
+    return Distribution(
+        name=normal(_first(said, "name") or name),
+        version=_first(said, "version") or version,
+        folder=folder,
+        info=info,
+        requires=tuple(said.get("requires-dist", ())),
+        installer=installer.strip()[:40] or None,
+        faults=tuple(faults),
+    )
+
+
+def _first(said: Mapping[str, list[str]], key: str) -> str:
+    return said[key][0][:200] if said.get(key) else ""
+
+
+def _head(file: str) -> tuple[str, str]:
+    """The header of a metadata file, and what is wrong with it."""
+    try:
+        with open(file, "rb") as stream:
+            data = stream.read(_MOST_METADATA)
+    except OSError as error:
+        return "", "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
+    if not data.strip():
+        return "", "is empty"
+    head = re.split(rb"\r?\n\r?\n", data, maxsplit=1)[0]
+    return head.decode("utf-8", "replace"), ""
+
+
+def _conda(prefix: str) -> tuple[CondaPackage, ...]:
+    """What conda installed there, by the names of its records: NAME-VERSION-BUILD.json."""
+    try:
+        names = sorted(os.listdir(os.path.join(prefix, "conda-meta")))[:MOST_PROJECTS]
+    except OSError:
+        return ()
+    parts = (name.removesuffix(".json").rsplit("-", 2) for name in names if name.endswith(".json"))
+    return tuple(CondaPackage(*each) for each in parts if len(each) == 3)
+
+
+def files(one: Distribution) -> tuple[str, ...]:
+    """The files of a project, by its RECORD; without one (conda, Debian) those of its own folders."""
+    record = _record(one)
+    if not record.strip():
+        return tuple(_walked(one))
+    import csv
+
+    # A NUL or a field beyond csv's limit is somebody's joke, not a file of ours.
+    text = record.decode("utf-8", "replace")
+    lines = (line for line in text.splitlines() if len(line) < _MOST_LINE and "\0" not in line)
+    return tuple(row[0] for row in csv.reader(lines) if row)
+
+
+def libraries(one: Distribution) -> tuple[str, ...]:
+    """The shared libraries among them: found by a pattern, as an environment's records together take csv a second."""
+    record = _record(one)
+    if not record.strip():
+        return tuple(name for name in _walked(one) if _BINARY.search(name))
+    names = dict.fromkeys(match.decode("utf-8", "replace") for match in _RECORDED.findall(record))
+    return tuple(name for name in names if not name.startswith(("/", "..")) or _inside(one.folder, name))
+
+
+def hashes(one: Distribution) -> Iterator[RecordedFile]:
+    """The files of RECORD with a sha256."""
+    import csv
+
+    text = _record(one).decode("utf-8", "replace")
+    lines = (line for line in text.splitlines() if len(line) < _MOST_LINE and "\0" not in line)
+    for row in csv.reader(lines):
+        if len(row) == 3 and row[1].startswith("sha256="):
+            size = int(row[2]) if row[2].isascii() and row[2].isdigit() and len(row[2]) < 16 else None
+            yield RecordedFile(row[0], row[1].removeprefix("sha256="), size)
+
+
+def sizes(one: Distribution) -> dict[str, int]:
+    """The size that RECORD names for each shared library."""
+    return {
+        match[1].decode("utf-8", "replace"): int(match[2])
+        for match in _RECORDED_SIZE.finditer(_record(one))
+        if _BINARY.search(match[1].decode("utf-8", "replace"))
+    }
+
+
+def _record(one: Distribution) -> bytes:
+    """Nothing where there is none; a monstrous one is nobody's list of files."""
+    record = os.path.join(one.folder, one.info, "RECORD")
+    try:
+        if os.path.getsize(record) > _MOST_RECORD:
+            return b""
+        with open(record, "rb") as file:
+            return file.read(_MOST_RECORD)
+    except OSError:
+        return b""
+
+
+def _inside(folder: str, name: str) -> bool:
+    """Whether a path that climbs out of the folder still names a file of the environment (bin/, share/)."""
+    return ".." in name and os.path.exists(os.path.join(folder, name))
+
+
+def _walked(one: Distribution) -> Iterator[str]:
+    tops = text(os.path.join(one.folder, one.info, "top_level.txt")).split() or [one.info.partition("-")[0]]
+    for top in tops:
+        if top.isidentifier():
+            yield from (os.path.relpath(file, one.folder) for file in walk(os.path.join(one.folder, top)))
+
+
+def walk(folder: str) -> Iterator[str]:
+    """The files below a folder, links to folders not followed."""
+    count = 0
+    for root, below, names in os.walk(folder):
+        below.sort()
+        count += len(names)
+        if count > MOST_FILES:
+            raise WheelError(f"{folder} contains more than {MOST_FILES} files", hint="use a folder further down")
+        yield from (os.path.join(root, name) for name in sorted(names))
+
+
+def text(file: str) -> str:
+    """The start of a text file; nothing where it is not there."""
+    try:
+        with open(file, "rb") as stream:
+            return stream.read(_MOST_TEXT).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def overwritten(one: Distribution, other: Distribution) -> str | None:
+    """A file that two projects both installed, the later over the earlier; None where they share none of weight."""
+    if one.folder != other.folder:
+        return None
+    mine = set(libraries(one))
+    return next((name for name in libraries(other) if name in mine and not _SHARED.search(name)), None)

@@ -1,0 +1,256 @@
+"""The Python that torch is for: specified, the active environment, `.venv`, this one or PATH's; with its platform."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from torchpick.environment.world import World
+from torchpick.errors import TorchpickError, UsageError
+from torchpick.model.fields import ShapeError
+from torchpick.model.machine import TIMEOUT_S, Platform, Python
+from torchpick.model.noun import Noun
+from torchpick.model.pythons import IMPLEMENTATIONS, version_of
+from torchpick.model.versions import is_dotted, major_minor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.environment.asking import Said
+
+_HINT = "specify one with `--python 3.12` or `--python PATH`"
+_CPUS = {"amd64": "x86_64", "x86-64": "x86_64"}
+_NARROW = {"x86_64": "i686", "aarch64": "armv7l"}
+
+
+class Interpreter(Noun):
+    """A Python and the platform its wheels are for."""
+
+    python: Python
+    platform: Platform
+
+
+def choose(told: str | None, world: World, deadline: float) -> Interpreter:
+    """The target interpreter. Raises UsageError for one that was specified, TorchpickError for a broken environment."""
+    if told is not None:
+        return _told(told, world, deadline)
+    for folder, source in environments(world):
+        return _of_environment(folder, source, world, deadline)
+    if world.real and (tool := tool_environment(sys.prefix)) is not None:
+        return _on_path(tool, world, deadline)
+    return own(world)
+
+
+def own(world: World) -> Interpreter:
+    """The interpreter that torchpick runs in; nothing is started."""
+    free_threaded = "t" in getattr(sys, "abiflags", "")
+    if os.name == "nt":
+        import sysconfig
+
+        free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+        cpu = sysconfig.get_platform().rpartition("-")[2]
+    else:
+        cpu = os.uname().machine
+    python = Python(
+        version=f"{sys.version_info[0]}.{sys.version_info[1]}",
+        implementation=IMPLEMENTATIONS.get(sys.implementation.name, sys.implementation.name),
+        free_threaded=free_threaded,
+        executable=sys.executable or None,
+        source="the Python that runs torchpick",
+    )
+    libc = _confstr()
+    soabi = None
+    if libc is None and world.system.startswith("linux"):
+        import sysconfig
+
+        soabi = sysconfig.get_config_var("SOABI")
+    return Interpreter(python, platform(sys.platform, cpu, libc, soabi, wide=sys.maxsize > 2**32))
+
+
+def platform(system: str, cpu: str, libc: str | None, soabi: str | None, *, wide: bool = True) -> Platform:
+    """The contract's names from what an interpreter reports about itself."""
+    os_name = {"win32": "windows", "darwin": "macos", "cygwin": "windows"}.get(system, system.rstrip("0123456789"))
+    cpu = _CPUS.get(cpu.lower(), cpu.lower())
+    if os_name != "linux":
+        return Platform(os_name, {"aarch64": "arm64", "win32": "i686"}.get(cpu, cpu))
+    cpu = "aarch64" if cpu == "arm64" else cpu
+    cpu = cpu if wide else _NARROW.get(cpu, cpu)
+    name, _, version = (libc or "").strip().partition(" ")
+    if name == "glibc" and is_dotted(version):
+        return Platform("linux", cpu, major_minor(version), "glibc")
+    return Platform("linux", cpu, None, "musl" if "musl" in (soabi or "") else None)
+
+
+def tool_environment(prefix: str) -> str | None:
+    """The tool whose own environment this is: torch is not meant for it."""
+    if os.path.exists(f"{prefix}/uv-receipt.toml"):
+        return "uv tool"
+    if os.path.exists(f"{prefix}/pipx_metadata.json"):
+        return "pipx"
+    # `uvx` runs from uv's cache: archive-v0/<hash>, or environments-v2/<name> for a script.
+    parent = os.path.basename(os.path.dirname(os.path.normpath(prefix)))
+    return "uvx" if parent.startswith(("archive-v", "environments-v")) else None
+
+
+def _told(told: str, world: World, deadline: float) -> Interpreter:
+    here = own(world)
+    if (version := version_of(told)) is not None:
+        return Interpreter(Python(version[0], "cp", version[1], None, "told"), here.platform)
+    path = os.path.expanduser(told)
+    if not os.path.isabs(path) and ("/" in path or os.sep in path or os.path.isdir(f"{world.cwd}/{path}")):
+        path = os.path.join(world.cwd, path)
+    if os.path.isdir(path):
+        program = program_of(path)
+        if program is None:
+            raise UsageError(f"--python {told}: a folder without an interpreter in it", hint=_HINT)
+        path = program
+    elif not os.path.isabs(path):
+        found = which(path, world)
+        if found is None:
+            raise UsageError(f"--python {told}: neither a version, nor a path, nor a command on PATH", hint=_HINT)
+        path = found
+    try:
+        return _ask(path, "told", world, deadline)
+    except TorchpickError as error:
+        raise UsageError(f"--python {told}: {error.message}", hint=_HINT) from error
+
+
+def environments(world: World) -> list[tuple[str, str]]:
+    """The environment to take, if there is one; what VIRTUAL_ENV names goes before conda, as with uv."""
+    found = []
+    folder = world.environ.get("VIRTUAL_ENV")
+    # A tool's own environment may name itself as active; torch is not meant for it.
+    if folder and not (world.real and _same(folder, sys.prefix) and tool_environment(sys.prefix)):
+        found.append((folder, "the active virtual environment"))
+    if folder := world.environ.get("CONDA_PREFIX"):
+        name = world.environ.get("CONDA_DEFAULT_ENV", "")
+        base = " base" if name == "base" else ""
+        found.append((folder, f"the active conda environment{base}"))
+    return found or _dot_venv(world)
+
+
+def _dot_venv(world: World) -> list[tuple[str, str]]:
+    """`.venv` in the current folder or the nearest parent that has one."""
+    folder = os.path.abspath(world.cwd)
+    for _ in range(100):
+        if os.path.isfile(f"{folder}/.venv/pyvenv.cfg"):
+            return [(os.path.join(folder, ".venv"), ".venv")]
+        folder, before = os.path.dirname(folder), folder
+        if folder == before:
+            break
+    return []
+
+
+def _of_environment(folder: str, source: str, world: World, deadline: float) -> Interpreter:
+    if world.real and _same(folder, sys.prefix):
+        here = own(world)
+        return here._replace(python=here.python._replace(source=source))
+    program = program_of(folder)
+    if program is None:
+        raise TorchpickError(
+            f"{source}, {folder}, has no Python in it",
+            hint=f"recreate it, deactivate it, or {_HINT}",
+            code="BROKEN_PYTHON",
+        )
+    try:
+        return _ask(program, source, world, deadline)
+    except TorchpickError as error:
+        hint = f"recreate it, deactivate it, or {_HINT}"
+        raise TorchpickError(f"{source}: {error.message}", hint=hint, code="BROKEN_PYTHON") from error
+
+
+def _on_path(tool: str, world: World, deadline: float) -> Interpreter:
+    """Torchpick runs in a tool's environment of its own: the first working Python on PATH that is not this one."""
+    for name in ("python3", "python"):
+        program = which(name, world, outside=sys.prefix)
+        if program is None:
+            continue
+        try:
+            return _ask(program, f"{name} on PATH (torchpick itself runs in a {tool} environment)", world, deadline)
+        except TorchpickError:
+            continue
+    here = own(world)
+    source = f"the version of torchpick's own {tool} environment, as there is no Python on PATH"
+    return here._replace(python=here.python._replace(executable=None, source=source))
+
+
+def program_of(folder: str) -> str | None:
+    """The interpreter inside an environment's folder."""
+    names = ("Scripts/python.exe", "python.exe") if os.name == "nt" else ("bin/python", "bin/python3")
+    for name in names:
+        path = os.path.join(folder, *name.split("/"))
+        if os.path.isfile(path):
+            return path
+    return None
+
+
+def which(name: str, world: World, outside: str | None = None) -> str | None:
+    """A command on PATH, by absolute entries alone; on Windows not the store's empty placeholder."""
+    suffix = ".exe" if os.name == "nt" and not name.lower().endswith(".exe") else ""
+    for folder in world.environ.get("PATH", "").split(os.pathsep)[:1000]:
+        path = os.path.join(folder, name + suffix)
+        if not os.path.isabs(folder) or (outside and _same(os.path.dirname(folder), outside)):
+            continue
+        if os.path.isfile(path) and os.access(path, os.X_OK) and (os.name != "nt" or os.path.getsize(path)):
+            return path
+    return None
+
+
+def _same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):
+        return False
+
+
+def _ask(program: str, source: str, world: World, deadline: float) -> Interpreter:
+    """One short subprocess: what this Python reports about itself."""
+    from torchpick.environment import asking
+
+    if world.real and os.path.abspath(program) == sys.executable:
+        here = own(world)
+        return here._replace(python=here.python._replace(source=source))
+    said = asking.ask(program, world.environ, deadline)
+    if said.problem:
+        raise _broken(f"{program} {said.problem}")
+    return parse(said, program, source)
+
+
+def parse(said: Said, program: str, source: str) -> Interpreter:
+    """Read an interpreter's answer; raises TorchpickError where it is none."""
+    from torchpick.environment import asking
+
+    try:
+        fields = asking.fields(said)
+        python = Python(
+            version=asking.version(fields),
+            implementation=asking.implementation(fields),
+            free_threaded=fields.flag("free_threaded"),
+            executable=program,
+            source=source,
+        )
+        libc, soabi = fields.maybe_text("libc"), fields.maybe_text("soabi")
+        return Interpreter(
+            python, platform(fields.text("system"), fields.text("cpu"), libc, soabi, wide=fields.flag("wide"))
+        )
+    except ShapeError as error:
+        words = asking.because(said)
+        because = f": {words}" if words else ""
+        raise _broken(f"{program} is not a Python 3.4 or newer, or is broken{because}") from error
+
+
+def _broken(text: str) -> TorchpickError:
+    return TorchpickError(text, hint=_HINT, code="BROKEN_PYTHON")
+
+
+def _confstr() -> str | None:
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+if __name__ == "__main__":
+    from torchpick.environment import alone
+
+    raise SystemExit(alone.show(choose(None, World.here(), time.monotonic() + TIMEOUT_S)))

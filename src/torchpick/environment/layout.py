@@ -1,0 +1,212 @@
+"""Where a Python keeps what is installed for it: its own search path, asked of it without running any of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+
+from torchpick.environment import asking
+from torchpick.environment.asking import Said
+from torchpick.errors import TorchpickError, UsageError
+from torchpick.model.fields import Fields, ShapeError
+from torchpick.model.noun import Noun
+
+# Longer than a Python on a network drive takes; a broken one must not hold up the user.
+SECONDS = 30.0
+
+
+class Layout(Noun):
+    """An interpreter, its environment's folder, and the folders that hold packages for it.
+
+    `sites` are those of its search path, in order; `packages` those that an installer fills. `settings` are the keys
+    of pyvenv.cfg, None outside a virtual environment. `gone` says what is wrong where the interpreter does not run.
+    """
+
+    executable: str | None
+    prefix: str
+    version: str
+    implementation: str = "cp"
+    free_threaded: bool = False
+    sites: tuple[str, ...] = ()
+    gone: str | None = None
+    full_version: str | None = None
+    base: str | None = None
+    packages: tuple[str, ...] = ()
+    stdlib: str | None = None
+    settings: Mapping[str, str] | None = None
+
+    @property
+    def by_uv(self) -> bool:
+        """Whether uv made it: it leaves its version in pyvenv.cfg."""
+        return "uv" in (self.settings or {})
+
+
+def of(python: str, environ: Mapping[str, str]) -> Layout:
+    """Of an interpreter or of an environment's folder; if the interpreter is gone, what its folder still shows."""
+    program, prefix = _located(python, environ)
+    config = _config(prefix)
+    if program is None or not os.path.exists(program):
+        if config is None:
+            raise UsageError(
+                f"`{python}` is neither a Python nor an environment", hint="specify an interpreter with `--python`"
+            )
+        home = config.get("home") or "which is not said"
+        return _by_folder(prefix, config, f"its interpreter is gone; it was made by the Python in {home}")
+    own = _same(prefix, sys.prefix) and os.path.exists(sys.executable)
+    # Without a pyvenv.cfg the interpreter itself knows its folder, whichever link or wrapper led to it.
+    said = Said() if own else asking.ask(program, environ, time.monotonic() + SECONDS, "" if config is None else prefix)
+    try:
+        answer = Fields(asking.own_folders()) if own else asking.fields(said)
+        return Layout(
+            executable=sys.executable if own else program,
+            prefix=answer.text("prefix"),
+            version=asking.version(answer),
+            implementation=asking.implementation(answer),
+            free_threaded=answer.flag("free_threaded"),
+            sites=_sites(answer, config, environ),
+            full_version=answer.text("full_version"),
+            base=answer.text("base"),
+            packages=tuple(dict.fromkeys(answer.texts("packages"))),
+            stdlib=answer.text("stdlib"),
+            settings=config,
+        )
+    except ShapeError as error:
+        problem = said.problem or asking.because(said) or str(error)[:200]
+        if config is not None:
+            return _by_folder(prefix, config, f"its interpreter does not run: {problem}")
+        raise TorchpickError(
+            f"{program} does not answer like a Python: {problem}", hint="specify another with `--python`"
+        ) from error
+
+
+def of_environment(python: str, version: str, *, free_threaded: bool) -> Layout | None:
+    """Of an environment whose folders show where its packages are, so that its interpreter need not be started."""
+    prefix = os.path.dirname(os.path.dirname(os.path.abspath(python)))
+    config = _config(prefix)
+    if config is None and not os.path.isdir(os.path.join(prefix, "conda-meta")):
+        return None
+    name = f"python{version}{'t' if free_threaded else ''}"
+    library = os.path.join(prefix, "Lib") if os.name == "nt" else os.path.join(prefix, "lib", name)
+    packages = os.path.join(library, "site-packages")
+    if not os.path.isdir(packages):
+        return None
+    return Layout(
+        executable=python,
+        prefix=prefix,
+        version=version,
+        free_threaded=free_threaded,
+        sites=(packages,),
+        full_version=_full_version(config or {}),
+        packages=(packages,),
+        stdlib=library,
+        settings=config,
+    )
+
+
+def _full_version(config: Mapping[str, str]) -> str | None:
+    """As venv (`version`) and virtualenv and uv (`version_info`, which may go on with .final.0) write it."""
+    said = config.get("version_info") or config.get("version") or ""
+    parts = said.split(".")[:3]
+    return ".".join(parts) if len(parts) == 3 else None
+
+
+def _located(python: str, environ: Mapping[str, str]) -> tuple[str | None, str]:
+    """The interpreter, not resolved (an environment's is a link to another's), and the folder it belongs to."""
+    if os.sep not in python and not os.path.exists(python):
+        import shutil
+
+        python = shutil.which(python, path=environ.get("PATH")) or python
+    path = os.path.abspath(os.path.expanduser(python))
+    if os.path.isdir(path):
+        names = ("Scripts/python.exe", "python.exe") if os.name == "nt" else ("bin/python", "bin/python3")
+        programs = [os.path.join(path, *name.split("/")) for name in names]
+        return next((each for each in programs if os.path.exists(each)), None), path
+    folder = os.path.dirname(path)
+    if os.name == "nt" and os.path.basename(folder).lower() != "scripts":
+        return path, folder
+    return path, os.path.dirname(folder)
+
+
+def _config(prefix: str) -> dict[str, str] | None:
+    """pyvenv.cfg; None where the folder is no virtual environment."""
+    try:
+        with open(os.path.join(prefix, "pyvenv.cfg"), encoding="utf-8", errors="replace") as file:
+            lines = file.read(1 << 16).splitlines()
+    except OSError:
+        return None
+    pairs = (line.partition("=") for line in lines)
+    return {key.strip().lower(): value.strip() for key, mark, value in pairs if mark}
+
+
+def _by_folder(prefix: str, config: Mapping[str, str], gone: str) -> Layout:
+    """What the folders show of an environment whose interpreter does not answer."""
+    lib = os.path.join(prefix, "Lib" if os.name == "nt" else "lib")
+    try:
+        names = sorted(os.listdir(lib))
+    except OSError:
+        names = []
+    sites = [os.path.join(lib, name, "site-packages") for name in names if name.startswith(("python3.", "pypy3."))]
+    if os.name == "nt":
+        sites = [os.path.join(lib, "site-packages")]
+    said = config.get("version_info") or config.get("version") or ""
+    version = ".".join(said.split(".")[:2])
+    if not version and sites:
+        version = os.path.basename(os.path.dirname(sites[0])).removeprefix("python").rstrip("t")
+    parts = version.split(".")
+    known = len(parts) == 2 and all(part.isascii() and part.isdigit() for part in parts)
+    free = any("python" in site and site.rstrip("/").split("/")[-2].endswith("t") for site in sites)
+    found = tuple(site for site in sites if os.path.isdir(site))
+    return Layout(
+        None,
+        prefix,
+        version if known else "3.12",
+        free_threaded=free,
+        sites=found,
+        gone=gone,
+        full_version=_full_version(config),
+        packages=found,
+        settings=config,
+    )
+
+
+def _sites(answer: Fields, config: Mapping[str, str] | None, environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The search path as `site` builds it: PYTHONPATH, the environment's own, the user's, the base's, .pth lines."""
+    shared = config is None or config.get("include-system-site-packages", "").lower() == "true"
+    own = [*answer.texts("sites")]
+    user = [answer.text("user")] if shared and not environ.get("PYTHONNOUSERSITE") else []
+    base = [*answer.texts("base_sites")] if shared else []
+    # Without an environment the user's folder goes before the interpreter's; within one its own goes first.
+    ordered = [*user, *own] if config is None else [*own, *user, *base]
+    told = [path for path in environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    found: list[str] = []
+    for folder in [*told, *ordered]:
+        for path in (folder, *_pth(folder)):
+            if path not in found and os.path.isdir(path):
+                found.append(path)
+    return tuple(found)
+
+
+def _pth(folder: str) -> list[str]:
+    """The folders that .pth files add; their `import` lines are left alone."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".pth"))[:200]
+    except OSError:
+        return []
+    found = []
+    for name in names:
+        try:
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                lines = file.read(1 << 16).splitlines()[:1000]
+        except OSError:
+            continue
+        for line in lines:
+            text = line.strip()
+            if text and not text.startswith(("#", "import ", "import\t")) and "\0" not in text:
+                found.append(os.path.normpath(os.path.join(folder, text)))
+    return found
+
+
+def _same(one: str, other: str) -> bool:
+    return os.path.normcase(os.path.abspath(one)) == os.path.normcase(os.path.abspath(other))

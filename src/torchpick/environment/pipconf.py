@@ -1,0 +1,110 @@
+"""A pip.conf with torchpick's values in it, and again without them, byte for byte. Pure.
+
+What is ours stands between two marks; what had to give way to it stands behind a third. Lines are told apart as
+configparser does it: a line that is indented deeper than its option continues that option.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+
+from torchpick.model.noun import Noun
+
+BEGIN = "# >>> torchpick pin, taken out by `torchpick unpin`"
+JOINED = f"{BEGIN} (the line before it had no end)"
+END = "# <<< torchpick pin"
+KEPT = "# torchpick keeps: "
+SECTION = "install"
+
+
+class ConfLine(Noun):
+    """One line as it stands, the section it is in, and the option that it begins or continues."""
+
+    text: str
+    section: str
+    option: str
+    indent: int
+    header: bool = False
+
+
+def read(text: str) -> Iterator[ConfLine]:
+    """The lines, each with its own end."""
+    section, option, depth = "", "", 0
+    for text_line in io.StringIO(text, newline=""):
+        plain = text_line.strip()
+        indent = len(text_line) - len(text_line.lstrip())
+        if not plain or plain[0] in "#;":
+            yield ConfLine(text_line, section, "", indent)
+        elif option and indent > depth:
+            yield ConfLine(text_line, section, option, indent)
+        elif header := re.match(r"\[(.+)\]", plain):
+            section, option, depth = header[1], "", indent
+            yield ConfLine(text_line, section, "", indent, header=True)
+        else:
+            option, depth = _normal(re.split("[=:]", plain, maxsplit=1)[0]), indent
+            yield ConfLine(text_line, section, option, indent)
+
+
+def _normal(name: str) -> str:
+    """Pip takes `find_links` and `--find-links` for `find-links`."""
+    return name.strip().lower().replace("_", "-").removeprefix("--")
+
+
+def is_pinned(text: str) -> bool:
+    return any(line.text.startswith(BEGIN) for line in read(text))
+
+
+def pinned(text: str, options: Mapping[str, tuple[str, ...]]) -> str:
+    """The text with these options of `pip install`; what it said of them before is kept behind a mark."""
+    before = unpinned(text)
+    lines = list(read(before))
+    end = "\r\n" if any(line.text.endswith("\r\n") for line in lines) else "\n"
+    kept = [f"{KEPT}{line.text}" if line.section == SECTION and line.option in options else line.text for line in lines]
+    place = max((place for place, line in enumerate(lines, start=1) if line.section == SECTION), default=None)
+    following = len(lines) if place is None else place
+    indent = " " * (lines[following].indent if following < len(lines) else 0)
+    block = [] if place is not None else [f"[{SECTION}]"]
+    for name, words in options.items():
+        block += [f"{indent}{name} =", *(f"{indent}    {word}" for word in words)]
+    joined = bool(kept) and following == len(kept) and not kept[-1].endswith(("\n", "\r"))
+    mark = (end + JOINED) if joined else BEGIN
+    return "".join([*kept[:following], *(line + end for line in (mark, *block, END)), *kept[following:]])
+
+
+def unpinned(text: str) -> str:
+    """The text as it was before it was pinned, with whatever has been added to it since."""
+    found: list[str] = []
+    inside = False
+    for line in io.StringIO(text, newline=""):
+        if line.startswith(BEGIN):
+            inside = True
+            if line.startswith(JOINED) and found:
+                found[-1] = found[-1].removesuffix("\n").removesuffix("\r")
+        elif line.startswith(END):
+            inside = False
+        elif not inside:
+            found.append(line.removeprefix(KEPT))
+    return "".join(found)
+
+
+def without(text: str, address: str) -> str:
+    """The text without words that begin with this address, for a file whose marks another program has dropped."""
+    found = []
+    lines = list(read(text))
+    for place, line in enumerate(lines):
+        words = line.text.split()
+        mine = [word for word in words if word.startswith(address)]
+        if not mine:
+            found.append(line.text)
+            continue
+        rest = line.text
+        for word in mine:
+            rest = rest.replace(word, "", 1)
+        begins = place == 0 or lines[place - 1].option != line.option or not lines[place - 1].option
+        goes_on = place + 1 < len(lines) and lines[place + 1].option == line.option
+        left = re.sub(r"^[^=:]*[=:]", "", rest, count=1) if begins else rest
+        if left.strip() or (begins and goes_on):
+            found.append(re.sub(r"[ \t]+(?=\r?\n?$)", "", rest))
+    return "".join(found)

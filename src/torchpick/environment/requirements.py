@@ -1,0 +1,275 @@
+"""The user's requirements: words of the command line and the files they name, read as pip reads them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from torchpick.environment import lines
+from torchpick.environment.requirement_texts import beside, decoded, located, text_of
+from torchpick.errors import RequirementError, UsageError
+from torchpick.model.names import normal
+from torchpick.model.noun import Noun
+from torchpick.model.redaction import redacted
+
+# Bounds on files from outside; the largest lock in pip's format that was met has 6 MB of hashes.
+MOST_FILES = 200
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_FRONT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?\s*")
+_WHEEL = re.compile(r"([A-Za-z0-9_.]+)-([^-]+)(?:-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl", re.ASCII)
+_ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar")
+# Files that only uv or a new pip can read; what they ask of torch is learnt from the installer.
+_OPAQUE = ("pyproject.toml", "setup.py", "setup.cfg", "pylock.toml")
+
+
+class Given(Noun):
+    """The command line's own words."""
+
+    words: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    editables: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+class Requested(Noun):
+    """One requirement. `place` is a URL or a path; `name` is empty where only the place contains it."""
+
+    text: str
+    where: str
+    name: str = ""
+    extras: tuple[str, ...] = ()
+    specifier: str = ""
+    marker: str = ""
+    place: str = ""
+    editable: bool = False
+    hashed: bool = False
+
+    @property
+    def plain(self) -> str:
+        """Name and specifier alone, without marker, extra or place: what a Wish can hold."""
+        return self.name + self.specifier
+
+    @property
+    def source(self) -> str:
+        """How a message calls it."""
+        return f"`{self.text}` ({self.where})" if self.where else f"`{self.text}`"
+
+
+class RequirementsFile(Noun):
+    """One requirements or constraints file, by its path or its URL: its text and the entries in it."""
+
+    path: str
+    text: str
+    entries: tuple[lines.RequirementLine, ...]
+
+
+class Requirements(Noun):
+    """Everything asked for. `opaque` are files that only the installer can read; `sources` every file that was read."""
+
+    given: Given
+    wanted: tuple[Requested, ...] = ()
+    limits: tuple[Requested, ...] = ()
+    opaque: tuple[str, ...] = ()
+    sources: Mapping[str, RequirementsFile] = {}
+
+    @property
+    def hashed(self) -> bool:
+        """Whether the files pin by hash, so that pip would refuse any requirement without one."""
+        return any(each.hashed for each in self.wanted)
+
+
+# Gives the bytes behind the URL of a requirements file, bounded in size and time.
+Fetch = Callable[[str], bytes]
+
+
+def read(given: Given, environ: Mapping[str, str], fetch: Fetch | None = None) -> Requirements:
+    """Read the words and every file; raises UsageError for a file that cannot be read or a word that means nothing.
+
+    A file behind a URL is read by `fetch`, and refused where there is none: an installer that fetches it itself would
+    take whatever index it names.
+    """
+    reader = _Reader(environ, fetch)
+    wanted = [parse(word) for word in given.words]
+    wanted += [editable(path) for path in given.editables]
+    for file in given.files:
+        reader.file(file, "-r", limits=False)
+    for file in given.constraints:
+        reader.file(file, "-c", limits=True)
+    if given.groups:
+        from torchpick.environment import groups
+
+        reader.wanted += [parse(line.text, line.where) for line in groups.read(given.groups, text_of)]
+    return Requirements(given, (*wanted, *reader.wanted), tuple(reader.limits), tuple(reader.opaque), reader.sources)
+
+
+def limits(
+    paths: Iterable[str], said_by: str, environ: Mapping[str, str], fetch: Fetch | None = None
+) -> tuple[Requested, ...]:
+    """What the constraints files hold that a setting names."""
+    reader = _Reader(environ, fetch)
+    for path in paths:
+        reader.file(path, said_by, limits=True)
+    return tuple(each._replace(where=f"{said_by}: {each.where}") for each in reader.limits)
+
+
+class _Reader:
+    def __init__(self, environ: Mapping[str, str], fetch: Fetch | None) -> None:
+        self.environ = environ
+        self.fetch = fetch
+        self.wanted: list[Requested] = []
+        self.limits: list[Requested] = []
+        self.opaque: list[str] = []
+        self.sources: dict[str, RequirementsFile] = {}
+        self._done: set[tuple[str, bool]] = set()
+
+    def file(self, path: str, by: str, *, limits: bool) -> None:
+        name = os.path.basename(path)
+        if name in _OPAQUE or name.startswith("pylock."):
+            self.opaque.append(path)
+            return
+        key = located(path)
+        # Named twice, or in a circle; a file may be read as constraints and, by another name of it, as requirements.
+        if (key, limits) in self._done:
+            return
+        self._done.add((key, limits))
+        if key not in self.sources:
+            if len(self.sources) >= MOST_FILES:
+                raise UsageError(f"more than {MOST_FILES} requirements files", hint="put them into fewer files")
+            text = self._remote(key, by) if "://" in key else text_of(key, by)
+            self.sources[key] = RequirementsFile(key, text, lines.parse(text, self.environ))
+        shown = key if "://" in key else min(os.path.relpath(key), key, key=len)
+        for entry in self.sources[key].entries:
+            self._entry(entry, key, redacted(shown), limits=limits)
+
+    def _remote(self, url: str, by: str) -> str:
+        if self.fetch is None or not url.lower().startswith(("http://", "https://")):
+            raise UsageError(f"{redacted(url)} ({by}) cannot be read here", hint="download it, and name the file")
+        return decoded(self.fetch(url), redacted(url), by)
+
+    def _entry(self, entry: lines.RequirementLine, path: str, shown: str, *, limits: bool) -> None:
+        where = f"{shown} line {entry.first}"
+        if entry.option == lines.UNREADABLE:
+            raise RequirementError(f"{where}: {entry.value}", hint="write the option out, one on a line")
+        if entry.option in ("--requirement", "--constraint"):
+            other = beside(path, entry.value)
+            if "://" in path and "://" not in located(other):
+                raise UsageError(f"{where} names a file of this computer: {redacted(entry.value)}", hint="leave it out")
+            self.file(other, where, limits=limits or entry.option == "--constraint")
+        elif entry.option == "--editable":
+            self.wanted.append(editable(entry.value, where))
+        elif not entry.option:
+            found = parse(entry.value, where)._replace(hashed=entry.hashed)
+            (self.limits if limits else self.wanted).append(found)
+
+
+def editable(path: str, where: str = "") -> Requested:
+    bare, extras = _extras_off(path)
+    return Requested(path, where, extras=extras, place=bare, editable=True)
+
+
+def parse(text: str, where: str = "") -> Requested:
+    """One requirement as pip takes it: a name with its specifier, a wheel, a folder, a URL, `name @ URL`."""
+    stripped = text.strip()
+    if _NAME.fullmatch(stripped) and not _is_place(stripped):
+        return Requested(stripped, where, normal(stripped))
+    front = _FRONT.match(stripped)
+    if front and stripped[front.end() :].startswith("@"):
+        return _at_place(stripped, where, front)
+    if _is_place(stripped):
+        bare, marker = _marker_off(stripped)
+        bare, extras = _extras_off(bare)
+        name, version = wheel_of(bare)
+        return Requested(stripped, where, name, extras, f"=={version}" if version else "", marker, bare)
+    from packaging.requirements import Requirement
+
+    try:
+        requirement = Requirement(stripped)
+        specifier = str(requirement.specifier)
+    except ValueError as error:  # also of a number of 5,000 digits, which is no InvalidRequirement
+        reason = str(error).splitlines()[0] if str(error) else "it cannot be parsed"
+        at = f"{where}: " if where else ""
+        hint = 'such as `"torch<2.12"`, in quotes, or a path that exists'
+        raise RequirementError(f"{at}`{stripped}` is not a valid requirement: {reason}", hint=hint) from error
+    extras = tuple(sorted(requirement.extras))
+    marker = str(requirement.marker) if requirement.marker else ""
+    return Requested(stripped, where, normal(requirement.name), extras, specifier, marker)
+
+
+def _at_place(text: str, where: str, front: re.Match[str]) -> Requested:
+    place, marker = _marker_off(text[front.end() + 1 :].strip())
+    extras = tuple(sorted(each.strip() for each in (front[2] or "").split(",") if each.strip()))
+    _, version = wheel_of(place)
+    return Requested(text, where, normal(front[1]), extras, f"=={version}" if version else "", marker, place)
+
+
+def _marker_off(text: str) -> tuple[str, str]:
+    """A URL or path, and the marker after ` ;`."""
+    place, _, marker = text.partition(" ;")
+    return place.strip(), marker.strip()
+
+
+def _extras_off(text: str) -> tuple[str, tuple[str, ...]]:
+    """`./here[a,b]` → the path and its extras."""
+    if not text.endswith("]") or "[" not in text:
+        return text, ()
+    path, _, inside = text[:-1].rpartition("[")
+    return path, tuple(sorted(each.strip() for each in inside.split(",") if each.strip()))
+
+
+def _is_place(text: str) -> bool:
+    """As pip decides: a URL, a path, or an archive; a bare name is a project even where such a folder stands."""
+    bare, _ = _extras_off(_marker_off(text)[0])
+    if "://" in bare or bare.startswith(("git+", "hg+", "svn+", "bzr+", "file:")):
+        return True
+    looks_like_path = os.sep in bare or "/" in bare or bare.startswith(".")
+    return looks_like_path or bare.lower().endswith(_ARCHIVES)
+
+
+def wheel_of(place: str) -> tuple[str, str]:
+    """Name and version of the wheel that a URL or path leads to; empty where it leads to none."""
+    file = place.partition("#")[0].partition("?")[0].replace("\\", "/").rpartition("/")[2]
+    match = _WHEEL.fullmatch(file.replace("%2B", "+").replace("%2b", "+"))
+    return (normal(match[1]), match[2]) if match else ("", "")
+
+
+def of_family(asked: Requirements, family: Iterable[str], applies: Mapping[str, bool]) -> tuple[Requested, ...]:
+    """What is asked of the torch family, each with the place that says so.
+
+    `applies` says of each marker whether it holds in the target environment.
+    """
+    names = set(family)
+    found = []
+    for each in asked.wanted:
+        if each.name in names and applies.get(each.marker, True):
+            _check(each)
+            found.append(each)
+    asked_for = {each.name for each in asked.wanted}
+    for each in asked.limits:
+        # A limit on a companion that nobody asks for must not make the pick look for it.
+        if each.name in names and applies.get(each.marker, True) and each.name in {"torch", *asked_for}:
+            _check(each)
+            found.append(each)
+    return tuple(found)
+
+
+def _check(each: Requested) -> None:
+    if each.place and not each.specifier:
+        hint = "request a release, such as `torch==2.14.1`, or run pip yourself; `torchpick list` shows what runs"
+        raise RequirementError(
+            f"{each.source} is not a wheel, so it is not known which GPUs it will support", hint=hint
+        )
+    if each.hashed and each.name == "torch" and "+" not in each.specifier:
+        hint = "pin the exact build there, such as `torch==2.14.1+cu126` with its hash, or leave torch out of that file"
+        raise RequirementError(f"{each.where} pins the bytes of another torch by their hash", hint=hint)
+
+
+def outsiders(asked: Requirements, family: Iterable[str]) -> tuple[Requested, ...]:
+    """What is not of the family: each may ask for a torch of its own."""
+    names = set(family)
+    return tuple(each for each in asked.wanted if each.name not in names)
+
+
+def markers(asked: Requirements) -> tuple[str, ...]:
+    return tuple(sorted({each.marker for each in (*asked.wanted, *asked.limits) if each.marker}))

@@ -1,0 +1,147 @@
+"""Read a file that belongs to the user, and put another text in its place in one step."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+
+from torchpick.errors import TorchpickError
+from torchpick.model.noun import Noun
+
+MOST_BYTES = 4 << 20
+# How a file begins that is not in its place yet; one that a killed run left may be removed.
+TEMPORARY = ".torchpick-"
+BINARY = getattr(os, "O_BINARY", 0)
+_OWNER = "it belongs to user {} and group {}, and only they or root can leave it to them"
+
+
+class Text(Noun):
+    """A file's text, its lines ended by a line feed alone, and what it takes to write it back as it was."""
+
+    file: str
+    text: str
+    newline: str = "\n"
+    exists: bool = True
+
+
+def read(file: str) -> Text:
+    """The file, or an empty text where there is none."""
+    try:
+        with open(file, "rb") as stream:
+            content = stream.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        return Text(file, "", os.linesep, exists=False)
+    except OSError as error:
+        raise TorchpickError(f"cannot read {file}: {error.strerror}", hint="name another file") from error
+    if len(content) > MOST_BYTES:
+        raise TorchpickError(f"{file} is larger than {MOST_BYTES >> 20} MiB", hint="is it the right file?")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        hint = "save it as UTF-8 first"
+        raise TorchpickError(f"{file} is not UTF-8: byte {error.start} cannot be read", hint=hint) from error
+    # Only where every line ends so is it the file's own way; mixed ends are left as they are.
+    if text.count("\n") == text.count("\r\n") > 0:
+        return Text(file, text.replace("\r\n", "\n"), "\r\n")
+    return Text(file, text)
+
+
+def write(there: Text, text: str, mode: int = 0o666) -> None:
+    """Put the text in the file's place: whoever reads it meanwhile sees the old or the new. `mode`: of a new file."""
+    content = text.replace("\n", there.newline) if there.newline != "\n" else text
+    try:
+        replace(there.file, content.encode("utf-8"), mode)
+    except OSError as error:
+        raise TorchpickError(f"cannot write {there.file}: {error.strerror}", hint="name another file") from error
+
+
+def replace(file: str, content: bytes, mode: int = 0o666) -> None:
+    """Replace a file in one step, with its mode and its owner; `mode` is that of a new one. Raises OSError.
+
+    A link is followed, so that it stays one. Nothing is left behind where it fails.
+    """
+    target = os.path.realpath(file)
+    try:
+        known = os.stat(target)
+    except FileNotFoundError:
+        known = None
+    if known is not None and not stat.S_ISREG(known.st_mode):
+        with open(target, "wb") as stream:  # /dev/stdout, a pipe: nothing to put in their place
+            stream.write(content)
+        return
+    # In the same folder: a rename does not cross file systems.
+    clear(os.path.dirname(target))
+    name = f"{TEMPORARY}{_computer()}-{os.getpid()}-{os.urandom(6).hex()}"
+    temporary = os.path.join(os.path.dirname(target), name)
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, mode if known is None else 0o600)
+    try:
+        with open(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            if known is not None:
+                _as_it_was(temporary, known)
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _settle(os.path.dirname(target))
+
+
+def clear(folder: str) -> None:
+    """Remove what runs that were killed on this computer left in a folder; others may still be at work."""
+    if sys.platform == "win32":  # where asking after a process may end it
+        return
+    mine = f"{TEMPORARY}{_computer()}-"
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            if name.startswith(mine) and _is_gone(name.removeprefix(mine).partition("-")[0]):
+                with contextlib.suppress(OSError):
+                    os.unlink(os.path.join(folder, name))
+
+
+def _computer() -> str:
+    """Tells the temporary files of this computer from those of others that share the folder."""
+    import zlib
+
+    name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")
+    return f"{zlib.crc32(name.encode('utf-8', 'surrogateescape')):08x}"
+
+
+def _is_gone(pid: str) -> bool:
+    if not pid.isdecimal() or len(pid) > 9:
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _as_it_was(temporary: str, known: os.stat_result) -> None:
+    """Give the new file the owner and the mode of the old; changing the owner clears some bits of the mode."""
+    if sys.platform != "win32" and _owners(os.stat(temporary)) != _owners(known):
+        try:
+            os.chown(temporary, known.st_uid, known.st_gid)
+        except PermissionError as error:
+            raise PermissionError(error.errno, _OWNER.format(known.st_uid, known.st_gid)) from error
+    os.chmod(temporary, stat.S_IMODE(known.st_mode))
+
+
+def _owners(known: os.stat_result) -> tuple[int, int]:
+    return known.st_uid, known.st_gid
+
+
+def _settle(folder: str) -> None:
+    """Let the rename outlive a loss of power, where the system can say so of a folder."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,206 @@
+"""Which indexes the user's own pip and uv settings name, and which of them are PyTorch wheel indexes. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from torchpick.model.noun import Noun
+
+# The wheel host and the names its files are served under.
+_HOSTS = ("pytorch.org",)
+# Its layout: /whl/<backend>/…, /whl/nightly/…, /whl/torch_stable.html; field: mirrors keep it.
+_LAYOUT = re.compile(
+    r"/whl/(?:(?:nightly|test|preview|lts)(?:/|$)|(?:cpu|xpu|cu\d+|rocm[\d.]+)(?:[_-]\w+)?(?:/|$)|torch[\w.]*(?:/|$))"
+)
+
+
+class Setting(Noun):
+    """One option as pip or uv would see it, split into words, and where it was said.
+
+    `command`: in the section of one command, which is stronger than the general one of any file.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    source: str
+    command: bool = False
+
+
+# A scheme and what stands where the host does; uv and browsers take any number of slashes, of either kind, for two.
+_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*):[/\\]*([^/\\?#]*)([^?#]*)", re.IGNORECASE)
+
+
+def is_wheel_index(url: str) -> bool:
+    """Whether the URL is of a PyTorch wheel index: its host, or its `/whl/<backend>` layout anywhere.
+
+    Read as uv reads URLs (WHATWG), which makes the wheel host's name of more spellings than pip does.
+    """
+    address = _ADDRESS.match(_NAMED.sub("", url.strip(_BLANKS).translate(_DROPPED)))
+    if address is None:
+        return False
+    if _is_host(address[2]):
+        return True
+    # A `file:` URL has its path where others have their host.
+    path = (f"/{address[2]}{address[3]}" if address[1].lower() == "file" else address[3]).replace("\\", "/")
+    return _LAYOUT.search(_unquoted(path)) is not None
+
+
+# `NAME=URL`, an index that has a name for uv.
+_NAMED = re.compile(r"^[\w.-]+=(?=\w+:)", re.ASCII)
+_BLANKS = "".join(map(chr, range(33)))
+_DROPPED = {ord(blank): None for blank in "\t\r\n"}
+
+
+def _is_host(authority: str) -> bool:
+    """Whether `user:password@host:port` is the wheel host, whatever case, width or escapes its letters have."""
+    host = _unquoted(authority.rpartition("@")[2].partition(":")[0])
+    if not host.isascii():
+        import unicodedata
+
+        host = unicodedata.normalize("NFKC", host).replace("\u3002", ".").replace("\u00ad", "")
+    host = host.lower().rstrip(".")
+    return any(host == name or host.endswith("." + name) for name in _HOSTS)
+
+
+def _unquoted(text: str) -> str:
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote
+
+    return unquote(text)
+
+
+# pip's options that name where packages come from; the variables and the keys of pip.conf have the same names.
+PIP_PLACES = ("index-url", "extra-index-url", "find-links")
+
+
+_PIP_OTHERS = ("constraint", "build-constraint", "requirement", "uploaded-prior-to", "no-index", "require-hashes")
+
+
+def pip_name(key: str) -> str:
+    """The option behind a key of pip.conf or a variable: pip takes any case, `_` for `-`, and an old name."""
+    name = key.lower().replace("_", "-").removeprefix("--")
+    return "index-url" if name == "pypi-url" else name
+
+
+def pip_variable(name: str) -> str:
+    return "PIP_" + name.upper().replace("-", "_")
+
+
+def pip_of_environ(environ: Mapping[str, str]) -> list[Setting]:
+    """The variables; an empty one is as good as unset, as with pip."""
+    return [
+        Setting(name, tuple(value.split()), pip_variable(name))
+        for name in (*PIP_PLACES, *_PIP_OTHERS)
+        if (value := environ.get(pip_variable(name)))
+    ]
+
+
+def pip_aliases(environ: Mapping[str, str]) -> list[Setting]:
+    """The variables that name places to pip under another spelling, such as PIP_pypi_url."""
+    found = []
+    for variable, value in environ.items():
+        name = pip_name(variable[4:]) if variable[:4] == "PIP_" else ""
+        if name in PIP_PLACES and variable != pip_variable(name):
+            found.append(Setting(name, tuple(value.split()), variable))
+    return found
+
+
+def pip_of_sections(sections: Mapping[str, Mapping[str, str]], file: str) -> list[Setting]:
+    """`[global]`, then `[install]`, which is stronger."""
+    found = []
+    for section in ("global", "install"):
+        for key, value in sections.get(section, {}).items():
+            name = pip_name(key)
+            if value:
+                found.append(Setting(name, tuple(value.split()), file, section != "global"))
+    return found
+
+
+def strongest(settings: Iterable[Setting]) -> dict[str, Setting]:
+    """What holds in the end: the last one said."""
+    return {each.name: each for each in settings}
+
+
+# uv's variables that name where packages come from, and what stands between their values.
+UV_PLACES = {
+    "UV_INDEX": None,
+    "UV_DEFAULT_INDEX": None,
+    "UV_INDEX_URL": None,
+    "UV_EXTRA_INDEX_URL": None,
+    "UV_FIND_LINKS": ",",
+}
+
+
+def uv_of_environ(environ: Mapping[str, str]) -> list[Setting]:
+    return [
+        Setting(name, tuple(part for part in value.split(separator) if part), name)
+        for name, separator in UV_PLACES.items()
+        if (value := environ.get(name, "").strip())
+    ]
+
+
+def uv_of_table(table: Mapping[str, object], file: str) -> list[Setting]:
+    """The places that a uv.toml or `[tool.uv]` names; an `explicit` index is only for those that request it by name."""
+    found = []
+    for scope in (table, table.get("pip")):
+        if not isinstance(scope, Mapping):
+            continue
+        for name in ("index-url", "extra-index-url", "find-links"):
+            value = scope.get(name)
+            words = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+            if words:
+                found.append(Setting(name, tuple(str(word) for word in words), file))
+        indexes = scope.get("index")
+        found += [
+            Setting("index", (str(each["url"]),), file)
+            for each in (indexes if isinstance(indexes, list) else [])
+            if isinstance(each, Mapping) and isinstance(each.get("url"), str) and not each.get("explicit")
+        ]
+    return found
+
+
+def backend_of(table: Mapping[str, object]) -> str | None:
+    """The torch-backend that a uv.toml or `[tool.uv]` sets."""
+    for scope in (table, table.get("pip")):
+        if isinstance(scope, Mapping) and "torch-backend" in scope:
+            return str(scope["torch-backend"])
+    return None
+
+
+def without_wheel_indexes(table: Mapping[str, object]) -> dict[str, object]:
+    """A uv.toml's table with the PyTorch wheel indexes and the backend taken out."""
+    kept: dict[str, object] = {}
+    for name, value in table.items():
+        if name == "torch-backend":
+            continue
+        if name == "pip" and isinstance(value, Mapping):
+            kept[name] = without_wheel_indexes(value)
+        elif name == "index-url" and isinstance(value, str):
+            if not is_wheel_index(value):
+                kept[name] = value
+        elif name in ("extra-index-url", "find-links") and isinstance(value, list):
+            kept[name] = [each for each in value if not is_wheel_index(str(each))]
+        elif name == "index" and isinstance(value, list):
+            kept[name] = [each for each in value if not _open_wheel_index(each)]
+        else:
+            kept[name] = value
+    return kept
+
+
+def _open_wheel_index(entry: object) -> bool:
+    if not isinstance(entry, Mapping) or entry.get("explicit"):
+        return False
+    return is_wheel_index(str(entry.get("url", "")))
+
+
+def uv_cooldown(environ: Mapping[str, str], tables: Iterable[Mapping[str, object]]) -> Setting | None:
+    """Uv's `exclude-newer`, which rejects files without a date."""
+    if value := environ.get("UV_EXCLUDE_NEWER"):
+        return Setting("exclude-newer", (value,), "UV_EXCLUDE_NEWER")
+    for table in tables:
+        for scope in (table, table.get("pip")):
+            if isinstance(scope, Mapping) and "exclude-newer" in scope:
+                return Setting("exclude-newer", (str(scope["exclude-newer"]),), "uv.toml")
+    return None

@@ -1,0 +1,80 @@
+"""The settings of pip and uv that name a PyTorch index or backend, and the lock of the project: read, never run."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from torchpick.environment import configured, settings
+from torchpick.environment.configured import UvFile
+from torchpick.environment.installed import ProjectLock, TorchSetting
+from torchpick.environment.settings import Setting
+from torchpick.errors import TorchpickError
+
+# The wheel host, or its layout on a mirror: …/whl, …/whl/cu126, …/whl/nightly/cpu.
+_INDEX = re.compile(
+    r"(?:https?|file)://[^\s\"']{0,300}?/whl(?:/(?:nightly|test))?(?:/(cpu|cu\d{2,4}|rocm\d[\d.]{0,9}|xpu))?"
+    r"(?:/[^\s\"']{0,300})?(?=[\s\"',]|$)"
+)
+_MOST_LOCK = 64 << 20
+_VARIABLES = "the environment"
+
+
+def read(environ: Mapping[str, str], prefix: str, folder: str) -> tuple[TorchSetting, ...]:
+    """What would decide the next plain install: variables, pip's files, uv's files, the project in `folder`."""
+    home = environ.get("HOME") or os.path.expanduser("~")
+    found = []
+    if backend := environ.get("UV_TORCH_BACKEND"):
+        found.append(TorchSetting("UV_TORCH_BACKEND", _VARIABLES, backend, backend))
+    places = [said for said in settings.pip_of_environ(environ) if said.name in settings.PIP_PLACES]
+    for said in (*places, *settings.uv_of_environ(environ)):
+        found += _indexes(said._replace(name=said.source, source=_VARIABLES))
+    for file in configured.pip_files(environ, prefix, home):
+        with suppress(TorchpickError):  # pip itself says what is wrong with it
+            for said in configured.pip_file(file):
+                found += _indexes(said) if said.name in settings.PIP_PLACES else ()
+    with suppress(TorchpickError):
+        for uv_file in reversed(configured.uv(environ, home, folder)):
+            found += _uv(uv_file)
+    return tuple(found[:100])
+
+
+def _indexes(said: Setting) -> Iterator[TorchSetting]:
+    for match in _INDEX.finditer(" ".join(said.words)):
+        yield TorchSetting(said.name, said.source, match[0], match[1])
+
+
+def _uv(file: UvFile) -> Iterator[TorchSetting]:
+    if backend := settings.backend_of(file.table):
+        yield TorchSetting("torch-backend", file.path, backend, backend)
+    if os.path.basename(file.path) != "pyproject.toml":
+        # A project's own indexes are bound to packages by its sources; those of uv.toml serve every package.
+        for said in settings.uv_of_table(file.table, file.path):
+            yield from _indexes(said)
+
+
+def lock(prefix: str) -> ProjectLock | None:
+    """The uv.lock of the project whose `.venv` this is."""
+    project, name = os.path.split(os.path.abspath(prefix))
+    file = os.path.join(project, "uv.lock")
+    if name != ".venv" or not os.path.isfile(file):
+        return None
+    blocks = _text(file).split("[[package]]")[1:100_000]
+    versions = [
+        match[1]
+        for block in blocks
+        if re.search(r"^name = \"torch\"$", block, re.MULTILINE)
+        and (match := re.search(r"^version = \"([^\"]{1,60})\"$", block, re.MULTILINE))
+    ]
+    return ProjectLock(file, tuple(versions)) if versions else None
+
+
+def _text(file: str) -> str:
+    """The start of a text file; nothing where it cannot be read, as uv then says so itself."""
+    try:
+        with open(file, "rb") as stream:
+            return stream.read(_MOST_LOCK).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""

@@ -1,0 +1,1 @@
+"""What is on a server? The HTTP client, index pages, and files read by ranges."""

@@ -1,0 +1,89 @@
+"""What file names say: wheels, libraries that may hold GPU code, compilers. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from torchpick.model.names import normal
+from torchpick.model.noun import Noun
+
+_WHEEL = re.compile(
+    r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[A-Za-z0-9][A-Za-z0-9_.!+]*)(?:-(?P<build>\d[^-]*))?"
+    r"-(?P<python>[A-Za-z0-9_.]+)-(?P<abi>[A-Za-z0-9_.]+)-(?P<platform>[A-Za-z0-9_.]+)\.whl"
+)
+# The longest name that file systems have; and more tags than any wheel was made for.
+_LONGEST, _MOST_TAGS = 255, 256
+_CODE = re.compile(r"\.(so(\.\d+)*|dll|pyd|cubin|fatbin)$", re.IGNORECASE)
+# What turns source into GPU code on the user's machine: NVIDIA's assembler beside triton, bindings of NVRTC in cupy
+# and numba, NVVM. The name of the file is the evidence, and it is shown.
+_COMPILER = re.compile(
+    r"(^|/)(ptxas(\.exe)?|(lib)?_?nvrtc[^/]*\.(so|pyd|dll|py|pyx)[.\d]*|(lib)?nvvm[^/]*\.(so|dll)[.\d]*)$"
+)
+
+
+class WheelName(Noun):
+    """The parts of a wheel's file name, `+` and name spelled as PEP 440 and 503 do."""
+
+    project: str
+    version: str
+    python: str
+    abi: str
+    platform: str
+
+
+def parse(file: str) -> WheelName | None:
+    """The parts of a wheel's name; None if it is not one."""
+    match = _WHEEL.fullmatch(file) if len(file) <= _LONGEST else None
+    if match is None or _tags(match["python"], match["abi"], match["platform"]) > _MOST_TAGS:
+        return None
+    from packaging.utils import parse_wheel_filename
+
+    version = match["version"].replace("_", "+", 1) if "+" not in match["version"] else match["version"]
+    try:
+        parse_wheel_filename(f"{file[: match.start('version')]}{version}{file[match.end('version') :]}")
+    except ValueError:
+        return None
+    return WheelName(normal(match["name"]), version, match["python"], match["abi"], match["platform"])
+
+
+def _tags(*parts: str) -> int:
+    """How many tags compressed ones stand for."""
+    found = 1
+    for part in parts:
+        found *= part.count(".") + 1
+    return found
+
+
+def may_hold_code(path: str) -> bool:
+    return _CODE.search(path) is not None
+
+
+def compilers(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(path for path in paths if _COMPILER.search(path)))[:8]
+
+
+def platform_of(tag: str) -> str | None:
+    """`manylinux_2_28_x86_64` → `linux-x86_64`; None for a platform that PyTorch is not built for."""
+    for part in tag.split("."):
+        if part.startswith(("manylinux", "linux")):
+            for cpu in ("x86_64", "aarch64", "s390x"):
+                if part.endswith(cpu):
+                    return f"linux-{cpu}"
+        if part in ("win_amd64", "win_arm64"):
+            return "windows-x86_64" if part == "win_amd64" else "windows-arm64"
+        if part.startswith("macosx"):
+            return "macos-arm64" if part.endswith("arm64") else "macos-x86_64" if part.endswith("x86_64") else None
+    return None
+
+
+def glibc_of(tag: str) -> str | None:
+    """The C library that a tag promises to do with: `manylinux_2_28_x86_64` → `2.28`."""
+    old = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.17"}
+    floors: list[tuple[int, ...]] = []
+    for part in tag.split("."):
+        if match := re.match(r"manylinux_(\d+)_(\d+)_", part):
+            floors.append((int(match[1]), int(match[2])))
+        else:
+            floors += [tuple(map(int, floor.split("."))) for name, floor in old.items() if part.startswith(f"{name}_")]
+    return ".".join(map(str, min(floors))) if floors else None

@@ -1,0 +1,171 @@
+"""Where the user's packages come from: the indexes and pages that the settings of pip and uv name. Nothing is run."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from torchpick.environment import configured, layout, settings
+from torchpick.environment.settings import Setting
+from torchpick.errors import InstallerError, TorchpickError
+from torchpick.model.noun import Noun
+
+_MOST_SOURCE = 1 << 20
+_YES = ("1", "true", "yes", "on", "y", "t")
+# pip's own constant: `PyPI = PackageIndex("https://…/", …)` in pip/_internal/models/index.py, the index below `simple`.
+_CONSTANT = re.compile(r"^PyPI\s*=\s*PackageIndex\(\s*[\"'](https://[^\"'\s]+)[\"']", re.MULTILINE)
+_INSIDE = "pip/_internal/models/index.py"
+
+
+class IndexPlaces(Noun):
+    """`links` are pages or folders of files. With `first_only` the first index that knows a name is the only one."""
+
+    indexes: tuple[str, ...]
+    links: tuple[str, ...] = ()
+    first_only: bool = False
+    source: str = "pip"
+
+    @property
+    def base(self) -> str | None:
+        """Distinguishes what was learnt from these places from the rest, without passwords; None if there are none."""
+        return re.sub(r"//[^/@ ]*@", "//", " ".join((*self.indexes, *self.links))) or None
+
+    def pages(self, name: str) -> tuple[tuple[str, ...], ...]:
+        """The pages of a project, in groups: the first group that knows it is the only one."""
+        own = [f"{index.rstrip('/')}/{name}/" for index in self.indexes]
+        groups = [(*self.links, page) for page in own] if self.first_only else [(*self.links, *own)]
+        return tuple(group for group in groups if group) or (self.links,)
+
+
+def of_user(environ: Mapping[str, str], python: str | None = None, folder: str = ".") -> IndexPlaces:
+    """What pip's settings name; where they name nothing, uv's; where those do neither, pip's own default index."""
+    home = os.path.expanduser("~")
+    return _of_pip(environ, python, home) or _of_uv(environ, python, home, folder) or IndexPlaces((default(python),))
+
+
+def default(python: str | None = None) -> str:
+    """The index that pip uses by default, read from its source; pip is not run."""
+    for source in _sources(python):
+        match = _CONSTANT.search(source)
+        if match is not None:
+            return f"{match[1].rstrip('/')}/simple"
+    raise InstallerError(
+        "no package index is known: neither pip's nor uv's settings name one, and there is no pip with a default",
+        hint="specify it: `export PIP_INDEX_URL=https://…/simple`",
+        code="NO_INDEX",
+    )
+
+
+def _sources(python: str | None) -> Iterator[str]:
+    """That module of the pip of this Python, of our own, and of the wheels that Python keeps to make pips from."""
+    for path in (python, None) if python else (None,):
+        with suppress(TorchpickError):
+            for folder in layout.of(path or sys.executable, os.environ).sites:
+                with suppress(OSError):
+                    yield _text(Path(folder, _INSIDE))
+    yield from _bundled()
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as stream:
+        return stream.read(_MOST_SOURCE).decode("utf-8", "replace")
+
+
+def _bundled() -> Iterator[str]:
+    import sysconfig
+    import zipfile
+
+    folders = [Path(sysconfig.get_path("stdlib"), "ensurepip", "_bundled"), Path("/usr/share/python-wheels")]
+    for wheel in (wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))):
+        try:
+            with zipfile.ZipFile(wheel) as archive, archive.open(_INSIDE) as stream:
+                source = stream.read(_MOST_SOURCE)
+        except (OSError, KeyError, zipfile.BadZipFile):
+            continue
+        yield source.decode("utf-8", "replace")
+
+
+def _of_pip(environ: Mapping[str, str], python: str | None, home: str) -> IndexPlaces | None:
+    prefix = sys.prefix if python is None else os.path.dirname(os.path.dirname(os.path.abspath(python)))
+    said = settings.strongest(
+        [*configured.pip(environ, prefix, home).values(), *settings.pip_of_environ(environ)],
+    )
+    if not {"index-url", "extra-index-url", "find-links", "no-index"} & set(said):
+        return None
+    links = tuple(_page(word) for word in _words(said, "find-links"))
+    if _words(said, "no-index") and _words(said, "no-index")[0].lower() in _YES:
+        return IndexPlaces((), links)
+    main = _words(said, "index-url")[:1] or (default(python),)
+    return IndexPlaces((*main, *_words(said, "extra-index-url")), links)
+
+
+def _words(said: Mapping[str, Setting], name: str) -> tuple[str, ...]:
+    return said[name].words if name in said else ()
+
+
+def _of_uv(environ: Mapping[str, str], python: str | None, home: str, folder: str) -> IndexPlaces | None:
+    table = configured.merged(configured.uv(environ, home, folder))
+    scopes: list[Mapping[str, object]] = [table]
+    if isinstance(inner := table.get("pip"), Mapping):
+        scopes.insert(0, inner)
+    entries = [entry for scope in scopes for entry in _entries(scope)]
+    said = {each.name: each.words for each in settings.uv_of_environ(environ)}
+    extra = [_named(word, environ) for word in said.get("UV_INDEX", ())]
+    extra += said.get("UV_EXTRA_INDEX_URL", ())
+    extra += [_login(entry, environ) for entry in entries if not entry.get("default") and not entry.get("explicit")]
+    extra += [word for scope in scopes for word in _texts(scope, "extra-index-url")]
+    main = [_named(word, environ) for word in said.get("UV_DEFAULT_INDEX", ())] or list(said.get("UV_INDEX_URL", ()))
+    main += [_login(entry, environ) for entry in entries if entry.get("default")]
+    main += [word for scope in scopes for word in _texts(scope, "index-url")]
+    links = [*said.get("UV_FIND_LINKS", ()), *(word for scope in scopes for word in _texts(scope, "find-links"))]
+    if environ.get("UV_NO_INDEX", "").lower() in _YES or any(scope.get("no-index") is True for scope in scopes):
+        return IndexPlaces((), tuple(map(_page, links)), source="uv")
+    if not (extra or main or links):
+        return None
+    strategies = [environ.get("UV_INDEX_STRATEGY"), *(scope.get("index-strategy") for scope in scopes)]
+    strategy = next((text for text in strategies if text), "first-index")
+    indexes = tuple(dict.fromkeys((*extra, *(main[:1] or [default(python)]))))
+    return IndexPlaces(indexes, tuple(map(_page, links)), strategy == "first-index", "uv")
+
+
+def _entries(scope: Mapping[str, object]) -> list[Mapping[str, object]]:
+    value = scope.get("index")
+    return [
+        entry
+        for entry in (value if isinstance(value, list) else [])
+        if isinstance(entry, Mapping) and isinstance(entry.get("url"), str)
+    ]
+
+
+def _texts(scope: Mapping[str, object], name: str) -> list[str]:
+    value = scope.get(name)
+    return [value] if isinstance(value, str) else [str(word) for word in value] if isinstance(value, list) else []
+
+
+def _named(word: str, environ: Mapping[str, str]) -> str:
+    """`name=https://…` as UV_INDEX has it."""
+    name, mark, url = word.partition("=")
+    if not mark or not name.replace("-", "").replace("_", "").isalnum():
+        return word
+    return _login({"name": name, "url": url}, environ)
+
+
+def _login(entry: Mapping[str, object], environ: Mapping[str, str]) -> str:
+    """The index's address with the credentials that uv takes from UV_INDEX_NAME_USERNAME and _PASSWORD."""
+    url = str(entry["url"])
+    key = re.sub(r"[^A-Z0-9]", "_", str(entry.get("name") or "").upper())
+    user, password = (environ.get(f"UV_INDEX_{key}_{part}", "") for part in ("USERNAME", "PASSWORD"))
+    if not key or not (user or password) or "@" in urlsplit(url).netloc:
+        return url
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{quote(user, safe='')}:{quote(password, safe='')}@{rest}"
+
+
+def _page(word: str) -> str:
+    """A page or folder as an address; a path may stand for it."""
+    return word if re.match(r"[a-z+]+:", word) else Path(os.path.expanduser(word)).absolute().as_uri()

@@ -1,0 +1,170 @@
+"""What a resolution would bring, judged as one environment; what moves until everything in it agrees.
+
+The packages that the resolution found are judged with the torch they would get. Where they do not fit, those that
+the table knows may move within what was asked, as `torchpick plan` moves them, and the resolver is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from torchpick.decide import stack as stacks
+from torchpick.decide.demands import PackageDemand
+from torchpick.decide.packagefit import Situation
+from torchpick.environment.requirements import Requested, Requirements
+from torchpick.errors import NoBuildError
+from torchpick.knowledge.packages import KnownPackages
+from torchpick.model.build import COMPANIONS
+from torchpick.model.machine import Machine, Note
+from torchpick.model.noun import Noun
+from torchpick.model.package import PackageFacts
+from torchpick.model.pick import Pick
+from torchpick.model.stack import Stack
+from torchpick.session import Session
+
+FAMILY = frozenset({"torch", *COMPANIONS})
+# CUDA wheels are read for these alone.
+READ = ("linux-x86_64", "windows-x86_64")
+# Resolutions until everything agrees; two were the most that was met.
+ROUNDS = 4
+
+
+class AgreementMove(Noun):
+    """An environment to try; `held` are versions that nobody has read and that stay as they were found."""
+
+    stack: Stack
+    held: Mapping[str, str] = {}
+
+
+class Agreement:
+    """One order judged as a stack; it knows no installer."""
+
+    def __init__(
+        self, session: Session, asked: Requirements, applies: Mapping[str, bool], *, allow_mixed: bool
+    ) -> None:
+        (self.machine,) = session.machines
+        self.allow_mixed = allow_mixed
+        bare = session.asking(session.request._replace(requirements=()))
+        self.table, self.wish = bare.table_of((self.machine,)), bare.wish
+        self.facts: Mapping[str, PackageFacts] = KnownPackages(session.environ, self.machine.platform.name)
+        wanted = [each for each in (*asked.wanted, *asked.limits) if applies.get(each.marker, True)]
+        self.wanted = tuple(_demand(each) for each in wanted if each.name and not (each.place and not each.specifier))
+        self.named = frozenset(each.name for each in asked.wanted)
+        self.readable = self.machine.platform.name in READ
+
+    @property
+    def concerns(self) -> bool:
+        """Whether anything that was asked for by name is a package that the table can judge."""
+        return self.readable and any(self.knows(name) for name in self.named)
+
+    def knows(self, name: str) -> bool:
+        """Whether the table has the package, torch and its companions aside."""
+        return name in self.facts and name not in FAMILY and not name.startswith("nvidia-")
+
+    def of_versions(self, versions: Mapping[str, str]) -> Stack | None:
+        """The environment with these very versions, as far as they were read; None where there is nothing to judge."""
+        exact = [
+            PackageDemand(name, f"=={version}")
+            for name, version in sorted(versions.items())
+            if self.knows(name) and self._has(name, version)
+        ]
+        too_new = [PackageDemand(name) for name, version in sorted(versions.items()) if self.refuses(name, version)]
+        if too_new:  # its newest version that was read says why
+            return self._stack(tuple(self._newest(each) for each in too_new))
+        if not exact or not self.readable:
+            return None
+        there = {*self.named, *versions, "torch"} & FAMILY
+        return self._stack((*exact, *(each for each in self.wanted if each.name in there)))
+
+    def _newest(self, demand: PackageDemand) -> PackageDemand:
+        return demand._replace(specifier=f"=={self.facts[demand.name].versions[0].version}")
+
+    def moves(self, versions: Mapping[str, str]) -> Iterator[AgreementMove]:
+        """Environments in which packages of the table move within what was asked, the smallest move first."""
+        there = {*self.named, *versions, "torch"}
+        mine = [each for each in self.wanted if each.name in there and (self.knows(each.name) or each.name in FAMILY)]
+        found = {name: version for name, version in sorted(versions.items()) if self.knows(name)}
+        unread = {name: version for name, version in found.items() if not self._has(name, version)}
+        if found:
+            # What was named stays as it was found, and so does what nobody has read; the rest and torch may move.
+            family = [each for each in mine if each.name in FAMILY]
+            exact = [PackageDemand(n, f"=={found[n]}") for n in found if n in self.named and n not in unread]
+            brought = [PackageDemand(n, f"<={found[n]}") for n in found if n not in self.named and n not in unread]
+            if not any(self.refuses(name, version) for name, version in unread.items()):
+                yield AgreementMove(self._stack((*exact, *family, *(brought if unread or not exact else ()))), unread)
+        kept = {name: version for name, version in unread.items() if not self.refuses(name, version)}
+        bounds = [PackageDemand(name, f"<={found[name]}") for name in found if name in self.named and name not in kept]
+        free = [each for each in mine if each.name not in kept]
+        if any(self.knows(each.name) for each in free):
+            yield AgreementMove(self._stack((*free, *bounds)), kept)
+
+    def refuses(self, name: str, version: str) -> bool:
+        """Whether a version that nobody has read is too new for this machine, by the newest that was read before it."""
+        if not self.readable or not self.knows(name) or self._has(name, version):
+            return False
+        before = [one for one in self.facts[name].versions if PackageDemand(name, f"<{version}").admits(one.version)]
+        return bool(before) and Situation(self.machine, self.table).refusal(before[0]) is not None
+
+    def unread(self, versions: Mapping[str, str]) -> list[Note]:
+        """The versions of packages of the table that nobody has read."""
+        return [
+            Note("PACKAGE_UNREAD", f"which GPUs and which CUDA {name} {version} was built for has not been read")
+            for name, version in sorted(versions.items())
+            if self.knows(name) and self._holds_code(name) and not (self.readable and self._has(name, version))
+        ]
+
+    def _holds_code(self, name: str) -> bool:
+        """Whether any version of it that was read has to do with CUDA."""
+        return any(package.cuda or package.links_torch or package.code != () for package in self.facts[name].versions)
+
+    def _has(self, name: str, version: str) -> bool:
+        return any(package.version == version for package in self.facts[name].versions)
+
+    def _stack(self, asked: tuple[PackageDemand, ...]) -> Stack:
+        return stacks.stack(self.machine, self.table, self.wish, asked, self.facts, allow_mixed=self.allow_mixed)
+
+
+def _demand(each: Requested) -> PackageDemand:
+    return PackageDemand(each.name, each.specifier, each.extras)
+
+
+class AgreementOutcome(Noun):
+    """What was agreed on: the torch to take (None: as it was), the versions to hold, what is added, what to say."""
+
+    torch: str | None = None
+    versions: Mapping[str, str] = {}
+    added: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+def outcome(stack: Stack, pick: Pick) -> AgreementOutcome:
+    """What an environment that fits means for the job."""
+    torch = stack.version("torch")
+    known = {(note.code, note.text) for note in pick.notes}
+    pins = {each.name: each.version for each in stack.packages if each.name not in FAMILY and "*" not in each.version}
+    return AgreementOutcome(
+        torch=None if torch == pick.version else torch,
+        versions=pins,
+        added=tuple(f"{each.name}=={each.version}" for each in stack.packages if "*" in each.version),
+        notes=tuple(note for note in stack.notes if (note.code, note.text) not in known),
+    )
+
+
+def passed_over(stack: Stack) -> tuple[Note, ...]:
+    """The packages whose newest version was passed over, and why."""
+    return tuple(
+        Note("PACKAGE_MOVED", f"{each.name} {each.version} is taken: {each.why.partition('; ')[2]}")
+        for each in stack.packages
+        if each.name not in FAMILY and "; " in each.why
+    )
+
+
+def refused(stack: Stack, machine: Machine, pick: Pick, why: str = "") -> NoBuildError:
+    """What stands in the way of one environment."""
+    reasons = [f"{f'{each.name} {each.span}'.rstrip()}: {each.objection.text}" for each in stack.objections[:6]]
+    gpus = ", ".join(gpu.label for gpu in machine.counted)
+    message = f"no environment fits {' '.join(stack.asked)}{f' for {gpus}' if gpus else ''}: " + "; ".join(
+        [*reasons, *filter(None, [why])]
+    )
+    hint = "; ".join(stack.hints[:2]) or "`torchpick plan` shows what fits; `--allow-mixed` takes two CUDA majors"
+    return NoBuildError(message, pick=pick._replace(verdicts=()), hint=hint)

@@ -1,0 +1,36 @@
+"""The constraints that an installer obeys without being told: of its variables, its files, the project it is run in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from torchpick.environment import requirements
+from torchpick.environment.configured import UvFile
+from torchpick.environment.requirements import Requested
+from torchpick.errors import RequirementError
+from torchpick.installers import store
+from torchpick.installers.inherits import OwnSettings
+
+
+def of(installer: str, own: OwnSettings, places: tuple[str, ...]) -> tuple[Requested, ...]:
+    """What binds this installer, each line with its place; `places` hold our own files, which bind nobody."""
+    if installer == "uv":
+        words = own.environ.get("UV_CONSTRAINT", "").split()
+        in_files = (each for file in own.uv_files for each in _of_uv(file))
+        return (*_read(words, "UV_CONSTRAINT", own, places), *in_files)
+    said = own.pip.get("constraint")
+    return () if said is None else _read(said.words, said.source, own, places)
+
+
+def _read(words: Iterable[str], source: str, own: OwnSettings, places: tuple[str, ...]) -> tuple[Requested, ...]:
+    return requirements.limits(store.not_ours(words, *places), source, own.environ, own.fetch)
+
+
+def _of_uv(file: UvFile) -> Iterator[Requested]:
+    """`constraint-dependencies` of a uv.toml or of `[tool.uv]`; what uv cannot read either is left to it."""
+    listed = file.table.get("constraint-dependencies")
+    for text in listed if isinstance(listed, list) else ():
+        try:
+            yield requirements.parse(str(text), f"{file.path} constraint-dependencies")
+        except RequirementError:
+            continue

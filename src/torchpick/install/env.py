@@ -1,0 +1,78 @@
+"""A request → the variables that hand the pick over to plain pip and uv."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from torchpick.environment import inherited
+from torchpick.errors import UsageError
+from torchpick.install import wheelfiles
+from torchpick.installers import store, tools, uv, variables
+from torchpick.model.machine import Note, Python
+from torchpick.model.pick import Pick
+from torchpick.session import Session
+
+# Where an image keeps what the variables name.
+_IN_IMAGE = "/opt/torchpick"
+
+
+def variables_for(session: Session, shell: str) -> tuple[Pick, variables.Variables, tuple[Note, ...]]:
+    """The pick, the variables that hand it over, and what was left out of the user's own settings."""
+    environ = session.environ
+    pick = session.pick()
+    if shell == "dockerfile":
+        _check_image(session, pick)
+    spoken = session.spoken_cuda(pick)
+    read = wheelfiles.companions_on_pages(pick, pick.build.companion_pins, offline=session.offline)
+    if shell == "dockerfile":
+        # An image has neither this computer's settings nor its cache, and its uv is not ours to ask.
+        place = os.path.join(os.sep, "torchpick")
+        found = variables.of(pick, place, variables.UserSettings(), spoken, read)
+        return pick, variables.moved(found, _IN_IMAGE), ()
+    runner = environ.get("RUNNER_TEMP") if shell == "github" else None
+    place = store.folder(os.path.join(runner, "torchpick")) if runner else session.store
+    around = _around(session, place, pick)
+    notes = (*around.dropped_pip.notes, *around.dropped_uv.notes, *_triton(pick))
+    return pick, variables.of(pick, place, around, spoken, read), notes
+
+
+def _check_image(session: Session, pick: Pick) -> None:
+    """An image runs elsewhere: that this computer has no GPU says nothing of it."""
+    request = session.request
+    asked_for_cpu = request.cpu or request.allow_cpu or session.wish.backends
+    if not (pick.machine.gpus or session.given_gpus or asked_for_cpu):
+        hint = "name the GPU that the image is for, such as `--gpu t4 --driver 580`; `--cpu` makes one without"
+        raise UsageError("there is no GPU here, and an image runs elsewhere", hint=hint)
+
+
+def _triton(pick: Pick) -> tuple[Note, ...]:
+    """What no variable can keep apart for pip."""
+    if pick.build.family not in ("rocm", "xpu"):
+        return ()
+    text = "pip takes the triton of this build from your own index; `torchpick install` takes it from the wheel host"
+    return (Note("TRITON_UNPINNED", text),)
+
+
+def _around(session: Session, place: str, pick: Pick) -> variables.UserSettings:
+    environ = session.environ
+    own = session.own_settings(_prefix(pick.machine.python))
+    dropped_uv = inherited.of_uv(environ, own.uv_files)
+    if dropped_uv.uv_file is not None:
+        text = "no variable can take a PyTorch wheel index out of uv's files: `torchpick install` does for a run"
+        dropped_uv = dropped_uv._replace(notes=(*dropped_uv.notes, Note("INDEX_STAYS", text)))
+    return variables.UserSettings(
+        pip=own.pip,
+        dropped_pip=inherited.of_pip(own.pip, environ, own.pip_files),
+        dropped_uv=dropped_uv,
+        uv_constraints=store.not_ours(environ.get("UV_CONSTRAINT", "").split(), place),
+        uv_links=store.not_ours([*uv.find_links(own, dropped_uv)], place),
+        uv_knows=session.uv is None or tools.knows(session.uv.path, pick.build.backend),
+        uv_cooldown=own.uv_cooldown is not None,
+    )
+
+
+def _prefix(python: Python) -> str:
+    """The environment of the target, whose own pip.conf counts."""
+    program = python.executable
+    return sys.prefix if program is None else os.path.dirname(os.path.dirname(os.path.abspath(program)))

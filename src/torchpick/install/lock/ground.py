@@ -1,0 +1,140 @@
+"""Where a lock is made: what was told, the environments it is for, the installer that resolves."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from torchpick.environment import requirements, targets
+from torchpick.environment.requirements import Given, Requirements
+from torchpick.errors import InstallerError, UsageError
+from torchpick.install.lock.resolution import Aim
+from torchpick.install.plan import Installation, Order
+from torchpick.installers import tools
+from torchpick.installers.installer import Installer
+from torchpick.model import markers
+from torchpick.model.lock import LockEnvironment
+from torchpick.model.machine import Machine, Platform
+from torchpick.model.noun import Noun
+from torchpick.model.versions import numbers
+from torchpick.session import Session
+
+# The first pip whose dry run takes the metadata alone (`prepare_linked_requirements_more` stands behind
+# the dry run's end since 25.3; read in 22.2 to 26.3).
+OLDEST_PIP = (25, 3)
+# A project's own files, of which uv reads what the project needs.
+_PROJECTS = ("pyproject.toml", "setup.py", "setup.cfg")
+
+
+class LockOrder(Noun):
+    """What `torchpick lock` is asked; `most` is how many bytes of a file may be downloaded for its hash."""
+
+    given: Given
+    installer: str = "auto"
+    no_deps: bool = False
+    each: bool = False
+    most: int = 4096 << 20
+
+
+class Ground(Noun):
+    """What all locks of a run share."""
+
+    session: Session
+    order: LockOrder
+    asked: Requirements
+
+
+def aims_of(machines: tuple[Machine, ...], ground: Ground) -> list[tuple[int, Aim]]:
+    """Each environment once, with the oldest glibc among its machines, and the place of the first of them."""
+    found: dict[LockEnvironment, tuple[int, Aim]] = {}
+    for place, machine in enumerate(machines):
+        python = machine.python
+        env = LockEnvironment(machine.platform.name, python.version, python.free_threaded)
+        aim = Aim(env, _local(machine, ground), machine.platform.glibc)
+        if aim.python is None and python.free_threaded:
+            hint = "name one with `--python PATH`, on a machine of that platform"
+            raise UsageError(
+                f"{env.label}: packages for a free-threaded Python are only found with one at hand", hint=hint
+            )
+        known = found.get(env)
+        if known is not None:
+            glibcs = [each for each in (known[1].glibc, aim.glibc) if each is not None]
+            found[env] = (known[0], known[1]._replace(glibc=min(glibcs, key=numbers, default=None)))
+        else:
+            found[env] = (place, aim)
+    return list(found.values())
+
+
+def _local(machine: Machine, ground: Ground) -> str | None:
+    """The interpreter to resolve with, where the machine is this computer."""
+    request = ground.session.request
+    elsewhere = request.machine or request.platform or request.glibc or request.macos
+    elsewhere = elsewhere or ground.session.environ.get("TORCHPICK_PLATFORM")
+    program = machine.python.executable
+    return program if not elsewhere and program is not None and os.path.isfile(program) else None
+
+
+def installation_of(ground: Ground, aims: list[tuple[int, Aim]]) -> Installation:
+    """The installer's view: the interpreter of the only environment, or ours where it lies elsewhere."""
+    _, first = aims[0]
+    env, program = first.environment, first.python if len(aims) == 1 else None
+    if program is not None:
+        target = targets.read(program, env.python, free_threaded=env.free_threaded, environ=ground.session.environ)
+    else:
+        target = targets.Target(sys.executable, env.python, sys.prefix, ())
+    order = Order(ground.order.given, _wanted(ground, aims), no_deps=ground.order.no_deps)
+    applies = _applies(ground.asked, [aim.environment for _, aim in aims], target.full_version)
+    return Installation(ground.session, order, ground.asked, target, applies)
+
+
+def _applies(asked: Requirements, environments: list[LockEnvironment], full_version: str | None) -> dict[str, bool]:
+    """Which markers hold in any of the environments; without markers the packaging library is not loaded."""
+    texts = requirements.markers(asked)
+    facts = [markers.facts(each.python, full_version, Platform.parse(each.platform)) for each in environments]
+    return {text: any(markers.applies(text, each) for each in facts) for text in texts}
+
+
+def _wanted(ground: Ground, aims: list[tuple[int, Aim]]) -> str:
+    """Which installer resolves: for an environment elsewhere only uv, as pip judges markers by its own Python."""
+    wanted = ground.order.installer
+    elsewhere = [aim for _, aim in aims if aim.python is None or len(aims) > 1]
+    if not elsewhere:
+        return wanted
+    label = elsewhere[0].environment.label
+    if wanted == "pip":
+        hint = "leave out `--installer pip`, or run it there with `--python PATH`"
+        raise UsageError(f"pip resolves for its own machine only, and not for {label}", hint=hint)
+    if ground.session.uv is None:
+        hint = "install uv (`python -m pip install uv`) or name it in $UV"
+        raise InstallerError(f"only uv resolves for {label} from here, and there is none", hint=hint)
+    return "uv"
+
+
+def installer_of(ground: Ground, installation: Installation) -> Installer:
+    """The installer that resolves for a lock, which asks more of pip than an installation does."""
+    installer = installation.installer
+    if installer.name == "uv":
+        return installer
+    free = ground.order.installer == "auto" and ground.session.uv is not None
+    projects = [path for path in ground.asked.opaque if os.path.basename(path) in _PROJECTS]
+    if projects:
+        if free:
+            return installation.installer_of("uv")
+        raise UsageError(f"pip does not take {projects[0]} for requirements", hint="install uv, or `--installer uv`")
+    if tools.version_of(installer.version or "") < OLDEST_PIP:
+        if free:
+            return installation.installer_of("uv")
+        oldest = ".".join(map(str, OLDEST_PIP))
+        raise InstallerError(
+            f"pip {installer.version} downloads every wheel to name it; {oldest} and newer do not",
+            hint=f"`{installation.target.python} -m pip install -U pip`, or `--installer uv`",
+            code="OLD_INSTALLER",
+        )
+    if installer.cooldown is not None:
+        hint = "unset it for this run, or `--installer uv`"
+        raise InstallerError(
+            f"{installer.cooldown.source} sets uploaded-prior-to, and the wheel host's pages have no dates",
+            hint=hint,
+            code="COOLDOWN",
+        )
+    return installer

@@ -1,0 +1,198 @@
+"""A request → locks: the pick, what it needs on each environment, every file with its hash."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from contextlib import closing
+
+from torchpick.environment import requirements
+from torchpick.environment.requirements import Requirements
+from torchpick.errors import NoBuildError
+from torchpick.index.host import Host, shown
+from torchpick.index.remote_text import fetcher
+from torchpick.install import plan
+from torchpick.install.lock import family, pylock, resolution
+from torchpick.install.lock.family import Listener, Want
+from torchpick.install.lock.ground import Ground, LockOrder, aims_of, installation_of, installer_of
+from torchpick.install.lock.merging import merged
+from torchpick.install.lock.resolution import Aim
+from torchpick.install.plan import Installation
+from torchpick.installers import needs
+from torchpick.installers.installer import Installer
+from torchpick.model.build import Build
+from torchpick.model.lock import Lock, LockedPackage, Part
+from torchpick.model.machine import Machine, Note
+from torchpick.model.noun import Noun
+from torchpick.model.pick import Pick
+from torchpick.session import Session, decided
+
+# Other builds of torch that a library's pins may lead to, before it is called a conflict.
+_ROUNDS = 8
+
+
+class Made(Noun):
+    """One lock: its name among several (empty where it is the only one), its text, and what it came from."""
+
+    name: str
+    pick: Pick
+    lock: Lock
+    text: str
+    computed: tuple[str, ...]
+    notes: tuple[Note, ...]
+
+
+def make(session: Session, order: LockOrder, listener: Listener) -> list[Made]:
+    """One lock for all the machines, or one for each; nothing is written."""
+    fetch = fetcher(session.environ, offline=session.offline)
+    asked = requirements.read(order.given, session.environ, fetch)
+    if not asked.wanted and not asked.opaque:
+        order = order._replace(given=order.given._replace(words=("torch",)))
+        asked = requirements.read(order.given, session.environ, fetch)
+    _check(asked)
+    machines = session.machines
+    ground = Ground(session, order, asked)
+    with closing(Host(offline=session.offline)) as host:
+        if not order.each:
+            return [_one(ground, machines, host, listener)]
+        called = names(machines)
+        known: dict[object, Made] = {}
+        found = []
+        for name, machine in zip(called, machines, strict=True):
+            key = _kind(machine)
+            if key not in known:
+                known[key] = _one(ground, (machine,), host, listener)
+            made = known[key]
+            found.append(made._replace(name=name, pick=made.pick._replace(machines=(machine,))))
+        return found
+
+
+def _kind(machine: Machine) -> object:
+    """Machines that are alike get the same lock, which is made once."""
+    gpus = tuple((gpu.vendor, gpu.arch, gpu.counted, gpu.integrated) for gpu in machine.gpus)
+    driver = machine.driver
+    return machine.platform, machine.python.tag, None if driver is None else (driver.version, driver.cuda), gpus
+
+
+def _check(asked: Requirements) -> None:
+    """A folder has no hash; a file or a URL of an archive has."""
+    for each in asked.wanted:
+        local = each.place and "://" not in each.place and not each.place.startswith("git+")
+        if each.editable or (local and os.path.isdir(each.place)):
+            raise resolution.folder_refused(f"`{each.text}`")
+
+
+def names(machines: Sequence[Machine]) -> list[str]:
+    """A name for each that a lock's file can bear: no dot in it, none twice."""
+    found: list[str] = []
+    for place, machine in enumerate(machines, 1):
+        plain = re.sub(r"[^A-Za-z0-9_-]+", "-", machine.name or "").strip("-")[:80] or f"machine-{place}"
+        name, number = plain, place
+        while name.lower() in {each.lower() for each in found}:
+            name, number = f"{plain}-{number}", number + 1
+        found.append(name)
+    return found
+
+
+def _one(ground: Ground, machines: tuple[Machine, ...], host: Host, listener: Listener) -> Made:
+    aims = aims_of(machines, ground)
+    installation = installation_of(ground, aims)
+    pick = _picked(installation, machines)
+    installer = installer_of(ground, installation)
+    if strangers := installation.strangers:
+        listener.say(f"asking {installer.name} what {_shortened(strangers)} needs of torch")
+        pick = _narrowed(installation, installer, pick, aims)
+    job = installation.job(pick)
+    parts: list[Part] = []
+    computed: list[str] = []
+    notes = [*installer.notes, *installer.inherited.notes, *job.copies.notes]
+    family_ = ground.session.knowledge.family
+    for place, aim in aims:
+        build = pick.verdicts[place].build
+        aim_ = aim._replace(macos=_macos(build))
+        listener.say(f"resolving for {aim.environment.label}")
+        resolver = resolution.aimed(installer.resolver(job, for_lock=True), aim_)
+        want = Want(ground.asked, family_, build, pick, machines[place], job.place, ground.order.most)
+        taken = family.resolve(want, aim_, resolver, host, ground.session.environ, listener)
+        parts.append(Part(aim.environment, tuple(_public(each, notes) for each in taken.packages)))
+        computed += [each for each in taken.computed if each not in computed]
+        notes += taken.notes
+    lock = merged(parts)
+    if not any(entry.package.name == "torch" for entry in lock.entries):
+        notes.append(Note("NO_TORCH", "nothing here needs torch, so the lock has none"))
+    told = {"torch": pick.version, "backend": pick.build.backend, "index": shown(pick.index_url).url}
+    notes = list(dict.fromkeys(notes))
+    return Made("", pick, lock, pylock.text(lock, told), tuple(computed), tuple(notes))
+
+
+def _picked(installation: Installation, machines: tuple[Machine, ...], *more: str) -> Pick:
+    try:
+        return decided(installation.weighed(*more, machines=machines))
+    except NoBuildError as error:
+        if len(machines) == 1:
+            raise
+        hint = f"`--each` writes one lock for each machine; {error.hint}"
+        raise NoBuildError(error.message, pick=error.pick, hint=hint) from error
+
+
+def _narrowed(installation: Installation, installer: Installer, pick: Pick, aims: list[tuple[int, Aim]]) -> Pick:
+    """The pick with what the other requirements need of torch, in every environment."""
+    environ = installation.session.environ
+    everything = installation.weighed(machines=pick.machines)
+    left = [*aims]
+    for _ in range(_ROUNDS):
+        if not left:
+            break
+        place, aim = left.pop(0)
+        env = aim.environment
+        tag = pick.machines[place].python.tag
+        mine = [each for each in everything.considered if each.build.platform == env.platform]
+        mine = [each for each in mine if tag in each.build.pythons]
+        job = installation.job(pick)
+        macos = _macos(mine[0].build)
+        resolver = resolution.aimed(installer.resolver(job, for_lock=True), aim._replace(macos=macos))
+        runnable = [each.build for each in mine if each.ok]
+        build = pick.verdicts[place].build
+        learnt = needs.learn(resolver, [each.build for each in mine], runnable, build, job.place, environ)
+        if learnt.conflict:
+            raise plan.conflict(learnt.conflict, everything)
+        if learnt.torch is not None:
+            pick = _picked(installation, pick.machines, f"torch=={learnt.torch}")
+            left = [each for each in aims if each[0] != place]
+    return pick
+
+
+def _macos(build: Build) -> str | None:
+    """The oldest macOS that the build runs on, by its tag: `macosx_14_0_arm64` → `14.0`."""
+    found = [re.match(r"macosx_(\d+)_(\d+)_", tag) for tag in build.tags]
+    return next((f"{match[1]}.{match[2]}" for match in found if match), None)
+
+
+def _public(package: LockedPackage, notes: list[Note]) -> LockedPackage:
+    """The package as a file that is passed around may hold it: no credentials in its URLs."""
+    hidden = []
+
+    def clean(url: str) -> str:
+        found = shown(url)
+        if found.had_credentials:
+            hidden.append(found.url)
+        return found.url
+
+    made = package._replace(
+        wheels=tuple(each._replace(url=clean(each.url)) for each in package.wheels),
+        sdist=None if package.sdist is None else package.sdist._replace(url=clean(package.sdist.url)),
+        archive=None if package.archive is None else package.archive._replace(url=clean(package.archive.url)),
+        index_url=None if package.index_url is None else clean(package.index_url),
+        vcs=None if package.vcs is None else {**package.vcs, "url": clean(package.vcs["url"])},
+    )
+    if hidden:
+        host = hidden[0].split("/")[2]
+        text = f"the credentials for {host} are not in the lock: who installs it needs them in netrc or a keyring"
+        notes.append(Note("CREDENTIALS_LEFT_OUT", text))
+    return made
+
+
+def _shortened(names: tuple[str, ...]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

@@ -1,0 +1,220 @@
+"""A request → settings in the environment's own files, and back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+
+from torchpick.environment import interpreter, journal, pinplaces, pipconf, rewrite, settings
+from torchpick.environment.pinplaces import Places
+from torchpick.environment.project import editing
+from torchpick.environment.project.settings import UNPINNED, ArrayEntry, ProjectSettings
+from torchpick.environment.project.settings import pin as pin_settings
+from torchpick.environment.requirements import Given
+from torchpick.environment.targets import Target
+from torchpick.environment.world import World
+from torchpick.errors import TorchpickError, UsageError
+from torchpick.install import plan, wheelfiles
+from torchpick.installers import activation, inherits, store, tools, variables
+from torchpick.installers.links import Wheel, uv_index
+from torchpick.model.machine import Note
+from torchpick.model.noun import Noun
+from torchpick.model.pick import Pick
+from torchpick.model.pythons import version_of
+from torchpick.model.redaction import redacted
+from torchpick.session import Session
+
+# pip's options that are ours to say in a pinned environment.
+_PIP_OPTIONS = {"PIP_FIND_LINKS": "find-links", "PIP_CONSTRAINT": "constraint"}
+
+
+class Pinned(Noun):
+    """The pick, the files that were touched, and what a person should know."""
+
+    pick: Pick
+    touched: tuple[str, ...]
+    notes: tuple[Note, ...]
+
+
+def check_named(python: str | None) -> None:
+    """Refuse where no environment is named or found: the one that torchpick happens to run in is not meant."""
+    named = python is not None and version_of(python) is None
+    if not named and not interpreter.environments(World.here()):
+        hint = "activate one, make one (`python3 -m venv .venv`), or name its interpreter: `--python PATH`"
+        raise UsageError("no environment is active, and there is no .venv here or above", hint=hint, code="NO_TARGET")
+
+
+def pin(session: Session, project: str | None) -> Pinned:
+    """Pin the environment to the pick. `project` is a pyproject.toml; None means the environment's own, empty none."""
+    check_named(session.request.python)
+    target = plan.look(session, plan.Order(Given(("torch",)))).target
+    pick = _decided(session, target)
+    places = pinplaces.of(target.prefix, sys.platform)
+    file = _project(target, project)
+    read = wheelfiles.companions_on_pages(pick, pick.build.companion_pins, offline=session.offline)
+    if file is not None:  # whatever speaks against it must do so before anything is touched
+        _project_change(file, pick, _variables(session, pick, places, target, read)[0])
+    unpin(target.prefix, project)
+    found, notes = _variables(session, pick, places, target, read)
+    changes = [_pip_change(places, found)]
+    if file is not None:
+        changes.append(_project_change(file, pick, found))
+    elif target.conda is not None:
+        changes += _conda_changes(places, found)
+    else:
+        text = 'uv keeps no settings for one environment: `eval "$(torchpick env)"` gives them to `uv pip` in a shell'
+        notes.append(Note("UV_NOT_PINNED", text))
+    _make(places.store)
+    store.keep(found.files)
+    journal.write(places.journal, changes)
+    for change in changes:
+        _make(os.path.dirname(change.file))
+        rewrite.write(rewrite.read(change.file), change.after)
+    return Pinned(pick, tuple(change.file for change in changes), (*notes, *_hidden(session.environ)))
+
+
+def _decided(session: Session, target: Target) -> Pick:
+    """An installed torch that runs here is what is pinned, unless another is asked for."""
+    installed = target.installed.get("torch")
+    if installed and not session.wish.torch:
+        request = session.request._replace(requirements=(*session.request.requirements, f"torch=={installed}"))
+        kept = session.asking(request).weighed()
+        if kept.ok and kept.version == installed:
+            return kept
+    return session.pick()
+
+
+def _variables(
+    session: Session, pick: Pick, places: Places, target: Target, read: Mapping[str, Sequence[Wheel]]
+) -> tuple[variables.Variables, list[Note]]:
+    """What `env` would set, with its files in the environment; without what this shell alone says."""
+    # Read anew each time: what an earlier `pin` wrote is taken out in between.
+    files = inherits.read(session.environ, target.prefix).pip_files
+    around = variables.UserSettings(
+        pip=files, uv_knows=session.uv is None or tools.knows(session.uv.path, pick.build.backend)
+    )
+    notes = []
+    for name in ("index-url", "extra-index-url"):
+        for url in files[name].words if name in files else ():
+            if settings.is_wheel_index(url):
+                text = f"{files[name].source} names a PyTorch wheel index, from which pip takes other packages too"
+                notes.append(Note("INDEX_STAYS", f"{text}: {redacted(url)}"))
+    return variables.of(pick, places.store, around, session.spoken_cuda(pick), read), notes
+
+
+def _pip_change(places: Places, found: variables.Variables) -> journal.FileChange:
+    there = rewrite.read(places.pip)
+    options = {option: tuple(found.set[name].split()) for name, option in _PIP_OPTIONS.items() if name in found.set}
+    return journal.FileChange(places.pip, there.text if there.exists else None, pipconf.pinned(there.text, options))
+
+
+def _project(target: Target, told: str | None) -> str | None:
+    if told == "":
+        return None
+    file = told or pinplaces.project_of(target.prefix, sys.platform)
+    if file is None or (told is None and not os.path.isfile(file)):
+        return None
+    if not os.path.isfile(file):
+        raise TorchpickError(f"there is no {file}", hint="name the project's file: `--project pyproject.toml`")
+    if _is_our_checkout(file):
+        if told is None:
+            return None
+        raise UsageError(f"{file} is the project that torchpick runs from", hint="name a project of yours")
+    return os.path.abspath(file)
+
+
+def _is_our_checkout(file: str) -> bool:
+    """Whether torchpick itself runs from the sources of this project."""
+    here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+    folder = os.path.dirname(os.path.realpath(file))
+    return here in (folder, os.path.join(folder, "src"))
+
+
+def _project_change(file: str, pick: Pick, found: variables.Variables) -> journal.FileChange:
+    there = rewrite.read(file)
+    after, clashes = editing.merged(there.text, _wanted(pick, found))
+    if clashes:
+        said = "; ".join(f"{each.where} is {each.theirs}" for each in clashes)
+        hint = "`--no-project` leaves it alone; `torchpick label` chooses among extras that a project has"
+        raise TorchpickError(f"{file} says otherwise: {said}", hint=hint, code="CLASH")
+    return journal.FileChange(file, there.text, after)
+
+
+def _wanted(pick: Pick, found: variables.Variables) -> ProjectSettings:
+    pins = pick.build.pins
+    backend = found.set.get("UV_TORCH_BACKEND")
+    links = found.set.get("UV_FIND_LINKS", "").split(",")[0]
+    entry = ArrayEntry(("tool", "uv", "index"), uv_index(pick))
+    return pin_settings(pins, backend, entry, None if backend else links)
+
+
+def _conda_changes(places: Places, found: variables.Variables) -> list[journal.FileChange]:
+    changed = {name: value for name, value in found.set.items() if name.startswith(("UV_", "NV_"))}
+    made = []
+    for name, text in activation.scripts(changed, ("UV_CONSTRAINT", "UV_FIND_LINKS")).items():
+        made.append(journal.FileChange(os.path.join(places.conda, *name.split("/")), None, text))
+    return made
+
+
+def _hidden(environ: Mapping[str, str]) -> list[Note]:
+    """Variables that are stronger than the files just written."""
+    names = [name for name in _PIP_OPTIONS if environ.get(name)]
+    text = "{} is set in this shell and hides what was written: unset it"
+    return [Note("HIDDEN", text.format(name)) for name in names]
+
+
+def _make(folder: str) -> None:
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        hint = "name an environment of yours with `--python PATH`"
+        raise TorchpickError(f"cannot write in {folder}: {error.strerror}", hint=hint) from error
+
+
+def unpin(prefix: str, project: str | None) -> tuple[str, ...]:
+    """Put everything back as it was before it was pinned; returns the files that were touched."""
+    places = pinplaces.of(prefix, sys.platform)
+    entries = journal.read(places.journal)
+    touched = [each.file for each in entries if journal.put_back(each, _by_marks(places))]
+    known = {each.file for each in entries}
+    file = os.path.abspath(project) if project else pinplaces.project_of(prefix, sys.platform)
+    others = (places.pip, *([file] if file and project != "" else []))
+    for folder in {os.path.dirname(path) for path in (*known, *others)}:
+        rewrite.clear(folder)
+    touched += [each for each in others if each not in known and _unmark(each, places)]
+    for name in ("activate.d", "deactivate.d", ""):
+        _remove_empty(os.path.join(places.conda, name), prefix)
+    if os.path.isdir(places.store):
+        shutil.rmtree(places.store, ignore_errors=True)
+        _remove_empty(os.path.dirname(places.store), prefix)
+    return tuple(touched)
+
+
+def _by_marks(places: Places) -> journal.Restore:
+    def restored(file: str, text: str) -> str:
+        if file.endswith(".toml"):
+            return editing.merged(text, UNPINNED)[0] if UNPINNED.mark in text else text
+        if file.startswith(places.conda):
+            return ""
+        return pipconf.without(pipconf.unpinned(text), variables.address(places.store))
+
+    return restored
+
+
+def _unmark(file: str, places: Places) -> bool:
+    """Take ours out of a file that no journal tells of."""
+    there = rewrite.read(file)
+    if not there.exists:
+        return False
+    text = _by_marks(places)(file, there.text)
+    if text != there.text:
+        rewrite.write(there, text)
+    return text != there.text
+
+
+def _remove_empty(folder: str, prefix: str) -> None:
+    """Folders that were made for the store and hold nothing now."""
+    if folder != prefix and os.path.isdir(folder) and not os.listdir(folder):
+        os.rmdir(folder)

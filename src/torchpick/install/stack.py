@@ -1,0 +1,79 @@
+"""A request → one environment: the session's machine and table, and what is known of packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from torchpick.decide import demands
+from torchpick.decide import stack as stacks
+from torchpick.errors import DetectionError, UsageError
+from torchpick.knowledge.packages import KnownPackages
+from torchpick.model.machine import Machine, Note
+from torchpick.model.noun import Noun
+from torchpick.model.package import Package, PackageFacts
+from torchpick.model.stack import Stack
+from torchpick.model.table import Table
+from torchpick.model.wish import Wish
+from torchpick.session import Session
+
+
+class PlanGround(Noun):
+    """What every question about packages rests on."""
+
+    machine: Machine
+    table: Table
+    wish: Wish
+    facts: Mapping[str, PackageFacts]
+
+
+def ground(session: Session) -> PlanGround:
+    """The machine, the table and the packages behind a request."""
+    bare = session.asking(session.request._replace(requirements=()))
+    bare.weighed(everything=False)  # what the flags say of machine and backend is checked as for a pick
+    machine, *others = bare.machines
+    if others:
+        count = len(others) + 1
+        raise UsageError(f"a plan is for one machine, and {count} were given", hint="plan for one of them at a time")
+    return _ground(bare, machine, bare.wish)
+
+
+def _ground(bare: Session, machine: Machine, wish: Wish) -> PlanGround:
+    facts = KnownPackages(bare.environ, machine.platform.name)
+    return PlanGround(machine, bare.table_of((machine,)), wish, facts)
+
+
+def plan(session: Session, *, allow_mixed: bool = False) -> Stack:
+    """The environment for the request's requirements; where none fits its `ok` is false."""
+    asked = demands.asked(session.request.requirements or ("torch",))
+    here = ground(session)
+    return stacks.stack(here.machine, here.table, here.wish, asked, here.facts, allow_mixed=allow_mixed)
+
+
+def versions(session: Session, name: str) -> Iterator[tuple[Package, Stack]]:
+    """Every known version of a package with the environment it would be in, newest first.
+
+    A GPU that gives no answer is a note, and the versions are judged by all else.
+    """
+    try:
+        here = ground(session)
+    except DetectionError as error:
+        if error.machine is None:
+            raise
+        here = _without_answer(session, error, error.machine)
+    if name not in here.facts or not here.facts[name].versions:
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, here.facts, n=1)
+        hint = (
+            f"did you mean `{close[0]}`?" if close else f"`torchpick inspect {name}==VERSION` reads one of its wheels"
+        )
+        raise UsageError(f"`{name}` is not a package of the table", hint=hint)
+    return stacks.versions(here.machine, here.table, here.wish, name, here.facts)
+
+
+def _without_answer(session: Session, error: DetectionError, found: Machine) -> PlanGround:
+    note = Note(error.code, f"{error.message}, so no GPU was judged; {error.hint}")
+    machine = found._replace(gpus=(), trouble=None, notes=(*found.notes, note))
+    here = _ground(session.asking(session.request._replace(requirements=())), machine, Wish())
+    for_gpus = {build.backend for build in here.table.of(machine.platform.name) if build.family == "cuda"}
+    return here._replace(wish=Wish(backends=tuple(sorted(for_gpus))))

@@ -1,0 +1,53 @@
+"""The pick at work: its kernels run on each GPU, and what the table says where one fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torchpick.environment import targets
+from torchpick.installers.jobs import Job
+from torchpick.machine import verify
+from torchpick.machine.verify import Ran, Verified
+from torchpick.model.arch import Fit
+from torchpick.model.pick import Pick
+from torchpick.model.verdict import Objection
+
+
+def verified(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified:
+    """Run the kernels on each GPU that counts, with the torch that this interpreter has now."""
+    gpus = pick.machine.counted
+    family = pick.build.family
+    apple = any(gpu.vendor == "apple" for gpu in pick.machine.gpus)
+    kind = verify.kind_of(family, apple=apple)
+    if family in ("cuda", "rocm") and not gpus:
+        kind = "cpu"  # nothing is here that it was picked for
+    compiles = any(fit.fit is Fit.JIT for verdict in pick.verdicts for fit in verdict.fits)
+    return verify.run(
+        python, kind, gpus if kind in ("cuda", "xpu") else (), environ, verify.deadline(compiles=compiles)
+    )
+
+
+# Options that put packages elsewhere than into the target, or nowhere.
+_ELSEWHERE = frozenset({"--target", "-t", "--prefix", "--root", "--user", "--dry-run", "--download"})
+
+
+def lacking(job: Job) -> str | None:
+    """What of torch is not there after a run that needed it; None where all is as it was to be."""
+    if any(word.partition("=")[0] in _ELSEWHERE for word in job.passed_on):
+        return None
+    asked = any(each.name == "torch" and job.applies.get(each.marker, True) for each in job.asked.wanted)
+    if not asked and "torch" not in job.needs:
+        return None
+    there = targets.installed_in(job.target.packages).get("torch")
+    if there == job.pick.version:
+        return None
+    return "there is no torch" if there is None else f"there is torch {there}"
+
+
+def why(ran: Ran, found: Verified, pick: Pick) -> Objection | None:
+    """What the table says of the installed build on this GPU, where it says that it cannot run there."""
+    for verdict in pick.considered:
+        if verdict.build.version == found.torch:
+            about = [each for each in verdict.objections if each.gpu == ran.gpu]
+            return next(iter(about or verdict.objections), None)
+    return None

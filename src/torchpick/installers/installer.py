@@ -1,0 +1,60 @@
+"""What torchpick needs of an installer; pip and uv implement it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from torchpick.environment.inherited import Inherited
+from torchpick.environment.settings import Setting
+from torchpick.installers.command import Command
+from torchpick.installers.jobs import Job
+from torchpick.model.machine import Note
+
+
+class Installer(Protocol):
+    """A chosen installer, with what the user's own settings mean for it. Nothing here starts it."""
+
+    @property
+    def name(self) -> str:
+        """`pip` or `uv`."""
+        raise NotImplementedError
+
+    @property
+    def version(self) -> str | None:
+        """Its version, where that is known without starting it."""
+        raise NotImplementedError
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Notes on the choice."""
+        raise NotImplementedError
+
+    @property
+    def inherited(self) -> Inherited:
+        """What it would take from the user's settings, and what of that is left out."""
+        raise NotImplementedError
+
+    @property
+    def cooldown(self) -> Setting | None:
+        """How old a file must be, where the user's settings ask that of it."""
+        raise NotImplementedError
+
+    def knows(self, job: Job) -> bool:
+        """Whether it finds the build's own index by the name of the backend."""
+        raise NotImplementedError
+
+    def alone(self, job: Job) -> bool:
+        """Whether no other index or page of the user's could supply torch's family by itself."""
+        raise NotImplementedError
+
+    def command(self, job: Job) -> Command:
+        """The installation."""
+        raise NotImplementedError
+
+    def resolver(self, job: Job, *, for_lock: bool = False) -> Command:
+        """A resolution of the user's own words, in which nothing is installed."""
+        raise NotImplementedError
+
+    def reporter(self, job: Job) -> Command:
+        """The installation as a report of what it would take from where."""
+        raise NotImplementedError

@@ -1,0 +1,123 @@
+"""Where the wheels of a pick are, and a page of links to them that pip and every uv read alike. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from torchpick.errors import UsageError
+from torchpick.model.build import Build
+from torchpick.model.noun import Noun
+from torchpick.model.pick import Pick
+from torchpick.model.versions import release_key
+
+
+class Wheel(Noun):
+    """One wheel file on the wheel host or a mirror of it."""
+
+    name: str
+    file: str
+    url: str
+    sha256: str | None = None
+
+
+def wheels(build: Build, name: str, version: str, tag: str, index_url: str) -> tuple[Wheel, ...] | None:
+    """The wheels of torch for a Python (`cp312`); None where their names are not known.
+
+    Torch's tags stand in the table. Those of its companions do not, and differ from release to release (torchvision
+    0.21.0 is linux_x86_64 where torch 2.6.0+cu126 is manylinux_2_28_x86_64; torchvision 0.29.2 is py3-none): their
+    names are read on their pages.
+    """
+    if name != "torch" or not build.tags or tag not in build.pythons:
+        return None
+    found = []
+    for platform in build.tags:
+        file = f"torch-{version}-{tag.rstrip('t')}-{_abi(build, tag)}-{platform}.whl"
+        found.append(Wheel(name, file, f"{index_url}/{file.replace('+', '%2B')}", _sha256(build, file)))
+    return tuple(found)
+
+
+def known(
+    build: Build,
+    pins: Mapping[str, str],
+    tags: Iterable[str],
+    index_url: str,
+    read: Mapping[str, Sequence[Wheel]] = {},
+) -> tuple[list[Wheel], list[str]]:
+    """The wheels of these projects for these Pythons, and the projects whose file names are not known.
+
+    `read` are the files that were read on a project's page: where it has none, the page would not help an installer.
+    """
+    if not index_url:
+        hint = "`pip install $(torchpick url --backend default)` installs it from your own index"
+        raise UsageError("the default index's own torch cannot be pinned with a page of links", hint=hint)
+    found: list[Wheel] = []
+    unknown: list[str] = []
+    for name, version in pins.items():
+        files = [wheel for tag in tags for wheel in wheels(build, name, version, tag, index_url) or ()]
+        files = files or list(read.get(name, ()))
+        found += files
+        if not files and name not in read:
+            unknown.append(name)
+    return found, unknown
+
+
+def is_ambiguous(build: Build) -> bool:
+    """Whether another index may hold the same version as another build: a CUDA build without a local label."""
+    return "+" not in build.version and build.family != "cpu"
+
+
+def requirement(wheel: Wheel) -> str:
+    """A line that names the very file, so that no index is asked for the project."""
+    return f"{wheel.name} @ {wheel.url}" + (f"#sha256={wheel.sha256}" if wheel.sha256 else "")
+
+
+def _abi(build: Build, tag: str) -> str:
+    """The ABI tag: that of the Python, but `none` for torch on macOS up to 2.10 (file names on the default index)."""
+    if _numbers(tag) < (3, 8):
+        return f"{tag}m"
+    old = release_key(build.torch) < release_key("2.11")
+    if build.platform.startswith("macos") and old and not tag.endswith("t"):
+        return tag if _numbers(tag) >= (3, 14) else "none"
+    return tag
+
+
+def _numbers(tag: str) -> tuple[int, int]:
+    """`cp314t` → (3, 14)."""
+    digits = tag.removeprefix("cp").rstrip("t")
+    return int(digits[:1]), int(digits[1:] or 0)
+
+
+def _sha256(build: Build, file: str) -> str | None:
+    """The hash where this very file was read."""
+    if build.evidence.kind != "measured" or file not in build.evidence.ref.replace("%2B", "+"):
+        return None
+    match = re.search(r"\b[0-9a-f]{64}\b", build.evidence.ref)
+    return match[0] if match else None
+
+
+def page(found: Iterable[Wheel]) -> str:
+    """One HTML page for `--find-links`. No date: uv needs none on such a page, and pip reads none in HTML."""
+    lines = []
+    for wheel in found:
+        digest = f"#sha256={wheel.sha256}" if wheel.sha256 else ""
+        lines.append(f'<a href="{_escaped(wheel.url + digest)}">{_escaped(wheel.file)}</a><br/>')
+    body = "\n".join(lines)
+    return f"<!DOCTYPE html>\n<html>\n<body>\n{body}\n</body>\n</html>\n"
+
+
+def _escaped(text: str) -> str:
+    """For an attribute or a text; html.escape would load every entity there is."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
+
+
+def uv_index(pick: Pick) -> dict[str, object]:
+    """The index of the pick as uv's settings have one: for the projects alone that name it."""
+    if pick.wish.index_base.startswith("flat+"):
+        return {"name": "pytorch-mirror", "url": pick.index_url, "format": "flat", "explicit": True}
+    return {"name": f"pytorch-{pick.build.backend}", "url": pick.index_url, "explicit": True}
+
+
+def project_page(index_url: str, name: str) -> str:
+    """The page of one project on the wheel host or a mirror of its layout."""
+    return f"{index_url}/{name}/"

@@ -1,0 +1,162 @@
+"""Run an installer as a child that has the terminal; its output, signals and status are its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+
+from torchpick.errors import InstallerError
+from torchpick.installers import store
+from torchpick.installers.command import Command
+from torchpick.model.noun import Noun
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+# What a terminal sends by itself to every process of its foreground group, the child included.
+_FROM_TERMINAL = ("SIGINT", "SIGQUIT")
+_FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+
+
+class Ended(Noun):
+    """How an installer ended: its status, negative where a signal ended it, and whether somebody interrupted it."""
+
+    status: int
+    interrupted: bool = False
+
+
+def run(command: Command, environ: Mapping[str, str], *, talk_only: bool = False) -> Ended:
+    """Write its files, start it, and wait.
+
+    `talk_only` sends its stdout to stderr, where stdout is for something else.
+    """
+    import subprocess
+
+    store.keep(command.files)
+    waiting: list[Popen[bytes]] = []
+    early: list[int] = []
+    with _signals(waiting, early) as interrupts:
+        try:
+            child = subprocess.Popen(
+                command.argv, env=command.environ(environ), stdout=sys.stderr.fileno() if talk_only else None
+            )
+        except OSError as error:
+            raise _unstartable(command, error) from error
+        waiting.append(child)
+        for number in early:  # what came while it was being started
+            child.send_signal(number)
+        status = child.wait()
+    # pip ends an interrupted run with status 1 as any failed one, so the signal itself is what tells.
+    return Ended(status, bool(interrupts) or status in (-signal.SIGINT, 128 + signal.SIGINT))
+
+
+# A resolution of hundreds of packages over a slow line; what takes longer hangs.
+ASK_S = 900.0
+_MOST_BYTES = 64 << 20
+
+
+class Heard(Noun):
+    """What a captured child said and how it ended."""
+
+    status: int
+    out: str
+    words: str
+
+
+def capture(command: Command, environ: Mapping[str, str]) -> Heard:
+    """Write its files, start it without a terminal, and return what it said; InstallerError where it hangs."""
+    import subprocess
+
+    store.keep(command.files)
+    try:
+        done = subprocess.run(
+            command.argv,
+            env=command.environ(environ),
+            capture_output=True,
+            timeout=ASK_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired as error:
+        hint = "`--no-deps` skips the dependencies"
+        raise InstallerError(f"{command.installer} did not resolve within {ASK_S:.0f} s", hint=hint) from error
+    except OSError as error:
+        raise _unstartable(command, error) from error
+    out, words = (each[-_MOST_BYTES:].decode("utf-8", "replace") for each in (done.stdout, done.stderr))
+    return Heard(done.returncode, out, words.strip())
+
+
+def _unstartable(command: Command, error: OSError) -> InstallerError:
+    return InstallerError(
+        f"{command.argv[0]} does not start: {error.strerror}", hint="use the other one with `--installer`"
+    )
+
+
+@contextmanager
+def _signals(waiting: list[Popen[bytes]], early: list[int]) -> Iterator[list[int]]:
+    """While the installer works: what reaches torchpick goes on to it, and torchpick waits for what it makes of it.
+
+    `early` collects what comes before there is a child. Yields the interrupts (Ctrl-C) that came.
+    """
+    interrupts: list[int] = []
+
+    def forward(number: int, _frame: FrameType | None) -> None:
+        _send(number, waiting, early)
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        interrupts.append(number)
+        if not _from_terminal():
+            forward(number, frame)
+
+    before = {}
+    try:
+        for names, handler in ((_FROM_TERMINAL, leave), (_FORWARDED, forward)):
+            for name in names:
+                number = getattr(signal, name, None)
+                # What is ignored stays so (nohup), for the child too.
+                if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                    before[number] = signal.signal(number, handler)
+        yield interrupts
+    finally:
+        for number, handler_before in before.items():
+            signal.signal(number, handler_before)
+
+
+def _send(number: int, waiting: list[Popen[bytes]], early: list[int]) -> None:
+    if not waiting:
+        early.append(number)
+    for child in waiting:
+        if child.poll() is None:
+            child.send_signal(number)
+
+
+def _from_terminal() -> bool:
+    """Whether a terminal has this process group in front: then its Ctrl-C went to the child as well."""
+    if not hasattr(os, "tcgetpgrp"):
+        return True  # Windows sends Ctrl-C to all processes of the console
+    for stream in (0, 1, 2):
+        try:
+            return os.tcgetpgrp(stream) == os.getpgrp()
+        except OSError:
+            continue
+    return False
+
+
+def die_of(status: int) -> int:
+    """Where a signal ended the installer, end of the same signal; else the exit status to return."""
+    if status >= 0:
+        return status
+    if os.name == "posix":
+        sys.stdout.flush()
+        sys.stderr.flush()
+        number = -status
+        if number in (signal.SIGKILL, signal.SIGSTOP):
+            os.kill(os.getpid(), number)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    return 128 - status

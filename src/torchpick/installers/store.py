@@ -1,0 +1,90 @@
+"""The files that an installer is given: named by their content, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+
+from torchpick.environment import rewrite
+from torchpick.errors import InstallerError
+from torchpick.model.noun import Noun
+
+
+class StoredFile(Noun):
+    """A file and what is in it. A private one may hold what a user wrote, passwords too."""
+
+    path: str
+    content: str
+    private: bool = False
+
+
+def folder(cache: str, temporary: str | None = None) -> str:
+    """Where files are kept: the cache, or a folder of the user's own among the temporary ones where it is read-only."""
+    place = os.path.join(cache, "install")
+    try:
+        os.makedirs(place, exist_ok=True)
+        if os.access(place, os.W_OK):
+            return place
+    except OSError:
+        pass
+    if temporary is None:
+        import tempfile
+
+        temporary = tempfile.gettempdir()
+    place = os.path.join(temporary, f"torchpick-{os.getuid() if hasattr(os, 'getuid') else 'user'}")
+    try:
+        os.makedirs(place, mode=0o700, exist_ok=True)
+        found = os.lstat(place)
+    except OSError as error:
+        raise _homeless(cache, error.strerror or str(error)) from error
+    # In a folder that everybody can write to, somebody else may have been there first.
+    if not stat.S_ISDIR(found.st_mode) or (hasattr(os, "getuid") and found.st_uid != os.getuid()):
+        raise _homeless(cache, f"{place} belongs to another user")
+    return place
+
+
+def _homeless(cache: str, why: str) -> InstallerError:
+    hint = "set a folder with TORCHPICK_CACHE_DIR"
+    return InstallerError(f"neither {cache} nor a temporary folder is writable: {why}", hint=hint, code="NO_CACHE")
+
+
+def file(place: str, kind: str, suffix: str, content: str, *, private: bool = False) -> StoredFile:
+    """A file named by its content, so that two runs share it and none can change another's."""
+    from hashlib import sha256
+
+    digest = sha256(content.encode()).hexdigest()[:16]
+    return StoredFile(os.path.join(place, f"{kind}-{digest}{suffix}"), content, private)
+
+
+def keep(files: Iterable[StoredFile]) -> None:
+    """Write what is not there yet; a reader sees the whole file or none."""
+    for each in files:
+        if _holds(each):
+            continue
+        try:
+            rewrite.replace(each.path, each.content.encode(), 0o600 if each.private else 0o644)
+        except OSError as error:
+            hint = "set another folder with TORCHPICK_CACHE_DIR"
+            raise InstallerError(f"{each.path}: cannot be written: {error.strerror}", hint=hint) from error
+
+
+def _holds(each: StoredFile) -> bool:
+    try:
+        with open(each.path, "rb") as stream:
+            return stream.read() == each.content.encode()
+    except OSError:
+        return False
+
+
+def not_ours(words: Iterable[str], *places: str) -> tuple[str, ...]:
+    """The words that lead to no file that torchpick wrote in these folders."""
+    return tuple(word for word in words if not any(is_ours(word, place) for place in places))
+
+
+def is_ours(path: str, place: str) -> bool:
+    """Whether a path (or file URL) that was inherited leads to a file that torchpick wrote."""
+    from urllib.parse import unquote
+
+    plain = unquote(path.removeprefix("file://")) if path.startswith("file://") else path
+    return os.path.dirname(os.path.abspath(plain)) == os.path.abspath(place)

@@ -1,0 +1,145 @@
+"""Which installers there are: uv by its own file, pip by its folder in the target. Nothing is started."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from torchpick.environment.targets import Target
+from torchpick.errors import InstallerError
+from torchpick.model.noun import Noun
+
+# pip's `--report` is as old as 22.2, and with it the resolver this relies on; `--python` came with 22.3.
+OLDEST_PIP = (22, 2)
+OLDEST_PIP_FOR_OTHERS = (22, 3)
+
+
+class Uv(Noun):
+    """A uv, and how it was found."""
+
+    path: str
+    source: str
+
+
+class Pip(Noun):
+    """How to call a pip for the target: the words up to `install`."""
+
+    argv: tuple[str, ...]
+    version: str
+    source: str
+
+
+def uv(environ: Mapping[str, str]) -> Uv | None:
+    """The uv to use: as a module beside torchpick, in $UV, on PATH."""
+    for path, source in _places(environ):
+        if path and os.path.isfile(path) and os.access(path, os.X_OK):
+            return Uv(path, source)
+    return None
+
+
+def _places(environ: Mapping[str, str]) -> list[tuple[str | None, str]]:
+    return [(_module(), "the uv package"), (environ.get("UV"), "$UV"), (which("uv", environ), "PATH")]
+
+
+def _module() -> str | None:
+    import sys
+
+    # Asking importlib costs 3 ms more, for every start without it.
+    if not any(os.path.isfile(os.path.join(folder, "uv", "__init__.py")) for folder in sys.path if folder):
+        return None
+    beside = os.path.join(sys.prefix, "Scripts" if os.name == "nt" else "bin", "uv.exe" if os.name == "nt" else "uv")
+    barred = "uv" in sys.modules and sys.modules["uv"] is None
+    if os.path.isfile(beside) and not barred:
+        return beside
+    try:
+        from uv import find_uv_bin  # type: ignore[import-not-found,unused-ignore]  # an optional extra
+
+        return str(find_uv_bin())
+    except (ImportError, OSError):
+        return None
+
+
+def which(name: str, environ: Mapping[str, str]) -> str | None:
+    """A command on PATH, by absolute entries alone."""
+    suffix = ".exe" if os.name == "nt" else ""
+    for folder in environ.get("PATH", "").split(os.pathsep):
+        path = os.path.join(folder, name + suffix)
+        if os.path.isabs(folder) and os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+# What a uv knows is read in its own file, which holds the address of every backend that it can ask for, and its flags.
+# A start of uv would tell the same; this also holds for a dry run, which starts nothing. A wrapper script says nothing,
+# and then gets our own links page, which every uv can read.
+
+
+def knows(uv: str, backend: str) -> bool:
+    """Whether the uv at this path has an address for the backend."""
+    # A longer name may begin alike: rocm6.2 and rocm6.2.4, cpu and cpu-cxx11-abi.
+    return _holds(uv, f"download.pytorch.org/whl/{backend}".encode(), barred=b"0123456789.-_")
+
+
+def takes(uv: str, flag: str) -> bool:
+    """Whether the uv at this path has the flag (its long name, without the dashes)."""
+    return _holds(uv, flag.encode())
+
+
+@lru_cache(maxsize=64)
+def _holds(path: str, text: bytes, barred: bytes = b"") -> bool:
+    """Whether the text is in the file, without one of the barred bytes behind it."""
+    import mmap
+
+    try:
+        with open(path, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as image:
+            place = image.find(text)
+            while place >= 0:
+                end = place + len(text)
+                if end == len(image) or image[end : end + 1] not in barred:
+                    return True
+                place = image.find(text, end)
+    except (OSError, ValueError):  # an empty file cannot be mapped
+        return False
+    return False
+
+
+def pip(target: Target, own: str | None, own_version: str | None) -> Pip | None:
+    """The target's pip, else the pip beside torchpick (`own` is its interpreter) with `--python`."""
+    if target.pip is not None:
+        _check(target.pip, OLDEST_PIP, f"the pip in {target.prefix}", f"{target.python} -m pip install -U pip")
+        return Pip((target.python, "-m", "pip"), target.pip, "the target's pip")
+    if own is None or own_version is None:
+        return None
+    _check(own_version, OLDEST_PIP_FOR_OTHERS, "the pip beside torchpick", f"{own} -m pip install -U pip")
+    return Pip((own, "-m", "pip", "--python", target.python), own_version, "the pip beside torchpick")
+
+
+def _check(version: str, oldest: tuple[int, int], whose: str, mend: str) -> None:
+    if version_of(version) < oldest:
+        wanted = ".".join(map(str, oldest))
+        raise InstallerError(
+            f"{whose} is {version}, and torchpick needs {wanted} or newer",
+            hint=f"`{mend}`, or `--installer uv`",
+            code="OLD_INSTALLER",
+        )
+
+
+def version_of(text: str) -> tuple[int, ...]:
+    """The numbers at the front: `23.1.dev0` → (23, 1)."""
+    match = re.match(r"\d+(?:\.\d+)*", text)
+    return tuple(int(part) for part in match[0].split(".")) if match else ()
+
+
+def beside() -> tuple[str | None, str | None]:
+    """The interpreter and the version of the pip that is installed beside torchpick."""
+    import sys
+    from importlib.util import find_spec
+
+    spec = find_spec("pip")
+    if spec is None or spec.origin is None or not sys.executable:
+        return None, None
+    folder = os.path.dirname(os.path.dirname(spec.origin))
+    match = next((found for name in os.listdir(folder) if (found := re.fullmatch(r"pip-(.+)\.dist-info", name))), None)
+    return (sys.executable, match[1]) if match else (None, None)

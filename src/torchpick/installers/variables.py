@@ -1,0 +1,139 @@
+"""The variables under which plain `pip install` and `uv pip install` take the pick. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote
+
+from torchpick.environment.inherited import Inherited
+from torchpick.environment.settings import Setting, is_wheel_index
+from torchpick.installers import jobs, links, store
+from torchpick.installers.links import Wheel
+from torchpick.installers.store import StoredFile
+from torchpick.model.noun import Noun
+from torchpick.model.pick import Pick
+from torchpick.model.wish import WHEEL_HOST
+
+
+class Variables(Noun):
+    """What to set, what to unset, and the files that the values name."""
+
+    set: Mapping[str, str]
+    unset: tuple[str, ...]
+    files: tuple[StoredFile, ...]
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "set": dict(self.set),
+            "unset": list(self.unset),
+            "files": {each.path: each.content for each in self.files},
+        }
+
+
+class UserSettings(Noun):
+    """What holds around the variables: the user's settings, which must not get lost behind them."""
+
+    pip: Mapping[str, Setting] = {}
+    dropped_pip: Inherited = Inherited()
+    dropped_uv: Inherited = Inherited()
+    uv_constraints: tuple[str, ...] = ()
+    uv_links: tuple[str, ...] = ()
+    uv_knows: bool = True
+    uv_cooldown: bool = False
+
+
+def of(
+    pick: Pick, place: str, around: UserSettings, spoken: str | None, read: Mapping[str, Sequence[Wheel]] = {}
+) -> Variables:
+    """`spoken` is the CUDA that the driver supports itself; `read` are the companions' files, read on their pages."""
+    pins = pick.build.pins
+    page, remote = _pages(pick, place, pins, read)
+    limits = store.file(place, "constraints", ".txt", "".join(f"{name}=={version}\n" for name, version in pins.items()))
+    found_at = [*((address(page.path),) if page else ()), *remote]
+    changed: dict[str, str] = {**around.dropped_pip.set, **around.dropped_uv.set}
+    by_backend = around.uv_knows and not around.uv_cooldown and pick.wish.index_base == WHEEL_HOST
+    unset = [*around.dropped_pip.unset, *around.dropped_uv.unset]
+    if by_backend and pick.wish.channel == "stable":
+        changed["UV_TORCH_BACKEND"] = pick.build.backend
+    else:
+        changed["UV_FIND_LINKS"] = ",".join(dict.fromkeys((*found_at, *around.uv_links)))
+        unset.append("UV_TORCH_BACKEND")
+    changed["UV_CONSTRAINT"] = " ".join((address(limits.path), *around.uv_constraints))
+    files = [limits, *((page,) if page else ())]
+    pip_limits = limits
+    direct = None
+    if "uploaded-prior-to" in around.pip or links.is_ambiguous(pick.build):
+        direct = _direct(pick, pins, read)
+    if direct is not None:
+        # Pip rejects a page without dates, and reads none in HTML; a direct address is not asked for its date.
+        pip_limits = store.file(place, "constraints", ".txt", direct)
+        files.append(pip_limits)
+    else:
+        said = around.pip.get("find-links")
+        kept = [word for word in store.not_ours(said.words if said else (), place) if not is_wheel_index(word)]
+        changed["PIP_FIND_LINKS"] = " ".join(dict.fromkeys((*found_at, *kept)))
+    said = around.pip.get("constraint")
+    changed["PIP_CONSTRAINT"] = " ".join((address(pip_limits.path), *store.not_ours(said.words if said else (), place)))
+    changed.update(_variants(pick, spoken))
+    return Variables(changed, tuple(name for name in dict.fromkeys(unset) if name not in changed), tuple(files))
+
+
+def _pages(
+    pick: Pick, place: str, pins: Mapping[str, str], read: Mapping[str, Sequence[Wheel]]
+) -> tuple[StoredFile | None, list[str]]:
+    """The links page, for every Python of the build, and the remote pages of what has no known file name."""
+    if pick.wish.index_base.startswith("flat+"):
+        return None, [pick.index_url]
+    found, unknown = links.known(pick.build, pins, pick.build.pythons, pick.index_url, read)
+    return jobs.page_file(place, found, pick.index_url), [links.project_page(pick.index_url, name) for name in unknown]
+
+
+def _direct(pick: Pick, pins: Mapping[str, str], read: Mapping[str, Sequence[Wheel]]) -> str | None:
+    """Constraints that name the very files, for the machine's Python; None where one is not known."""
+    if pick.wish.index_base.startswith("flat+"):
+        return None
+    tag = pick.machine.python.tag
+    mine = {name: [wheel for wheel in wheels if _suits(wheel, pick, tag)] for name, wheels in read.items()}
+    found, unknown = links.known(pick.build, pins, (tag,), pick.index_url, mine)
+    if unknown:
+        return None
+    lines = {wheel.name: links.requirement(wheel) for wheel in reversed(found)}
+    return "".join(f"{lines.get(name, f'{name}=={version}')}\n" for name, version in pins.items())
+
+
+def _suits(wheel: Wheel, pick: Pick, tag: str) -> bool:
+    from torchpick.index import names, tags
+
+    name = names.parse(wheel.file)
+    return name is not None and tags.rank(name, tag, pick.machine.platform) is not None
+
+
+def _variants(pick: Pick, spoken: str | None) -> dict[str, str]:
+    """For the variant wheels in uv's preview: it looks at the newest of the GPUs, and the oldest must run too."""
+    capabilities = [
+        gpu.arch.capability for gpu in pick.machine.counted if gpu.arch is not None and gpu.vendor == "nvidia"
+    ]
+    if not capabilities or spoken is None:
+        return {}
+    major, minor = min(capabilities)
+    return {
+        "NV_VARIANT_PROVIDER_FORCE_SM_ARCH": f"{major}.{minor}",
+        "NV_VARIANT_PROVIDER_FORCE_CUDA_DRIVER_VERSION": spoken,
+    }
+
+
+def address(path: str) -> str:
+    """A path as a URL: pip and uv split these variables at blanks, whatever the quoting."""
+    plain = path.replace("\\", "/")
+    return "file://" + quote(plain if plain.startswith("/") else f"/{plain}", safe="/:")
+
+
+def moved(found: Variables, folder: str) -> Variables:
+    """The same with every file in another folder, such as one inside an image."""
+    paths = {each.path: f"{folder}/{each.path.replace(chr(92), '/').rpartition('/')[2]}" for each in found.files}
+    changed = dict(found.set)
+    for name, value in changed.items():
+        for before, after in paths.items():
+            value = value.replace(address(before), address(after))  # noqa: PLW2901 # one after another
+        changed[name] = value
+    return found._replace(set=changed, files=tuple(each._replace(path=paths[each.path]) for each in found.files))

@@ -1,0 +1,81 @@
+"""Every companion of a build, also those that are not pinned with it: what `list --companions` shows. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from torchpick.model.build import COMPANIONS, Build
+from torchpick.model.fields import Fields
+from torchpick.model.noun import Noun
+from torchpick.model.specifiers import Admits, admits
+from torchpick.model.versions import release_key
+
+
+class KnownCompanion(Noun):
+    """A companion's version, and how it is known to belong to this torch."""
+
+    version: str
+    basis: str
+
+    def to_json(self) -> dict[str, object]:
+        return {"version": self.version, "basis": self.basis}
+
+
+class OtherCompanion(Noun):
+    """One release of a companion that is not pinned with torch: which torch, and which CUDA major if it links one."""
+
+    name: str
+    version: str
+    torch: Admits
+    cuda_major: int | None
+    basis: str
+
+    def fits(self, build: Build) -> bool:
+        """Whether it belongs to this build; what links one CUDA does not work with another."""
+        major = None if build.cuda is None else int(build.cuda.split(".")[0])
+        return self.torch(build.torch) and self.cuda_major in (None, major)
+
+
+class BuildCompanions(Noun):
+    """A build and what goes with it by name."""
+
+    build: Build
+    companions: Mapping[str, KnownCompanion]
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "torch": self.build.torch,
+            "backend": self.build.backend,
+            "version": self.build.version,
+            "platform": self.build.platform,
+            "companions": {name: known.to_json() for name, known in self.companions.items()},
+        }
+
+
+def others(fields: Fields) -> tuple[OtherCompanion, ...]:
+    """The `others` of companions.json, the newest of each first."""
+    found = [
+        OtherCompanion(
+            row.text("name"),
+            row.text("version"),
+            admits(row.text("torch")),
+            None if row.raw("cuda_major") is None else row.number("cuda_major"),
+            row.text("basis"),
+        )
+        for row in fields.objects("others")
+    ]
+    return tuple(sorted(found, key=lambda one: release_key(one.version), reverse=True))
+
+
+def beside(build: Build, known: Iterable[OtherCompanion]) -> BuildCompanions:
+    """What goes with a build: the pinned ones with their labels, the others by their newest fitting release."""
+    found = {
+        name: KnownCompanion(version, build.companion_basis.get(name, "inferred"))
+        for name in COMPANIONS
+        if (version := build.companions.get(name)) is not None
+    }
+    if build.family in ("cuda", "cpu"):  # what is known of the others was read of these wheels alone
+        for one in known:
+            if one.name not in found and one.fits(build):
+                found[one.name] = KnownCompanion(one.version, one.basis)
+    return BuildCompanions(build, found)

@@ -1,0 +1,306 @@
+"""From a GPU's name to its architecture: `GTX 1080 Ti`, `a100`, `6.1`, `sm_61`, `gfx1100`.
+
+A name is never guessed: where products that could be meant differ in capability and none of them was sold most, or
+none is known, the answer is the close ones. Case, blanks and hyphens never matter, so a name is compared by its letters
+and digits alone; the keys of the index are made by the same functions (scripts/table/names.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from torchpick.model.arch import ARM_ONLY, Arch, spoken_capability
+from torchpick.model.fields import Fields, ShapeError, kind
+from torchpick.model.noun import Noun
+from torchpick.model.versions import numbers
+
+# Which product lines a brand word may stand for: people write GTX for RTX, never GTX for Quadro. `n` are the products
+# that carry no brand (A100, L40S, TITAN V).
+BRANDS = {
+    "geforce": "g",
+    "quadro": "wn",
+    "tesla": "dn",
+    "jetson": "jn",
+    "grid": "dn",
+    "dgx": "dn",
+    "hgx": "dn",
+    "rtx": "gwn",
+    "gtx": "gn",
+    "gts": "gn",
+    "gt": "g",
+}
+FAMILIES = "gwdjn"
+MOST_CLOSE = 8
+LONGEST = 200
+
+# What drivers, shops and clusters add to a name without changing the chip (`NVIDIA H100 80GB HBM3`, `Orin (nvgpu)`).
+# Patterns are compiled where a name needs them: most are found as they stand.
+_DECORATION = (
+    r"mig[0-9]+c?[0-9]*g[0-9]+gb(?:me(?:all)?|gfx)?$|withmaxqdesign|maxq|laptop(?:gpu)?|mobile|generation|graphics|"
+    r"edition|nvgpu|active|developerkit|engineeringsample|embedded|vws$|nvl(?:16|72)?|pcie|sxm(?=[1-9][0-9]{0,2}gb)|"
+    r"sxm[2-6]?|hbm[23]e?|3e$|shared|gpu"
+)
+# `RTX 4060 Ti 16G`: memory without its B.
+_SHORT_MEMORY = r"(?:4|6|8|1[0-2]|16|20|24|32|40|48|80|94|96|141)g$"
+_MEMORY = r"(?=([1-9][0-9]{0,2})gb)"
+
+
+class Named(Noun):
+    """A product and its architecture; None where it is not published."""
+
+    name: str
+    arch: Arch | None
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.arch or 'capability unknown'})"
+
+
+class Meant(Noun):
+    """What a name means. `others` share it and were sold less; `arm_only` GPUs sit beside an Arm processor."""
+
+    arch: Arch
+    others: tuple[Named, ...] = ()
+    arm_only: bool = False
+
+
+class Candidates(Noun):
+    """Why a name was not understood (`AMBIGUOUS`, `UNKNOWN_NAME`, `NO_SUCH_CAPABILITY`) and what is close to it."""
+
+    reason: str
+    text: str
+    close: tuple[Named, ...]
+
+
+class Names(Noun):
+    """The names index. `full`: branded names → capabilities; `core`: names without brand → family and capability.
+
+    `sold_most`: a shared name → the capability it stands for; `mig`: an instance's profile → the GPUs that have it.
+    """
+
+    capabilities: tuple[str, ...]
+    full: Mapping[str, str]
+    core: Mapping[str, str]
+    products: tuple[tuple[str, str], ...]
+    sold_most: Mapping[str, str] = {}
+    mig: Mapping[str, object] = {}
+    arm_only: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, fields: Fields) -> Names:
+        named, capabilities = fields.texts("products"), fields.texts("product_capabilities")
+        if len(named) != len(capabilities):
+            raise fields.fail("product_capabilities", f"must have {len(named)} items, has {len(capabilities)}")
+        return cls(
+            capabilities=fields.texts("capabilities"),
+            full=_table(fields, "full"),
+            core=_table(fields, "core"),
+            products=tuple(zip(named, capabilities, strict=True)),
+            sold_most=_table(fields, "sold_most"),
+            mig=_table(fields, "mig"),
+            arm_only=fields.texts("arm_only"),
+        )
+
+
+def look_up(text: str, names: Names) -> Meant | Candidates:
+    """The architecture meant by this text, or the close ones."""
+    spoken = text.strip().lower()
+    if (capability := spoken_capability(spoken)) is not None:
+        if capability not in names.capabilities:
+            return _no_such(text, capability, names)
+        arch = _arch(capability)
+        return Meant(arch, arm_only=arch.capability in ARM_ONLY)
+    plain = ""
+    for name in _as_written(spoken[: 2 * LONGEST]):
+        plain = letters(name)
+        if not plain or len(plain) > LONGEST:
+            return Candidates("UNKNOWN_NAME", text[:LONGEST], ())
+        plain = plain.removeprefix("nvidia") or plain
+        found = _of_name(text, plain, names)
+        if found is not None:
+            return found
+    return _of_parts(spoken, names) or Candidates("UNKNOWN_NAME", text[:LONGEST], _similar(plain, names))
+
+
+def _of_parts(spoken: str, names: Names) -> Meant | None:
+    """`Jetson AGX Orin / Orin NX`, `GB10 (DGX Spark)`: a name of several, where those that are known agree."""
+    parts = spoken.replace("(", "/").replace(")", "/").split("/")
+    if len(parts) == 1 or len(spoken) > LONGEST:
+        return None
+    found = [_of_name(part, letters(part).removeprefix("nvidia"), names) for part in parts if letters(part)]
+    meant = [each for each in found if isinstance(each, Meant)]
+    return meant[0] if meant and {each.arch for each in meant} == {meant[0].arch} else None
+
+
+def _as_written(spoken: str) -> Iterator[str]:
+    """The name out of a pasted line, then the board of a vGPU type: `GRID T4-8Q`, `A100D-1-10C`, `RTX A5000-12`."""
+    import re
+
+    if (line := re.match(r"gpu [0-9]+: (.+?)(?: \(uuid: .*)?$", spoken)) or (
+        line := re.match(r"mig (\S+)\s+device\s+[0-9]+:", spoken)
+    ):  # nvidia-smi -L
+        spoken = line[1]
+    # `8x H100` and `T4:4` say how many, `(R)` and `(TM)` nothing.
+    spoken = re.sub(r"^[0-9]{1,2} ?x (?=[a-z])|:[0-9]{1,2}$|\(r\)|\(tm\)", "", spoken)
+    yield spoken
+    board = re.sub(r"(?:-[0-9]{1,2})?-[0-9]{1,3}(?:[abcq](?:me|gfx|nome)?[0-9]?)?$", "", spoken)
+    if board != spoken:
+        yield board.removesuffix(" dc")  # `RTX Pro 6000 Blackwell DC-96Q`
+
+
+def letters(text: str) -> str:
+    """The letters and digits of a name, which alone tell products apart."""
+    return "".join(char for char in text.lower() if char.isascii() and char.isalnum())
+
+
+def brand(plain: str) -> tuple[str, str]:
+    """The families that the leading brand words allow, and the rest of the name."""
+    families, rest = FAMILIES, plain
+    while (word := next((word for word in BRANDS if rest.startswith(word)), None)) is not None and word != rest:
+        families = "".join(each for each in BRANDS[word] if each in families)
+        rest = rest[len(word) :]
+    return families, rest
+
+
+def _no_such(text: str, capability: str, names: Names) -> Candidates:
+    """`12` may be meant as 12.0, `750` as a product: name both kinds, take none."""
+    digits = capability.replace(".", "")
+    near = [each for each in names.capabilities if each.split(".")[0] == digits or each.replace(".", "") == digits]
+    close = [Named(each, _arch(each)) for each in near]
+    close += _holding(digits, names) if len(digits) > 2 else []
+    return Candidates("NO_SUCH_CAPABILITY", text[:LONGEST], tuple(close[:MOST_CLOSE]))
+
+
+def _of_name(text: str, plain: str, names: Names) -> Meant | Candidates | None:
+    """The GPU of that name; None where no form of it is known."""
+    if profile := _instance(plain):
+        return _of_instance(text, profile, names)
+    arm_only = any(word in plain for word in names.arm_only)
+    for form in _forms(plain):
+        found = _capabilities(form, names)
+        if len(found) == 1 and "?" not in found:
+            arch = _arch(found.pop())
+            return Meant(arch, arm_only=arm_only or arch.capability in ARM_ONLY)
+        if found:
+            return _of_shared_name(text, form, found, names)
+    return None
+
+
+def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) -> Meant | Candidates:
+    """The GPU of this name that was sold most; where there is none, the ones it could be."""
+    meant = _meant(form, names)
+    usual = _value(names.sold_most, "sold_most", brand(form)[1])
+    if usual not in capabilities:
+        return Candidates("AMBIGUOUS", text, meant)
+    shown = {gpu.arch: gpu for gpu in reversed(meant)}
+    others = (Named(form, _maybe_arch(each)) for each in sorted(capabilities - {usual, "?"}))
+    return Meant(_arch(usual), tuple(shown.get(gpu.arch, gpu) for gpu in others))
+
+
+def _instance(plain: str) -> str | None:
+    """`1g.10gb`, `MIG 1g.10gb+me`, `nvidia.com/mig-1g.10gb` → `1g10gb`; None for what is no instance's profile."""
+    import re
+
+    match = re.fullmatch(r"(?:com)?(?:mig)?([1-7]g[0-9]{1,3}gb)(?:me(?:all)?|gfx)?", plain)
+    return match[1] if match else None
+
+
+def _of_instance(text: str, profile: str, names: Names) -> Meant | Candidates:
+    """The GPU that has such an instance: the one sold first, with the others that have it too."""
+    held = names.mig.get(profile)
+    if not isinstance(held, list) or not held:
+        return Candidates("UNKNOWN_NAME", text[:LONGEST], ())
+    gpus = []
+    for each in held:
+        capability, _, name = str(each).partition(" ")
+        gpus.append((_arch(capability), name))
+    arch = gpus[0][0]
+    return Meant(arch, tuple(Named(name, other) for other, name in gpus if other != arch))
+
+
+def _forms(plain: str) -> Iterator[str]:
+    """The name as it stands, then with what changes no chip taken away."""
+    import re
+
+    yield plain
+    bare = re.sub(_DECORATION, "", plain)
+    if bare and bare != plain:
+        yield bare
+    if (shorter := re.sub(_SHORT_MEMORY, "", bare)) and shorter != bare:
+        yield shorter
+    for match in re.finditer(_MEMORY, bare):
+        if shorter := bare[: match.start()] + bare[match.end(1) + 2 :]:
+            yield shorter
+
+
+def _capabilities(plain: str, names: Names) -> set[str]:
+    families, rest = brand(plain)
+    if rest != plain and plain in names.full:
+        return set(_value(names.full, "full", plain).split())
+    # `g6.1 w7.5`: a GeForce of 6.1 and a workstation card of 7.5 are called so.
+    words = _value(names.core, "core", rest).split()
+    return {word[1:] for word in words if word[0] in families}
+
+
+def _meant(plain: str, names: Names) -> tuple[Named, ...]:
+    """The products that the name could mean: one of each capability first."""
+    _, rest = brand(plain)
+    found = _holding(rest, names, whole=True) or _holding(rest, names)
+    first = {each.arch: each for each in reversed(found)}
+    firsts = [each for each in found if first[each.arch] is each]
+    return tuple((firsts + [each for each in found if each not in firsts])[:MOST_CLOSE])
+
+
+def _holding(part: str, names: Names, *, whole: bool = False) -> list[Named]:
+    """Products whose name holds this text, as whole words if asked, the shortest first."""
+    found = []
+    for name, capabilities in sorted(names.products, key=lambda product: (len(product[0]), product[0])):
+        if part in letters(name) and (not whole or _as_words(part, name)):
+            found += [Named(name, _maybe_arch(each)) for each in capabilities.split()]
+    return found
+
+
+def _as_words(part: str, name: str) -> bool:
+    words = "".join(char if char.isalnum() else " " for char in name.lower()).split()
+    runs = ("".join(words[first : last + 1]) for last in range(len(words)) for first in range(last + 1))
+    return part in runs
+
+
+def _similar(plain: str, names: Names) -> tuple[Named, ...]:
+    from difflib import get_close_matches  # only a name that is not understood pays for it
+
+    _, rest = brand(plain)
+    if len(rest) > 1 and (holding := _holding(rest, names)):
+        return tuple(holding[:MOST_CLOSE])
+    known = {letters(name): (name, capabilities) for name, capabilities in names.products}
+    cores = {brand(key)[1]: product for key, product in known.items()}
+    keys = get_close_matches(rest, cores, n=4) + get_close_matches(plain, known, n=4)
+    chosen = dict.fromkeys(known.get(key) or cores[key] for key in keys)
+    close = [Named(name, _maybe_arch(each)) for name, words in chosen for each in words.split()]
+    return tuple(close[:MOST_CLOSE])
+
+
+def _arch(capability: str) -> Arch:
+    try:
+        major, minor = numbers(capability)
+    except ValueError as error:
+        raise ShapeError("capabilities", f"is not a capability: {capability!r}") from error
+    return Arch.of_capability(major, minor)
+
+
+def _maybe_arch(capability: str) -> Arch | None:
+    return None if capability == "?" else _arch(capability)
+
+
+def _table(fields: Fields, name: str) -> Mapping[str, str]:
+    value = fields.raw(name)
+    if not isinstance(value, dict):
+        raise fields.fail(name, f"must be an object, is {kind(value)}")
+    return value
+
+
+def _value(table: Mapping[str, str], name: str, key: str) -> str:
+    """The entry, checked only now: a look-up touches three of three thousand."""
+    value: object = table.get(key, "")
+    if not isinstance(value, str):
+        raise ShapeError(f"{name}.{key}", f"must be a string, not {kind(value)}")
+    return value

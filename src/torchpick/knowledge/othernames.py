@@ -1,0 +1,184 @@
+"""From a name of AMD's, Intel's or Apple's to the GPU: `RX 7900 XTX`, `Radeon 780M`, `Arc B580`, `M3 Max`; PCI ids too.
+
+Case, blanks, hyphens and trademark signs never matter. compat/amd.json, intel.json and apple.json say where each name
+is from; the index holds them by their letters and digits alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from torchpick.knowledge.gpunames import LONGEST, Candidates, Named, letters
+from torchpick.model.arch import Arch
+from torchpick.model.fields import Fields, ShapeError, kind
+from torchpick.model.noun import Noun
+
+# Names that can only be theirs, by letters and digits alone; what matches is not looked up among NVIDIA's names.
+_AMD = (
+    r"radeon|instinct|firepro|^amd|^rx(?:vega)?[0-9]|^vega(?:[0-9]|$)|^mi[1-9][0-9]{1,2}[ax]?$|^strix(?:halo|point)"
+    r"|^ryzen|^steam(?:deck|machine)|^w[67][0-9]{3}x?$|^wx[0-9]"
+)
+_INTEL = r"^intel|^arc(?:pro)?(?:[ab][0-9]|1[34]0[tv]|graphics|$)|^(?:iris|uhd|irisxe)|^(?:datacenter)?gpu(?:max|flex)"
+# M6, M10, M40 and M60 are Teslas; M4 is both, and Apple sold more.
+_APPLE = r"^(?:apple)?m(?:[1-5]|[1-9](?:pro|max|ultra))$|^apple"
+# What the vendors' tools and shops put around a name.
+_AROUND = r"\(r\)|\(tm\)|advanced micro devices,? ?(?:inc\.?)?|\[amd/ati\]|\bgraphics\b|\bseries\b|\bgpu\b"
+_MOST_CLOSE = 6
+
+
+class OtherGpu(Noun):
+    """A GPU of these vendors. `arch` is AMD's target alone; `supported` whether the XPU builds support an Intel GPU."""
+
+    vendor: str
+    name: str
+    arch: Arch | None = None
+    integrated: bool = False
+    supported: bool = True
+    others: tuple[Named, ...] = ()
+
+
+class OtherNames(Noun):
+    """The index. An AMD name has its targets in one text, the most sold first; an Intel name has its generation."""
+
+    amd: Mapping[str, object]
+    amd_products: tuple[str, ...]
+    amd_integrated: tuple[str, ...]
+    amd_pci: Mapping[str, object]
+    intel: Mapping[str, object]
+    intel_products: tuple[str, ...]
+    intel_generations: tuple[object, ...]
+    intel_pci: Mapping[str, object]
+    apple_chips: tuple[str, ...]
+
+    @classmethod
+    def from_json(cls, fields: Fields) -> OtherNames:
+        return cls(
+            amd=_table(fields, "amd_names"),
+            amd_products=fields.texts("amd_products"),
+            amd_integrated=fields.texts("amd_integrated"),
+            amd_pci=_table(fields, "amd_pci"),
+            intel=_table(fields, "intel_names"),
+            intel_products=fields.texts("intel_products"),
+            intel_generations=tuple(fields.items("intel_generations")),
+            intel_pci=_table(fields, "intel_pci"),
+            apple_chips=fields.texts("apple_chips"),
+        )
+
+    @property
+    def amd_named(self) -> tuple[tuple[str, str], ...]:
+        """AMD's products with their targets between blanks."""
+        found = ((name, self.amd.get(letters(name).removeprefix("amd"))) for name in self.amd_products)
+        return tuple((name.removeprefix("AMD "), targets) for name, targets in found if isinstance(targets, str))
+
+    def amd_device(self, device: int) -> OtherGpu | None:
+        """The AMD GPU with this PCI device id, if it is known."""
+        match self.amd_pci.get(f"{device:04x}"):
+            case [str(target), str(name)]:
+                return OtherGpu("amd", name, target_of(target), target in self.amd_integrated)
+            case None:
+                return None
+            case _:
+                raise ShapeError(f"amd_pci.{device:04x}", "must be a target and a name")
+
+    def intel_device(self, device: int) -> OtherGpu | None:
+        """The Intel GPU with this PCI device id, if it is known."""
+        match self.intel_pci.get(f"{device:04x}"):
+            case [int(generation), str(name)]:
+                return self._of_generation(generation, name, f"intel_pci.{device:04x}")
+            case None:
+                return None
+            case _:
+                raise ShapeError(f"intel_pci.{device:04x}", "must be a generation and a name")
+
+    def intel_product(self, key: str, name: str) -> OtherGpu | None:
+        match self.intel.get(key):
+            case int(generation):
+                return self._of_generation(generation, name, f"intel_names.{key}")
+            case _:
+                return None
+
+    def _of_generation(self, place: int, name: str, path: str) -> OtherGpu:
+        row = self.intel_generations[place] if 0 <= place < len(self.intel_generations) else None
+        match row:
+            case [str(), bool(served), bool(integrated), str()]:
+                return OtherGpu("intel", name, None, integrated, supported=served)
+            case _:
+                raise ShapeError(path, "names an unknown generation")
+
+
+def belongs(text: str) -> str | None:
+    """The vendor whose name this can only be; None where it may be NVIDIA's."""
+    plain = letters(text[:LONGEST])
+    for vendor, pattern in (("apple", _APPLE), ("amd", _AMD), ("intel", _INTEL)):
+        if re.search(pattern, plain):
+            return vendor
+    return None
+
+
+def look_up(text: str, names: OtherNames) -> OtherGpu | Candidates:
+    """The GPU of one of these vendors that this text names, or the close ones."""
+    shown, vendor = text.strip()[:LONGEST], belongs(text)
+    plain = letters(re.sub(_AROUND, " ", shown.lower()))
+    if vendor == "apple":
+        return _apple(shown, plain, names)
+    if vendor != "intel" and (gpu := _amd(shown, plain, names)) is not None:
+        return gpu
+    if vendor != "amd":
+        whole = letters(re.sub(r"\(r\)|\(tm\)", "", shown.lower())).removeprefix("intel")
+        for key in (whole, plain, plain.removeprefix("intel"), plain.removeprefix("intel").removeprefix("datacenter")):
+            if (found := names.intel_product(key, shown)) is not None:
+                return found
+    if vendor == "intel" and re.search(r"iris|uhd|hdgraphics", plain):
+        return OtherGpu("intel", shown, None, integrated=True, supported=False)
+    products = names.intel_products if vendor == "intel" else names.amd_products if vendor == "amd" else ()
+    return Candidates("UNKNOWN_NAME", shown, _close(plain, products, names))
+
+
+def target_of(text: str) -> Arch:
+    """An AMD GPU's own target; `gfx906:sramecc+:xnack-` is gfx906 with features, which no wheel's list names."""
+    return Arch.parse(text.partition(":")[0])
+
+
+def _apple(shown: str, plain: str, names: OtherNames) -> OtherGpu | Candidates:
+    chip = plain.removeprefix("apple")
+    known = {letters(name): name for name in names.apple_chips}
+    if chip in known:
+        return OtherGpu("apple", f"Apple {known[chip]}", integrated=True)
+    if chip in ("silicon", "") or re.match(r"m[1-9]", chip):  # a chip newer than the list is Apple's too
+        return OtherGpu("apple", shown, integrated=True)
+    return Candidates("UNKNOWN_NAME", shown, ())
+
+
+def _amd(shown: str, plain: str, names: OtherNames) -> OtherGpu | None:
+    """By the key as it is listed, then without what vendors put in front."""
+    bare = plain.removeprefix("amd").removeprefix("ati")
+    shorter = (bare.removeprefix("radeon"), bare.removeprefix("instinct"))
+    for key in (plain, bare, f"radeon{bare}", f"rx{bare}", *shorter):
+        if not (value := names.amd.get(key)):
+            continue
+        if not isinstance(value, str):
+            raise ShapeError(f"amd_names.{key}", f"must be a string, not {kind(value)}")
+        first, *rest = value.split()
+        others = tuple(Named(shown, target_of(each)) for each in rest)
+        return OtherGpu("amd", shown, target_of(first), first in names.amd_integrated, others=others)
+    return None
+
+
+def _close(plain: str, products: tuple[str, ...], names: OtherNames) -> tuple[Named, ...]:
+    from difflib import get_close_matches
+
+    known = {letters(name): name for name in products}
+    found = []
+    for key in get_close_matches(plain, known, n=_MOST_CLOSE, cutoff=0.7):
+        value = names.amd.get(key)
+        target = value.split()[0] if isinstance(value, str) else None
+        found.append(Named(known[key], target_of(target) if target else None))
+    return tuple(found)
+
+
+def _table(fields: Fields, name: str) -> Mapping[str, object]:
+    value = fields.raw(name)
+    if not isinstance(value, dict):
+        raise fields.fail(name, f"must be an object, is {kind(value)}")
+    return value

@@ -1,0 +1,115 @@
+"""The files of compat/packages → what is known of CUDA packages; every fault names its file and path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+
+from torchpick.knowledge.compat import read
+from torchpick.knowledge.places import compat_dir
+from torchpick.knowledge.rows import dotted, read_arches
+from torchpick.model.build import Evidence
+from torchpick.model.fields import Fields
+from torchpick.model.package import LibraryCode, OtherIndex, Package, PackageFacts
+
+# The wheels whose code was read; on another platform the code of the same version is another.
+READ_PLATFORM = "linux-x86_64"
+
+
+class KnownPackages(Mapping[str, PackageFacts]):
+    """The packages of the table on one platform, each file read when its package is first asked for.
+
+    A plan asks for some five of sixty, and a shared file system counts every one that is opened.
+    """
+
+    __slots__ = ("_folder", "_names", "_platform", "_read")
+
+    def __init__(self, environ: Mapping[str, str], platform: str) -> None:
+        self._folder, self._platform = os.path.join(compat_dir(environ), "packages"), platform
+        files = sorted(os.listdir(self._folder)) if os.path.isdir(self._folder) else []
+        self._names = {file.removesuffix(".json"): None for file in files if file.endswith(".json")}
+        self._read: dict[str, PackageFacts] = {}
+
+    def __getitem__(self, name: str) -> PackageFacts:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._read:
+            self._read[name] = facts_of(os.path.join(self._folder, f"{name}.json"), self._platform)
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def facts_of(file: str, platform: str) -> PackageFacts:
+    """One file of compat/packages."""
+    return read(file, lambda fields: parse(fields, platform))
+
+
+def parse(fields: Fields, platform: str) -> PackageFacts:
+    """One file's content; raises ShapeError."""
+    fields.only("schema", "name", "versions", "elsewhere", "rivals", "source_only", "refused", "advice", "wheel_host")
+    name = fields.text("name")
+    return PackageFacts(
+        name=name,
+        versions=tuple(_package(name, row, platform) for row in fields.objects("versions")),
+        elsewhere=tuple(_place(row) for row in fields.objects("elsewhere")) if fields.has("elsewhere") else (),
+        rivals=fields.texts("rivals") if fields.has("rivals") else (),
+        source_only=fields.maybe_text("source_only"),
+        refused=fields.maybe_text("refused"),
+        advice=fields.maybe_text("advice"),
+        wheel_host=fields.flag("wheel_host", default=False),
+    )
+
+
+def _package(name: str, row: Fields, platform: str) -> Package:
+    evidence = row.object("evidence")
+    kind = evidence.text("kind")
+    if kind not in ("measured", "declared"):
+        raise evidence.fail("kind", f"must be measured or declared, is {kind!r}")
+    for key in ("glibc", "cuda"):
+        dotted(row.maybe_text(key), row.at(key))
+    return Package(
+        name=name,
+        version=row.text("version"),
+        requires=row.texts("requires"),
+        requires_python=row.text("requires_python"),
+        pythons=row.texts("pythons"),
+        platforms=row.texts("platforms"),
+        glibc=row.maybe_text("glibc"),
+        cuda=row.maybe_text("cuda"),
+        links_torch=row.flag("links_torch"),
+        needs=row.texts("needs"),
+        preloads=row.flag("preloads"),
+        code=_code(row, platform),
+        file=row.maybe_text("file"),
+        sha256=row.maybe_text("sha256"),
+        yanked=row.flag("yanked"),
+        evidence=Evidence(kind, evidence.text("ref")),
+    )
+
+
+def _code(row: Fields, platform: str) -> tuple[LibraryCode, ...] | None:
+    if row.raw("code") is None:
+        return None
+    libraries = tuple(_library(each) for each in row.objects("code"))
+    # A variant per CUDA exists on every platform; whether it supports a GPU is known where it was read.
+    known = platform == READ_PLATFORM or not libraries or row.maybe_text("file") is None
+    return libraries if known else None
+
+
+def _library(row: Fields) -> LibraryCode:
+    dotted(row.maybe_text("cuda"), row.at("cuda"))
+    arches = read_arches(tuple(row.text("arches").split()), row.at("arches"))
+    return LibraryCode(row.text("path"), arches, row.flag("main"), row.maybe_text("cuda"))
+
+
+def _place(row: Fields) -> OtherIndex:
+    majors = tuple(int(str(value)) for value in row.items("cuda"))
+    return OtherIndex(row.text("url"), row.text("text"), majors, row.text("since"), row.text("until"))

@@ -1,0 +1,1 @@
+"""What is this computer? Thin probes and pure parsers, one source a module → Machine."""

@@ -1,0 +1,116 @@
+"""A machine in a line of less than 1,000 bytes: what decides, equal GPUs once with `count` and `indexes`.
+
+Launchers cut long lines into each other: slurmstepd forwards output in pieces of at most 1,024 bytes
+(SLURM_IO_MAX_MSG_LEN in its io.c).
+"""
+
+from __future__ import annotations
+
+from torchpick.model import envelope
+from torchpick.model.arch import Arch
+from torchpick.model.machine import MOST_GPUS, Gpu, Machine, Trouble
+
+MOST_BYTES = 1_000
+# Prose is cut to this: the important part comes first.
+_MOST_TEXT = 110
+_MOST_NAME = 64
+
+
+def line(found: Machine) -> str:
+    """The envelope of `detect --json` in this form; without the GPUs' names where it would be too long with them."""
+    status = "ok" if found.trouble is None else "no_answer"
+    for named in (True, False):
+        value = machine(found, named=named)
+        text = envelope.dumps(
+            envelope.new("detect", status=status, exit_status=0 if found.trouble is None else 4, machine=value)
+        )
+        if len(text) < MOST_BYTES:
+            break
+    return text
+
+
+def machine(found: Machine, *, named: bool = True) -> dict[str, object]:
+    """What `to_json` writes, without what no decision needs."""
+    platform, python, driver = found.platform, found.python, found.driver
+    value: dict[str, object] = {
+        "name": None if found.name is None else found.name[:_MOST_NAME],
+        "platform": _present(os=platform.os, cpu=platform.cpu, glibc=platform.glibc, libc=platform.libc),
+        "python": {
+            "version": python.version,
+            **({"implementation": python.implementation} if python.implementation != "cp" else {}),
+            **({"free_threaded": True} if python.free_threaded else {}),
+        },
+        "driver": None
+        if driver is None
+        else _present(
+            version=driver.version,
+            cuda=driver.cuda,
+            source=driver.source,
+            cuda_source=driver.cuda_source,
+            os=driver.os,
+        ),
+        "gpus": _rows(found.gpus, named=named),
+    }
+    if found.trouble is not None:
+        value["trouble"] = trouble(found.trouble).to_json()
+    return value
+
+
+def trouble(full: Trouble) -> Trouble:
+    return Trouble(full.code, _cut(full.text), _cut(full.hint))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 3] + "..."
+
+
+def _present(**facts: str | None) -> dict[str, str]:
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _rows(gpus: tuple[Gpu, ...], *, named: bool) -> list[dict[str, object]]:
+    """Equal GPUs once."""
+    alike: dict[tuple[str, str | None, Arch | None, bool, bool, bool], list[int]] = {}
+    for gpu in gpus:
+        name = gpu.name if named else None
+        alike.setdefault((gpu.vendor, name, gpu.arch, gpu.visible, gpu.integrated, gpu.counted), []).append(gpu.index)
+    rows: list[dict[str, object]] = []
+    for (vendor, name, arch, visible, integrated, counted), indexes in alike.items():
+        row: dict[str, object] = {"arch": None if arch is None else str(arch)}
+        if vendor != "nvidia":
+            row["vendor"] = vendor
+        if name is not None:
+            row["name"] = name[:_MOST_NAME]
+        if len(indexes) > 1:
+            row["count"] = len(indexes)
+        if len(indexes) > 1 or indexes[0] != len(rows):
+            row["indexes"] = indexes
+        flags = {"visible": (visible, True), "integrated": (integrated, False), "counted": (counted, True)}
+        row |= {flag: value for flag, (value, usual) in flags.items() if value != usual}
+        rows.append(row)
+    return rows
+
+
+def expanded(value: object) -> object:
+    """The same machine with a row for each GPU; what is not in this form is left for the reader to judge."""
+    if not isinstance(value, dict) or not isinstance(value.get("gpus"), list):
+        return value
+    rows = value["gpus"]
+    if not any(isinstance(row, dict) and ("count" in row or "indexes" in row) for row in rows):
+        return value
+    gpus: list[object] = []
+    for row in rows:
+        indexes = _indexes(row, len(gpus)) if isinstance(row, dict) else None
+        if indexes is None or len(gpus) + len(indexes) > MOST_GPUS + 1:
+            gpus.append(row)
+            continue
+        bare = {name: field for name, field in row.items() if name not in ("count", "indexes")}
+        gpus += [{**bare, "index": index} for index in indexes]
+    return {**value, "gpus": gpus}
+
+
+def _indexes(row: dict[str, object], start: int) -> list[int] | None:
+    listed, count = row.get("indexes"), row.get("count", 1)
+    if isinstance(listed, list):
+        return listed if all(type(index) is int for index in listed) else None
+    return list(range(start, start + count)) if type(count) is int and 0 < count <= MOST_GPUS else None

@@ -1,0 +1,219 @@
+"""Machines that are given in files: what `torchpick detect --json` prints, folders of it, or a Kubernetes node list."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+
+from torchpick.errors import DetectionError, TorchpickError, UsageError
+from torchpick.machine import compact, kubernetes
+from torchpick.machine.crowds import Crowds
+from torchpick.machine.lines import ListedValue, UnreadLine, values
+from torchpick.model import envelope
+from torchpick.model.arch import Arch
+from torchpick.model.fields import Fields, ShapeError
+from torchpick.model.fleet import Fleet
+from torchpick.model.hosts import HostNames, expanded
+from torchpick.model.machine import Machine, Python
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import IO
+
+HINT = "pass lines of `torchpick detect --json`, or `kubectl get nodes -o json`"
+# The files of a folder that are read, and how many.
+_SUFFIXES = (".json", ".jsonl", ".out", ".txt")
+_MOST_FILES = 1_000_000
+# Lines that say the same are read once; a fleet has fewer kinds of line than this.
+_MOST_KNOWN = 20_000
+
+Named = Callable[[str], Arch | None]
+
+
+class Reader:
+    """Reads places into one fleet.
+
+    `python` is for sources that know none (a node list), `instead` for all of them; `named` knows GPUs by name.
+    """
+
+    def __init__(self, python: Python, named: Named | None = None, instead: Python | None = None) -> None:
+        self._python = python
+        self._instead = instead
+        self._named = named
+        self._crowds = Crowds()
+        self._known: dict[str, tuple[Machine, HostNames]] = {}
+
+    def fleet(self) -> Fleet:
+        return self._crowds.fleet()
+
+    def silent(self, host: str, code: str, text: str, hint: str) -> None:
+        """A machine that is known to exist and did not answer."""
+        self._crowds.silent(code, text, hint, host, "")
+
+    def place(self, where: str) -> None:
+        """Read a file, a folder of files, or stdin for `-`. UsageError where it cannot be opened."""
+        try:
+            if where == "-":
+                self.stream(sys.stdin.buffer, "stdin")
+            elif os.path.isdir(where):
+                self.folder(where)
+            else:
+                with open(where, "rb") as file:
+                    self.stream(file, where)
+        except (OSError, ValueError) as error:
+            because = getattr(error, "strerror", None) or error
+            raise UsageError(f"--machine {where}: {because}", hint=HINT) from error
+
+    def folder(self, where: str) -> None:
+        """A file a machine, as `detect --into` and `srun -o %N.json` write them: its name stands for the host's."""
+        for file in sorted(_files(where)):
+            host = file.rsplit(".", 1)[0]
+            path = os.path.join(where, file)
+            with open(path, "rb") as stream:
+                if not self.stream(stream, path, host):
+                    self._crowds.silent("NO_ANSWER", "its file is empty", "run `torchpick detect` there", host, path)
+
+    def stream(self, stream: IO[bytes], name: str, host: str | None = None) -> bool:
+        """Whether the stream contained anything."""
+        held = False
+        for listed in values(stream):
+            held = True
+            where = f"{name}, line {listed.line}"
+            if isinstance(listed, UnreadLine):
+                self._crowds.unread(where, listed.why, listed.host or host)
+            else:
+                self._take(listed, where, listed.host or host)
+                self._crowds.check()
+        return held
+
+    def _take(self, listed: ListedValue, where: str, host: str | None) -> None:
+        value = listed.value
+        for inner in value if isinstance(value, list) else (value,):
+            key = _key(inner)
+            if key is not None and key in self._known:
+                machine, names = self._known[key]
+                names.add(_name(inner) or _host(host))
+                self._crowds.note(machine.notes)
+                continue
+            try:
+                self._machine(inner, where, host, key)
+            except ShapeError as error:
+                self._crowds.unread(where, str(error), host)
+            except DetectionError as error:
+                self._crowds.silent(error.code, error.message, error.hint or "", _host(host), where)
+            except TorchpickError as error:
+                self._crowds.unread(where, error.message, host)
+
+    def _machine(self, value: object, where: str, host: str | None, key: str | None) -> None:
+        fields = Fields(value)
+        if fields.has("kind") and fields.has("apiVersion"):
+            for node in kubernetes.nodes(fields):
+                try:
+                    self._crowds.add(kubernetes.machine(node, self._python, self._named), None, where)
+                except ShapeError as error:
+                    self._crowds.unread(where, str(error), kubernetes.name_of(node))
+            return
+        for found, row in _machines(fields, value):
+            machine = found if self._instead is None else found._replace(python=self._instead)
+            hosts, count = _others(row)
+            listed = iter(expanded(hosts))
+            names = self._crowds.add(machine, next(listed, None) or _host(host), where)
+            for _ in range(count - 1):
+                names.add(next(listed, None))
+            if key is not None and machine.trouble is None and len(self._known) < _MOST_KNOWN:
+                self._known[key] = machine, names
+
+
+def checked(fleet: Fleet, name: str, *, strict: bool = False) -> Fleet:
+    """The fleet, if it has a usable machine."""
+    if fleet.silent and (strict or not fleet.crowds):
+        first = fleet.silent[0]
+        words = "\n".join(left.words for left in fleet.silent)
+        count = sum(left.hosts.count for left in fleet.silent)
+        message = words if count == 1 else f"{count} machines did not answer\n{words}"
+        raise DetectionError(message, hint=first.hint or HINT, code=first.code)
+    if fleet.unread and (strict or not fleet.crowds):
+        raise UsageError("\n".join(left.text for left in fleet.unread[:20]), hint=HINT)
+    if not fleet.crowds:
+        raise UsageError(f"{name} contains no machine", hint=HINT)
+    return fleet
+
+
+def _files(folder: str) -> Iterator[str]:
+    with os.scandir(folder) as entries:
+        for place, entry in enumerate(entries):
+            if place > _MOST_FILES:
+                raise UsageError(f"{folder} contains more than {_MOST_FILES} files", hint="split it into parts")
+            if entry.name.endswith(_SUFFIXES) and not entry.name.startswith(".") and entry.is_file():
+                yield entry.name
+
+
+def _host(prefix: str | None) -> str | None:
+    """A launcher's task number is a name as well, where nothing better is there."""
+    return f"task{prefix}" if prefix is not None and prefix.isdigit() else prefix
+
+
+def _key(value: object) -> str | None:
+    """The content of a line without the host's name; equal lines are judged and kept once."""
+    machine = _inner(value)
+    if machine is None:
+        return None
+    gpus = machine.get("gpus")
+    rows = [
+        {name: fact for name, fact in row.items() if name not in ("uuid", "pci")} if isinstance(row, dict) else row
+        for row in (gpus if isinstance(gpus, list) else ())
+    ]
+    rest = {name: fact for name, fact in machine.items() if name not in ("name", "gpus")}
+    return repr((rows if isinstance(gpus, list) else gpus, rest, value.get("status") if isinstance(value, dict) else 0))
+
+
+def _inner(value: object) -> dict[str, object] | None:
+    """The one machine of an envelope of this schema, or a bare machine."""
+    if not isinstance(value, dict) or "machines" in value or "kind" in value:
+        return None
+    if "schema" not in value:
+        return value
+    inner = value.get("machine")
+    return inner if value["schema"] == envelope.SCHEMA and isinstance(inner, dict) else None
+
+
+def _name(value: object) -> str | None:
+    name = (_inner(value) or {}).get("name")
+    return name if isinstance(name, str) and len(name) <= 256 else None
+
+
+def _others(row: object) -> tuple[str, int]:
+    """Where an answer's own `machines` is read back, one of them stands for `hosts`, or for `count` without names."""
+    hosts, count = (row.get("hosts"), row.get("count")) if isinstance(row, dict) else (None, None)
+    listed = count if type(count) is int and 1 < count <= _MOST_FILES else 1
+    return (hosts, listed) if isinstance(hosts, str) else ("", listed)
+
+
+def _machines(fields: Fields, value: object) -> Iterable[tuple[Machine, object]]:
+    if not fields.has("schema"):
+        yield Machine.from_json(compact.expanded(value)), value
+        return
+    if fields.number("schema") > envelope.SCHEMA:
+        message = f"written by a newer torchpick (schema {fields.number('schema')})"
+        raise UsageError(message, hint="update torchpick")
+    if fields.has("machines"):
+        for place, each in enumerate(fields.items("machines")):
+            yield Machine.from_json(compact.expanded(each), f"machines[{place}]"), each
+    elif fields.has("machine") and fields.raw("machine") is not None:
+        machine = Machine.from_json(compact.expanded(fields.raw("machine")), "machine")
+        if fields.has("status") and fields.raw("status") == "no_answer" and machine.trouble is None:
+            raise _of_failure(fields)
+        yield machine, None
+    else:
+        raise _of_failure(fields)
+
+
+def _of_failure(fields: Fields) -> TorchpickError:
+    """An envelope with an error in the place of a machine."""
+    error = fields.maybe_object("error")
+    said = (error.maybe_text("text") if error else None) or "it contains no machine"
+    hint = (error.maybe_text("hint") if error else None) or HINT
+    if fields.has("status") and fields.raw("status") == "no_answer":
+        return DetectionError(said, hint=hint, code=(error.maybe_text("code") if error else None))
+    return UsageError(said, hint=hint)

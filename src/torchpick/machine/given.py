@@ -1,0 +1,225 @@
+"""The machine as the user specifies it: flags and their variables, checked; nothing is detected here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torchpick.errors import DetectionError, UsageError
+from torchpick.knowledge.compat import Knowledge
+from torchpick.model.machine import PLATFORMS, TIMEOUT_S, Driver, Gpu, Note, Platform, Python
+from torchpick.model.noun import Noun
+from torchpick.model.request import Request
+from torchpick.model.versions import is_dotted, numbers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.machine.files import Reader
+    from torchpick.model.arch import Arch
+    from torchpick.model.drivers import DriverTable
+    from torchpick.model.fleet import Fleet
+    from torchpick.model.wish import Wish
+
+
+class GivenFacts(Noun):
+    """The specified facts; None is not specified. `gpus` empty means no GPU. `python` may be a version or a path."""
+
+    gpus: tuple[Gpu, ...] | None = None
+    driver: Driver | None = None
+    platform: Platform | None = None
+    glibc: str | None = None
+    python: str | None = None
+    visible_only: bool = False
+    only: tuple[int, ...] | None = None
+    trust_pci: bool = False
+    timeout: float = TIMEOUT_S
+    notes: tuple[Note, ...] = ()
+
+
+def read(request: Request, knowledge: Knowledge) -> GivenFacts:
+    """Read flags and variables; a flag beats its variable."""
+    environ = knowledge.environ
+    specs = _specs(request, environ)
+    if specs and request.visible_only:
+        hint = "remove `--gpus visible`: a specified GPU always counts"
+        raise UsageError("`--gpus visible` is for this computer's GPUs, and `--gpu` specifies others", hint=hint)
+    glibc = request.glibc
+    if glibc is not None and request.platform is not None and not request.platform.startswith("linux"):
+        raise UsageError(f"`--glibc` does not apply to `--platform {request.platform}`", hint="use only one of them")
+    if glibc is not None and not is_dotted(glibc):
+        raise UsageError(
+            f"`{glibc}` is not a valid glibc version", hint="such as `--glibc 2.28`; `ldd --version` prints it"
+        )
+    from torchpick.machine import given_gpus
+
+    platform = _platform(_first(request.platform, environ, "TORCHPICK_PLATFORM"))
+    implied = given_gpus.read(specs, platform, request.macos, knowledge)
+    return GivenFacts(
+        gpus=implied.gpus,
+        driver=_driver(request, environ),
+        platform=implied.platform,
+        glibc=glibc,
+        python=request.python,
+        visible_only=request.visible_only,
+        only=_only(request.only),
+        trust_pci=request.trust_pci,
+        timeout=_timeout(environ.get("TORCHPICK_DETECT_TIMEOUT")),
+        notes=implied.notes,
+    )
+
+
+def _specs(request: Request, environ: Mapping[str, str]) -> tuple[str, ...] | None:
+    """The GPUs as they were given; both the flag and its variable take commas."""
+    given = request.gpus
+    if given is None and environ.get("TORCHPICK_GPU"):
+        given = (environ["TORCHPICK_GPU"],)
+    if given is None:
+        return None
+    parts = [part.strip() for text in given for part in text.split(",")]
+    if request.gpus is not None and "" in parts and parts != [""]:
+        parts = [part for part in parts if part]
+    return tuple(part for part in parts if part or request.gpus is not None)
+
+
+def listed(request: Request, knowledge: Knowledge) -> Fleet:
+    """The machines of `--machine`; flags that describe another one are refused."""
+    from torchpick.machine import files
+
+    flags = {
+        "--gpu": request.gpus,
+        "--driver": request.driver,
+        "--cuda-driver": request.cuda_driver,
+        "--platform": request.platform,
+        "--glibc": request.glibc,
+        "--macos": request.macos,
+        "--gpus visible": request.visible_only or None,
+        "--only": request.only,
+    }
+    for flag, value in flags.items():
+        if value is not None:
+            hint = f"remove `{flag}`, or change the fact in the file"
+            raise UsageError(f"`--machine` and `{flag}` both describe the machine", hint=hint)
+    places = request.machine or ()
+    reading = reader(request, knowledge)
+    for where in places:
+        reading.place(where)
+    name = ", ".join("stdin" if where == "-" else where for where in places)
+    return files.checked(reading.fleet(), name, strict=request.strict)
+
+
+def reader(request: Request, knowledge: Knowledge) -> Reader:
+    """What reads machines that are given, with the Python that was asked for."""
+    from torchpick.environment import interpreter
+    from torchpick.environment.world import World
+    from torchpick.machine import files
+
+    def named(product: str) -> Arch | None:
+        from torchpick.knowledge import gpuspec
+
+        try:
+            gpu = gpuspec.parse(product, knowledge, mac=False)
+        except UsageError:
+            return None
+        return gpu.arch if gpu.vendor == "nvidia" else None
+
+    python = None if request.python is None else _version(request.python)
+    return files.Reader(python or interpreter.own(World.here()).python, named, python)
+
+
+def prepared(found: Fleet, table: DriverTable, wish: Wish, *, strict: bool = False) -> Fleet:
+    """The machines that count, each with an assumed driver if none is known."""
+    from torchpick.decide import drivers, fleet
+
+    kept = fleet.gpu_fleet(found, wish)
+    if strict and kept.idle:
+        words = ", ".join(left.hosts.text or str(left.hosts) for left in kept.idle)
+        hint = "remove them from the file, or run without `--strict`"
+        raise DetectionError(f"machines without a GPU among machines that have one: {words}", hint=hint, code="NO_GPU")
+    return fleet.completed(kept, lambda machine: drivers.completed(machine, table))
+
+
+def _version(text: str) -> Python:
+    from torchpick.model.pythons import version_of
+
+    version = version_of(text)
+    if version is None:
+        hint = "with `--machine` specify a version, such as `--python 3.12`"
+        raise UsageError(f"`--python {text}` is an interpreter of this computer", hint=hint)
+    return Python(version[0], free_threaded=version[1])
+
+
+def _timeout(text: str | None) -> float:
+    """TORCHPICK_DETECT_TIMEOUT in seconds."""
+    if not text:
+        return TIMEOUT_S
+    seconds = float(text) if is_dotted(text) and text.count(".") < 2 else 0.0
+    if not 0.1 <= seconds <= 600:
+        raise UsageError(
+            f"TORCHPICK_DETECT_TIMEOUT=`{text}` is not a number of seconds from 0.1 to 600",
+            hint="unset it, or set it to 30",
+        )
+    return seconds
+
+
+def _first(flag: str | None, environ: Mapping[str, str], name: str) -> str | None:
+    """The flag, else its variable; an empty variable is unset, an empty flag is refused by its reader."""
+    return flag if flag is not None else environ.get(name) or None
+
+
+def _driver(request: Request, environ: Mapping[str, str]) -> Driver | None:
+    version = _first(request.driver, environ, "TORCHPICK_DRIVER")
+    version = None if version is None else version.removesuffix(".x")  # `535.x` is a branch, as `535` is
+    cuda = _first(request.cuda_driver, environ, "TORCHPICK_CUDA_DRIVER")
+    if version is not None and (not is_dotted(version) or not 300 <= numbers(version)[0] < 2000):
+        looks = "; `--cuda-driver` takes the CUDA version" if is_dotted(version) else ""
+        hint = f"`nvidia-smi` prints it, such as 580.95.05{looks}"
+        raise UsageError(f"`{version}` is not a valid NVIDIA driver version", hint=hint)
+    if cuda is not None and (not is_dotted(cuda) or cuda.count(".") != 1 or not 7 <= numbers(cuda)[0] < 100):
+        hint = "such as `--cuda-driver 12.8`; `--driver` takes the driver's own version"
+        raise UsageError(f"`{cuda}` is not a valid CUDA version", hint=hint)
+    if version is None and cuda is None:
+        return None
+    return Driver(version, cuda, "told", None if cuda is None else "told")
+
+
+def _platform(name: str | None) -> Platform | None:
+    if name is None:
+        return None
+    if name not in PLATFORMS:
+        close = _meant(name)
+        hint = f"did you mean `{close}`?" if close else f"one of {', '.join(PLATFORMS)}"
+        raise UsageError(f"`{name}` is not a supported platform", hint=hint)
+    return Platform.parse(name)
+
+
+def _meant(name: str) -> str | None:
+    """The platform by other words for its parts, or with a typo; never one with another processor."""
+    from difflib import get_close_matches
+    from itertools import takewhile
+
+    words = {"x64": "x86_64", "amd64": "x86_64", "x86-64": "x86_64", "win": "windows", "win32": "windows"}
+    words |= {"darwin": "macos", "osx": "macos", "mac": "macos", "manylinux": "linux"}
+    os = "".join(takewhile(str.isalnum, name.lower()))
+    cpu = name.lower()[len(os) + 1 :]
+    os, cpu = words.get(os, os), words.get(cpu, cpu)
+    if cpu in ("arm64", "aarch64"):
+        cpu = "aarch64" if os == "linux" else "arm64"
+    close = get_close_matches(f"{os}-{cpu}", PLATFORMS, n=1, cutoff=0.85)
+    return close[0] if close else None
+
+
+def _only(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 5 for part in parts):
+        raise UsageError(
+            f"`--only {text}` is not a list of GPU numbers", hint="such as `--only 0,2`; `torchpick detect` lists them"
+        )
+    return tuple(int(part) for part in parts)
+
+
+def is_version(text: str) -> bool:
+    """Whether `--python` names a version (3.12, 3.12.4, 3.14t) and not a path."""
+    from torchpick.model.pythons import version_of
+
+    return version_of(text) is not None

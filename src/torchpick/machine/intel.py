@@ -1,0 +1,54 @@
+"""Intel GPUs: those that the XPU builds support, by PCI id; a UHD is only a display. Untested on hardware."""
+
+from __future__ import annotations
+
+from torchpick.environment.world import World
+from torchpick.machine import kernel
+from torchpick.machine.kernel import KernelFacts
+from torchpick.model.machine import Gpu, Note
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.knowledge.compat import Knowledge
+
+
+def look(facts: KernelFacts, first: int, knowledge: Knowledge, *, alone: bool = False) -> tuple[list[Gpu], list[Note]]:
+    """The supported GPUs, numbered from `first`; they count where no other vendor's GPU is there."""
+    devices = [pci for pci in facts.pci if pci.vendor == kernel.INTEL and pci.bound != "vfio-pci"]
+    if not devices:
+        return [], []
+    known = knowledge.other_names
+    gpus: list[Gpu] = []
+    for pci in devices:
+        named = known.intel_device(pci.device)
+        if named is None or not named.supported:
+            continue
+        gpus.append(
+            Gpu(
+                index=first + len(gpus),
+                vendor="intel",
+                name=named.name,
+                arch=None,
+                pci=pci.address,
+                integrated=named.integrated,
+                counted=alone,
+                source="pci",
+            )
+        )
+    if not gpus:
+        return [], []
+    if not alone:
+        text = f"{gpus[0].name}: the xpu builds support it; they are picked only with `--backend xpu`"
+    else:
+        text = f"{gpus[0].name}: there is no other GPU, so the xpu build is picked, which needs Intel's driver; "
+        text += "`--cpu` picks the cpu build"
+    return gpus, [Note("INTEL_XPU", text)]
+
+
+if __name__ == "__main__":
+    import os
+
+    from torchpick.environment import alone as alone_
+    from torchpick.knowledge.compat import Knowledge
+
+    raise SystemExit(alone_.show(look(kernel.read(World.here()), 0, Knowledge(os.environ), alone=True)))

@@ -1,0 +1,101 @@
+"""Run small kernels on every GPU with the torch of this interpreter; a script for `python -c`, with REPORT KIND SKIP.
+
+It runs in the target's Python and imports nothing of torchpick. It writes JSON lines to the file REPORT: its standard
+streams belong to whatever torch and its libraries print. It ends at the first GPU that fails, because an error may
+spoil the whole process; the caller starts it again with the GPUs that are done in SKIP.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+LARGE_LU = "large LU (MAGMA)"
+
+
+def main() -> None:
+    with open(sys.argv[1], "a", encoding="utf-8") as stream:
+
+        def say(**facts: object) -> None:
+            stream.write(json.dumps(facts) + "\n")
+            stream.flush()
+
+        try:
+            check(say, sys.argv[2], {int(part) for part in sys.argv[3].split(",") if part})
+        except BaseException as error:  # noqa: BLE001 # whatever a broken installation raises is the finding
+            say(step="failed", error=type(error).__name__, text=str(error)[:4000])
+
+
+def check(say, kind: str, skip: set[int]) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 # it writes a line
+    import torch  # type: ignore[import-not-found,unused-ignore]  # the target's
+
+    say(step="imported", torch=str(torch.__version__), cuda=torch.version.cuda)
+    if kind == "cpu":
+        found = ["cpu"]
+    elif kind == "mps":
+        found = ["mps"] if torch.backends.mps.is_available() else []
+    else:
+        found = [f"{kind}:{index}" for index in range(getattr(torch, kind).device_count())]
+    say(step="found", devices=len(found))
+    for index, device in enumerate(found):
+        if index in skip:
+            continue
+        say(step="started", gpu=index, name=name_of(torch, kind, index))
+        try:
+            product, convolved = compute(torch, kind, device)
+        except BaseException as error:  # noqa: BLE001
+            say(step="done", gpu=index, ok=False, error=type(error).__name__, text=str(error)[:4000])
+            return
+        right = product == 1048576.0 and convolved == 324.0
+        say(step="done", gpu=index, ok=right, text="" if right else f"computed {product} and {convolved}")
+        if right and uses_magma(torch, kind, index) and not factors(torch, index, device, say):
+            return
+
+
+def uses_magma(torch, kind: str, index: int) -> bool:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    """Whether it is a Turing under CUDA: its code is missing in the MAGMA of builds for CUDA 13 (pytorch#180388)."""
+    return kind == "cuda" and bool(torch.version.cuda) and tuple(torch.cuda.get_device_capability(index)) == (7, 5)
+
+
+def factors(torch, index: int, device: str, say) -> bool:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    """Run the LU that torch leaves to MAGMA, reported by its own name; whether the process can go on."""
+    say(step="started", gpu=index, name=name_of(torch, "cuda", index), work=LARGE_LU)
+    try:
+        total = large_lu(torch, device)
+    except BaseException as error:  # noqa: BLE001
+        say(step="done", gpu=index, ok=False, error=type(error).__name__, text=str(error)[:4000])
+        return False
+    right = total == 33664.0
+    say(step="done", gpu=index, ok=right, text="" if right else f"computed {total}")
+    return True
+
+
+def large_lu(torch, device: str) -> float:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    """The sum over two factorizations of 256 · 256: of each the diagonal is 2, all below it 1/2, all above it 0.
+
+    torch takes cuSOLVER for one matrix, for a small one (16) and for few of up to 128; MAGMA for all others.
+    """
+    matrix = torch.ones(256, 256, device=device).tril() + torch.eye(256, device=device)
+    factored, _ = torch.linalg.lu_factor(matrix.repeat(2, 1, 1))
+    total = factored.sum()
+    torch.cuda.synchronize()
+    return float(total.item())
+
+
+def name_of(torch, kind: str, index: int) -> str:  # type: ignore[no-untyped-def]  # noqa: ANN001 # the target's torch
+    return str(getattr(torch, kind).get_device_name(index)) if kind in ("cuda", "xpu") else kind
+
+
+def compute(torch, kind: str, device: str) -> tuple[float, float]:  # type: ignore[no-untyped-def]  # noqa: ANN001
+    """A product of matrices, 64·64 entries of 2·2·64, and a convolution, 6·6 entries of 3·3."""
+    twos = torch.full((64, 64), 2.0, device=device)
+    product = (twos @ twos).sum()
+    image, kernel = torch.ones(1, 1, 8, 8, device=device), torch.ones(1, 1, 3, 3, device=device)
+    convolved = torch.nn.functional.conv2d(image, kernel).sum()
+    if kind != "cpu":
+        getattr(torch, kind).synchronize()  # an error of a kernel comes to light here at the latest
+    return product.item(), convolved.item()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,296 @@
+"""The NVIDIA side of this computer: which sources to ask, and what their readings amount to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from torchpick.environment.world import World
+from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import kernel, left_out, libraries, probe, reasons, visible
+from torchpick.machine.kernel import KernelFacts
+from torchpick.machine.pci import PciGpu
+from torchpick.machine.reading import Device, DriverReading
+from torchpick.model.arch import Arch
+from torchpick.model.machine import TIMEOUT_S, Driver, Gpu, Note, Trouble
+from torchpick.model.noun import Noun
+from torchpick.model.versions import numbers
+
+
+class Nvidia(Noun):
+    """What was found; `trouble` says why a GPU that is present does not answer."""
+
+    gpus: tuple[Gpu, ...] = ()
+    driver: Driver | None = None
+    notes: tuple[Note, ...] = ()
+    trouble: Trouble | None = None
+
+
+class SourcedDevice(Noun):
+    """A GPU that answered, and the source of its capability."""
+
+    device: Device
+    source: str
+
+
+def look(  # noqa: PLR0913  # the facts of one question
+    world: World,
+    deadline: float,
+    facts: KernelFacts,
+    *,
+    knowledge: Knowledge,
+    trust_pci: bool = False,
+    exact_order: bool = False,
+    waiting: Callable[[str], None] | None = None,
+) -> Nvidia:
+    """Ask whatever there is to ask; nothing is started where nothing of NVIDIA is seen.
+
+    `exact_order` also asks libcuda for its order of the GPUs where CUDA_VISIBLE_DEVICES needs it.
+    """
+    if not libraries.worth_asking(facts, world):
+        return Nvidia(notes=tuple(left_out.bystanders(facts)))
+    readings: list[DriverReading] = []
+    if not reasons.not_passed_in(facts):
+        nvml = libraries.candidates(libraries.NVML, world)
+        cuda = libraries.candidates(libraries.CUDA, world)
+        steps = [
+            *([probe.library_step("nvml", {"libraries": nvml})] if nvml else []),
+            *([probe.library_step("cuda", {"libraries": cuda})] if cuda else []),
+            probe.smi_step(world),
+            probe.library_step("proc", {"root": world.root}),
+        ]
+        choice = visible.parse(world.environ.get("CUDA_VISIBLE_DEVICES")) if exact_order else visible.Choice()
+        readings = probe.ask(steps, deadline, lambda told: enough(told, facts, choice, bool(cuda)), waiting)
+    return judge(facts, readings, world, knowledge=knowledge, trust_pci=trust_pci)
+
+
+def enough(readings: Sequence[DriverReading], facts: KernelFacts, choice: visible.Choice, has_cuda: bool) -> bool:
+    """Whether no further source could add a fact that is missing."""
+    found = merge(readings)
+    if not found or any(each.device.capability is None for each in found):
+        return False
+    asked = {reading.source for reading in readings}
+    unasked_cuda = has_cuda and "cuda" not in asked
+    if unasked_cuda and (_cuda(readings) is None or _compat(readings, facts) or _order_matters(choice, found)):
+        return False
+    knows_driver = facts.version or facts.tegra or any(reading.driver for reading in readings)
+    return bool(knows_driver) or "smi" in asked
+
+
+def merge(readings: Sequence[DriverReading]) -> list[SourcedDevice]:
+    """The GPUs of the most trusted source that sees any; what it does not know of one is taken from the next."""
+    sources = [reading for reading in readings if reading.source != "proc" and reading.answering]
+    if not sources:
+        return []
+    base, *others = sources
+    found = []
+    for device in base.answering:
+        source = base.source
+        for other in others:
+            twin = match(device, base.answering, other.answering)
+            if twin is None:
+                continue
+            if device.capability is None and twin.capability is not None:
+                source = other.source
+            device = device._replace(  # noqa: PLW2901
+                capability=device.capability or twin.capability,
+                name=device.name or twin.name,
+                uuid=device.uuid or twin.uuid,
+                pci=device.pci or twin.pci,
+            )
+        found.append(SourcedDevice(device, source))
+    return found
+
+
+def match(device: Device, mine: Sequence[Device], theirs: Sequence[Device]) -> Device | None:
+    """The same GPU in another source's list: by UUID, by PCI address, or because there is only one."""
+    for key in ("uuid", "pci"):
+        value = getattr(device, key)
+        same = [other for other in theirs if value is not None and getattr(other, key) == value]
+        if len(same) == 1:
+            return same[0]
+    return theirs[0] if len(mine) == len(theirs) == 1 else None
+
+
+def judge(
+    facts: KernelFacts,
+    readings: Sequence[DriverReading],
+    world: World,
+    *,
+    knowledge: Knowledge,
+    trust_pci: bool = False,
+) -> Nvidia:
+    """What the facts and the readings amount to; asks nobody."""
+    found = merge(readings)
+    driver, notes = _driver(facts, readings)
+    known = [each for each in found if each.device.capability is not None]
+    if not known:
+        return _without_answer(facts, readings, driver, knowledge, trust_pci)
+    gpus: list[Gpu] = []
+    for each in found:
+        device, arch, source = each.device, _arch(each.device), each.source
+        if arch is None and trust_pci and (pci := _on_bus(facts, device.pci)) is not None:
+            arch, source = knowledge.pci_capability(pci.device), "pci"
+        if arch is None:
+            text = f"{device.name or device.pci or 'a GPU'}: no source gives its compute capability, so it is left out"
+            notes.append(Note("CAPABILITY_UNKNOWN", text))
+        gpus.append(
+            Gpu(
+                index=len(gpus),
+                vendor="nvidia",
+                name=device.name,
+                arch=arch,
+                uuid=device.uuid,
+                pci=device.pci,
+                integrated=facts.tegra is not None and not facts.nvidia,
+                counted=arch is not None,
+                source=source,
+            )
+        )
+    notes += left_out.earlier_failures(readings, gpus[0].source)
+    notes += left_out.silent_gpus(facts, readings, [each.device for each in found], driver, knowledge)
+    notes += left_out.bystanders(facts)
+    gpus, more = _apply_visible(gpus, [each.device for each in found], readings, world)
+    return Nvidia(tuple(gpus), driver, (*notes, *more))
+
+
+def _without_answer(
+    facts: KernelFacts, readings: Sequence[DriverReading], driver: Driver | None, knowledge: Knowledge, trust_pci: bool
+) -> Nvidia:
+    notes = tuple(left_out.bystanders(facts))
+    if not reasons.is_there(facts, readings):
+        return Nvidia(driver=driver, notes=(*notes, *left_out.earlier_failures(readings, None)))
+    gpus = tuple(_from_bus(index, pci, readings, knowledge, trust_pci) for index, pci in enumerate(facts.nvidia))
+    if not gpus and facts.tegra is not None:
+        pair = kernel.tegra_capability(facts.tegra) if trust_pci else None
+        arch = Arch.of_capability(*pair) if pair else None
+        gpus = (Gpu(0, "nvidia", f"NVIDIA {facts.tegra}", arch, integrated=True, source="device-tree"),)
+    if trust_pci and gpus and all(gpu.arch is not None for gpu in gpus):
+        text = "the compute capability is from the PCI id (--trust-pci), as the driver did not answer"
+        return Nvidia(gpus, driver, (*notes, Note("PCI_TRUSTED", text)))
+    return Nvidia(gpus, driver, notes, reasons.why(facts, readings, knowledge, trust_pci=trust_pci))
+
+
+def _from_bus(index: int, pci: PciGpu, readings: Sequence[DriverReading], knowledge: Knowledge, trust_pci: bool) -> Gpu:
+    names = [device for reading in readings for device in reading.devices if device.pci == pci.address]
+    return Gpu(
+        index=index,
+        vendor="nvidia",
+        name=next((device.name for device in names if device.name), None),
+        arch=knowledge.pci_capability(pci.device) if trust_pci else None,
+        uuid=next((device.uuid for device in names if device.uuid), None),
+        pci=pci.address,
+        source="pci",
+    )
+
+
+def _arch(device: Device) -> Arch | None:
+    return None if device.capability is None else Arch.of_capability(*device.capability)
+
+
+def _on_bus(facts: KernelFacts, address: str | None) -> PciGpu | None:
+    return next((pci for pci in facts.nvidia if pci.address == address), None)
+
+
+def _driver(facts: KernelFacts, readings: Sequence[DriverReading]) -> tuple[Driver | None, list[Note]]:
+    """The driver's version and the CUDA it speaks, each from the most trusted source that knows it."""
+    notes: list[Note] = []
+    version, source = next(
+        ((reading.driver, reading.source) for reading in readings if reading.driver),
+        (facts.version, facts.version_source),
+    )
+    speaker = _cuda(readings)
+    cuda, cuda_source = (speaker.cuda, speaker.source) if speaker else (None, None)
+    if _compat(readings, facts):
+        # The number is the user's libcuda's, which the kernel driver carries only where cuInit says so.
+        answer = next((reading for reading in readings if reading.source == "cuda"), None)
+        if answer is not None and answer.failure is None:
+            cuda, cuda_source = answer.cuda, "cuda"
+            text = f"CUDA {cuda} comes from a forward-compatibility libcuda over driver {version}"
+            notes.append(Note("CUDA_COMPAT", text))
+        else:
+            why = answer.failure.text if answer is not None and answer.failure else "it was not asked"
+            text = f"a libcuda of another version (CUDA {cuda}) is installed over driver {version} but fails: {why}"
+            notes.append(Note("CUDA_COMPAT_REFUSED", text))
+            cuda = cuda_source = None
+    if facts.tegra is not None and not facts.nvidia and version is not None and numbers(version)[0] < 580:
+        # JetPack 6 reports 540.4.0, which no desktop driver's rule fits; from 580 (JetPack 7) the drivers are one.
+        text = f"a Jetson's driver {version} is not numbered like desktop drivers; CUDA {cuda or 'unknown'} decides"
+        notes.append(Note("JETSON", text))
+        version = None
+    if facts.wsl and version is not None:
+        notes.append(Note("WSL", f"WSL2: the driver is that of Windows, {version}"))
+    if version is None and cuda is None:
+        return None, notes
+    # Under WSL2 it is the Windows driver that decides, so the Windows column of the tables counts.
+    return Driver(version, cuda, source if version else "unknown", cuda_source, "windows" if facts.wsl else None), notes
+
+
+def _cuda(readings: Sequence[DriverReading]) -> DriverReading | None:
+    return next((reading for reading in readings if reading.cuda), None)
+
+
+def _compat(readings: Sequence[DriverReading], facts: KernelFacts) -> bool:
+    """Whether the CUDA version is that of a libcuda which is not the kernel driver's own (cuda-compat)."""
+    speaker = _cuda(readings)
+    version = next((reading.driver for reading in readings if reading.driver), facts.version)
+    if speaker is None or speaker.libcuda is None or version is None or facts.wsl:
+        return False
+    return numbers(speaker.libcuda) != numbers(version)
+
+
+def _alike(found: Sequence[Device]) -> bool:
+    return len({(device.name, device.capability) for device in found}) == 1
+
+
+def _order_matters(choice: visible.Choice, found: Sequence[SourcedDevice]) -> bool:
+    devices = [each.device for each in found]
+    handles = [visible.Handle(device.uuid, device.mig) for device in devices]
+    return not _alike(devices) and visible.chosen(choice, handles, None) is None
+
+
+def _apply_visible(
+    gpus: list[Gpu], devices: Sequence[Device], readings: Sequence[DriverReading], world: World
+) -> tuple[list[Gpu], list[Note]]:
+    """Mark the GPUs that CUDA_VISIBLE_DEVICES hides; nothing but the mark changes."""
+    value = world.environ.get("CUDA_VISIBLE_DEVICES")
+    if value is None:
+        return gpus, []
+    handles = [visible.Handle(device.uuid, device.mig) for device in devices]
+    order = _cuda_order(devices, readings, world)
+    shown = visible.chosen(visible.parse(value), handles, order)
+    quoted = f"CUDA_VISIBLE_DEVICES={value[:200]}"
+    if shown is None:
+        text = f"{quoted} names GPUs by CUDA's own order, which is not known here; all count as visible"
+        return gpus, [Note("VISIBLE_ORDER_UNKNOWN", text)]
+    if len(shown) == len(gpus):
+        return gpus, []
+    marked = [gpu._replace(visible=place in shown) for place, gpu in enumerate(gpus)]
+    text = f"{quoted} shows {len(shown)} of {len(gpus)} GPUs; all of them count unless --gpus visible"
+    return marked, [Note("CUDA_VISIBLE_DEVICES", text)]
+
+
+def _cuda_order(devices: Sequence[Device], readings: Sequence[DriverReading], world: World) -> list[int] | None:
+    """The places of the GPUs as CUDA counts them; by default the fastest is first, which only libcuda knows."""
+    if world.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID" or _alike(devices):
+        return list(range(len(devices)))
+    answer = next((reading for reading in readings if reading.source == "cuda" and reading.answering), None)
+    if answer is None:
+        return None
+    order = []
+    for device in answer.answering:
+        twin = match(device, answer.answering, devices)
+        if twin is None:
+            return None
+        order.append(devices.index(twin))
+    return order
+
+
+if __name__ == "__main__":
+    from torchpick.environment import alone
+
+    here = World.here()
+    known = Knowledge(here.environ)
+    raise SystemExit(
+        alone.show(look(here, time.monotonic() + TIMEOUT_S, kernel.read(here), knowledge=known, exact_order=True))
+    )

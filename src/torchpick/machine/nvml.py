@@ -1,0 +1,225 @@
+"""NVML through `pynvml`. Only ever imported in a child: nvmlInit segfaults, hangs, aborts and prints in the wild."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from torchpick.machine import reading
+from torchpick.machine.reading import MOST_DEVICES, Device, DriverReading, failed
+
+if TYPE_CHECKING:
+    from ctypes import CDLL
+
+# NVML's words for its statuses (nvml.h, nvmlReturn_t); nvmlErrorString would be one more call into the library.
+_WORDS = {
+    1: "uninitialized",
+    2: "invalid argument",
+    3: "not supported",
+    4: "insufficient permissions",
+    6: "not found",
+    8: "insufficient power",
+    9: "driver not loaded",
+    10: "timeout",
+    12: "library not found",
+    13: "function not found",
+    15: "GPU is lost",
+    18: "driver/library version mismatch",
+    999: "unknown error",
+}
+_NO_SUCH_FUNCTION = 13
+_UNINITIALIZED = 1
+# What a usable binding must have; foreign modules named pynvml are found in the wild.
+_NEEDED = ("nvmlInit", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "nvmlSystemGetDriverVersion")
+
+
+class _RefusedError(Exception):
+    """A call that failed."""
+
+    def __init__(self, code: int | None, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+
+
+def read(libraries: Sequence[str]) -> DriverReading:
+    """Ask NVML, loading it from the first of the candidates that loads."""
+    if not libraries:
+        return failed("nvml", "absent", "no NVML library")
+    try:
+        library = _load(libraries)
+    except OSError as error:
+        return failed("nvml", "absent", f"the NVML library does not load: {error}")
+    try:
+        binding = _binding()
+    except ImportError as error:
+        return failed("nvml", "unusable", f"no usable pynvml: {error}")
+    try:
+        _init(binding, library)
+        return _facts(binding)
+    except _RefusedError as error:
+        return failed("nvml", "refused", f"NVML says: {error.text}", error.code)
+
+
+def _load(libraries: Sequence[str]) -> CDLL:
+    """Load the library by its path; pynvml then finds it by its SONAME, wherever it lies."""
+    import ctypes
+
+    reasons = []
+    for path in libraries:
+        try:
+            return ctypes.CDLL(path)
+        except OSError as error:  # the next candidate is the point
+            reasons.append(str(error))
+    raise OSError("; ".join(reasons))
+
+
+def _binding() -> ModuleType:
+    import warnings
+
+    warnings.simplefilter("ignore")  # the retired PyPI project `pynvml` warns at every import
+    # A file pynvml.py in the current folder is not the binding.
+    here = {"", ".", os.getcwd()}
+    sys.path[:] = [folder for folder in sys.path if folder not in here]
+    _spare_ctypes_util()
+    try:
+        import pynvml
+    except BaseException as error:  # a foreign module may do anything while it is imported
+        raise ImportError(f"{type(error).__name__}: {error}") from error
+    missing = [name for name in _NEEDED if not callable(getattr(pynvml, name, None))]
+    if missing:
+        raise ImportError(f"{getattr(pynvml, '__file__', 'pynvml')} lacks {', '.join(missing)}")
+    module: ModuleType = pynvml
+    return module
+
+
+def _spare_ctypes_util() -> None:
+    """Stand in for ctypes.util, which pynvml imports and never uses: it is 18 of the import's 30 ms (subprocess)."""
+    if "ctypes.util" not in sys.modules:
+        stand_in = ModuleType("ctypes.util")
+        stand_in.find_library = lambda _name: None  # type: ignore[attr-defined]
+        sys.modules["ctypes.util"] = stand_in
+
+
+def _call(function: Callable[..., Any] | None, *arguments: object) -> Any:  # noqa: ANN401  # whatever the binding returns
+    """One call; whatever goes wrong is _RefusedError (bindings raise UnicodeDecodeError, AttributeError and more)."""
+    if function is None:
+        raise _RefusedError(_NO_SUCH_FUNCTION, _words(_NO_SUCH_FUNCTION))
+    try:
+        return function(*arguments)
+    except Exception as error:
+        code = getattr(error, "value", None)
+        if isinstance(code, int):
+            raise _RefusedError(code, _words(code)) from error
+        raise _RefusedError(None, type(error).__name__) from error
+
+
+def _words(code: int) -> str:
+    return f"{_WORDS.get(code, 'error')} ({code})"
+
+
+def _init(binding: ModuleType, library: CDLL) -> None:
+    """Try nvmlInitWithFlags, nvmlInit_v2, nvmlInit: 375 to 409 lack the first, Windows 460 fails the second."""
+    try:
+        # pynvml's nvmlInit is nvmlInitWithFlags(0); old bindings call nvmlInit_v2.
+        _call(binding.nvmlInit)
+    except _RefusedError as error:
+        if error.code not in (_NO_SUCH_FUNCTION, _UNINITIALIZED):
+            raise
+        for name in ("nvmlInit_v2", "nvmlInit"):
+            function = getattr(library, name, None)
+            if function is None:
+                continue
+            if (status := function()) == 0:
+                return
+            if status not in (_NO_SUCH_FUNCTION, _UNINITIALIZED):
+                raise _RefusedError(status, _words(status)) from error
+        raise
+
+
+def _facts(binding: ModuleType) -> DriverReading:
+    def maybe(name: str, *arguments: object) -> Any:  # noqa: ANN401
+        try:
+            return _call(getattr(binding, name, None), *arguments)
+        except _RefusedError:
+            return None
+
+    count = _call(binding.nvmlDeviceGetCount)
+    if not isinstance(count, int) or count < 0:
+        raise _RefusedError(None, f"a count of {count!r}")
+    devices: list[Device] = []
+    for index in range(min(count, MOST_DEVICES)):
+        device = _device(binding, maybe, index)
+        if count > MOST_DEVICES and device.error is not None:
+            break  # the count was nonsense; the first handle that fails is the end
+        devices.append(device)
+    return DriverReading(
+        "nvml",
+        driver=reading.driver_version(maybe("nvmlSystemGetDriverVersion")),
+        # _v2 is what libcuda itself says, and 12 without one (a container with utilities only); _v1 then still knows.
+        cuda=reading.cuda_version(maybe("nvmlSystemGetCudaDriverVersion_v2"))
+        or reading.cuda_version(maybe("nvmlSystemGetCudaDriverVersion")),
+        devices=tuple(devices),
+        libcuda=loaded_libcuda(),
+    )
+
+
+def _device(binding: ModuleType, maybe: Callable[..., Any], index: int) -> Device:
+    try:
+        handle = _call(binding.nvmlDeviceGetHandleByIndex, index)
+    except _RefusedError as error:
+        return Device(error=error.code or 999)
+    capability = None
+    try:
+        pair = _call(getattr(binding, "nvmlDeviceGetCudaComputeCapability", None), handle)
+        capability = reading.capability(*pair) if isinstance(pair, tuple | list) and len(pair) == 2 else None
+    except _RefusedError as error:
+        if error.code == 15:  # lost after its handle was given
+            return Device(error=15)
+    info = maybe("nvmlDeviceGetPciInfo", handle)
+    return Device(
+        name=reading.name(maybe("nvmlDeviceGetName", handle)),
+        capability=capability,
+        uuid=reading.uuid(maybe("nvmlDeviceGetUUID", handle)),
+        pci=reading.pci(getattr(info, "busId", None)),
+        mig=_mig(maybe, handle),
+    )
+
+
+def _mig(maybe: Callable[..., Any], handle: object) -> tuple[str, ...]:
+    """The UUIDs of a GPU's MIG instances; the capability is the parent's."""
+    mode = maybe("nvmlDeviceGetMigMode", handle)
+    if not isinstance(mode, tuple | list) or not mode or mode[0] != 1:
+        return ()
+    most = maybe("nvmlDeviceGetMaxMigDeviceCount", handle)
+    found = []
+    for index in range(min(most if isinstance(most, int) else 0, MOST_DEVICES)):
+        instance = maybe("nvmlDeviceGetMigDeviceHandleByIndex", handle, index)
+        uuid = None if instance is None else reading.uuid(maybe("nvmlDeviceGetUUID", instance))
+        if uuid:
+            found.append(uuid)
+    return tuple(found)
+
+
+def loaded_libcuda() -> str | None:
+    """The version in the name of the libcuda that NVML loaded; another than the driver's means cuda-compat."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+            for line in maps:
+                if match := re.search(r"/libcuda\.so\.(\d{3}\.[\d.]+)\s*$", line):
+                    return reading.driver_version(match[1])
+    except OSError:
+        pass
+    return None
+
+
+if __name__ == "__main__":
+    from torchpick.environment import alone
+    from torchpick.environment.world import World
+    from torchpick.machine import libraries
+
+    raise SystemExit(alone.show(read(libraries.candidates(libraries.NVML, World.here()))))

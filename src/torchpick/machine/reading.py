@@ -1,0 +1,156 @@
+"""What one source says about the NVIDIA side of a computer, and what of it can be believed. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from torchpick.model.fields import Fields, ShapeError, loads
+from torchpick.model.noun import Noun
+
+# More GPUs than any one operating system drives; a library that claims more is wrong.
+MOST_DEVICES = 64
+
+_DRIVER = r"\d{2,4}(?:\.\d{1,4}){1,3}"
+_CUDA = r"[1-9]\d?\.\d{1,2}"
+_PCI = r"(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?"
+_UUID = r"[0-9A-Za-z/-]{4,100}"
+
+
+class Failure(Noun):
+    """Why a source gave nothing. `kind`: absent, refused, stub, hangs, crashed, silent or unusable."""
+
+    kind: str
+    text: str
+    code: int | None = None
+
+
+class Device(Noun):
+    """One GPU as a source sees it; `error` is the source's status where the GPU itself would not answer."""
+
+    name: str | None = None
+    capability: tuple[int, int] | None = None
+    uuid: str | None = None
+    pci: str | None = None
+    mig: tuple[str, ...] = ()
+    error: int | None = None
+
+
+class DriverReading(Noun):
+    """One source's answer. `libcuda` is the version in the file name of the libcuda that its CUDA version is from."""
+
+    source: str
+    driver: str | None = None
+    cuda: str | None = None
+    devices: tuple[Device, ...] = ()
+    failure: Failure | None = None
+    libcuda: str | None = None
+
+    @property
+    def answering(self) -> tuple[Device, ...]:
+        return tuple(device for device in self.devices if device.error is None)
+
+
+def failed(source: str, kind: str, text: str, code: int | None = None) -> DriverReading:
+    return DriverReading(source, failure=Failure(kind, text, code))
+
+
+def dumps(reading: DriverReading) -> str:
+    """One line; `loads` is its inverse."""
+    facts = reading._asdict()
+    facts["devices"] = [device._asdict() for device in reading.devices]
+    facts["failure"] = None if reading.failure is None else reading.failure._asdict()
+    return json.dumps(facts)
+
+
+def load(text: bytes, source: str) -> DriverReading:
+    """Read `dumps` back, believing nothing: what wrote it shared a process with a driver library."""
+    try:
+        return _load(Fields(loads(text)), source)
+    except ShapeError as error:
+        return failed(source, "silent", f"gave an answer that cannot be read: {error}")
+
+
+def _load(fields: Fields, source: str) -> DriverReading:
+    failure = fields.maybe_object("failure")
+    return DriverReading(
+        source=source,
+        driver=driver_version(fields.maybe_text("driver")),
+        cuda=spoken(fields.maybe_text("cuda")),
+        devices=tuple(_load_device(each) for each in fields.objects("devices")[:MOST_DEVICES]),
+        failure=None
+        if failure is None
+        else Failure(failure.text("kind"), failure.text("text")[:500], _maybe_number(failure, "code")),
+        libcuda=driver_version(fields.maybe_text("libcuda")),
+    )
+
+
+def _load_device(fields: Fields) -> Device:
+    pair = None if fields.raw("capability") is None else fields.items("capability")
+    return Device(
+        name=name(fields.maybe_text("name")),
+        capability=None if pair is None or len(pair) != 2 else capability(*pair),
+        uuid=uuid(fields.maybe_text("uuid")),
+        pci=pci(fields.maybe_text("pci")),
+        mig=tuple(text for text in fields.texts("mig")[:MOST_DEVICES] if uuid(text)),
+        error=_maybe_number(fields, "error"),
+    )
+
+
+def _maybe_number(fields: Fields, key: str) -> int | None:
+    return None if fields.raw(key) is None else fields.number(key)
+
+
+def text_of(raw: object) -> str | None:
+    """A string of a library, which some bindings hand over as bytes."""
+    if isinstance(raw, bytes):
+        return raw.split(b"\0", 1)[0].decode("utf-8", "replace")
+    return raw if isinstance(raw, str) else None
+
+
+def name(raw: object) -> str | None:
+    """A GPU's name, or None where it holds what no name holds (drivers 555.85 and 555.99 under WSL2 return garbage)."""
+    text = (text_of(raw) or "").strip()
+    if not text or not text.isprintable() or "\N{REPLACEMENT CHARACTER}" in text or text.startswith("["):
+        return None
+    return text[:128]
+
+
+def driver_version(raw: object) -> str | None:
+    """`580.95.05`, or None where the text is no driver version."""
+    text = (text_of(raw) or "").strip()
+    return text if re.fullmatch(_DRIVER, text) else None
+
+
+def cuda_version(number: object) -> str | None:
+    """`12080` → `12.8`; None for numbers that no CUDA ever had (an untouched 0 or -1 among them)."""
+    if not isinstance(number, int) or not 2000 <= number < 100_000:
+        return None
+    return f"{number // 1000}.{number % 1000 // 10}"
+
+
+def spoken(raw: object) -> str | None:
+    """`12.8` as `cuda_version` writes it, or None where the text is no such version."""
+    text = text_of(raw) or ""
+    return text if re.fullmatch(_CUDA, text, re.ASCII) else None
+
+
+def capability(major: object, minor: object) -> tuple[int, int] | None:
+    """A compute capability, or None for numbers that were not written (0.0, -1) or cannot be (9999.-1)."""
+    if isinstance(major, bool) or not isinstance(major, int) or not isinstance(minor, int):
+        return None
+    return (major, minor) if 1 <= major <= 30 and 0 <= minor <= 9 else None
+
+
+def uuid(raw: object) -> str | None:
+    text = (text_of(raw) or "").strip()
+    return text if re.fullmatch(_UUID, text) else None
+
+
+def pci(raw: object) -> str | None:
+    """A PCI address the way the kernel writes it: NVML's `00000000:01:00.0` → `0000:01:00.0`."""
+    match = re.fullmatch(_PCI, (text_of(raw) or "").strip())
+    if match is None:
+        return None
+    domain, bus, slot, function = match.groups()
+    return f"{int(domain or '0', 16):04x}:{bus}:{slot}.{function or 0}".lower()

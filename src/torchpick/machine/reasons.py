@@ -1,0 +1,265 @@
+"""Why a GPU that is present does not answer, and what to do about it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from torchpick.knowledge.compat import Knowledge
+from torchpick.machine.kernel import KernelFacts
+from torchpick.machine.pci import PciGpu
+from torchpick.machine.reading import DriverReading, Failure
+from torchpick.model.machine import Trouble
+from torchpick.model.noun import Noun
+from torchpick.model.versions import numbers
+
+_NOUVEAU = frozenset({"nouveau", "nova", "nova_core", "NovaCore"})
+# Statuses that only a machine with an NVIDIA GPU gives: no permission, lost, version mismatch, unknown error.
+_TELLING = frozenset({4, 15, 18, 999})
+# CUDA_ERROR_SYSTEM_DRIVER_MISMATCH and CUDA_ERROR_UNKNOWN in NVML's numbers.
+_OF_CUDA = {803: 18, 999: 999}
+# The first driver that reports a capability through NVML (378.09); every CUDA 11 build wants 450.80.02 anyway.
+_FIRST_TELLING_BRANCH = 378
+_INSTALL = "install the NVIDIA driver"
+
+
+class Cause(Noun):
+    """A stable code, what is wrong, and what to do."""
+
+    code: str
+    text: str
+    cure: str
+
+
+class Symptoms(Noun):
+    """All that the causes below look at."""
+
+    facts: KernelFacts
+    readings: tuple[DriverReading, ...]
+    knowledge: Knowledge | None = None
+
+    @property
+    def failures(self) -> list[Failure]:
+        return [reading.failure for reading in self.readings if reading.failure is not None]
+
+    @property
+    def kinds(self) -> set[str]:
+        return {failure.kind for failure in self.failures}
+
+    @property
+    def codes(self) -> set[int]:
+        """The statuses of refusals in NVML's numbers, which are nvidia-smi's too; libcuda's are translated."""
+        told = [(each.source, each.failure) for each in self.readings if each.failure is not None]
+        refused = [(source, failure.code or 0) for source, failure in told if failure.kind == "refused"]
+        return {_OF_CUDA.get(code, 0) if source == "cuda" else code for source, code in refused}
+
+    @property
+    def errors(self) -> list[int]:
+        """The status of each GPU that does not answer, from the most trusted source that names any."""
+        listed = [[device.error for device in each.devices if device.error is not None] for each in self.readings]
+        return next((errors for errors in listed if errors), [])
+
+    @property
+    def version(self) -> str | None:
+        return self.facts.version or next((reading.driver for reading in self.readings if reading.driver), None)
+
+    @property
+    def gpus(self) -> str:
+        gpus = self.facts.nvidia
+        return f"{count(len(gpus))} ({addresses(gpus)})" if gpus else "an NVIDIA GPU"
+
+    @property
+    def libraries_absent(self) -> bool:
+        return all(failure.kind in ("absent", "unusable") for failure in self.failures)
+
+    def said(self, *kinds: str) -> str:
+        texts = [failure.text for failure in self.failures if failure.kind in kinds or not kinds]
+        return "; ".join(texts) or "no source of facts is there"
+
+
+def not_passed_in(facts: KernelFacts) -> bool:
+    """A container that sees the host's GPUs on the bus but cannot use them; no library need be asked."""
+    return facts.container and bool(facts.nvidia) and not (facts.nodes or facts.control or facts.wsl or facts.tegra)
+
+
+def is_there(facts: KernelFacts, readings: Sequence[DriverReading]) -> bool:
+    """Whether an NVIDIA GPU is there, as far as that is known without its driver."""
+    evidence = Symptoms(facts, tuple(readings))
+    return bool(
+        facts.nvidia
+        or facts.nodes
+        or facts.tegra
+        or facts.wsl_driver
+        or any(reading.devices for reading in readings)
+        or evidence.kinds & {"hangs", "crashed", "silent", "unasked"}
+        or evidence.codes & _TELLING
+    )
+
+
+def why(
+    facts: KernelFacts, readings: Sequence[DriverReading], knowledge: Knowledge, *, trust_pci: bool = False
+) -> Trouble:
+    """The reason that fits best, and what to do."""
+    evidence = Symptoms(facts, tuple(readings), knowledge)
+    cause = next(found for find in _CAUSES if (found := find(evidence)) is not None)
+    text = cause.text
+    known = {pci.device: knowledge.pci_capability(pci.device) for pci in facts.nvidia}
+    ways = ["specify the GPU (`--gpu sm_86`)", "`--gpu none` for the CPU build"]
+    unknown = [f"10de:{device:04x}" for device, arch in known.items() if arch is None]
+    if trust_pci and unknown:
+        text += f"; --trust-pci won't help, as the PCI id {', '.join(unknown)} is not in the table"
+    elif known and not unknown:
+        names = ", ".join(sorted({str(arch) for arch in known.values()}))
+        ways.insert(0, f"`--trust-pci` to read {names} from the PCI id")
+    return Trouble(cause.code, text, f"{cause.cure}, or {', or '.join(ways)}")
+
+
+def _not_passed_in(seen: Symptoms) -> Cause | None:
+    facts = seen.facts
+    if not (facts.container and facts.nvidia) or facts.nodes or facts.tegra or facts.wsl:
+        return None
+    text = f"this container sees {seen.gpus} on the PCI bus but has no /dev/nvidia0: the GPU was not passed in"
+    return Cause("GPU_NOT_PASSED_IN", text, "start the container with its GPUs (`docker run --gpus all …`)")
+
+
+def _mismatch(seen: Symptoms) -> Cause | None:
+    """NVML's 18 and libcuda's 803: the files are of another version than the loaded module."""
+    if 18 not in seen.codes:
+        return None
+    runs = f": the kernel still runs {seen.facts.version}" if seen.facts.version else ""
+    text = f"the NVIDIA driver was updated, but the old kernel module is still loaded{runs}"
+    return Cause("DRIVER_MISMATCH", text, "reboot (a container: restart it, and its host if that does not help)")
+
+
+def _hang(seen: Symptoms) -> Cause | None:
+    if "hangs" not in seen.kinds:
+        return None
+    return Cause("DRIVER_HANGS", seen.said("hangs"), "reboot, or raise TORCHPICK_DETECT_TIMEOUT (seconds)")
+
+
+def _lost(seen: Symptoms) -> Cause | None:
+    errors = seen.errors
+    if not errors:
+        return None
+    if all(error == 4 for error in errors):
+        text = f"the driver refuses {'the GPU' if len(errors) == 1 else f'all {len(errors)} GPUs'} to this user or job"
+        return Cause("NO_PERMISSION", text, "ask for a GPU in this job, or join the group that owns /dev/nvidia*")
+    return Cause("GPU_LOST", f"the driver has lost {count(len(errors))} (status {errors[0]})", "reboot")
+
+
+def _crash(seen: Symptoms) -> Cause | None:
+    if not seen.kinds & {"crashed", "silent"}:
+        return None
+    return Cause("DRIVER_CRASHED", seen.said("crashed", "silent"), "reinstall or update the NVIDIA driver")
+
+
+def _stub(seen: Symptoms) -> Cause | None:
+    if "stub" not in seen.kinds:
+        return None
+    text = "the NVIDIA library found is the CUDA toolkit's stub, which is only for linking"
+    return Cause("STUB_LIBRARY", text, "remove the folder `stubs` from LD_LIBRARY_PATH")
+
+
+def _untold_capability(seen: Symptoms) -> Cause | None:
+    if not any(reading.answering for reading in seen.readings if reading.source != "proc"):
+        return None
+    if seen.version is not None and numbers(seen.version)[0] < _FIRST_TELLING_BRANCH:
+        text = f"driver {seen.version} is too old to report its GPU, and for any CUDA build since 2020"
+        return Cause("DRIVER_TOO_OLD", text, "update the NVIDIA driver")
+    text = "the NVIDIA driver answers, but no source gives the GPU's compute capability"
+    return Cause("NO_CAPABILITY", text, "update the NVIDIA driver")
+
+
+def _nouveau(seen: Symptoms) -> Cause | None:
+    bound = {pci.bound for pci in seen.facts.nvidia}
+    if not bound or not bound <= _NOUVEAU:
+        return None
+    return Cause("NOUVEAU_BOUND", f"{seen.gpus}: bound to the {bound.pop()} driver, which has no CUDA", _INSTALL)
+
+
+def _dropped(seen: Symptoms) -> Cause | None:
+    branches = [dropped_by(pci, seen.version, seen.knowledge) for pci in seen.facts.nvidia]
+    if not branches or None in branches:
+        return None
+    text = f"driver {seen.version} no longer supports {seen.gpus}; {branches[0]} is the last branch that does"
+    return Cause("DRIVER_DROPPED_GPU", text, f"install driver {branches[0]}")
+
+
+def _forbidden(seen: Symptoms) -> Cause | None:
+    if 4 not in seen.codes and seen.facts.permitted:
+        return None
+    text = "the device nodes /dev/nvidia* exist but may not be opened"
+    return Cause("NO_PERMISSION", text, "join the group that owns them, or start the container with its GPUs")
+
+
+def _other_home(seen: Symptoms) -> Cause | None:
+    if seen.facts.wsl:
+        cure = "update the NVIDIA driver of Windows and run `wsl --shutdown`"
+        return Cause("DRIVER_SILENT", f"WSL2: the NVIDIA driver does not answer ({seen.said()})", cure)
+    if seen.facts.tegra:
+        cure = "start the container with the NVIDIA runtime, or run JetPack's own image"
+        return Cause("DRIVER_SILENT", f"a Jetson whose GPU does not answer ({seen.said()})", cure)
+    return None
+
+
+def _no_module(seen: Symptoms) -> Cause | None:
+    if seen.facts.module:
+        return None
+    if seen.libraries_absent:
+        return Cause("DRIVER_MISSING", f"{seen.gpus}: no NVIDIA driver is installed", _INSTALL)
+    text = f"NVIDIA's libraries are installed but their kernel module is not loaded ({seen.said()})"
+    return Cause("MODULE_NOT_LOADED", text, "`sudo modprobe nvidia`, or reboot")
+
+
+def _no_library(seen: Symptoms) -> Cause | None:
+    if not seen.libraries_absent:
+        return None
+    text = f"the kernel runs NVIDIA driver {seen.version or 'of unknown version'}, but its libraries are not here"
+    cure = "install them, or start the container with the NVIDIA runtime (`--gpus all`, `--nv`)"
+    return Cause("LIBRARY_MISSING", f"{text} ({seen.said()})", cure)
+
+
+def _silent(seen: Symptoms) -> Cause | None:
+    return Cause("DRIVER_SILENT", f"the NVIDIA driver does not answer ({seen.said()})", "run `nvidia-smi`")
+
+
+def _unasked(seen: Symptoms) -> Cause | None:
+    if "unasked" not in seen.kinds:
+        return None
+    text = f"there is a driver library, but no process could be started to query it ({seen.said('unasked')})"
+    return Cause("PROBE_NOT_STARTED", text, "free memory or processes (`ulimit -u`) and run it again")
+
+
+# The surest first: what the driver itself says, then what the kernel shows.
+_CAUSES: tuple[Callable[[Symptoms], Cause | None], ...] = (
+    _not_passed_in,
+    _mismatch,
+    _hang,
+    _lost,
+    _crash,
+    _stub,
+    _untold_capability,
+    _nouveau,
+    _dropped,
+    _forbidden,
+    _other_home,
+    _unasked,
+    _no_module,
+    _no_library,
+    _silent,
+)
+
+
+def dropped_by(pci: PciGpu, version: str | None, knowledge: Knowledge | None) -> int | None:
+    """The last branch that supports the GPU, if the driver's is a later one."""
+    arch = None if knowledge is None else knowledge.pci_capability(pci.device)
+    if arch is None or knowledge is None or version is None:
+        return None
+    return knowledge.dropped_by(version, arch)
+
+
+def addresses(gpus: Sequence[PciGpu]) -> str:
+    return ", ".join(pci.address for pci in gpus[:8]) + (f" and {len(gpus) - 8} more" if len(gpus) > 8 else "")
+
+
+def count(number: int) -> str:
+    return "one NVIDIA GPU" if number == 1 else f"{number} NVIDIA GPUs"

@@ -1,0 +1,215 @@
+"""Whether the torch of an environment really computes on each GPU: real kernels, in its own Python, with a deadline."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Mapping, Sequence
+
+from torchpick.errors import InstallerError
+from torchpick.knowledge import places
+from torchpick.model.machine import Gpu
+from torchpick.model.noun import Noun
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+# `import torch` took 8 s from a cold disk; a first CUDA context, lazy loading and cuDNN some more. PTX that the driver
+# must compile takes minutes, once.
+DEADLINE_S = 180.0
+JIT_DEADLINE_S = 1200.0
+_GRACE_S = 5.0
+_MOST_BYTES = 1 << 20
+
+
+def kind_of(family: str, *, apple: bool) -> str:
+    """Which of torch's device modules runs a build of this family; ROCm devices are called cuda too."""
+    return {"cuda": "cuda", "rocm": "cuda", "xpu": "xpu"}.get(family, "mps" if apple else "cpu")
+
+
+def deadline(*, compiles: bool) -> float:
+    """How long a GPU may take; longer where the driver compiles the code first."""
+    return JIT_DEADLINE_S if compiles else DEADLINE_S
+
+
+class Ran(Noun):
+    """The result for one GPU; `gpu` is its index in the machine, None where no GPU is concerned.
+
+    `work` is empty for what every GPU must do, else the name of one thing that a GPU may lack beside all else.
+    """
+
+    gpu: int | None
+    name: str
+    ok: bool
+    error: str = ""
+    text: str = ""
+    work: str = ""
+
+    @property
+    def partial(self) -> bool:
+        """Whether the GPU computes and only this one thing fails."""
+        return bool(self.work) and not self.ok
+
+    def to_json(self) -> dict[str, object]:
+        facts = {"gpu": self.gpu, "name": self.name, "ok": self.ok, "error": self.error, "text": self.text}
+        return {**facts, "work": self.work or None}
+
+
+Done = dict[tuple[int, str], Ran]  # by the GPU's place and the work
+
+
+class Verified(Noun):
+    """All that was run, and the torch that ran it (None if it could not be imported)."""
+
+    torch: str | None
+    ran: tuple[Ran, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(each.ok or each.partial for each in self.ran)
+
+
+def run(
+    python: str, kind: str, gpus: Sequence[Gpu], environ: Mapping[str, str], deadline_s: float = DEADLINE_S
+) -> Verified:
+    """Run the kernels with this interpreter's torch; `kind` is cuda, xpu, mps or cpu, `gpus` must compute."""
+    done: Done = {}
+    torch: str | None = None
+    for _ in range(len(gpus) + 1):
+        lines, ended = _once(
+            python, kind, sorted({place for place, _ in done}), _environ(environ, kind, gpus), deadline_s
+        )
+        torch = next((str(line["torch"]) for line in lines if line.get("step") == "imported"), torch)
+        failure = _read(lines, ended, gpus, done)
+        if failure is not None:
+            return Verified(torch, (*done.values(), failure))
+        if not _left(lines, done):
+            break
+    missing = [gpu for place, gpu in enumerate(gpus) if (place, "") not in done]
+    nothing = [Ran(gpu.index, gpu.label, ok=False, error="NOT_SEEN", text="torch does not see it") for gpu in missing]
+    return Verified(torch, (*(done[key] for key in sorted(done)), *(nothing if kind != "cpu" else ())))
+
+
+def _read(lines: list[dict[str, object]], ended: str, gpus: Sequence[Gpu], done: Done) -> Ran | None:
+    """Take over what is done; a failure that concerns no GPU is returned."""
+    open_: Ran | None = None
+    for line in lines:
+        place, step = line.get("gpu"), line.get("step")
+        if step == "failed":
+            return Ran(None, "torch", ok=False, error=str(line.get("error")), text=str(line.get("text")))
+        if not isinstance(place, int):
+            continue
+        if step == "started":
+            gpu = gpus[place] if place < len(gpus) else None
+            name = str(line.get("name") or "") if gpu is None else gpu.label
+            index = place if gpu is None else gpu.index
+            open_ = Ran(index, name, ok=False, error="DIED", text=ended, work=str(line.get("work") or ""))
+            # Where nothing more comes, that is what came of it.
+            done[place, open_.work] = open_
+        elif step == "done" and open_ is not None:
+            ok, error, text = line.get("ok") is True, str(line.get("error") or ""), str(line.get("text") or "")
+            done[place, open_.work] = open_._replace(ok=ok, error=error, text=text)
+    if open_ is None and not any(line.get("step") == "found" for line in lines):
+        return Ran(None, "torch", ok=False, error="DIED", text=ended)
+    return None
+
+
+def _left(lines: list[dict[str, object]], done: Done) -> bool:
+    """Whether devices remain that the script did not come to."""
+    count = next((line["devices"] for line in lines if line.get("step") == "found"), 0)
+    return isinstance(count, int) and len({place for place, _ in done}) < count
+
+
+def _environ(environ: Mapping[str, str], kind: str, gpus: Sequence[Gpu]) -> dict[str, str]:
+    """Every GPU that counts, in the machine's order, whatever the shell hides; without UUIDs the shell's own view."""
+    changed = dict(environ)
+    if kind != "cuda" or not gpus or any(gpu.vendor != "nvidia" for gpu in gpus):
+        return changed
+    uuids = [gpu.uuid for gpu in gpus if gpu.uuid and gpu.uuid.startswith("GPU-")]
+    if len(uuids) == len(gpus):
+        changed["CUDA_VISIBLE_DEVICES"] = ",".join(uuids)
+    else:
+        changed.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    return changed
+
+
+def _once(
+    python: str, kind: str, skip: Sequence[int], environ: Mapping[str, str], deadline_s: float
+) -> tuple[list[dict[str, object]], str]:
+    """One start of the script: the lines it wrote, and in words how it ended."""
+    import subprocess
+    import tempfile
+
+    # As `-c`, since the folder of a script goes to the front of sys.path, and ours holds a pip.py.
+    script = places.read(os.path.join(os.path.dirname(os.path.abspath(__file__)), "kernels.py")).decode()
+    with tempfile.TemporaryDirectory(prefix="torchpick-", ignore_cleanup_errors=True) as folder:
+        report, talk = os.path.join(folder, "report"), os.path.join(folder, "talk")
+        with open(talk, "wb") as said:
+            try:
+                child = subprocess.Popen(
+                    [python, "-c", script, report, kind, ",".join(map(str, skip))],
+                    env=environ,
+                    cwd=folder,  # no torch.py of the current folder
+                    stdin=subprocess.DEVNULL,
+                    stdout=said,
+                    stderr=said,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise InstallerError(f"{python} does not start: {error.strerror}", hint="`--python PATH`") from error
+            ended = _wait(child, deadline_s)
+        return _lines(report), _last_words(ended, talk)
+
+
+def _wait(child: Popen[bytes], deadline_s: float) -> str:
+    import subprocess
+
+    try:
+        status = child.wait(deadline_s)
+    except subprocess.TimeoutExpired:
+        _kill(child)
+        return f"it did not finish within {deadline_s:.0f} s"
+    except BaseException:  # Ctrl-C: the child is in a session of its own, so it would not hear it
+        _kill(child)
+        raise
+    if status < 0:
+        return f"it was ended by {signal.Signals(-status).name}"
+    return f"it ended with status {status}"
+
+
+def _kill(child: Popen[bytes]) -> None:
+    """End it with all it started; one that a driver call holds is left behind."""
+    import subprocess
+
+    try:
+        if hasattr(os, "killpg"):
+            os.killpg(child.pid, signal.SIGKILL)
+        else:
+            child.kill()
+        child.wait(_GRACE_S)
+    except (OSError, subprocess.TimeoutExpired):
+        pass
+
+
+def _lines(report: str) -> list[dict[str, object]]:
+    found = []
+    try:
+        with open(report, encoding="utf-8", errors="replace") as stream:
+            for line in stream.read(_MOST_BYTES).splitlines():
+                try:
+                    value = json.loads(line)
+                except ValueError:  # cut off in the middle
+                    continue
+                if isinstance(value, dict):
+                    found.append(value)
+    except OSError:
+        return []
+    return found
+
+
+def _last_words(ended: str, talk: str) -> str:
+    with open(talk, encoding="utf-8", errors="replace") as stream:
+        lines = [line.strip() for line in stream.read(_MOST_BYTES).splitlines() if line.strip()]
+    return f"{ended}: {lines[-1][:400]}" if lines else ended

@@ -1,0 +1,88 @@
+"""A CUDA package: what one wheel asks of torch, which CUDA it links, and the code it holds per library."""
+
+from __future__ import annotations
+
+from torchpick.model.arch import Arch
+from torchpick.model.build import Evidence
+from torchpick.model.noun import Noun
+
+
+class LibraryCode(Noun):
+    """The GPU code of one library. `main` marks what the package cannot do without.
+
+    `cuda` is set where the wheel has one such library for each CUDA and loads the one of torch's own (bitsandbytes).
+    """
+
+    path: str
+    arches: tuple[Arch, ...]
+    main: bool = True
+    cuda: str | None = None
+
+
+class Package(Noun):
+    """One version of a package, as its wheel for Linux or Windows on x86-64 is.
+
+    `requires` holds the requirements that concern torch, NVIDIA's wheels and other CUDA packages. `pythons` are
+    `cp312`, `cp38+` for every later one, or `any`. `cuda` is the CUDA it links (`12`, or `12.8` where that is known),
+    None for none. `needs` are the libraries it expects the environment to provide; `preloads` says that it finds those
+    of its own nvidia-* requirements by itself. `code` None means that it is not known.
+    """
+
+    name: str
+    version: str
+    requires: tuple[str, ...] = ()
+    requires_python: str = ""
+    pythons: tuple[str, ...] = ("any",)
+    platforms: tuple[str, ...] = ("any",)
+    glibc: str | None = None
+    cuda: str | None = None
+    links_torch: bool = False
+    needs: tuple[str, ...] = ()
+    preloads: bool = False
+    code: tuple[LibraryCode, ...] | None = ()
+    file: str | None = None
+    sha256: str | None = None
+    yanked: bool = False
+    evidence: Evidence = Evidence("declared", "")
+
+    @property
+    def major(self) -> int | None:
+        """The CUDA major that it links."""
+        return None if self.cuda is None else int(self.cuda.partition(".")[0])
+
+    @property
+    def per_cuda(self) -> bool:
+        """Whether it holds one library for each CUDA and loads the one of torch's own."""
+        return any(library.cuda is not None for library in self.code or ())
+
+
+class OtherIndex(Noun):
+    """Another place that has wheels of a package; `{version}` in the URL stands for the package's version.
+
+    `cuda` are the CUDA majors it has; empty for any, or for none that matters. `since` and `until` bound the
+    package's versions that are known there, `""` for no bound.
+    """
+
+    url: str
+    text: str
+    cuda: tuple[int, ...] = ()
+    since: str = ""
+    until: str = ""
+
+
+class PackageFacts(Noun):
+    """All that is known of a project: its versions, newest first, and where else it lies.
+
+    `source_only` says what has to be built and with what, where the default index has no wheel; `refused` why the name
+    must not be installed; `rivals` are the projects that install the same module; `wheel_host` whether PyTorch's wheel
+    host has builds of it too.
+    """
+
+    name: str
+    versions: tuple[Package, ...]
+    elsewhere: tuple[OtherIndex, ...] = ()
+    rivals: tuple[str, ...] = ()
+    source_only: str | None = None
+    refused: str | None = None
+    advice: str | None = None
+    wheel_host: bool = False

@@ -1,0 +1,182 @@
+"""The answer: one build for one or several machines, with every verdict it was weighed against."""
+
+from __future__ import annotations
+
+from torchpick.model import pip_line
+from torchpick.model.build import Build
+from torchpick.model.machine import Machine, Note
+from torchpick.model.noun import Noun
+from torchpick.model.verdict import Verdict
+from torchpick.model.wish import Wish
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.model.fleet import Fleet
+    from torchpick.model.hosts import Hosts
+
+
+class Change(Noun):
+    """One thing that would have to be different for a build to run, and that build."""
+
+    code: str
+    text: str
+    verdict: Verdict
+
+
+class GpuPlace(Noun):
+    """One GPU of one of several machines; None stands for a machine without GPUs."""
+
+    machine: int
+    gpu: int | None
+
+
+class Group(Noun):
+    """One environment of a plan: the GPUs it supports, and its build."""
+
+    members: tuple[GpuPlace, ...]
+    verdict: Verdict
+
+
+class Pick(Noun):
+    """The answer for one or several machines, with every verdict it was weighed against.
+
+    `verdicts` holds one a machine, all of the same version pin; it is empty where no single pin runs on all of them.
+    `unserved` are those that no build supports at all, so that no plan holds them. `table_date` is the day of the
+    newest fact in the table. `fleet` says how many machines each of `machines` stands for, and which are left out;
+    None where it is one computer.
+    """
+
+    machines: tuple[Machine, ...]
+    wish: Wish
+    verdicts: tuple[Verdict, ...]
+    considered: tuple[Verdict, ...]
+    notes: tuple[Note, ...] = ()
+    plan: tuple[Group, ...] = ()
+    changes: tuple[Change, ...] = ()
+    unserved: tuple[GpuPlace, ...] = ()
+    table_date: str | None = None
+    fleet: Fleet | None = None
+
+    def __repr__(self) -> str:
+        """One line: every verdict in full would be a page for each build there is."""
+        first = f"{self.machine.in_short}{f' and {len(self.machines) - 1} more' if len(self.machines) > 1 else ''}"
+        return f"<Pick {f'torch {self.version}' if self.ok else 'of nothing'} for {first}>"
+
+    def _repr_html_(self) -> str:
+        """The answer as a notebook shows it."""
+        from torchpick.model.html import table
+
+        rows = [("for", machine.in_short) for machine in self.machines[:8]]
+        if self.ok:
+            from torchpick.model.redaction import redacted
+
+            url = redacted(self.index_url)
+            rows += [("torch", self.version), *([("index", url)] if url else [])]
+            rows += [("install", " ".join(("pip install", *pip_line.words(self.build, self.wish, url))))]
+            rows += [(name, version) for name, version in self.companions.items()]
+        else:
+            rows += [("torch", "no build runs here"), *((change.code, change.text) for change in self.changes)]
+        return table([*rows, *(("note", note.text) for note in self.notes)])
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.verdicts)
+
+    @property
+    def machine(self) -> Machine:
+        return self.machines[0]
+
+    @property
+    def build(self) -> Build:
+        """The build that was picked; asking for it where there is none is a bug in the caller."""
+        if not self.verdicts:
+            raise LookupError("no build runs here")
+        return self.verdicts[0].build
+
+    @property
+    def version(self) -> str:
+        return self.build.version
+
+    @property
+    def index_url(self) -> str:
+        """Where torch lies; empty where it comes from the user's own index (`--backend default`)."""
+        return self.build.index_url(self.wish.index_base, self.wish.channel)
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        """Torch and the companions that were asked for, each pinned to its exact build."""
+        return pip_line.requirements(self.build, self.wish)
+
+    @property
+    def companions(self) -> dict[str, str]:
+        """Every companion of the build, with its local label."""
+        return self.build.companion_pins
+
+    def to_json(self) -> dict[str, object]:
+        """The object that `torchpick --json` prints."""
+        return as_json(self, "pick")
+
+
+def as_json(pick: Pick, command: str) -> dict[str, object]:
+    """The answer: machine, pick, plan, and everything considered, best first."""
+    fleet = pick.fleet
+    one = len(pick.machines) == 1 if fleet is None else fleet.count == 1
+    from torchpick.model import envelope
+
+    found = envelope.new(
+        command,
+        status="ok" if pick.ok else "no_build",
+        exit_status=0 if pick.ok else 3,
+        machine=pick.machine.to_json() if one else None,
+    )
+    if not one:
+        crowds = pick.machines if fleet is None else fleet.crowds
+        found["machines"] = [crowd.to_json() for crowd in crowds]
+    if fleet is not None and fleet.left_out:
+        found["left_out"] = [left.to_json() for left in fleet.left_out]
+    found["pick"] = _chosen(pick) if pick.ok else None
+    found["plan"] = [group_json(group, pick.wish, fleet) for group in pick.plan]
+    found["unserved"] = [[machine, gpu] for machine, gpu in pick.unserved]
+    found["changes"] = [
+        {"code": change.code, "text": change.text, "version": change.verdict.build.version} for change in pick.changes
+    ]
+    found["considered"] = [verdict.to_json() for verdict in pick.considered]
+    return found
+
+
+def _chosen(pick: Pick) -> dict[str, object]:
+    fits = [fit.to_json() for verdict in pick.verdicts for fit in verdict.fits]
+    return {**_build(pick.verdicts[0], pick.wish), "fits": fits, "notes": [note.to_json() for note in pick.notes]}
+
+
+def hosts_json(hosts: Hosts) -> dict[str, object]:
+    """How many machines, and their names in ranges, null where none has one."""
+    return {"count": hosts.count, "hosts": hosts.text or None}
+
+
+def group_json(group: Group, wish: Wish, fleet: Fleet | None) -> dict[str, object]:
+    members = [[machine, gpu] for machine, gpu in group.members if gpu is not None]
+    machines = sorted({machine for machine, _ in group.members})
+    hosts = {} if fleet is None else hosts_json(fleet.hosts(machines))
+    return {
+        "machines": machines,
+        **hosts,
+        "gpus": members,
+        "pick": {**_build(group.verdict, wish), "fits": [fit.to_json() for fit in group.verdict.fits], "notes": []},
+    }
+
+
+def _build(verdict: Verdict, wish: Wish) -> dict[str, object]:
+    from torchpick.model.redaction import redacted
+
+    build = verdict.build
+    return {
+        "torch": build.torch,
+        "backend": build.backend,
+        "version": build.version,
+        "cuda": build.cuda,
+        "index_url": redacted(build.index_url(wish.index_base, wish.channel)) or None,
+        "requirements": list(pip_line.requirements(build, wish)),
+        "companions": build.companion_pins,
+        "evidence": build.evidence.to_json(),
+    }

@@ -1,0 +1,117 @@
+"""A stack: one environment, every pin with its reason, or what prevents it."""
+
+from __future__ import annotations
+
+from torchpick.model.fields import written
+from torchpick.model.machine import Machine, Note
+from torchpick.model.noun import Noun
+from torchpick.model.support import COMPILES, JIT, NO_CODE, PARTLY, RUNS
+from torchpick.model.verdict import Objection
+
+# Never an approval: a note says so too.
+NOT_READ = "not read"
+PIN_VERDICTS = (RUNS, JIT, PARTLY, COMPILES, NO_CODE, NOT_READ)
+
+
+class PinnedPackage(Noun):
+    """One pin: what it is, where it comes from, whether it runs, and why it was chosen."""
+
+    name: str
+    version: str
+    cuda: str | None
+    links_torch: bool
+    index: str  # type: ignore[assignment]  # the contract's name
+    verdict: str
+    why: str
+    evidence: str
+
+    @property
+    def requirement(self) -> str:
+        return f"{self.name}=={self.version}"
+
+    def to_json(self) -> dict[str, object]:
+        return written(self)
+
+
+class PackageObjection(Noun):
+    """What prevents these versions of a package, newest first; the text is one for all of them."""
+
+    name: str
+    versions: tuple[str, ...]
+    objection: Objection
+
+    @property
+    def span(self) -> str:
+        """`0.20.0 to 0.33.0`, or the one version."""
+        return "".join(self.versions) if len(self.versions) < 2 else f"{self.versions[-1]} to {self.versions[0]}"
+
+    def to_json(self) -> dict[str, object]:
+        return {**self.objection.to_json(), "versions": list(self.versions)}
+
+
+class Stack(Noun):
+    """One environment for a machine; `packages` is empty where none fits, and `objections` then say why.
+
+    `hints` are what would have to change, best first.
+    """
+
+    machine: Machine
+    asked: tuple[str, ...]
+    packages: tuple[PinnedPackage, ...] = ()
+    objections: tuple[PackageObjection, ...] = ()
+    notes: tuple[Note, ...] = ()
+    hints: tuple[str, ...] = ()
+    index_url: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        return bool(self.packages)
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        return tuple(package.requirement for package in self.packages)
+
+    def version(self, name: str) -> str | None:
+        """The version of one package, where the stack has it."""
+        return next((package.version for package in self.packages if package.name == name), None)
+
+    def __repr__(self) -> str:
+        inside = " ".join(self.requirements) if self.ok else "nothing fits " + " ".join(self.asked)
+        return f"Stack({inside})"
+
+    def _repr_html_(self) -> str:
+        from torchpick.model.html import table
+
+        if not self.ok:
+            rows = [(each.name, each.span, each.objection.text) for each in self.objections]
+            return table(rows, ("package", "versions", "why not"), repr(self))
+        packages = [(each.name, each.version, each.cuda or "", each.verdict, each.why) for each in self.packages]
+        return table(packages, ("package", "version", "CUDA", "verdict", "why"))
+
+    def to_json(self, command: str = "plan") -> dict[str, object]:
+        """The object that `torchpick plan --json` prints."""
+        from torchpick.model import envelope
+
+        by_package: dict[str, list[object]] = {}
+        for each in self.objections:
+            by_package.setdefault(each.name, []).append(each.to_json())
+        inside = {
+            "requirements": list(self.requirements),
+            "packages": [package.to_json() for package in self.packages],
+            "index_url": self.index_url,
+            "notes": [note.to_json() for note in self.notes],
+        }
+        found = envelope.new(
+            command,
+            status="ok" if self.ok else "no_build",
+            exit_status=0 if self.ok else 3,
+            machine=self.machine.to_json(),
+        )
+        return {
+            **found,
+            "pick": None,
+            "stack": inside if self.ok else None,
+            "objections": by_package,
+            "hints": list(self.hints),
+            "notes": [note.to_json() for note in self.notes],
+        }

@@ -1,0 +1,141 @@
+"""One script's own metadata (PEP 723): the pick written into it for `uv run SCRIPT.py`, and taken out again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchpick.decide.requested import named
+from torchpick.environment import rewrite
+from torchpick.environment.project import document, editing
+from torchpick.environment.project.settings import PIN, UNPINNED, ArrayEntry, ProjectSettings, pin_script
+from torchpick.errors import TorchpickError, UsageError
+from torchpick.installers import tools
+from torchpick.installers.links import project_page, uv_index
+from torchpick.model.build import COMPANIONS
+from torchpick.model.noun import Noun
+from torchpick.model.pick import Pick
+from torchpick.model.wish import WHEEL_HOST
+from torchpick.session import Session
+
+# The reference implementation's own expression (PEP 723), for the block of this type.
+_BLOCK = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
+
+
+class PinnedScript(Noun):
+    """The pick that a script holds now."""
+
+    pick: Pick
+    file: str
+
+
+def is_script(word: str) -> bool:
+    return word.endswith(".py")
+
+
+def pin(session: Session, file: str) -> PinnedScript:
+    """Write the pick into the script; what it says of torch itself narrows the pick."""
+    there = _read(file)
+    before = _unpinned(there.text, file)
+    wanted = tuple(_requirements(_toml(before, file)))
+    asked = session.asking(session.request._replace(requirements=(*session.request.requirements, *wanted)))
+    pick = asked.pick()
+    inner, clashes = editing.merged(_toml(before, file), _settings(asked, pick))
+    if clashes:
+        said = "; ".join(f"{clash.where} is {clash.theirs}" for clash in clashes)
+        raise TorchpickError(f"{file} says otherwise: {said}", hint="take those lines out of its block", code="CLASH")
+    after = _with(before, inner)
+    if _unpinned(after, file) != before:
+        hint = "`torchpick run uv run --with torch` takes the pick without a change to the file"
+        raise TorchpickError(f"{file} could not be put back byte for byte, so nothing was written", hint=hint)
+    if after != there.text:
+        rewrite.write(there, after)
+    return PinnedScript(pick, file)
+
+
+def unpin(file: str) -> bool:
+    """Take the pick out of the script, which is then what it was; whether anything was done."""
+    there = _read(file)
+    text = _unpinned(there.text, file)
+    if text != there.text:
+        rewrite.write(there, text)
+    return text != there.text
+
+
+def _read(file: str) -> rewrite.Text:
+    there = rewrite.read(file)
+    if not there.exists:
+        raise UsageError(f"there is no {file}", hint="name a Python script with inline metadata")
+    if len(_BLOCK.findall(there.text)) != 1:
+        hint = f"`uv add --script {file} torch` makes one"
+        raise UsageError(f"{file} has no block of inline metadata (`# /// script`)", hint=hint, code="NO_METADATA")
+    return there
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of the block as they stand, each with its `#`."""
+    match = _BLOCK.search(text)
+    return match["content"].splitlines() if match else []
+
+
+def _bare(line: str) -> str:
+    return line[2:] if line.startswith("# ") else line[1:]
+
+
+def _toml(text: str, file: str) -> str:
+    inner = "".join(f"{_bare(line)}\n" for line in _lines(text))
+    try:
+        document.parse(inner)
+    except TorchpickError as error:
+        raise TorchpickError(f"{file}: the block is not TOML: {error.message}", hint=error.hint, code="TOML") from error
+    return inner
+
+
+def _with(text: str, inner: str) -> str:
+    """The script with another text in its block; lines that stay are left as they stand, blanks at their end too."""
+    from difflib import SequenceMatcher
+
+    old, new = _lines(text), inner.splitlines()
+    lines: list[str] = []
+    for kind, first, last, start, end in SequenceMatcher(None, list(map(_bare, old)), new, False).get_opcodes():
+        lines += old[first:last] if kind == "equal" else [f"# {line}".rstrip() for line in new[start:end]]
+    match = _BLOCK.search(text)
+    if match is None:
+        return text
+    return text[: match.start("content")] + "".join(f"{line}\n" for line in lines) + text[match.end("content") :]
+
+
+def _unpinned(text: str, file: str) -> str:
+    inner = _toml(text, file)
+    return _with(text, editing.merged(inner, UNPINNED)[0]) if PIN in inner else text
+
+
+def _requirements(inner: str) -> Iterator[str]:
+    """What the script asks of torch and its companions on every machine."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    for text in document.list_of(document.parse(inner).unwrap().get("dependencies")):
+        if not isinstance(text, str) or named(text) not in ("torch", *COMPANIONS):
+            continue
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement as error:
+            raise TorchpickError(f"`{text}` is not a valid requirement", hint="fix it first") from error
+        if requirement.url:
+            raise TorchpickError(f"`{text}` names a file, so there is nothing to pick", hint="leave the URL out")
+        if requirement.marker is None:
+            yield f"{named(text)}{requirement.specifier}"
+
+
+def _settings(session: Session, pick: Pick) -> ProjectSettings:
+    pins = pick.build.pins
+    base = pick.wish.index_base
+    # A page that the host does not have ends uv's run, so only what the script itself names is linked.
+    linked = (name for name in pins if name == "torch" or name in session.wish.companions)
+    links = tuple(project_page(pick.index_url, name) for name in linked)
+    if base.startswith("flat+"):
+        links = (pick.index_url,)
+    knows = session.uv is None or tools.knows(session.uv.path, pick.build.backend)
+    by_backend = knows and base == WHEEL_HOST and pick.wish.channel == "stable"
+    entry = ArrayEntry(("tool", "uv", "index"), uv_index(pick))
+    return pin_script(pins, pick.build.backend if by_backend else None, entry, () if by_backend else links)

@@ -1,0 +1,162 @@
+"""What was read of wheels before, in the user's cache, by their sha256: a wheel read once is not read again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from torchpick.errors import TorchpickError
+from torchpick.index import names
+from torchpick.model.arch import Arch
+from torchpick.model.fields import Fields, ShapeError, read, written
+from torchpick.wheels import shelf
+from torchpick.wheels.library import Elsewhere, Held, Library, Modules
+from torchpick.wheels.reading import FLAGS, SAMPLE, WHOLE, Reading, TorchFacts
+
+# Raised where the readers of wheels find more or other things than before: older readings are then read anew.
+_SCHEMA = 1
+# The largest of the packages read so far takes 40 KB; so the cache stays below some 100 MB.
+_MOST_BYTES = 1 << 20
+_MOST_FILES = 4096
+_PRUNE_EVERY = 64
+
+
+class Readings:
+    """A folder with a file for each reading. A damaged one counts as none."""
+
+    def __init__(self, cache: str) -> None:
+        self._folder = Path(cache) / "readings"
+        self._kept = 0
+
+    def find(self, url: str, sha256: str | None, depth: str | None) -> Reading | None:
+        """The reading of this file, at the depth that is asked for, with what it cost then."""
+        if sha256 is None:
+            return None
+        for each in _answering(url, depth):
+            with suppress(ShapeError, ValueError):
+                fields = Fields(shelf.read(self._file(sha256, each)))
+                if fields.number("schema") == _SCHEMA and fields.text("origin") == _origin(url):
+                    return of_json(fields.object("reading"))
+        return None
+
+    def keep(self, url: str, reading: Reading) -> None:
+        """Remember it, if its content is known by its hash; a cache that cannot be written is no error."""
+        if reading.sha256 is None:
+            return
+        value = {"schema": _SCHEMA, "origin": _origin(url), "reading": to_json(reading)}
+        with suppress(TorchpickError, OSError):
+            shelf.write(self._file(reading.sha256, reading.depth), value, _MOST_BYTES)
+            if self._kept % _PRUNE_EVERY == 0:
+                self._prune()
+            self._kept += 1
+
+    def _file(self, sha256: str, depth: str) -> Path:
+        return self._folder / f"{sha256}-{depth}.json"
+
+    def _prune(self) -> None:
+        """Let the oldest go where there are too many."""
+        files = [entry for entry in os.scandir(self._folder) if entry.name.endswith(".json")]
+        if len(files) <= _MOST_FILES:
+            return
+        files.sort(key=lambda entry: entry.stat().st_mtime)
+        for entry in files[: len(files) - _MOST_FILES * 3 // 4]:
+            with suppress(OSError):
+                os.unlink(entry.path)
+
+
+def _answering(url: str, depth: str | None) -> tuple[str, ...]:
+    """The depths whose readings answer a question for this one; by default a torch is read by its flags."""
+    if depth is not None:
+        return (depth,)
+    wheel = names.parse(urlsplit(url).path.rpartition("/")[2])
+    return (FLAGS, WHOLE, SAMPLE) if wheel is not None and wheel.project == "torch" else (WHOLE, SAMPLE)
+
+
+def _origin(url: str) -> str:
+    """The host, without credentials. The hash is the index's word: one index must not speak for another's files."""
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
+
+
+def to_json(reading: Reading) -> dict[str, object]:
+    torch = None if reading.torch is None else {**written(reading.torch), "flags": _texts(reading.torch.flags)}
+    return {**written(reading), "torch": torch, "libraries": [_library(each) for each in reading.libraries]}
+
+
+def _library(one: Library) -> dict[str, object]:
+    return {
+        "path": one.path,
+        "size": one.size,
+        "code": _held(one.code),
+        "relocatable": _held(one.relocatable),
+        "elsewhere": [{"section": each.section, "form": each.form, "held": _held(each.held)} for each in one.elsewhere],
+        "lto": one.lto,
+        "isa": None if one.isa is None else f"{one.isa[0]}.{one.isa[1]}",
+        "complete": one.complete,
+        "notes": list(one.notes),
+    }
+
+
+def _held(held: Held) -> dict[str, object]:
+    sets = [{"sass": _texts(each.sass), "ptx": _texts(each.ptx), "count": each.count} for each in held.modules]
+    return {"sass": _texts(held.sass), "ptx": _texts(held.ptx), "modules": sets, "empty": held.empty}
+
+
+def _texts(arches: Iterable[Arch]) -> list[str]:
+    return [str(each) for each in arches]
+
+
+def of_json(row: Fields) -> Reading:
+    """Raises ShapeError or ValueError."""
+    torch = row.maybe_object("torch")
+    return Reading(
+        target=row.text("target"),
+        depth=row.text("depth"),
+        complete=row.flag("complete"),
+        size=row.number("size"),
+        bytes_read=row.number("bytes_read"),
+        requests=row.number("requests"),
+        name=row.maybe_text("name"),
+        version=row.maybe_text("version"),
+        file=row.maybe_text("file"),
+        sha256=row.maybe_text("sha256"),
+        torch=None if torch is None else read(TorchFacts, torch, flags=_arches(torch, "flags")),
+        libraries=tuple(_library_of(each) for each in row.objects("libraries")),
+        compilers=row.texts("compilers"),
+        notes=row.texts("notes"),
+        needed=row.texts("needed"),
+        unread=row.number("unread"),
+        metadata=row.maybe_text("metadata"),
+    )
+
+
+def _library_of(row: Fields) -> Library:
+    isa = row.maybe_text("isa")
+    newest, _, minor = (isa or "").partition(".")
+    return Library(
+        row.text("path"),
+        row.number("size"),
+        _held_of(row.object("code")),
+        _held_of(row.object("relocatable")),
+        tuple(
+            Elsewhere(each.text("section"), each.text("form"), _held_of(each.object("held")))
+            for each in row.objects("elsewhere")
+        ),
+        row.number("lto"),
+        None if isa is None else (int(newest), int(minor)),
+        row.flag("complete"),
+        row.texts("notes"),
+    )
+
+
+def _held_of(row: Fields) -> Held:
+    sets = tuple(
+        Modules(_arches(each, "sass"), _arches(each, "ptx"), each.number("count")) for each in row.objects("modules")
+    )
+    return Held(_arches(row, "sass"), _arches(row, "ptx"), sets, row.number("empty"))
+
+
+def _arches(row: Fields, name: str) -> tuple[Arch, ...]:
+    return tuple(map(Arch.parse, row.texts(name)))

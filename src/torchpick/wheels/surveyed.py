@@ -1,0 +1,154 @@
+"""A survey of many wheels, the pure parts: which ones are read, the line that each gives, and the lines as a table.
+
+The line is that of evidence/packages.jsonl, which scripts/build-packages makes compat/packages from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from email.parser import HeaderParser
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from torchpick.errors import TorchpickError
+from torchpick.index import names
+from torchpick.index.listing import Link
+from torchpick.model.noun import Noun
+from torchpick.wheels.library import Library, texts
+from torchpick.wheels.reading import WHOLE, Reading
+
+Line = dict[str, object]
+
+# What says which CUDA is linked, and whether torch is.
+TELLS = re.compile(r"lib(torch|c10|cu[a-z]|nv|nccl|npp)")
+# One wheel of a version is read, for this Python where there is one; its libraries are built from the same kernels.
+_PYTHONS = ("cp312", "py3", "cp310", "cp311", "cp39", "cp38")
+
+
+class SurveyWheel(Noun):
+    """One version of a project on one platform: the wheel to read, and what its page says of all of them."""
+
+    link: Link
+    pythons: tuple[str, ...]
+    platforms: tuple[str, ...]
+
+
+def wanted(links: Iterable[Link], version: str, platform: str = "linux-x86_64") -> SurveyWheel | None:
+    """The wheel of this version for the platform (or for any), CPython 3.12 first; None where there is none."""
+    mine = [link for link in links if Version(link.wheel.version) == Version(version)]
+    here = [link for link in mine if names.platform_of(link.wheel.platform) == platform or _of_any(link)]
+    if not here:
+        return None
+    platforms = {"any" if _of_any(link) else names.platform_of(link.wheel.platform) for link in mine}
+    best = min(here, key=lambda link: (_order(link), link.file))
+    return SurveyWheel(
+        best, tuple(sorted({_python(link) for link in here})), tuple(sorted(name for name in platforms if name))
+    )
+
+
+def _of_any(link: Link) -> bool:
+    return link.wheel.platform == "any"
+
+
+def plan(links: Iterable[Link], specifier: str, newest: int, platforms: Iterable[str]) -> tuple[SurveyWheel, ...]:
+    """The wheels to read of a project: of so many of the newest versions that the specifier admits, one a platform."""
+    admitted = SpecifierSet(specifier)
+    exact = any(part.operator == "==" and not part.version.endswith(".*") for part in admitted)
+    held = [link for link in links if exact or link.yanked is None]
+    chosen: dict[str, SurveyWheel] = {}
+    for platform in platforms:
+        versions = {Version(link.wheel.version): link.wheel.version for link in held}
+        left = newest
+        for version in sorted(admitted.filter(versions), reverse=True):
+            one = wanted(held, versions[version], platform) if left else None
+            if one is not None:
+                chosen.setdefault(one.link.url, one)
+                left -= 1
+    return tuple(chosen.values())
+
+
+def _python(link: Link) -> str:
+    """`cp312`; `cp38+` for one that every later CPython loads (abi3, py3)."""
+    wheel = link.wheel
+    if wheel.abi == "abi3":
+        return f"{wheel.python}+"
+    if wheel.abi == "none":
+        return "any"
+    return f"{wheel.python}t" if wheel.abi.endswith("t") else wheel.python
+
+
+def _order(link: Link) -> tuple[bool, bool, int]:
+    """A wheel of this platform before one for any, the usual CPython before the free-threaded one."""
+    python = link.wheel.python.partition(".")[0]
+    place = _PYTHONS.index(python) if python in _PYTHONS else len(_PYTHONS)
+    return _of_any(link), link.wheel.abi.endswith("t"), place
+
+
+def line(wheel: SurveyWheel, reading: Reading) -> Line:
+    """What is known of the wheel, as one line of evidence; `code` is there where all of it was read."""
+    link = wheel.link
+    headers = HeaderParser().parsestr(reading.metadata or "")
+    whole = reading.depth == WHOLE and reading.complete
+    code = [code_of(one) for one in reading.libraries if one.holds_code]
+    return {
+        "file": link.file,
+        "sha256": link.sha256,
+        "project": link.wheel.project,
+        "version": link.wheel.version,
+        "requires_python": headers.get("Requires-Python"),
+        "requires": headers.get_all("Requires-Dist") or [],
+        "pythons": list(wheel.pythons),
+        "platforms": list(wheel.platforms),
+        "glibc": names.glibc_of(link.wheel.platform),
+        "needed": [name for name in reading.needed if TELLS.match(name)],
+        "libraries_unread": reading.unread,
+        **({"code": code} if whole else {}),
+        "uploaded": link.uploaded,
+        "yanked": link.yanked is not None,
+        "size": reading.size,
+        "bytes_read": reading.bytes_read,
+        "requests": reading.requests,
+    }
+
+
+def code_of(one: Library) -> Line:
+    return {"path": one.path, "modules": one.code.total, "sass": texts(one.sass), "ptx": texts(one.ptx)}
+
+
+def failed(wheel: SurveyWheel, error: TorchpickError) -> Line:
+    """The line of a wheel that could not be read: it is read again by the next run."""
+    link = wheel.link
+    about = {"code": error.code, "text": error.message, "hint": error.hint}
+    named = {"project": link.wheel.project, "version": link.wheel.version}
+    return {"file": link.file, "sha256": link.sha256, **named, "error": about}
+
+
+def key(row: Mapping[str, object]) -> str:
+    """What distinguishes one wheel from another: its content where that is known."""
+    return str(row.get("sha256") or row.get("file"))
+
+
+def merge(rows: Iterable[Mapping[str, object]]) -> list[Line]:
+    """Each wheel once, in order; a reading stands before an error, and a later line before an earlier one."""
+    found: dict[str, Mapping[str, object]] = {}
+    for row in rows:
+        if "error" not in row or "error" in found.get(key(row), row):
+            found[key(row)] = row
+    return [dict(row) for row in sorted(found.values(), key=_place) if "error" not in row]
+
+
+def _place(row: Mapping[str, object]) -> tuple[str, Version, str]:
+    return str(row.get("project")), Version(str(row.get("version"))), str(row.get("file"))
+
+
+def shard(wheels: Iterable[SurveyWheel], part: int, of: int) -> tuple[SurveyWheel, ...]:
+    """The part that one of several runs reads; where a wheel belongs does not depend on the others."""
+    return tuple(wheel for wheel in wheels if _number(wheel.link) % of == part)
+
+
+def _number(link: Link) -> int:
+    from zlib import crc32
+
+    return int(link.sha256[:8], 16) if link.sha256 else crc32(link.file.encode())

@@ -1,0 +1,280 @@
+"""Whether the code of a library, or of all libraries of a package, supports a GPU: one verdict for every command. Pure.
+
+Neither the union over a library's modules answers it (libtorch_cuda_linalg.so of torch 2.15.0 names sm_75 and has it
+in 1 of 33 modules) nor their intersection (NCCL carries modules that were made for one generation on purpose), so the
+modules are counted.
+"""
+
+from __future__ import annotations
+
+from torchpick.model.arch import Arch, CodeFit, Fit, best
+from torchpick.model.drivers import DriverTable
+from torchpick.model.fields import written
+from torchpick.model.machine import Driver
+from torchpick.model.noun import Noun
+from torchpick.model.support import COMPILES, FAILS, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
+from torchpick.model.versions import numbers
+from torchpick.wheels.library import Held, Library, Modules
+from torchpick.wheels.loaded import chosen, is_main, own
+from torchpick.wheels.reading import Reading
+
+# The ISA of PTX and the CUDA that brought it (release notes of the PTX ISA reference). From 9.0 on the numbers run in
+# step with CUDA 13's.
+_ISA = {
+    (6, 3): "10.0",
+    (6, 4): "10.1",
+    (6, 5): "10.2",
+    **{(7, minor): f"11.{minor}" for minor in range(9)},
+    **{(8, minor): f"12.{minor}" for minor in range(6)},
+    (8, 6): "12.7",
+    (8, 7): "12.8",
+    (8, 8): "12.9",
+    **{(9, minor): f"13.{minor}" for minor in range(10)},
+}
+
+
+class ModuleCount(Noun):
+    """So many modules load as machine code, by PTX only, not at all."""
+
+    sass: int
+    ptx: int
+    none: int
+
+    def to_json(self) -> dict[str, object]:
+        return written(self)
+
+
+class LibraryVerdict(Noun):
+    """One library and one GPU; `text` says why, for a person."""
+
+    path: str
+    word: str
+    modules: ModuleCount
+    text: str
+
+    @property
+    def fails(self) -> bool:
+        return self.word in FAILS
+
+
+class PackageVerdict(Noun):
+    """The libraries of one package and one GPU; `libraries` holds those that count. None: no library of it counts."""
+
+    word: str | None
+    libraries: tuple[LibraryVerdict, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def failing(self) -> tuple[LibraryVerdict, ...]:
+        return tuple(library for library in self.libraries if library.fails)
+
+
+class ReadingVerdict(Noun):
+    """One reading and one GPU, with the best fit of its code; `libraries` holds those that count."""
+
+    gpu: Arch
+    word: str
+    fit: Fit
+    via: Arch | None
+    libraries: tuple[LibraryVerdict, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def failing(self) -> tuple[LibraryVerdict, ...]:
+        return tuple(library for library in self.libraries if library.fails)
+
+
+class Judge(Noun):
+    """What a judgement is based on besides the code: the GPU, the CUDA its driver supports, torch's Tegra rule.
+
+    `refusal` says why the driver runs none of it, if so.
+    """
+
+    gpu: Arch
+    driver_cuda: str | None = None
+    unified: bool = False
+    refusal: str | None = None
+
+    @classmethod
+    def of(cls, gpu: Arch, driver: Driver | None, drivers: DriverTable, *, unified: bool) -> Judge:
+        """The judge of a GPU behind this driver; discrete code crosses to Tegra by the driver of the unified stack."""
+        if driver is None:
+            return cls(gpu, unified=unified)
+        if unified and driver.version is not None and drivers.unified_tegra is not None:
+            unified = numbers(driver.version) >= numbers(drivers.unified_tegra)
+        return cls(gpu, drivers.speaks(driver), unified)
+
+    def load(self, module: Modules, isa: tuple[int, int] | None) -> Fit:
+        """How one module loads."""
+        fit = best(module.sass, self.gpu, unified=self.unified).fit
+        if fit or not module.ptx or not self.speaks(cuda_of(isa)):
+            return fit
+        return best(module.ptx, self.gpu, unified=self.unified).fit
+
+    def speaks(self, cuda: str | None) -> bool:
+        """Whether the driver knows the PTX of this CUDA; true where either is not given."""
+        return cuda is None or self.driver_cuda is None or numbers(self.driver_cuda) >= numbers(cuda)
+
+    def tally(self, held: Held, isa: tuple[int, int] | None = None) -> ModuleCount:
+        counts = [0, 0, 0]
+        for module in held.modules:
+            fit = self.load(module, isa)
+            counts[0 if fit > Fit.JIT else 1 if fit else 2] += module.count
+        return ModuleCount(*counts)
+
+
+def cuda_of(isa: tuple[int, int] | None) -> str | None:
+    """The CUDA that a driver must support to compile PTX of this ISA."""
+    return None if isa is None else _ISA.get(isa)
+
+
+def of_library(library: Library, judge: Judge) -> LibraryVerdict | None:
+    """The verdict on one library; None if it has no kernels that a GPU would run."""
+    held = _judged(library)
+    if held is None:
+        return None
+    every = judge.tally(held, library.isa)
+    word = _word(judge.tally(Held(modules=_general(held)), library.isa))
+    loads, total = every.sass + every.ptx, sum(every)
+    text = f"{loads} of {total} modules load" if loads < total else f"all {total} modules load"
+    if total == 1:
+        text = "its module loads" if loads else "its module does not load"
+    if every.ptx:
+        text += f", {every.ptx} by PTX only"
+    if word == NOT and best(library.possible_ptx, judge.gpu).fit:
+        text += "; the driver could link its pre-link PTX again, which is possible but not proven"
+    if held is not library.code:
+        text += "; its code lies outside the usual section"
+    if not library.complete:
+        text += "; only a part of it was read"
+        word = UNKNOWN if word in FAILS else word
+    return LibraryVerdict(library.path, word, every, text)
+
+
+def _judged(library: Library) -> Held | None:
+    """The code that decides: what a loader registers, else what the library loads by itself from its own data.
+
+    cuFFT does so: what it registers is one module without a kernel. A library that registers nothing, as triton's
+    profiler does, holds a tool's code, and so do bare cubins.
+    """
+    if library.code.total or not library.code.empty:
+        return library.code if library.code.total else None
+    data = [place.held for place in library.elsewhere if place.form == "fatbin" and place.held.total]
+    return max(data, key=lambda held: held.total, default=None)
+
+
+def _general(held: Held) -> tuple[Modules, ...]:
+    """The modules that were built for most generations that the library names; the others are for some on purpose.
+
+    A generation is a major capability. In cuDNN 8.7 793 of 2148 modules are for Ampere and Hopper alone, and 302 for
+    Volta: their absence elsewhere says nothing. Where no module spans most of them, all count.
+    """
+    named = {arch.major for each in held.modules for arch in each.sass}
+    general = tuple(each for each in held.modules if len(_spanned(each, named)) * 2 > len(named))
+    return general or held.modules
+
+
+def _spanned(module: Modules, named: set[int]) -> set[int]:
+    """The generations that a module supports, by PTX too."""
+    oldest = min((arch.major for arch in module.ptx), default=None)
+    later = set() if oldest is None else {major for major in named if major >= oldest}
+    return {arch.major for arch in module.sass} | later
+
+
+def _word(count: ModuleCount) -> str:
+    """A library chooses among its modules, so not all must load; where next to none do, it is broken here.
+
+    Known to work: cuDNN 9.28 on 7.5 (47 % of one library's general modules load), cuFFT 11.4 on 6.1 (38 %). Known to
+    be without: torch.linalg of 2.15.0 on 7.5 (3 %). The threshold is between them.
+    """
+    loads = count.sass + count.ptx
+    if not loads:
+        return NOT
+    if loads * 10 < sum(count):
+        return PARTLY
+    return JIT if count.ptx > count.sass else RUNS
+
+
+def of_package(
+    libraries: tuple[Library, ...], judge: Judge, project: str | None = None, *, complete: bool = True
+) -> PackageVerdict:
+    """Whether a package runs on a GPU, by the libraries of it that are loaded; `complete` where all of it was read."""
+    counted = own(libraries, project)
+    pairs = [(library, verdict) for library in counted.libraries if (verdict := of_library(library, judge)) is not None]
+    # A library for one generation alone (FlashMLA of vLLM: sm_90a) is not meant for the others.
+    narrow = [verdict.path for library, verdict in pairs if verdict.fails and _for_one_generation(library)]
+    if complete and all(verdict.word == NOT or verdict.path in narrow for _, verdict in pairs):
+        narrow = []  # nothing beside it runs
+    verdicts = tuple(verdict for _, verdict in pairs if verdict.path not in narrow)
+    notes = tuple(f"{path.rpartition('/')[2]} is for one generation of GPUs only, another one" for path in narrow)
+    words = [verdict.word for verdict in verdicts]
+    if not complete:
+        words.append(UNKNOWN)
+    return PackageVerdict(_together(words) if pairs else None, verdicts, (*counted.notes, *notes))
+
+
+def of_torch(libraries: tuple[Library, ...], judge: Judge) -> tuple[LibraryVerdict, ...]:
+    """The libraries of a torch whose compiled flags are known, beside its main one, which was built for those flags."""
+    return of_libraries(tuple(library for library in libraries if not is_main(library)), judge)
+
+
+def of_libraries(libraries: tuple[Library, ...], judge: Judge) -> tuple[LibraryVerdict, ...]:
+    """Each library that has kernels, judged alone."""
+    return tuple(verdict for library in libraries if (verdict := of_library(library, judge)) is not None)
+
+
+def _for_one_generation(library: Library) -> bool:
+    return not library.ptx and len({arch.major for arch in library.sass}) == 1
+
+
+def of_reading(reading: Reading, judge: Judge, torch_cuda: str | None = None) -> ReadingVerdict:
+    """Whether a reading runs on a GPU."""
+    loaded = chosen(reading.libraries, torch_cuda)
+    notes = loaded.notes
+    if reading.torch is not None and reading.torch.flags:
+        counted = own(loaded.libraries, "torch")
+        fit, via = _best(reading, counted.libraries, judge)
+        libraries = of_torch(counted.libraries, judge)
+        word = NOT if not fit else JIT if fit is Fit.JIT else RUNS
+        if word != NOT:
+            word = _together([word, *(library.word for library in libraries)])
+        notes += counted.notes
+    else:
+        package = of_package(loaded.libraries, judge, reading.name, complete=reading.complete)
+        fit, via = _best(reading, own(loaded.libraries, reading.name).libraries, judge)
+        libraries, notes = package.libraries, notes + package.notes
+        word = package.word or without_code(reading)
+    if judge.refusal is not None and word not in (COMPILES, NO_CODE):
+        word, fit, via, notes = NOT, Fit.NONE, None, (*notes, judge.refusal)
+    return ReadingVerdict(judge.gpu, word, fit, via, libraries, notes)
+
+
+def _best(reading: Reading, libraries: tuple[Library, ...], judge: Judge) -> CodeFit:
+    sass, ptx = reading.sass, reading.ptx
+    needs = reading.torch.cuda if reading.torch is not None else None
+    if not (reading.torch is not None and reading.torch.flags):
+        held = [(library, code) for library in libraries if (code := _judged(library)) is not None]
+        sass = tuple(arch for _, code in held for arch in code.sass)
+        ptx = tuple(arch for library, code in held if judge.speaks(cuda_of(library.isa)) for arch in code.ptx)
+    elif not judge.speaks(needs):
+        ptx = ()
+    return max(best(sass, judge.gpu, unified=judge.unified), best(ptx, judge.gpu), key=lambda found: found.fit)
+
+
+def _together(words: list[str]) -> str:
+    """The verdict on a package's libraries together: one failure is certain, all running only if all are known."""
+    known = [word for word in words if word != UNKNOWN]
+    if not known:
+        return UNKNOWN
+    if all(word == NOT for word in known) and len(known) == len(words):
+        return NOT
+    if NOT in known or PARTLY in known:
+        return PARTLY
+    return JIT if JIT in known else RUNS
+
+
+def without_code(reading: Reading) -> str:
+    """The verdict on a reading in which no library counts."""
+    if reading.compilers:
+        return COMPILES
+    return NO_CODE if reading.complete else UNKNOWN

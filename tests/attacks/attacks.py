@@ -1,0 +1,195 @@
+"""Ways in which a second index gets beside the pick, each as files, variables and words.
+
+`WHEELS`, `CORP` and `EVIL` stand for the wheel host's page of the picked backend, an index of the user's own, and one
+that has builds of the family with a higher build tag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+WHEELS = "https://download.pytorch.org/whl/cu126"
+
+
+class Attack(NamedTuple):
+    """What is put where, and what `torchpick install` is asked; `says`: part of what a refusal must say."""
+
+    name: str
+    files: Mapping[str, str] = {}
+    environ: Mapping[str, str] = {}
+    words: tuple[str, ...] = ("-r", "r.txt")
+    says: str = ""
+
+
+def _lines(name: str, text: str, says: str = "") -> Attack:
+    return Attack(name, {"r.txt": f"torch\nnumpy\n{text}\n"}, says=says)
+
+
+SPELLINGS = {
+    "plain": WHEELS,
+    "upper case": "HTTPS://Download.PyTorch.Org/whl/cu126",
+    "port": "https://download.pytorch.org:443/whl/cu126",
+    "user": "https://me:pass@download.pytorch.org/whl/cu126",
+    "user with at": "https://me:p%40ss@download.pytorch.org/whl/cu126",
+    "trailing dot": "https://download.pytorch.org./whl/cu126",
+    "escaped host": "https://download%2Epytorch.org/whl/cu126",
+    "escaped letter": "https://%64ownload.pytorch.org/whl/cu126",
+    "ideographic stop": "https://download.pytorch\u3002org/whl/cu126",
+    "wide letter": "https://\uff44ownload.pytorch.org/whl/cu126",
+    "soft hyphen": "https://down\u00adload.pytorch.org/whl/cu126",
+    "no slashes": "https:download.pytorch.org/whl/cu126",
+    "many slashes": "https:////download.pytorch.org/whl/cu126",
+    "dots in the path": "https://download.pytorch.org/whl/../whl/cu126",
+    "other name": "https://download-r2.pytorch.org/whl/cu126",
+    "backend as a fragment": "https://download.pytorch.org/whl/cu126/#x",
+    "query": "https://download.pytorch.org/whl/cu126?x=CORP",
+}
+
+IN_FILES = (
+    *(_lines(f"extra index, {name}", f"--extra-index-url {url}") for name, url in SPELLINGS.items()),
+    *(_lines(f"index, {name}", f"-i {url}") for name, url in SPELLINGS.items()),
+    _lines("find links", f"--find-links {WHEELS}/numpy/"),
+    _lines("find links, short", f"-f{WHEELS}/numpy/"),
+    _lines("abbreviation", f"--extra-index {WHEELS}"),
+    _lines("shorter abbreviation", f"--ext={WHEELS}"),
+    _lines("abbreviated index", f"--ind {WHEELS}"),
+    _lines("abbreviated links", f"--fi {WHEELS}/numpy/"),
+    _lines("old name", f"--pypi-url {WHEELS}"),
+    _lines("several on one line", f"--index-url CORP --extra-index-url {WHEELS}"),
+    _lines("several on one line, the other way round", f"--extra-index-url {WHEELS} --index-url CORP"),
+    _lines("behind a switch", f"--prefer-binary --extra-index-url {WHEELS}"),
+    _lines("quoted", f"--extra-index-url '{WHEELS}'"),
+    _lines("quoted option", f'"--extra-index-url" {WHEELS}', says="r.txt line 3"),
+    _lines("half quoted", "--extra-index-url 'https://download.pytorch'.org/whl/cu126"),
+    _lines("backslash", "--extra-index-url https://download.pytorch\\.org/whl/cu126"),
+    _lines("unclosed quote", f"--extra-index-url '{WHEELS}", says="r.txt line 3"),
+    _lines("continued", f"--extra-index-url \\\n  {WHEELS}"),
+    _lines("continued in the option", f"--extra-\\\nindex-url {WHEELS}"),
+    _lines("continued in the host", "--extra-index-url https://download.pyt\\\norch.org/whl/cu126"),
+    _lines("continued after a comment's backslash", f"# all well \\\n--extra-index-url {WHEELS}"),
+    _lines("indented", f"    --extra-index-url {WHEELS}"),
+    _lines("tab", f"--extra-index-url\t{WHEELS}"),
+    _lines("line separator", f"# harmless\u2028--extra-index-url {WHEELS}"),
+    _lines("form feed", f"# harmless\x0c--extra-index-url {WHEELS}"),
+    _lines("carriage return", f"numpy\r--extra-index-url {WHEELS}\r"),
+    _lines("on a requirement's line", f"filelock --extra-index-url {WHEELS}"),
+    _lines("behind an editable", f"-e . --extra-index-url {WHEELS}", says="r.txt"),
+    _lines("after two dashes", f"--pre -- --extra-index-url {WHEELS}"),
+    _lines("in doubt", "--con c.txt", says="r.txt line 3"),
+    Attack(
+        "variable in the host",
+        {"r.txt": "torch\nnumpy\n--extra-index-url https://${OUR_HOST}/whl/cu126\n"},
+        {"OUR_HOST": "download.pytorch.org"},
+    ),
+    Attack(
+        "variable with the option",
+        {"r.txt": "torch\nnumpy\n--pre ${MORE}\n"},
+        {"MORE": f"--extra-index-url {WHEELS}"},
+    ),
+    Attack("nested", {"r.txt": "torch\n-r more.txt\n", "more.txt": f"numpy\n--extra-index-url {WHEELS}\n"}),
+    Attack("nested constraints", {"r.txt": "torch\nnumpy\n-c more.txt\n", "more.txt": f"--extra-index-url {WHEELS}\n"}),
+    Attack("nested, abbreviated", {"r.txt": "torch\nnumpy\n--requirem more.txt\n", "more.txt": f"--ext {WHEELS}\n"}),
+    Attack(
+        "nested in a circle",
+        {"r.txt": f"torch\n--extra-index-url {WHEELS}\n-r more.txt\n", "more.txt": "numpy\n-r r.txt\n"},
+    ),
+    Attack(
+        "in a folder below",
+        {"r.txt": "torch\n-r sub/more.txt\n", "sub/more.txt": "numpy\n-r x.txt\n", "sub/x.txt": f"-i {WHEELS}\n"},
+    ),
+    Attack("a file URL", {"r.txt": "torch\n-r FILE/more.txt\n", "more.txt": f"numpy\n--extra-index-url {WHEELS}\n"}),
+    Attack("a constraint that is named", {"c.txt": f"--extra-index-url {WHEELS}\n"}, words=("torch", "numpy", "-c", "c.txt")),  # noqa: E501 # one attack a line
+    Attack("remote file", {"r.txt": "torch\n-r REMOTE/wheels.txt\n"}),
+    Attack("remote file that is named", words=("torch", "-r", "REMOTE/wheels.txt")),
+    Attack("remote constraints", {"r.txt": "torch\nnumpy\n-c REMOTE/limits.txt\n"}),
+    Attack("remote file that is not there", words=("torch", "-r", "REMOTE/none.txt"), says="none.txt"),
+    Attack(
+        "UTF-7",
+        {"r.txt": f"# coding: utf-7\ntorch\nnumpy\n+AC0ALQ-extra-index-url {WHEELS}\n"},
+        says="r.txt",
+    ),
+)  # fmt: skip
+
+PLAIN = ("torch", "numpy")
+IN_SETTINGS = (
+    Attack("PIP_EXTRA_INDEX_URL", environ={"PIP_EXTRA_INDEX_URL": WHEELS}, words=PLAIN),
+    Attack("PIP_extra_index_url", environ={"PIP_extra_index_url": WHEELS}, words=PLAIN),
+    Attack("PIP_PYPI_URL", environ={"PIP_PYPI_URL": WHEELS}, words=PLAIN),
+    Attack("PIP_FIND_LINKS", environ={"PIP_FIND_LINKS": f"{WHEELS}/numpy/"}, words=PLAIN),
+    Attack("PIP_CONSTRAINT", {"c.txt": f"--extra-index-url {WHEELS}\n"}, {"PIP_CONSTRAINT": "c.txt"}, PLAIN),
+    Attack("PIP_CONSTRAINT, remote", {}, {"PIP_CONSTRAINT": "REMOTE/limits.txt"}, PLAIN),
+    Attack("PIP_REQUIREMENT", {"c.txt": f"numpy\n--extra-index {WHEELS}\n"}, {"PIP_REQUIREMENT": "c.txt"}, PLAIN),
+    Attack(
+        "PIP_REQUIREMENT, nested",
+        {"c.txt": "-r d.txt\n", "d.txt": f"numpy\n-f {WHEELS}/numpy/\n"},
+        {"PIP_REQUIREMENT": "c.txt"},
+        PLAIN,
+    ),
+    Attack("UV_CONSTRAINT", {"c.txt": f"--extra-index-url {WHEELS}\n"}, {"UV_CONSTRAINT": "c.txt"}, PLAIN),
+    Attack("UV_OVERRIDE", {"c.txt": f"--extra-index-url {WHEELS}\nnumpy\n"}, {"UV_OVERRIDE": "c.txt"}, PLAIN),
+    Attack("UV_OVERRIDE of torch", {"c.txt": "torch==2.15.0\n"}, {"UV_OVERRIDE": "c.txt"}, PLAIN, says="c.txt line 1"),
+    Attack("UV_BUILD_CONSTRAINT", {"c.txt": f"-i {WHEELS}\n"}, {"UV_BUILD_CONSTRAINT": "c.txt"}, PLAIN),
+    Attack("UV_INDEX", environ={"UV_INDEX": f"x.y={WHEELS}"}, words=PLAIN),
+    Attack("UV_EXTRA_INDEX_URL", environ={"UV_EXTRA_INDEX_URL": SPELLINGS["escaped host"]}, words=PLAIN),
+    Attack("UV_FIND_LINKS", environ={"UV_FIND_LINKS": f"{WHEELS}/numpy/"}, words=PLAIN),
+    Attack("UV_TORCH_BACKEND", environ={"UV_TORCH_BACKEND": "cu130"}, words=PLAIN),
+    Attack("pip.conf", {"HOME/.config/pip/pip.conf": f"[install]\nextra_index_url = {WHEELS}\n"}, {}, PLAIN),
+    Attack("pip.conf, old name", {"HOME/.config/pip/pip.conf": f"[global]\npypi-url = {WHEELS}\n"}, {}, PLAIN),
+    Attack("pip.conf, links", {"HOME/.pip/pip.conf": f"[global]\n--Find-Links: {WHEELS}/numpy/\n"}, {}, PLAIN),
+    Attack(
+        "pip.conf, constraint",
+        {"HOME/.config/pip/pip.conf": "[install]\nconstraint = HERE/c.txt\n", "c.txt": f"--extra-index-url {WHEELS}\n"},
+        {},
+        PLAIN,
+    ),
+    Attack("odd table name", {"pyproject.toml": f'[ tool . uv ]\nextra-index-url = ["{WHEELS}"]\n'}, {}, PLAIN),
+    Attack("quoted table name", {"pyproject.toml": f'["tool"."uv"]\nextra-index-url = ["{WHEELS}"]\n'}, {}, PLAIN),
+    Attack("escaped table name", {"pyproject.toml": f'["tool"."\\u0075v"]\nindex-url = "{WHEELS}"\n'}, {}, PLAIN),
+    Attack("inline table", {"pyproject.toml": f'tool = {{ uv = {{ index-url = "{WHEELS}" }} }}\n'}, {}, PLAIN),
+    Attack("dotted keys", {"pyproject.toml": f'tool.uv.pip.extra-index-url = ["{WHEELS}"]\n'}, {}, PLAIN),
+    Attack("array of tables", {"pyproject.toml": f'[[tool.uv.index]]\nurl = "{WHEELS}"\n'}, {}, PLAIN),
+    Attack("inline array", {"pyproject.toml": f'[tool.uv]\nindex = [{{ url = "{WHEELS}", default = true }}]\n'}, {}, PLAIN),  # noqa: E501 # one attack a line
+    Attack("uv.toml", {"uv.toml": f'find-links = ["{WHEELS}/numpy/"]\n'}, {}, PLAIN),
+    Attack("uv.toml, escaped", {"uv.toml": '"extra-\\u0069ndex-url" = ["https:\\u002f/download.pytorch.org/whl/cu126"]\n'}, {}, PLAIN),  # noqa: E501 # one attack a line
+    Attack("the user's uv.toml", {"HOME/.config/uv/uv.toml": f'[[index]]\nurl = "{WHEELS}"\n'}, {}, PLAIN),
+    Attack("UV_CONFIG_FILE", {"x.toml": f'extra-index-url = ["{WHEELS}"]\n'}, {"UV_CONFIG_FILE": "x.toml"}, PLAIN),
+)  # fmt: skip
+
+BEHIND_THE_DASHES = (
+    Attack("an index behind the dashes", words=(*PLAIN, "--", "--extra-index-url", WHEELS), says="wheel index"),
+    Attack("in one word", words=(*PLAIN, "--", f"--extra-index-url={WHEELS}"), says="wheel index"),
+    Attack("in two letters", words=(*PLAIN, "--", f"-i{WHEELS}"), says="wheel index"),
+    Attack("with a name", words=(*PLAIN, "--", f"--index=a.b={WHEELS}"), says="wheel index"),
+    Attack(
+        "in a file", {"x.txt": f"numpy\n--ext {WHEELS}\n"}, words=(*PLAIN, "--", "-r", "x.txt"), says="x.txt line 2"
+    ),
+    Attack(
+        "in a file's file",
+        {"x.txt": "-r y.txt\n", "y.txt": f"-i {WHEELS}\n"},
+        words=(*PLAIN, "--", "--requirement=x.txt"),
+        says="y.txt line 1",
+    ),
+    Attack(
+        "in constraints",
+        {"x.txt": f"--extra-index-url {WHEELS}\n"},
+        words=(*PLAIN, "--", "-cx.txt"),
+        says="x.txt line 1",
+    ),
+)  # fmt: skip
+
+# Another index that has the family, with a build tag that sorts before no tag.
+OTHER_SUPPLIERS = (
+    Attack("build tag, extra index", {"r.txt": "torch\nnumpy\n--extra-index-url EVIL\n"}),
+    Attack("build tag, index", {"r.txt": "torch\nnumpy\n--index-url EVIL\n"}),
+    Attack("build tag, links", {"r.txt": "torch\nnumpy\n--find-links EVILtorch/\n"}),
+    Attack("build tag, PIP_EXTRA_INDEX_URL", environ={"PIP_EXTRA_INDEX_URL": "EVIL"}, words=PLAIN),
+    Attack("build tag, PIP_FIND_LINKS", environ={"PIP_FIND_LINKS": "EVILtorch/"}, words=PLAIN),
+    Attack("build tag, UV_INDEX", environ={"UV_INDEX": "EVIL"}, words=PLAIN),
+    Attack("build tag, UV_FIND_LINKS", environ={"UV_FIND_LINKS": "EVILtorch/"}, words=PLAIN),
+    Attack("build tag of a companion", environ={"UV_INDEX": "EVIL", "PIP_EXTRA_INDEX_URL": "EVIL"}, words=("torchvision",)),  # noqa: E501 # one attack a line
+    Attack("build tag, behind the dashes", words=(*PLAIN, "--", "--extra-index-url", "EVIL")),
+    Attack("build tag, links behind the dashes", words=(*PLAIN, "--", "--find-links", "EVILtorch/")),
+)  # fmt: skip
+
+ALL = (*IN_FILES, *IN_SETTINGS, *BEHIND_THE_DASHES, *OTHER_SUPPLIERS)

@@ -1,0 +1,235 @@
+"""`torchpick fleet` over files: groups, the frontier, who would move, the report and the files for schedulers."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+import torchpick
+from torchpick.cli import main
+from torchpick.cluster.emit import FORMS
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
+
+# The trade-off of five kinds of node: V100 keeps all of them on an old torch, and the drivers of 570 hold it there.
+FIVE = {
+    "v": ("V100", (7, 0), "570.124.06", 400),
+    "a": ("A100", (8, 0), "570.124.06", 300),
+    "h": ("H100", (9, 0), "580.95.05", 200),
+    "b": ("B200", (10, 0), "580.95.05", 40),
+    "l": ("L4", (8, 9), "570.124.06", 60),
+}
+
+
+def machine(name: str | None, product: str, capability: tuple[int, int], driver: str) -> Machine:
+    gpu = Gpu(0, "nvidia", product, Arch("sm", *capability), f"GPU-{name}")
+    return Machine(Platform("linux", "x86_64", "2.36", "glibc"), Python("3.12"), Driver(driver), (gpu,), name=name)
+
+
+def five(*left_out: str) -> list[Machine]:
+    return [
+        machine(f"{letter}{number}", product, capability, driver)
+        for letter, (product, capability, driver, count) in FIVE.items()
+        if letter not in left_out
+        for number in range(1, count + 1)
+    ]
+
+
+def write(folder: Path, machines: list[Machine], *more: str) -> str:
+    file = folder / "fleet.jsonl"
+    file.write_text("\n".join([*(json.dumps(each.to_json()) for each in machines), *more]))
+    return str(file)
+
+
+def asked(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
+    status = main(["fleet", *words, "--json"])
+    answer: dict[str, object] = json.loads(capsys.readouterr().out)
+    assert answer["exit"] == status
+    return answer
+
+
+def versions(answer: dict[str, object]) -> list[tuple[str, str]]:
+    plan = answer["plan"]
+    assert isinstance(plan, list)
+    return [(group["pick"]["version"], group["hosts"]) for group in plan]
+
+
+def test_one_environment_for_all_and_what_it_costs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    answer = asked(capsys, write(tmp_path, five()), "--upgrades")
+
+    assert versions(answer) == [("2.10.0+cu128", "a[1-300],b[1-40],h[1-200],l[1-60],v[1-400]")]
+    without = {each["kind"]: each["moves"] for each in answer["without"]}  # type: ignore[attr-defined]
+    assert [(move["before"], move["after"], move["count"]) for move in without["V100 (sm_70)"]] == [
+        ("2.10.0", "2.13.0", 600)
+    ]
+    assert [each["environments"] for each in answer["frontier"]] == [1, 2]  # type: ignore[attr-defined]
+    assert answer["upgrades"] == []
+
+
+def test_more_environments_buy_a_newer_torch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    answer = asked(capsys, write(tmp_path, five()), "--max-environments", "2")
+
+    assert versions(answer) == [
+        ("2.15.0+cu132", "b[1-40],h[1-200]"),
+        ("2.14.1+cu126", "a[1-300],l[1-60],v[1-400]"),
+    ]
+
+
+def test_a_driver_that_holds_the_others_back_is_found(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    answer = asked(capsys, write(tmp_path, five("v")), "--upgrades")
+
+    upgrades = answer["upgrades"]
+    assert isinstance(upgrades, list)
+    best = upgrades[0]
+    assert (best["from"], best["to"], best["hosts"]) == ("570.124.06", "580", "a[1-300],l[1-60]")
+    assert {(move["before"], move["after"]) for move in best["moves"]} == {("2.13.0", "2.15.0")}
+
+
+def test_a_gpu_that_nothing_serves_is_exit_3_and_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    old = machine("old", "K80", (3, 7), "470.256.02")._replace(python=Python("3.13"))
+
+    answer = asked(capsys, write(tmp_path, [*five("v"), old]))
+
+    assert (answer["exit"], answer["status"], answer["unserved"]) == (3, "no_build", [[4, 0]])
+    assert len(versions(answer)) == 1
+
+
+def test_who_is_left_out_is_named_and_strict_refuses(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    idle = machine("login", "x", (7, 0), "580")._replace(gpus=(), driver=None)
+    sick = machine("s1", "x", (7, 0), "580")._replace(gpus=(), trouble=Trouble("DRIVER_MISMATCH", "updated", "reboot"))
+    file = write(tmp_path, [*five("b"), idle, sick], "n9: bash: torchpick: command not found")
+
+    answer = asked(capsys, file)
+
+    left = {part["hosts"]: part["code"] for part in answer["left_out"]}  # type: ignore[attr-defined]
+    assert (answer["exit"], left) == (0, {"login": "NO_GPU_LEFT_OUT", "s1": "DRIVER_MISMATCH", "n9": "UNREAD"})
+    assert asked(capsys, file, "--strict")["exit"] == 4
+
+
+def test_two_thousand_equal_nodes_are_little_to_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    nodes = [machine(f"n{number}", "A100", (8, 0), "580.95.05") for number in range(2000)]
+    assert main(["fleet", write(tmp_path, nodes)]) == 0
+    out, err = capsys.readouterr()
+    assert "torch 2.15.0+cu132 for 2000 machines\n  hosts  n[0-1999]\n" in out
+    assert len(out) + len(err) < 1000
+    assert len(json.dumps(asked(capsys, str(tmp_path / "fleet.jsonl")))) < 10_000
+    assert main(["--machine", str(tmp_path / "fleet.jsonl"), "--json"]) == 0
+    assert len(capsys.readouterr().out) < 200_000
+
+
+def test_a_machine_that_the_answer_serves_changes_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    before = asked(capsys, write(tmp_path, [*five(), machine("k1", "K80", (3, 7), "470.256.02")]))
+    more = [machine(f"x{place}", *kind) for place, kind in enumerate([
+        ("T4", (7, 5), "580.95.05"), ("P100", (6, 0), "535.183.01"), ("A100", (8, 0), "525.125.06"),
+    ])]  # fmt: skip
+    after = asked(capsys, write(tmp_path, [*five(), machine("k1", "K80", (3, 7), "470.256.02"), *more]))
+
+    assert {version for version, _ in versions(before)} == {version for version, _ in versions(after)}
+
+
+class Tags(HTMLParser):
+    """The names of the elements, and the text of the page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        del attrs
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_report_is_one_page_that_loads_and_runs_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    evil = machine("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', (7, 0), "580.95.05")
+    file = tmp_path / "report.html"
+
+    assert main(["fleet", write(tmp_path, [*five("v"), evil]), "--html", str(file)]) == 0
+
+    assert capsys.readouterr().out == f"{file}\n"
+    page = file.read_text()
+    tags = Tags()
+    tags.feed(page)
+    assert "svg" in tags.tags
+    assert not {"script", "img", "link", "iframe"} & set(tags.tags)
+    assert "<script>alert(1)</script>" in tags.text
+    assert "default-src 'none'" in page
+    assert not re.search(r"(src|href)=", page.replace("src=x", ""))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_files_for_what_runs_the_cluster(form: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    words = [write(tmp_path, five()), "--max-environments", "2", "--emit", form, "--out", str(out)]
+
+    assert main(["fleet", *words]) == 0
+
+    written = capsys.readouterr().out.splitlines()
+    texts = "".join(Path(file).read_text() for file in written)
+    assert sorted(map(str, (path for path in out.rglob("*") if path.is_file()))) == sorted(written)
+    wanted = {
+        "slurm": "NodeName=b[1-40],h[1-200] Feature=torch_2_15_0_cu132",
+        "kubernetes": "kubectl label node h200 torchpick.example/build=2.15.0-cu132 --overwrite",
+        "lmod": 'setenv("TORCHPICK_BACKEND", "cu126")',
+        "dockerfile": "FROM python:3.12-slim\nRUN pip install --index-url https://download.pytorch.org/whl/cu126",
+        "spack": "+cuda cuda_arch=70,80,89",
+        "ansible": '"torch_version": "2.14.1+cu126"',
+        "prometheus": 'torchpick_fleet_machines{build="2.14.1+cu126"} 760',
+    }
+    assert wanted[form] in texts
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["torch<2.9"], ["x.json", "--emit", "slurm"], ["x.json", "--out", "d"], ["ssh:"], ["slurm", "--run"],
+     ["kubernetes", "--run"], ["x.json", "--max-environments", "0"], ["slurm:-x"]],
+)  # fmt: skip
+def test_what_cannot_be_meant(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fleet", *words]) == 2
+    assert "hint: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("engine", ["slurm", "kubernetes", "ssh:hosts"])
+def test_an_engine_that_is_not_there(
+    engine: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hosts").write_text("n1\n")
+
+    assert main(["fleet", engine]) == 1
+    assert "is not on PATH" in capsys.readouterr().err
+
+
+def test_the_library_answers_the_same() -> None:
+    sick = machine("s1", "x", (7, 0), "580")._replace(gpus=(), trouble=Trouble("DRIVER_MISMATCH", "updated", "reboot"))
+    groups = torchpick.fleet([*five(), sick], max_environments=2)
+
+    assert [(group.pick.version, group.hosts.text) for group in groups] == [
+        ("2.15.0+cu132", "b[1-40],h[1-200]"),
+        ("2.14.1+cu126", "a[1-300],l[1-60],v[1-400]"),
+    ]
+    assert [(left.hosts.text, left.code) for left in groups.left_out] == [("s1", "DRIVER_MISMATCH")]
+    assert repr(groups).startswith("<Groups: torch 2.15.0+cu132 for 240 machines")
+
+
+def test_detect_writes_its_file_whole_and_the_folder_is_a_fleet(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHPICK_GPU", "a100")
+    monkeypatch.setenv("TORCHPICK_DRIVER", "580.95.05")
+    for name in ("n1", "n2", "../n3"):
+        monkeypatch.setenv("SLURMD_NODENAME", name)
+        assert main(["detect", "--into", str(tmp_path / "nodes"), "--python", "3.12"]) == 0
+    capsys.readouterr()
+
+    assert sorted(path.name for path in (tmp_path / "nodes").iterdir()) == ["_n3.json", "n1.json", "n2.json"]
+    [(_, hosts)] = versions(asked(capsys, str(tmp_path / "nodes")))
+    assert hosts == "../n3,n[1-2]"

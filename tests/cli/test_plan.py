@@ -1,0 +1,100 @@
+"""`plan` and `list NAME` as commands and as a function: exit status, JSON of the schema, words for a person."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import torchpick
+from tests import jsonschema
+from torchpick.cli import main
+from torchpick.model import schema
+
+MACHINE = ["--driver", "535.183.01", "--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35"]
+
+
+def answer(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
+    status = main([*words, "--json"])
+    found: dict[str, object] = json.loads(capsys.readouterr().out)
+    assert found["exit"] == status
+    assert not list(jsonschema.faults(found, schema.schema(), schema.schema()))
+    return found
+
+
+def test_a_stack_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "plan", "vllm", "--gpu", "a100", *MACHINE)
+
+    assert found["status"] == "ok"
+    stack = found["stack"]
+    assert isinstance(stack, dict)
+    assert stack["requirements"][0] == "vllm==0.19.1"
+    assert stack["packages"][0].keys() >= {"name", "version", "cuda", "links_torch", "index", "verdict", "why"}
+    assert stack["packages"][0]["cuda"] == "12"
+
+
+def test_a_refusal_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "plan", "vllm", "--gpu", "sm_61", *MACHINE)
+
+    assert (found["status"], found["exit"], found["stack"]) == ("no_build", 3, None)
+    objections = found["objections"]
+    assert isinstance(objections, dict)
+    assert {each["code"] for each in objections["vllm"]} == {"PACKAGE_DRIVER_TOO_OLD", "PACKAGE_NO_KERNELS"}
+    assert objections["vllm"][0]["versions"][0] == "0.33.0"
+
+
+def test_a_stack_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "xformers", "--gpu", "rtx 3090", *MACHINE]) == 0
+    out, err = capsys.readouterr()
+
+    assert out.splitlines()[0].split()[:4] == ["package", "version", "CUDA", "verdict"]
+    assert out.splitlines()[1].split()[0] == "xformers"
+    assert "note: " in err
+
+
+def test_a_refusal_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "vllm>=0.20", "--gpu", "a100", *MACHINE]) == 3
+    out, err = capsys.readouterr()
+
+    assert out == ""
+    assert "error: no environment fits vllm>=0.20 for a100 (sm_80) with driver 535.183.01" in err
+    assert "libcudart.so.13" in err
+    assert "hint: " in err
+
+
+def test_the_versions_of_a_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "vllm", "--gpu", "t4", *MACHINE]) == 0
+    rows = {row.split()[0]: row for row in capsys.readouterr().out.splitlines()[1:]}
+
+    assert "PACKAGE_DRIVER_TOO_OLD" in rows["0.33.0"]
+    assert "2.10.0+cu128" in rows["0.19.1"]
+    assert next(iter(rows)) == "0.33.0"
+
+
+def test_the_versions_of_a_package_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys, "list", "xformers", "--gpu", "sm_61", *MACHINE)
+    versions = found["versions"]
+
+    assert isinstance(versions, list)
+    runs = [each["version"] for each in versions if each["ok"]]
+    assert runs[0] == "0.0.30"
+
+
+def test_a_package_of_which_nothing_runs_is_exit_3(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "vllm", "--gpu", "sm_61", *MACHINE]) == 3
+    assert "PACKAGE_NO_KERNELS" in capsys.readouterr().out
+
+
+def test_an_unknown_package_is_named_with_its_neighbour(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "xformer", "--gpu", "t4", *MACHINE]) == 2
+    assert "did you mean `xformers`" in capsys.readouterr().err
+
+
+def test_the_function() -> None:
+    stack = torchpick.plan("vllm", gpus=["sm_80"], driver="535.183.01", platform="linux-x86_64", python="3.12")
+
+    assert isinstance(stack, torchpick.Stack)
+    assert stack.version("torch") == "2.10.0+cu128"
+    assert repr(stack).startswith("Stack(vllm==0.19.1 torch==2.10.0+cu128")
+    assert "<table>" in stack._repr_html_()
+    assert not torchpick.plan("vllm", gpus=["sm_61"], platform="linux-x86_64").ok

@@ -1,0 +1,94 @@
+"""Hosts over ssh, with a stand-in for ssh, and the real pdsh; nothing leaves this computer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import torchpick
+
+pytestmark = pytest.mark.process
+SOURCE = str(Path(torchpick.__file__).parents[1])
+# The last words are the host and the command, as ssh has them.
+SSH = """\
+#!/bin/sh
+while :; do case "$1" in --) shift; break ;; -o) shift 2 ;; -*) shift ;; *) break ;; esac; done
+host=${{1##*@}}
+case "$host" in
+  v*) export TORCHPICK_GPU=v100 TORCHPICK_DRIVER=580.95.05 ;;
+  refuses) echo "ssh: connect to host refuses port 22: Connection refused" >&2; exit 255 ;;
+  lacks) echo "bash: torchpick: command not found" >&2; exit 127 ;;
+  hangs) exec sleep 300 ;;
+esac
+PYTHONPATH={source} SLURMD_NODENAME=$host exec {python} -m torchpick detect --json --compact
+"""
+
+
+def ask(folder: Path, tools: tuple[str, ...], hosts: str, *words: str) -> subprocess.CompletedProcess[str]:
+    binaries = folder / "bin"
+    binaries.mkdir()
+    (binaries / "ssh").write_text(SSH.format(source=SOURCE, python=sys.executable))
+    (binaries / "ssh").chmod(0o755)
+    for name in ("sh", "sleep", *tools):
+        (binaries / name).symlink_to(str(shutil.which(name)))
+    (folder / "hosts.txt").write_text(hosts)
+    env = {**os.environ, "PATH": str(binaries), "PYTHONPATH": SOURCE}
+    argv = [
+        sys.executable,
+        "-m",
+        "torchpick",
+        "fleet",
+        f"ssh:{folder / 'hosts.txt'}",
+        "--python",
+        "3.12",
+        "--json",
+        *words,
+    ]
+    return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=90, check=False)
+
+
+NO_PDSH = pytest.mark.skipif(shutil.which("pdsh") is None, reason="pdsh is not installed")
+
+
+@pytest.mark.parametrize("tools", [(), pytest.param(("pdsh",), marks=NO_PDSH)], ids=["ssh", "pdsh"])
+def test_who_answers_and_who_does_not(tmp_path: Path, tools: tuple[str, ...]) -> None:
+    done = ask(tmp_path, tools, "v[1-3]  # the old ones\nme@v4\nrefuses\nlacks\n")
+    answer = json.loads(done.stdout)
+
+    assert done.returncode == 0, done.stderr
+    assert [group["hosts"] for group in answer["plan"]] == ["v[1-4]"]
+    assert {part["hosts"]: part["text"].split(":")[-1].strip() for part in answer["left_out"]} == {
+        "refuses": "Connection refused",
+        "lacks": "command not found",
+    }
+
+
+def test_a_host_that_hangs_is_named_within_the_deadline(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    done = ask(tmp_path, (), "v1\nhangs\n", "--timeout", "6")
+    answer = json.loads(done.stdout)
+
+    assert done.returncode == 0, done.stderr
+    assert time.monotonic() - begun < 25
+    assert [part["hosts"] for part in answer["left_out"]] == ["hangs"]
+
+
+@pytest.mark.parametrize("hosts", ["-oProxyCommand=x", "a b", "", "# nothing\n"])
+def test_hosts_that_are_none(tmp_path: Path, hosts: str) -> None:
+    done = ask(tmp_path, (), hosts)
+
+    assert done.returncode == 2
+
+
+def test_nobody_answers(tmp_path: Path) -> None:
+    done = ask(tmp_path, (), "refuses\nlacks\n")
+
+    assert done.returncode == 1
+    assert "Connection refused" in json.loads(done.stdout)["error"]["text"]

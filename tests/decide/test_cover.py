@@ -1,0 +1,78 @@
+"""The fewest sets, against a brute force, and what must not change them."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+
+import pytest
+
+from torchpick.decide.cover import CoverSet, fewest
+
+RELEASES = 6
+
+
+def drawn(chance: random.Random, kinds: int) -> list[CoverSet]:
+    """Builds as they are: a newer one drops old kinds, an older one lacks new ones, and some are odd."""
+    found = []
+    for place in range(chance.randint(3, 14)):
+        oldest = chance.randint(0, kinds)
+        bits = sum(1 << kind for kind in range(oldest, min(kinds, oldest + chance.randint(1, kinds))))
+        if chance.random() < 0.5:
+            bits &= chance.getrandbits(kinds) | chance.getrandbits(kinds)
+        found.append(CoverSet(bits, (True, chance.randrange(RELEASES)), (place,)))
+    return found
+
+
+def union(candidates: list[CoverSet]) -> int:
+    found = 0
+    for candidate in candidates:
+        found |= candidate.bits
+    return found
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_as_few_and_as_new_as_a_brute_force_finds(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311
+    candidates = drawn(chance, chance.randint(1, 30))
+
+    chosen = [candidates[place] for place in fewest(candidates)]
+
+    covers = [
+        (sorted(each.worth for each in cover), sorted(each.detail for each in cover))
+        for cover in combinations(candidates, len(chosen))
+        if union(list(cover)) == union(candidates)
+    ]
+    assert (sorted(each.worth for each in chosen), sorted(each.detail for each in chosen)) == max(covers)
+    assert not chosen or not any(
+        union(list(cover)) == union(candidates) for cover in combinations(candidates, len(chosen) - 1)
+    )
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_one_more_kind_that_is_served_changes_nothing(seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311
+    kinds = chance.randint(1, 30)
+    candidates = drawn(chance, kinds)
+    before = fewest(candidates)
+    if not before:
+        return
+    served = chance.choice(before)
+    more = [
+        each._replace(bits=each.bits | 1 << kinds) if place == served or chance.random() < 0.4 else each
+        for place, each in enumerate(candidates)
+    ]
+
+    assert set(fewest(more)) == set(before)
+
+
+def test_many_kinds_and_builds_that_hardly_overlap() -> None:
+    chance = random.Random(7)  # noqa: S311
+    candidates = [
+        CoverSet(chance.getrandbits(40) & chance.getrandbits(40), (True, place % 9), (place,)) for place in range(60)
+    ]
+
+    chosen = [candidates[place] for place in fewest(candidates)]
+
+    assert union(chosen) == (1 << 40) - 1
+    assert len(chosen) <= 6

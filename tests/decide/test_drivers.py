@@ -1,0 +1,67 @@
+"""What a given driver stands for, and whose word counts about a GPU."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchpick.decide import drivers, resolve
+from torchpick.knowledge import compat
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
+from torchpick.model.verdict import Reason
+from torchpick.model.wish import Wish
+
+RULES = compat.rules({})
+
+
+def machine(version: str | None, os: str = "linux", source: str = "told", arch: str = "sm_86") -> Machine:
+    driver = None if version is None else Driver(version, source=source)
+    gpu = Gpu(0, "nvidia", None, Arch.parse(arch), source=source)
+    return Machine(Platform(os, "x86_64"), Python("3.12"), driver, (gpu,))
+
+
+@pytest.mark.parametrize(
+    ("version", "os", "code", "counts_for"),
+    [
+        ("535", "linux", "DRIVER_BRANCH", None),
+        ("535", "windows", "DRIVER_BRANCH", None),
+        ("582.66", "linux", "DRIVER_NUMBER", "windows"),
+        ("616.92", "linux", "DRIVER_NUMBER", "windows"),
+        ("580.95.05", "windows", "DRIVER_NUMBER", "linux"),
+        ("490.12", "linux", "DRIVER_NUMBER", None),
+        ("700.1", "linux", "DRIVER_NUMBER", None),
+        ("580.95.05", "linux", None, None),
+        ("565.72", "linux", None, None),
+        ("582.66", "windows", None, None),
+        ("440.33", "linux", None, None),
+    ],
+)
+def test_a_given_number_is_read_for_what_it_is(version: str, os: str, code: str | None, counts_for: str | None) -> None:
+    found = drivers.completed(machine(version, os), RULES.drivers)
+
+    assert [note.code for note in found.notes] == ([] if code is None else [code])
+    assert found.driver is not None
+    assert (found.driver.version, found.driver.os) == (version, counts_for)
+
+
+def test_what_the_driver_itself_said_is_not_read_again() -> None:
+    seen = machine("582.66", "linux", source="nvml")
+
+    assert drivers.completed(seen, RULES.drivers) == seen
+
+
+def test_no_driver_is_the_newest_that_supports_the_gpu() -> None:
+    found = drivers.completed(machine(None, arch="sm_61"), RULES.drivers)
+
+    assert found.driver == Driver("580", "13.0", "assumed", "assumed")
+    assert [note.code for note in found.notes] == ["DRIVER_ASSUMED"]
+
+
+@pytest.mark.parametrize(("source", "refused"), [("nvml", False), ("cuda", False), ("told", True), ("pci", True)])
+def test_a_gpu_that_the_driver_lists_is_supported_whatever_the_table_says(source: str, refused: bool) -> None:
+    table = compat.with_builds(RULES, ("linux-x86_64",), {})
+    listed = machine("595.58.03", source=source, arch="sm_61")
+    verdicts = list(resolve.judge(listed, table, Wish(torch="==2.14.1", backends=("cu126",))))
+
+    mine = next(each for each in verdicts if each.build.version == "2.14.1+cu126")
+    assert (Reason.GPU_NOT_SERVED_BY_DRIVER in mine.reasons) is refused

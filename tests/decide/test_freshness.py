@@ -1,0 +1,64 @@
+"""When the table is too old for a question, and when nothing is said."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchpick.cli import main
+from torchpick.decide import freshness
+from torchpick.knowledge import compat
+
+DAY = 86400
+TABLE = str(compat.rules({}).date)
+REFRESH = "run `torchpick refresh` to read the live index"
+URL = ["url", "--gpu", "sm_80", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12"]
+
+
+@given(st.dates(min_value=datetime.date(1970, 1, 1), max_value=datetime.date(9999, 12, 31)))
+def test_a_day_is_counted_as_the_calendar_counts_it(day: datetime.date) -> None:
+    assert freshness.is_day(day.isoformat())
+    assert freshness.day_of(day.isoformat()) == (day - datetime.date(1970, 1, 1)).days
+
+
+@pytest.mark.parametrize("text", ["", "2026-13-01", "2026-1-01", "20261122", "2026-11-2x", "2026-11-00"])
+def test_what_is_not_a_day(text: str) -> None:
+    assert not freshness.is_day(text)
+
+
+@pytest.mark.parametrize(
+    ("age", "words", "said"),
+    [
+        (45, [], ""),
+        (
+            46,
+            [],
+            f"note: the table of builds is from {TABLE}, 46 days old; {REFRESH}",
+        ),
+        (46, ["--quiet"], ""),
+        (46, ["--json"], "46 days old"),
+        (0, ["torch==2.16.0"], f"note: the table from {TABLE} does not know torch 2.16.0; run `torchpick refresh`"),
+        (0, ["torch>=2.99"], "does not know torch 2.99"),
+        (0, ["torch~=2.16.1"], "does not know torch 2.16.1"),
+        (0, ["torch>=2.10,<2.16"], ""),
+        (0, ["torch==2.14.0"], ""),
+        (0, ["torch==2.16.0", "--quiet"], ""),
+    ],
+)
+def test_the_line_is_for_stderr_alone(
+    age: int,
+    words: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str((freshness.day_of(TABLE) + age) * DAY))
+    main([*URL, *words])
+    out, err = capsys.readouterr()
+
+    assert said in err
+    assert ("run `torchpick refresh` to read the live index" in err) is bool(said)
+    assert "refresh" not in out

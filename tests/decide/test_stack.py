@@ -1,0 +1,230 @@
+"""The rules of a stack, each on the smallest table that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from torchpick.decide import demands, stacksearch
+from torchpick.decide import stack as stacks
+from torchpick.errors import RequirementError
+from torchpick.knowledge.compat import Knowledge
+from torchpick.model.arch import Arch
+from torchpick.model.build import Evidence
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
+from torchpick.model.package import LibraryCode, Package, PackageFacts
+from torchpick.model.stack import Stack
+from torchpick.model.table import Shelf, Table
+from torchpick.model.wish import Wish
+
+PLATFORM = "linux-x86_64"
+OWN = {"2.9.0": "12.8", "2.10.0": "12.8", "2.11.0": "13.0"}
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    """Three releases of torch, as they were published."""
+    whole = Knowledge({}).table([PLATFORM])
+    return whole._replace(builds={PLATFORM: Shelf.of(build for build in whole.of(PLATFORM) if build.torch in OWN)})
+
+
+def machine(arch: str = "sm_86", driver: str = "580.95.05", python: str = "3.12", glibc: str = "2.35") -> Machine:
+    gpu = Gpu(0, "nvidia", None, Arch.parse(arch))
+    return Machine(Platform("linux", "x86_64", glibc, "glibc"), Python(python), Driver(driver), (gpu,))
+
+
+def code(*arches: str, main: bool = True, cuda: str | None = None, path: str = "lib.so") -> LibraryCode:
+    return LibraryCode(path, tuple(map(Arch.parse, arches)), main, cuda)
+
+
+def package(name: str, version: str, *requires: str, **facts: object) -> Package:
+    known: dict[str, object] = {"code": (code("sm_80", "sm_90"),), "evidence": Evidence("measured", "a wheel"), **facts}
+    return Package(name, version, requires, **known)  # type: ignore[arg-type]
+
+
+def known(*packages: Package) -> dict[str, PackageFacts]:
+    own = tuple(Package("torch", version, cuda=cuda) for version, cuda in OWN.items())
+    by_name: dict[str, list[Package]] = {}
+    for each in packages:
+        by_name.setdefault(each.name, []).append(each)
+    return {"torch": PackageFacts("torch", own)} | {
+        name: PackageFacts(name, tuple(each)) for name, each in by_name.items()
+    }
+
+
+def plan(table: Table, facts: Mapping[str, PackageFacts], *asked: str, where: Machine | None = None) -> Stack:
+    return stacks.stack(where or machine(), table, Wish(), demands.asked(asked), facts)
+
+
+def reasons(stack: Stack) -> set[str]:
+    return {each.objection.reason.name for each in stack.objections}
+
+
+def test_named_packages_move_before_torch_and_in_the_order_they_were_named(table: Table) -> None:
+    facts = known(
+        package("one", "2", "torch==2.10.0", links_torch=True),
+        package("one", "1", "torch==2.11.0", links_torch=True),
+        package("two", "2", "torch==2.11.0", links_torch=True),
+        package("two", "1", "torch==2.10.0", links_torch=True),
+    )
+
+    assert plan(table, facts, "one", "two").requirements[:2] == ("one==2", "two==1")
+    assert plan(table, facts, "two", "one").requirements[:2] == ("two==2", "one==1")
+
+
+def test_among_builds_of_one_release_the_default_indexs_own_cuda_comes_first(table: Table) -> None:
+    facts = known(
+        package("ext", "1", "torch==2.10.0", links_torch=True, cuda="12"),
+        package("pure", "1", "torch==2.10.0", code=()),
+    )
+    old = machine(driver="535.183.01")
+    usual = plan(table, facts, "torch==2.10.0", where=old).version("torch")
+
+    assert plan(table, facts, "ext", where=old).version("torch") == "2.10.0+cu128"
+    assert plan(table, facts, "pure", where=old).version("torch") == usual
+
+
+def test_what_links_torch_has_its_major(table: Table) -> None:
+    facts = known(package("ext", "1", links_torch=True, cuda="12"), package("new", "1", links_torch=True, cuda="13"))
+
+    assert "+cu12" in str(plan(table, facts, "ext").version("torch"))
+    assert "+cu13" in str(plan(table, facts, "new").version("torch"))
+    assert reasons(plan(table, facts, "ext", "new")) == {"CUDA_MAJOR_MIXED"}
+    assert reasons(plan(table, facts, "ext", "torch==2.11.0+cu130")) == {"CUDA_MAJOR_MIXED"}
+
+
+def test_what_bundles_its_cuda_may_differ_where_the_driver_carries_it(table: Table) -> None:
+    facts = known(package("own", "1", "torch==2.11.0+cu130", cuda="12"), package("ext", "1", cuda="13"))
+
+    assert plan(table, facts, "own").version("torch") == "2.11.0+cu130"
+    assert reasons(plan(table, facts, "ext", where=machine(driver="550.54.15"))) == {"PACKAGE_DRIVER_TOO_OLD"}
+
+
+def test_the_ways_to_provide_a_library_are_tried_in_their_order(table: Table) -> None:
+    lean = package("lean", "1", cuda="12", needs=("libcublas.so.12",))
+    rich = package("rich", "1", "nvidia-cublas-cu12", cuda="12", needs=("libcublas.so.12",), preloads=True)
+    facts = known(lean, rich)
+
+    assert "+cu12" in str(plan(table, facts, "lean", "torch").version("torch"))
+    kept = plan(table, facts, "rich", "torch==2.11.0+cu130")
+    assert kept.requirements == ("rich==1", "torch==2.11.0+cu130")
+    added = plan(table, facts, "lean", "torch==2.11.0+cu130")
+    assert added.requirements == ("lean==1", "torch==2.11.0+cu130", "nvidia-cublas-cu12==12.*")
+
+
+def test_a_way_for_all_versions_before_the_next_way(table: Table) -> None:
+    """An older version of one CUDA with torch is better than the newest with a wheel that is added for it."""
+    facts = known(
+        package("lib", "2", cuda="13", needs=("libcublas.so.13",)),
+        package("lib", "1", cuda="12", needs=("libcublas.so.12",)),
+    )
+
+    assert plan(table, facts, "lib", "torch==2.10.0+cu128").requirements == ("lib==1", "torch==2.10.0+cu128")
+
+
+@pytest.mark.parametrize(
+    ("libraries", "verdict"),
+    [
+        ((code("sm_80"),), "runs"),
+        ((code("compute_75"),), "runs by JIT"),
+        ((code("sm_90a"),), None),
+        ((code("sm_80"), code("sm_75", path="other.so")), None),
+        ((code("sm_70", "sm_80"), code("sm_70", main=False, path="fast.so")), "partly"),
+        ((code("sm_70", "sm_80", "sm_90"), code("sm_90a", main=False, path="hopper.so")), "runs"),
+        ((), "no GPU code"),
+        (None, "not read"),
+    ],
+)
+def test_the_main_libraries_decide(
+    table: Table, libraries: tuple[LibraryCode, ...] | None, verdict: str | None
+) -> None:
+    stack = plan(table, known(package("ext", "1", "torch", code=libraries, cuda="12.8", links_torch=True)), "ext")
+
+    assert (stack.packages[0].verdict if stack.ok else None) == verdict
+    assert stack.ok or reasons(stack) == {"PACKAGE_NO_KERNELS"}
+    assert (verdict == "not read") == any(note.code == "PACKAGE_UNREAD" for note in stack.notes)
+
+
+@pytest.mark.parametrize(
+    ("cuda", "driver", "fits"),
+    [("12.8", "570.86.10", True), ("12.8", "550.54.15", False), ("12", "570.86.10", False), ("12", "580.95.05", True)],
+)
+def test_ptx_needs_a_driver_of_its_toolkit(table: Table, cuda: str, driver: str, fits: bool) -> None:
+    """Minor-version compatibility does not cover PTX; an unknown minor may be the last."""
+    ptx = package("ext", "1", "torch", code=(code("compute_80"),), cuda=cuda, links_torch=True)
+
+    assert plan(table, known(ptx), "ext", where=machine(driver=driver)).ok is fits
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"),
+    [
+        ({"pythons": ("cp310", "cp311")}, "NO_WHEEL_FOR_PYTHON"),
+        ({"pythons": ("cp313+",)}, "NO_WHEEL_FOR_PYTHON"),
+        ({"requires_python": "<3.12"}, "NO_WHEEL_FOR_PYTHON"),
+        ({"platforms": ("windows-x86_64",)}, "NO_WHEEL_FOR_PLATFORM"),
+        ({"glibc": "2.36"}, "GLIBC_TOO_OLD"),
+        ({"yanked": True}, "YANKED"),
+    ],
+)
+def test_a_version_that_cannot_be_installed_here_is_passed_over(
+    table: Table, facts: dict[str, object], reason: str
+) -> None:
+    alone = plan(table, known(package("ext", "2", **facts)), "ext")
+    older = plan(table, known(package("ext", "2", **facts), package("ext", "1", pythons=("cp39+",))), "ext")
+
+    assert reasons(alone) == {reason}
+    assert older.version("ext") == "1"
+
+
+def test_a_pin_moves_what_it_pins_and_a_contradiction_is_told(table: Table) -> None:
+    facts = known(
+        package("app", "1", "lib<2", "torch"),
+        package("lib", "2", "torch==2.11.0"),
+        package("lib", "1", "torch==2.9.0"),
+    )
+
+    assert plan(table, facts, "app").requirements[:2] == ("app==1", "lib==1")
+    assert plan(table, facts, "app").version("torch") is not None
+    assert reasons(plan(table, facts, "app", "lib>=2")) == {"CONSTRAINED"}
+    assert reasons(plan(table, facts, "app", "torch==2.10.0")) == {"CONSTRAINED"}
+
+
+def test_markers_and_extras_are_judged_for_the_given_machine(table: Table) -> None:
+    facts = known(
+        package("app", "1", 'win; sys_platform == "win32"', 'lib; extra == "gpu"', 'old; python_version < "3.12"'),
+        package("lib", "1"), package("win", "1"), package("old", "1"),
+    )  # fmt: skip
+
+    assert plan(table, facts, "app").requirements == ("app==1",)
+    assert plan(table, facts, "app[gpu]").requirements == ("app==1", "lib==1")
+    assert plan(table, facts, "app", where=machine(python="3.11")).requirements == ("app==1", "old==1")
+
+
+def test_companions_that_anybody_asks_for_are_pinned_with_torch(table: Table) -> None:
+    facts = known(package("app", "1", "torch==2.10.0", "torchaudio"))
+    _, torch, torchaudio = plan(table, facts, "app").requirements
+
+    assert torch.startswith("torch==2.10.0+")
+    assert torchaudio == torch.replace("torch==", "torchaudio==")
+
+
+def test_hostile_requirements_end(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve packages of twelve versions, and a last one that none of them lets in."""
+    monkeypatch.setattr(stacksearch, "MOST_STEPS", 300)
+    many = [package(f"p{n}", str(version), f"p{n + 1}") for n in range(12) for version in range(12, 0, -1)]
+    facts = known(*many, package("p12", "1", "torch==1.0"))
+
+    stack = plan(table, facts, "p0")
+
+    assert not stack.ok
+    assert "the search was stopped" in stack.objections[0].objection.text
+
+
+@pytest.mark.parametrize("text", ["no no", "torch @ https://example.com/torch.whl", "==1"])
+def test_what_is_no_requirement_is_refused_with_a_hint(text: str) -> None:
+    with pytest.raises(RequirementError) as caught:
+        demands.asked([text])
+
+    assert caught.value.hint

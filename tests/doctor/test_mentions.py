@@ -1,0 +1,48 @@
+"""GPU, driver, CUDA and torch are taken from the text, and what a program merely asks for is not."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from torchpick.doctor.mentions import Mentions, of_text
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Found GPU0 GeForce GT 730 which is of cuda capability 3.0.", Mentions("3.0", "GeForce GT 730")),
+        (
+            "NVIDIA A100-PCIE-40GB with CUDA capability sm_80 is not compatible with the current PyTorch installation.",
+            Mentions("sm_80", "NVIDIA A100-PCIE-40GB"),
+        ),
+        ("GPU 0: NVIDIA GeForce RTX 3090 (UUID: GPU-1)", Mentions(name="NVIDIA GeForce RTX 3090")),
+        (
+            "| NVIDIA-SMI 535.183.01   Driver Version: 535.183.01   CUDA Version: 12.2 |",
+            Mentions(driver="535.183.01", driver_cuda="12.2"),
+        ),
+        ("(found version 12020)", Mentions(driver_cuda="12.2")),
+        ("PyTorch version: 2.9.1+cu128", Mentions(torch="2.9.1+cu128")),
+        ("Your Tesla T4 GPU has compute capability 7.5.", Mentions("7.5", "Tesla T4")),
+        ("only supported on GPUs with compute capability of at least 8.0", Mentions()),
+        ("requires compute capability 9.0", Mentions()),
+        ("I use a GTX 1080 Ti and it fails", Mentions(name="GTX 1080 Ti")),
+        ("for GPU arch : gfx1103", Mentions("gfx1103")),
+    ],
+)  # fmt: skip
+def test_what_a_line_says(text: str, said: Mentions) -> None:
+    assert of_text([text.encode()]) == said
+
+
+@pytest.mark.parametrize(
+    "text", ["GPU 0: ", "compute capability ", "Found GPU0 ", "NVIDIA ", "[2026-11-22 03:12:11] ", " "]
+)
+def test_the_time_grows_with_the_length_and_no_faster(text: str) -> None:
+    def seconds(count: int) -> float:
+        begin = time.process_time()
+        of_text([text.encode() * count])
+        return time.process_time() - begin
+
+    short = max(min(seconds(500) for _ in range(3)), 0.0005)
+    assert min(seconds(4000) for _ in range(3)) < short * 40

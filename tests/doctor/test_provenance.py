@@ -1,0 +1,123 @@
+"""Where the family came from: what an environment shows of it, and what it does not."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+
+import pytest
+
+from tests.doctor.homes import Home, examine
+from torchpick.cli import main
+from torchpick.doctor import examination, provenance
+from torchpick.environment import distributions
+from torchpick.model.finding import Finding
+from torchpick.model.request import Request
+from torchpick.session import Session
+
+pytestmark = pytest.mark.process
+HOST = "https://download.pytorch.org/whl/cu128"
+SHA = "a" * 64
+
+
+def from_url(home: Home, url: object, sha256: str | None = SHA, **more: object) -> Home:
+    """A torch with the direct_url.json that an installer writes for a URL."""
+    home.torch()
+    archive = {"archive_info": {"hashes": {"sha256": sha256}} if sha256 else {}}
+    home.write("torch-2.9.1.dist-info/direct_url.json", json.dumps({"url": url, **archive, **more}))
+    _record(home)
+    return home
+
+
+def _record(home: Home) -> None:
+    lines = []
+    for name in ("torch/__init__.py", "torch/version.py", "torch/lib/libtorch_cpu.so"):
+        data = (home.site / name).read_bytes()
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        lines.append(f"{name},sha256={digest},{len(data)}\n")
+    (home.site / "torch-2.9.1.dist-info" / "RECORD").write_text("".join(lines))
+
+
+def looked_at(home: Home, base: str | None = None) -> tuple[list[Finding], tuple[str, ...]]:
+    session = Session(Request(gpus=("sm_86",), python=home.python, index_base=base), {"HOME": str(home.root)})
+    exam = examination.with_provenance(examination.examine(session, str(home.root)), session)
+    return [*exam.findings], exam.origins
+
+
+def test_a_wheel_of_the_wheel_host_is_shown_with_its_hash(home: Home) -> None:
+    url = f"{HOST}/torch-2.9.1%2Bcu128-cp312-cp312-manylinux_2_28_x86_64.whl"
+
+    findings, origins = looked_at(from_url(home, url))
+
+    assert findings == []
+    assert origins == (f"torch 2.9.1: {url}, sha256 {SHA}",)
+
+
+@pytest.mark.parametrize(
+    ("url", "base", "code"),
+    [
+        ("https://mirror.example/whl/cu128/torch.whl", None, "ORIGIN_OTHER"),
+        ("https://mirror.example/whl/cu128/torch.whl", "https://mirror.example/whl", None),
+        ("https://mirror.example/other/torch.whl", "https://mirror.example/whl", "ORIGIN_OTHER"),
+        ("http://download.pytorch.org/whl/cu128/torch.whl", None, "ORIGIN_OTHER"),
+        ("https://download.pytorch.org.example/whl/cu128/torch.whl", None, "ORIGIN_OTHER"),
+        ("https://user@download.pytorch.org@evil.example/whl/torch.whl", None, "ORIGIN_OTHER"),
+        ("https://download-r2.pytorch.org/whl/cu128/torch.whl", None, None),
+        (17, None, "ORIGIN_UNKNOWN"),
+    ],
+)
+def test_another_place_is_said(url: object, base: str | None, code: str | None, home: Home) -> None:
+    findings, _ = looked_at(from_url(home, url), base)
+
+    assert [finding.code for finding in findings] == ([] if code is None else [code])
+
+
+def test_what_came_through_an_index_or_from_source_is_not_claimed(home: Home) -> None:
+    home.torch()
+    _record(home)
+
+    assert [finding.code for finding in looked_at(home)[0]] == ["ORIGIN_UNKNOWN"]
+    home.write("torch-2.9.1.dist-info/direct_url.json", json.dumps({"url": "file:///src/pytorch", "dir_info": {}}))
+    (finding,) = looked_at(home)[0]
+    assert "built from source" in finding.text
+    home.write("torch-2.9.1.dist-info/direct_url.json", "[")
+    assert [finding.code for finding in looked_at(home)[0]] == ["ORIGIN_UNKNOWN"]
+
+
+def test_a_file_that_is_not_as_it_was_recorded_is_named(home: Home) -> None:
+    from_url(home, f"{HOST}/torch.whl")
+    home.write("torch/__init__.py", "import evil\n")
+
+    (finding,) = looked_at(home)[0]
+
+    assert finding.code == "FILES_CHANGED"
+    assert finding.seen["files"] == ["torch/__init__.py"]
+
+
+def test_the_hash_that_the_table_knows_is_held_against_it(home: Home) -> None:
+    from_url(home, f"{HOST}/torch-2.9.1%2Bcu128-cp312.whl")
+    here = distributions.read(home.python, {})
+    facts = examine(home, "sm_86").facts
+    assert facts.torch is not None
+    assert facts.torch.verdict is not None
+    build = facts.torch.verdict.build
+
+    def found(sha256: str) -> list[str]:
+        evidence = build.evidence._replace(ref=f"torch-2.9.1+cu128-cp312.whl sha256:{sha256}")
+        of = provenance.of(here, ("torch",), "https://download.pytorch.org/whl", [build._replace(evidence=evidence)])
+        return [f"{finding.severity} {finding.code}" for finding in of.findings]
+
+    assert found(SHA) == []
+    assert found("b" * 64) == ["error ORIGIN_OTHER"]
+
+
+def test_the_command_shows_it(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    from_url(home, "https://anna:hunter2@mirror.example/whl/torch.whl")
+
+    assert main(["doctor", "--python", home.python, "--gpu", "sm_86", "--provenance"]) == 0
+    out = capsys.readouterr().out
+    assert "ORIGIN_OTHER" in out
+    assert "hunter2" not in out
+    assert main(["doctor", "--python", home.python, "--gpu", "sm_86"]) == 0
+    assert "ORIGIN" not in capsys.readouterr().out

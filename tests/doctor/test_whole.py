@@ -1,0 +1,129 @@
+"""Environments of which a part is missing, or that are of another framework: folders, as pip leaves them."""
+
+from __future__ import annotations
+
+import os
+from shutil import rmtree
+
+import pytest
+
+from tests.doctor.homes import Home, codes, examine, linking
+from tests.doctor.test_findings import jax, two_onnxruntimes
+from torchpick.doctor import cudas, integrity, loader
+from torchpick.doctor.checks import whole
+from torchpick.doctor.facts import Facts, MissingRequirement
+from torchpick.environment import distributions
+from torchpick.environment.installed import Environment
+from torchpick.environment.shell import Shell
+from torchpick.knowledge.packages import KnownPackages
+from torchpick.model.machine import Machine, Platform, Python
+
+pytestmark = pytest.mark.process
+
+
+def test_a_folder_that_is_gone_is_named_once(home: Home) -> None:
+    home.torch(more={f"torch/nn/{part}/{name}.py": "" for part in ("modules", "utils") for name in ("__init__", "a")})
+    rmtree(home.site / "torch" / "nn")
+
+    found = examine(home, "sm_86")
+
+    assert codes(found) == ["TORCH_BROKEN"]
+    assert found.findings[0].seen["missing"] == ["torch/nn/"]
+    assert found.command is not None
+    assert found.command[-2:] == ("--", "--force-reinstall")
+
+
+def test_what_was_compiled_and_left_without_its_source_is_not_gone(home: Home) -> None:
+    home.torch(more={"torch/nn/__init__.py": ""})
+    (home.site / "torch" / "nn" / "__init__.py").rename(home.site / "torch" / "nn" / "__init__.pyc")
+
+    assert codes(examine(home, "sm_86")) == []
+
+
+def test_a_large_environment_is_looked_at_by_folders(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some 900 folders hold torch's code, and 13,000 files: on a shared file system every look counts."""
+    home.torch(more={f"torch/part{number % 200}/file{number}.py": "" for number in range(6000)})
+    looks: list[str] = []
+    real = os.listdir
+
+    def counted(folder: str) -> list[str]:
+        looks.append(folder)
+        return real(folder)
+
+    monkeypatch.setattr(os, "listdir", counted)
+    package = distributions.read(home.python, {}).find("torch")
+    assert package is not None
+
+    assert integrity.gone(package) == ()
+    assert 200 <= len(looks) <= 210
+
+
+def test_a_torch_without_its_nvidia_packages_is_said_to_lack_them_and_nothing_more(home: Home) -> None:
+    """As `--no-deps` leaves it: the libraries that are nowhere are those of the packages that are named."""
+    needs = {"torch/lib/libtorch_cuda.so": linking(["libcudart.so.99", "libcublas.so.99"])}
+    requires = [f"nvidia-{name}-cu99==99.1; platform_system == 'Linux'" for name in ("cublas", "cuda-runtime")]
+    home.torch(more=needs, requires=[*requires, "triton==3.5.1; platform_system == 'Linux'"])
+
+    found = examine(home, "sm_86")
+
+    assert [(finding.code, finding.severity) for finding in found.findings] == [("REQUIREMENT_MISSING", "error")]
+    assert "nvidia-cublas-cu99==99.1, nvidia-cuda-runtime-cu99==99.1, triton==3.5.1" in found.findings[0].text
+    assert found.command is not None
+    assert "torch==2.9.1" in found.command
+
+
+def test_an_image_that_brings_cuda_by_other_means_lacks_only_the_packages() -> None:
+    facts = Facts(
+        Environment(None, "/env", "3.12"),
+        Machine(Platform("linux", "x86_64"), Python("3.12")),
+        required=(MissingRequirement("torch 2.9.1", "nvidia-cublas-cu12", "nvidia-cublas-cu12==12.8.4.1"),),
+        cuda_is_found=True,
+    )
+
+    assert [finding.severity for finding in whole.required(facts)] == ["warning"]
+    assert [finding.severity for finding in whole.required(facts._replace(cuda_is_found=False))] == ["error"]
+
+
+def test_an_environment_of_jax_alone_hears_no_word_of_torch(home: Home) -> None:
+    jax(home)
+
+    assert codes(examine(home, "sm_86", driver="580.95.05")) == []
+    (finding,) = examine(home, "sm_86", driver="570.124.06").findings
+    assert "torch" not in finding.text + str(finding.advice)
+    assert "580" in finding.text
+
+
+def test_of_two_onnxruntimes_the_one_whose_files_are_there_is_named(home: Home) -> None:
+    two_onnxruntimes(home)
+
+    (finding,) = examine(home, "sm_86").findings
+
+    assert finding.seen["winner"] == "onnxruntime-gpu 1.23.2"
+    assert finding.cure is not None
+    assert finding.cure.startswith("uv pip uninstall --python")
+    assert finding.cure.endswith(f"install --python {home.python} onnxruntime-gpu==1.23.2")
+
+
+def test_numpy_is_put_back_beside_the_torch_that_stays(home: Home) -> None:
+    home.torch("2.2.2+cu121", "12.1").add("numpy", "2.1.0")
+
+    found = examine(home, "sm_86")
+
+    assert found.command is not None
+    assert found.command[:4] == ("torchpick", "install", "torch==2.2.2", "numpy<2")
+
+
+def test_a_library_that_is_opened_by_name_is_missed_by_what_the_table_knows(home: Home) -> None:
+    """ctranslate2 names no CUDA library in its file, and stops at the first call without it."""
+    home.add("ctranslate2", "4.8.5", {"ctranslate2/_ext.so": linking([])})
+    known = KnownPackages({}, "linux-x86_64")
+
+    def absent() -> list[tuple[str, str]]:
+        here = distributions.read(home.python, {})
+        folders = loader.LoaderFolders(here, Shell())
+        folders.folders, folders.cache = [], b""
+        return [(one.library, one.wanted_by) for one in cudas.absent(here, known, folders)]
+
+    assert absent() == [("libcublas.so.12", "ctranslate2 4.8.5")]
+    home.add("nvidia-cublas-cu12", "12.8.4.1", {"nvidia/cublas/lib/libcublas.so.12": b"x"})
+    assert absent() == []

@@ -1,0 +1,236 @@
+"""Environments in every state: read in place, nothing of them run, nothing written, nothing that ends the reading."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.doctor.homes import BASE, VERSION, Home, codes, examine, snapshot
+from torchpick.environment import child, distributions, layout
+from torchpick.errors import TorchpickError, UsageError
+
+pytestmark = pytest.mark.process
+
+
+def test_names_versions_and_requirements_come_from_the_metadata_s_head(home: Home) -> None:
+    home.add("Some.Thing", "1.2", requires=["torch (==2.9.1)", "numpy; extra == 'x'"])
+
+    (one,) = distributions.read(home.python, {}).distributions
+
+    assert (one.name, one.version, one.folder) == ("some-thing", "1.2", str(home.site))
+    assert one.requires == ("torch (==2.9.1)", "numpy; extra == 'x'")
+    assert one.faults == ()
+
+
+def test_without_metadata_names_come_from_the_folders(home: Home) -> None:
+    home.add("torch", "2.9.1", without=["METADATA"])
+
+    (one,) = distributions.read(home.python, {}, metadata=False).distributions
+
+    assert (one.name, one.version, one.requires) == ("torch", "2.9.1", ())
+
+
+def test_an_old_egg_info_counts(home: Home) -> None:
+    home.write("old-1.0-py3.12.egg-info", "Name: old\nVersion: 1.0\nRequires-Dist: torch\n\n")
+    home.write("older.egg-info/PKG-INFO", "Name: older\nVersion: 0.9\n")
+
+    found = distributions.read(home.python, {}).distributions
+
+    assert [(each.name, each.version) for each in found] == [("old", "1.0"), ("older", "0.9")]
+
+
+def test_broken_metadata_and_record_are_said_and_survived(home: Home) -> None:
+    home.torch()
+    home.add("gone", "1.0", without=["METADATA", "RECORD"])
+    home.write("empty-1.0.dist-info/METADATA", b"")
+    home.write("binary-2.0.dist-info/METADATA", b"\xff\xfe\0" * 100)
+    home.write(
+        "binary-2.0.dist-info/RECORD", b"\0\0,,\n" + b"x" * 70_000 + b"\nlib/a.so,sha256=x,1\n../../../etc/x.so,,\n"
+    )
+
+    read = distributions.read(home.python, {})
+    faults = {each.name: each.faults for each in read.distributions}
+
+    assert faults["gone"] == ("METADATA is missing", "RECORD is missing")
+    assert faults["empty"] == ("METADATA is empty", "RECORD is missing")
+    binary = read.find("binary")
+    assert binary is not None
+    assert distributions.libraries(binary) == ("lib/a.so",)
+    assert codes(examine(home, "sm_86")) == ["UNREADABLE"] * 2
+
+
+def test_without_record_the_project_s_own_folders_are_walked(home: Home) -> None:
+    """As conda and Debian leave it out."""
+    files = {"thing/deep/_C.so.1": b"x", "thing/text.txt": b"x", "other/_C.so": b"x"}
+    info = home.add("thing", "1.0", files, without=["RECORD"])
+    (info / "top_level.txt").write_text("thing\n..\n/etc\n")
+    (home.site / "thing" / "up").symlink_to(home.site)
+
+    (one,) = distributions.read(home.python, {}).distributions
+
+    assert distributions.libraries(one) == ("thing/deep/_C.so.1",)
+
+
+def test_a_folder_that_cannot_be_read_is_a_fault(home: Home, tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    (home.site / "here.pth").write_text(f"{loop}\nimport os\n{tmp_path / 'not-there'}\n\0\n")
+    home.add("thing", "1.0")
+
+    found = distributions.read(home.python, {})
+
+    assert found.sites == (str(home.site),)
+    assert [each.name for each in found.distributions] == ["thing"]
+
+
+def test_the_search_path_has_pythonpath_pth_files_and_the_user_s_folder(tmp_path: Path) -> None:
+    home = Home(tmp_path / "env", shared=True)
+    more, told = tmp_path / "more", tmp_path / "told"
+    user = tmp_path / "user" / "lib" / f"python{VERSION}" / "site-packages"
+    for folder in (more, told, user):
+        folder.mkdir(parents=True)
+    (home.site / "more.pth").write_text(f"# a comment\n{more}\n")
+
+    # `site` asks for the user's folder by this variable, which the child is given.
+    user_base = {"PYTHONUSERBASE": str(tmp_path / "user")}
+    found = distributions.read(home.python, {**user_base, "PYTHONPATH": str(told)}).sites
+    without = distributions.read(home.python, {**user_base, "PYTHONNOUSERSITE": "1"}).sites
+
+    assert found[:4] == (str(told), str(home.site), str(more), str(user))
+    assert str(user) not in without
+
+
+def test_an_environment_of_its_own_does_not_look_beyond(home: Home) -> None:
+    assert distributions.read(home.python, {}).sites == (str(home.site),)
+
+
+def test_torch_in_two_folders_of_the_search_path_is_a_finding(home: Home, tmp_path: Path) -> None:
+    home.torch()
+    other = Home(tmp_path / "other").torch("2.8.0+cpu", None, None)
+    (home.site / "other.pth").write_text(f"{other.site}\n")
+
+    found = examine(home, "sm_86")
+
+    assert codes(found) == ["TORCH_TWICE"]
+    assert found.facts.torch is not None
+    assert found.facts.torch.version == "2.9.1+cu128"
+
+
+def test_an_environment_whose_interpreter_is_gone_is_still_read(tmp_path: Path) -> None:
+    home = Home(tmp_path / ".venv", python=False).torch("2.9.1+cpu", None, None)
+
+    found = examine(home, "sm_86")
+
+    assert codes(found) == ["CPU_ONLY_BUILD", "PYTHON_GONE"]
+    assert found.facts.environment.version == VERSION
+
+
+def test_an_interpreter_that_does_not_run_is_told_of_likewise(home: Home) -> None:
+    home.torch()
+    (home.root / "bin" / "python").unlink()
+    (home.root / "bin" / "python").write_text("#!/bin/sh\necho no >&2\nexit 7\n")
+    (home.root / "bin" / "python").chmod(0o755)
+
+    (finding,) = examine(home, "sm_86").findings
+
+    assert finding.code == "PYTHON_GONE"
+    assert "no" in finding.text
+
+
+@pytest.mark.parametrize("name", ["nowhere/python", "nowhere", "file"])
+def test_what_is_no_python_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("#!/bin/sh\necho '{\"version\": 3}'\n")
+    (tmp_path / "file").chmod(0o755)
+
+    with pytest.raises(TorchpickError) as caught:
+        layout.of(str(tmp_path / name), {})
+
+    assert caught.value.hint is not None
+    assert isinstance(caught.value, UsageError) == ("nowhere" in name)
+
+
+def test_our_own_interpreter_is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child, "start", lambda *_, **__: pytest.fail("started a process"))
+
+    found = distributions.read(sys.executable, {})
+
+    assert found.version == VERSION
+    assert found.find("pytest") is not None
+
+
+def test_a_folder_stands_for_its_interpreter_and_a_plain_python_for_itself(home: Home) -> None:
+    home.add("thing", "1.0")
+
+    assert distributions.read(str(home.root), {}).find("thing") is not None
+    plain = distributions.read(BASE, {})
+    assert plain.prefix == str(Path(BASE).parents[1])
+    assert plain.find("thing") is None
+
+
+def test_nothing_is_written_and_none_of_its_code_runs(home: Home, tmp_path: Path) -> None:
+    """Not sitecustomize, not the import lines of .pth files, not torch."""
+    trap = f"open({str(tmp_path / 'ran')!r}, 'a').write('ran')\n"
+    home.torch(more={"torch/__init__.py": trap})
+    home.write("sitecustomize.py", trap)
+    home.write("usercustomize.py", trap)
+    home.write("trap.pth", f"import os; {trap}")
+    before = snapshot(home.root)
+
+    examine(home, "sm_61", environ={"PYTHONPATH": str(home.site)})
+
+    assert snapshot(home.root) == before
+    assert not (tmp_path / "ran").exists()
+
+
+def test_conda_s_own_records_are_read_by_their_names(home: Home) -> None:
+    folder = home.root / "conda-meta"
+    folder.mkdir()
+    for name in ("cudatoolkit-11.8.0-h4ba93d1_13.json", "history", "odd.json"):
+        (folder / name).write_text("")
+    home.torch(installer="pip")
+
+    found = examine(home, "sm_86")
+
+    assert [(each.name, each.version) for each in found.facts.environment.conda] == [("cudatoolkit", "11.8.0")]
+    assert [(each.code, each.severity) for each in found.findings] == [("TWO_CUDA_RUNTIMES", "note")]
+
+
+def test_no_wheel_for_this_python_is_said_where_there_is_no_torch(home: Home) -> None:
+    (home.root / "bin" / "python").unlink()
+    (home.root / "bin" / "python").symlink_to("nowhere")
+    text = (home.root / "pyvenv.cfg").read_text()
+    (home.root / "pyvenv.cfg").write_text(text.replace(f"version = {VERSION}.0", "version = 3.4.1"))
+
+    found = examine(home, "sm_86", driver="580.1")
+    home.torch()
+    with_torch = examine(home, "sm_86", driver="580.1")
+
+    assert codes(found) == ["TORCH_MISSING", "NO_WHEEL_FOR_PYTHON", "PYTHON_GONE"]
+    assert found.command is None
+    assert codes(with_torch) == ["PYTHON_GONE"]
+
+
+DEBIANS = Path("/usr/bin/python3")
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not list(Path("/usr/lib/python3").glob("dist-packages")), reason="no Python of Debian or Ubuntu")
+@pytest.mark.parametrize("shared", [False, True])
+def test_an_environment_of_debians_own_python_is_read_from_outside(tmp_path: Path, *, shared: bool) -> None:
+    """Its `site` names dist-packages wherever it takes itself for the system's Python."""
+    root = tmp_path / "venv"
+    words = ["--system-site-packages"] if shared else []
+    subprocess.run([DEBIANS, "-m", "venv", "--without-pip", *words, root], check=True, timeout=60)
+    (site,) = root.glob("lib/python*/site-packages")
+    (site / "torch-2.9.1.dist-info").mkdir()
+
+    found = distributions.read(str(root), {"PYTHONNOUSERSITE": "1"})
+
+    torch = found.find("torch")
+    assert torch is not None
+    assert (torch.version, torch.folder) == ("2.9.1", str(site))
+    assert found.sites[0] == str(site)
+    assert ("/usr/lib/python3/dist-packages" in found.sites) is shared

@@ -1,0 +1,206 @@
+"""Writing settings into somebody's project file: nothing of theirs is lost, moved or overwritten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+import pytest
+import tomlkit
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tomlkit.exceptions import TOMLKitError
+
+from torchpick.environment.project import document, editing
+from torchpick.environment.project.plan import Extra, Index, Plan
+from torchpick.environment.project.settings import TOOLS, wanted
+from torchpick.errors import TorchpickError
+
+LIBRARY = Plan((Extra("nvidia-old", ("torch>=2.5,<2.8",), ("torchpick: Maxwell to Hopper", "no wheel on 3.14")),))
+
+
+def app(tool: str, *names: str, groups: bool = False, host: str = "https://wheels.example/whl") -> Plan:
+    extras = tuple(Extra(each, (f"torch==2.14.1+{each}",), ("torchpick: all",), each) for each in names)
+    indexes = tuple(Index(f"pytorch-{each}", f"{host}/{each}") for each in names)
+    sources = {"torch": tuple((f"pytorch-{each}", each) for each in names)}
+    return Plan(extras, tool, groups, indexes, sources)
+
+
+PLANS = [
+    LIBRARY,
+    *(app(tool, "cpu", "cu126", "cu132") for tool in TOOLS),
+    app("uv", "cpu", "cu126", groups=True),
+    app("pdm", "cu126", groups=True),
+]
+
+# Pieces of project files as people write them; what may hold something of ours is among them.
+PIECES = [
+    '# a comment at the top\n\n[build-system]\nrequires = ["hatchling"]  # blank\nbuild-backend = "hatchling.build"\n',
+    '[project]\nname = "mylib" # a name\nversion = "1"\ndependencies = [\n  "torch>=2.5", # hand-made\n]\n',
+    '[project.optional-dependencies]\ndev = ["pytest"]  # keep\n# the last line of the table\n',
+    '[project.scripts]\nrun = "mylib:main"\n',
+    '[dependency-groups]\ntest = ["pytest"]\n',
+    "[tool.ruff]\nline-length = 100\n\n\n[tool.ruff.lint]\nselect = ['ALL']\n",
+    "[tool.uv]\nmanaged = true # ours\n",
+    '[[tool.uv.index]]\nname = "own"\nurl = "https://own.example/simple"\n\n[tool.other]\nx = 1\n',
+    "[tool.poetry]\npackage-mode = false\n",
+    '[[tool.poetry.source]]\nname = "own"\nurl = "https://own.example/simple"\npriority = "primary"\n',
+    "[tool.pdm]\ndistribution = false\n",
+    '[tool.pixi.workspace]\nchannels = ["conda-forge"]\nplatforms = ["linux-64"]\n',
+    '[tool.pytest.ini_options]\naddopts = """\n  -ra\n  [not a table]\n"""\n',
+    "[tool.black]\n'a.b' = { c = [1, 2], d = \"#no comment\" }\n",
+]
+
+
+@st.composite
+def files(draw: st.DrawFn) -> str:
+    pieces = draw(st.lists(st.sampled_from(PIECES), unique=True, max_size=7))
+    return draw(st.sampled_from(["\n", "", "\n\n"])).join(pieces)
+
+
+def is_subsequence(small: Iterable[str], large: Iterable[str]) -> bool:
+    rest = iter(large)
+    return all(line in rest for line in small)
+
+
+@settings(max_examples=40)
+@given(files(), st.sampled_from(PLANS))
+def test_every_line_of_the_author_stays_in_its_order(text: str, plan: Plan) -> None:
+    try:
+        tomlkit.parse(text)
+    except TOMLKitError:
+        return  # two pieces that exclude each other
+    written, clashes = editing.merged(text, wanted(plan))
+
+    assert clashes == ()
+    theirs = [line for line in text.splitlines() if line.strip()]
+    assert is_subsequence(theirs, [line for line in written.splitlines() if line.strip()])
+    for setting in wanted(plan).settings:
+        table = document.table_at(tomlkit.parse(written).unwrap(), *setting.path[:-1])
+        assert table[setting.path[-1]] == setting.value
+
+
+@settings(max_examples=40)
+@given(files(), st.sampled_from(PLANS))
+def test_a_second_run_changes_nothing(text: str, plan: Plan) -> None:
+    try:
+        once, _ = editing.merged(text, wanted(plan))
+    except TorchpickError:
+        return
+    twice, clashes = editing.merged(once, wanted(plan))
+
+    assert clashes == ()
+    assert twice == once
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_what_an_earlier_run_wrote_is_brought_up_to_date(tool: str) -> None:
+    """A backend goes, another comes, the mirror moves: the file is what a first run would have written."""
+    text = "".join(PIECES[:3])
+    old, _ = editing.merged(text, wanted(app(tool, "cpu", "cu126", "cu130")))
+
+    moved = app(tool, "cpu", "cu126", "cu132", host="https://mirror.example/whl")
+    new, clashes = editing.merged(old, wanted(moved))
+
+    assert clashes == ()
+    assert "cu130" not in new
+    assert "wheels.example" not in new
+    fresh, _ = editing.merged(text, wanted(moved))
+    assert tomlkit.parse(new).unwrap() == tomlkit.parse(fresh).unwrap()
+
+
+CLASHES = [
+    ('[project]\nname = "x"\n[project.optional-dependencies]\nnvidia-old = ["torch<2.7"]\n', LIBRARY, "nvidia-old"),
+    ('[tool.uv.sources]\ntorch = { git = "https://x.example" }\n', app("uv", "cpu", "cu126"), "tool.uv.sources.torch"),
+    (
+        '[[tool.uv.index]]\nname = "PyTorch_cu126"\nurl = "https://mine.example/cu126"\n',
+        app("uv", "cpu", "cu126"),
+        "tool.uv.index, name pytorch-cu126",
+    ),
+    (
+        '[tool.poetry.dependencies]\ntorch = "^2.5"\n',
+        app("poetry", "cu126"),
+        "tool.poetry.dependencies.torch",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "plan", "where"), CLASHES)
+def test_what_the_author_said_otherwise_is_shown_and_left(text: str, plan: Plan, where: str) -> None:
+    written, clashes = editing.merged(text, wanted(plan))
+
+    assert written == text
+    assert len(clashes) == 1
+    assert where in clashes[0].where
+    assert clashes[0].theirs
+    assert clashes[0].ours
+
+
+def test_what_the_author_wrote_just_so_is_no_clash_and_stays_theirs() -> None:
+    text = '[project.optional-dependencies]\nnvidia-old = ["torch>=2.5,<2.8"] # by hand\n'
+
+    assert editing.merged(text, wanted(LIBRARY)) == (text, ())
+
+
+def test_the_authors_own_conflicts_stay() -> None:
+    text = '[tool.uv]\nconflicts = [\n  [{ extra = "a" }, { extra = "b" }], # mine\n]\n'
+
+    written, _ = editing.merged(text, wanted(app("uv", "cpu", "cu126")))
+
+    sets = tomlkit.parse(written).unwrap()["tool"]["uv"]["conflicts"]
+    assert sets == [[{"extra": "a"}, {"extra": "b"}], [{"extra": "cpu"}, {"extra": "cu126"}]]
+    assert "# mine" in written
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("[tool]\nuv = { package = false }\n", "[tool.uv]"),
+        ("tool = { uv = { package = false } }\n", "[tool]"),
+        ('[tool.uv]\nindex = [{ name = "own", url = "https://own.example" }]\n', "[[tool.uv.index]]"),
+    ],
+)
+def test_what_is_written_inline_is_refused_with_the_way_to_write_it(text: str, where: str) -> None:
+    with pytest.raises(TorchpickError) as caught:
+        editing.merged(text, wanted(app("uv", "cpu", "cu126")))
+
+    assert "inline table" in caught.value.message
+    assert where in str(caught.value.hint)
+
+
+def test_an_index_without_a_name_is_the_authors() -> None:
+    text = '[[tool.uv.index]]\nurl = "https://own.example/simple" # mine\n'
+
+    written, clashes = editing.merged(text, wanted(app("uv", "cu126")))
+
+    assert clashes == ()
+    assert written.startswith(text)
+    assert 'name = "pytorch-cu126"' in written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[project\n",
+        "a = \n",
+        "\ufeff[project]\n",
+        "[tool]\nuv = 3\n",
+        "[tool.uv]\nindex = 3\n",
+        "[tool.uv]\nindex = [1]\n",
+        "[tool.uv]\nconflicts = 3\n",
+        "[tool.uv]\nsources = []\n",
+        "x = " + "[" * 5000,
+        "[project]\nname = 'a'\n[project]\nname = 'b'\n",
+    ],
+)
+def test_a_file_that_cannot_be_edited_is_told_so(text: str) -> None:
+    with pytest.raises(TorchpickError) as caught:
+        editing.merged(text, wanted(app("uv", "cpu", "cu126")))
+
+    assert caught.value.hint
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_edited_or_refused(text: str) -> None:
+    with suppress(TorchpickError):
+        editing.merged(text, wanted(app("uv", "cpu", "cu126")))

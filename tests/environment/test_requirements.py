@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchpick.environment import requirements
+from torchpick.environment.requirement_texts import MOST_BYTES
+from torchpick.environment.requirements import Given, Requested, parse, read, wheel_of
+from torchpick.errors import RequirementError, UsageError
+
+FAMILY = ("torch", "torchvision", "torchaudio", "torchcodec")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Torch", Requested("Torch", "", "torch")),
+        ("torch_vision", Requested("torch_vision", "", "torch-vision")),
+        ("torch[opt,extra]<2.9", Requested("torch[opt,extra]<2.9", "", "torch", ("extra", "opt"), "<2.9")),
+        ("./lib[a]", Requested("./lib[a]", "", extras=("a",), place="./lib")),
+        ("git+https://x/y.git", Requested("git+https://x/y.git", "", place="git+https://x/y.git")),
+        (
+            "torch @ https://x/torch-2.9.1%2Bcu126-cp311-cp311-win_amd64.whl",
+            Requested(
+                "torch @ https://x/torch-2.9.1%2Bcu126-cp311-cp311-win_amd64.whl",
+                "",
+                "torch",
+                (),
+                "==2.9.1+cu126",
+                "",
+                "https://x/torch-2.9.1%2Bcu126-cp311-cp311-win_amd64.whl",
+            ),
+        ),
+        (
+            "w/torch-2.9.1+cu126-cp311-cp311-win_amd64.whl ; python_version > '3'",
+            Requested(
+                "w/torch-2.9.1+cu126-cp311-cp311-win_amd64.whl ; python_version > '3'",
+                "",
+                "torch",
+                (),
+                "==2.9.1+cu126",
+                "python_version > '3'",
+                "w/torch-2.9.1+cu126-cp311-cp311-win_amd64.whl",
+            ),
+        ),
+    ],
+)
+def test_requirements_in_their_forms(text: str, expected: Requested) -> None:
+    assert parse(text) == expected
+
+
+def plain(found: tuple[Requested, ...]) -> tuple[str, ...]:
+    return tuple(each.plain for each in found)
+
+
+def test_a_folder_named_like_a_project_is_a_project() -> None:
+    assert parse("torch").place == ""
+
+
+@pytest.mark.parametrize("text", ["torch=>2", "two words", "?", "-"])
+def test_nonsense_is_refused_with_its_place(text: str) -> None:
+    with pytest.raises(RequirementError, match=r"reqs\.txt line 3"):
+        parse(text, "reqs.txt line 3")
+
+
+@given(st.text(max_size=60))
+def test_any_word_is_a_requirement_or_refused(text: str) -> None:
+    try:
+        found = parse(text)
+    except RequirementError:
+        return
+    assert found.name or found.place
+
+
+@pytest.mark.parametrize("file", ["torch.whl", "torch-2.9.1.tar.gz", "x", "", "https://x/"])
+def test_what_is_no_wheel_has_no_version(file: str) -> None:
+    assert wheel_of(file) == ("", "")
+
+
+def test_a_build_tag_is_no_part_of_the_version() -> None:
+    assert wheel_of("https://x/torch-2.9.1-1-cp311-cp311-linux_x86_64.whl#sha256=0") == ("torch", "2.9.1")
+
+
+def test_files_nest_and_constraints_limit(tmp_path: Path) -> None:
+    tmp_path.joinpath("sub").mkdir()
+    tmp_path.joinpath("a.txt").write_text("numpy\n-r sub/b.txt\n-c c.txt\n-e ./here\n")
+    tmp_path.joinpath("sub", "b.txt").write_text("torch<2.12\n-r ../a.txt\n")
+    tmp_path.joinpath("c.txt").write_text("torch!=2.9.0\nscipy<2\n")
+
+    asked = read(Given(("torchvision",), (str(tmp_path / "a.txt"),)), {})
+
+    assert [each.name or each.place for each in asked.wanted] == ["torchvision", "numpy", "torch", "./here"]
+    assert [each.name for each in asked.limits] == ["torch", "scipy"]
+    assert plain(requirements.of_family(asked, FAMILY, {})) == ("torchvision", "torch<2.12", "torch!=2.9.0")
+    assert [each.text for each in requirements.outsiders(asked, FAMILY)] == ["numpy", "./here"]
+
+
+def test_a_limit_on_a_companion_that_nobody_asks_for_is_none(tmp_path: Path) -> None:
+    tmp_path.joinpath("c.txt").write_text("torchaudio<3\n")
+
+    asked = read(Given(("torch",), (), (str(tmp_path / "c.txt"),)), {})
+
+    assert plain(requirements.of_family(asked, FAMILY, {})) == ("torch",)
+
+
+def test_a_marker_that_does_not_hold_leaves_its_line_out() -> None:
+    asked = read(Given(("torch<2 ; sys_platform == 'win32'", "torch<3")), {})
+
+    (marker,) = requirements.markers(asked)
+    assert plain(requirements.of_family(asked, FAMILY, {marker: False})) == ("torch<3",)
+    assert plain(requirements.of_family(asked, FAMILY, {marker: True})) == ("torch<2", "torch<3")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+def test_encodings_that_pip_takes(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "r.txt"
+    file.write_bytes("torch<2.12  # für alle\n".encode(encoding))
+
+    assert read(Given((), (str(file),)), {}).wanted[0].specifier == "<2.12"
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfetorch", b"torch\x00", b"\x80\x81", b"\xff\xfe\x00"])
+def test_what_is_no_text_is_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "r.txt"
+    file.write_bytes(content)
+
+    with pytest.raises((UsageError, RequirementError)):
+        read(Given((), (str(file),)), {})
+
+
+def test_a_huge_file_and_a_missing_one_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "r.txt"
+    with file.open("wb") as stream:
+        stream.truncate(MOST_BYTES + 1)
+
+    for path, words in ((file, "larger than"), (tmp_path / "none.txt", "cannot be read"), (tmp_path, "cannot be read")):
+        with pytest.raises(UsageError, match=words):
+            read(Given((), (str(path),)), {})
+
+
+def test_too_many_files_are_refused(tmp_path: Path) -> None:
+    for number in range(requirements.MOST_FILES + 1):
+        tmp_path.joinpath(f"{number}.txt").write_text(f"-r {number + 1}.txt\n")
+    tmp_path.joinpath(f"{requirements.MOST_FILES + 1}.txt").write_text("")
+
+    with pytest.raises(UsageError, match="more than"):
+        read(Given((), (str(tmp_path / "0.txt"),)), {})
+
+
+def test_files_that_only_the_installer_reads_are_opaque() -> None:
+    files = ("pyproject.toml", "pylock.toml", "pylock.dev.toml")
+
+    assert read(Given((), files), {}).opaque == files
+
+
+def test_torch_from_source_is_refused() -> None:
+    asked = read(Given(("torch @ git+https://github.com/pytorch/pytorch",)), {})
+
+    with pytest.raises(RequirementError, match="is not a wheel"):
+        requirements.of_family(asked, FAMILY, {})
+
+
+def test_a_remote_file_is_fetched_by_us_with_what_it_names() -> None:
+    pages = {"https://e.org/a/r.txt": b"numpy\n-r ../b/s.txt\n", "https://e.org/b/s.txt": b"torch<2.9\n"}
+
+    asked = read(Given((), tuple(pages)[:1]), {}, pages.__getitem__)
+
+    assert [each.text for each in asked.wanted] == ["numpy", "torch<2.9"]
+    assert list(asked.sources) == list(pages)
+
+
+@pytest.mark.parametrize("url", ["https://e.org/r.txt", "ftp://e.org/r.txt"])
+def test_a_remote_file_that_nobody_fetches_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="cannot be read here"):
+        read(Given((), (url,)), {})
+
+
+def test_a_remote_file_leads_to_no_file_of_this_computer(tmp_path: Path) -> None:
+    tmp_path.joinpath("s.txt").write_text("torch")
+    page = f"-r {tmp_path.joinpath('s.txt').as_uri()}".encode()
+
+    with pytest.raises(UsageError, match=r"r\.txt"):
+        read(Given((), ("https://e.org/r.txt",)), {}, lambda _: page)
+
+
+def test_a_file_url_is_a_path(tmp_path: Path) -> None:
+    file = tmp_path / "r s.txt"
+    file.write_text("torch")
+
+    assert list(read(Given((), (file.as_uri(),)), {}).sources) == [str(file)]
+
+
+@pytest.mark.parametrize("encoding", ["utf-7", "utf-16", "no-such", "cp037"])
+def test_an_encoding_in_which_pip_alone_finds_options_is_refused(tmp_path: Path, encoding: str) -> None:
+    file = tmp_path / "r.txt"
+    file.write_bytes(f"# coding: {encoding}\n".encode() + "--extra-index-url https://e.org".encode("utf-7"))
+
+    with pytest.raises(UsageError, match="declares the encoding"):
+        read(Given((), (str(file),)), {})
+
+
+def test_a_line_in_doubt_is_refused_with_its_place(tmp_path: Path) -> None:
+    for line, words in (("--con x", "may mean"), ("--find-links 'x", "quote")):
+        file = tmp_path / "r.txt"
+        file.write_text(f"numpy\n{line}\n")
+
+        with pytest.raises(RequirementError, match=f"r.txt line 2: .*{words}"):
+            read(Given((), (str(file),)), {})

@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchpick.environment import configured, inherited, settings
+from torchpick.environment.configured import UvFile
+from torchpick.environment.settings import Setting, is_wheel_index
+
+PT = "https://download.pytorch.org/whl/cu130"
+OWN = "https://own.example/simple"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        PT,
+        "https://download.pytorch.org/whl/",
+        "https://download-r2.pytorch.org/whl/cpu/torch/",
+        "http://me:secret@mirror.example/pytorch/whl/cu126/",
+        "https://mirror.example/whl/nightly/cu130",
+        "https://mirror.example/whl/rocm6.2.4/torch/",
+        "https://mirror.example/whl/torch_stable.html",
+        f"torch={PT}",
+        "file:///srv/whl/cu126",
+        "file:///whl/cu126",
+        "HTTPS://Download.PyTorch.ORG/whl/",
+        "https://download.pytorch.org./whl/",
+        "https://me:pass@word@download.pytorch.org:443/whl/",
+        "https://download%2Epytorch.org/x",
+        "https://download.pytorch\u3002org/x",
+        "https://\uff44ownload.pytorch.org/x",
+        "https:\\\\download.pytorch.org\\whl",
+        "https:download.pytorch.org/whl",
+        " https://down\tload.pytorch.org/whl",
+        f"a.b={PT}",
+        "https://mirror.example/wh%6C/cu126/",
+    ],
+)
+def test_pytorch_wheel_indexes(url: str) -> None:
+    assert is_wheel_index(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        OWN,
+        f"own={OWN}",
+        "https://pytorch.org.evil.example/simple",
+        "https://notpytorch.org/simple",
+        "https://mirror.example/whl",
+        "https://download.pytorch.org@mirror.example/simple",
+        "https://mirror.example/?x=https://download.pytorch.org/whl/cu126",
+        "https://whl/cu126/",
+        "https://mirror.example/whl/curl/",
+        "https://mirror.example/whl/cuda-tools/",
+        "torch",
+        "",
+        "https://[",
+        "./whl/cu126",
+    ],
+)
+def test_everybody_elses_indexes(url: str) -> None:
+    assert not is_wheel_index(url)
+
+
+@given(st.text())
+def test_any_text_has_an_answer(url: str) -> None:
+    is_wheel_index(url)
+
+
+def of_pip(environ: dict[str, str], files: dict[str, str]) -> inherited.Inherited:
+    below = settings.strongest(settings.pip_of_sections({"global": files}, "pip.conf"))
+    return inherited.of_pip({**below, **settings.strongest(settings.pip_of_environ(environ))}, environ, below)
+
+
+def test_what_names_no_wheel_index_is_not_touched() -> None:
+    assert of_pip({"PIP_EXTRA_INDEX_URL": OWN}, {"index-url": OWN}) == inherited.Inherited()
+
+
+def test_a_blank_displaces_what_an_empty_variable_does_not() -> None:
+    assert of_pip({}, {"extra-index-url": PT}).set == {"PIP_EXTRA_INDEX_URL": " "}
+
+
+def test_a_file_below_speaks_again_unless_it_names_a_wheel_index_too() -> None:
+    assert of_pip({"PIP_EXTRA_INDEX_URL": PT}, {"extra-index-url": OWN}).unset == ("PIP_EXTRA_INDEX_URL",)
+    assert of_pip({"PIP_EXTRA_INDEX_URL": PT}, {"extra-index-url": PT}).set == {"PIP_EXTRA_INDEX_URL": " "}
+
+
+def test_an_index_url_of_a_file_is_unsaid_by_saying_all_else_anew() -> None:
+    found = of_pip({"PIP_TIMEOUT": "5"}, {"index-url": PT, "timeout": "60", "cert": "/ca.pem", "extra-index-url": OWN})
+
+    assert found.set == {"PIP_CERT": "/ca.pem", "PIP_EXTRA_INDEX_URL": OWN, "PIP_CONFIG_FILE": os.devnull}
+    assert found.unset == ("PIP_INDEX_URL",)
+
+
+def test_notes_hide_passwords() -> None:
+    (note,) = of_pip({"PIP_EXTRA_INDEX_URL": "https://me:secret@x.example/whl/cu126"}, {}).notes
+
+    assert "secret" not in note.text
+    assert "me:****@x.example" in note.text
+
+
+def test_uv_variables() -> None:
+    environ = {"UV_INDEX": f"torch={PT} own={OWN}", "UV_FIND_LINKS": f"{PT}/torch/,{OWN}", "UV_DEFAULT_INDEX": PT}
+
+    found = inherited.of_uv(environ, [])
+
+    assert found.set == {"UV_INDEX": f"own={OWN}", "UV_FIND_LINKS": OWN}
+    assert found.unset == ("UV_DEFAULT_INDEX",)
+
+
+def test_uv_files_are_replaced_by_one_without_wheel_indexes() -> None:
+    project = UvFile(
+        "p", {"index": [{"url": PT}, {"url": PT, "explicit": True, "name": "e"}], "sources": {"torch": {}}}
+    )
+    user = UvFile(
+        "u", {"index": [{"url": OWN, "default": True}], "pip": {"extra-index-url": [PT, OWN]}, "offline": False}
+    )
+
+    found = inherited.of_uv({}, [project, user])
+
+    assert found.uv_file is not None
+    assert toml(found.uv_file) == {
+        "offline": False,
+        "index": [{"url": PT, "explicit": True, "name": "e"}, {"url": OWN, "default": True}],
+        "pip": {"extra-index-url": [OWN]},
+    }
+
+
+def test_own_places_are_those_of_the_user() -> None:
+    found = [
+        Setting("index-url", (PT,), "a"),
+        Setting("extra-index-url", (PT, OWN), "b"),
+        Setting("timeout", ("6",), "c"),
+    ]
+
+    assert [said.source for said in inherited.own_places(found)] == ["b"]
+
+
+def toml(text: str) -> dict[str, object]:
+    found: dict[str, object] = pytest.importorskip("tomllib").loads(text)
+    return found
+
+
+keys = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
+scalars = st.one_of(st.booleans(), st.integers(-(2**60), 2**60), st.text(st.characters(codec="utf-8"), max_size=12))
+tables = st.recursive(
+    st.dictionaries(keys, scalars, max_size=3),
+    lambda inner: st.dictionaries(
+        keys, st.one_of(scalars, st.lists(scalars, max_size=3), inner, st.lists(inner, max_size=3)), max_size=4
+    ),
+    max_leaves=12,
+)
+
+
+@given(tables)
+def test_a_table_written_is_the_table_read(table: dict[str, object]) -> None:
+    assert toml(configured.toml(table)) == table

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from torchpick.environment import targets
+from torchpick.errors import InstallerError
+from torchpick.installers import tools
+
+VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def target(folder: Path, *installed: str, cfg: str = "home = /usr/bin\n", version: str = "3.12") -> targets.Target:
+    site = folder / "lib" / f"python{version}" / "site-packages"
+    site.mkdir(parents=True)
+    folder.joinpath("pyvenv.cfg").write_text(cfg)
+    for name in installed:
+        site.joinpath(name).mkdir()
+    return targets.read(str(folder / "bin" / "python"), version, free_threaded=False, environ={})
+
+
+def test_a_virtual_environment_is_read_without_starting_it(tmp_path: Path) -> None:
+    found = target(
+        tmp_path, "torch-2.14.1+cu126.dist-info", "Torch_Vision-0.1.dist-info", "old-1.0-py3.12.egg-info", "torch",
+        "pip-24.0.dist-info", cfg="uv = 0.13.8\nversion_info = 3.12.4\n",
+    )  # fmt: skip
+
+    assert found.installed == {"torch": "2.14.1+cu126", "torch-vision": "0.1", "old": "1.0", "pip": "24.0"}
+    assert (found.by_uv, found.pip, found.tag, found.full_version) == (True, "24.0", "cp312", "3.12.4")
+    assert found.managed is None
+
+
+def test_the_cuda_of_an_installed_torch(tmp_path: Path) -> None:
+    found = target(tmp_path, "torch")
+    file = Path(found.packages[0]) / "torch" / "version.py"
+    answers = []
+    for text in ("cuda: Optional[str] = '12.6'\n", "cuda = None\n", "", "x cuda = '1'\n"):
+        file.write_text(f"__version__ = '2.5.1'\n{text}hip = None\n")
+        answers.append(targets.cuda_of(found))
+
+    assert answers == ["12.6", None, None, None]
+
+
+def test_an_environment_of_a_tool_is_refused(tmp_path: Path) -> None:
+    found = target(tmp_path)._replace(tool="pipx")
+
+    with pytest.raises(InstallerError, match="pipx keeps for one program") as caught:
+        targets.check(found, ())
+    assert "--python" in str(caught.value.hint)
+
+
+def test_a_managed_environment_is_refused_unless_one_insists(tmp_path: Path) -> None:
+    found = target(tmp_path)._replace(managed="This environment is externally managed")
+
+    with pytest.raises(InstallerError, match="externally managed") as caught:
+        targets.check(found, ("--no-cache",))
+    assert caught.value.code == "EXTERNALLY_MANAGED"
+    for words in (("--break-system-packages",), ("--target=x",), ("-t", "x")):
+        targets.check(found, words)
+
+
+def test_the_words_of_a_managed_environment(tmp_path: Path) -> None:
+    file = tmp_path / "EXTERNALLY-MANAGED"
+    file.write_text("[externally-managed]\nError=To install, use apt\n or a venv\n")
+
+    assert targets._managed(str(tmp_path)) == "To install, use apt"
+    file.write_text("")
+    assert targets._managed(str(tmp_path)) == "the system's package manager owns it"
+    assert targets._managed(str(tmp_path / "none")) is None
+
+
+def test_conda_and_its_base(tmp_path: Path) -> None:
+    found = tmp_path / "envs" / "work"
+    found.joinpath("conda-meta").mkdir(parents=True)
+
+    assert targets._conda(str(found), {}) == "work"
+    assert targets._conda(str(found), {"CONDA_PREFIX": str(found), "CONDA_DEFAULT_ENV": "base"}) == "base"
+    assert targets._conda(str(tmp_path), {}) is None
+
+
+@pytest.mark.process
+def test_a_python_that_is_no_environment_is_asked() -> None:
+    base = Path(sys.base_prefix) / "bin" / f"python{VERSION}"
+    if not base.exists():
+        pytest.skip("the base interpreter lies elsewhere")
+
+    found = targets.read(str(base), VERSION, free_threaded=False, environ={})
+
+    assert Path(found.packages[0]).name in ("site-packages", "dist-packages")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("script", ["exit 3", "echo nonsense", "echo '[]'", "echo '{}'"])
+def test_a_python_that_gives_no_answer_is_said(tmp_path: Path, script: str) -> None:
+    program = tmp_path / "bin" / "python"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+
+    with pytest.raises(InstallerError, match="does not say where it keeps its packages"):
+        targets.read(str(program), "3.12", free_threaded=False, environ={})
+
+
+def test_what_a_uv_knows_is_read_in_its_file(tmp_path: Path) -> None:
+    program = tmp_path / "uv"
+    program.write_bytes(b"\0" + b"".join(b"https://download.pytorch.org/whl/" + each for each in (
+        b"cpu", b"cu126", b"rocm6.2", b"rocm6.2.4", b"xpu")) + b"https://other torch-backend --no-sources")  # fmt: skip
+
+    found = str(program)
+
+    names = ("cpu", "cu12", "cu126", "cu130", "rocm6", "rocm6.2", "rocm6.2.4", "xpu")
+    assert [name for name in names if tools.knows(found, name)] == ["cpu", "cu126", "rocm6.2", "rocm6.2.4", "xpu"]
+    assert tools.takes(found, "torch-backend")
+    assert not tools.takes(found, "no-sources-package")
+
+
+def test_an_empty_uv_knows_nothing(tmp_path: Path) -> None:
+    program = tmp_path / "uv"
+    program.touch()
+
+    assert not tools.knows(str(program), "cpu")
+    assert not tools.takes(str(tmp_path / "none"), "torch-backend")
+
+
+def test_commands_are_looked_for_in_absolute_places_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.joinpath("uv").touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+
+    assert tools.which("uv", {"PATH": f".::{tmp_path}"}) == str(tmp_path / "uv")
+    assert tools.which("uv", {"PATH": ".:"}) is None
+    assert tools.which("uv", {}) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "fine"), [("22.2", True), ("22.1.2", False), ("20.0.2", False), ("26.3.dev1", True)]
+)
+def test_the_oldest_pip(tmp_path: Path, version: str, fine: bool) -> None:
+    found = target(tmp_path, f"pip-{version}.dist-info")
+
+    if fine:
+        made = tools.pip(found, None, None)
+        assert made is not None
+        assert made.argv == (found.python, "-m", "pip")
+        return
+    with pytest.raises(InstallerError, match=r"needs 22\.2 or newer") as caught:
+        tools.pip(found, None, None)
+    assert "install -U pip" in str(caught.value.hint)
+
+
+def test_the_pip_beside_torchpick_serves_a_target_without(tmp_path: Path) -> None:
+    found = target(tmp_path)
+
+    made = tools.pip(found, "/own/python", "22.3")
+
+    assert made is not None
+    assert made.argv == ("/own/python", "-m", "pip", "--python", found.python)
+    assert tools.pip(found, None, None) is None
+    with pytest.raises(InstallerError, match=r"22\.3"):
+        tools.pip(found, "/own/python", "22.2.2")

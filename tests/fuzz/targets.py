@@ -1,0 +1,331 @@
+"""Everything that reads bytes from outside, as functions over bytes, each with good inputs to begin with.
+
+An expected refusal is an exception of torchpick's own tree, or the one that a reader says it raises (`ValueError` of a
+specifier or a version); anything else is a finding.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from tests.wheels import making
+from torchpick.doctor import mentions
+from torchpick.environment import configured, inherited, journal, lines, pipconf, requirements, settings
+from torchpick.environment.configured import UvFile
+from torchpick.environment.project import document
+from torchpick.environment.requirements import Given
+from torchpick.errors import TorchpickError
+from torchpick.index import listing, names, tags
+from torchpick.install.lock import resolution
+from torchpick.installers import copies, needs, reporting
+from torchpick.knowledge import gpuspec
+from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import files, reading, smi
+from torchpick.model import markers
+from torchpick.model.fields import ShapeError
+from torchpick.model.fleet import Fleet
+from torchpick.model.machine import Platform, Python
+from torchpick.model.redaction import redacted
+from torchpick.model.specifiers import admits
+from torchpick.model.versions import is_prerelease, major_minor, release_key
+from torchpick.wheels import flags, library, wheel, zipdir
+from torchpick.wheels.archive import Archive
+
+# What unpacks within one input; a bomb is refused before this is reached.
+_MOST = 32 << 20
+
+
+class Memory:
+    """A source over the input."""
+
+    name = "input"
+    requests = 0
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self.size, self.bytes_read = data, len(data), 0
+
+    def read(self, offset: int, length: int) -> bytes:
+        return b"".join(self.stream(offset, length))
+
+    def stream(self, offset: int, length: int) -> Iterator[bytes]:
+        self.bytes_read += length
+        yield self._data[offset : offset + length]
+
+    def expect(self, ranges: list[tuple[int, int]], gap: int) -> None:
+        """Nothing is gained by it."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def archive(data: bytes) -> None:
+    one = Archive(Memory(data))
+    one.find("torch/version.py", "a")
+    members = one.members()
+    zipdir.check_overlap(members)
+    left = _MOST
+    for member in members:
+        for chunk in one.stream(member):
+            left -= len(chunk)
+            if left < 0:
+                return
+    wheel.read(one, wheel.WheelFacts("x", "torch-2.15.0-cp312-cp312-win_amd64.whl"))
+
+
+def library_(data: bytes) -> None:
+    library.of_buffer(data, "lib.so")
+    chunks = [data[start : start + 4096] for start in range(0, len(data), 4096)]
+    library.of_stream(chunks, len(data), "lib.so", again=lambda: chunks)
+
+
+def page(data: bytes) -> None:
+    for kind in ("text/html", "application/json"):
+        try:
+            listing.parse(data, "https://wheels.example/torch/", kind)
+        except TorchpickError:
+            continue
+
+
+def report(data: bytes) -> None:
+    text = data.decode("utf-8", "replace")
+    names.parse(text)
+
+
+def flags_(data: bytes) -> None:
+    flags.find([data[:100], data[100:]])
+
+
+# The readers of text. What a reader documents that it raises is caught here, and nothing else.
+
+
+def text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def specifier(data: bytes) -> None:
+    wanted, _, version = text(data).partition("\n")
+    try:
+        admits(wanted)(version)
+    except ValueError:
+        return
+
+
+def version_(data: bytes) -> None:
+    for read in (release_key, is_prerelease, major_minor):
+        try:
+            read(text(data))
+        except ValueError:
+            continue
+
+
+def requirement(data: bytes) -> None:
+    requirements.parse(text(data))
+
+
+def requirements_file(data: bytes) -> None:
+    for entry in lines.parse(text(data), {"NAME": "--extra-index-url https://e.org"}):
+        assert entry.first <= entry.last
+    asked = requirements.read(Given((), ("https://e.org/r.txt",)), {}, lambda _: data)
+    copies.without_wheel_indexes(asked, "place")
+
+
+def url(data: bytes) -> None:
+    settings.is_wheel_index(text(data))
+    redacted(text(data))
+
+
+def marker(data: bytes) -> None:
+    # What comes to `applies` was parsed as part of a requirement.
+    found = requirements.parse(f"x ; {text(data)}")
+    if found.marker:
+        markers.applies(found.marker, markers.facts("3.12", "3.12.1"))
+
+
+def wheel_name(data: bytes) -> None:
+    name = names.parse(text(data))
+    requirements.wheel_of(text(data))
+    if name is not None:
+        tags.rank(name, "cp312", Platform("linux", "x86_64", "2.28"))
+
+
+def _written(data: bytes) -> str:
+    path = os.path.join(tempfile.gettempdir(), f"torchpick-fuzz-{os.getpid()}")
+    Path(path).write_bytes(data)
+    return path
+
+
+def pip_conf(data: bytes) -> None:
+    found = settings.strongest(configured.pip_file(_written(data)))
+    inherited.of_pip(found, {}, found)
+
+
+def pip_conf_pinned(data: bytes) -> None:
+    there = text(data)
+    pinned = pipconf.pinned(there, {"constraint": ("file:///c.txt",)})
+    if not pipconf.is_pinned(there) and pipconf.KEPT not in there and pipconf.END not in there:
+        assert pipconf.unpinned(pinned) == there
+
+
+def uv_toml(data: bytes) -> None:
+    table = configured._toml(_written(data))  # the reader behind uv's several files
+    if table is not None:
+        inherited.of_uv({}, [UvFile("uv.toml", table)])
+
+
+def project(data: bytes) -> None:
+    document.project(text(data))
+
+
+def journal_(data: bytes) -> None:
+    journal.read(_written(data))
+
+
+def machine(data: bytes) -> None:
+    files.checked(_fleet(data), "fuzz")
+
+
+def _fleet(data: bytes) -> Fleet:
+    reader = files.Reader(Python("3.12"))
+    reader.stream(io.BytesIO(data), "fuzz")
+    return reader.fleet()
+
+
+def probe(data: bytes) -> None:
+    reading.load(data, "nvml")
+
+
+def nvidia_smi(data: bytes) -> None:
+    for capability in (True, False):
+        smi.parse(0, text(data), capability=capability)
+
+
+def gpu(data: bytes) -> None:
+    gpuspec.parse(text(data), KNOWLEDGE)
+
+
+def resolved(data: bytes) -> None:
+    there = text(data)
+    needs.of_pins(there)
+    needs.who_asks(there, "torch<=2.14.1")
+    for read in (reporting.items, reporting.locked, needs.of_report, resolution.of_report, _pylock):
+        try:
+            read(there)
+        except TorchpickError:
+            continue
+
+
+def _pylock(there: str) -> None:
+    resolution.of_pylock(there, "/here")
+
+
+def log(data: bytes) -> None:
+    mentions.of_text([data[:50], data[50:]])
+
+
+KNOWLEDGE = Knowledge({})
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "archive": archive,
+    "library": library_,
+    "page": page,
+    "report": report,
+    "flags": flags_,
+    "specifier": specifier,
+    "version": version_,
+    "requirement": requirement,
+    "requirements-file": requirements_file,
+    "url": url,
+    "marker": marker,
+    "wheel-name": wheel_name,
+    "pip-conf": pip_conf,
+    "pip-conf-pinned": pip_conf_pinned,
+    "uv-toml": uv_toml,
+    "project": project,
+    "journal": journal_,
+    "machine": machine,
+    "probe": probe,
+    "nvidia-smi": nvidia_smi,
+    "gpu": gpu,
+    "resolved": resolved,
+    "log": log,
+}
+# What is no finding.
+EXPECTED = (TorchpickError, ShapeError)
+
+
+def seeds(target: str) -> list[bytes]:
+    """Good inputs to begin with."""
+    code = making.library(making.module("sm_80", "compute_80"), relocatable=[making.module("sm_90a")])
+    if target == "library":
+        grouped = making.container(making.group("sm_80", "sm_90a"))
+        others = [making.elf({".rodata": making.cubin(90)}), making.pe({".nv_fatb": grouped})]
+        return [code, making.library(grouped, linker="llvm")[:20_000], making.cubin(80), grouped, *others]
+    if target == "archive":
+        small = {"torch/version.py": making.version_py("2.15.0", "13.2"), "a.so": code[:3000]}
+        return [making.wheel(small), making.wheel(small, stored=True), making.torch_wheel()]
+    if target == "page":
+        return [
+            b'<a href="torch-2.9.0-cp312-cp312-win_amd64.whl#sha256=00" data-yanked>x</a>',
+            b'{"files": [{"url": "x"}]}',
+        ]
+    if target == "flags":
+        return [making.torch_python("sm_75 sm_80")[-600:]]
+    if target in SEEDS:
+        return [seed.encode() for seed in SEEDS[target]]
+    return [b'{"install": [{"download_info": {"url": "https://x/y.whl"}}]}', b'wheels = [{ url = "https://x/y.whl" }]']
+
+
+_MACHINE = {
+    "machine": {
+        "platform": {"os": "linux", "cpu": "x86_64", "glibc": "2.36"},
+        "python": {"version": "3.12", "implementation": "cp", "free_threaded": False},
+        "driver": {"version": "580.95.05", "cuda": "13.0", "source": "nvml"},
+        "gpus": [
+            {"index": 0, "vendor": "nvidia", "name": "NVIDIA GeForce GTX 1080 Ti", "arch": "sm_61", "visible": True}
+        ],
+        "notes": [],
+    }
+}
+_NODES = {"items": [{"metadata": {"name": "a", "labels": {"nvidia.com/gpu.compute.major": "8"}}, "status": {}}]}
+SEEDS: dict[str, list[str]] = {
+    "specifier": [">=2.5,<2.12\n2.9.1+cu126", "~=2.0,!=2.9.*\n2.9.1.post2", "===1!2\n1!2"],
+    "version": ["2.14.1+cu126", "1!2.0rc1.post2.dev3", "580.95.05"],
+    "requirement": [
+        "torch[a,b]>=2,<3 ; python_version >= '3.9'",
+        "x @ https://u:p@e.org/x-1.0-py3-none-any.whl#sha256=00",
+        "./here[a]",
+    ],
+    "requirements-file": [
+        "torch>=2 \\\n  --hash=sha256:00\n-r 'a b.txt'\n--index-url=https://x --extra-index-url ${NAME}\n",
+        "# coding: latin-1\n-e ./x\n--find-links https://download.pytorch.org/whl/cu126 # why\n",
+    ],
+    "url": ["https://me:pass@download.pytorch.org:443/whl/cu126?x#y", "a.b=file:///srv/whl/nightly/cpu"],
+    "marker": ["python_version >= '3.9' and (sys_platform == 'linux' or extra == 'x')", "platform_release > '5'"],
+    "wheel-name": ["torch-2.9.1+cu126-1-cp312-cp312-manylinux_2_28_x86_64.whl", "a_b-1!2.0-py2.py3-none-any.whl"],
+    "pip-conf": ["[global]\nindex-url = https://x\n[install]\nextra-index-url =\n  https://a\n  https://b\n"],
+    "pip-conf-pinned": ["# mine\n[install]\nconstraint = a\n  b\n[global]\ntimeout=60", ""],
+    "uv-toml": ['torch-backend = "cu126"\n[[index]]\nurl = "https://x"\nexplicit = true\n[pip]\nfind-links = ["a"]\n'],
+    "project": [
+        '[project]\nname = "a"\nrequires-python = ">=3.10"\ndependencies = ["torch>=2"]\n[tool.uv]\nindex = []\n'
+    ],
+    "journal": ['{"schema": 1, "files": [{"file": "a", "before": null, "before_hash": "0", "after_hash": "1"}]}'],
+    "machine": [json.dumps(_MACHINE), json.dumps(_MACHINE["machine"]), json.dumps(_NODES)],
+    "probe": ['{"driver": "580.95.05", "cuda": "13.0", "devices": [{"name": "A100", "capability": [8, 0]}]}'],
+    "nvidia-smi": [
+        "0, GPU-1, NVIDIA A100, 00000000:01:00.0, 580.95.05, 8.0\n1, GPU-2, [N/A], 1, 580, 6.1\n",
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
+    ],
+    "gpu": ["sm_61", "GTX 1080 Ti", "8.6", "gfx90a", "NVIDIA A100-SXM4-80GB", "none"],
+    "resolved": [
+        '{"install": [{"metadata": {"name": "a", "version": "1", "requires_dist": ["torch>=2"]}, "download_info": {}}]}',  # noqa: E501
+        'lock-version = "1.0"\n[[packages]]\nname = "a"\nversion = "1"\nwheels = [{ url = "https://x/a-1.whl" }]\n',
+        "torch==2.9.1\nBecause mylib[new]==1.0 depends on torch>=2.15 and only torch<=2.14.1 is available",
+    ],
+    "log": [
+        "RuntimeError: CUDA error: no kernel image is available\nNVIDIA GeForce GTX 1080 Ti with sm_61 driver 580.95"
+    ],
+}

@@ -1,0 +1,181 @@
+"""Our readers of names, tags and pages against packaging and the standard library's parser, which pip uses."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.tags import Tag, compatible_tags, cpython_tags, sys_tags
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import InvalidVersion
+
+from torchpick.environment import interpreter
+from torchpick.environment.world import World
+from torchpick.errors import WheelLayoutError
+from torchpick.index import anchors, listing, names, tags
+from torchpick.model.machine import Platform
+
+WORDS = st.text("aAzZ09._-+!", min_size=1, max_size=8)
+FILES = st.lists(
+    st.sampled_from(["torch", "1.0", "2.7.0+cu126", "1", "1build", "cp312", "py3", "none", "any", "cp312t", "", "a__b"])
+    | WORDS,
+    min_size=3,
+    max_size=7,
+).map(lambda parts: "-".join(parts) + ".whl")
+
+
+@given(FILES)
+def test_a_file_name_is_a_wheels_where_packaging_says_so(file: str) -> None:
+    try:
+        project, version, _, expected = parse_wheel_filename(file)
+    except (InvalidWheelFilename, InvalidVersion):
+        found = names.parse(file)
+        # `_` for the `+` of a local version is an old way to write it, which the wheel host has used.
+        assert found is None or "_" in file.split("-")[1]
+        return
+    found = names.parse(file)
+    if found is None:
+        assert not file.isascii() or "+" in file.split("-")[0] or any(mark in file for mark in "+!") or ".-" in file
+        return
+    assert (found.project, found.version.lower()) == (project, file.split("-")[1].lower())
+    assert str(version)
+    parts = (found.python.split("."), found.abi.split("."), found.platform.split("."))
+    assert {Tag(python, abi, platform) for python in parts[0] for abi in parts[1] for platform in parts[2]} == expected
+
+
+PYTHONS = st.sampled_from(["cp38", "cp310", "cp312", "cp313", "cp314", "cp313t", "cp314t"])
+TAGS = st.tuples(
+    st.sampled_from(["cp38", "cp39", "cp312", "cp313", "cp314", "py2.py3", "py3", "py312", "py313", "cp312.cp313"]),
+    st.sampled_from(["none", "abi3", "cp312", "cp313", "cp313t", "cp312.abi3", "cp314t"]),
+    st.sampled_from(["any", "linux_x86_64", "manylinux_2_28_x86_64", "manylinux2014_x86_64.manylinux_2_17_x86_64",
+                     "manylinux_2_36_x86_64", "manylinux1_x86_64", "win_amd64", "manylinux_2_28_aarch64"]),
+)  # fmt: skip
+
+
+@given(PYTHONS, TAGS)
+def test_a_wheel_suits_where_packaging_says_so(python: str, tag: tuple[str, str, str]) -> None:
+    version = (3, int(python[3:].rstrip("t")))
+    platforms = [f"manylinux_2_{minor}_x86_64" for minor in range(35, 4, -1)]
+    platforms += ["manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"]
+    known = {
+        *cpython_tags(version, [python], platforms),
+        *compatible_tags(version, f"cp{version[0]}{version[1]}", platforms),
+    }
+    wheel = names.parse(f"torch-1.0-{'-'.join(tag)}.whl")
+    assert wheel is not None
+    expected = known & set(parse_wheel_filename(f"torch-1.0-{'-'.join(tag)}.whl")[3])
+
+    assert (tags.rank(wheel, python, Platform.parse("linux-x86_64", "2.35")) is not None) == bool(expected)
+
+
+@pytest.mark.parametrize(("tag", "suits"), [
+    ("py312-none-any", True), ("cp312-abi3.cp312-linux_x86_64", True), ("cp39-abi3-any", False),
+    ("cp39-abi3-linux_x86_64", True), ("cp313-abi3-linux_x86_64", False), ("py2.py3-none-any", True),
+    ("py313-none-any", False), ("cp312-none-linux_x86_64", True),
+])  # fmt: skip
+def test_tags_that_were_once_misread(tag: str, suits: bool) -> None:
+    wheel = names.parse(f"torch-1.0-{tag}.whl")
+    assert wheel is not None
+
+    assert (tags.rank(wheel, "cp312", Platform.parse("linux-x86_64", "2.35")) is not None) == suits
+
+
+def test_this_python_takes_what_packaging_says_it_takes() -> None:
+    here = interpreter.own(World.here())
+    ranks = tags._ranks(here.python.tag, here.platform)
+    theirs = [str(tag) for tag in sys_tags()]
+
+    assert set(theirs) <= set(ranks)
+    assert [tag for tag in ranks if tag in theirs] == theirs
+
+
+@pytest.mark.parametrize("platform", ["linux-x86_64", "linux-aarch64", "linux-s390x", "windows-x86_64", "windows-arm64",
+                                      "macos-arm64", "macos-x86_64"])  # fmt: skip
+def test_every_platform_has_tags(platform: str) -> None:
+    wheel = names.parse("torch-1.0-py3-none-any.whl")
+    assert wheel is not None
+    assert tags.rank(wheel, "cp312", Platform.parse(platform)) is not None
+    assert tags.rank(wheel, "pp310", Platform.parse(platform)) is not None
+
+
+class Reference(HTMLParser):
+    """What pip's own reader takes of a page."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("a", "base"):
+            wanted: dict[str, str | None] = {}
+            for name, value in attrs:
+                if name in ("href", "data-yanked", "data-requires-python"):
+                    wanted.setdefault(name, value)
+            self.found.append((tag, wanted))
+
+
+VALUES = st.sampled_from(["x.whl", "a/b.whl#sha256=0", "&gt;=3", "", "a b", "<a href=y>"])
+QUOTED = st.tuples(VALUES, st.sampled_from("\"'")).map(lambda pair: f"{pair[1]}{pair[0]}{pair[1]}")
+BARE = st.sampled_from(["x.whl", "a/b.whl", "&gt;=3", "x=y"])
+ATTRIBUTES = st.tuples(
+    st.sampled_from(["href", "HREF", "data-yanked", "data-requires-python", "class", "id"]),
+    st.sampled_from(["=", " = ", "=\n"]),
+    QUOTED | BARE,
+).map("".join) | st.sampled_from(["data-yanked", "href", "disabled"])
+OPENING = st.tuples(st.sampled_from(["a", "A", "base", "p", "abbr"]), st.lists(ATTRIBUTES, max_size=4)).map(
+    lambda tag: f"<{' '.join([tag[0], *tag[1]])}>"
+)
+PIECES = (
+    OPENING
+    | OPENING.map(lambda tag: f"<!-- {tag} -->")
+    | OPENING.map(lambda tag: f"<script>{tag}</script>")
+    | OPENING.map(lambda tag: f"<style>{tag}</STYLE >")
+    | st.sampled_from(["text", "</a>", "<br/>", "<!DOCTYPE html>", "a < b", "<h1>Links</h1>", "&amp;"])
+)
+
+
+@given(st.lists(PIECES, max_size=8).map("\n".join))
+def test_anchors_are_those_of_the_standard_parser(text: str) -> None:
+    reference = Reference()
+    reference.feed(text)
+    reference.close()
+
+    assert [(name, dict(found)) for name, found in anchors.read(text)] == reference.found
+
+
+BASE = "https://wheels.example/whl/torch/"
+FILE = "torch-2.9.0-cp312-cp312-win_amd64.whl"
+
+
+@pytest.mark.parametrize(("page", "links", "yanked"), [
+    (f"<a href={FILE}>x</a>", 1, None),
+    (f"<a href={FILE} data-yanked=broken>x</a>", 1, "broken"),
+    (f"<a href={FILE} data-yanked='a b'>x</a>", 1, "a b"),
+    (f"<script>var x = '<a href=\"{FILE}\">'</script>", 0, None),
+    (f"<!-- <a href={FILE}> -->", 0, None),
+    (f"<p title='<a href={FILE}>'>", 0, None),
+    (f"<a href=file:///srv/{FILE}>", 0, None),
+    (f"<a href=ftp://x.example/{FILE}>", 0, None),
+    (f"<a href={'9' * 5000}.whl><a href=torch-{'9' * 5000}-cp312-cp312-win_amd64.whl>", 0, None),
+    (f"<a href={FILE} data-requires-python='>={'9' * 5000}'>", 1, None),
+])  # fmt: skip
+def test_what_a_page_links_to(page: str, links: int, yanked: str | None) -> None:
+    found = listing.parse(page.encode(), BASE)
+
+    assert len(found) == links
+    assert not found or found[0].yanked == yanked
+
+
+def test_a_page_of_this_computer_may_link_to_its_files() -> None:
+    assert listing.parse(f"<a href={FILE}>".encode(), "file:///srv/whl/")[0].url == f"file:///srv/whl/{FILE}"
+
+
+@pytest.mark.parametrize("page", [
+    b'{"files": [' + b"{}," * 5_000_000 + b"{}]}", b'{"files": [' + b'"",' * 5_000_000 + b"1]}",
+    b'{"files": [{"url": "x", "size": ' + b"9" * 5000 + b"}]}",
+])  # fmt: skip
+def test_json_that_would_fill_the_memory_is_refused(page: bytes) -> None:
+    with pytest.raises(WheelLayoutError):
+        listing.parse(page, BASE, "application/json")

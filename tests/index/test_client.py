@@ -1,0 +1,268 @@
+"""The HTTP client against servers that mean no good, and where it takes credentials, certificates and proxies from."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.loopback import Answer, Asked, Authority, Loopback
+from tests.index.conftest import QUICK
+from tests.index.server import Host
+from torchpick.errors import NetworkError
+from torchpick.index.client import Client
+from torchpick.index.failures import TooSlowError, retry_after
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+Manner = Callable[[socket.socket], None]
+
+
+@contextmanager
+def rude(manner: Manner) -> Iterator[str]:
+    """A server that behaves like this on every connection; its address."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listener.accept()
+                threading.Thread(target=one, args=(connection,), daemon=True).start()
+
+    def one(connection: socket.socket) -> None:
+        with suppress(OSError), connection:
+            connection.recv(65536)
+            manner(connection)
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/simple/x/"
+    finally:
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+
+
+def trickle(before: bytes) -> Manner:
+    def manner(connection: socket.socket) -> None:
+        connection.sendall(before)
+        while True:
+            connection.sendall(b"a")
+            time.sleep(0.2)
+
+    return manner
+
+
+def forever(before: bytes, piece: bytes) -> Manner:
+    def manner(connection: socket.socket) -> None:
+        connection.sendall(before)
+        while True:
+            connection.sendall(piece)
+
+    return manner
+
+
+def silent(connection: socket.socket) -> None:
+    time.sleep(30)
+    connection.close()
+
+
+def once(answer: bytes) -> Manner:
+    return lambda connection: connection.sendall(answer)
+
+
+def packed(body: bytes, times: int) -> bytes:
+    for _ in range(times):
+        body = gzip.compress(body)
+    coding = ", ".join(["gzip"] * times)
+    return HEAD + f"Content-Encoding: {coding}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+@pytest.mark.parametrize(
+    "manner",
+    [
+        silent,
+        trickle(b"HTTP/1.1 200 OK\r\nX: "),
+        trickle(HEAD + b"Content-Length: 5000000\r\n\r\n"),
+        trickle(HEAD + b"Transfer-Encoding: chunked\r\n\r\n"),
+        trickle(HEAD + b"Transfer-Encoding: chunked\r\n\r\n5;"),
+    ],
+    ids=["silent", "headers", "body", "chunk size", "chunk extension"],
+)
+def test_a_server_without_haste_is_given_up_and_not_asked_again(manner: Manner) -> None:
+    with rude(manner) as url, Client(QUICK) as client:
+        began = time.monotonic()
+        for _ in range(3):
+            with pytest.raises(TooSlowError) as caught:
+                client.get(url)
+        assert caught.value.hint  # pyright: ignore[reportPossiblyUnboundVariable] # the loop runs
+        assert client.requests == 1
+    assert time.monotonic() - began < QUICK.total + 1
+
+
+@pytest.mark.parametrize(
+    "manner",
+    [
+        forever(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 4000 + b"\r\n"),
+        forever(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
+        forever(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1000\r\n" + bytes(4096) + b"\r\n"),
+    ],
+    ids=["headers", "100 Continue", "body"],
+)
+def test_an_answer_without_end_is_given_up(manner: Manner) -> None:
+    with rude(manner) as url, Client(QUICK._replace(page=1 << 20), sleep=lambda _: None) as client:
+        began = time.monotonic()
+        with pytest.raises(NetworkError):
+            client.get(url)
+    assert time.monotonic() - began < QUICK.total + 1
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_layers_of_gzip_are_refused(times: int) -> None:
+    with (
+        rude(once(packed(b"x", times))) as url,
+        Client(QUICK) as client,
+        pytest.raises(NetworkError, match="compresses"),
+    ):
+        client.get(url)
+
+
+def test_gzip_is_inflated_as_far_as_a_page_may_go() -> None:
+    limits = QUICK._replace(page=1 << 20)
+    with rude(once(packed(b"page" * 1000, 1))) as url, Client(limits) as client:
+        assert client.get(url).body == b"page" * 1000
+    bomb = once(packed(bytes(50 << 20), 1))
+    with rude(bomb) as url, Client(limits) as client, pytest.raises(NetworkError, match="larger than 1 MiB"):
+        client.get(url)
+    for broken in (packed(b"page" * 1000, 1)[:-9] + bytes(9), HEAD + b"Content-Encoding: gzip\r\n\r\nnonsense"):
+        with rude(once(broken)) as url, Client(limits, sleep=lambda _: None) as client, pytest.raises(NetworkError):
+            client.get(url)
+
+
+@pytest.mark.parametrize("mood", ["429", "502", "503", "500", "hang up"])
+def test_a_page_is_asked_again_where_the_trouble_may_pass(host: Host, client: Client, mood: str) -> None:
+    host.files["/x"] = b"y" * 4000
+    host.mood, host.times = mood, 2
+
+    assert client.get(f"{host.url}/x").body == b"y" * 4000
+    assert len(host.seen) == 3
+
+
+def test_a_long_pause_is_not_begun(host: Host) -> None:
+    pauses: list[float] = []
+    host.mood = "503"
+    limits = QUICK._replace(pauses=(1.0, 2.0, 60.0))
+    with Client(limits, sleep=pauses.append) as client, pytest.raises(NetworkError, match="answered 503"):
+        client.get(host.url)
+    assert pauses == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(("header", "seconds"), [(None, 1.5), ("7", 7.0), ("9999", 30.0), ("soon", 1.5), ("-3", 1.5)])
+def test_retry_after_is_obeyed_within_reason(header: str | None, seconds: float) -> None:
+    assert retry_after(header, 1.5, 30.0) == seconds
+
+
+@pytest.mark.parametrize("place", ["file:///etc/passwd", "ftp://127.0.0.1/x", "http://[", "javascript:1"])
+def test_a_redirect_leads_to_the_web_alone(client: Client, place: str) -> None:
+    answer = f"HTTP/1.1 302 Found\r\nLocation: {place}\r\nContent-Length: 0\r\n\r\n".encode()
+    with rude(once(answer)) as url, pytest.raises(NetworkError, match="not a web address"):
+        client.get(url)
+
+
+def basic(user: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+
+
+@pytest.fixture
+def netrc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    file = tmp_path / "netrc"
+    file.write_text("machine 127.0.0.1 login net password rc\nmachine api.example login a password b\n")
+    file.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(file))
+    return file
+
+
+@pytest.mark.usefixtures("netrc")
+def test_the_urls_credentials_come_before_netrc(host: Host, client: Client) -> None:
+    host.files["/x"] = b"y"
+    client.get(f"{host.url}/x")
+    client.get(host.url.replace("//", "//me:p%40ss@") + "/x")
+    client.get(f"{host.url}/x")  # a link on that page, which has none of its own
+
+    assert [seen.authorization for seen in host.seen] == [basic("net", "rc"), *[basic("me", "p@ss")] * 2]
+
+
+def test_credentials_stay_with_their_host(host: Host, client: Client) -> None:
+    other = host.url.replace("127.0.0.1", "localhost")
+    host.files["/x"] = b"y"
+    answer = f"HTTP/1.1 302 Found\r\nLocation: {other}/x\r\nContent-Length: 0\r\n\r\n".encode()
+    with rude(once(answer)) as url:
+        assert client.get(url.replace("//", "//me:secret@")).body == b"y"
+
+    assert host.seen[0].authorization is None
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority.make(tmp_path_factory.mktemp("ca"), ("mirror.example",))
+
+
+@pytest.fixture
+def tunnel(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback]:
+    def site(path: str) -> Answer:
+        return Answer(302, b"", {"Location": "http://mirror.example/x"}) if path == "/down" else Answer(200, b"page")
+
+    with Loopback({"mirror.example": site}, authority.tls).running() as running:
+        monkeypatch.setenv("https_proxy", running.url)
+        monkeypatch.setenv("http_proxy", running.url)
+        yield running
+
+
+@pytest.mark.usefixtures("tunnel")
+@pytest.mark.parametrize("name", ["SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "pip.conf"])
+def test_whom_to_trust_is_said_as_to_pip_and_uv(
+    name: str, authority: Authority, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if name == "pip.conf":
+        (tmp_path / "pip.conf").write_text(f"[global]\ncert = {authority.certificate}\n")
+        monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+    else:
+        monkeypatch.setenv(name, str(authority.certificate))
+    with Client(QUICK) as client:
+        assert client.get("https://mirror.example/x").body == b"page"
+
+
+@pytest.mark.usefixtures("tunnel")
+def test_whom_nobody_trusts_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with Client(QUICK) as client, pytest.raises(NetworkError, match="CERTIFICATE_VERIFY_FAILED") as caught:
+        client.get("https://mirror.example/x")
+    assert "SSL_CERT_FILE" in str(caught.value.hint)
+    monkeypatch.setenv("PIP_CERT", str(tmp_path / "none.pem"))
+    with Client(QUICK) as client, pytest.raises(NetworkError, match="PIP_CERT: cannot read"):
+        client.get("https://mirror.example/x")
+
+
+def test_no_redirect_leads_from_https_to_http(
+    tunnel: Loopback, authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(authority.certificate))
+    with Client(QUICK) as client, pytest.raises(NetworkError, match="from https to http"):
+        client.get("https://mirror.example/down")
+    assert tunnel.log == [Asked("mirror.example", "GET", "/down", 302)]
+
+
+def test_a_proxy_is_used_and_left_out_as_the_environment_says(
+    tunnel: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Client(QUICK) as client:
+        assert client.get("http://mirror.example/x").body == b"page"
+    monkeypatch.setenv("no_proxy", "mirror.example")
+    with Client(QUICK, sleep=lambda _: None) as client, pytest.raises(NetworkError, match="not a known host name"):
+        client.get("http://mirror.example/x")
+    assert len(tunnel.log) == 1

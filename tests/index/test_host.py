@@ -1,0 +1,146 @@
+"""The wheel host's pages and hashes, on loopback and in folders."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.indexes import WheelHost
+from tests.fakes.loopback import Answer, Loopback
+from tests.fakes.tinywheel import TinyWheel
+from tests.index.server import serving
+from torchpick.errors import NetworkError, UsageError, WheelError
+from torchpick.index import host as hosts
+from torchpick.index.client import Client, Limits
+from torchpick.index.host import Host, shown
+
+TORCH = TinyWheel("torch", "2.14.1+cu126", "cp312-cp312-manylinux_2_28_x86_64")
+VISION = TinyWheel("torchvision", "0.29.1+cu126", "cp312-cp312-manylinux_2_28_x86_64")
+SHA = hashlib.sha256(TORCH.content).hexdigest()
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    made = Host(offline=False)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    site = WheelHost(files_at="")
+    site.add("cu126", TORCH)
+    with Loopback({"127.0.0.1": site}).running() as running:
+        yield running
+
+
+def test_a_page_is_read_once_and_what_the_host_lacks_is_none(server: Loopback, host: Host) -> None:
+    index = f"{server.url}/whl/cu126"
+
+    for _ in range(2):
+        [link] = host.links(index, "torch", flat=False) or []
+        assert host.links(index, "torchvision", flat=False) is None
+
+        assert (link.sha256, link.wheel.version) == (SHA, "2.14.1+cu126")
+
+    assert len(server.log) == 2
+
+
+def test_a_hash_is_counted_over_every_byte(server: Loopback, host: Host) -> None:
+    come: list[int] = []
+
+    assert host.sha256(f"{server.url}/whl/cu126/{TORCH.filename}".replace("+", "%2B"), 1 << 20, come.append) == SHA
+    assert sum(come) == len(TORCH.content)
+
+
+def test_a_large_file_is_left_alone(server: Loopback, host: Host) -> None:
+    url = f"{server.url}/whl/cu126/{TORCH.filename}".replace("+", "%2B")
+
+    with pytest.raises(WheelError, match="more than the 0 MB") as caught:
+        host.sha256(url, 10, None)
+    assert "--download-most" in str(caught.value.hint)
+    with pytest.raises(WheelError, match="gives no sha256"):
+        host.sha256(url, 0, None)
+
+
+@pytest.mark.parametrize("mood", ["kind", "no ranges", "cut off"])
+def test_a_large_file_is_hashed_whatever_its_server_can_do(host: Host, mood: str) -> None:
+    content = bytes(range(256)) * 2000
+    with serving() as rude:
+        rude.files["/torch.whl"] = content
+        rude.mood, rude.times = mood, 2 if mood == "cut off" else 1_000_000
+
+        assert host.sha256(f"{rude.url}/torch.whl", 1 << 20, None) == hashlib.sha256(content).hexdigest()
+
+
+def test_a_large_file_of_a_server_without_ranges_is_left_alone_too(host: Host) -> None:
+    with serving() as rude:
+        rude.files["/torch.whl"] = bytes(2 << 20)
+        rude.mood = "no ranges"
+
+        with pytest.raises(WheelError, match="is larger than the 1 MB") as caught:
+            host.sha256(f"{rude.url}/torch.whl", 1 << 20, None)
+    assert "--download-most" in str(caught.value.hint)
+
+
+def test_a_server_that_breaks_is_no_server_without_the_page(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "Client", lambda: Client(sleep=lambda _: None))
+    with (
+        Loopback({"127.0.0.1": lambda _: Answer(500)}).running() as server,
+        pytest.raises(NetworkError, match="answered 500"),
+    ):
+        host.links(f"{server.url}/whl/cu126", "torch", flat=False)
+
+
+def test_a_page_without_end_is_cut_off(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "Client", lambda: Client(Limits(page=1000)))
+    with (
+        Loopback({"127.0.0.1": lambda _: Answer(200, b"x" * 2000)}).running() as server,
+        pytest.raises(NetworkError, match="larger than"),
+    ):
+        host.links(f"{server.url}/whl/cu126", "torch", flat=False)
+
+
+def test_offline_asks_nobody(server: Loopback) -> None:
+    made = Host(offline=True)
+    with pytest.raises(UsageError, match="`--offline` forbids it"):
+        made.links(f"{server.url}/whl/cu126", "torch", flat=False)
+    assert server.log == []
+
+
+@pytest.mark.parametrize("layout", ["cu126/torch", "cu126"])
+def test_a_folder_of_wheels_is_a_mirror(tmp_path: Path, layout: str) -> None:
+    folder = tmp_path / layout
+    folder.mkdir(parents=True)
+    (folder / TORCH.filename).write_bytes(TORCH.content)
+    made = Host(offline=True)
+
+    [link] = made.links(f"{tmp_path.as_uri()}/cu126", "torch", flat=False) or []
+
+    assert link.wheel.version == "2.14.1+cu126"
+    assert made.sha256(link.url, 0, None) == SHA
+    assert not made.links(f"{tmp_path.as_uri()}/cu126", "torchvision", flat=False)
+
+
+def test_a_flat_page_holds_every_project(tmp_path: Path) -> None:
+    page = tmp_path / "all.html"
+    page.write_text("".join(f'<a href="{wheel.filename.replace("+", "%2B")}">x</a>' for wheel in (TORCH, VISION)))
+
+    [link] = Host(offline=True).links(page.as_uri(), "torchvision", flat=True) or []
+
+    assert link.url == (tmp_path / VISION.filename).as_uri().replace("+", "%2B")
+
+
+@pytest.mark.parametrize(
+    ("url", "said", "hidden"),
+    [
+        ("https://me:secret@host.example/a.whl#sha256=00", "https://host.example/a.whl", True),
+        ("https://host.example/a%2Bb.whl", "https://host.example/a%2Bb.whl", False),
+        ("file:///srv/a.whl", "file:///srv/a.whl", False),
+    ],
+)
+def test_a_lock_shows_no_credentials(url: str, said: str, hidden: bool) -> None:
+    assert shown(url) == (said, hidden)

@@ -1,0 +1,305 @@
+"""`inspect name==version` and the user's own index: which file is taken, by whose settings, and at what cost."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.tinywheel import TinyWheel
+from tests.index.server import Host, serving
+from tests.wheels import making
+from torchpick.cli import main
+from torchpick.environment import layout
+from torchpick.errors import InstallerError, IntegrityError, RequirementError, TorchpickError
+from torchpick.index import locate, places
+from torchpick.index.client import Client
+from torchpick.index.locate import WheelTarget
+from torchpick.index.places import IndexPlaces
+from torchpick.index.user_index import IndexTarget, UserIndex
+from torchpick.model.machine import Platform
+
+NAME = "gpupkg-1.5-py3-none-any.whl"
+LATER = "gpupkg-2.0-cp33-cp33-manylinux_2_28_aarch64.whl"
+TARGET = IndexTarget("cp312", Platform.parse("linux-x86_64", "2.35"))
+
+
+@pytest.fixture(autouse=True)
+def _no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("UV_NO_CONFIG", "1")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+    """An index of one package: a wheel with much that nobody needs to read."""
+    metadata = b"Metadata-Version: 2.1\nName: gpupkg\nVersion: 1.5\nRequires-Dist: nowhere-to-be-found\n"
+    members = {
+        "gpupkg/pad.bin": making.noise(1, 3_000_000),
+        "gpupkg/_C.so": making.library(making.module("sm_70", "sm_80")),
+        "gpupkg-1.5.dist-info/METADATA": metadata,
+        "gpupkg-1.5.dist-info/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "gpupkg-1.5.dist-info/RECORD": b"",
+    }
+    with serving() as found:
+        found.files[f"/files/{NAME}"] = making.wheel(members, stored=True)
+        found.files[f"/files/{LATER}"] = making.wheel(
+            {name.replace("1.5", "2.0"): data.replace(b"1.5", b"2.0") for name, data in members.items()}, stored=True
+        )
+        links = [f"/files/{name}#sha256={sha256(found.files[f'/files/{name}']).hexdigest()}" for name in (NAME, LATER)]
+        found.files["/simple/gpupkg/"] = "".join(f'<a href="{link}">x</a>' for link in links).encode()
+        found.types["/simple/gpupkg/"] = "text/html"
+        monkeypatch.setenv("PIP_INDEX_URL", f"{found.url}/simple")
+        yield found
+
+
+def test_the_file_is_found_and_not_downloaded(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["inspect", "gpupkg==1.5", "--gpu", "7.5", "--json"])
+    [result] = json.loads(capsys.readouterr().out)["results"]
+
+    assert status == 0
+    assert (result["file"], result["sass"], result["verdict"]) == (NAME, ["sm_70", "sm_80"], "runs")
+    assert host.sent < 1_500_000, "the whole wheel was fetched"
+
+
+def test_the_newest_that_fits_is_taken_for_a_bare_name(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", "gpupkg", "--gpu", "6.1"]) == 3
+    out, err = capsys.readouterr()
+
+    assert "gpupkg 1.5" in out
+    assert "will not run" in out
+    assert f"{host.url}/simple has {NAME}" in err
+
+
+def test_a_told_platform_and_python_find_their_wheel(host: Host, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--platform", "linux-aarch64", "--gpu", "sm_80", "--python", "3.12"]
+    host.files["/simple/gpupkg/"] = host.files["/simple/gpupkg/"].replace(b"cp33-cp33", b"cp312-cp312")
+    host.files[f"/files/{LATER.replace('cp33-cp33', 'cp312-cp312')}"] = host.files[f"/files/{LATER}"]
+    status = main(["inspect", "gpupkg", "--json", *words])
+    [result] = json.loads(capsys.readouterr().out)["results"]
+
+    assert (status, result["version"]) == (0, "2.0")
+
+
+@pytest.mark.parametrize(("words", "text"), [
+    (["gpupkg==7.0"], "has no such version, but 2.0, 1.5"),
+    (["no-such-package==1"], "no-such-package is not on"),
+    (["gpupkg>=2", "--platform", "linux-s390x"], "has no wheel of it for Python"),
+    ([f"gpupkg=={'1' * 5000}"], "too long for a requirement"),
+])  # fmt: skip
+@pytest.mark.usefixtures("host")
+def test_what_the_index_lacks_is_an_error_that_says_why(
+    words: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["inspect", *words]) in (1, 2)
+    err = capsys.readouterr().err
+
+    assert text in err
+    assert "hint:" in err
+    assert "Traceback" not in err
+
+
+def test_nothing_of_the_current_folder_is_run(host: Host, tmp_path: Path) -> None:
+    for name in ("pip/__main__.py", "pip/__init__.py", "importlib.py", "packaging.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("import pathlib; pathlib.Path('ran').touch()")
+    found = locate.locate("gpupkg==1.5", WheelTarget())
+
+    assert found.url == f"{host.url}/files/{NAME}"
+    assert not (tmp_path / "ran").exists()
+
+
+def test_constraints_of_the_user_do_not_bind(host: Host, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "limits.txt").write_text("gpupkg<1\n")
+    monkeypatch.setenv("PIP_CONSTRAINT", str(tmp_path / "limits.txt"))
+
+    assert locate.locate("gpupkg", WheelTarget()).file == NAME
+    assert len(host.seen) == 1
+
+
+def page(*lines: str) -> bytes:
+    return "".join(f"<a {line}>x</a>\n" for line in lines).encode()
+
+
+def wheel(version: str, tag: str = "py3-none-any") -> str:
+    return f"pkg-{version}-{tag}.whl"
+
+
+@pytest.mark.parametrize(("lines", "specifier", "taken"), [
+    ([f"href={wheel('1.0')}", f"href={wheel('2.0')}"], "", wheel("2.0")),
+    ([f"href={wheel('1.9')}", f"href={wheel('1.10')}"], "", wheel("1.10")),
+    ([f"href={wheel('1.0')}", f"href={wheel('2.0')}"], "<2", wheel("1.0")),
+    ([f"href={wheel('1.0')}", f"href={wheel('2.0rc1')}"], "", wheel("1.0")),
+    ([f"href={wheel('2.0rc1')}"], "", wheel("2.0rc1")),
+    ([f"href={wheel('1.0')}", f"href={wheel('2.0rc1')}"], ">=2.0rc1", wheel("2.0rc1")),
+    ([f"href={wheel('1.0')}", f"href={wheel('2.0')} data-yanked=bad"], "", wheel("1.0")),
+    ([f"href={wheel('1.0')}", f"href={wheel('2.0')} data-yanked=bad"], "==2.0", wheel("2.0")),
+    ([f"href={wheel('1.0')}", f"href={wheel('2.0')} data-requires-python='&gt;=3.13'"], "", wheel("1.0")),
+    ([f"href={wheel('1.0')}", f"href={wheel('2.0')} data-requires-python='&gt;=3.12.4'"], "", wheel("2.0")),
+    ([f"href={wheel('1.0')}", f"href={wheel('1.0+cu126')}"], "==1.0", wheel("1.0+cu126")),
+    ([f"href={wheel('1.0')}", f"href={wheel('1.0', 'cp312-cp312-manylinux_2_28_x86_64')}"], "",
+     wheel("1.0", "cp312-cp312-manylinux_2_28_x86_64")),
+    ([f"href={wheel('1.0')}", f"href={wheel('2.0', 'cp312-cp312-manylinux_2_39_x86_64')}"], "", wheel("1.0")),
+    ([f"href={wheel('1.0')}", f"href={wheel('2.0', 'cp39-abi3-any')}"], "", wheel("1.0")),
+    ([f"href={wheel('1.0')}", f"href={wheel('2.0', 'py312-none-any')}"], "", wheel("2.0", "py312-none-any")),
+    ([f"href={wheel('1.0')}", f"href={wheel('2.0', 'cp312-abi3.cp312-linux_x86_64')}"], "",
+     wheel("2.0", "cp312-abi3.cp312-linux_x86_64")),
+    ([f"href={wheel('1.0')}", "href=pkg-3.0.tar.gz", "href=other-9.0-py3-none-any.whl"], "", wheel("1.0")),
+])  # fmt: skip
+def test_the_best_of_a_page(host: Host, client: Client, lines: list[str], specifier: str, taken: str) -> None:
+    host.files["/simple/pkg/"], host.types["/simple/pkg/"] = page(*lines), "text/html"
+    found = UserIndex(IndexPlaces((f"{host.url}/simple",)), client).candidates("Pkg", specifier, TARGET)
+
+    assert found[0].link.file == taken
+
+
+def two(host: Host, *, first_only: bool) -> IndexPlaces:
+    host.files["/one/pkg/"], host.files["/two/pkg/"] = page(f"href={wheel('1.0')}"), page(f"href={wheel('2.0')}")
+    host.types.update({"/one/pkg/": "text/html", "/two/pkg/": "text/html"})
+    return IndexPlaces((f"{host.url}/none", f"{host.url}/one", f"{host.url}/two/"), first_only=first_only)
+
+
+def test_pip_takes_the_best_of_all_indexes_and_uv_the_first_that_knows_the_name(host: Host, client: Client) -> None:
+    for first_only, version in ((False, "2.0"), (True, "1.0")):
+        index = UserIndex(two(host, first_only=first_only), client)
+
+        assert index.candidates("pkg", "", TARGET)[0].link.wheel.version == version
+        assert index.versions("unknown") is None
+
+
+def test_a_folder_of_wheels_is_a_place_too(client: Client, tmp_path: Path) -> None:
+    one = TinyWheel("pkg", "1.0", requires=("numpy",))
+    (tmp_path / one.filename).write_bytes(one.content)
+    index = UserIndex(IndexPlaces((), (tmp_path.as_uri(),)), client)
+    (found,) = index.candidates("pkg", "", TARGET)
+
+    assert "Requires-Dist: numpy" in index.metadata(found.link)
+
+
+def test_metadata_comes_from_beside_the_wheel_or_out_of_it(host: Host, client: Client) -> None:
+    one = TinyWheel("pkg", "1.0", requires=("numpy",))
+    host.files[f"/{one.filename}"] = one.content
+    host.files[f"/{one.filename}.metadata"] = one.metadata
+    digest = sha256(one.metadata).hexdigest()
+    index = UserIndex(IndexPlaces((f"{host.url}/simple",)), client)
+    for line, path in (
+        (f"data-core-metadata=sha256={digest}", f"/{one.filename}.metadata"),
+        ("data-core-metadata", f"/{one.filename}.metadata"),
+        ("", f"/{one.filename}"),
+    ):
+        host.files["/simple/pkg/"], host.types["/simple/pkg/"] = page(f"href=/{one.filename} {line}"), "text/html"
+        host.seen.clear()
+        (found,) = UserIndex(index.places, client).candidates("pkg", "", TARGET)
+
+        assert "Requires-Dist: numpy" in index.metadata(found.link)
+        assert [seen.path for seen in host.seen] == ["/simple/pkg/", path]
+    host.files["/simple/pkg/"] = page(f"href=/{one.filename} data-core-metadata=sha256={'0' * 64}")
+    (found,) = UserIndex(index.places, client).candidates("pkg", "", TARGET)
+    with pytest.raises(IntegrityError, match="the hash of its metadata does not match"):
+        index.metadata(found.link)
+
+
+A, B, C = "https://a.example/simple", "https://b.example/simple", "https://c.example/simple"
+
+
+@pytest.mark.parametrize(("environ", "indexes"), [
+    ({"PIP_INDEX_URL": A}, (A,)),
+    ({"PIP_INDEX_URL": A, "PIP_EXTRA_INDEX_URL": f"{B} {C}", "UV_DEFAULT_INDEX": C}, (A, B, C)),
+    ({"UV_DEFAULT_INDEX": A}, (A,)),
+    ({"UV_INDEX": f"mine={B} {C}", "UV_DEFAULT_INDEX": A}, (B, C, A)),
+    ({"UV_INDEX_URL": A, "UV_EXTRA_INDEX_URL": B}, (B, A)),
+    ({"UV_INDEX": f"my-own={B}", "UV_INDEX_MY_OWN_USERNAME": "u", "UV_INDEX_MY_OWN_PASSWORD": "p@",
+      "UV_DEFAULT_INDEX": A},
+     (B.replace("//", "//u:p%40@"), A)),
+    ({"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "https://d.example/x"}, ()),
+])  # fmt: skip
+def test_whose_settings_count(environ: dict[str, str], indexes: tuple[str, ...]) -> None:
+    found = places.of_user({"PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1", **environ})
+
+    assert found.indexes == indexes
+
+
+def test_settings_files_are_read(tmp_path: Path) -> None:
+    conf = tmp_path / "pip.conf"
+    conf.write_text(f"[global]\nindex-url = {A}\n[install]\nextra-index-url =\n    {B}\n    {C}\n")
+    assert places.of_user({"PIP_CONFIG_FILE": str(conf)}).indexes == (A, B, C)
+    toml = tmp_path / "uv.toml"
+    toml.write_text(
+        f'find-links = ["./wheels"]\n[[index]]\nurl = "{A}"\ndefault = true\n[[index]]\nurl = "{B}"\n'
+        f'[[index]]\nurl = "{C}"\nname = "c"\nexplicit = true\n'
+    )
+    found = places.of_user({"PIP_CONFIG_FILE": os.devnull, "UV_CONFIG_FILE": str(toml)})
+    assert (found.indexes, found.first_only, found.source) == ((B, A), True, "uv")
+    assert found.links == ((tmp_path / "wheels").as_uri(),)
+
+
+def test_the_default_index_is_read_from_a_pip_that_is_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    module = tmp_path / "pip" / "_internal" / "models" / "index.py"
+    module.parent.mkdir(parents=True)
+    module.write_text('PyPI = PackageIndex("https://default.example/", file_storage_domain="f")\nraise SystemExit\n')
+    monkeypatch.setattr(layout, "of", lambda *_: layout.Layout(None, "/env", "3.12", sites=(str(tmp_path),)))
+    assert places.default() == "https://default.example/simple"
+    module.unlink()
+    monkeypatch.setattr(places, "_bundled", lambda: iter(()))
+    with pytest.raises(InstallerError, match="no package index is known") as caught:
+        places.default()
+    assert "PIP_INDEX_URL" in str(caught.value.hint)
+
+
+def test_the_pip_that_python_brings_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not list(places._bundled()):
+        pytest.skip("this Python brings no pip")
+    monkeypatch.setattr(layout, "of", lambda *_: layout.Layout(None, "/env", "3.12"))
+
+    assert places.default().startswith("https://")
+
+
+@pytest.mark.parametrize(
+    "text", ["torch==" + "9" * 5000, "x" * 5000, "torch @ https://u:secret@x.example/t.whl", "a\nb"]
+)
+def test_no_requirement_breaks_the_reader(text: str) -> None:
+    with pytest.raises(RequirementError) as caught:
+        locate.check(text)
+    assert "secret" not in str(caught.value)
+
+
+def test_another_python_is_asked_for_its_tags() -> None:
+    assert locate.target_of(WheelTarget(python=sys.executable)).tag == locate.target_of(WheelTarget()).tag
+    assert locate.target_of(WheelTarget(version="3.14t", platform="linux-s390x", glibc="2.28")) == IndexTarget(
+        "cp314t", Platform.parse("linux-s390x", "2.28")
+    )
+    with pytest.raises(TorchpickError):
+        locate.target_of(WheelTarget(python="/no/such/python"))
+
+
+@pytest.mark.parametrize(
+    "file", ["x = " + "9" * 5000, "x = [" * 5000, "index = 5", "[[index]]\nurl = 5", "[pip]\nindex-url = 5"]
+)
+def test_no_settings_file_breaks_the_reader(file: str, tmp_path: Path) -> None:
+    toml = tmp_path / "uv.toml"
+    toml.write_text(file)
+    with suppress(TorchpickError):
+        places.of_user({"PIP_CONFIG_FILE": os.devnull, "UV_CONFIG_FILE": str(toml), "PIP_FIND_LINKS": ""})
+
+
+@pytest.mark.parametrize("name", ["UV_FIND_LINKS", "PIP_FIND_LINKS", "UV_INDEX", "PIP_INDEX_URL", "UV_DEFAULT_INDEX"])
+@pytest.mark.parametrize(
+    "value", ["https://127.0.0.1:1/a\nhttps://127.0.0.1:1/b", "http://[", "a\nb", "x" * 5000, "::"]
+)
+def test_no_setting_breaks_the_reader(name: str, value: str) -> None:
+    environ = {"PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1", name: value}
+    with Client(environ=environ, sleep=lambda _: None) as client, suppress(TorchpickError):
+        found = places.of_user(environ)
+        for part in (found._replace(indexes=()), found._replace(links=())):
+            with suppress(TorchpickError):
+                UserIndex(part, client).candidates("pkg", "", TARGET)

@@ -1,0 +1,48 @@
+"""Which environments a lock is for."""
+
+from __future__ import annotations
+
+import sys
+
+from torchpick.environment.requirements import Given, Requirements
+from torchpick.install.lock.ground import Ground, LockOrder, aims_of
+from torchpick.model.machine import Driver, Machine, Platform, Python
+from torchpick.model.request import Request
+from torchpick.session import Session
+
+
+def machine(platform: str, python: str, glibc: str | None = None, executable: str | None = None) -> Machine:
+    return Machine(Platform.parse(platform, glibc), Python(python, executable=executable), Driver("580.95.05"))
+
+
+def ground(**request: str) -> Ground:
+    given = Given(("torch",))
+    return Ground(Session(Request(**request), {}), LockOrder(given), Requirements(given))  # type: ignore[arg-type]  # words
+
+
+def test_machines_that_are_alike_share_an_environment_with_the_oldest_glibc() -> None:
+    fleet = (
+        machine("linux-x86_64", "3.12", "2.35"),
+        machine("windows-x86_64", "3.12"),
+        machine("linux-x86_64", "3.12", "2.9"),
+        machine("linux-x86_64", "3.13", "2.39"),
+    )
+
+    found = aims_of(fleet, ground(machine="fleet"))
+
+    assert [(place, aim.environment.label, aim.glibc) for place, aim in found] == [
+        (0, "Python 3.12 on linux-x86_64", "2.9"),
+        (1, "Python 3.12 on windows-x86_64", None),
+        (3, "Python 3.13 on linux-x86_64", "2.39"),
+    ]
+    assert not any(aim.python for _, aim in found)
+
+
+def test_only_this_computer_is_resolved_for_with_its_own_interpreter() -> None:
+    mine = (machine("linux-x86_64", "3.12", "2.35", sys.executable),)
+
+    assert aims_of(mine, ground())[0][1].python == sys.executable
+    assert aims_of(mine, ground(machine="fleet"))[0][1].python is None
+    assert aims_of(mine, ground(glibc="2.28"))[0][1].python is None
+    gone = (machine("linux-x86_64", "3.12", "2.35", "/nowhere/python"),)
+    assert aims_of(gone, ground())[0][1].python is None

@@ -1,0 +1,98 @@
+"""What is decided before an installer is asked."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.tinywheel import TinyWheel
+from torchpick.environment.requirements import Given
+from torchpick.errors import InstallerError, TorchpickError, UsageError
+from torchpick.index.host import Tell
+from torchpick.install.lock import making
+from torchpick.install.lock.ground import LockOrder
+from torchpick.model.machine import Machine, Platform, Python
+from torchpick.model.request import Request
+from torchpick.session import Session
+
+MACHINE = Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"))
+PYTHON = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+OWN = f"{PYTHON}-{PYTHON}-manylinux_2_28_x86_64"
+PASCAL = Request(gpus=("sm_61",), driver="580.95.05")
+
+
+@pytest.fixture
+def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A uv that is there and never started: what is tested comes before it."""
+    program = tmp_path_factory.mktemp("bin") / "uv"
+    program.write_text("#!/bin/sh\nexit 99\n")
+    program.chmod(0o755)
+    return {"UV": str(program), "TORCHPICK_CACHE_DIR": str(program.parent / "cache")}
+
+
+class Deaf:
+    def say(self, text: str) -> None:
+        """Nobody listens."""
+
+    def progress(self, name: str) -> Tell:  # noqa: ARG002 # the name that callers use
+        return lambda _: None
+
+
+@pytest.mark.parametrize(
+    ("told", "names"),
+    [
+        (["node-1", "node.2", None], ["node-1", "node-2", "machine-3"]),
+        (["a", "A", "a"], ["a", "A-2", "a-3"]),
+        (["a-2", "a", "a"], ["a-2", "a", "a-3"]),
+        (["../../etc", "\u202e", " "], ["etc", "machine-2", "machine-3"]),
+        (["x" * 500], ["x" * 80]),
+    ],
+)
+def test_a_machines_name_becomes_a_files(told: list[str | None], names: list[str]) -> None:
+    assert making.names([MACHINE._replace(name=name) for name in told]) == names
+
+
+def test_a_folder_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    for given in (Given(words=(str(tmp_path),)), Given(editables=(str(tmp_path),))):
+        with pytest.raises(UsageError, match="is a folder, which has no hash"):
+            making.make(Session(PASCAL, {}), LockOrder(given), Deaf())
+
+
+def test_pip_is_not_asked_for_what_it_would_misjudge() -> None:
+    request = PASCAL._replace(platform="windows-x86_64", python="3.12")
+    with pytest.raises(UsageError, match="pip resolves for its own machine only") as caught:
+        making.make(Session(request, {}), LockOrder(Given(("torch",)), installer="pip"), Deaf())
+    assert "--installer pip" in str(caught.value.hint)
+
+
+def test_a_free_threaded_python_elsewhere_is_refused() -> None:
+    request = PASCAL._replace(platform="windows-x86_64", python="3.14t")
+    with pytest.raises(UsageError, match=r"Python 3\.14t on windows-x86_64"):
+        making.make(Session(request, {}), LockOrder(Given(("torch",))), Deaf())
+
+
+def test_an_offline_lock_without_a_folder_is_refused(environ: dict[str, str]) -> None:
+    with pytest.raises(TorchpickError, match="`--offline` forbids it"):
+        making.make(
+            Session(PASCAL._replace(offline=True), environ), LockOrder(Given(("torch",)), installer="uv"), Deaf()
+        )
+
+
+def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path, environ: dict[str, str]) -> None:
+    shelf = tmp_path / "cu126"
+    shelf.mkdir()
+    (shelf / TinyWheel("torch", "2.7.1+cu126", OWN).filename).write_bytes(b"")
+    request = PASCAL._replace(index_base=tmp_path.as_uri())
+    with pytest.raises(
+        InstallerError, match=r"torch 2\.14\.1\+cu126 for .*: .* has no such wheel, but 2\.7\.1\+cu126"
+    ) as caught:
+        making.make(Session(request, environ), LockOrder(Given(("torch",)), installer="uv", no_deps=True), Deaf())
+    assert caught.value.code == "NOT_ON_PAGE"
+
+
+def test_a_mirror_without_the_project_is_told_so(tmp_path: Path, environ: dict[str, str]) -> None:
+    request = PASCAL._replace(index_base=tmp_path.as_uri())
+    with pytest.raises(InstallerError, match="has no page of it"):
+        making.make(Session(request, environ), LockOrder(Given(("torch",)), installer="uv", no_deps=True), Deaf())

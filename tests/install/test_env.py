@@ -1,0 +1,48 @@
+"""`torchpick env`: what it refuses before it writes a line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from torchpick.cli import main
+from torchpick.machine import computer
+from torchpick.model.machine import Machine
+
+
+def without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    really_detect = computer.detect
+
+    def detect(**facts: Any) -> Machine:  # whatever the real one takes
+        return really_detect(**{**facts, "gpus": ()})
+
+    monkeypatch.setattr(computer, "detect", detect)
+
+
+def test_an_image_is_not_for_the_cpu_because_this_computer_has_no_gpu(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    without_gpus(monkeypatch)
+
+    status = main(["env", "--shell", "dockerfile", "--offline"])
+    out, err = capsys.readouterr()
+
+    assert status == 2
+    assert out.startswith("RUN ")
+    assert "--gpu t4" in err
+
+
+def test_an_image_for_the_cpu_is_made_where_that_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    without_gpus(monkeypatch)
+
+    for words in (["--cpu"], ["--gpu", "none"], ["--backend", "cu126"]):
+        assert main(["env", "--shell", "dockerfile", "--offline", *words]) == 0, capsys.readouterr()
+
+
+def test_an_option_for_the_installer_is_shown_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["install", "torch", "--no-cache-dir"]) == 2
+
+    assert "`torchpick install … -- --no-cache-dir`" in capsys.readouterr().err

@@ -1,0 +1,92 @@
+"""One run looks once: one detection and one reading of the table, however many extras or machines are weighed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torchpick.cli import main
+from torchpick.installers import needs, reporting, run
+from torchpick.installers.needs import Learnt
+from torchpick.installers.run import Heard
+from torchpick.knowledge import compat
+from torchpick.machine import computer
+from torchpick.model.fields import Fields
+from torchpick.model.machine import Machine
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(os.name == "nt", reason="the stand-in interpreter is a shell script"),
+]
+
+
+def interpreter(folder: Path) -> tuple[Path, Path]:
+    """A virtual environment whose interpreter writes down each start, and the file that it writes to."""
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    (folder / "lib" / f"python{version}" / "site-packages" / "pip-26.0.dist-info").mkdir(parents=True)
+    (folder / "pyvenv.cfg").write_text(f"home = {Path(sys.base_prefix) / 'bin'}\nversion = {version}.0\n")
+    program, starts = folder / "bin" / "python", folder / "starts"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho started >> "{starts}"\nexec "{sys.executable}" "$@"\n')
+    program.chmod(0o755)
+    return program, starts
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each file of the table is read from now on."""
+    files: Counter[str] = Counter()
+    really_read = compat.read
+
+    def read(file: str, parse: Callable[[Fields], object]) -> object:
+        files[file] += 1
+        return really_read(file, parse)
+
+    monkeypatch.setattr(compat, "read", read)
+    return files
+
+
+@pytest.mark.parametrize("extra", [[], ["--extra", "auto", "--among", "nvidia,nvidia-old,newest"]])
+def test_one_detection_one_probe_and_each_file_once(
+    extra: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program, starts = interpreter(tmp_path / "env")
+    files = counted(monkeypatch)
+    looks: list[object] = []
+    really_detect = computer.detect
+
+    def detect(**facts: Any) -> Machine:  # whatever the real one takes
+        looks.append(facts)
+        return really_detect(**facts)
+
+    monkeypatch.setattr(computer, "detect", detect)
+    # What a resolver would say takes the network; how often the rest is looked up does not depend on it.
+    monkeypatch.setattr(needs, "learn", lambda *_: Learnt(frozenset({"torch"})))
+    monkeypatch.setattr(run, "capture", lambda *_: Heard(0, "", ""))
+    monkeypatch.setattr(reporting, "of", lambda *_: ())
+
+    status = main(["install", "mylib", *extra, "--python", str(program), "--installer", "pip", "--dry-run", "--report"])
+
+    assert status == 0, capsys.readouterr()
+    assert len(looks) == 1
+    assert starts.read_text().splitlines() == ["started"]
+    assert files
+    assert set(files.values()) == {1}, files
+
+
+def test_a_file_of_many_machines_opens_the_table_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["detect", "--json", "--gpu", "sm_86", "--driver", "580.95.05", "--platform", "linux-x86_64"])
+    (tmp_path / "fleet").write_text(capsys.readouterr().out * 40)
+    files = counted(monkeypatch)
+
+    status = main(["url", "--machine", str(tmp_path / "fleet")])
+
+    assert status == 0, capsys.readouterr()
+    assert {os.path.basename(file): count for file, count in files.items()} == {"rules.json": 1, "linux-x86_64.json": 1}

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import pytest
+
+from torchpick.installers import links
+from torchpick.model.build import Build, Evidence
+from torchpick.model.pick import Pick
+from torchpick.model.verdict import Rank, Verdict
+from torchpick.model.wish import Wish
+
+RANK = Rank(2, ((2, 14, 1), 0, 0), 2, True, (12, 6), "cu126")
+
+
+def build(**changes: object) -> Build:
+    facts: dict[str, object] = {
+        "torch": "2.14.1",
+        "backend": "cu126",
+        "platform": "linux-x86_64",
+        "version": "2.14.1+cu126",
+        "cuda": "12.6",
+        "arches": (),
+        "pythons": ("cp37", "cp311", "cp313", "cp314", "cp314t"),
+        "tags": ("manylinux_2_28_x86_64",),
+        "glibc": "2.28",
+        "libraries": {},
+        "lacks": {},
+        "published": True,
+        "yanked": False,
+        "companions": {},
+        "companion_basis": {},
+        "evidence": Evidence("declared", "a list"),
+    }
+    return Build(**{**facts, **changes})  # type: ignore[arg-type]
+
+
+def files(made: Build, name: str = "torch", tag: str = "cp311", version: str | None = None) -> list[str] | None:
+    found = links.wheels(made, name, version or made.version, tag, "https://host/whl/cu126")
+    return None if found is None else [wheel.file for wheel in found]
+
+
+@pytest.mark.parametrize(
+    ("wish", "name", "url"),
+    [
+        (Wish(), "pytorch-cu126", "https://download.pytorch.org/whl/cu126"),
+        (Wish(channel="nightly"), "pytorch-cu126", "https://download.pytorch.org/whl/nightly/cu126"),
+        (Wish(index_base="https://mirror/whl/"), "pytorch-cu126", "https://mirror/whl/cu126"),
+        (Wish(index_base="flat+https://mirror/wheels/"), "pytorch-mirror", "https://mirror/wheels/"),
+    ],
+)
+def test_uv_is_given_the_index_of_the_pick(wish: Wish, name: str, url: str) -> None:
+    entry = links.uv_index(Pick((), wish, (Verdict(build(), (), (), True, RANK),), ()))
+
+    assert (entry["name"], entry["url"], entry["explicit"]) == (name, url, True)
+    assert ("format" in entry) == wish.index_base.startswith("flat+")
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"),
+    [
+        ("cp311", "torch-2.14.1+cu126-cp311-cp311-manylinux_2_28_x86_64.whl"),
+        ("cp314t", "torch-2.14.1+cu126-cp314-cp314t-manylinux_2_28_x86_64.whl"),
+        ("cp37", "torch-2.14.1+cu126-cp37-cp37m-manylinux_2_28_x86_64.whl"),
+    ],
+)
+def test_names_by_python(tag: str, expected: str) -> None:
+    assert files(build(), tag=tag) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("torch", "tag", "abi"),
+    [
+        ("2.10.0", "cp311", "none"),
+        ("2.10.0", "cp314", "cp314"),
+        ("2.10.0", "cp314t", "cp314t"),
+        ("2.11.0", "cp311", "cp311"),
+    ],
+)
+def test_names_on_macos(torch: str, tag: str, abi: str) -> None:
+    made = build(torch=torch, version=torch, platform="macos-arm64", backend="cpu", tags=("macosx_11_0_arm64",))
+
+    assert files(made, tag=tag) == [f"torch-{torch}-{tag.rstrip('t')}-{abi}-macosx_11_0_arm64.whl"]
+
+
+def test_the_name_of_a_companion_is_read_and_never_made() -> None:
+    read = [links.Wheel("torchvision", "torchvision-0.29.1+cu126-py3-none-any.whl", "https://host/x.whl")]
+
+    none, unknown = links.known(build(), {"torchvision": "0.29.1+cu126"}, ("cp311",), "https://host")
+    found, known = links.known(
+        build(), {"torchvision": "0.29.1+cu126"}, ("cp311",), "https://host", {"torchvision": read}
+    )
+
+    assert files(build(), "torchvision", version="0.29.1+cu126") is None
+    assert (none, unknown, found, known) == ([], ["torchvision"], read, [])
+
+
+def test_a_python_without_a_wheel_has_none() -> None:
+    assert files(build(), tag="cp39") is None
+
+
+def test_the_page_has_encoded_addresses_and_plain_names() -> None:
+    [wheel] = links.wheels(build(), "torch", "2.14.1+cu126", "cp311", 'https://host/a"b&c') or []
+
+    page = links.page([wheel._replace(sha256="0" * 64)])
+
+    assert 'href="https://host/a&quot;b&amp;c/torch-2.14.1%2Bcu126-cp311-cp311-' in page
+    assert f'.whl#sha256={"0" * 64}">torch-2.14.1+cu126-' in page
+
+
+def test_a_hash_is_given_only_for_the_very_file_that_was_read() -> None:
+    file = "torch-2.14.1+cu126-cp311-cp311-manylinux_2_28_x86_64.whl"
+    read = build(evidence=Evidence("measured", f"{file} sha256:{'a' * 64}"))
+
+    [same] = links.wheels(read, "torch", read.version, "cp311", "https://host") or []
+    [other] = links.wheels(read, "torch", read.version, "cp313", "https://host") or []
+
+    assert (same.sha256, other.sha256) == ("a" * 64, None)

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from torchpick.errors import InstallerError
+from torchpick.installers import store
+
+
+def test_a_file_is_named_by_its_content_and_written_once(tmp_path: Path) -> None:
+    one, same, other = (store.file(str(tmp_path), "limits", ".txt", text) for text in ("a", "a", "b"))
+    store.keep([one, other])
+    before = os.stat(one.path).st_mtime_ns
+    store.keep([same])
+
+    assert one.path == same.path != other.path
+    assert Path(one.path).read_text() == "a"
+    assert os.stat(one.path).st_mtime_ns == before
+    assert sorted(os.listdir(tmp_path)) == sorted(os.path.basename(each.path) for each in (one, other))
+
+
+def test_a_file_that_somebody_changed_is_written_anew(tmp_path: Path) -> None:
+    made = store.file(str(tmp_path), "limits", ".txt", "a")
+    Path(made.path).write_text("tampered")
+
+    store.keep([made])
+
+    assert Path(made.path).read_text() == "a"
+
+
+def test_a_private_file_is_the_users_alone(tmp_path: Path) -> None:
+    made = store.file(str(tmp_path), "needs", ".txt", "https://me:secret@x", private=True)
+
+    store.keep([made])
+
+    assert stat.S_IMODE(os.stat(made.path).st_mode) == 0o600
+
+
+def test_a_cache_that_cannot_be_written_gives_way_to_a_folder_of_ones_own(tmp_path: Path) -> None:
+    tmp_path.joinpath("cache").write_text("no folder")
+
+    found = store.folder(str(tmp_path / "cache"), str(tmp_path))
+
+    assert os.path.dirname(found) == str(tmp_path)
+    assert stat.S_IMODE(os.stat(found).st_mode) == 0o700
+
+
+def test_somebody_elses_folder_is_not_used(tmp_path: Path) -> None:
+    """A link that waits in a folder where everybody may write."""
+    tmp_path.joinpath("cache").write_text("no folder")
+    tmp_path.joinpath("theirs").mkdir()
+    tmp_path.joinpath(f"torchpick-{os.getuid()}").symlink_to(tmp_path / "theirs")
+
+    with pytest.raises(InstallerError, match="belongs to another user"):
+        store.folder(str(tmp_path / "cache"), str(tmp_path))
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
+    made = store.file(str(tmp_path / "gone"), "limits", ".txt", "a")
+
+    with pytest.raises(InstallerError, match="cannot be written"):
+        store.keep([made])
+
+
+def test_our_own_files_are_known_as_path_and_as_url(tmp_path: Path) -> None:
+    place = str(tmp_path / "a b")
+
+    assert store.is_ours(f"{place}/constraints-1.txt", place)
+    assert store.is_ours((tmp_path / "a b" / "x.txt").as_uri(), place)
+    assert not store.is_ours(f"{place}/sub/x.txt", place)
+    assert not store.is_ours("own.txt", place)

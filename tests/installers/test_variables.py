@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchpick import api
+from torchpick.environment.settings import Setting
+from torchpick.installers import shell, uv, variables
+from torchpick.installers.links import Wheel
+from torchpick.installers.variables import UserSettings
+
+PICK = api.pick(gpus=["sm_61", "sm_86"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
+
+HASH = "0" * 64
+FILES = {
+    "torchvision": "torchvision-0.29.1+cu126-py3-none-manylinux_2_28_x86_64.whl",
+    "torchaudio": "torchaudio-2.11.0+cu126-cp312-cp312-manylinux_2_28_x86_64.whl",
+}
+READ = {
+    name: [Wheel(name, file, f"https://files.example/{file.replace('+', '%2B')}", HASH)] for name, file in FILES.items()
+}
+
+
+def made(**around: object) -> dict[str, str]:
+    return dict(variables.of(PICK, "/cache", UserSettings(**around), "13.0", READ).set)  # type: ignore[arg-type]
+
+
+def test_the_variables_of_a_pick() -> None:
+    found = variables.of(PICK, "/cache", UserSettings(), "13.0", READ)
+    paths = {each.path.rpartition(".")[2]: variables.address(each.path) for each in found.files}
+
+    assert found.set == {
+        "UV_TORCH_BACKEND": "cu126",
+        "UV_CONSTRAINT": paths["txt"],
+        "PIP_FIND_LINKS": paths["html"],
+        "PIP_CONSTRAINT": paths["txt"],
+        "NV_VARIANT_PROVIDER_FORCE_SM_ARCH": "6.1",
+        "NV_VARIANT_PROVIDER_FORCE_CUDA_DRIVER_VERSION": "13.0",
+    }
+    assert {each.content.count("\n") for each in found.files if each.path.endswith(".txt")} == {3}
+
+
+def test_a_uv_that_does_not_know_the_backend_is_given_links() -> None:
+    found = made(uv_knows=False, uv_links=("https://own/links",))
+
+    assert "UV_TORCH_BACKEND" not in found
+    assert found["UV_FIND_LINKS"] == f"{found['PIP_FIND_LINKS']},https://own/links"
+
+
+def test_a_cooldown_of_uvs_does_too_and_pips_takes_addresses() -> None:
+    found = variables.of(
+        PICK, "/cache", UserSettings(pip={"uploaded-prior-to": Setting("uploaded-prior-to", ("P3D",), "x")}), None, READ
+    )
+
+    assert "UV_TORCH_BACKEND" not in made(uv_cooldown=True)
+    assert "PIP_FIND_LINKS" not in found.set
+    assert any("torch @ https://download.pytorch.org/whl/cu126/torch-" in each.content for each in found.files)
+    line = f"torchvision @ {READ['torchvision'][0].url}#sha256={HASH}"
+    assert any(line in each.content for each in found.files)
+
+
+def test_a_companion_whose_page_could_not_be_read_has_its_page_for_pip_to_read() -> None:
+    found = variables.of(PICK, "/cache", UserSettings(), None)
+
+    index = "https://download.pytorch.org/whl/cu126"
+    assert found.set["PIP_FIND_LINKS"].split()[1:] == [f"{index}/torchvision/", f"{index}/torchaudio/"]
+    assert not any("torchvision-" in each.content for each in found.files)
+
+
+def test_the_users_words_stay_and_ours_of_an_earlier_time_go() -> None:
+    said = {
+        "find-links": Setting("find-links", ("/opt/wheels", "https://download.pytorch.org/whl/torch_stable.html"), "x"),
+        "constraint": Setting("constraint", ("own.txt", "file:///cache/constraints-0.txt"), "x"),
+    }
+    found = made(pip=said, uv_constraints=("own.txt",))
+
+    assert found["PIP_FIND_LINKS"].split()[1:] == ["/opt/wheels"]
+    assert found["PIP_CONSTRAINT"].split()[1:] == ["own.txt"]
+    assert found["UV_CONSTRAINT"].split()[1:] == ["own.txt"]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/a b/c's.txt", "file:///a%20b/c%27s.txt"),
+        ("C:\\Users\\Jö\\x.txt", "file:///C:/Users/J%C3%B6/x.txt"),
+        ("/a,b;c/$x", "file:///a%2Cb%3Bc/%24x"),
+    ],
+)
+def test_an_address_has_nothing_to_split_at(path: str, expected: str) -> None:
+    assert variables.address(path) == expected
+
+
+values = st.text(st.characters(codec="utf-8", exclude_characters="\n\0\r", exclude_categories=["Cs"]), max_size=20)
+
+
+@given(values)
+def test_a_posix_shell_reads_back_every_value(value: str) -> None:
+    line = shell.variables("sh", {"X": value}, ())
+
+    assert shlex.split(line) == ["export", f"X={value}"]
+
+
+@given(values)
+def test_powershells_quotes_are_all_doubled(value: str) -> None:
+    line = shell.variables("powershell", {"X": value}, ())
+
+    inside = line.removeprefix("$env:X = '").removesuffix("'")
+    quotes = "'\u2018\u2019\u201a\u201b"
+    stripped = inside
+    for quote in quotes:
+        stripped = stripped.replace(quote * 2, "")
+    assert not set(stripped) & set(quotes)
+
+
+@pytest.mark.process
+def test_a_real_shell_reads_back_hard_values() -> None:
+    hard = {"A": "it's", "B": '"$HOME" `id` \\', "C": "a  b\tc", "D": "*?[x]", "E": "-n", "F": ""}
+    line = shell.variables("sh", hard, ("G",))
+
+    done = subprocess.run(
+        ["sh", "-c", f'{line}\nprintf "%s|" "$A" "$B" "$C" "$D" "$E" "$F" "${{G-unset}}"'],
+        capture_output=True, text=True, check=True, env={"G": "x", "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+
+    assert done.stdout == "|".join([*hard.values(), "unset", ""])
+
+
+@pytest.mark.process
+@pytest.mark.skipif(shutil.which("pwsh") is None, reason="no PowerShell")
+def test_a_real_powershell_reads_back_hard_values() -> None:
+    hard = {"A": "it's", "B": "\u2019; exit 3", "C": "$env:PATH"}
+    line = shell.variables("powershell", hard, ())
+
+    done = subprocess.run(
+        ["pwsh", "-c", f'{line}\nWrite-Output "$env:A|$env:B|$env:C"'], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == "|".join(hard.values())
+
+
+def test_a_line_break_in_a_value_is_a_defect() -> None:
+    with pytest.raises(ValueError, match="line break"):
+        shell.variables("github", {"X": "a\nB=c"}, ())
+
+
+def test_refusals_fail_in_each_shell() -> None:
+    assert (
+        shell.refusal("sh") == shell.refusal("fish") == shell.refusal("github") == shell.refusal("nonsense") == "false"
+    )
+    assert shell.refusal("powershell").startswith("throw ")
+    assert shell.refusal("dockerfile").endswith("&& false")
+
+
+def test_a_command_line_with_its_environment() -> None:
+    line = shell.command(["uv", "a b"], {"X": "1 2"}, ["Y"])
+
+    assert shlex.split(line) == ["env", "-u", "Y", "X=1 2", "uv", "a b"]
+    assert shell.command(["uv"], {}, ()) == "uv"
+
+
+def test_what_is_passed_on_and_matters_to_a_resolution() -> None:
+    words = (
+        "--no-cache",
+        "--index",
+        "https://a",
+        "--link-mode",
+        "copy",
+        "-ihttps://x",
+        "--index-strategy=unsafe",
+        "-n",
+    )
+
+    assert uv.resolving(words) == ["--no-cache", "--index", "https://a", "--index-strategy=unsafe", "-n"]

@@ -1,0 +1,243 @@
+"""kill -9 and a full disk at every call that changes a file: nothing is lost, the next run leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.index.server import serving
+from tests.kills.traced import Command, kill_everywhere, leftovers
+from tests.test_refresh import Index
+from torchpick.wheels import refresh
+
+pytestmark = [pytest.mark.long, pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="no strace")]
+Count = Callable[[str, int, int], None]
+GPU = ("--gpu", "sm_61", "--driver", "580.95.05")
+PIP_CONF = b"# mine\n[global]\ntimeout = 60\n[install]\nfind-links = https://own.example/links/\n"
+PROJECT = (
+    b'# mine\n[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.10"\ndependencies = ["torch"]\n'
+    b"[tool.other]\nx = 1 # kept\n"
+)
+DAMAGES = ("signal=KILL", "error=ENOSPC")
+
+
+class Home:
+    """A project with an environment of its own, and the user's settings in both."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / "app"
+        self.prefix = self.folder / ".venv"
+        self.conf = self.prefix / "pip.conf"
+        self.project = self.folder / "pyproject.toml"
+        self.python = self.prefix / "bin" / "python"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(self.prefix)], check=True)
+        self.fresh()
+
+    def fresh(self) -> None:
+        shutil.rmtree(self.prefix / "share", ignore_errors=True)
+        for path in (*self.folder.glob(".torchpick-*"), *self.prefix.glob(".torchpick-*")):
+            path.unlink()
+        self.conf.write_bytes(PIP_CONF)
+        self.project.write_bytes(PROJECT)
+
+    def command(self, *words: str) -> Command:
+        return Command((*words, "--python", str(self.python)), os.environ, self.folder)
+
+    def untouched(self) -> str:
+        """What is not as the user had it, in words."""
+        if self.conf.read_bytes() != PIP_CONF:
+            return f"pip.conf: {self.conf.read_bytes()!r}"
+        if self.project.read_bytes() != PROJECT:
+            return f"pyproject.toml: {self.project.read_bytes()!r}"
+        if (self.prefix / "share" / "torchpick").exists():
+            return "the store is left"
+        return " ".join(leftovers(self.folder))
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def report(count: Count, what: str, tried: int, troubles: dict[str, str]) -> None:
+    count(what, tried, tried - len(troubles))
+    assert not troubles, "\n".join(f"{place}: {trouble}" for place, trouble in troubles.items())
+
+
+def test_a_killed_pin_is_taken_back_whole(home: Home, tmp_path: Path, count: Count) -> None:
+    pin, unpin = home.command("pin", *GPU), home.command("unpin")
+    assert pin.run().status == 0
+    pinned = {home.conf.read_bytes(), PIP_CONF}
+    projects = {home.project.read_bytes(), PROJECT}
+
+    def whole() -> str:
+        if home.conf.read_bytes() not in pinned or home.project.read_bytes() not in projects:
+            return "a file is neither old nor new"
+        done = unpin.run()
+        return done.err if done.status else home.untouched()
+
+    report(count, "pin stopped", *kill_everywhere(pin, tmp_path / "log", home.fresh, whole, *DAMAGES))
+
+
+def test_a_killed_unpin_is_finished_by_the_next(home: Home, tmp_path: Path, count: Count) -> None:
+    pin, unpin = home.command("pin", *GPU), home.command("unpin")
+
+    def pinned() -> None:
+        home.fresh()
+        assert pin.run().status == 0
+
+    def whole() -> str:
+        done = unpin.run()
+        return done.err if done.status else home.untouched()
+
+    report(count, "unpin stopped", *kill_everywhere(unpin, tmp_path / "log", pinned, whole))
+
+
+def test_killed_extras_leave_the_project_old_or_new(home: Home, tmp_path: Path, count: Count) -> None:
+    extras = Command(("extras", "--write", str(home.project)), os.environ, home.folder)
+    assert extras.run().status == 0
+    new = home.project.read_bytes()
+    assert new != PROJECT
+
+    def whole() -> str:
+        if home.project.read_bytes() not in (PROJECT, new):
+            return f"half a file: {home.project.read_bytes()!r}"
+        done = extras.run()
+        if done.status or home.project.read_bytes() != new:
+            return done.err or "the next run comes to something else"
+        return " ".join(leftovers(home.folder))
+
+    report(count, "extras --write stopped", *kill_everywhere(extras, tmp_path / "log", home.fresh, whole, *DAMAGES))
+
+
+def test_a_killed_detect_leaves_a_whole_file_or_none(tmp_path: Path, count: Count) -> None:
+    into = tmp_path / "into"
+    into.mkdir()
+    detect = Command(("detect", "--into", str(into)), os.environ, tmp_path)
+
+    def fresh() -> None:
+        for path in into.iterdir():
+            path.unlink()
+
+    def whole() -> str:
+        for path in into.glob("*.json"):
+            json.loads(path.read_text())
+        done = detect.run()
+        files = [json.loads(path.read_text()) for path in into.glob("*.json")]
+        if done.status not in (0, 4) or len(files) != 1:
+            return done.err or f"{len(files)} files"
+        return " ".join(leftovers(into))
+
+    report(count, "detect --into stopped", *kill_everywhere(detect, tmp_path / "log", fresh, whole, *DAMAGES))
+
+
+def test_a_killed_refresh_leaves_a_whole_table(tmp_path: Path, count: Count) -> None:
+    with serving() as host:
+        index = Index(host)
+        versions = ["2.99.0+cu126", "2.99.1+cu126"]
+        for version in versions:
+            index.add(version, "sm_50 sm_60")
+        cache = tmp_path / "cache"
+        environ = {
+            **{name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")},
+            "TORCHPICK_INDEX_BASE": index.base,
+            "TORCHPICK_CACHE_DIR": str(cache),
+        }
+        command = Command(("refresh", "--platform", "linux-x86_64"), environ, tmp_path)
+
+        def fresh() -> None:
+            shutil.rmtree(cache, ignore_errors=True)
+
+        def whole() -> str:
+            done = command.run()
+            known = {row.version for _, row in refresh.cached(cache, index.base, "stable") if row.arches is not None}
+            if done.status or known != set(versions):
+                return f"{done.err} {known}"
+            return " ".join(leftovers(cache))
+
+        report(count, "refresh stopped", *kill_everywhere(command, tmp_path / "log", fresh, whole))
+
+
+def test_two_pins_at_once_are_as_good_as_one(home: Home, count: Count) -> None:
+    pin, unpin = home.command("pin", *GPU), home.command("unpin")
+    line = [sys.executable, "-m", "torchpick", *pin.words]
+    assert pin.run().status == 0
+    pinned = home.conf.read_bytes()
+    troubles = {}
+    rounds = 8
+    for number in range(rounds):
+        home.fresh()
+        both = [subprocess.Popen(line, cwd=home.folder, stderr=subprocess.PIPE, stdout=subprocess.PIPE) for _ in "12"]
+        words = [process.communicate(timeout=120)[1].decode() for process in both]
+        if any("Traceback" in text for text in words):
+            troubles[f"round {number}"] = "".join(words)
+        elif home.conf.read_bytes() != pinned:
+            troubles[f"round {number}"] = f"{home.conf.read_text()} {words}"
+        else:
+            named = [word.removeprefix("file://") for word in pinned.decode().split() if word.startswith("file://")]
+            missing = [path for path in named if not Path(path).exists()]
+            unpin.run()
+            if missing or home.untouched():
+                troubles[f"round {number}"] = f"{missing} {home.untouched()} {words}"
+    report(count, "two pins at once", rounds, troubles)
+
+
+def test_a_copied_environment_leaves_the_original_alone(home: Home, tmp_path: Path) -> None:
+    assert home.command("pin", *GPU).run().status == 0
+    before = {path: path.read_bytes() for path in home.folder.rglob("*") if path.is_file() and "share" in str(path)}
+    before |= {home.conf: home.conf.read_bytes(), home.project: home.project.read_bytes()}
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-a", str(home.prefix), str(copy)], check=True)
+
+    done = Command(("unpin", "--python", str(copy / "bin" / "python")), os.environ, tmp_path).run()
+
+    assert done.status == 0, done.err
+    assert {path: path.read_bytes() for path in before} == before
+    assert b"torchpick" not in (copy / "pip.conf").read_bytes()
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can give a file away")
+def test_roots_pin_leaves_owner_and_mode(home: Home) -> None:
+    home.conf.chmod(0o640)
+    os.chown(home.conf, 65534, 65533)
+
+    for words in (("pin", *GPU), ("unpin",)):
+        assert home.command(*words).run().status == 0
+        there = home.conf.stat()
+        assert (there.st_uid, there.st_gid, there.st_mode & 0o7777) == (65534, 65533, 0o640), words
+    assert home.untouched() == ""
+
+
+def test_a_linked_settings_file_stays_a_link(home: Home, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "dotfiles" / "pip.conf"
+    elsewhere.parent.mkdir()
+    home.conf.rename(elsewhere)
+    home.conf.symlink_to(elsewhere)
+
+    assert home.command("pin", *GPU).run().status == 0
+    assert home.conf.is_symlink()
+    assert b"torchpick" in elsewhere.read_bytes()
+    assert home.command("unpin").run().status == 0
+
+    assert home.conf.is_symlink()
+    assert elsewhere.read_bytes() == PIP_CONF
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() == 0, reason="root may open everything")
+def test_a_read_only_folder_is_refused_in_words(home: Home) -> None:
+    home.prefix.chmod(0o555)
+    try:
+        done = home.command("pin", *GPU).run()
+    finally:
+        home.prefix.chmod(0o755)
+
+    assert done.status == 1
+    assert "cannot write" in done.err
+    assert home.untouched() == ""

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.nvidia import A100, GTX_980_TI, GTX_1080_TI, RTX_3090, RTX_4090, Computer, Fakes
+from torchpick.environment import child
+from torchpick.environment.world import World
+from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import kernel, nvidia
+from torchpick.machine.nvidia import Nvidia
+from torchpick.model.arch import Arch
+
+CAPABILITIES = {GTX_1080_TI: (6, 1), RTX_3090: (8, 6), RTX_4090: (8, 9), GTX_980_TI: (5, 2), A100: (8, 0)}
+
+
+class Known(Knowledge):
+    """What detection may ask of the table, for a few chips."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    def pci_capability(self, device: int) -> Arch | None:
+        pair = CAPABILITIES.get(device)
+        return Arch.of_capability(*pair) if pair else None
+
+    def dropped_by(self, version: str, arch: Arch) -> int | None:
+        return 580 if arch.capability < (7, 5) and int(version.partition(".")[0]) > 582 else None
+
+    def supports_amd(self, arch: Arch) -> bool:
+        return str(arch) in ("gfx1100", "gfx1151")
+
+
+class Ignorant(Known):
+    """A table that holds none of the chips."""
+
+    def pci_capability(self, device: int) -> Arch | None:  # noqa: ARG002
+        return None
+
+    def dropped_by(self, version: str, arch: Arch) -> int | None:  # noqa: ARG002
+        return None
+
+
+@pytest.fixture(autouse=True)
+def _own_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this shell says of GPUs and environments is not what the tests are about."""
+    for name in list(os.environ):
+        if name.startswith(("TORCHPICK_", "CUDA_", "HSA_", "NVIDIA_")) or name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def fakes(tmp_path_factory: pytest.TempPathFactory) -> Fakes:
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler to make the stand-in libraries with")
+    return Fakes(tmp_path_factory.mktemp("fakes"))
+
+
+@pytest.fixture
+def computer(tmp_path: Path, fakes: Fakes, monkeypatch: pytest.MonkeyPatch) -> Computer:
+    root = tmp_path / "root"
+    root.mkdir()
+    made = Computer(root, fakes)
+    monkeypatch.setenv("FAKE_NVIDIA", str(made.config))
+    return made
+
+
+@pytest.fixture
+def forkable() -> None:
+    """For tests of the fork itself: under a test runner with threads (xdist) torchpick does not fork."""
+    if not child.can_fork():
+        pytest.skip("this test process has threads")
+
+
+Look = Callable[..., Nvidia]
+
+
+@pytest.fixture
+def look() -> Look:
+    def ask(
+        computer: Computer,
+        *,
+        timeout: float = 60.0,
+        environ: dict[str, str] | None = None,
+        trust_pci: bool = False,
+        exact_order: bool = False,
+    ) -> Nvidia:
+        import time
+
+        world: World = computer.world(**(environ or {}))
+        return nvidia.look(
+            world,
+            time.monotonic() + timeout,
+            kernel.read(world),
+            knowledge=Known(),
+            trust_pci=trust_pci,
+            exact_order=exact_order,
+        )
+
+    return ask

@@ -1,0 +1,230 @@
+"""Processes that misbehave, one way at a time."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from torchpick.environment import child
+from torchpick.environment.child import Running
+from torchpick.environment.windows_child import WindowsChild
+from torchpick.machine import probe
+from torchpick.machine.probe import Step
+from torchpick.machine.reading import DriverReading, failed
+from torchpick.machine.windows import parse_ids
+
+pytestmark = pytest.mark.process
+
+# For what takes a moment where the computer is idle; a busy one takes its time.
+PATIENCE_S = 60
+
+
+def finish(each: Running, seconds: float = 5.0) -> None:
+    until = time.monotonic() + seconds
+    while not each.finished and time.monotonic() < until:
+        child.wait([each], until)
+
+
+def started(argv: list[str], *, windows: bool, line: bool = False) -> Running:
+    return WindowsChild(argv, os.environ, line=line) if windows else child.start(argv, os.environ, line=line)
+
+
+@pytest.mark.parametrize("windows", [False, True])
+class TestProgram:
+    def test_its_streams_are_kept_apart(self, windows: bool) -> None:
+        each = started(["/bin/sh", "-c", "echo answer; echo talk >&2; exit 3"], windows=windows)
+        finish(each)
+        each.stop()
+        assert (each.answer, each.talk, each.status) == (b"answer\n", b"talk\n", 3)
+
+    def test_it_is_killed_at_the_deadline(self, windows: bool) -> None:
+        each = started(["/bin/sh", "-c", "trap '' TERM INT; while :; do sleep 0.05; done"], windows=windows)
+        began = time.monotonic()
+        finish(each, 0.2)
+        assert not each.finished
+        each.stop()
+        assert time.monotonic() - began < PATIENCE_S
+
+    def test_endless_output_is_cut_off(self, windows: bool) -> None:
+        each = started(["/bin/sh", "-c", "while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done"], windows=windows)
+        finish(each)
+        each.stop()
+        assert each.overflow
+        assert len(each.answer) <= 1 << 20
+
+    def test_a_line_is_enough_where_a_line_is_the_answer(self, windows: bool) -> None:
+        began = time.monotonic()
+        each = started(["/bin/sh", "-c", "echo done; exec sleep 30"], windows=windows, line=True)
+        finish(each)
+        each.stop()
+        assert each.answer == b"done\n"
+        assert time.monotonic() - began < 25  # and not the 30 seconds that it sleeps
+
+    def test_what_cannot_be_started(self, windows: bool) -> None:
+        with pytest.raises(OSError, match=r"."):
+            started(["/no/such/program"], windows=windows)
+
+
+@pytest.mark.fork
+@pytest.mark.usefixtures("forkable")
+def test_a_fork_that_raises_says_what(capfd: pytest.CaptureFixture[str]) -> None:
+    def work() -> bytes:
+        raise SystemExit("no")
+
+    each = child.fork(work, 5.0)
+    finish(each)
+    each.stop()
+    assert (each.answer, each.talk, each.status) == (b"", b"SystemExit: no", 70)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.fork
+@pytest.mark.usefixtures("forkable")
+def test_a_crash_of_a_fork_is_a_signal_and_leaves_no_child() -> None:
+    def work() -> bytes:
+        import ctypes
+
+        ctypes.string_at(0)
+        return b""
+
+    each = child.fork(work, 5.0)
+    finish(each)
+    each.stop()
+    assert each.status == -11
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.mark.fork
+@pytest.mark.usefixtures("forkable")
+def test_a_crash_is_not_reported_into_the_hosts_files(tmp_path: Path) -> None:
+    """A host program may have told faulthandler to write to a file of its own."""
+    was_on = faulthandler.is_enabled()
+    with (tmp_path / "crash").open("w") as file:
+        faulthandler.enable(file)
+        each = child.fork(lambda: faulthandler._sigsegv(), 5.0)  # type: ignore[attr-defined]
+        finish(each)
+        each.stop()
+        faulthandler.disable()
+    if was_on:
+        faulthandler.enable(2)
+    assert each.status == -11
+    assert (tmp_path / "crash").read_text() == ""
+
+
+@pytest.mark.fork
+@pytest.mark.usefixtures("forkable")
+def test_descriptors_are_not_leaked() -> None:
+    folder = Path("/proc/self/fd")
+    before = list(folder.iterdir())
+    for _ in range(3):
+        each = child.fork(lambda: b"x\n", 5.0)
+        finish(each)
+        each.stop()
+        with pytest.raises(OSError, match=r"."):
+            child.start(["/no/such/program"], os.environ)
+    assert len(list(folder.iterdir())) == len(before)
+
+
+@pytest.mark.fork
+@pytest.mark.usefixtures("forkable")
+def test_a_program_with_threads_does_not_fork() -> None:
+    event = threading.Event()
+    thread = threading.Thread(target=event.wait)
+    thread.start()
+    try:
+        assert not child.can_fork()
+    finally:
+        event.set()
+        thread.join()
+
+
+@pytest.mark.fork
+@pytest.mark.usefixtures("forkable")
+def test_an_orphan_ends_by_itself() -> None:
+    """The guard's alarm ends a child whose parent was killed, also where C code never returns."""
+
+    def work() -> bytes:
+        import ctypes
+
+        ctypes.CDLL(None).sleep(600)
+        return b""
+
+    each = child.fork(work, -0.9)
+    finish(each)
+    each.stop()
+    assert each.status == -14
+
+
+def step(source: str, seconds: float, reading: DriverReading) -> Step:
+    argv = ["/bin/sh", "-c", f"sleep {seconds}"]
+    return Step(source, lambda _limit: child.start(argv, os.environ), lambda _each: reading)
+
+
+def sources(readings: list[DriverReading]) -> list[tuple[str, str | None]]:
+    return [(each.source, each.failure.kind if each.failure else None) for each in readings]
+
+
+def test_the_next_source_is_asked_beside_a_silent_one_which_may_still_answer() -> None:
+    steps = [
+        step("slow", 3.6, DriverReading("slow", driver="580.95.05")),
+        step("quick", 0, failed("quick", "refused", "x")),
+    ]
+    found = probe.ask(steps, time.monotonic() + 6.0, lambda readings: any(each.driver for each in readings))
+    assert sources(found) == [("slow", None), ("quick", "refused")]
+
+
+def test_asking_stops_once_it_is_enough() -> None:
+    steps = [step("first", 0, DriverReading("first")), step("second", 0, DriverReading("second"))]
+    assert sources(probe.ask(steps, time.monotonic() + PATIENCE_S, bool)) == [("first", None)]
+
+
+def test_a_person_is_told_once_what_is_waited_for() -> None:
+    said: list[str] = []
+    steps = [step("nvml", 30, DriverReading("nvml")), step("cuda", 30, DriverReading("cuda"))]
+    began = time.monotonic()
+    found = probe.ask(steps, began + 2.6, lambda _: False, said.append)
+    assert said == ["nvml, cuda"]
+    assert sources(found) == [("nvml", "hangs"), ("cuda", "hangs")]
+    assert time.monotonic() - began < 25  # and not the 30 seconds that they sleep
+
+
+def test_a_source_that_cannot_be_started_is_absent() -> None:
+    steps = [Step("gone", lambda _limit: child.start(["/no/such"], os.environ), lambda _: DriverReading("gone"))]
+    assert sources(probe.ask(steps, time.monotonic() + PATIENCE_S, bool)) == [("gone", "absent")]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ('printf \'{"source": "nvml", "driver": null\'', "silent"),
+        ("printf '{}\\n'", "silent"),
+        ("exit 0", "silent"),
+        ("kill -SEGV $$", "crashed"),
+        ("head -c 2000000 /dev/zero", "silent"),
+    ],
+)
+def test_only_a_complete_answer_is_one(body: str, kind: str) -> None:
+    finish_it = probe.library_step("nvml", {}).finish
+    argv = ["/bin/sh", "-c", body]
+    steps = [Step("nvml", lambda _limit: child.start(argv, os.environ, line=True), finish_it)]
+    assert sources(probe.ask(steps, time.monotonic() + PATIENCE_S, bool)) == [("nvml", kind)]
+
+
+def test_a_python_without_an_executable_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "")
+    monkeypatch.setattr(child, "can_fork", lambda: False)
+    found = probe.ask([probe.library_step("nvml", {"libraries": []})], time.monotonic() + PATIENCE_S, bool)
+    assert sources(found) == [("nvml", "absent")]
+
+
+def test_windows_device_ids() -> None:
+    listed = "PCI\\VEN_10DE&DEV_1B06&SUBSYS_1&REV_A1\\4&1\0PCI\\VEN_8086&DEV_46a6\\3\0ROOT\\BasicDisplay\\0\0\0"
+    assert [(each.vendor, each.device) for each in parse_ids(listed)] == [(0x10DE, 0x1B06), (0x8086, 0x46A6)]
+    assert parse_ids("") == ()

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.fakes.nvidia import RTX_4090, Computer, gpu
+from tests.machine.conftest import Ignorant, Known
+from torchpick.environment import child
+from torchpick.errors import UsageError
+from torchpick.machine import kernel, narrow
+from torchpick.machine.computer import detect
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
+
+PASCAL = Gpu(0, "nvidia", "GTX 1080 Ti", Arch("sm", 6, 1))
+ELSEWHERE = "windows-x86_64" if sys.platform != "win32" else "linux-x86_64"
+
+
+def test_told_gpus_are_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "read", None)
+    monkeypatch.setattr(child, "fork", None)
+    found = detect(gpus=[PASCAL])
+    assert (found.gpus, found.driver, found.trouble) == ((PASCAL,), None, None)
+    assert detect(gpus=()).gpus == ()
+
+
+def test_told_driver_facts() -> None:
+    assert detect(gpus=[PASCAL], driver=Driver("580.95.05")).driver == Driver("580.95.05", None, "told", None)
+
+
+@pytest.mark.process
+def test_a_told_fact_replaces_its_own_and_no_other(computer: Computer) -> None:
+    world = computer.driver().say(gpu(1, "8.9")).world()
+    found = detect(world=world, driver=Driver("535.161.07"), python="3.9", glibc="2.28")
+    assert [str(each.arch) for each in found.gpus] == ["sm_89"]
+    assert found.driver == Driver("535.161.07", None, "told", None)
+    assert (found.python.version, found.platform.glibc) == ("3.9", "2.28")
+    cuda = detect(world=world, driver=Driver(None, "12.4", "told", "told")).driver
+    assert cuda == Driver("580.95.05", "12.4", "nvml", "told")
+
+
+def test_another_platform_needs_its_gpus_told() -> None:
+    with pytest.raises(UsageError, match="must be specified"):
+        detect(platform=Platform.parse(ELSEWHERE))
+    found = detect(platform=Platform.parse(ELSEWHERE), gpus=[PASCAL])
+    assert found.platform.name == ELSEWHERE
+    assert found.python.version == f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert found.python.executable is None
+    assert detect(platform=Platform.parse(ELSEWHERE), gpus=[PASCAL], python="3.14t").python.tag == "cp314t"
+
+
+def test_the_c_library_of_another_platform_is_not_judged_unless_told() -> None:
+    told = detect(platform=Platform.parse("linux-aarch64"), gpus=[PASCAL], glibc="2.31")
+    assert (told.platform.glibc, told.notes) == ("2.31", ())
+    assumed = detect(platform=Platform.parse("linux-aarch64"), gpus=[PASCAL])
+    if sys.platform == "linux" and assumed.notes:
+        assert assumed.platform.glibc is None
+        assert [note.code for note in assumed.notes] == ["GLIBC_ASSUMED"]
+
+
+@pytest.mark.process
+def test_visible_narrows(computer: Computer) -> None:
+    computer.driver(gpus=2).say(f"{gpu(1, '8.9')}\n{gpu(2, '6.1')}\ncuda.order 1,0")
+    world = computer.world(CUDA_VISIBLE_DEVICES="0")
+    assert [each.counted for each in detect(world=world).gpus] == [True, True]
+    found = detect(world=world, visible_only=True)
+    assert [(each.visible, each.counted) for each in found.gpus] == [(False, False), (True, True)]
+    assert [note.code for note in found.notes] == ["NOT_VISIBLE_LEFT_OUT"]
+
+
+@pytest.mark.process
+def test_the_pci_id_is_used_only_where_it_is_trusted(computer: Computer) -> None:
+    world = computer.pci("0000:01:00.0", RTX_4090, bound=None).world()
+    found = detect(world=world, knowledge=Known())
+    assert found.trouble is not None
+    assert "sm_89" in found.trouble.hint
+    trusting = detect(world=world, knowledge=Known(), trust_pci=True)
+    assert (trusting.trouble, [str(each.arch) for each in trusting.gpus]) == (None, ["sm_89"])
+    unknown = detect(world=world, knowledge=Ignorant(), trust_pci=True)
+    assert unknown.trouble is not None
+    assert "10de:2684" in unknown.trouble.text
+
+
+def machine(*gpus: Gpu, trouble: Trouble | None = None) -> Machine:
+    return Machine(Platform("linux", "x86_64"), Python("3.12"), None, gpus, (), trouble)
+
+
+NVIDIA = Gpu(0, "nvidia", "RTX 4090", Arch("sm", 8, 9))
+OLD = Gpu(1, "nvidia", "GTX 1080 Ti", Arch("sm", 6, 1))
+AMD = Gpu(2, "amd", "RX 7900", Arch.parse("gfx1100"), counted=False)
+
+
+def test_only_the_named() -> None:
+    found = narrow.narrow(machine(NVIDIA, OLD, AMD), only=[1])
+    assert [each.counted for each in found.gpus] == [False, True, False]
+    assert [note.code for note in found.notes] == ["ONLY_LEFT_OUT"]
+
+
+def test_only_can_choose_another_vendor_past_a_silent_driver() -> None:
+    trouble = Trouble("NOUVEAU_BOUND", "text", "hint")
+    found = narrow.narrow(machine(NVIDIA, AMD, trouble=trouble), only=[2])
+    assert ([each.counted for each in found.gpus], found.trouble) == ([False, True], None)
+    assert narrow.narrow(machine(NVIDIA, AMD, trouble=trouble), only=[0]).trouble == trouble
+
+
+@pytest.mark.parametrize(("only", "words"), [([5], "has GPU 0, 1, 2"), ([0, 2], "no build supports both")])
+def test_only_refuses(only: list[int], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        narrow.narrow(machine(NVIDIA, OLD, AMD), only=only)
+    with pytest.raises(UsageError):
+        narrow.narrow(machine(), only=only)
+
+
+def test_nvidias_count_whatever_stands_first() -> None:
+    gpus, notes = narrow.one_vendor([AMD._replace(counted=True), NVIDIA])
+    assert [each.counted for each in gpus] == [False, True]
+    assert [note.code for note in notes] == ["OTHER_VENDOR_LEFT_OUT"]
+
+
+def test_integrated_graphics_count_only_alone() -> None:
+    inside = Gpu(1, "nvidia", "Orin", Arch("sm", 8, 7), integrated=True, source="nvml")
+    assert [each.counted for each in narrow.one_vendor([inside])[0]] == [True]
+    gpus, notes = narrow.one_vendor([NVIDIA, inside])
+    assert [each.counted for each in gpus] == [True, False]
+    assert [note.code for note in notes] == ["INTEGRATED_LEFT_OUT"]
+
+
+def test_visible_replaces_the_note_that_all_count() -> None:
+    told = machine(NVIDIA, OLD._replace(visible=False))._replace(notes=(Note("CUDA_VISIBLE_DEVICES", "x"),))
+    found = narrow.narrow(told, visible_only=True)
+    assert [note.code for note in found.notes] == ["NOT_VISIBLE_LEFT_OUT"]

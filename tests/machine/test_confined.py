@@ -1,0 +1,151 @@
+"""What a probe eats and how long it lives is bounded by the kernel, whatever its code does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.nvidia import Computer
+from tests.machine.conftest import Look
+from tests.machine.test_nvidia_good import archs
+from torchpick.environment import child
+from torchpick.installers import needs
+from torchpick.machine import probe, smi
+from torchpick.machine.reading import DriverReading, Failure
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the bounds are Linux's"),
+]
+SOURCE = str(Path(child.__file__).parents[2])
+# A process of one thread, in which a fork is safe.
+PARENT = """\
+import os, signal, sys, time
+sys.path.insert(0, {source!r})
+from torchpick.environment import child
+
+def stubborn():
+    signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
+    os.write(1, b"")
+    while True:
+        time.sleep(0.05)
+
+def greedy():
+    held = []
+    while True:
+        held.append(bytearray(64 << 20))
+
+started = {start}
+print(started._pid, flush=True)
+until = time.monotonic() + {wait}
+while not started.finished and time.monotonic() < until:
+    child.wait([started], until)
+started.stop()
+print(started.status, started.talk[-200:], flush=True)
+"""
+STARTS = {
+    "fork": "child.fork(stubborn, 30.0)",
+    "program": """child.start([sys.executable, "-c", "import signal, time; signal.pthread_sigmask(signal.SIG_BLOCK, "
+        "set(signal.Signals)); time.sleep(300)"], os.environ, limit_s=30.0)""",
+    "interpreter": """child.spawn_python("import sys; sys.path.insert(0, {source!r}); "
+        "from torchpick.environment import child; child.guard(30.0); import signal, time; "
+        "signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals)); time.sleep(300)", "", 30.0)""",
+}
+
+
+def program(start: str, wait: float) -> list[str]:
+    text = PARENT.format(source=SOURCE, start=start.replace("{source!r}", repr(SOURCE)), wait=wait)
+    return [sys.executable, "-c", text]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+def test_it_dies_with_its_parent_though_it_blocks_every_signal(start: str) -> None:
+    with subprocess.Popen(program(start, 60.0), stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        until = time.monotonic() + 30
+        # Confined, it says so by its limits; killed earlier, there would be nothing to see.
+        while (
+            "Max cpu time              32" not in Path(f"/proc/{pid}/limits").read_text() and time.monotonic() < until
+        ):
+            time.sleep(0.01)
+        time.sleep(0.2)
+        parent.kill()
+    until = time.monotonic() + 20
+    while is_alive(pid) and time.monotonic() < until:
+        time.sleep(0.02)
+    alive = is_alive(pid)
+    if alive:
+        os.kill(pid, signal.SIGKILL)
+
+    assert not alive
+
+
+def test_it_cannot_eat_the_machine() -> None:
+    done = subprocess.run(
+        program("child.fork(greedy, 30.0)", 60.0), capture_output=True, text=True, check=True, timeout=120
+    )
+
+    assert "MemoryError" in done.stdout
+
+
+def test_a_library_that_could_not_be_asked_is_no_sign_that_there_is_no_gpu(
+    computer: Computer, look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> child.Running:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(child, "fork", refuse)
+    monkeypatch.setattr(child, "spawn_python", refuse)
+    monkeypatch.setattr(child, "start", refuse)
+    found = look(computer.driver())
+
+    assert archs(found) == []
+    assert found.trouble is not None
+    assert found.trouble.code == "PROBE_NOT_STARTED"
+    assert "Resource temporarily unavailable" in found.trouble.text
+
+
+def test_no_process_is_started_for_a_library_that_is_nowhere() -> None:
+    step = probe.library_step("nvml", {"libraries": []})
+
+    assert probe.ask([step], time.monotonic() + 5, lambda _: False) == [
+        DriverReading("nvml", failure=Failure("absent", "nvml cannot be queried: no library of nvml"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("read", "unit"),
+    [
+        (lambda text: smi.parse(0, text), "GPU 0000:01:00.0 "),
+        (lambda text: smi.parse(0, text), "gpu 0:"),
+        (lambda text: smi.parse(0, text), "Unable to determine the device handle for GPU 0000:01:00.0 "),
+        (lambda text: needs.who_asks(text, ""), "mylib[x] "),
+        (lambda text: needs.who_asks(text, ""), "a depends on torch "),
+        (lambda text: needs.who_asks(text, ""), "a[[[[ "),
+        (lambda text: needs.who_asks(text, ""), "aaaaaaaaaaaaaaaa"),
+    ],
+)
+def test_reading_takes_time_in_proportion(read: object, unit: str) -> None:
+    def seconds(size: int) -> float:
+        text = unit * (size // len(unit))
+        begin = time.process_time()
+        read(text)  # type: ignore[operator]
+        return time.process_time() - begin
+
+    short = max(min(seconds(20_000) for _ in range(3)), 0.001)
+    assert min(seconds(200_000) for _ in range(2)) < short * 60

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchpick.environment.world import World
+from torchpick.machine import kernel
+from torchpick.machine.kernel import KernelFacts
+from torchpick.machine.pci import PciGpu
+
+
+def world(root: Path, **environ: str) -> World:
+    return World(str(root), environ, "/", "linux")
+
+
+def put(root: Path, path: str, text: str) -> None:
+    place = root / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+
+
+def test_an_empty_folder_is_a_computer_without_anything(tmp_path: Path) -> None:
+    assert kernel.read(world(tmp_path)) == KernelFacts()
+    assert kernel.read(world(tmp_path / "gone")) == KernelFacts()
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.07  Sat Feb 17 22:55:48 UTC 2024\nGCC", "535.161.07"),
+        (
+            "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.144.03  Release Build  (dvs-builder@x)  Mon",
+            "550.144.03",
+        ),
+        ("NVRM version: NVIDIA UNIX aarch64 Kernel Module  540.4.0  Release Build", "540.4.0"),
+        ("NVRM version: garbage", None),
+        ("", None),
+        ("\n  535.161.07  ", None),
+    ],
+)
+def test_both_spellings_of_the_driver_version(text: str, version: str | None) -> None:
+    assert kernel.proc_version(text) == version
+
+
+@given(st.text(max_size=200))
+def test_any_version_file_is_read(text: str) -> None:
+    for found in (kernel.proc_version(text), kernel.sys_version(text)):
+        assert found is None or found.replace(".", "").isdigit()
+
+
+@given(st.text(alphabet=st.sampled_from("Model:GPU UDLocati0123.?\t \n\x1b"), max_size=200))
+def test_any_information_file_is_read(text: str) -> None:
+    found = kernel.information(text, "0000:01:00.0")
+    assert found.pci is not None
+
+
+def test_the_pci_bus_lists_displays_alone(tmp_path: Path) -> None:
+    for address, kind, device in (
+        ("0000:01:00.0", "0x030000", "0x1b06"),
+        ("0000:01:00.1", "0x040300", "0x10ef"),  # its sound
+        ("0000:02:00.0", "0x030200", "0x20b0"),
+        ("0000:03:00.0", "0x060400", "0x1234"),
+        ("0000:04:00.0", "nonsense", "0x1b06"),
+        ("0000:05:00.0", "0x030000", ""),
+    ):
+        for name, text in (("class", kind), ("vendor", "0x10de"), ("device", device)):
+            put(tmp_path, f"sys/bus/pci/devices/{address}/{name}", text + "\n")
+    assert kernel.pci_gpus(world(tmp_path)) == (
+        PciGpu("0000:01:00.0", 0x10DE, 0x1B06),
+        PciGpu("0000:02:00.0", 0x10DE, 0x20B0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (".dockerenv", ""),
+        ("run/.containerenv", ""),
+        ("proc/1/cgroup", "12:devices:/kubepods/burstable/pod1234\n"),
+        ("proc/1/cgroup", "4:cpu:/docker/0123abcd\n"),
+    ],
+)
+def test_containers(tmp_path: Path, path: str, text: str) -> None:
+    assert not kernel.in_container(world(tmp_path))
+    assert kernel.in_container(world(tmp_path, KUBERNETES_SERVICE_HOST="10.0.0.1"))
+    put(tmp_path, path, text)
+    assert kernel.in_container(world(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "chip"),
+    [
+        ("proc/device-tree/compatible", "nvidia,p3701\0nvidia,tegra234\0", "tegra234"),
+        ("etc/nv_tegra_release", "# R32", "tegra"),
+        ("sys/devices/soc0/family", "Tegra\n", "tegra"),
+        ("sys/devices/soc0/family", "Snapdragon\n", None),
+    ],
+)
+def test_tegra(tmp_path: Path, path: str, text: str, chip: str | None) -> None:
+    put(tmp_path, path, text)
+    assert kernel.read(world(tmp_path)).tegra == chip
+
+
+def test_nodes(tmp_path: Path) -> None:
+    for name in ("nvidia0", "nvidia17", "nvidiactl", "nvidia-uvm", "nvidia-modeset", "nvidia0x", "null"):
+        put(tmp_path, f"dev/{name}", "")
+    found = kernel.read(world(tmp_path))
+    assert (found.nodes, found.control) == (("nvidia0", "nvidia17"), True)
+
+
+def test_names_from_the_modules_own_list(tmp_path: Path) -> None:
+    put(
+        tmp_path,
+        "proc/driver/nvidia/gpus/0000:01:00.0/information",
+        "Model: \t\t NVIDIA GeForce RTX 4090\nGPU UUID: \t GPU-????????\nBus Location: \t 0000:01:00.0\n",
+    )
+    put(tmp_path, "proc/driver/nvidia/gpus/0000:02:00.0/information", "Model: \t\t Unknown\n")
+    found = kernel.read_gpus(str(tmp_path))
+    assert [(each.name, each.uuid, each.pci) for each in found.devices] == [
+        ("NVIDIA GeForce RTX 4090", None, "0000:01:00.0"),
+        (None, None, "0000:02:00.0"),
+    ]

@@ -1,0 +1,346 @@
+"""Every known way in which a driver fails, and the answer it must give."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from tests.fakes.nvidia import A100, GTX_980_TI, GTX_1080_TI, RTX_4090, Computer, gpu
+from tests.machine.conftest import Known, Look
+from tests.machine.test_nvidia_good import archs, codes
+from torchpick.environment import child
+from torchpick.machine import vendors
+from torchpick.machine.nvidia import Nvidia
+from torchpick.model.machine import Platform, Trouble
+
+pytestmark = pytest.mark.process
+
+
+def choose_child(monkeypatch: pytest.MonkeyPatch, *, forked: bool) -> None:
+    if forked and not child.can_fork():
+        pytest.skip("this test process has threads; the command line's own tests fork")
+    monkeypatch.setattr(child, "can_fork", lambda: forked)
+
+
+def trouble(found: Nvidia) -> Trouble:
+    assert found.trouble is not None
+    return found.trouble
+
+
+@pytest.mark.parametrize(
+    ("act", "note"),
+    [
+        ("segv", "NVML_CRASHED"),
+        ("abort", "NVML_CRASHED"),
+        ("exit", "NVML_SILENT"),
+        ("hang", "NVML_HANGS"),
+    ],
+)
+@pytest.mark.parametrize("forked", [pytest.param(True, marks=pytest.mark.fork), False])
+def test_a_broken_nvml_hands_over_to_libcuda(
+    computer: Computer,
+    look: Look,
+    act: str,
+    note: str,
+    forked: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    choose_child(monkeypatch, forked=forked)
+    computer.driver().pci("0000:01:00.0", GTX_1080_TI).say(f"nvml.act {act}\n{gpu(1, '6.1')}")
+    began = time.monotonic()
+    # What hangs takes its share of the deadline; what fails at once leaves a busy computer the time it needs.
+    timeout = 8.0 if act == "hang" else 60.0
+    found = look(computer, timeout=timeout)
+    assert time.monotonic() - began < timeout
+    assert (archs(found), found.gpus[0].source) == (["sm_61"], "cuda")
+    assert codes(found) == [note]
+    assert found.driver is not None
+    assert (found.driver.version, found.driver.source) == ("580.95.05", "/proc/driver/nvidia/version")
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("act", ["print", "chatter"])
+@pytest.mark.parametrize("forked", [pytest.param(True, marks=pytest.mark.fork), False])
+def test_what_a_library_prints_stays_in_the_child(
+    computer: Computer,
+    look: Look,
+    act: str,
+    forked: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    choose_child(monkeypatch, forked=forked)
+    found = look(computer.driver().say(f"nvml.act {act}\n{gpu(1, '8.9')}"))
+    assert (archs(found), found.gpus[0].source, found.notes) == (["sm_89"], "nvml", ())
+    assert found.driver is not None
+    assert found.driver.version == "580.95.05"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_all_that_hangs_ends_with_the_deadline(computer: Computer, look: Look) -> None:
+    computer.driver().pci("0000:01:00.0", RTX_4090).say("nvml.act hang\ncuda.act hang\nsmi.act hang")
+    began = time.monotonic()
+    found = look(computer, timeout=1.5)
+    assert 1.4 < time.monotonic() - began < 20
+    assert trouble(found).code == "DRIVER_HANGS"
+    assert "nvml" in trouble(found).text
+    assert "TORCHPICK_DETECT_TIMEOUT" in trouble(found).hint
+    assert [(each.pci, each.arch) for each in found.gpus] == [("0000:01:00.0", None)]
+
+
+def test_an_nvidia_smi_whose_child_keeps_the_pipe_costs_nothing(computer: Computer, look: Look) -> None:
+    computer.module("580.95.05").nodes("nvidiactl", "nvidia0").smi()
+    began = time.monotonic()
+    found = look(computer.say(f"smi.act wedge\n{gpu(1, '8.6')}"), timeout=60.0)
+    assert archs(found) == ["sm_86"]
+    assert time.monotonic() - began < 30.0
+
+
+def test_one_gpu_lost_of_three(computer: Computer, look: Look) -> None:
+    computer.driver(gpus=3).pci("0000:01:00.0", RTX_4090).pci("0000:02:00.0", GTX_1080_TI).pci("0000:03:00.0", A100)
+    computer.say("\n".join((gpu(1, "8.9"), gpu(2, "6.1", handle="15"), gpu(3, "8.0"))))
+    found = look(computer)
+    assert archs(found) == ["sm_89", "sm_80"]
+    assert [each.index for each in found.gpus] == [0, 1]
+    assert codes(found) == ["GPU_LOST"]
+    assert "0000:02:00.0" in found.notes[0].text
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [({"cap": "15"}, "GPU_LOST"), ({"handle": "999"}, "GPU_LOST"), ({"handle": "4"}, "GPU_FORBIDDEN")],
+)
+def test_one_silent_gpu_does_not_hide_the_other(
+    computer: Computer, look: Look, fault: dict[str, str], code: str
+) -> None:
+    found = look(computer.driver(gpus=2).say("\n".join((gpu(1, "8.9"), gpu(2, "6.1", **fault)))))
+    assert archs(found) == ["sm_89"]
+    assert codes(found) == [code]
+
+
+def test_all_gpus_lost_or_forbidden(computer: Computer, look: Look) -> None:
+    computer.driver(gpus=2)
+    lost = "\n".join(gpu(each, "8.9", handle="15", cuda="no", smi="GPU_is_lost") for each in (1, 2))
+    found = trouble(look(computer.say(lost)))
+    assert (found.code, found.text) == ("GPU_LOST", "the driver has lost 2 NVIDIA GPUs (status 15)")
+    found = trouble(look(computer.say(lost.replace("handle=15", "handle=4"))))
+    assert (found.code, found.text) == ("NO_PERMISSION", "the driver refuses all 2 GPUs to this user or job")
+
+
+def test_updated_and_not_rebooted(computer: Computer, look: Look) -> None:
+    computer.driver("535.129.03").pci("0000:01:00.0", GTX_1080_TI)
+    said = "Failed to initialize NVML: Driver/library version mismatch"
+    found = look(computer.say(f"nvml.init 18\ncuda.init 803\nsmi.text {said}\nsmi.status 18"))
+    assert trouble(found).code == "DRIVER_MISMATCH"
+    assert "535.129.03" in trouble(found).text
+    assert "reboot" in trouble(found).hint
+    assert found.driver is not None
+    assert found.driver.version == "535.129.03"
+
+    trusting = look(computer, trust_pci=True)
+    assert (archs(trusting), trusting.trouble) == (["sm_61"], None)
+    assert trusting.gpus[0].source == "pci"
+    assert "PCI_TRUSTED" in codes(trusting)
+
+
+def test_a_stale_nvml_in_an_image_does_not_hide_a_libcuda_that_works(computer: Computer, look: Look) -> None:
+    found = look(computer.driver().say(f"nvml.init 18\n{gpu(1, '8.6')}"))
+    assert (archs(found), found.gpus[0].source, codes(found)) == (["sm_86"], "cuda", ["NVML_REFUSED"])
+
+
+@pytest.mark.parametrize(
+    ("build", "said", "code", "words"),
+    [
+        (lambda c: c.pci("0000:01:00.0", GTX_1080_TI, bound=None), "", "DRIVER_MISSING", "0000:01:00.0"),
+        (lambda c: c.pci("0000:01:00.0", GTX_1080_TI, bound="nouveau"), "", "NOUVEAU_BOUND", "nouveau"),
+        (
+            lambda c: c.pci("0000:01:00.0", GTX_1080_TI, bound=None).library("libnvidia-ml").library("libcuda"),
+            "nvml.init 9\ncuda.init 100",
+            "MODULE_NOT_LOADED",
+            "driver not loaded (9)",
+        ),
+        (
+            lambda c: c.pci("0000:01:00.0", GTX_1080_TI).driver("595.45.04"),
+            "nvml.init 9\ncuda.init 100\nsmi.text No devices were found",
+            "DRIVER_DROPPED_GPU",
+            "580 is the last branch",
+        ),
+        (
+            lambda c: c.pci("0000:01:00.0", RTX_4090).module("580.95.05").file("/.dockerenv"),
+            "",
+            "GPU_NOT_PASSED_IN",
+            "not passed in",
+        ),
+        (
+            lambda c: c.pci("0000:01:00.0", RTX_4090).module("580.95.05").file("/.dockerenv").nodes("nvidiactl"),
+            "",
+            "GPU_NOT_PASSED_IN",
+            "not passed in",
+        ),
+        (
+            lambda c: c.pci("0000:01:00.0", RTX_4090).driver(),
+            "nvml.init 4\ncuda.init 100\nsmi.text Failed to initialize NVML: Insufficient Permissions\nsmi.status 4",
+            "NO_PERMISSION",
+            "may not be opened",
+        ),
+        (
+            lambda c: c.pci("0000:01:00.0", RTX_4090).driver(),
+            "nvml.init 999\ncuda.init 999\nsmi.text Failed to initialize NVML: Unknown Error\nsmi.status 255",
+            "DRIVER_SILENT",
+            "unknown error (999)",
+        ),
+        (
+            lambda c: c.pci("0000:01:00.0", RTX_4090).driver(),
+            "nvml.act stub\nnvml.init 12\ncuda.init 34\nsmi.text x",
+            "STUB_LIBRARY",
+            "stub",
+        ),
+        (
+            lambda c: c.pci("0000:01:00.0", RTX_4090).driver(),
+            "nvml.act segv\ncuda.act abort\nsmi.act segv",
+            "DRIVER_CRASHED",
+            "SIGSEGV",
+        ),
+        (
+            lambda c: c.pci("0000:01:00.0", RTX_4090)
+            .module("580.95.05")
+            .nodes("nvidia0")
+            .file("/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", b""),
+            "",
+            "LIBRARY_MISSING",
+            "file too short",
+        ),
+        (
+            lambda c: c.module("361.42").nodes("nvidia0").library("libnvidia-ml", "-DNO_CAPABILITY"),
+            f"nvml.driver 361.42\n{gpu(1, '6.1')}",
+            "DRIVER_TOO_OLD",
+            "361.42",
+        ),
+        (
+            lambda c: c.driver(),
+            f"{gpu(1, 'untouched')}\nsmi.text x",
+            "NO_CAPABILITY",
+            "no source",
+        ),
+        (
+            lambda c: c.nodes("dxg")
+            .library("libnvidia-ml", folder="/usr/lib/wsl/lib")
+            .library("libcuda", folder="/usr/lib/wsl/lib"),
+            "nvml.init 9\ncuda.init 100",
+            "DRIVER_SILENT",
+            "WSL2",
+        ),
+        (
+            lambda c: c.file("/sys/devices/soc0/family", "Tegra\n"),
+            "",
+            "DRIVER_SILENT",
+            "Jetson",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) and value.isupper() else "",
+)
+def test_a_gpu_that_gives_no_answer_says_why(
+    computer: Computer, look: Look, build: object, said: str, code: str, words: str
+) -> None:
+    assert callable(build)
+    build(computer)
+    found = look(computer.say(said))
+    assert trouble(found).code == code
+    assert words in trouble(found).text
+    assert "--gpu" in trouble(found).hint
+    assert not [each for each in found.gpus if each.arch is not None]
+
+
+def test_the_container_is_not_asked_where_nothing_was_passed_in(
+    computer: Computer, look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child, "fork", None)
+    computer.driver(gpus=0).pci("0000:01:00.0", RTX_4090).file("/.dockerenv")
+    (computer.root / "dev/nvidiactl").unlink()
+    assert trouble(look(computer)).code == "GPU_NOT_PASSED_IN"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may open everything")
+def test_device_nodes_that_may_not_be_opened(computer: Computer, look: Look) -> None:
+    computer.driver().say("nvml.init 9\ncuda.init 100\nsmi.text x")
+    (computer.root / "dev/nvidia0").chmod(0)
+    assert trouble(look(computer)).code == "NO_PERMISSION"
+
+
+def test_a_gpu_beside_the_answering_ones_that_the_driver_no_longer_serves(computer: Computer, look: Look) -> None:
+    computer.driver("595.45.04").pci("0000:01:00.0", RTX_4090).pci("0000:02:00.0", GTX_980_TI)
+    computer.proc_gpu("0000:02:00.0", "NVIDIA GeForce GTX 980 Ti")
+    found = look(computer.say(f"nvml.driver 595.45.04\n{gpu(1, '8.9')}"))
+    assert (archs(found), found.trouble, codes(found)) == (["sm_89"], None, ["GPU_NOT_SERVED"])
+    assert "595.45.04 no longer supports" in found.notes[0].text
+
+
+def test_a_gpu_on_the_bus_that_the_answering_driver_does_not_list(computer: Computer, look: Look) -> None:
+    computer.driver().pci("0000:01:00.0", RTX_4090).pci("0000:02:00.0", A100, bound=None)
+    found = look(computer.say(gpu(1, "8.9")))
+    assert (archs(found), found.trouble, codes(found)) == (["sm_89"], None, ["GPU_NOT_SERVED"])
+    assert "0000:02:00.0" in found.notes[0].text
+
+
+def test_a_stub_that_says_so_only_in_print(computer: Computer, look: Look) -> None:
+    computer.pci("0000:01:00.0", RTX_4090).module("580.95.05").nodes("nvidia0").library("libnvidia-ml")
+    assert trouble(look(computer.say("nvml.act stub\nnvml.init 12"))).code == "STUB_LIBRARY"
+
+
+def test_a_gpu_given_to_a_virtual_machine_is_not_this_machines(computer: Computer, look: Look) -> None:
+    found = look(computer.pci("0000:01:00.0", RTX_4090, bound="vfio-pci"))
+    assert (found.gpus, found.trouble, codes(found)) == ((), None, ["GPU_BOUND_TO_VFIO"])
+
+
+def test_a_container_under_wsl_without_its_gpu_device(computer: Computer, look: Look) -> None:
+    computer.file("/.dockerenv").file("/proc/sys/kernel/osrelease", "5.15.153.1-microsoft-standard-WSL2\n")
+    assert codes(look(computer)) == ["WSL_GPU_NOT_PASSED_IN"]
+    seen = vendors.look(computer.world(), time.monotonic() + 60, Platform("linux", "x86_64"), knowledge=Known())
+    assert [note.code for note in seen.notes] == ["WSL_GPU_NOT_PASSED_IN"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["hex:f8ff00", "hex:1b5b33316d", "hex:80", "NVIDIA" * 40],
+    ids=["not UTF-8", "escape sequence", "one byte", "too long and unended"],
+)
+def test_names_that_are_none(computer: Computer, look: Look, name: str) -> None:
+    found = look(computer.driver().say(gpu(1, "8.9", name)))
+    assert archs(found) == ["sm_89"]
+    seen = found.gpus[0].name
+    assert seen is None or (seen.isprintable() and len(seen) <= 128)
+
+
+@pytest.mark.parametrize("cc", ["untouched", "9999.-1", "0.0"])
+def test_absurd_capabilities_are_asked_of_the_next_source(computer: Computer, look: Look, cc: str) -> None:
+    """The stand-in libcuda reads the same file, so nvidia-smi's word is what is left; garbage is taken from nobody."""
+    computer.driver().say(f"{gpu(1, cc)}\nsmi.text 580.95.05, , , 8.6, NVIDIA A10")
+    found = look(computer)
+    assert (archs(found), found.gpus[0].source) == (["sm_86"], "smi")
+
+
+def test_an_absurd_count(computer: Computer, look: Look) -> None:
+    computer.driver().say(f"nvml.count 4000000000\n{gpu(1, '8.9')}\n{gpu(2, '8.6')}")
+    found = look(computer)
+    assert (archs(found), found.notes) == (["sm_89", "sm_86"], ())
+
+
+def test_an_absurd_driver_version_is_taken_from_the_kernel(computer: Computer, look: Look) -> None:
+    found = look(computer.driver().say(f"nvml.driver garbage\n{gpu(1, '8.9')}"))
+    assert found.driver is not None
+    assert (found.driver.version, found.driver.source) == ("580.95.05", "/proc/driver/nvidia/version")
+
+
+def test_an_nvidia_smi_with_one_lost_gpu(computer: Computer, look: Look) -> None:
+    computer.module("580.95.05").nodes("nvidiactl", "nvidia0", "nvidia1").smi()
+    found = look(computer.say(f"{gpu(1, '8.6')}\n{gpu(2, '8.9', smi='GPU_is_lost')}"))
+    assert archs(found) == ["sm_86"]
+
+
+def test_a_driver_that_is_there_and_sees_nothing(computer: Computer, look: Look) -> None:
+    """NVIDIA_VISIBLE_DEVICES=none: the libraries, and no device."""
+    computer.driver(gpus=0).file("/.dockerenv").pci("0000:01:00.0", RTX_4090).say("cuda.init 100\nsmi.status 6")
+    assert trouble(look(computer)).code == "GPU_NOT_PASSED_IN"

@@ -1,0 +1,254 @@
+"""Machines whose driver answers, asked through the real pynvml and compiled stand-ins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from tests.fakes.nvidia import GTX_1080_TI, RTX_3090, RTX_4090, Computer, gpu, uuid
+from tests.machine.conftest import Look
+from torchpick.environment import child
+from torchpick.environment.child import Running
+from torchpick.machine import probe
+from torchpick.machine.nvidia import Nvidia
+from torchpick.model.machine import Driver
+
+pytestmark = pytest.mark.process
+
+
+def archs(found: Nvidia) -> list[str]:
+    return [str(each.arch) for each in found.gpus]
+
+
+def codes(found: Nvidia) -> list[str]:
+    return [note.code for note in found.notes]
+
+
+def three(computer: Computer) -> Computer:
+    computer.driver(gpus=3).pci("0000:01:00.0", RTX_3090).pci("0000:02:00.0", RTX_4090).pci("0000:03:00.0", GTX_1080_TI)
+    return computer.say(
+        f"""
+        {gpu(1, "8.6", "NVIDIA GeForce RTX 3090")}
+        {gpu(2, "8.9", "NVIDIA GeForce RTX 4090")}
+        {gpu(3, "6.1", "NVIDIA GeForce GTX 1080 Ti")}
+        cuda.order 1,0,2
+        """
+    )
+
+
+def test_one_gpu_and_where_each_fact_is_from(computer: Computer, look: Look) -> None:
+    computer.driver().pci("0000:01:00.0", GTX_1080_TI).say(gpu(1, "6.1", "NVIDIA GeForce GTX 1080 Ti"))
+    found = look(computer)
+    assert found.driver is not None
+    assert found.driver == Driver("580.95.05", "13.0", "nvml", "nvml")
+    assert [each.to_json() for each in found.gpus] == [
+        {
+            "index": 0,
+            "vendor": "nvidia",
+            "name": "NVIDIA GeForce GTX 1080 Ti",
+            "arch": "sm_61",
+            "uuid": uuid(1),
+            "pci": "0000:01:00.0",
+            "visible": True,
+            "integrated": False,
+            "counted": True,
+            "source": "nvml",
+        }
+    ]
+    assert (found.notes, found.trouble) == ((), None)
+
+
+@pytest.mark.parametrize("value", [None, "0", "", "-1", "void", "2,1", uuid(2)[:8]])
+def test_mixed_gpus_all_count_whatever_the_shell_hides(computer: Computer, look: Look, value: str | None) -> None:
+    found = look(three(computer), environ={} if value is None else {"CUDA_VISIBLE_DEVICES": value})
+    assert archs(found) == ["sm_86", "sm_89", "sm_61"]
+    assert all(each.counted for each in found.gpus)
+
+
+@pytest.mark.parametrize(
+    ("value", "order", "shown"),
+    [
+        ("0", None, [1]),  # CUDA counts the fastest first, which only libcuda knows
+        ("0", "PCI_BUS_ID", [0]),
+        ("2,0", None, [1, 2]),
+        ("", None, []),
+        ("-1", None, []),
+        ("void", None, []),
+        (uuid(3)[:12], None, [2]),
+    ],
+)
+def test_visible_devices_by_cudas_own_order(
+    computer: Computer, look: Look, value: str, order: str | None, shown: list[int]
+) -> None:
+    environ = {"CUDA_VISIBLE_DEVICES": value, **({"CUDA_DEVICE_ORDER": order} if order else {})}
+    found = look(three(computer), environ=environ, exact_order=True)
+    assert [each.index for each in found.gpus if each.visible] == shown
+    assert "CUDA_VISIBLE_DEVICES" in codes(found)
+
+
+def test_an_order_that_nobody_knows_hides_nothing(computer: Computer, look: Look) -> None:
+    three(computer).root.joinpath("usr/lib/x86_64-linux-gnu/libcuda.so.1").unlink()
+    found = look(computer, environ={"CUDA_VISIBLE_DEVICES": "0"}, exact_order=True)
+    assert [each.visible for each in found.gpus] == [True, True, True]
+    assert "VISIBLE_ORDER_UNKNOWN" in codes(found)
+
+
+def test_mig_gives_the_parents_capability_and_is_chosen_by_its_uuid(computer: Computer, look: Look) -> None:
+    instances = "MIG-aaaaaaaa-0000-0000-0000-000000000001,MIG-bbbbbbbb-0000-0000-0000-000000000002"
+    computer.driver(gpus=2)
+    computer.say(
+        f"""
+        {gpu(1, "8.0", "NVIDIA A100-SXM4-40GB", mig=instances)}
+        {gpu(2, "8.0", "NVIDIA A100-SXM4-40GB")}
+        """
+    )
+    found = look(computer, environ={"CUDA_VISIBLE_DEVICES": "MIG-bbbbbbbb-0000-0000-0000-000000000002"})
+    assert archs(found) == ["sm_80", "sm_80"]
+    assert [each.visible for each in found.gpus] == [True, False]
+
+
+def test_wsl_prefers_the_library_of_windows(computer: Computer, look: Look) -> None:
+    """A driver package inside the distribution brings a library that answers "driver not loaded"."""
+    computer.nodes("dxg").library("libnvidia-ml", folder="/usr/lib/wsl/lib").library(
+        "libcuda", folder="/usr/lib/wsl/lib"
+    ).file("/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", b"")
+    computer.pci("5582:00:00.0", 0x008E, vendor=0x1414, kind=0x030200)
+    found = look(computer.say(f"nvml.driver 572.60\nnvml.cuda 12080\n{gpu(1, '8.9')}"))
+    assert archs(found) == ["sm_89"]
+    assert found.driver is not None
+    assert (found.driver.version, found.driver.cuda) == ("572.60", "12.8")
+    assert codes(found) == ["WSL"]
+
+
+def test_wsl_where_only_libcuda_works(computer: Computer, look: Look) -> None:
+    computer.nodes("dxg").library("libnvidia-ml", folder="/usr/lib/wsl/lib").library(
+        "libcuda", folder="/usr/lib/wsl/lib"
+    ).smi("/usr/lib/wsl/lib")
+    found = look(computer.say(f"nvml.act segv\nsmi.driver 572.60\n{gpu(1, '8.9')}"))
+    assert archs(found) == ["sm_89"]
+    assert found.gpus[0].source == "cuda"
+    assert found.driver is not None
+    assert found.driver == Driver("572.60", "13.0", "smi", "cuda", "windows")
+    assert "NVML_CRASHED" in codes(found)
+
+
+def test_jetpack_5_has_no_nvml(computer: Computer, look: Look) -> None:
+    computer.file("/proc/device-tree/compatible", "nvidia,p3737-0000\0nvidia,tegra234\0").nodes("nvhost-gpu")
+    computer.library("libcuda", folder="/usr/lib/aarch64-linux-gnu/tegra")
+    found = look(computer.say("cuda.version 11040\ngpu cc=8.7 name=Orin"))
+    assert archs(found) == ["sm_87"]
+    assert found.gpus[0].integrated
+    assert found.gpus[0].counted
+    assert found.driver is not None
+    assert (found.driver.version, found.driver.cuda, found.driver.cuda_source) == (None, "11.4", "cuda")
+
+
+def test_jetpack_6_numbers_its_driver_apart(computer: Computer, look: Look) -> None:
+    """540.4.0 would satisfy the floor of builds that do not run on an Orin."""
+    computer.file("/etc/nv_tegra_release", "# R36 (release), REVISION: 4.0").nodes("nvhost-gpu")
+    computer.library("libnvidia-ml").library("libcuda")
+    found = look(computer.say("nvml.driver 540.4.0\nnvml.cuda 12060\ngpu cc=8.7 name=Orin (nvgpu)"))
+    assert archs(found) == ["sm_87"]
+    assert found.driver is not None
+    assert (found.driver.version, found.driver.cuda) == (None, "12.6")
+    assert "JETSON" in codes(found)
+
+
+def test_cuda_compat_counts_once_cuinit_answers(computer: Computer, look: Look) -> None:
+    computer.module("535.161.07").nodes("nvidiactl", "nvidia0").library("libnvidia-ml")
+    folder = "/usr/lib/x86_64-linux-gnu"
+    computer.library("libcuda")
+    (computer.root / f"{folder}/libcuda.so.1".lstrip("/")).rename(
+        computer.root / f"{folder}/libcuda.so.580.65.06".lstrip("/")
+    )
+    (computer.root / f"{folder}/libcuda.so.1".lstrip("/")).symlink_to("libcuda.so.580.65.06")
+    said = f"nvml.driver 535.161.07\nnvml.dlopen {computer.root}{folder}/libcuda.so.1\n{gpu(1, '8.0')}"
+    found = look(computer.say(said))
+    assert found.driver is not None
+    assert found.driver == Driver("535.161.07", "13.0", "nvml", "cuda")
+    assert codes(found) == ["CUDA_COMPAT"]
+
+    found = look(computer.say(f"{said}\ncuda.init 804"))
+    assert found.driver is not None
+    assert (found.driver.version, found.driver.cuda) == ("535.161.07", None)
+    assert codes(found) == ["CUDA_COMPAT_REFUSED"]
+
+
+def test_without_libcuda_the_older_call_tells_the_cuda_version(computer: Computer, look: Look) -> None:
+    """A container with NVIDIA_DRIVER_CAPABILITIES=utility has NVML alone."""
+    computer.module("580.95.05").nodes("nvidiactl", "nvidia0").library("libnvidia-ml")
+    found = look(computer.say(f"nvml.cuda 0\nnvml.cuda_v1 12090\n{gpu(1, '9.0')}"))
+    assert found.driver is not None
+    assert (found.driver.cuda, found.driver.cuda_source) == ("12.9", "nvml")
+
+
+def test_no_nvidia_hardware_starts_nothing(computer: Computer, look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child, "fork", None)
+    monkeypatch.setattr(child, "start", None)
+    computer.pci("0000:00:02.0", 0x46A6, vendor=0x8086, bound="i915")
+    assert look(computer) == Nvidia()
+
+
+def test_a_healthy_driver_is_asked_once(computer: Computer, look: Look, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    step = probe.library_step
+    monkeypatch.setattr(
+        probe, "library_step", lambda source, told: step(source, told)._replace(start=count(asked, source, told))
+    )
+    monkeypatch.setattr(child, "start", None)
+
+    def count(into: list[str], source: str, told: Mapping[str, object]) -> Callable[[float], Running]:
+        def start(limit_s: float) -> Running:
+            into.append(source)
+            return step(source, told).start(limit_s)
+
+        return start
+
+    monkeypatch.setattr(child, "can_fork", lambda: True)
+    assert archs(look(computer.driver().say(gpu(1, "8.9")))) == ["sm_89"]
+    assert asked == ["nvml"]
+
+
+def test_libraries_in_an_image_without_a_gpu_are_no_gpu(computer: Computer, look: Look) -> None:
+    found = look(computer.library("libnvidia-ml").library("libcuda").say("nvml.init 9\ncuda.init 100"))
+    assert (found.gpus, found.trouble) == ((), None)
+
+
+def test_an_old_driver_whose_nvml_cannot_tell_the_capability(computer: Computer, look: Look) -> None:
+    computer.module("375.82").nodes("nvidiactl", "nvidia0")
+    computer.library("libnvidia-ml", "-DNO_CAPABILITY", "-DNO_INIT_WITH_FLAGS").library("libcuda")
+    computer.say(f"nvml.driver 375.82\nnvml.cuda 0\ncuda.version 8000\n{gpu(1, '6.1', 'GeForce GTX 1080 Ti')}")
+    found = look(computer)
+    assert archs(found) == ["sm_61"]
+    assert found.gpus[0].source == "cuda"
+    assert found.driver is not None
+    assert (found.driver.version, found.driver.cuda, found.driver.cuda_source) == ("375.82", "8.0", "cuda")
+
+
+@pytest.mark.parametrize("flags", [("-DNO_INIT_WITH_FLAGS",), ("-DNO_INIT_WITH_FLAGS", "-DFAILING_INIT_V2")])
+def test_every_way_to_start_nvml_is_tried(computer: Computer, look: Look, flags: tuple[str, ...]) -> None:
+    computer.driver()
+    computer.library("libnvidia-ml", *flags)
+    found = look(computer.say(gpu(1, "7.5")))
+    assert (archs(found), found.gpus[0].source) == (["sm_75"], "nvml")
+
+
+def test_an_nvidia_smi_that_does_not_know_the_capability(computer: Computer, look: Look) -> None:
+    """A 470 nvidia-smi over a 580 driver: it tells the driver version, the name and no capability."""
+    computer.module("580.95.05").nodes("nvidiactl", "nvidia0").smi().pci("0000:01:00.0", GTX_1080_TI)
+    found = look(computer.say(f"smi.no_cap 1\n{gpu(1, '6.1', 'NVIDIA GeForce GTX 1080 Ti')}"))
+    assert found.trouble is not None
+    assert found.trouble.code == "NO_CAPABILITY"
+    assert "--trust-pci" in found.trouble.hint
+    found = look(computer, trust_pci=True)
+    assert (archs(found), found.trouble) == (["sm_61"], None)
+    assert found.gpus[0].name == "NVIDIA GeForce GTX 1080 Ti"
+
+
+def test_nvidia_smi_alone(computer: Computer, look: Look) -> None:
+    """A Python linked to musl cannot load the libraries."""
+    computer.module("580.95.05").nodes("nvidiactl", "nvidia0").smi()
+    found = look(computer.say(gpu(1, "8.6", "NVIDIA A10, with, commas")))
+    assert (archs(found), found.gpus[0].source) == (["sm_86"], "smi")
+    assert found.gpus[0].name == "NVIDIA A10, with, commas"

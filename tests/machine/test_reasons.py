@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.machine.conftest import Ignorant
+from torchpick.environment.world import World
+from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import libraries, reasons
+from torchpick.machine.kernel import KernelFacts
+from torchpick.machine.pci import PciGpu
+from torchpick.machine.reading import failed
+from torchpick.model.arch import Arch
+
+FACTS = KernelFacts(
+    version="580.95.05", module=True, pci=(PciGpu("0000:01:00.0", 0x10DE, 0x1B06, "nvidia"),), nodes=("nvidia0",)
+)
+
+
+class Pascal(Knowledge):
+    def pci_capability(self, device: int) -> Arch | None:  # noqa: ARG002 # every device is one
+        return Arch("sm", 6, 1)
+
+    def dropped_by(self, version: str, arch: Arch) -> int | None:  # noqa: ARG002
+        return 580 if version.startswith("59") else None
+
+
+PASCAL = Pascal({})
+
+
+def test_nodes_that_may_not_be_opened() -> None:
+    readings = [failed("nvml", "refused", "NVML says: driver not loaded (9)", 9)]
+    assert reasons.why(FACTS._replace(permitted=False), readings, PASCAL).code == "NO_PERMISSION"
+    assert reasons.why(FACTS, readings, PASCAL).code == "DRIVER_SILENT"
+
+
+def test_the_hint_offers_the_pci_id_only_where_it_helps() -> None:
+    assert "`--trust-pci` to read sm_61" in reasons.why(FACTS, [], PASCAL).hint
+    assert "--trust-pci" not in reasons.why(FACTS, [], Ignorant()).hint
+    told = reasons.why(FACTS, [], Ignorant(), trust_pci=True)
+    assert "10de:1b06" in told.text
+    assert "--trust-pci" not in told.hint
+
+
+def test_libcudas_statuses_are_not_nvmls() -> None:
+    """CUDA's 4 is `deinitialized`, and no word of permission."""
+    readings = [failed("cuda", "refused", "cuInit says: error (4)", 4)]
+    assert reasons.why(FACTS, readings, PASCAL).code == "DRIVER_SILENT"
+    readings = [failed("cuda", "refused", "cuInit says: mismatch (803)", 803)]
+    assert reasons.why(FACTS, readings, PASCAL).code == "DRIVER_MISMATCH"
+
+
+def test_a_library_alone_is_no_gpu_unless_it_shows_one() -> None:
+    nothing = KernelFacts()
+    assert not reasons.is_there(nothing, [failed("nvml", "refused", "driver not loaded", 9)])
+    assert not reasons.is_there(nothing, [failed("cuda", "refused", "no device", 100), failed("smi", "absent", "none")])
+    for kind, code in (("hangs", None), ("crashed", None), ("refused", 18), ("refused", 4)):
+        assert reasons.is_there(nothing, [failed("nvml", kind, "x", code)])
+
+
+def test_windows_libraries_are_looked_for_where_windows_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World("/", {"SYSTEMROOT": "D:", "PROGRAMFILES": "P:"}, "/", "win32")
+    assert libraries.candidates(libraries.NVML, world) == []
+    monkeypatch.chdir(tmp_path)  # here a name with backslashes is a file of that name
+    for name in (r"D:\System32\nvml.dll", r"P:\NVIDIA Corporation\NVSMI\nvidia-smi.exe"):
+        (tmp_path / name).touch()
+    assert libraries.candidates(libraries.NVML, world) == [r"D:\System32\nvml.dll"]
+    assert libraries.candidates(libraries.CUDA, world) == []
+    assert libraries.tools(world) == [r"P:\NVIDIA Corporation\NVSMI\nvidia-smi.exe"]
+
+
+def test_nvidia_smi_is_never_taken_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in (tmp_path, tmp_path / "bin"):
+        folder.mkdir(exist_ok=True)
+        (folder / "nvidia-smi").touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    for path in ("", ".", ":", "bin", ".:bin:"):
+        assert str(tmp_path) not in "".join(libraries.tools(World("/", {"PATH": path}, str(tmp_path), "linux")))
+        assert not [
+            each for each in libraries.tools(World("/", {"PATH": path}, "/", "linux")) if not each.startswith("/")
+        ]
+    found = libraries.tools(World("/", {"PATH": f"relative:{tmp_path}/bin"}, str(tmp_path), "linux"))
+    assert f"{tmp_path}/bin/nvidia-smi" in found

@@ -1,0 +1,176 @@
+"""AMD, Intel and Apple, and whose GPUs count where several vendors' are there."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.fakes.nvidia import RTX_4090, Computer, gpu
+from tests.machine.conftest import Known
+from torchpick.environment.world import World
+from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import amd, apple, intel, vendors
+from torchpick.machine.kernel import KernelFacts
+from torchpick.machine.pci import PciGpu
+from torchpick.machine.vendors import Seen
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Platform
+
+KNOWLEDGE = Knowledge({})
+OTHER_NAMES = KNOWLEDGE.other_names
+LINUX = Platform("linux", "x86_64", "2.36", "glibc")
+RADEON = "cpu_cores_count 0\nsimd_count 192\ngfx_target_version 110000\nlocation_id 768\ndomain 0\nunique_id 4660\n"
+RYZEN = "cpu_cores_count 16\nsimd_count 4\ngfx_target_version 100306\nlocation_id 2560\n"
+PROCESSOR = "cpu_cores_count 16\nsimd_count 0\ngfx_target_version 0\n"
+
+
+def look(computer: Computer, **environ: str) -> Seen:
+    return vendors.look(computer.world(**environ), time.monotonic() + 60, LINUX, knowledge=Known())
+
+
+def nodes(computer: Computer, *properties: str) -> Computer:
+    for number, text in enumerate(properties):
+        computer.file(f"/sys/class/kfd/kfd/topology/nodes/{number}/properties", text)
+    return computer.nodes("kfd")
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [(90010, "gfx90a"), (90402, "gfx942"), (100302, "gfx1032"), (110501, "gfx1151"), (120001, "gfx1201"), (0, None)],
+)
+def test_gfx_names(version: int, name: str | None) -> None:
+    found = amd.gfx(version)
+    assert (None if found is None else str(found)) == name
+    assert found is None or Arch.parse(str(found)) == found
+
+
+@given(st.text(alphabet="gfx_target_version simd_count 0123456789\n-.\u0661", max_size=200))
+def test_any_properties_are_read(text: str) -> None:
+    found = amd.parse(text, 0)
+    assert found is None or (found.arch is not None and Arch.parse(str(found.arch)) == found.arch)
+
+
+def test_a_radeon_counts_and_the_processors_graphics_do_not(computer: Computer) -> None:
+    found = look(nodes(computer, PROCESSOR, RADEON, RYZEN))
+    assert [(str(each.arch), each.counted, each.pci) for each in found.gpus] == [
+        ("gfx1100", True, "0000:03:00.0"),
+        ("gfx1036", False, "0000:0a:00.0"),
+    ]
+    assert [note.code for note in found.notes] == ["INTEGRATED_LEFT_OUT"]
+
+
+def test_processor_graphics_alone_count_where_a_build_serves_them(computer: Computer) -> None:
+    strix_halo = RYZEN.replace("100306", "110501")
+    assert [each.counted for each in look(nodes(computer, PROCESSOR, strix_halo)).gpus] == [True]
+    idle = look(nodes(computer, PROCESSOR, RYZEN))
+    assert [each.counted for each in idle.gpus] == [False]
+    assert [note.code for note in idle.notes] == ["INTEGRATED_LEFT_OUT"]
+
+
+def test_the_override_of_rocm_wins(computer: Computer) -> None:
+    found = look(nodes(computer, RADEON.replace("110000", "110001")), HSA_OVERRIDE_GFX_VERSION="11.0.0")
+    assert [str(each.arch) for each in found.gpus] == ["gfx1100"]
+    assert [note.code for note in found.notes] == ["HSA_OVERRIDE"]
+    assert amd.override_arch("nonsense") is None
+
+
+def test_an_override_for_one_node_wins_over_the_one_for_all(computer: Computer) -> None:
+    nodes(computer, PROCESSOR, RADEON, RADEON.replace("location_id 768", "location_id 1024"))
+    found = look(computer, HSA_OVERRIDE_GFX_VERSION="11.0.0", HSA_OVERRIDE_GFX_VERSION_2="11.5.1")
+    assert [str(each.arch) for each in found.gpus] == ["gfx1100", "gfx1151"]
+    assert len([note for note in found.notes if note.code == "HSA_OVERRIDE"]) == 2
+
+
+@pytest.mark.parametrize("value", ["11.0", "11.0.0 ", "gfx1100"])
+def test_an_override_that_rocm_refuses_is_said(computer: Computer, value: str) -> None:
+    found = look(nodes(computer, RADEON.replace("110000", "110001")), HSA_OVERRIDE_GFX_VERSION=value)
+    assert [str(each.arch) for each in found.gpus] == ["gfx1101"]
+    assert "is not of the form 11.0.0" in found.notes[0].text
+
+
+def test_a_radeon_is_called_by_its_pci_id(computer: Computer) -> None:
+    nodes(computer.pci("0000:03:00.0", 0x744C, vendor=0x1002, bound="amdgpu"), RADEON)
+    computer.file("/sys/class/kfd/kfd/topology/nodes/0/name", "ip discovery")
+    found = look(computer)
+    assert [each.name for each in found.gpus] == [OTHER_NAMES.amd_device(0x744C).name]  # type: ignore[union-attr]
+    assert "7900" in str(found.gpus[0].name)
+
+
+def test_on_windows_a_radeon_is_named_with_amds_own_index() -> None:
+    facts = KernelFacts(pci=(PciGpu(r"PCI\VEN_1002&DEV_744C", 0x1002, 0x744C),))
+    gpus, notes = amd.look(World("/nowhere", {}, "/", "win32"), facts, 0, KNOWLEDGE)
+    assert gpus == []
+    assert "gfx1100" in notes[0].text
+    assert amd.WINDOWS_INDEX in notes[0].text
+
+
+def test_an_intel_gpu_counts_where_it_is_alone(computer: Computer) -> None:
+    found = look(computer.pci("0000:04:00.0", 0xE20B, vendor=0x8086))
+    assert [(each.vendor, each.name, each.counted) for each in found.gpus] == [
+        ("intel", "Intel Arc B580 Graphics", True)
+    ]
+    assert "`--cpu`" in found.notes[0].text
+
+
+def test_an_intel_gpu_beside_a_radeon_does_not_count(computer: Computer) -> None:
+    found = look(nodes(computer, RADEON).pci("0000:04:00.0", 0xE20B, vendor=0x8086))
+    assert [(each.vendor, each.counted) for each in found.gpus] == [("amd", True), ("intel", False)]
+
+
+def test_a_container_without_kfd(computer: Computer) -> None:
+    nodes(computer, RADEON)
+    (computer.root / "dev/kfd").unlink()
+    found = look(computer)
+    assert [each.counted for each in found.gpus] == [False]
+    assert [note.code for note in found.notes] == ["GPU_NOT_PASSED_IN"]
+
+
+def test_an_amd_gpu_without_a_compute_node(computer: Computer) -> None:
+    found = look(computer.pci("0000:03:00.0", 0x744C, vendor=0x1002, bound="amdgpu"))
+    assert (found.gpus, [note.code for note in found.notes]) == ((), ["AMD_NOT_USABLE"])
+
+
+@pytest.mark.process
+def test_beside_nvidia_the_others_are_listed_and_left_out(computer: Computer) -> None:
+    nodes(computer.driver().pci("0000:01:00.0", RTX_4090), RADEON).pci("0000:04:00.0", 0xE20B, vendor=0x8086)
+    found = look(computer.say(gpu(1, "8.9")))
+    assert [(each.index, each.vendor, each.counted) for each in found.gpus] == [
+        (0, "nvidia", True),
+        (1, "amd", False),
+        (2, "intel", False),
+    ]
+    assert "OTHER_VENDOR_LEFT_OUT" in [note.code for note in found.notes]
+
+
+def test_an_nvidia_gpu_in_trouble_is_not_passed_over_for_another_vendors(computer: Computer) -> None:
+    nodes(computer.pci("0000:01:00.0", RTX_4090, bound="nouveau"), RADEON)
+    found = look(computer)
+    assert found.trouble is not None
+    assert found.trouble.code == "NOUVEAU_BOUND"
+    assert "`--only 1`" in found.trouble.hint
+    assert [each.vendor for each in found.gpus if each.counted] == ["nvidia"]
+
+
+@pytest.mark.parametrize(
+    ("device", "served"), [(0x56A0, True), (0xE20B, True), (0x7D55, True), (0x46A6, False), (0x9BC5, False)]
+)
+def test_intel_by_the_devices_that_xpu_builds_support(device: int, served: bool) -> None:
+    facts = KernelFacts(pci=(PciGpu("0000:00:02.0", 0x8086, device, "i915"),))
+    gpus, notes = intel.look(facts, 0, KNOWLEDGE)
+    assert (len(gpus), len(notes)) == ((1, 1) if served else (0, 0))
+    assert not any(each.counted for each in gpus)
+    alone, _ = intel.look(facts, 0, KNOWLEDGE, alone=True)
+    assert [each.counted for each in alone] == ([True] if served else [])
+
+
+def test_apple_silicon(tmp_path: Path) -> None:
+    gpus, notes = apple.look(Platform("macos", "arm64"))
+    assert [(each.vendor, each.counted, each.integrated) for each in gpus] == [("apple", True, True)]
+    assert notes == []
+    assert apple.look(Platform("macos", "x86_64")) == ([], [])
+    mac = World(str(tmp_path), {}, "/", "darwin")
+    assert vendors.look(mac, time.monotonic() + 60, Platform("macos", "arm64"), knowledge=Known()).driver is None

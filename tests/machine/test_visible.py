@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchpick.machine.visible import Choice, Handle, chosen, parse
+
+A, B, C = "GPU-aaaa1111-0000", "GPU-aaaa2222-0000", "GPU-bbbb3333-0000"
+GPUS = [Handle(A), Handle(B, ("MIG-11111111-0000", "MIG-22222222-0000")), Handle(C)]
+
+
+def show(value: str | None, *order: int) -> set[int] | None:
+    found = chosen(parse(value), GPUS, order or None)
+    return None if found is None else set(found)
+
+
+@pytest.mark.parametrize(
+    ("value", "indices"),
+    [
+        ("0", (0,)),
+        ("2,0", (2, 0)),
+        (" 1 , 2", (1, 2)),
+        ("1gpu,2x", (1, 2)),
+        ("+1,-0", (1, 0)),
+        ("", ()),
+        ("-1", ()),
+        ("0,-1,2", (0,)),
+        ("void", ()),
+        ("NoDevFiles", ()),
+        ("0,x,1", (0,)),
+        ("1,1", ()),
+        ("0,1,0", ()),
+        ("0x1", (0,)),
+        ("0,GPU-aaaa1111", (0,)),
+    ],
+)
+def test_indices_as_cuda_reads_them(value: str, indices: tuple[int, ...]) -> None:
+    assert parse(value) == Choice(indices=indices)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (A, {0}),
+        ("GPU-bbbb", {2}),
+        ("GPU-aaaa", set()),  # two GPUs begin so
+        (f"{C},GPU-aaaa,{A}", {2}),
+        (f"{A},1", {0}),  # an index does not mix with names
+        (f"{A},{A}", set()),
+        (f"{A},GPU-aaaa1111", {0}),
+        ("GPU-ffff", set()),
+        ("MIG-22222222-0000", {1}),
+        ("MIG-22222222-0000,MIG-11111111-0000", {1}),
+        (f"MIG-{C}/1/0", {2}),
+        ("MIG-99999999-0000", set()),
+    ],
+)
+def test_names(value: str, shown: set[int]) -> None:
+    assert show(value) == shown
+
+
+def test_unset_is_every_gpu_and_empty_is_none() -> None:
+    assert show(None) == {0, 1, 2}
+    assert show("") == set()
+
+
+def test_an_index_needs_cudas_order() -> None:
+    assert show("0") is None
+    assert show("0", 2, 0, 1) == {2}
+    assert show("0,1,2") == {0, 1, 2}
+    assert show("1,7,0", 2, 0, 1) == {0}
+
+
+@given(st.text(alphabet="0123456789,+- GPUMIGabf/x\u00b2\0", max_size=60), st.permutations([0, 1, 2]))
+def test_any_text_shows_some_of_the_gpus(value: str, order: list[int]) -> None:
+    shown = chosen(parse(value), GPUS, order)
+    assert shown is not None
+    assert shown <= {0, 1, 2}
+
+
+@given(st.lists(st.integers(min_value=0, max_value=2), unique=True, min_size=1))
+def test_printing_and_parsing_indices_is_the_identity(indices: list[int]) -> None:
+    assert parse(",".join(map(str, indices))).indices == tuple(indices)

@@ -1,0 +1,138 @@
+"""What notebooks show: small tables, and nothing in them is markup of somebody else's."""
+
+from __future__ import annotations
+
+import sys
+from html.parser import HTMLParser
+from types import ModuleType, SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import torchpick
+from torchpick.doctor import listed
+from torchpick.doctor.facts import Facts
+from torchpick.model.finding import Ailment, Finding
+from torchpick.model.html import table
+from torchpick.model.machine import Gpu, Machine, Platform, Python
+
+
+class Tags(HTMLParser):
+    """The tags of a text and the words between them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert not attrs
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+@given(st.lists(st.tuples(st.text(), st.text()), max_size=4), st.text())
+def test_only_our_own_tags_are_in_it(rows: list[tuple[str, str]], title: str) -> None:
+    found = Tags(table(rows, title=title))
+
+    assert found.tags <= {"table", "tr", "th", "td", "caption"}
+
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def test_a_pick_shows_the_line_to_install_it() -> None:
+    pick = torchpick.pick(gpus=["sm_61"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
+
+    shown = Tags(pick._repr_html_())  # the name that notebooks call
+    assert "pip install --index-url https://download.pytorch.org/whl/cu126 torch==2.14.1+cu126" in shown.words
+    assert "0.29.1+cu126" in shown.words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        ({"backends": ["default"], "gpus": ["sm_86"], "driver": "610.43.02"}, "pip install torch==2.15.0"),
+        (
+            {"index_base": "flat+https://mirror.example/wheels/", "gpus": ["sm_61"], "driver": "580.95.05"},
+            "pip install --no-index --find-links https://mirror.example/wheels torch==2.14.1+cu126",
+        ),
+    ],
+)
+def test_the_line_is_the_one_that_url_prints(arguments: dict[str, Any], line: str) -> None:
+    pick = torchpick.pick(python="3.12", platform="linux-x86_64", glibc="2.35", **arguments)
+
+    words = Tags(pick._repr_html_()).words
+    assert line in words
+    assert ("index" in words) == (arguments.get("backends") is None)
+
+
+def test_where_nothing_runs_the_pick_says_so() -> None:
+    with pytest.raises(torchpick.NoBuildError) as error:
+        torchpick.pick(gpus=["sm_120"], driver="560.28.03", python="3.12", platform="linux-x86_64")
+
+    shown = Tags(error.value.pick._repr_html_())
+    assert "no build runs here" in shown.words
+    assert "DRIVER" in "".join(shown.words)
+
+
+def test_the_password_of_a_mirror_is_not_shown() -> None:
+    pick = torchpick.pick(
+        gpus=["sm_61"], python="3.12", platform="linux-x86_64", index_base="https://me:secret@mirror.example/whl"
+    )
+
+    assert "secret" not in pick._repr_html_()
+
+
+def test_a_machine_shows_its_facts() -> None:
+    gpu = Gpu(0, "nvidia", HOSTILE, None)
+    machine = Machine(Platform.parse("linux-x86_64", "2.35"), Python("3.12"), None, (gpu,), name=HOSTILE)
+
+    shown = Tags(machine._repr_html_())
+    assert {"table", "caption"} <= shown.tags
+    assert "script" not in shown.tags
+    assert "linux-x86_64, glibc 2.35" in shown.words
+
+
+def test_findings_are_a_list_and_a_table() -> None:
+    found = listed.FoundList([Finding(Ailment.NO_KERNELS, HOSTILE, cure="torchpick install torch")])
+
+    assert isinstance(found, list)
+    assert "script" not in Tags(found._repr_html_()).tags
+    assert "torchpick install torch" in found._repr_html_()
+    assert "nothing is wrong" in listed.FoundList()._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("imported", "codes"), [("2.15.0+cu132", ["RESTART_KERNEL"]), ("2.14.1+cu126", []), (None, [])]
+)
+def test_a_kernel_with_another_torch_is_to_be_restarted(imported: str | None, codes: list[str]) -> None:
+    facts = cast("Facts", SimpleNamespace(torch=SimpleNamespace(version="2.14.1+cu126")))
+
+    assert [each.code for each in listed.of_process(facts, imported)] == codes
+
+
+def test_check_asks_the_process_for_its_torch_and_imports_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str | None] = []
+    stale = Finding(Ailment.RESTART_KERNEL, "another torch")
+
+    def of_process(_: Facts, imported: str | None) -> tuple[Finding, ...]:
+        asked.append(imported)
+        return (stale,)
+
+    monkeypatch.setattr(listed, "of_process", of_process)
+    module = ModuleType("torch")
+    module.__version__ = "2.15.0+cu132"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch", module)
+
+    found = torchpick.check(gpus=[], environ={"VIRTUAL_ENV": sys.prefix})
+
+    assert asked == ["2.15.0+cu132"]
+    assert found[0] is stale
+    assert sys.modules["torch"] is module

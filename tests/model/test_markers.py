@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import pytest
+
+from torchpick.model import markers
+from torchpick.model.machine import Platform
+
+WINDOWS = Platform("windows", "x86_64")
+
+
+@pytest.mark.parametrize(
+    ("marker", "holds"),
+    [
+        ("", True),
+        ("python_full_version >= '3.12.4'", True),
+        ("python_full_version >= '3.12.5'", False),
+        ("python_version < '3.12'", False),
+        ("sys_platform == 'win32' and platform_machine == 'AMD64' and os_name == 'nt'", True),
+        ("platform_system == 'Linux'", False),
+        ("platform_python_implementation == 'CPython' and implementation_name == 'cpython'", True),
+        ("extra == 'gpu'", False),
+        ("no marker", True),
+        ("no_such_name == 'x'", True),
+        ("python_version ~= 'x'", True),
+    ],
+)
+def test_a_marker_is_judged_for_another_machine(marker: str, *, holds: bool) -> None:
+    assert markers.applies(marker, markers.facts("3.12", "3.12.4", WINDOWS)) is holds
+
+
+def test_a_full_version_that_is_not_known_is_the_first_of_its_kind() -> None:
+    assert markers.facts("3.12")["python_full_version"] == "3.12.0"
+    assert markers.facts("3.12", "3.11.9")["python_full_version"] == "3.12.0"
+    assert "sys_platform" not in markers.facts("3.12")

@@ -1,0 +1,147 @@
+"""The very files of torch's family: their names are read, and no other index can put one of its own in their place."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from tests.fakes.backend import project
+from tests.fakes.tinywheel import TinyWheel
+from tests.process.install.conftest import GTX_1080_TI, TAG, World
+from tests.process.install.test_env import plain, prepared
+from tests.process.install.test_install import kind
+
+ABI_FREE = f"py3-none-{TAG.rpartition('-')[2]}"
+EVIL = f"9evil-{TAG}"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="torch 2.15 was not made for this Python")
+def test_a_companion_for_every_python_is_found_by_its_own_name(world: World, installer: str) -> None:
+    python = world.environment(installer)
+    wheels = world.wheels("download.pytorch.org")
+    wheels["cu132", "torch"] = [TinyWheel("torch", "2.15.0+cu132", TAG, ("filelock",))]
+    wheels["cu132", "torchvision"] = [TinyWheel("torchvision", "0.29.2+cu132", ABI_FREE, ("torch>=2.14.0",))]
+
+    words = ("torch", "torchvision", "--installer", kind(installer))
+    world.install(*words, python=python, gpu=("--gpu", "h100", "--driver", "580.95.05"))
+
+    found = world.installed(python)
+    assert (found["torch"], found["torchvision"]) == ("2.15.0+cu132", "0.29.2+cu132")
+    world.family_is_clean()
+
+
+def test_so_it_is_in_a_shell_that_env_prepared(world: World, installer: str) -> None:
+    python = world.environment(installer)
+    wheels = world.wheels("download.pytorch.org")
+    wheels["cu126", "torchvision"] = [TinyWheel("torchvision", "0.29.1+cu126", ABI_FREE, ("torch>=2.14.0",))]
+
+    world.run(["sh", "-c", f"{prepared(world)} && {plain(world, python, installer, 'torch', 'torchvision')}"])
+
+    assert world.installed(python)["torchvision"] == "0.29.1+cu126"
+    world.family_is_clean()
+
+
+def test_a_build_tag_on_another_index_wins_nothing(world: World, installer: str) -> None:
+    python = world.environment(installer)
+    bad = world.wheels("localhost")
+    bad["torch"] = [TinyWheel("torch", "2.14.1+cu126", EVIL)]
+    bad["torchvision"] = [TinyWheel("torchvision", "0.29.1+cu126", EVIL)]
+
+    world.install(
+        "torch", "torchvision", "accelerate", "--installer", kind(installer), python=python,
+        environ={"PIP_EXTRA_INDEX_URL": world.private, "UV_INDEX": world.private},
+    )  # fmt: skip
+
+    assert world.installed(python)["torch"] == "2.14.1+cu126"
+    world.family_is_clean()
+
+
+@pytest.mark.parametrize("where", ["variable", "flag", "file"])
+def test_a_build_tag_among_find_links_wins_nothing(world: World, newest: str, where: str) -> None:
+    python = world.environment(newest)
+    folder = world.folder / "links"
+    folder.mkdir()
+    for wheel in (TinyWheel("torch", "2.14.1+cu126", EVIL), TinyWheel("torchvision", "0.29.1+cu126", EVIL)):
+        folder.joinpath(wheel.filename).write_bytes(wheel.content)
+    world.folder.joinpath("r.txt").write_text(f"--find-links {folder}\ntorch\ntorchvision\n")
+    words = {"file": ("-r", str(world.folder / "r.txt"))}.get(where, ("torch", "torchvision"))
+    more = ("--", "--find-links", str(folder)) if where == "flag" else ()
+    names = ("PIP_FIND_LINKS", "UV_FIND_LINKS")
+
+    world.install(
+        *words, "--installer", kind(newest), *more, python=python,
+        environ=dict.fromkeys(names, str(folder)) if where == "variable" else {},
+    )  # fmt: skip
+
+    assert world.sources()["torch"] == {"wheel host"}
+    assert world.sources()["torchvision"] == {"wheel host"}
+
+
+def test_a_library_does_not_slide_to_a_version_that_needs_no_torch(world: World, newest: str) -> None:
+    """What the decision rests on is what is installed, whatever torch itself forbids it then."""
+    python = world.environment(newest)
+    host, index = world.wheels("download.pytorch.org"), world.wheels("127.0.0.1")
+    for wheels in host.values():
+        wheels[:] = [
+            each._replace(requires=(*each.requires, "numpy<2")) if each.name == "torch" else each for each in wheels
+        ]
+    index["numpy"].append(TinyWheel("numpy", "1.26.4"))
+    index["sliding"] = [TinyWheel("sliding", "2.0", requires=("torch>=2.5", "numpy>=2")), TinyWheel("sliding", "1.0")]
+
+    done = world.install("sliding", "--installer", kind(newest), python=python, status=None)
+
+    assert done.returncode != 0
+    assert "sliding" not in world.installed(python)
+
+
+def test_a_dry_run_shows_what_the_real_run_does(world: World, newest: str) -> None:
+    python = world.environment(newest)
+    (wheel,) = world.wheels("127.0.0.1")["mylib"]
+    file = world.folder / wheel.filename
+    file.write_bytes(wheel.content)
+    words = ("install", f"./{file.name}[nvidia-old]", "--installer", kind(newest), *GTX_1080_TI)
+
+    dry = json.loads(world.torchpick(*words, "--dry-run", "--json", python=python).stdout)
+    world.torchpick(*words, python=python)
+
+    assert dry["pick"]["version"] == "2.7.1+cu126"
+    assert world.installed(python)["torch"] == "2.7.1+cu126"
+
+
+def test_a_hash_file_without_a_hash_for_torch_fails_in_a_dry_run_too(world: World) -> None:
+    python = world.environment("pip")
+    file = world.folder / "locked.txt"
+    file.write_text(f"numpy==2.0.0 --hash=sha256:{'0' * 64}\ntorch==2.14.1\n")
+
+    done = world.install("-r", str(file), "--installer", "pip", "--dry-run", python=python, status=2)
+
+    assert "locked.txt line 2" in done.stderr
+    assert "hash" in done.stderr
+
+
+def test_a_group_of_a_project_and_a_constraint_of_its_file(world: World, newest: str) -> None:
+    python = world.environment(newest)
+    groups = '[dependency-groups]\ngpu = ["torch", {include-group = "more"}]\nmore = ["numpy"]\n'
+    limits = '[tool.uv]\nconstraint-dependencies = ["torch<2.8"]\n'
+    project(world.folder / "app", "app", (), groups + limits)
+    file = world.folder / "limits.txt"
+    file.write_text("torch<2.8\n")
+
+    line = [
+        *world.torchpick_words,
+        "install",
+        "--group",
+        "gpu",
+        "--installer",
+        newest,
+        *GTX_1080_TI,
+        "--python",
+        python,
+    ]
+    world.run(line, cwd=world.folder / "app", environ={"PIP_CONSTRAINT": str(file)})
+
+    found = world.installed(python)
+    assert (found["torch"], found["numpy"]) == ("2.7.1+cu126", "2.0.0")
+    world.family_is_clean()

@@ -1,0 +1,119 @@
+"""Scripts with inline metadata in the hands of real uv, pinned and put back."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.process.install.conftest import GTX_1080_TI, World
+
+SCRIPT = """\
+#!/usr/bin/env python
+# /// script
+# requires-python = ">=3.10"
+# dependencies = {dependencies}
+#{blank}
+# [tool.other]
+# x = 1 # mine
+{more}# ///
+import importlib.metadata as m
+print(m.version("torch"), m.version("numpy"))
+"""
+
+
+def script(world: World, dependencies: str, more: str = "", blank: str = " ") -> Path:
+    file = world.folder / "train.py"
+    file.write_text(SCRIPT.format(dependencies=dependencies, more=more, blank=blank))
+    return file
+
+
+def ran(world: World, file: Path) -> str:
+    return world.run([world.installers.uv, "run", "--python", sys.executable, str(file)]).stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("dependencies", "torch"),
+    [
+        ('["torch", "numpy"]', "2.14.1+cu126"),
+        ('["torch<2.12", "torchvision"]', "2.9.1+cu126"),
+        ('["accelerate"]', "2.14.1+cu126"),
+    ],
+)
+@pytest.mark.parametrize("more", ["", '# [tool.uv]\n# constraint-dependencies = ["numpy<3"] # mine\n'])
+def test_uv_run_takes_the_pick_and_unpin_leaves_no_byte(world: World, dependencies: str, torch: str, more: str) -> None:
+    file = script(world, dependencies, more)
+    before = file.read_bytes()
+    # The stand-in for the wheel host has not every release that the table knows.
+    narrowed = [f"torch=={torch.partition('+')[0]}"] if "<" in dependencies else []
+
+    done = world.torchpick("pin", str(file), *narrowed, *GTX_1080_TI)
+    pinned = file.read_bytes()
+    again = world.torchpick("pin", str(file), *narrowed, *GTX_1080_TI)
+
+    assert done.stdout == again.stdout == f"{file}\n"
+    assert file.read_bytes() == pinned
+    assert ran(world, file) == f"{torch} 2.0.0"
+    world.family_is_clean()
+
+    world.torchpick("unpin", str(file))
+    assert file.read_bytes() == before
+    assert "nothing was pinned" in world.torchpick("unpin", str(file)).stderr
+
+
+def test_from_a_mirror_and_below_somebody_elses_package(world: World) -> None:
+    file = script(world, '["accelerate"]')
+    base = f"{world.server.url}/whl"
+    world.server.sites["127.0.0.1"] = _both(world)
+
+    world.torchpick("pin", str(file), *GTX_1080_TI, "--index-base", base)
+
+    assert ran(world, file) == "2.14.1+cu126 2.0.0"
+
+
+def _both(world: World):  # type: ignore[no-untyped-def]  # noqa: ANN202 # a site
+    user, host = world.server.sites["127.0.0.1"], world.server.sites["download.pytorch.org"]
+    return lambda path: host(path) if path.startswith("/whl/") else user(path)
+
+
+def test_lines_that_end_as_on_windows_stay_so(world: World) -> None:
+    file = script(world, '["torch"]')
+    before = file.read_bytes().replace(b"\n", b"\r\n")
+    file.write_bytes(before)
+
+    world.torchpick("pin", str(file), *GTX_1080_TI)
+    assert b"+cu126" in file.read_bytes()
+    world.torchpick("unpin", str(file))
+
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "said"),
+    [
+        ("import torch\n", 2, "has no block of inline metadata"),
+        ("# /// script\n# dependencies = [\n# ///\n", 1, "the block is not TOML"),
+        ('# /// script\n# dependencies = ["torch @ https://x.example/t.whl"]\n# ///\n', 1, "names a file"),
+        (
+            '# /// script\n# dependencies = []\n# [tool.uv.sources]\n# torch = { path = "t" }\n# ///\n',
+            1,
+            "says otherwise",
+        ),
+    ],
+)
+def test_what_cannot_be_pinned_is_left_as_it_is(world: World, text: str, status: int, said: str) -> None:
+    file = world.folder / "train.py"
+    file.write_text(text)
+
+    done = world.torchpick("pin", str(file), *GTX_1080_TI, status=status)
+
+    assert said in done.stderr
+    assert file.read_text() == text
+
+
+def test_a_script_stands_alone(world: World) -> None:
+    file = script(world, '["torch"]')
+
+    for words in (("pin", str(file), "--no-project", *GTX_1080_TI), ("unpin", str(file), "--python", sys.executable)):
+        assert "alone" in world.torchpick(*words, status=2).stderr

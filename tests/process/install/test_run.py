@@ -1,0 +1,88 @@
+"""A command under `torchpick run`: what it installs, where it ends, and what torchpick says of what it cannot reach."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.process.install.conftest import GTX_1080_TI, World
+
+VERSION = "import importlib.metadata as m; print(m.version('torch'))"
+
+
+def test_a_plain_installation_in_it_takes_the_pick(world: World, installer: str) -> None:
+    python = world.environment(installer)
+    start = [world.installers.uv, "pip", "install", "--python", python]
+    install = start if installer == "uv" else [python, "-m", "pip", "install"]
+
+    world.torchpick("run", *GTX_1080_TI, *map(str, install), "-U", "accelerate")
+
+    assert world.installed(python)["torch"] == "2.14.1+cu126"
+    world.family_is_clean()
+
+
+@pytest.mark.parametrize("words", [["--with", "torch"], ["--with=torch>=2.5,accelerate"], ["--with", "torchvision"]])
+def test_uv_run_takes_the_pick_where_torch_is_named(world: World, words: list[str]) -> None:
+    uv = [world.installers.uv, "run", "--no-project", "--python", sys.executable, *words, "python", "-c", VERSION]
+
+    done = world.torchpick("run", *GTX_1080_TI, *map(str, uv))
+
+    assert done.stdout == "2.14.1+cu126\n"
+    assert "uv applies no constraints" not in done.stderr
+    world.family_is_clean()
+
+
+def test_what_uv_takes_from_a_project_or_a_script_is_said(world: World) -> None:
+    (world.folder / "pyproject.toml").write_text('[project]\nname = "app"\nversion = "0"\ndependencies = []\n')
+    (world.folder / "train.py").write_text('# /// script\n# dependencies = ["torch"]\n# ///\n')
+    uv = str(world.folder / "uv")
+    (world.folder / "uv").write_text("#!/bin/sh\nexit 0\n")
+    (world.folder / "uv").chmod(0o755)
+
+    def said(*words: str) -> str:
+        return world.torchpick("run", *GTX_1080_TI, uv, *words).stderr
+
+    assert "`torchpick pin` writes the pick into the project" in said("sync")
+    assert "`torchpick pin` writes the pick into the project" in said("run", "python", "-c", "pass")
+    assert "`torchpick pin train.py` writes the pick into it" in said("run", "train.py")
+    assert "add `--with torch`" in said("run", "--with", "accelerate", "python")
+    assert "not by variables" not in said("pip", "install", "torch")
+    (world.folder / "pyproject.toml").write_text(
+        '[project]\nname = "app"\n[tool.uv]\ntorch-backend = "x" # torchpick pin\n'
+    )
+    assert "not by variables" not in said("sync")
+
+
+def test_its_status_and_its_signals_are_its_own(world: World) -> None:
+    assert world.torchpick("run", *GTX_1080_TI, "sh", "-c", "exit 7", status=None).returncode == 7
+
+    words = [*world.torchpick_words, "run", *GTX_1080_TI, "sh", "-c", "trap 'exit 9' TERM; echo on; sleep 60 & wait"]
+    with subprocess.Popen(words, env=world.environ, cwd=world.folder, stdout=subprocess.PIPE, text=True) as started:
+        assert started.stdout is not None
+        assert started.stdout.readline() == "on\n"
+        started.send_signal(signal.SIGTERM)
+        assert started.wait(timeout=30) == 9
+
+    words[-1] = "echo on; kill -TERM $$; sleep 60"
+    with subprocess.Popen(words, env=world.environ, cwd=world.folder, stdout=subprocess.PIPE, text=True) as started:
+        assert started.wait(timeout=30) == -signal.SIGTERM
+
+
+def test_where_no_build_runs_nothing_is_started(world: World) -> None:
+    mark = world.folder / "started"
+
+    done = world.torchpick("run", "--gpu", "sm_120", "--driver", "560.28.03", "touch", str(mark), status=3)
+
+    assert not mark.exists()
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("words", [[], ["--gpu", "t4"], ["nonesuch-command"], ["--", "nonesuch-command", "--json"]])
+def test_without_a_command_it_is_a_slip(world: World, words: list[str]) -> None:
+    done = world.torchpick("run", *words, status=2)
+
+    assert done.stdout == ""
+    assert "hint: " in done.stderr

@@ -1,0 +1,81 @@
+"""CUDA packages beside torch: one environment that agrees, or a refusal; with real pip and uv."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fakes.tinywheel import TinyWheel
+from tests.process.install.conftest import TAG, World
+from tests.process.install.test_install import kind
+
+A100 = ("--gpu", "a100", "--driver", "535.183.01")
+
+
+@pytest.fixture
+def vllm(world: World) -> World:
+    """Vllm as the table knows it: the newest for CUDA 13, 0.19.1 for CUDA 12."""
+    host = world.wheels("download.pytorch.org")
+    for torch, vision, audio, backends in (
+        ("2.14.0", "0.29.0", "2.11.0", ("cu126", "cu130")),
+        ("2.10.0", "0.25.0", "2.10.0", ("cu126", "cu128")),
+    ):
+        for each in backends:
+            host.setdefault((each, "torch"), []).append(TinyWheel("torch", f"{torch}+{each}", TAG, ("filelock",)))
+            for name, version in (("torchvision", vision), ("torchaudio", audio)):
+                wheel = TinyWheel(name, f"{version}+{each}", TAG, ("torch",))
+                host.setdefault((each, name), []).append(wheel)
+    world.wheels("127.0.0.1")["vllm"] = [
+        TinyWheel("vllm", "0.33.0", requires=("torch==2.14.0", "torchvision==0.29.0", "torchaudio==2.11.0")),
+        TinyWheel("vllm", "0.19.1", requires=("torch==2.10.0", "torchvision==0.25.0", "torchaudio==2.10.0")),
+    ]
+    return world
+
+
+def test_a_package_moves_to_the_cuda_that_the_driver_carries(vllm: World, newest: str) -> None:
+    python = vllm.environment(newest)
+
+    done = vllm.install("vllm", "--installer", kind(newest), python=python, gpu=A100)
+
+    found = vllm.installed(python)
+    assert (found["vllm"], found["torch"]) == ("0.19.1", "2.10.0+cu128")
+    assert (found["torchvision"], found["torchaudio"]) == ("0.25.0+cu128", "2.10.0+cu128")
+    assert "vllm 0.19.1 is taken: 0.33.0 needs libcudart.so.13" in done.stderr
+    vllm.family_is_clean()
+
+
+def test_a_package_without_code_for_the_gpu_is_refused(vllm: World, newest: str) -> None:
+    python = vllm.environment(newest)
+
+    done = vllm.install("vllm", "--installer", kind(newest), python=python, status=3)
+
+    assert "holds no code for sm_61" in done.stderr
+    assert vllm.installed(python) == {}
+
+
+def test_a_pin_that_the_driver_cannot_carry_is_refused_with_what_would_run(vllm: World, newest: str) -> None:
+    python = vllm.environment(newest)
+
+    done = vllm.install("vllm>=0.20", "--installer", kind(newest), python=python, gpu=A100, status=3)
+
+    assert "needs libcudart.so.13" in done.stderr
+    assert "without `>=0.20` on vllm: vllm 0.19.1" in done.stderr
+
+
+def test_what_is_built_from_source_is_said_before_an_installer_starts(world: World) -> None:
+    python = world.environment("uv")
+
+    done = world.install("torch", "flash-attn", python=python, gpu=A100, status=1)
+
+    assert "flash-attn is built from source" in done.stderr
+    assert 'TORCH_CUDA_ARCH_LIST="8.0" torchpick install flash-attn -- --no-build-isolation' in done.stderr
+    assert world.server.log == []
+
+
+def test_a_proof_names_each_host(world: World, newest: str) -> None:
+    python = world.environment(newest)
+
+    done = world.install("torch", "numpy", "--prove", "--installer", kind(newest), python=python)
+
+    assert "torch 2.14.1+cu126  download" in done.stderr
+    assert "numpy 2.0.0  127.0.0.1" in done.stderr
+    assert world.installed(python)["torch"] == "2.14.1+cu126"

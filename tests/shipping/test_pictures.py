@@ -1,0 +1,83 @@
+"""README's pictures show what is so today: the terminal what the commands print, the timeline what the table holds."""
+
+from __future__ import annotations
+
+import os
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from scripts.shipping import picture, recording, timeline
+from torchpick.cli.show import timeline as drawing
+from torchpick.cli.show.timeline import Timeline
+from torchpick.knowledge import gpuspec
+from torchpick.knowledge.compat import Knowledge
+from torchpick.model.arch import Arch
+from torchpick.model.generations import amd_kind
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def shown() -> list[str]:
+    """The lines of the terminal's picture, read from it as a person would: by place."""
+    tree = ET.fromstring(recording.PICTURE.read_text(encoding="utf-8"))  # noqa: S314 # our own file
+    rows: dict[float, dict[int, str]] = {}
+    for text in tree.iter(f"{SVG}text"):
+        column = round((float(text.attrib["x"]) - 16) / 8.4)
+        rows.setdefault(float(text.attrib["y"]), {})[column] = text.text or ""
+    lines = []
+    for _, parts in sorted(rows.items()):
+        line = ""
+        for column, words in sorted(parts.items()):
+            line = line.ljust(column) + words
+        lines.append(line.rstrip())
+    return lines
+
+
+@pytest.mark.process
+def test_the_terminal_shows_what_its_commands_print_today() -> None:
+    """Anew: scripts/record-terminal."""
+    expected = []
+    for command in recording.COMMANDS:
+        for line in [f"$ {command}", *recording.printed(command).splitlines()]:
+            rest = line
+            while rest:  # a terminal breaks a line at its last column
+                expected.append(rest[: recording.COLUMNS].rstrip())
+                rest = rest[recording.COLUMNS :]
+
+    assert shown() == [line for line in expected if line]
+    assert "torch 2.14.1+cu126" in recording.PICTURE.read_text(encoding="utf-8")
+
+
+def test_the_timeline_is_the_tables() -> None:
+    """Anew: scripts/draw-timeline."""
+    assert timeline.PICTURE.read_text(encoding="utf-8") == timeline.svg()
+
+
+@pytest.fixture(scope="module")
+def found() -> Timeline:
+    knowledge = Knowledge({"TORCHPICK_CACHE_DIR": str(picture.ROOT / "no-cache")})
+    return drawing.of(knowledge.table([drawing.PLATFORM]))
+
+
+def test_the_timeline_says_where_pascal_ends_and_what_nobody_dropped(found: Timeline) -> None:
+    bars = {str(bar.kind.arch): bar for bar in found.bars}
+
+    pascal = bars["sm_61"].last
+    assert pascal is not None
+    assert (pascal.build.version, bars["sm_61"].dropped) == ("2.14.1+cu126", True)
+    assert not bars["sm_75"].dropped
+    # No ROCm build of the newest release is known; that is not a GPU dropped.
+    assert not bars["gfx942"].dropped
+    assert bars["gfx906"].dropped
+    assert "GTX 1080 Ti (sm_61) after 2.14.1" in drawing.svg(found)
+
+
+def test_every_target_has_a_product_and_it_is_the_targets_own(found: Timeline) -> None:
+    knowledge = Knowledge(os.environ)
+    for bar in found.bars:
+        assert bar.kind.examples, bar.kind.arch
+    for target in re.findall(r"gfx\w+", " ".join(str(bar.kind.arch) for bar in found.bars)):
+        for name in amd_kind(Arch.parse(target)).examples:
+            assert str(gpuspec.parse(name, knowledge).arch) == target, name

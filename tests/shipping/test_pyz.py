@@ -1,0 +1,82 @@
+"""The one-file program, built and run: from a folder that cannot be written, away from the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.shipping import building, pyz
+
+ROOT = Path(__file__).parents[2]
+MACHINE = ["--gpu", "GTX 1080 Ti", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12"]
+pytestmark = [pytest.mark.process, pytest.mark.network]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pyz")
+    try:
+        made = pyz.build(building.distributions(ROOT, folder / "dist")[1], folder / "torchpick.pyz")
+    except SystemExit as error:
+        pytest.skip(f"the package index gave no dependencies: {error}")
+    made.file.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    return made.file
+
+
+def run(program: Path, home: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """As a user with an empty home that is no writable one."""
+    environ = {"PATH": os.environ["PATH"], "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(
+        [sys.executable, "-I", str(program), *words],
+        cwd=home, env=environ, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+
+def test_it_decides_with_the_table_inside(program: Path, tmp_path: Path) -> None:
+    done = run(program, tmp_path, "--json", *MACHINE)
+
+    assert json.loads(done.stdout)["pick"]["version"] == "2.14.1+cu126"
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["detect", "--json"],
+        ["list", "--all", *MACHINE],
+        ["matrix", "--html", "page.html"],
+        ["extras", "--torch", ">=2.5"],
+        ["arch", "--for", "nvcc", *MACHINE],
+        ["explain", "no kernel image is available for execution on the device", *MACHINE[:4]],
+        ["install", "torch", "--dry-run", *MACHINE[:4], "--python", sys.executable, "--", "--break-system-packages"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_every_kind_of_command_finds_its_files(program: Path, tmp_path: Path, words: list[str]) -> None:
+    done = run(program, tmp_path, *words)
+
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert done.stdout
+
+
+def test_a_driver_is_asked_in_a_child_that_finds_the_program(program: Path, tmp_path: Path) -> None:
+    code = f"import sys; sys.path.insert(0, {str(program)!r}); from torchpick.machine import nvml; print(nvml.__file__)"
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+
+    assert done.stdout.startswith(str(program))
+
+
+def test_the_same_sources_give_the_same_bytes(tmp_path: Path) -> None:
+    first = building.distributions(ROOT, tmp_path / "first")
+    second = building.distributions(ROOT, tmp_path / "second")
+
+    assert building.differences(first, second) == []

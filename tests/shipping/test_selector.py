@@ -1,0 +1,163 @@
+"""The single-file selector decides as torchpick does, needs nothing beside it, and carries no probe."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import torchpick
+from scripts.shipping import selector
+from torchpick.model import pip_line
+
+DRIVERS = (
+    "470.82.01",
+    "450.80.02",
+    "525.60.13",
+    "528.33",
+    "535.183.01",
+    "560.28.03",
+    "570.26",
+    "580.95.05",
+    "595.71.05",
+)
+GPUS = (
+    "sm_35", "sm_37", "5.0", "sm_52", "6.0", "sm_61", "GTX 1080 Ti", "v100", "sm_70", "7.5", "T4", "a100", "sm_86",
+    "RTX 4090", "sm_90", "sm_100", "sm_103", "sm_120", "RTX 5090", "gfx90a", "gfx942", "gfx1100", "none", "sm_87",
+)  # fmt: skip
+PLATFORMS = ("linux-x86_64", "linux-aarch64", "windows-x86_64", "macos-arm64", "windows-arm64")
+TORCH = ("", "", "", "<2.12", ">=2.5,<2.8", "==2.9.1", "==2.6.*", "<1.13", ">=2.15", "~=2.7.0", "!=2.14.1")
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("selector") / "torchpick-select.py"
+    assert selector.main(["-o", str(made)]) == 0
+    return made
+
+
+@pytest.fixture(scope="module")
+def carried(file: Path) -> Iterator[ModuleType]:
+    before = list(sys.meta_path)
+    spec = importlib.util.spec_from_file_location("torchpick_select", file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    yield module
+    sys.meta_path[:] = before
+    for name in [name for name in sys.modules if name.split(".")[0] == selector.PRIVATE]:
+        del sys.modules[name]
+
+
+def machine(chance: random.Random) -> dict[str, Any]:
+    platform = chance.choice(PLATFORMS)
+    glibc = chance.choice(("2.17", "2.28", "2.35", "2.39")) if platform.startswith("linux") else None
+    return {
+        "gpus": [chance.choice(GPUS) for _ in range(chance.choice((1, 1, 1, 2, 3)))],
+        "driver": chance.choice((None, *DRIVERS)),
+        "platform": platform,
+        "glibc": glibc,
+        "python": chance.choice(("3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.14t", "3.15")),
+        "torch": chance.choice(TORCH),
+        "backends": chance.choice(([], [], [], ["cu126"], ["cu130", "cpu"], ["rocm7.2"])),
+        "allow_cpu": chance.random() < 0.2,
+    }
+
+
+def said(work: Callable[[], object], line: Callable[[Any], str]) -> str:
+    """The line, or what the error says."""
+    try:
+        return line(work())
+    except Exception as error:  # the two have classes of their own, compared by what they say
+        return f"{type(error).__name__} {getattr(error, 'exit_status', '')}: {error} | {getattr(error, 'hint', '')}"
+
+
+def agree(carried: ModuleType, cache: Path, machines: int, seed: int) -> int:
+    chance = random.Random(seed)  # noqa: S311 # the same machines each run
+    environ = {"TORCHPICK_CACHE_DIR": str(cache)}
+    picked = 0
+    for _ in range(machines):
+        facts = machine(chance)
+        companions = ["torchvision"] if chance.random() < 0.3 else []
+        ours = {**facts, "companions": dict.fromkeys(companions, "")}
+        expected = said(lambda ours=ours: torchpick.pick(**ours, environ=environ), carried.line)  # type: ignore[misc]
+        gpus = facts.pop("gpus")
+        found = said(lambda: carried.select(gpus, **facts, companions=companions), carried.line)  # noqa: B023
+        assert found == expected, (gpus, facts)
+        picked += found.startswith("--index-url")
+    return picked
+
+
+def test_it_agrees_on_a_thousand_random_machines(carried: ModuleType, tmp_path: Path) -> None:
+    assert agree(carried, tmp_path, 1_000, 1) > 200
+
+
+@pytest.mark.long
+def test_it_agrees_on_ten_thousand_random_machines(
+    carried: ModuleType, tmp_path: Path, count: Callable[[str, int, int], None]
+) -> None:
+    assert agree(carried, tmp_path, 10_000, 2) > 2_000
+    count("random machines on which the selector agrees with torchpick", 10_000, 10_000)
+
+
+COMMANDS = [
+    ["--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12"],
+    ["--gpu", "GTX 1080 Ti", "--platform", "windows-x86_64", "--python", "3.12", "torch<2.12", "torchvision"],
+    ["--gpu", "sm_120", "--driver", "560.28.03", "--platform", "linux-x86_64", "--python", "3.12"],
+    ["--gpu", "no such GPU"],
+    ["--gpu", "none", "--backend", "cu126"],
+]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_as_a_command_it_prints_the_line_of_torchpick_url(words: list[str], file: Path, tmp_path: Path) -> None:
+    """Alone: no site-packages, no variable, another folder."""
+    alone = subprocess.run(
+        [sys.executable, "-I", "-S", str(file), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        timeout=60,
+    )
+    environ = {**os.environ, "TORCHPICK_CACHE_DIR": str(tmp_path / "cache")}
+    whole = subprocess.run(
+        [sys.executable, "-m", "torchpick", "url", "--quiet", *words], capture_output=True, text=True, check=False,
+        cwd=tmp_path, timeout=60, env=environ,
+    )  # fmt: skip
+
+    assert (alone.stdout, alone.returncode) == (whole.stdout, whole.returncode), alone.stderr
+    assert alone.stderr == whole.stderr
+
+
+@pytest.mark.process
+def test_what_needs_more_than_the_file_says_so(file: Path) -> None:
+    words = [sys.executable, "-I", "-S", str(file), "--gpu", "none", "torch>=2.1.post1"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+
+    assert (done.returncode, done.stdout) == (2, f"{pip_line.NOTHING_RUNS}\n")
+    assert "needs torchpick itself" in done.stderr
+
+
+def test_it_holds_the_core_and_no_probe() -> None:
+    names = set(selector.modules())
+
+    assert {"torchpick.decide.resolve", "torchpick.knowledge.compat", "torchpick.session"} <= names
+    assert not [
+        name for name in names if name.split(".")[1:2] in (["cli"], ["installers"], ["index"], ["wheels"], ["doctor"])
+    ]
+    assert "torchpick.machine.nvml" not in names
+
+
+def test_the_same_checkout_gives_the_same_file() -> None:
+    assert selector.build() == selector.build()

@@ -1,0 +1,137 @@
+"""The shell steps of the workflow that reads new wheels, run in scratch clones, without what needs a service."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scripts.table import news, updating
+from tests.index.server import serving
+from tests.wheels import making
+
+ROOT = Path(__file__).parents[2]
+WORKFLOW = (ROOT / ".github" / "workflows" / "update-compat.yml").read_text()
+FLAGS = "sm_75 sm_80 sm_90 sm_120"
+pytestmark = pytest.mark.process
+
+
+def script(after: str) -> str:
+    """The text of the first `run: |` after a line of the workflow, by its indentation."""
+    body = WORKFLOW.partition(after)[2].partition("        run: |\n")[2]
+    lines = re.match(r"(?:(?:          .*)?\n|          .*$)+", body)
+    assert lines
+    return "".join(f"{line.removeprefix(' ' * 10)}\n" for line in lines[0].splitlines())
+
+
+def bash(text: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """As a runner does it: `bash -e`."""
+    path = os.pathsep.join([str(folder.parent / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
+    who = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
+    return subprocess.run(
+        ["bash", "-e", "-c", text], cwd=folder, env={**os.environ, **who, "PATH": path, **environ},
+        capture_output=True, text=True, check=True, timeout=240,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """What is checked out: the table and its tools; the tests and the companions' index answer at once."""
+    folder = tmp_path / "work"
+    for name in ("compat", "evidence", "scripts", "src"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copyfile(ROOT / ".gitignore", folder / ".gitignore")
+    for name in ("test", "read-companions"):
+        (folder / "scripts" / name).write_text("#!/bin/sh\nexit 0\n")
+    (tmp_path / "bin").mkdir()
+    gh = tmp_path / "bin" / "gh"
+    gh.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n')
+    gh.chmod(0o755)
+    bash("git init -q -b main && git add -A && git commit -qm start", folder)
+    bash(f"git init -q --bare {tmp_path}/origin.git && git remote add origin {tmp_path}/origin.git", folder)
+    return folder
+
+
+def release(folder: Path) -> None:
+    """A wheel host with a release that the table does not know, read as the workflow does."""
+    with serving() as host:
+        name = "torch-2.99.0%2Bcu132-cp312-cp312-manylinux_2_28_x86_64.whl"
+        host.files[f"/whl/cu132/{name}"] = making.torch_wheel(FLAGS, version="2.99.0+cu132", cuda="13.2")
+        host.files["/whl/torch/"] = f'<a href="/whl/cu132/{name}#sha256={"ab" * 32}">x</a>'.encode()
+        host.types["/whl/torch/"] = "text/html"
+        assert updating.main(["--index-base", f"{host.url}/whl", "--out", str(folder / "compat")]) == 0
+
+
+def outputs(file: Path) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in file.read_text().splitlines()) if file.exists() else {}
+
+
+def test_nothing_new_is_nothing_to_do(clone: Path, tmp_path: Path) -> None:
+    bash(script("- id: news"), clone, GITHUB_OUTPUT=str(tmp_path / "out"))
+
+    assert outputs(tmp_path / "out") == {}
+    assert not (clone / "compat.patch").exists()
+
+
+def test_a_new_release_becomes_a_branch_and_a_request(
+    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    release(clone)
+    bash(script("- id: news"), clone, GITHUB_OUTPUT=str(tmp_path / "out"))
+    found = outputs(tmp_path / "out")
+    assert found["found"] == "yes"
+    patch = (clone / "compat.patch").read_text()
+    assert "compat/torch-2.99.0.json" in patch
+    assert "compat/index/linux-x86_64.json" in patch
+
+    # The job with write rights starts from a checkout of its own, and the patch says more than it may.
+    bash("git reset -q --hard && git clean -qfd -e compat.patch && git push -q origin main", clone)
+    head = "diff --git a/scripts/evil b/scripts/evil\nnew file mode 100755\n--- /dev/null\n+++ b/scripts/evil\n"
+    evil = f"{head}@@ -0,0 +1 @@\n+rm\n"
+    (clone / "compat.patch").write_text(patch + evil)
+    bash(script("MEASURED:"), clone, MEASURED=found.get("measured", ""), GH_TOKEN="none")
+
+    changed = bash("git diff --name-only main HEAD", clone).stdout.split()
+    assert "compat/torch-2.99.0.json" in changed
+    assert all(name.startswith("compat/") for name in changed)
+    assert bash("git branch -r", clone).stdout.count("origin/compat-") == 1
+    asked = (tmp_path / "asked").read_text()
+    assert "pr create --base main" in asked
+    assert "Read the wheels of torch-2.99.0" in asked
+    assert ("pr merge --auto" in asked) is (found.get("measured") == "yes")
+    assert found.get("measured") == "yes", "the rows were read out of wheels and nothing was taken away"
+
+
+ROW = {"backend": "cu132", "arches": ["sm_75"], "evidence": {"kind": "measured"}}
+LISTED = {"backend": "cu132", "arches": None, "evidence": {"kind": "declared"}}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "unseen"),
+    [
+        ([], [ROW], True),
+        ([], [ROW, {**LISTED, "backend": "cpu", "arches": []}], True),
+        ([], [ROW, LISTED], False),
+        ([LISTED], [LISTED, ROW], True),
+        ([ROW], [], False),
+        ([ROW], [{**ROW, "arches": ["sm_80"]}], False),
+    ],
+)
+def test_what_is_merged_unseen(before: list[news.Row], after: list[news.Row], unseen: bool) -> None:
+    assert news.only_read(before, after) is unseen
+
+
+def test_reading_may_not_write_and_writing_runs_nothing_of_others() -> None:
+    read, write = WORKFLOW.partition("\n  write:\n")[::2]
+
+    assert "contents: read" in read
+    assert ": write" not in read
+    assert "persist-credentials: false" in read
+    assert not re.search(r"^\s+(?:- run: )?(?:python|pip|scripts/)", write, re.MULTILINE)

@@ -1,0 +1,70 @@
+"""Tables at any width: every line fits, and the reason is never lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torchpick.cli import main
+from torchpick.cli.show.table import lines
+from torchpick.cli.show.text import cut_mark, paragraphs
+
+LIST = ["list", "--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12"]
+cells = st.text(alphabet="abc ", max_size=12)
+
+
+@pytest.mark.parametrize("arguments", [LIST, [*LIST, "--all"]])
+@pytest.mark.parametrize("width", [40, 60])
+def test_a_narrow_list_keeps_its_reasons(
+    arguments: list[str], width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+
+    assert main(arguments) == 0
+    shown = capsys.readouterr().out
+
+    assert max(map(len, shown.splitlines())) <= width
+    assert "no kernels for" in " ".join(shown.split()) or "holds no" in " ".join(shown.split())
+    assert "binary by sm_60" in shown
+
+
+@given(st.lists(st.tuples(cells, cells, cells), max_size=4), st.integers(12, 60))
+def test_a_row_stays_one_string(rows: list[tuple[str, str, str]], width: int) -> None:
+    assert len(lines(rows, width)) == len(rows)
+
+
+@pytest.mark.parametrize(("encoding", "mark"), [("utf-8", "…"), ("cp1252", "…"), ("ascii", "..."), (None, "...")])
+def test_a_cut_is_marked_in_letters_of_the_stream(
+    encoding: str | None, mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(encoding=encoding))
+
+    assert cut_mark(encoding) == mark
+    assert lines([("a", "b" * 99)], 40)[0].endswith("b" + mark)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("words", [LIST, (LIST[0], "vllm", *LIST[1:])], ids=["builds", "versions"])
+def test_an_ascii_terminal_sees_no_escape(words: tuple[str, ...]) -> None:
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "80"}
+    shown = subprocess.run(
+        [sys.executable, "-m", "torchpick", *words], env=environ, capture_output=True, text=True, check=False
+    ).stdout
+
+    assert "..." in shown
+    assert "\\u" not in shown
+
+
+@pytest.mark.parametrize("width", [38, 60])
+def test_paragraphs_are_wrapped_with_their_indent(width: int) -> None:
+    text = "A sentence that is far longer than the terminal is wide.\n\n  torchpick list       short"
+    wrapped = paragraphs(text, width)
+
+    assert max(map(len, wrapped.splitlines())) <= width
+    assert wrapped.endswith("\n\n  torchpick list       short")

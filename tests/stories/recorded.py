@@ -1,0 +1,74 @@
+"""The recording of packages that the stories are told on, and a question on it."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+from torchpick.decide import demands
+from torchpick.decide import stack as stacks
+from torchpick.install.stack import ground
+from torchpick.knowledge import packages
+from torchpick.model.fields import Fields
+from torchpick.model.package import PackageFacts
+from torchpick.model.request import Request
+from torchpick.model.stack import Stack
+from torchpick.model.table import Shelf, Table
+from torchpick.model.versions import release_key
+from torchpick.session import Session
+
+RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text())
+
+
+@lru_cache(maxsize=8)
+def facts(platform: str) -> dict[str, PackageFacts]:
+    known = [packages.parse(Fields(value), platform) for value in RECORDED["packages"]]
+    return {each.name: each for each in known}
+
+
+def capped(table: Table) -> Table:
+    """The table without the releases that came after the recording."""
+    newest = release_key(RECORDED["newest_torch"])
+    builds = {
+        platform: Shelf.of(build for build in shelf if release_key(build.torch) <= newest)
+        for platform, shelf in table.builds.items()
+    }
+    return table._replace(builds=builds)
+
+
+def plan(  # a machine has so many facts
+    *requirements: str,
+    gpu: str,
+    driver: str | None = None,
+    platform: str = "linux-x86_64",
+    python: str = "3.12",
+    glibc: str | None = "2.35",
+    backend: str | None = None,
+    mixed: bool = False,
+) -> Stack:
+    """What `torchpick plan` answers for this machine, on the recording."""
+    request = Request(
+        requirements=requirements,
+        gpus=tuple(gpu.split(",")),
+        driver=driver,
+        platform=platform,
+        python=python,
+        glibc=glibc if platform.startswith("linux") else None,
+        backends=(backend,) if backend else (),
+    )
+    here = ground(Session(request, {}))
+    asked = demands.asked(requirements)
+    return stacks.stack(
+        here.machine, capped(here.table), here.wish, asked, facts(here.machine.platform.name), allow_mixed=mixed
+    )
+
+
+def codes(stack: Stack, name: str) -> list[str]:
+    """The objection codes of one package, in their order."""
+    return list(dict.fromkeys(each.objection.reason.name for each in stack.objections if each.name == name))
+
+
+def noted(stack: Stack, code: str) -> str:
+    """The texts of the notes of this code."""
+    return "\n".join(note.text for note in stack.notes if note.code == code)

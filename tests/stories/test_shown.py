@@ -1,0 +1,160 @@
+"""What a plan must answer for popular requests, on the recording: versions, CUDA, and the words of a refusal."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stories.recorded import codes, noted, plan
+from torchpick.model.stack import Stack
+
+
+def majors(stack: Stack) -> set[str]:
+    return {each.cuda for each in stack.packages if each.cuda is not None}
+
+
+def test_vllm_on_a_driver_for_cuda_12() -> None:
+    stack = plan("vllm", gpu="a100", driver="535.183.01")
+
+    assert stack.requirements == (
+        "vllm==0.19.1", "torch==2.10.0+cu128", "torchvision==0.25.0+cu128", "torchaudio==2.10.0+cu128",
+    )  # fmt: skip
+    assert stack.index_url == "https://download.pytorch.org/whl/cu128"
+    assert "libcudart.so.13" in stack.packages[0].why
+
+
+def test_vllm_on_glibc_2_28_with_cuda_12() -> None:
+    """The wheels of 0.12 to 0.19 need glibc 2.31."""
+    assert plan("vllm<0.20", gpu="a100", driver="535.183.01", glibc="2.28").version("vllm") == "0.11.2"
+
+
+def test_no_vllm_holds_code_for_pascal() -> None:
+    stack = plan("vllm", gpu="sm_61")
+
+    assert not stack.ok
+    assert codes(stack, "vllm") == ["PACKAGE_NO_KERNELS"]
+    assert stack.objections[0].versions[0] == "0.33.0"
+    assert stack.objections[0].versions[-1] == "0.5.5"
+
+
+def test_vllm_of_cuda_13_on_a_driver_for_cuda_12_names_the_library() -> None:
+    stack = plan("vllm>=0.20", gpu="a100", driver="550.54.15")
+
+    assert not stack.ok
+    assert "needs libcudart.so.13" in stack.objections[0].objection.text
+    assert stack.hints[0] == "without `>=0.20` on vllm: vllm 0.19.1, torch 2.10.0+cu128"
+
+
+def test_the_newest_xformers_needs_a_torch_of_cuda_12() -> None:
+    stack = plan("xformers", gpu="rtx 3090", driver="580.95.05")
+
+    assert stack.requirements == ("xformers==0.0.35", "torch==2.14.1+cu126")
+    assert noted(stack, "DEFAULT_INDEX_WHEEL")
+
+
+def test_volta_takes_the_last_xformers_that_has_its_code() -> None:
+    stack = plan("xformers", gpu="v100", driver="550.54.15")
+
+    assert stack.requirements == ("xformers==0.0.30", "torch==2.7.0+cu126")
+
+
+def test_lmdeploy_on_blackwell() -> None:
+    stack = plan("lmdeploy", gpu="rtx 5090")
+
+    assert stack.requirements == ("lmdeploy==0.18.0", "torch==2.12.1+cu129", "torchvision==0.27.1+cu129")
+
+
+def test_torchcodec_on_a_driver_for_cuda_12() -> None:
+    stack = plan("torch", "torchcodec", gpu="a100", driver="535.183.01")
+
+    assert stack.version("torchcodec") == "0.13.0"
+    assert stack.version("torch") == "2.14.1+cu126"
+
+
+def test_sglang_comes_with_torch_and_torchaudio_of_one_cuda() -> None:
+    stack = plan("sglang", gpu="h100", driver="610.43.02")
+
+    assert stack.version("sglang") == "0.5.23"
+    assert stack.version("sglang-kernel") == "0.4.10"
+    assert stack.version("torch") == "2.14.1+cu130"
+    assert stack.version("torchaudio") == "2.11.0+cu130"
+    assert noted(stack, "COMPANION_UNVERIFIED")
+
+
+def test_speechbrain_on_pascal() -> None:
+    stack = plan("speechbrain", gpu="sm_61", driver="580.95.05")
+
+    assert stack.requirements[1:] == ("torch==2.14.1+cu126", "torchaudio==2.11.0+cu126")
+
+
+@pytest.mark.parametrize(
+    "asked", [("jax[cuda12]", "torch"), ("tensorflow[and-cuda]", "torch"), ("unsloth",), ("faster-whisper", "torch")]
+)
+def test_what_mixes_two_majors_by_a_plain_install_has_one_here(asked: tuple[str, ...]) -> None:
+    stack = plan(*asked, gpu="rtx 3090", driver="580.95.05")
+
+    assert majors(stack) == {"12"}
+    assert not noted(stack, "CUDA_MAJOR_MIXED")
+
+
+def test_a_second_major_is_taken_only_where_the_package_brings_and_loads_it() -> None:
+    """Nothing of CUDA 12 carries torch 2.15.0; jax finds its own wheels."""
+    stack = plan("jax[cuda12]", "torch==2.15.0", gpu="rtx 3090", driver="580.95.05")
+
+    assert stack.version("torch") == "2.15.0+cu132"
+    assert majors(stack) == {"12", "13"}
+    assert "CUDA 12" in noted(stack, "CUDA_MAJOR_MIXED")
+    assert not noted(stack, "LOADER_PATH")
+
+
+def test_the_last_way_is_a_wheel_that_is_added_with_a_loader_path() -> None:
+    stack = plan("ctranslate2", "torch==2.15.0", gpu="rtx 3090", driver="580.95.05")
+
+    assert stack.version("nvidia-cublas-cu12") == "12.*"
+    assert "libcublas.so.12" in noted(stack, "LOADER_PATH")
+
+
+def test_a_wheel_that_links_torch_never_has_another_major_unless_it_is_allowed() -> None:
+    strict = plan("xformers", "torch==2.15.0", gpu="rtx 3090", driver="580.95.05")
+    mixed = plan("xformers", "torch==2.15.0", gpu="rtx 3090", driver="580.95.05", mixed=True)
+
+    assert codes(strict, "xformers")[0] == "CUDA_MAJOR_MIXED"
+    assert mixed.version("xformers") == "0.0.35"
+    assert "--allow-mixed" in noted(mixed, "CUDA_MAJOR_MIXED")
+
+
+def test_a_library_for_each_cuda_must_have_one_for_torchs() -> None:
+    """Bitsandbytes 0.50.2 has none for 12.9, which is the newest torch for this driver."""
+    stack = plan("bitsandbytes", gpu="rtx 5090", driver="575.51.02")
+
+    assert stack.version("bitsandbytes") == "0.50.2"
+    assert stack.version("torch") == "2.11.0+cu128"
+
+
+def test_cudnn_that_is_added_for_pascal_still_serves_it() -> None:
+    stack = plan("onnxruntime-gpu", gpu="gtx 1080", driver="580.95.05")
+
+    assert stack.version("onnxruntime-gpu") == "1.26.0"
+    assert stack.version("nvidia-cudnn-cu12") == "9.10.*"
+    assert stack.version("nvidia-cufft-cu12") == "11.*"
+
+
+def test_without_a_gpu_a_cuda_package_is_refused_and_told_how() -> None:
+    stack = plan("vllm", gpu="none")
+
+    assert codes(stack, "vllm") == ["CUDA_MAJOR_MIXED"]
+    assert any("--backend" in hint for hint in stack.hints)
+
+
+def test_what_the_table_does_not_know_is_said() -> None:
+    unknown = plan("some-package", "torch", gpu="rtx 3090", driver="580.95.05")
+    version = plan("vllm==0.99", gpu="a100")
+
+    assert "some-package" in noted(unknown, "PACKAGE_UNREAD")
+    assert codes(version, "vllm") == ["CONSTRAINED"]
+
+
+def test_on_another_platform_the_code_is_not_read_and_that_is_said() -> None:
+    stack = plan("xformers", gpu="rtx 3090", driver="581.15", platform="windows-x86_64")
+
+    assert stack.packages[0].verdict == "not read"
+    assert "windows-x86_64" in noted(stack, "PACKAGE_UNREAD")

@@ -1,0 +1,79 @@
+"""compat/packages: made from the evidence and the rules beside it, and refused where a row is not of its format."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from scripts.table import packages
+from scripts.table.checking import check_file
+from torchpick.errors import CompatError
+from torchpick.knowledge import packages as known
+
+COMPAT = Path(__file__).parents[2] / "compat"
+FILES = sorted((COMPAT / "packages").glob("*.json"))
+
+
+@pytest.fixture(scope="module")
+def built() -> dict[str, dict[str, object]]:
+    return packages.build(packages.read_evidence(packages.EVIDENCE), COMPAT)
+
+
+def test_the_files_are_those_that_the_evidence_makes(built: dict[str, dict[str, object]]) -> None:
+    assert {file.stem for file in FILES} == set(built)
+    for file in FILES:
+        assert json.loads(file.read_text(encoding="utf-8")) == built[file.stem], file.name
+
+
+def test_a_measured_row_names_the_file_that_was_read() -> None:
+    for file in FILES:
+        for package in known.facts_of(str(file), known.READ_PLATFORM).versions:
+            if package.evidence.kind == "measured" and package.name != "torch":
+                assert package.file
+                assert package.sha256
+                assert package.sha256 in package.evidence.ref
+
+
+def test_what_links_cuda_says_so_or_links_nothing_of_it() -> None:
+    """A library of another major among the needs would be judged by the wrong torch."""
+    for file in FILES:
+        for package in known.facts_of(str(file), known.READ_PLATFORM).versions:
+            named = [need for need in package.needs if need.startswith(("libcudart.", "libcublas."))]
+            majors = {need.partition(".so.")[2].partition(".")[0] for need in named}
+            if majors:
+                assert majors == {str(package.major)}, f"{package.name} {package.version}"
+
+
+def test_an_unread_version_gets_only_what_both_neighbours_have(built: dict[str, dict[str, object]]) -> None:
+    rows = {row["version"]: row for row in built["vllm"]["versions"]}  # type: ignore[attr-defined]
+    unread = {arch for library in rows["0.9.2"]["code"] if library["main"] for arch in library["arches"].split()}
+
+    assert rows["0.9.2"]["evidence"]["kind"] == "declared"
+    assert {"sm_70", "sm_90"} <= unread
+    assert not {"sm_100", "sm_120"} & unread  # 0.10.0 has them, 0.8.5.post1 has not
+    assert built["vllm"]["versions"][-1]["version"] == "0.5.5"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"glibc": "new"}, "glibc"),
+        ({"cuda": "cu12"}, "cuda"),
+        ({"requires": ["no no"]}, "requires"),
+        ({"sha256": None}, "evidence.kind"),
+        ({"evidence": {"kind": "believed", "ref": ""}}, "evidence.kind"),
+        ({"code": [{"path": "a", "main": True, "cuda": None, "arches": "sm80"}]}, "code[0].arches"),
+    ],
+)
+def test_a_fault_is_told_by_its_place(change: dict[str, object], place: str, tmp_path: Path) -> None:
+    value = json.loads((COMPAT / "packages" / "xformers.json").read_text(encoding="utf-8"))
+    value["versions"][0].update(change)
+    file = tmp_path / "xformers.json"
+    file.write_text(json.dumps(value), encoding="utf-8")
+
+    with pytest.raises(CompatError, match="versions") as caught:
+        check_file(file, "packages/xformers.json")
+
+    assert place in str(caught.value)

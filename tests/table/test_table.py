@@ -1,0 +1,269 @@
+"""The shipped table: of its format, in step with its indexes, and holding what its sources say."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts.table import branches, checking, index, layout
+from torchpick.model.arch import Arch
+from torchpick.model.fields import Fields, ShapeError
+from torchpick.model.versions import numbers, release_key
+
+ROOT = Path(__file__).parents[2]
+COMPAT = ROOT / "compat"
+RELEASES = {
+    path.stem.removeprefix("torch-"): json.loads(path.read_text("utf-8"))["builds"]
+    for path in COMPAT.glob("torch-*.json")
+}
+ROWS = [(torch, row) for torch, rows in RELEASES.items() for row in rows]
+DRIVERS = json.loads((COMPAT / "drivers.json").read_text("utf-8"))
+
+
+def build(torch: str, backend: str, platform: str = "linux-x86_64") -> dict[str, Any]:
+    found = [row for row in RELEASES[torch] if (row["backend"], row["platform"]) == (backend, platform)]
+    assert len(found) == 1, (torch, backend, platform)
+    return dict(found[0])
+
+
+def test_every_file_is_of_its_format() -> None:
+    assert [str(fault) for fault in checking.check(COMPAT)] == []
+
+
+@pytest.mark.parametrize("name", [*checking.INDEXES])
+def test_an_index_says_what_the_readable_files_say(name: str) -> None:
+    assert (
+        json.loads((COMPAT / "index" / name.removeprefix("index/")).read_text("ascii"))
+        == made()[name.removeprefix("index/")]
+    )
+
+
+_MADE: dict[str, dict[str, object]] = {}
+
+
+def made() -> dict[str, dict[str, object]]:
+    if not _MADE:
+        _MADE.update(json.loads(json.dumps(index.indexes(COMPAT))))
+    return _MADE
+
+
+def test_an_index_holds_every_row_but_the_default_index_s_own() -> None:
+    for platform in layout.PLATFORMS:
+        told = [
+            (torch, row["backend"], row["version"], row["arches"], row["pythons"], row["published"], row["libraries"])
+            for torch, row in ROWS
+            if row["platform"] == platform and row["backend"] != "default"
+        ]
+        compact = json.loads((COMPAT / "index" / f"{platform}.json").read_text("ascii"))
+        read = [
+            (row[0], row[1], row[2], compact["arch_sets"][row[4]], compact["python_sets"][row[5]], row[10], row[8])
+            for row in compact["builds"]
+        ]
+        assert sorted(map(repr, read)) == sorted(map(repr, told))
+        releases = [release_key(row[0]) for row in compact["builds"]]
+        assert releases == sorted(releases, reverse=True)
+
+
+def test_an_index_carries_what_a_read_wheel_adds(tmp_path: Path) -> None:
+    for path in COMPAT.glob("*.json"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    file = tmp_path / "torch-2.15.0.json"
+    value = json.loads(file.read_text("utf-8"))
+    (row,) = [each for each in value["builds"] if (each["backend"], each["platform"]) == ("cu132", "linux-x86_64")]
+    row["lacks"] = {"libtorch_cuda_linalg.so": ["sm_75"]}
+    row["yanked"] = True
+    row["evidence"]["twin"] = {"file": "torch.whl", "sha256": "0" * 64}
+    layout.write(file, value)
+
+    compact = json.loads(json.dumps(index.indexes(tmp_path)["linux-x86_64.json"]))
+
+    (found,) = [each for each in compact["builds"] if each[:2] == ["2.15.0", "cu132"]]
+    assert found[9] == {"libtorch_cuda_linalg.so": ["sm_75"]}
+    assert found[11] is True
+    assert found[16] == ["torch.whl", "0" * 64]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("script", ["check-compat", "build-index"])
+def test_a_script_runs_by_itself(script: str, tmp_path: Path) -> None:
+    copy = tmp_path / "compat"
+    for path in COMPAT.rglob("*.json"):
+        (copy / path.relative_to(COMPAT)).parent.mkdir(parents=True, exist_ok=True)
+        (copy / path.relative_to(COMPAT)).write_bytes(path.read_bytes())
+
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / script, copy], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    for path in COMPAT.rglob("*.json"):
+        assert (copy / path.relative_to(COMPAT)).read_bytes() == path.read_bytes()
+
+
+def test_the_releases_are_all_there() -> None:
+    assert len(RELEASES) == 42
+    assert sorted(RELEASES, key=release_key)[0] == "1.7.0"
+    assert sorted(RELEASES, key=release_key)[-1] == "2.15.0"
+
+
+@pytest.mark.parametrize(
+    ("torch", "backend", "platform", "arches"),
+    [
+        ("2.14.1", "cu126", "linux-x86_64", "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"),
+        ("2.14.1", "cu126", "windows-x86_64", "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90"),
+        ("2.14.1", "cu126", "linux-aarch64", "sm_80 sm_90"),
+        ("2.15.0", "cu132", "linux-x86_64", "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"),
+        ("2.15.0", "cu132", "linux-aarch64", "sm_80 sm_90 sm_100 sm_110 sm_120"),
+        ("2.10.0", "cu128", "linux-x86_64", "sm_70 sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"),
+        ("2.11.0", "cu128", "linux-x86_64", "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"),
+        ("2.7.1", "cu128", "linux-x86_64", "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120 compute_120"),
+        ("2.7.1", "cu128", "windows-x86_64", "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"),
+        ("2.3.1", "cu118", "linux-x86_64", "sm_37 sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"),
+        ("2.6.0", "rocm6.1", "linux-x86_64", "gfx900 gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 gfx1101"),
+        ("2.14.1", "cpu", "linux-x86_64", ""),
+    ],
+)
+def test_known_arches(torch: str, backend: str, platform: str, arches: str) -> None:
+    assert build(torch, backend, platform)["arches"] == arches.split()
+
+
+def test_known_versions_and_libraries() -> None:
+    assert build("2.14.1", "cu126")["version"] == "2.14.1+cu126"
+    assert build("2.14.1", "cu126")["libraries"]["cudnn"] == "9.10.2.21"
+    assert build("2.3.1", "cu118")["libraries"]["cudnn"] == "8.7.0.84"
+    assert build("2.5.1", "cu124", "linux-aarch64")["version"] == "2.5.1"
+    assert build("1.8.0", "cu102")["version"] == "1.8.0"
+    assert build("2.14.1", "cu126")["glibc"] == "2.28"
+    assert build("2.3.1", "cu118")["glibc"] is None
+    assert build("2.14.1", "cpu", "macos-arm64")["version"] == "2.14.1"
+    assert build("2.15.0", "default")["real"] == "2.15.0+cu132"
+    assert build("2.15.0", "default")["version"] == "2.15.0"
+    assert build("2.15.0", "cu130")["published"] is None
+    assert build("2.15.0", "default")["arches"]
+    assert "cp314t" in build("2.14.1", "cu126")["pythons"]
+
+
+def test_every_arch_is_one_its_toolkit_can_compile() -> None:
+    known = {row["cuda"]: {str(Arch.parse(text)) for text in row["arches"]} for row in DRIVERS["toolkit_arches"]}
+    for torch, row in ROWS:
+        if row["cuda"] in known and row["arches"]:
+            machine_code = {arch.replace("compute_", "sm_") for arch in row["arches"]}
+            assert machine_code <= known[row["cuda"]], (torch, row["backend"], row["platform"])
+
+
+def test_a_backend_names_its_cuda() -> None:
+    for torch, row in ROWS:
+        if row["backend"].startswith("cu"):
+            assert row["backend"] == "cu" + row["cuda"].replace(".", ""), torch
+            assert row["version"].endswith(("+" + row["backend"], torch)), torch
+        elif row["real"] is not None and row["cuda"] is not None and "+" in row["real"]:
+            assert row["real"] == f"{torch}+cu{row['cuda'].replace('.', '')}"
+
+
+def test_what_was_never_published_is_not_listed_as_a_build() -> None:
+    never = json.loads((COMPAT / "never.json").read_text("utf-8"))["rows"]
+    for row in never:
+        for torch, listed in ROWS:
+            same = listed["backend"] == row["backend"] and listed["platform"] in row["platforms"]
+            assert not (same and row["torch"] in ("*", torch)), (torch, row)
+    assert {"cu120", "cu122", "cu125", "cu127", "cu131"} <= {row["backend"] for row in never if row["torch"] == "*"}
+
+
+def test_every_release_has_its_companions() -> None:
+    pairs = json.loads((COMPAT / "companions.json").read_text("utf-8"))["pairs"]
+    told = {pair["torch"]: (pair["torchvision"], pair["torchaudio"]) for pair in pairs}
+
+    assert told.keys() == RELEASES.keys()
+    assert told["2.15.0"] == ("0.29.2", None)
+    assert told["2.14.1"] == ("0.29.1", None)
+    assert told["2.11.0"] == ("0.26.0", "2.11.0")
+    assert told["2.0.1"] == ("0.15.2", "2.0.2")
+    assert told["1.7.0"] == ("0.8.1", "0.7.0")
+    assert all(vision is not None for vision, _ in told.values())
+    assert {torch for torch, (_, audio) in told.items() if audio is None} == {
+        torch for torch in RELEASES if release_key(torch) > release_key("2.11.0")
+    }
+
+
+@pytest.mark.parametrize(
+    ("platform", "torch", "backend", "companions"),
+    [
+        ("linux-x86_64", "2.14.1", "cu126", {"torchvision": "0.29.1+cu126", "torchaudio": "2.11.0+cu126"}),
+        ("linux-x86_64", "2.14.1", "cu132", {"torchvision": "0.29.1+cu132", "torchaudio": None}),
+        ("linux-x86_64", "1.9.1", "cu111", {"torchvision": "0.10.1+cu111", "torchaudio": "0.9.1"}),
+        ("linux-x86_64", "1.10.1", "cu113", {"torchvision": "0.11.2+cu113", "torchaudio": "0.10.1+cu113"}),
+        ("linux-aarch64", "2.9.1", "cu130", {"torchvision": "0.24.1", "torchaudio": "2.9.1"}),
+        ("linux-aarch64", "2.10.0", "cu130", {"torchvision": "0.25.0+cu130", "torchaudio": "2.10.0"}),
+        ("linux-aarch64", "2.11.0", "cu130", {"torchvision": "0.26.0+cu130", "torchaudio": "2.11.0+cu130"}),
+        ("macos-arm64", "2.11.0", "cpu", {"torchvision": "0.26.0", "torchaudio": "2.11.0"}),
+    ],
+)
+def test_a_companion_carries_a_label_only_where_its_wheel_does(
+    platform: str, torch: str, backend: str, companions: dict[str, str | None]
+) -> None:
+    compact = json.loads((COMPAT / "index" / f"{platform}.json").read_text("ascii"))
+
+    assert [row[12] for row in compact["builds"] if row[:2] == [torch, backend]] == [companions]
+
+
+def test_newer_toolkits_need_newer_drivers() -> None:
+    rows = [row for row in DRIVERS["toolkits"] if row["linux"] is not None]
+    by_age = sorted(rows, key=lambda row: (numbers(row["cuda"]), row["update"] or ""))
+    assert [numbers(row["linux"]) for row in by_age] == sorted(numbers(row["linux"]) for row in rows)
+
+
+def test_the_last_branches_and_the_floors() -> None:
+    last = {capability: row["branch"] for row in DRIVERS["last_branch"] for capability in row["capabilities"]}
+    assert (last["3.7"], last["6.1"], last["7.0"]) == (470, 580, 580)
+    assert {row["cuda_major"]: row["linux"] for row in DRIVERS["majors"]} == {
+        13: "580",
+        12: "525.60.13",
+        11: "450.80.02",
+    }
+    first = {
+        capability: (row["linux"], row["windows"])
+        for row in DRIVERS["first_driver"]
+        for capability in row["capabilities"]
+    }
+    assert (first["8.6"], first["8.9"], first["9.0"]) == (("455", "456"), ("520", "522"), ("520", "520"))
+    assert (first["12.0"], first["12.1"]) == (("570.26", "570.65"), ("575.51.03", "576.02"))
+
+
+def test_the_branches_are_those_of_the_evidence() -> None:
+    sections = branches.sections(Fields(layout.read(branches.EVIDENCE)))
+
+    assert {name: DRIVERS[name] for name in sections} == sections
+
+
+def test_the_date_is_that_of_the_newest_evidence() -> None:
+    dates = {json.loads((ROOT / "evidence" / name).read_text("utf-8"))["date"] for name in ("companions.json",)}
+    recorded = json.loads((COMPAT / "date.json").read_text("utf-8"))["date"]
+
+    assert recorded == index.newest(ROOT / "evidence")
+    assert recorded >= max(dates)
+    assert json.loads((COMPAT / "index" / "rules.json").read_text("ascii"))["date"] == recorded
+
+
+def test_a_pair_of_numbers_contradicts_a_branch() -> None:
+    evidence = layout.read(branches.EVIDENCE)
+    assert isinstance(evidence, dict)
+    wrong = {"linux": "580.1.1", "windows": "591.01", "source": "seen"}
+
+    with pytest.raises(ShapeError, match=r"contradicts the pair 580\.1\.1/591\.01"):
+        branches.sections(Fields({**evidence, "pairs": [*evidence["pairs"], wrong]}))
+
+
+def test_the_readme_names_every_file() -> None:
+    text = (COMPAT / "README.md").read_text("utf-8")
+
+    for path in COMPAT.rglob("*.json"):
+        name = path.relative_to(COMPAT).as_posix()
+        platform = next((each for each in layout.PLATFORMS if path.stem.endswith(each)), None)
+        generic = name if platform is None else name.replace(platform, "PLATFORM")
+        generic = "packages/NAME.json" if path.parent.name == "packages" else generic
+        assert f"`{'torch-X.Y.Z.json' if name.startswith('torch-') else generic}`" in text, name

@@ -1,0 +1,132 @@
+"""The words of messages, help and documents: plain English, with one word for one thing."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from torchpick.cli import COMMANDS, main
+
+ROOT = Path(__file__).parents[1]
+
+# Where it stands, and the text.
+Text = tuple[str, str]
+
+# What may not be written, and what is written instead. `{…}` and code between backticks are not looked at.
+WORDS = {
+    r"\b(?:told|tells?)\b(?! (?:\w+ )?(?:apart|from))": "given, specified, reports, says",
+    r"\bmend(?:s|ed|ing)?\b": "fix",
+    r"\bcures?\b": "fix (the JSON key `cure` stays)",
+    r"\b(?:serve[sd]?|whom it serves)\b": "supports",
+    r"\bheld environments?\b|\bheld to\b": "pinned",
+    r"\bleans? on\b": "relies on",
+    r"\bspeaks? (?:\w+ )?CUDA\b|\bdriver speaks\b|\bspeaks itself\b": "supports",
+    r"(?<!there )\b(?:is|are) no (?:requirement|text|list|wheel|URL|version|backend|platform|folder|file|Python|name"
+    r"|architecture|number|channel|mapping|size|table|array|range|zip|PyTorch|glibc|CUDA|NVIDIA)\b": "is not a valid …",
+    r"\bmust be text\b|\bis no text\b": "must be a string",
+    r"\bnobody has (?:read|seen)\b": "not confirmed on the index, not known",
+    r"\bfinds? no way\b": "could not resolve the requirements",
+    r"\bslip of the pen\b|\bis a slip\b": "typo",
+    r"\bleave one of them out\b": "use only one of them",
+    r"\bof no use\b|\bno use\b": "won't help",
+    r"\blead a log\b": "pipe",
+    r"\badmits it\b": "allows it",
+    r"\bby the book\b": "untested on hardware, written from the vendor's documentation",
+    r"\bcannot be meant\b": "is not valid",
+    r"\b(?:gives|gave) no answer\b": "does not answer",
+    r"\bas good as none\b": "is ignored",
+    r"\bnot sane\b": "damaged",
+}
+
+# Texts that are still to be rewritten. A line goes with the last such word of its file or folder.
+TO_DO = (
+    "docs/doctor.md",
+    "docs/install.md",
+    "docs/library-authors.md",
+    "docs/users.md:",
+    "src/torchpick/cli/doctor.py",
+    "src/torchpick/cli/explain.py",
+    "src/torchpick/cli/extras.py",
+    "src/torchpick/cli/matrix.py",
+    "src/torchpick/cli/pin.py",
+    "src/torchpick/cli/show/",
+    "src/torchpick/doctor/",
+    "src/torchpick/environment/project/",
+    "src/torchpick/install/",
+    "src/torchpick/projects/",
+    "torchpick explain --help",
+    "torchpick extras --help",
+    "torchpick matrix --help",
+)
+
+
+def strings() -> Iterator[Text]:
+    """Each text of the sources with its place; a single word is a code or a key."""
+    for file in sorted((ROOT / "src").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
+                yield f"{file.relative_to(ROOT).as_posix()}:{node.lineno}", node.value
+
+
+def documents() -> Iterator[Text]:
+    files = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "action.yml", *sorted((ROOT / "docs").glob("*.md"))]
+    for file in (*files, *sorted(ROOT.glob("compat/*.md")), *sorted(ROOT.glob("evidence/*.md"))):
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            yield f"{file.relative_to(ROOT).as_posix()}:{number}", line
+
+
+def findings(text: str) -> list[str]:
+    plain = re.sub(r"`[^`\n]*`|\{[^{}\n]*\}", "", text)
+    return [f"{match[0]!r}: {instead}" for word, instead in WORDS.items() for match in re.finditer(word, plain)]
+
+
+def to_do(place: str) -> str | None:
+    return next((prefix for prefix in TO_DO if place.startswith(prefix)), None)
+
+
+def wrong(texts: Iterable[Text]) -> list[str]:
+    return [f"{place}: {found}" for place, text in texts if to_do(place) is None for found in findings(text)]
+
+
+@pytest.mark.parametrize("texts", [strings, documents])
+def test_texts_are_plain_english(texts: Callable[[], Iterator[Text]]) -> None:
+    found = wrong(texts())
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_help_is_plain_english(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main([*command.split(), "--help"])
+    place = f"torchpick {command} --help"
+    text = capsys.readouterr().out
+    found = wrong([(place, text)])
+    assert not found, "\n".join(found)
+    assert to_do(place) is None or findings(text), f"remove {place!r} from TO_DO"
+
+
+def test_what_is_done_is_not_listed_as_to_do() -> None:
+    left = {to_do(place) for texts in (strings, documents) for place, text in texts() if findings(text)}
+    done = {place for place in TO_DO if not place.endswith("--help")} - left
+    assert not done, f"remove from TO_DO: {sorted(done)}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`x` is no requirement",
+        "what is told is not looked up",
+        "the command that mends it",
+        "nobody has seen it published",
+    ],
+)
+def test_the_dialect_is_found(text: str) -> None:
+    assert findings(text)
+
+
+@pytest.mark.parametrize("text", ["there is no file", "tell them apart", "`cure` is a key", "the line {mends}"])
+def test_english_is_not(text: str) -> None:
+    assert not findings(text)

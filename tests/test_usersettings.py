@@ -1,0 +1,56 @@
+"""What the tests take over from the settings of whoever runs them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests import usersettings
+from torchpick.environment import configured
+
+
+def test_a_fetch_keeps_the_index_and_leaves_the_constraints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, text in {
+        "config/pip/pip.conf": "[global]\nconstraint = /no/such/file\nindex-url = https://mirror.example/simple\n",
+        "home/.config/pip/pip.conf": "[install]\nextra-index-url =\n  https://a.example\n  https://b.example\n",
+    }.items():
+        file = tmp_path / name
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    original = {
+        "HOME": str(tmp_path / "home"),
+        "XDG_CONFIG_DIRS": str(tmp_path / "config"),
+        "PIP_CONSTRAINT": "/no/such/file",
+        "PIP_TARGET": "/elsewhere",
+        "PIP_CERT": "/ca.pem",
+        "UV_EXCLUDE_NEWER": "2020-01-01",
+        "UV_INDEX": "https://c.example",
+        "https_proxy": "http://proxy.example",
+    }
+    monkeypatch.setattr(configured, "ETC", str(tmp_path / "etc"))
+
+    assert usersettings.index_settings(original, str(tmp_path)) == {
+        "PIP_INDEX_URL": "https://mirror.example/simple",
+        "PIP_EXTRA_INDEX_URL": "https://a.example https://b.example",
+        "PIP_CERT": "/ca.pem",
+        "UV_INDEX": "https://c.example",
+        "https_proxy": "http://proxy.example",
+    }
+    assert usersettings.fetching(original, str(tmp_path))["PIP_CONFIG_FILE"] == os.devnull
+
+
+def test_a_test_sees_no_settings_of_anybody() -> None:
+    assert configured.pip(os.environ, "/nowhere", os.environ["HOME"]) == {}
+    assert configured.uv(os.environ, os.environ["HOME"], "/") == []
+    assert not [name for name in os.environ if name.startswith(("PIP_", "UV_"))]
+
+
+@pytest.mark.parametrize(
+    ("text", "bound"), [("[global]\ncert = /a.pem\n", False), ("[global]\nconstraint = /a.txt\n", True)]
+)
+def test_what_no_variable_can_hide_is_named(text: str, *, bound: bool, tmp_path: Path) -> None:
+    (tmp_path / "pip.conf").write_text(text)
+
+    assert ("constraint" in usersettings.binding([str(tmp_path / "pip.conf")])) is bound

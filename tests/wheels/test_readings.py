@@ -1,0 +1,83 @@
+"""The cache of readings: what goes in comes out, by hash, host and depth; what is damaged counts as none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.wheels import making
+from torchpick.index.source import FileSource
+from torchpick.wheels import readings, wheel
+from torchpick.wheels.archive import Archive
+from torchpick.wheels.reading import FLAGS, WHOLE, Reading
+from torchpick.wheels.readings import Readings
+from torchpick.wheels.wheel import WheelFacts
+
+URL = "https://user:secret@files.example/torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
+HASH = "ab" * 32
+
+
+@pytest.fixture
+def reading(tmp_path: Path) -> Reading:
+    """Everything a library can hold: relocatable code, code elsewhere, PTX."""
+    rich = making.library(
+        making.module("sm_80", "compute_90"), making.module("sm_52", size=872),
+        relocatable=[making.module("compute_75")], data=making.cubin(80),
+    )  # fmt: skip
+    file = tmp_path / "torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
+    file.write_bytes(making.torch_wheel(more={"torch/lib/libx.so": rich}))
+    source = FileSource(file)
+    try:
+        return wheel.read(Archive(source), WheelFacts("torch", file.name, HASH), WHOLE)
+    finally:
+        source.close()
+
+
+def test_what_goes_in_comes_out(reading: Reading, tmp_path: Path) -> None:
+    assert reading.torch is not None
+    assert reading.libraries[0].relocatable.ptx
+    assert reading.libraries[0].elsewhere
+    cache = Readings(str(tmp_path))
+    cache.keep(URL, reading)
+
+    assert cache.find(URL, HASH, WHOLE) == reading
+    assert cache.find(URL, HASH, None) == reading
+    assert cache.find(URL, HASH, FLAGS) is None
+    assert cache.find(URL, None, WHOLE) is None
+    assert cache.find(URL, "cd" * 32, WHOLE) is None
+    assert "secret" not in "".join(file.read_text() for file in (tmp_path / "readings").iterdir())
+
+
+def test_one_host_does_not_speak_for_another(reading: Reading, tmp_path: Path) -> None:
+    """The hash is the index's word; what lies behind it was not hashed, as only parts of it were fetched."""
+    cache = Readings(str(tmp_path))
+    cache.keep("https://evil.example/x.whl", reading)
+
+    assert cache.find(URL, HASH, WHOLE) is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 1}', '{"schema": 0, "origin": "files.example"}'])
+def test_a_damaged_entry_counts_as_none(reading: Reading, tmp_path: Path, text: str) -> None:
+    cache = Readings(str(tmp_path))
+    cache.keep(URL, reading)
+    for file in (tmp_path / "readings").iterdir():
+        file.write_text(text)
+
+    assert cache.find(URL, HASH, WHOLE) is None
+
+
+def test_the_cache_is_bounded(reading: Reading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readings, "_MOST_FILES", 8)
+    monkeypatch.setattr(readings, "_PRUNE_EVERY", 1)
+    cache = Readings(str(tmp_path))
+    for number in range(30):
+        cache.keep(URL, reading._replace(sha256=f"{number:064}"))
+
+    assert len(list((tmp_path / "readings").iterdir())) <= 8
+    assert cache.find(URL, f"{29:064}", WHOLE) is not None
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(reading: Reading, tmp_path: Path) -> None:
+    (tmp_path / "readings").write_text("a file")
+    Readings(str(tmp_path)).keep(URL, reading)

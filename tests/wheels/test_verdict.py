@@ -1,0 +1,197 @@
+"""The verdicts, on module sets as they were measured in real wheels."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.wheels import making
+from torchpick.model.arch import Arch, Fit
+from torchpick.model.build import is_unified
+from torchpick.model.support import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
+from torchpick.wheels import library
+from torchpick.wheels.library import Library
+from torchpick.wheels.reading import FLAGS, WHOLE, Reading, TorchFacts, differences
+from torchpick.wheels.verdict import Judge, of_package, of_reading
+
+
+def of(*groups: tuple[int, str], path: str = "lib.so", **how: object) -> Library:
+    modules = [making.module(*codes.split()) for count, codes in groups for _ in range(count)]
+    return library.of_buffer(making.library(*modules, **how), path)  # type: ignore[arg-type]
+
+
+def reading(*libraries: Library, flags: str = "", cuda: str | None = None, compilers: tuple[str, ...] = ()) -> Reading:
+    torch = None
+    if flags:
+        torch = TorchFacts("2.15.0", cuda, flags=tuple(Arch.parse(each) for each in flags.split()))
+    return Reading("x", WHOLE, True, 1, 1, 0, torch=torch, libraries=libraries, compilers=compilers)
+
+
+def word(found: Reading, gpu: str, driver_cuda: str | None = None) -> str:
+    return of_reading(found, Judge(Arch.parse(gpu), driver_cuda)).word
+
+
+LINALG = of((32, "sm_80 sm_86 sm_90 sm_100 sm_120"), (1, "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"))
+NCCL = of((54, "sm_60 sm_61 sm_70 sm_80 sm_90 sm_100 sm_120 compute_120"), (20, "sm_100f"))
+CUDNN_RUNTIME = of(
+    (17, "sm_75 sm_80 sm_86 sm_90a sm_100f sm_120f compute_120f"), (9, "sm_80 sm_86 sm_90a sm_100f sm_120f"),
+    (7, "sm_90a sm_100f sm_120f"), (3, "sm_80 sm_90a sm_100f sm_120f"), (1, "sm_90a"),
+)  # fmt: skip
+CUDNN_8_7 = of(
+    (79, "sm_80 sm_90"), (59, "sm_90"), (30, "sm_70"), (16, "sm_75"), (14, "sm_86"),
+    (6, "sm_35 sm_50 sm_60 sm_70 sm_80 sm_90"),
+    (1, "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90"),
+)  # fmt: skip
+ENGINES = of((5, "sm_75 sm_80 sm_90"), (60, "sm_120f"), (20, "sm_100"))
+XFORMERS = of((11, "sm_60 sm_70 sm_75 sm_80 compute_80"), (4, "sm_90a"))
+
+
+@pytest.mark.parametrize(("one", "gpu", "expected"), [
+    (LINALG, "sm_75", PARTLY), (LINALG, "sm_80", RUNS), (LINALG, "sm_89", RUNS), (LINALG, "sm_61", NOT),
+    (LINALG, "sm_121", RUNS), (LINALG, "sm_103", RUNS), (LINALG, "sm_110", NOT),
+    (NCCL, "sm_61", RUNS), (NCCL, "sm_75", RUNS), (NCCL, "sm_90", RUNS), (NCCL, "sm_52", NOT), (NCCL, "sm_121", RUNS),
+    (CUDNN_RUNTIME, "sm_75", RUNS), (CUDNN_RUNTIME, "sm_61", NOT), (CUDNN_RUNTIME, "sm_121", RUNS),
+    (CUDNN_8_7, "sm_75", RUNS), (CUDNN_8_7, "sm_37", RUNS), (CUDNN_8_7, "sm_90", RUNS), (CUDNN_8_7, "sm_100", NOT),
+    (ENGINES, "sm_75", RUNS), (ENGINES, "sm_61", NOT),
+    (XFORMERS, "sm_75", RUNS), (XFORMERS, "sm_120", JIT), (XFORMERS, "sm_90", JIT), (XFORMERS, "sm_52", NOT),
+])  # fmt: skip
+def test_a_library(one: Library, gpu: str, expected: str) -> None:
+    assert word(reading(one), gpu) == expected
+
+
+def test_ptx_needs_a_driver_that_knows_it() -> None:
+    one = of((1, "sm_80 compute_80"))
+    assert one.isa == (8, 7)
+    assert word(reading(one), "sm_90") == JIT
+    assert word(reading(one), "sm_90", "12.8") == JIT
+    assert word(reading(one), "sm_90", "12.6") == NOT
+    assert word(reading(one), "sm_86", "12.6") == RUNS
+
+
+def test_several_libraries_together() -> None:
+    both = reading(of((3, "sm_80 sm_90"), path="a.so"), of((2, "sm_75 sm_80"), path="b.so"))
+    verdict = of_reading(both, Judge(Arch.parse("sm_75")))
+
+    assert verdict.word == PARTLY
+    assert [library.path for library in verdict.failing] == ["a.so"]
+    assert word(both, "sm_86") == RUNS
+    assert word(both, "sm_61") == NOT
+
+
+def test_torch_is_judged_by_its_flags_and_what_fails_beside_them_is_told() -> None:
+    flags = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"
+    assert word(reading(flags=flags), "sm_75") == RUNS
+    assert word(reading(LINALG, flags=flags), "sm_75") == PARTLY
+    assert word(reading(LINALG, flags=flags), "sm_61") == NOT
+    assert differences(reading(LINALG, flags=flags)) == ("lib.so: 1 of 33 modules have sm_75, which the flags name",)
+
+
+def test_torchs_ptx_needs_the_driver_of_its_cuda() -> None:
+    found = reading(flags="sm_80 compute_90", cuda="12.8")
+    assert (word(found, "sm_120", "12.8"), word(found, "sm_120", "12.6")) == (JIT, NOT)
+
+
+def test_a_library_per_cuda_is_judged_by_the_one_that_is_loaded() -> None:
+    """As in bitsandbytes 0.50.2: Pascal only in the libraries up to CUDA 12.6."""
+    found = reading(
+        of((1, "sm_60 sm_75"), path="b/libbitsandbytes_cuda126.so"),
+        of((1, "sm_75 sm_120"), path="b/libbitsandbytes_cuda128.so"),
+        of((1, "sm_75 sm_120"), path="b/libbitsandbytes_cuda132.so"),
+        of((1, "sm_60 sm_75"), path="b/libbitsandbytes_cuda126_nocublaslt.so"),
+    )
+    pascal = Judge(Arch.parse("sm_61"))
+    assert of_reading(found, pascal, "12.6").word == RUNS
+    assert of_reading(found, pascal, "12.8").failing[0].path == "b/libbitsandbytes_cuda128.so"
+    assert "cuda128.so, the one that torch for CUDA 12.9" in of_reading(found, pascal, "12.9").notes[0]
+    assert "newest CUDA" in of_reading(found, pascal).notes[0]
+    assert "has no library that torch for CUDA 11.8" in of_reading(found, pascal, "11.8").notes[0]
+
+
+def test_what_a_library_loads_by_itself_counts_where_it_registers_no_kernel() -> None:
+    """As cuFFT registers one module without a kernel; a profiler that registers nothing holds a tool's code."""
+    data = making.module("sm_60", "sm_80") * 3
+    dummy = making.module("sm_52", size=872)
+    cufft = library.of_buffer(making.elf({".nv_fatbin": dummy, ".ldata": data}), "libcufft.so")
+    profiler = library.of_buffer(making.elf({".rodata": data}), "libcupti.so")
+
+    verdict = of_reading(reading(cufft), Judge(Arch.parse("sm_61")))
+    assert (verdict.word, verdict.fit, str(verdict.via)) == (RUNS, Fit.BINARY, "sm_60")
+    assert "outside the usual section" in verdict.libraries[0].text
+    assert word(reading(cufft), "sm_52") == NOT
+    assert word(reading(profiler), "sm_61") == NO_CODE
+    assert word(reading(profiler, compilers=("ptxas",)), "sm_61") == COMPILES
+
+
+def test_relinking_is_possible_and_not_proven() -> None:
+    one = of((1, "sm_80"), relocatable=[making.module("sm_80", "compute_80")])
+    verdict = of_reading(reading(one), Judge(Arch.parse("sm_90")))
+
+    assert verdict.word == NOT
+    assert "possible but not proven" in verdict.libraries[0].text
+
+
+def test_modules_for_one_generation_count_where_there_are_no_others() -> None:
+    """flash-attention's builds for Hopper alone."""
+    one = of((9, "sm_90a"))
+    assert (word(reading(one), "sm_90"), word(reading(one), "sm_80"), word(reading(one), "sm_100")) == (RUNS, NOT, NOT)
+
+
+def test_a_driver_that_carries_nothing_of_it_decides() -> None:
+    verdict = of_reading(reading(LINALG), Judge(Arch.parse("sm_80"), refusal="it needs driver 580"))
+
+    assert (verdict.word, verdict.via, verdict.notes) == (NOT, None, ("it needs driver 580",))
+    assert of_reading(reading(), Judge(Arch.parse("sm_80"), refusal="x")).word == NO_CODE
+
+
+@pytest.mark.parametrize(("version", "cuda", "expected"), [
+    ("2.14.0+cu132", "13.2", True), ("2.15.0", "13.4", True), ("2.14.0", "13.0", False), ("2.13.0", "13.2", False),
+    ("nonsense", "13.2", False), (None, "13.2", False),
+])  # fmt: skip
+def test_discrete_code_crosses_to_tegra_from_2_14_and_13_2_on(version: str | None, cuda: str, expected: bool) -> None:
+    assert is_unified(version, cuda) is expected
+    flags = TorchFacts(version, cuda, flags=(Arch.parse("sm_80"),))
+    found = Reading("x", FLAGS, True, 1, 1, 1, torch=flags)
+    orin = Judge(Arch.parse("sm_87"), unified=is_unified(version, cuda))
+    assert (of_reading(found, orin).word == RUNS) is expected
+
+
+def test_a_library_for_one_generation_alone_is_not_meant_for_the_others() -> None:
+    """FlashMLA of vLLM holds sm_90a alone; with PTX a library is meant for whatever comes later."""
+    main, flash = of((3, "sm_75 sm_80 sm_90"), path="v/_C.so"), of((9, "sm_90a"), path="v/_flashmla.so")
+    verdict = of_reading(reading(main, flash), Judge(Arch.parse("sm_75")))
+
+    assert (verdict.word, verdict.failing) == (RUNS, ())
+    assert verdict.notes == ("_flashmla.so is for one generation of GPUs only, another one",)
+    assert word(reading(main, flash), "sm_61") == NOT
+    assert word(reading(main, of((9, "sm_90 compute_90"), path="v/_D.so")), "sm_75") == PARTLY
+
+
+def test_copies_of_nvidia_s_libraries_do_not_count_beside_a_package_s_own() -> None:
+    own, copy = of((3, "sm_80 sm_90"), path="a/_C.so"), of((1, "sm_50"), path="a.libs/libnvjpeg.8dd2b5e6.so.12")
+    verdict = of_reading(reading(own, copy), Judge(Arch.parse("sm_80")))
+
+    assert (verdict.word, len(verdict.libraries)) == (RUNS, 1)
+    assert verdict.notes[0].startswith("not counted: libnvjpeg.8dd2b5e6.so.12")
+    assert of_reading(reading(copy)._replace(name="audio"), Judge(Arch.parse("sm_80"))).word == NO_CODE
+    assert of_reading(reading(copy)._replace(name="nvidia-nvjpeg"), Judge(Arch.parse("sm_80"))).word == NOT
+    assert word(reading(copy), "sm_80") == NOT
+
+
+def test_torch_s_symmetric_memory_is_for_data_centres_and_its_main_library_is_what_the_flags_say() -> None:
+    shmem = of((3, "sm_90 sm_100"), path="torch/lib/libtorch_nvshmem.so")
+    main = of((20, "sm_80"), (1, "sm_75 sm_80"), path="torch/lib/libtorch_cuda.so")
+
+    assert word(reading(shmem, main, flags="sm_75 sm_80"), "sm_75") == RUNS
+    assert word(reading(shmem, main, flags="sm_80"), "sm_75") == NOT
+
+
+def test_a_sample_that_shows_nothing_is_not_the_verdict_that_there_is_nothing() -> None:
+    part = of((3, "sm_80 sm_90"), path="n/big.so")._replace(complete=False)
+    whole = of((3, "sm_80 sm_90"), path="n/small.so")
+    pascal = Judge(Arch.parse("sm_61"))
+
+    assert of_reading(reading()._replace(complete=False), pascal).word == UNKNOWN
+    assert of_reading(reading(part)._replace(complete=False), pascal).word == UNKNOWN
+    assert of_reading(reading(part, whole)._replace(complete=False), pascal).word == PARTLY
+    assert of_reading(reading(whole)._replace(complete=False), pascal).word == PARTLY
+    assert of_reading(reading(part)._replace(complete=False), Judge(Arch.parse("sm_86"))).word == RUNS
+    assert of_package((part,), pascal, complete=False).libraries[0].text.endswith("only a part of it was read")
