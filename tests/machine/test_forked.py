@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on Windows")
 def test_what_forks_works_in_a_process_of_its_own() -> None:
-    words = ["-p", "no:xdist", "-q", "-m", "fork", "tests/machine"]
+    words = ["-p", "no:xdist", "-q", "-rs", "-m", "fork", "tests/machine"]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words], cwd=ROOT, env=environ, capture_output=True, text=True, timeout=600,
@@ -26,5 +26,5 @@ def test_what_forks_works_in_a_process_of_its_own() -> None:
     assert done.returncode == 0, done.stdout[-3000:]
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed, done.stdout
+    assert "skipped" not in done.stdout, done.stdout[-3000:]
     assert int(passed[1]) >= 12
-    assert "skipped" not in done.stdout
