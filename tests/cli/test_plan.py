@@ -98,3 +98,32 @@ def test_the_function() -> None:
     assert repr(stack).startswith("Stack(vllm==0.19.1 torch==2.10.0+cu128")
     assert "<table>" in stack._repr_html_()
     assert not torchpick.plan("vllm", gpus=["sm_61"], platform="linux-x86_64").ok
+
+
+def test_a_stack_as_a_dockerfile(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "vllm", "--gpu", "a100", *MACHINE, "--dockerfile", "--offline"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+
+    assert "FROM --platform=linux/amd64 python:3.12" in lines
+    assert 'ENV UV_TORCH_BACKEND="cu128"' in lines
+    assert lines[-1].startswith("RUN python -m pip install --no-cache-dir vllm==0.19.1 torch==2.10.0+cu128 ")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["torch", "--gpu", "rtx 3090", "--platform", "windows-x86_64", "--python", "3.12"], "an image runs on Linux"),
+        (
+            ["torch", "--gpu", "rtx 3090", "--platform", "linux-x86_64", "--python", "3.14t"],
+            "no image of Python cp314t",
+        ),
+        (["torch", "--gpu", "rtx 3090", *MACHINE, "--json"], "two forms of one answer"),
+    ],
+    ids=("windows", "free-threaded", "json"),
+)
+def test_what_no_dockerfile_is_made_for(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "torch", "--gpu", "rtx 3090", *words, "--dockerfile", "--offline"]) == 2
+    out, err = capsys.readouterr()
+
+    assert "RUN python" not in out
+    assert said in out + err

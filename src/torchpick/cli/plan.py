@@ -7,6 +7,7 @@ examples:
   torchpick plan vllm                                  this machine
   torchpick plan "vllm>=0.12" --gpu a100 --driver 535.183.01
   torchpick plan faster-whisper torch --gpu "RTX 5090" --json
+  torchpick plan vllm --gpu a100 --driver 535.183.01 --dockerfile > Dockerfile
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from argparse import ArgumentParser
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import stack as shown
-from torchpick.install import stack
+from torchpick.errors import UsageError
+from torchpick.install import image, stack
 from torchpick.model import envelope
 from torchpick.session import Session
 
 
 class PlanArguments(Arguments):
     allow_mixed: bool
+    dockerfile: bool
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -31,16 +34,22 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--allow-mixed", action="store_true", help="two CUDA majors in one environment if nothing else fits"
     )
+    parser.add_argument("--dockerfile", action="store_true", help="print the Dockerfile of an image with this plan")
     arguments.add_decision_flags(parser)
 
 
 def run(args: PlanArguments) -> int:
-    found = stack.plan(Session(arguments.request_of(args), report=console.waiting), allow_mixed=args.allow_mixed)
+    if args.dockerfile and args.json:
+        raise UsageError("--dockerfile and --json are two forms of one answer", hint="use only one of them")
+    session = Session(arguments.request_of(args), report=console.waiting)
+    found = stack.plan(session, allow_mixed=args.allow_mixed)
     if args.json:
         print(envelope.dumps(found.to_json(args.command)))
         return 0 if found.ok else 3
     bold = console.painter(args)
-    if found.ok:
+    if found.ok and args.dockerfile:
+        print(image.dockerfile(session, found))
+    elif found.ok:
         print(shown.table(found, console.width(), bold))
     else:
         print(shown.refusal(found), file=sys.stderr)

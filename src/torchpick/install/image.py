@@ -1,0 +1,66 @@
+"""A stack → a Dockerfile: the image of one whole environment, for a GPU that the building machine need not have."""
+
+from __future__ import annotations
+
+from torchpick.decide.stackwords import DEFAULT_INDEX
+from torchpick.errors import UsageError
+from torchpick.install import env
+from torchpick.installers import shell
+from torchpick.model.noun import Noun
+from torchpick.model.stack import Stack
+from torchpick.session import Session
+
+# The architectures of Linux as images name them.
+_ARCHITECTURES = {"linux-x86_64": "linux/amd64", "linux-aarch64": "linux/arm64"}
+
+
+class ImagePart(Noun):
+    """Some lines of a Dockerfile and why they are there."""
+
+    why: str
+    lines: str
+
+
+def dockerfile(session: Session, stack: Stack) -> str:
+    """The Dockerfile of a stack that fits. Torch comes from its own index alone, everything else from the user's."""
+    machine = stack.machine
+    architecture = _ARCHITECTURES.get(machine.platform.name)
+    if architecture is None:
+        hint = "an image runs on Linux: `--platform linux-x86_64` or `--platform linux-aarch64`"
+        raise UsageError(f"no image is made for {machine.platform.name}", hint=hint)
+    torch = stack.version("torch")
+    if torch is None:
+        raise UsageError("this environment has no torch", hint="an image for it needs nothing of torchpick")
+    if machine.python.free_threaded or machine.python.implementation != "cp":
+        raise UsageError(f"there is no image of Python {machine.python.tag}", hint="`--python 3.12` names another")
+    _check_origins(stack)
+    request = session.request._replace(requirements=(f"torch=={torch}",))
+    _, variables, _ = env.variables_for(session.asking(request), "dockerfile")
+    files = {each.path: each.content for each in variables.files}
+    wanted = " ".join(map(shell.sh, stack.requirements))
+    parts = (
+        ImagePart(
+            f"{' '.join(stack.asked)} for {machine.in_short}.\n"
+            "The whole image of Python has a C compiler, which triton needs while a program runs.",
+            f"FROM --platform={architecture} python:{machine.python.version}",
+        ),
+        ImagePart(
+            "Torch and its companions come from their own index, and nothing else does.",
+            shell.variables("dockerfile", variables.set, variables.unset, files),
+        ),
+        ImagePart("", f"RUN python -m pip install --no-cache-dir {wanted}"),
+    )
+    return "\n\n".join("\n".join([*_comment(part.why), part.lines]) for part in parts)
+
+
+def _comment(why: str) -> list[str]:
+    return [f"# {line}" for line in why.splitlines()]
+
+
+def _check_origins(stack: Stack) -> None:
+    """Wheels of a third index would need its address beside the user's own: nobody could say which one answered."""
+    elsewhere = [each for each in stack.packages if each.index not in (DEFAULT_INDEX, stack.index_url)]
+    if elsewhere:
+        first = elsewhere[0]
+        hint = f"`torchpick install {' '.join(stack.asked)}` in an image of your own says what to do about it"
+        raise UsageError(f"{first.requirement} comes from {first.index}, which no line here may add", hint=hint)
