@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -74,6 +75,22 @@ def test_an_everyday_specifier_loads_nothing_heavy_either() -> None:
     names = loaded('from torchpick.cli import main; main(["url", "torch<2.12", "--gpu", "sm_61", "--driver", "580"])')
 
     assert not names & HEAVY
+
+
+def test_looking_for_gpus_where_there_are_none_loads_no_patterns_and_no_json(tmp_path: Path) -> None:
+    look = f"""
+import time
+from torchpick.environment.world import World
+from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import vendors
+from torchpick.model.machine import Platform
+world, platform = World({str(tmp_path)!r}, {{}}, "/", "linux"), Platform("linux", "x86_64")
+print(vendors.look(world, time.monotonic() + 60, platform, knowledge=Knowledge({{}})))
+"""
+    names = loaded(look)
+
+    assert "torchpick.machine.kernel" in names
+    assert not names & (HEAVY | {"json", "re", "torchpick.machine.nvidia"})
 
 
 def test_any_other_specifier_loads_packaging_and_nothing_else_heavy() -> None:

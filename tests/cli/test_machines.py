@@ -97,6 +97,18 @@ def test_the_compact_line_is_short_and_decides_the_same(count: int) -> None:
     assert (read_back.name, read_back.driver, read_back.platform) == (machine.name, machine.driver, machine.platform)
 
 
+def test_the_compact_line_keeps_every_fact_of_the_platform_and_the_driver() -> None:
+    """A fact that the compact form forgot would let another build win on the machine that reads it."""
+    machine = Machine(
+        Platform("macos", "arm64", "2.36", "musl", "13.6"),
+        PYTHON,
+        Driver("580.95.05", "13.0", "nvml", "smi", "windows"),
+    )
+    [back] = fleet(compact.line(machine)).machines
+    assert None not in (*machine.platform, *(machine.driver or ()))
+    assert (back.platform, back.driver) == (machine.platform, machine.driver)
+
+
 def test_the_compact_line_of_sixteen_different_gpus_is_short_too() -> None:
     gpus = tuple(
         Gpu(place, "nvidia", f"NVIDIA RTX PRO 6000 Blackwell Server Edition {place}", Arch("sm", 8 + place % 5, 0))

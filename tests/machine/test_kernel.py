@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.environment.world import World
-from torchpick.machine import kernel
+from torchpick.machine import kernel, reading
 from torchpick.machine.kernel import KernelFacts
 from torchpick.machine.pci import PciGpu
 
@@ -47,7 +47,7 @@ def test_both_spellings_of_the_driver_version(text: str, version: str | None) ->
 
 @given(st.text(max_size=200))
 def test_any_version_file_is_read(text: str) -> None:
-    for found in (kernel.proc_version(text), kernel.sys_version(text)):
+    for found in (kernel.proc_version(text), reading.driver_version(text)):
         assert found is None or found.replace(".", "").isdigit()
 
 

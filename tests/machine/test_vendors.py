@@ -155,6 +155,12 @@ def test_an_nvidia_gpu_in_trouble_is_not_passed_over_for_another_vendors(compute
     assert [each.vendor for each in found.gpus if each.counted] == ["nvidia"]
 
 
+def test_a_computer_whose_only_gpu_was_given_to_a_virtual_machine_says_so(computer: Computer) -> None:
+    found = look(computer.pci("0000:01:00.0", RTX_4090, bound="vfio-pci"))
+    assert (found.gpus, found.trouble) == ((), None)
+    assert [note.code for note in found.notes] == ["GPU_BOUND_TO_VFIO"]
+
+
 @pytest.mark.parametrize(
     ("device", "served"), [(0x56A0, True), (0xE20B, True), (0x7D55, True), (0x46A6, False), (0x9BC5, False)]
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from torchpick.model import envelope
 from torchpick.model.arch import Arch
-from torchpick.model.machine import MOST_GPUS, Gpu, Machine, Trouble
+from torchpick.model.machine import MOST_GPUS, Driver, Gpu, Machine, Platform, Trouble
 
 MOST_BYTES = 1_000
 # Prose is cut to this: the important part comes first.
@@ -31,24 +31,16 @@ def line(found: Machine) -> str:
 
 def machine(found: Machine, *, named: bool = True) -> dict[str, object]:
     """What `to_json` writes, without what no decision needs."""
-    platform, python, driver = found.platform, found.python, found.driver
+    python = found.python
     value: dict[str, object] = {
         "name": None if found.name is None else found.name[:_MOST_NAME],
-        "platform": _present(os=platform.os, cpu=platform.cpu, glibc=platform.glibc, libc=platform.libc),
+        "platform": _present(found.platform),
         "python": {
             "version": python.version,
             **({"implementation": python.implementation} if python.implementation != "cp" else {}),
             **({"free_threaded": True} if python.free_threaded else {}),
         },
-        "driver": None
-        if driver is None
-        else _present(
-            version=driver.version,
-            cuda=driver.cuda,
-            source=driver.source,
-            cuda_source=driver.cuda_source,
-            os=driver.os,
-        ),
+        "driver": None if found.driver is None else _present(found.driver),
         "gpus": _rows(found.gpus, named=named),
     }
     if found.trouble is not None:
@@ -64,8 +56,8 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 3] + "..."
 
 
-def _present(**facts: str | None) -> dict[str, str]:
-    return {name: value for name, value in facts.items() if value is not None}
+def _present(facts: Platform | Driver) -> dict[str, object]:
+    return {name: value for name, value in facts.to_json().items() if value is not None}
 
 
 def _rows(gpus: tuple[Gpu, ...], *, named: bool) -> list[dict[str, object]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 
 from torchpick.environment.world import World
 from torchpick.machine import reading
@@ -18,7 +17,6 @@ _VERSION = r"\s(\d{3,4}\.\d+(?:\.\d+)*)(?=\s|$)"
 # Tegra's own GPU has no PCI address and, before Thor, no /dev/nvidia0.
 _TEGRA_NODES = ("nvhost-gpu", "nvhost-ctrl-gpu", "nvgpu")
 _CONTAINER_GROUPS = ("/docker", "/lxc", "/kubepods", "/containerd")
-_TEGRA_CHIP = r"nvidia,(tegra\d{3})"
 # Device-tree names and their capability: the Jetson boards' data sheets (TX1, TX2, Xavier, Orin, Thor).
 _TEGRA_CAPABILITY = {
     "tegra210": (5, 3),
@@ -83,19 +81,20 @@ def read(world: World) -> KernelFacts:
 
 def _version(world: World) -> tuple[str | None, str]:
     """The loaded module's version; a file read, which wakes no GPU."""
-    for path, find in (("/sys/module/nvidia/version", sys_version), ("/proc/driver/nvidia/version", proc_version)):
+    for path, find in (
+        ("/sys/module/nvidia/version", reading.driver_version),
+        ("/proc/driver/nvidia/version", proc_version),
+    ):
         text = world.read(path)
         if text is not None and (version := find(text)) is not None:
             return version, path
     return None, "/proc"
 
 
-def sys_version(text: str) -> str | None:
-    return reading.driver_version(text)
-
-
 def proc_version(text: str) -> str | None:
     """The version in /proc/driver/nvidia/version, of which there are two spellings; on its first line."""
+    import re
+
     match = re.search(_VERSION, text.split("\n", 1)[0])
     return reading.driver_version(match[1]) if match else None
 
@@ -150,8 +149,9 @@ def in_container(world: World) -> bool:
 def _tegra(world: World) -> str | None:
     """The Tegra chip, by the marks that NVIDIA's container toolkit looks for and by the device tree."""
     compatible = world.read("/proc/device-tree/compatible") or ""
-    if compatible and (match := re.search(_TEGRA_CHIP, compatible)):
-        return match[1]
+    chip = compatible.partition("nvidia,tegra")[2][:3]
+    if len(chip) == 3 and chip.isascii() and chip.isdigit():
+        return f"tegra{chip}"
     family = world.read("/sys/devices/soc0/family") or ""
     marked = family.lower().startswith("tegra") or world.exists("/etc/nv_tegra_release")
     return "tegra" if marked or world.exists("/sys/class/tegra-firmware") else None

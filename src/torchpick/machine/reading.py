@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import re
-
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.noun import Noun
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
 
 # More GPUs than any one operating system drives; a library that claims more is wrong.
 MOST_DEVICES = 64
@@ -56,7 +57,9 @@ def failed(source: str, kind: str, text: str, code: int | None = None) -> Driver
 
 
 def dumps(reading: DriverReading) -> str:
-    """One line; `loads` is its inverse."""
+    """One line; `load` is its inverse."""
+    import json
+
     facts = reading._asdict()
     facts["devices"] = [device._asdict() for device in reading.devices]
     facts["failure"] = None if reading.failure is None else reading.failure._asdict()
@@ -101,6 +104,15 @@ def _maybe_number(fields: Fields, key: str) -> int | None:
     return None if fields.raw(key) is None else fields.number(key)
 
 
+def _match(pattern: str, text: str) -> re.Match[str] | None:
+    """The patterns are loaded where there is something to match: most starts see no driver."""
+    if not text:
+        return None
+    import re
+
+    return re.fullmatch(pattern, text, re.ASCII)
+
+
 def text_of(raw: object) -> str | None:
     """A string of a library, which some bindings hand over as bytes."""
     if isinstance(raw, bytes):
@@ -119,7 +131,7 @@ def name(raw: object) -> str | None:
 def driver_version(raw: object) -> str | None:
     """`580.95.05`, or None where the text is no driver version."""
     text = (text_of(raw) or "").strip()
-    return text if re.fullmatch(_DRIVER, text) else None
+    return text if _match(_DRIVER, text) else None
 
 
 def cuda_version(number: object) -> str | None:
@@ -132,7 +144,7 @@ def cuda_version(number: object) -> str | None:
 def spoken(raw: object) -> str | None:
     """`12.8` as `cuda_version` writes it, or None where the text is no such version."""
     text = text_of(raw) or ""
-    return text if re.fullmatch(_CUDA, text, re.ASCII) else None
+    return text if _match(_CUDA, text) else None
 
 
 def capability(major: object, minor: object) -> tuple[int, int] | None:
@@ -144,12 +156,12 @@ def capability(major: object, minor: object) -> tuple[int, int] | None:
 
 def uuid(raw: object) -> str | None:
     text = (text_of(raw) or "").strip()
-    return text if re.fullmatch(_UUID, text) else None
+    return text if _match(_UUID, text) else None
 
 
 def pci(raw: object) -> str | None:
     """A PCI address the way the kernel writes it: NVML's `00000000:01:00.0` → `0000:01:00.0`."""
-    match = re.fullmatch(_PCI, (text_of(raw) or "").strip())
+    match = _match(_PCI, (text_of(raw) or "").strip())
     if match is None:
         return None
     domain, bus, slot, function = match.groups()

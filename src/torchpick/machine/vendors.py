@@ -41,7 +41,7 @@ def look(  # noqa: PLR0913  # the facts of one question
     # A vendor's modules are imported only where there is a sign of it: most machines have one, many have none.
     facts = kernel.read(world)
     seen = Seen()
-    if facts.wsl_kernel or libraries.worth_asking(facts, world):
+    if facts.vfio or facts.wsl_kernel or libraries.worth_asking(facts, world):
         from torchpick.machine import nvidia
 
         found = nvidia.look(
