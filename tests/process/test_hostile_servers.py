@@ -48,7 +48,7 @@ MANNERS = {
     "400,000 links": page(LINK * 400_000),
     "180,000 files in JSON": page(b'{"files": [' + FILE * 180_000 + b"{}]}", "application/vnd.pypi.simple.v1+json"),
 }
-COMMANDS = {
+COMMANDS: dict[str, Callable[[str], list[str]]] = {
     "install, a project's page": lambda url: ["install", "torch", "torchcodec", "--index-base", url, "--dry-run"],
     "install, a requirements file": lambda url: ["install", "-r", f"{url}r.txt", "--dry-run"],
     "lock": lambda url: ["lock", "torch", "--index-base", url],
