@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -95,5 +96,5 @@ def _unexpected(reporter: TerminalReporter) -> list[str]:
     if not os.environ.get("TORCHPICK_TEST_STRICT"):
         return []
     skipped = reporter.stats.get("skipped", [])
-    reasons = {f"{report.nodeid}: {report.longrepr[2]}" for report in skipped if isinstance(report.longrepr, tuple)}
-    return sorted(reason for reason in reasons if not skips.is_expected(reason))
+    reasons = Counter(report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple))
+    return [f"{reason} ({count} tests)" for reason, count in sorted(reasons.items()) if not skips.is_expected(reason)]

@@ -8,10 +8,12 @@ EXPECTED = {
     "TORCHPICK_TEST_BIG=1 fetches a gigabyte": "run by hand before a release",
     "no PowerShell": "not in Linux distributions' archives; the Windows job has it",
     "root may open everything": "run as an ordinary user these are not skipped",
-    "only root can give a file away": "run as root these are not skipped",
+    "only root may give files away": "run as root these are not skipped",
+    "no nvcc": "a toolkit of gigabytes; run by hand where one is installed",
     "no npm": "axe is run where npm is; the page's own checks of names and contrast are run everywhere",
     "npm's registry does not answer": "likewise",
     "no atheris": "it has no wheel for every Python; the plain fuzzer runs everywhere",
+    "torch 2.15 was not made for this Python": "run on every Python that it was made for",
     "no wheel for this Python": "the release is older or newer than the Python of this run",
 }
 

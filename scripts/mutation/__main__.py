@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from scripts.mutation import mapping, mutants, running
+from scripts.mutation.mutants import Mutant
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -18,19 +20,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Change the code in small ways and see whether the tests notice. Without --module: the lines that "
         "differ from where the branch began.",
     )
-    parser.add_argument("--module", action="append", type=Path, default=[], metavar="PATH", help="all of this module")
+    parser.add_argument(
+        "--module", action="append", type=Path, default=[], metavar="PATH", help="all of this module, or of this folder"
+    )
+    parser.add_argument("--sample", type=int, metavar="N", help="only N of all the mutants, drawn by --seed")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--base", help="the commit that changed lines are counted from")
     parser.add_argument("--tests", nargs="+", help="the tests to run instead of the module's own")
     parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 4))
     parser.add_argument("--timeout", type=float, help="seconds for one mutant; four times what the tests take")
     parser.add_argument("--least", type=float, default=0.0, metavar="PERCENT", help="fail where fewer are killed")
     args = parser.parse_args(arguments)
-    lines = dict.fromkeys(args.module) or mapping.changed_lines(args.base)
+    lines = dict.fromkeys(mapping.modules(args.module)) or mapping.changed_lines(args.base)
     total = dead = 0
-    for path, wanted in sorted(lines.items()):
-        chosen = [each for each in mutants.of(path.read_text()) if wanted is None or each.line in wanted]
-        if not chosen:
-            continue
+    for path, chosen in _chosen(lines, args.sample, args.seed).items():
         began = time.monotonic()
         tests = args.tests or mapping.tests_of(path)
         killed = 0
@@ -46,6 +49,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     print(f"{dead} of {total} mutants killed ({dead / total:.1%})")
     return 1 if dead * 100 < total * args.least else 0
+
+
+def _chosen(lines: Mapping[Path, set[int] | None], sample: int | None, seed: int) -> dict[Path, list[Mutant]]:
+    """The mutants of each module: on these lines, or everywhere; with `sample` only so many of them all."""
+    mutations = [
+        (path, mutant)
+        for path, wanted in sorted(lines.items())
+        for mutant in mutants.of(path.read_text())
+        if wanted is None or mutant.line in wanted
+    ]
+    if sample is not None and sample < len(mutations):
+        draw = random.Random(seed)  # noqa: S311 # a draw that can be repeated
+        mutations = [mutations[place] for place in sorted(draw.sample(range(len(mutations)), sample))]
+    chosen: dict[Path, list[Mutant]] = {}
+    for path, mutant in mutations:
+        chosen.setdefault(path, []).append(mutant)
+    return chosen
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 _SOURCE = Path("src/torchpick")
@@ -24,6 +25,11 @@ def tests_of(module: Path) -> list[str]:
     room = module.relative_to(_SOURCE).parts[0]
     named = [path for path in _TESTS.get(room, [f"tests/{room}"]) if Path(path).exists()]
     return [*(named or ["tests"]), "-m", "not long and not network"]
+
+
+def modules(paths: Iterable[Path]) -> list[Path]:
+    """These modules, and all of a folder's."""
+    return [module for path in paths for module in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
 
 
 def name_of(module: Path) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.environment import configured, inherited, settings
+from torchpick.environment import inherited, settings, toml
 from torchpick.environment.configured import UvFile
 from torchpick.environment.settings import Setting, is_wheel_index
 
@@ -124,7 +124,7 @@ def test_uv_files_are_replaced_by_one_without_wheel_indexes() -> None:
     found = inherited.of_uv({}, [project, user])
 
     assert found.uv_file is not None
-    assert toml(found.uv_file) == {
+    assert toml.loads(found.uv_file) == {
         "offline": False,
         "index": [{"url": PT, "explicit": True, "name": "e"}, {"url": OWN, "default": True}],
         "pip": {"extra-index-url": [OWN]},
@@ -141,11 +141,6 @@ def test_own_places_are_those_of_the_user() -> None:
     assert [said.source for said in inherited.own_places(found)] == ["b"]
 
 
-def toml(text: str) -> dict[str, object]:
-    found: dict[str, object] = pytest.importorskip("tomllib").loads(text)
-    return found
-
-
 keys = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 scalars = st.one_of(st.booleans(), st.integers(-(2**60), 2**60), st.text(st.characters(codec="utf-8"), max_size=12))
 tables = st.recursive(
@@ -159,4 +154,4 @@ tables = st.recursive(
 
 @given(tables)
 def test_a_table_written_is_the_table_read(table: dict[str, object]) -> None:
-    assert toml(configured.toml(table)) == table
+    assert toml.loads(toml.dumps(table)) == table

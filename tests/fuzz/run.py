@@ -2,14 +2,16 @@
 
     python -m tests.fuzz.run --cases 1000000 [--seed N] [--jobs N] [TARGET...]
 
-Prints how many inputs each reader was given, and every foreign exception with the input that raised it. The fuzzer that
-watches coverage (fuzz_wheels.py) finds deeper; this one needs nothing but Python.
+Prints how many inputs each reader was given, and foreign exceptions with the inputs that raised them; an interrupt ends
+it with what was tried so far. The fuzzer that watches coverage (fuzz_wheels.py) finds deeper; this one needs Python
+alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -23,6 +25,7 @@ from tests.fuzz.targets import EXPECTED, TARGETS, seeds  # noqa: E402
 
 _SLOW_S = 2.0
 _MOST_SHOWN = 5
+_AT_ONCE = 2_000  # so many of one reader, before another may have its turn and an interrupt is heard
 # What readers stumble over.
 _PIECES = (
     b"9" * 5000, b"1." * 2000, b"-1", b"1e999", b"NaN", b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\r\n", b"\n", b"\\\n", b"[", b"{" * 200,  # noqa: E501
@@ -70,7 +73,7 @@ def changed(draw: random.Random, seed: bytes, others: Sequence[bytes]) -> bytes:
     return bytes(data[:60_000])
 
 
-def fuzzed(target: str, cases: int, seed: int) -> Outcome:
+def fuzzed(target: str, cases: int, seed: str) -> Outcome:
     draw = random.Random(f"{target} {seed}")  # noqa: S311 # a fuzzer's draw, which can be repeated
     good = [data for data in seeds(target) if len(data) < 60_000]
     read = TARGETS[target]
@@ -78,7 +81,7 @@ def fuzzed(target: str, cases: int, seed: int) -> Outcome:
     accepted = 0
     for _ in range(cases):
         data = changed(draw, draw.choice(good), good)
-        began = time.monotonic()
+        began = time.process_time()  # the reader's own: other processes take their share of a clock
         try:
             read(data)
             accepted += 1
@@ -86,21 +89,33 @@ def fuzzed(target: str, cases: int, seed: int) -> Outcome:
             pass
         except Exception as error:  # this is what is looked for
             findings.append(Finding(target, f"{type(error).__name__}: {str(error)[:200]}", data))
-        if time.monotonic() - began > _SLOW_S:
-            findings.append(Finding(target, f"took {time.monotonic() - began:.1f} s", data))
+        if (spent := time.process_time() - began) > _SLOW_S:
+            findings.append(Finding(target, f"took {spent:.1f} s", data))
     return Outcome(target, cases, accepted, findings)
 
 
 def run(cases: int, seed: int, jobs: int, targets: Sequence[str]) -> Iterator[Outcome]:
-    """One outcome after another, as they come."""
+    """One outcome after another, several of each target, as they come."""
     weights = {target: _WEIGHTS.get(target, 1.0) for target in targets}
     share = cases / sum(weights.values())
-    work = [(target, max(1, round(share * weight)), seed) for target, weight in weights.items()]
+    work = [
+        (target, min(_AT_ONCE, number - begun), f"{seed}.{begun}")
+        for target, number in ((target, max(1, round(share * weight))) for target, weight in weights.items())
+        for begun in range(0, number, _AT_ONCE)
+    ]
     if jobs == 1:
         yield from (fuzzed(*one) for one in work)
         return
-    with ProcessPoolExecutor(jobs) as pool:
+    # An interrupt is for the one who prints the counts.
+    with ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
         yield from pool.map(fuzzed, *zip(*work, strict=True))
+
+
+def together(outcomes: Sequence[Outcome]) -> Outcome:
+    """Several outcomes of one target as one."""
+    findings = [finding for outcome in outcomes for finding in outcome.findings]
+    cases = sum(outcome.cases for outcome in outcomes)
+    return Outcome(outcomes[0].target, cases, sum(outcome.accepted for outcome in outcomes), findings)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -110,19 +125,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("targets", nargs="*", default=[], metavar="TARGET")
     args = parser.parse_args(arguments)
-    outcomes = []
-    for outcome in run(args.cases, args.seed, args.jobs, args.targets or list(TARGETS)):
-        outcomes.append(outcome)
-        print(
-            f"{outcome.target:20}{outcome.cases:10,} cases {outcome.accepted:10,} read {len(outcome.findings):6} foreign"  # noqa: E501
-        )
-        for finding in outcome.findings[:_MOST_SHOWN]:
-            print(f"    {finding.error}\n    {finding.data[:300]!r}")
-    foreign = sum(len(outcome.findings) for outcome in outcomes)
-    print(
-        f"{sum(outcome.cases for outcome in outcomes):,} cases over {len(outcomes)} readers, {foreign} foreign exceptions"  # noqa: E501
-    )
-    return 1 if foreign else 0
+    totals: list[Outcome] = []
+    interrupted = False
+    parts: list[Outcome] = []
+    try:
+        for part in run(args.cases, args.seed, args.jobs, args.targets or list(TARGETS)):
+            if parts and parts[0].target != part.target:
+                totals.append(_printed(parts))
+                parts = []
+            parts.append(part)
+    except KeyboardInterrupt:
+        interrupted = True
+    if parts:
+        totals.append(_printed(parts))
+    foreign = sum(len(total.findings) for total in totals)
+    ended = "interrupted after " if interrupted else ""
+    cases = sum(total.cases for total in totals)
+    print(f"{ended}{cases:,} cases over {len(totals)} readers, {foreign} foreign exceptions")
+    return 130 if interrupted else 1 if foreign else 0
+
+
+def _printed(parts: Sequence[Outcome]) -> Outcome:
+    """What became of a target, after it was printed."""
+    total = together(parts)
+    counts = f"{total.cases:10,} cases {total.accepted:10,} read {len(total.findings):6} foreign"
+    print(f"{total.target:20}{counts}", flush=True)
+    for finding in total.findings[:_MOST_SHOWN]:
+        print(f"    {finding.error}\n    {finding.data[:300]!r}")
+    return total
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.wheels import making
 from torchpick.doctor import mentions
-from torchpick.environment import configured, inherited, journal, lines, pipconf, requirements, settings
+from torchpick.environment import configured, groups, inherited, journal, lines, pipconf, requirements, settings
 from torchpick.environment.configured import UvFile
 from torchpick.environment.project import document
 from torchpick.environment.requirements import Given
@@ -181,6 +181,10 @@ def project(data: bytes) -> None:
     document.project(text(data))
 
 
+def dependency_groups(data: bytes) -> None:
+    list(groups.read(["pyproject.toml:a"], lambda _path, _word: text(data)))
+
+
 def journal_(data: bytes) -> None:
     journal.read(_written(data))
 
@@ -245,6 +249,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "pip-conf-pinned": pip_conf_pinned,
     "uv-toml": uv_toml,
     "project": project,
+    "groups": dependency_groups,
     "journal": journal_,
     "machine": machine,
     "probe": probe,
@@ -312,6 +317,7 @@ SEEDS: dict[str, list[str]] = {
     "project": [
         '[project]\nname = "a"\nrequires-python = ">=3.10"\ndependencies = ["torch>=2"]\n[tool.uv]\nindex = []\n'
     ],
+    "groups": ['[dependency-groups]\na = ["torch>=2", {include-group = "b"}]\nb = ["numpy"]\n'],
     "journal": ['{"schema": 1, "files": [{"file": "a", "before": null, "before_hash": "0", "after_hash": "1"}]}'],
     "machine": [json.dumps(_MACHINE), json.dumps(_MACHINE["machine"]), json.dumps(_NODES)],
     "probe": ['{"driver": "580.95.05", "cuda": "13.0", "devices": [{"name": "A100", "capability": [8, 0]}]}'],

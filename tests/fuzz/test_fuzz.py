@@ -23,7 +23,7 @@ NUMBER = b"9" * 5000
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_few_inputs_of_each_reader(target: str) -> None:
-    outcome = run.fuzzed(target, 60, 1)
+    outcome = run.fuzzed(target, 60, "1")
 
     assert not outcome.findings, outcome.findings[:3]
 
@@ -39,7 +39,7 @@ def test_numbers_of_five_thousand_digits_are_read_or_refused(target: str) -> Non
 @pytest.mark.long
 @pytest.mark.parametrize("target", TARGETS)
 def test_nothing_foreign_escapes_a_reader(target: str, count: Callable[[str, int, int], None]) -> None:
-    (outcome,) = run.run(CASES // len(TARGETS), 2, 1, [target])
+    outcome = run.together(list(run.run(CASES // len(TARGETS), 2, 1, [target])))
 
     count(f"fuzz of {target}", outcome.cases, outcome.cases - len(outcome.findings))
     assert not outcome.findings, outcome.findings[:3]

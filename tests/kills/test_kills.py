@@ -203,7 +203,7 @@ def test_a_copied_environment_leaves_the_original_alone(home: Home, tmp_path: Pa
     assert b"torchpick" not in (copy / "pip.conf").read_bytes()
 
 
-@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root can give a file away")
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root may give files away")
 def test_roots_pin_leaves_owner_and_mode(home: Home) -> None:
     home.conf.chmod(0o640)
     os.chown(home.conf, 65534, 65533)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -26,5 +27,7 @@ def test_what_forks_works_in_a_process_of_its_own() -> None:
     assert done.returncode == 0, done.stdout[-3000:]
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed, done.stdout
-    assert "skipped" not in done.stdout, done.stdout[-3000:]
-    assert int(passed[1]) >= 12
+    # Half of them start stand-in libraries of C, and are skipped where there is no compiler.
+    compiles = shutil.which("cc") is not None
+    assert int(passed[1]) >= (12 if compiles else 6)
+    assert ("skipped" in done.stdout) is not compiles

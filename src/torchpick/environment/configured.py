@@ -6,13 +6,12 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 
-from torchpick.environment import settings
+from torchpick.environment import settings, toml
 from torchpick.environment.settings import Setting
 from torchpick.errors import TorchpickError
 from torchpick.model.noun import Noun
 
 MOST_BYTES = 1 << 20
-_DEEPEST = 100
 # Where a Unix system keeps the settings that no variable can move.
 ETC = "/etc"
 
@@ -124,33 +123,14 @@ def _toml(path: str, *keys: str) -> Mapping[str, object] | None:
     # Most projects say nothing to uv, and a TOML parser costs a start; a key may hide behind an escape alone.
     if text is None or (keys and keys[-1] not in text and "\\" not in text):
         return None
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
-        table: object = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a ValueError too
+        table: object = toml.loads(text)
+    except ValueError as error:
         hint = "fix the file; uv would stop at it too"
         raise TorchpickError(f"{path}: {error}", hint=hint, code="CONFIGURATION") from error
-    if _is_deep(table):
-        raise TorchpickError(f"{path}: nested deeper than {_DEEPEST} tables", hint="is it the right file?")
     for key in keys:
         table = table.get(key) if isinstance(table, Mapping) else None
     return table if isinstance(table, Mapping) else None
-
-
-def _is_deep(value: object) -> bool:
-    """Whether tables and lists stand in one another so deep that nobody means it; a dotted key makes a table a dot."""
-    level: list[object] = [value]
-    for _ in range(_DEEPEST):
-        below: list[object] = []
-        for table in level:
-            below += table.values() if isinstance(table, Mapping) else table if isinstance(table, list) else ()
-        if not below:
-            return False
-        level = below
-    return True
 
 
 def _text(path: str) -> str | None:
@@ -189,10 +169,3 @@ def _merge(into: dict[str, object], table: Mapping[str, object]) -> None:
             into[name] = {} if isinstance(value, Mapping) else list(value) if isinstance(value, list) else value
             if isinstance(value, Mapping):
                 _merge(into[name], value)  # type: ignore[arg-type]  # the dict of the line above
-
-
-def toml(table: Mapping[str, object]) -> str:
-    """The table as a uv.toml."""
-    import tomlkit
-
-    return tomlkit.dumps(table)

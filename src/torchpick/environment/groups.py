@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from torchpick.environment import toml
 from torchpick.errors import UsageError
 from torchpick.model.names import normal
 from torchpick.model.noun import Noun
@@ -37,15 +38,9 @@ def _parts(word: str) -> tuple[str, str]:
 
 
 def _groups(path: str, word: str, text: str) -> Mapping[str, object]:
-    import sys
-
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
-        table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        table = toml.loads(text)
+    except ValueError as error:
         raise UsageError(f"{path}: {error}", hint=f"check the path behind `--group {word}`") from error
     groups = table.get("dependency-groups")
     return {normal(name): value for name, value in groups.items()} if isinstance(groups, dict) else {}

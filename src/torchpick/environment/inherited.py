@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from torchpick.environment import settings
-from torchpick.environment.configured import UvFile, merged, toml
+from torchpick.environment import settings, toml
+from torchpick.environment.configured import UvFile, merged
 from torchpick.environment.settings import PIP_PLACES, Setting, is_wheel_index, pip_variable
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
@@ -89,7 +89,7 @@ def of_uv(environ: Mapping[str, str], files: Iterable[UvFile]) -> Inherited:
     notes += [_left_out(said) for said in bad]
     backends = [file.path for file in known if settings.backend_of(file.table) is not None]
     notes += [Note("BACKEND_LEFT_OUT", f"{path} sets torch-backend, left out for this run") for path in backends]
-    text = toml(settings.without_wheel_indexes(merged(known))) if bad or backends else None
+    text = toml.dumps(settings.without_wheel_indexes(merged(known))) if bad or backends else None
     return Inherited(changed, tuple(unset), text, tuple(notes))
 
 

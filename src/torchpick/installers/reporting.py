@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from torchpick.environment import toml
 from torchpick.errors import InstallerError
 from torchpick.installers import run
 from torchpick.installers.command import Command
@@ -87,16 +87,12 @@ def items(report: str) -> tuple[Item, ...]:
 
 def locked(lock: str) -> tuple[Item, ...]:
     """The packages of a pylock.toml."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
         return tuple(
             Item(normal(each["name"]), str(each.get("version", "")), _url(each))
-            for each in tomllib.loads(lock).get("packages", ())
+            for each in toml.loads(lock).get("packages", ())
         )
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InstallerError("uv's lock is not valid", hint="`--installer pip`") from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from urllib.parse import unquote
 
 import pytest
@@ -10,14 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.pylock import Pylock
 
+from torchpick.environment import toml
 from torchpick.errors import TorchpickError
 from torchpick.install.lock import pylock
 from torchpick.model.lock import Lock, LockedPackage, LockEntry, LockFile
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 SHA = "ab" * 32
 URL = "https://host.example/torch-2.14.1%2Bcu126-cp312-cp312-manylinux_2_28_x86_64.whl"
@@ -36,7 +31,7 @@ def test_a_lock_is_what_the_packaging_library_reads() -> None:
 
     text = pylock.text(lock(torch, source, direct, vcs), {"torch": "2.14.1+cu126"})
 
-    table = tomllib.loads(text)
+    table = toml.loads(text)
     Pylock.from_dict(table)
     assert table["packages"][0]["wheels"] == [
         {"name": unquote(URL[21:]), "url": URL, "size": 5, "hashes": {"sha256": SHA}}
@@ -72,7 +67,7 @@ def test_any_word_survives_the_file(told: dict[str, object]) -> None:
     except UnicodeEncodeError:  # half a character, which no file can hold
         return
 
-    assert tomllib.loads(text)["tool"]["torchpick"] == told
+    assert toml.loads(text)["tool"]["torchpick"] == told
 
 
 @pytest.mark.parametrize(

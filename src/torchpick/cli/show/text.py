@@ -6,6 +6,9 @@ from torchpick.errors import TorchpickError
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
 
+# A message may quote a line of somebody's file, and such a line can have megabytes.
+_LONGEST = 4000
+
 
 def plain(foreign: str) -> str:
     """Text from outside (a GPU's name, a page) made safe for one line of a terminal: whatever is no letter escaped."""
@@ -57,7 +60,8 @@ def wrap(text: str, width: int) -> list[str]:
 
 def error(failure: TorchpickError) -> str:
     """`error: …`, a blank line, `hint: …`; further lines of the message are indented, so that none looks like ours."""
-    first, *further = redacted(failure.message).split("\n")
+    whole = redacted(failure.message).split("\n")
+    first, *further = (line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ..." for line in whole)
     lines = [f"error: {plain(first)}", *(f"  {plain(line)}".rstrip() for line in further)]
     if failure.hint:
         lines += ["", f"hint: {plain(redacted(failure.hint))}"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from torchpick.environment import toml
 from torchpick.errors import InstallerError, UsageError
 from torchpick.installers import needs, reporting, run
 from torchpick.installers.command import Command
@@ -116,25 +116,21 @@ def _check(command: Command, heard: run.Heard) -> None:
 
 def of_pylock(text: str, folder: str) -> tuple[LockedPackage, ...]:
     """The packages of uv's lock; its relative paths are of `folder`."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
     from packaging.pylock import Pylock, PylockUnsupportedVersionError, PylockValidationError
 
     wrong = InstallerError("uv's lock is not what it should be", hint="`--installer pip`, or another uv")
     try:
-        made = tomllib.loads(text)
+        made = toml.loads(text)
         for package in made.get("packages", ()):
             for file in (*package.get("wheels", ()), package.get("sdist"), package.get("archive")):
                 if file is not None:
                     # What has no hash yet gets it later; the check is of all else.
                     file["hashes"] = file.get("hashes") or {"none": ""}
         Pylock.from_dict(made)
-    except (tomllib.TOMLDecodeError, AttributeError, TypeError, RecursionError) as error:
-        raise wrong from error
     except (PylockValidationError, PylockUnsupportedVersionError) as error:
         raise InstallerError(f"{wrong.message}: {error}", hint=wrong.hint) from error
+    except (ValueError, AttributeError, TypeError) as error:
+        raise wrong from error
     return tuple(_of_uv(each, folder) for each in made["packages"])
 
 

@@ -1,0 +1,88 @@
+"""The conda recipe and the image say what pyproject.toml says."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from scripts.shipping import building
+from torchpick.environment import toml
+from torchpick.model.about import VERSION
+
+ROOT = Path(__file__).parents[2]
+PROJECT = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+RECIPE = (ROOT / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+NAME = PROJECT["project"]["name"]
+
+
+def entries(key: str) -> list[str]:
+    """The items of one list of the recipe."""
+    match = re.search(rf"^( *){key}:\n((?:\1  .*\n)+)", RECIPE, re.MULTILINE)
+    assert match, key
+    return re.findall(r"^ *- (.*)$", match[2], re.MULTILINE)
+
+
+def context(key: str) -> str:
+    match = re.search(rf'^  {key}: "(.*)"$', RECIPE, re.MULTILINE)
+    assert match, key
+    return match[1]
+
+
+def test_the_recipe_is_of_this_version_for_the_same_pythons() -> None:
+    assert context("version") == VERSION
+    assert f">={context('python_min')}" == PROJECT["project"]["requires-python"]
+    assert f"  name: {NAME}\n" in RECIPE
+    assert f"  summary: {PROJECT['project']['description']}\n" in RECIPE
+
+
+def test_the_recipe_needs_what_the_project_needs() -> None:
+    needs = [Requirement(text) for text in PROJECT["project"]["dependencies"]]
+
+    assert sorted(entries("run")) == sorted(
+        ["python >=${{ python_min }}", *(f"{need.name} {need.specifier}" for need in needs)]
+    )
+    (backend,) = (Requirement(text) for text in PROJECT["build-system"]["requires"])
+    assert f"{backend.name} {backend.specifier}" in entries("host")
+
+
+def test_the_recipe_makes_the_same_commands() -> None:
+    scripts = [f"{name} = {place}" for name, place in PROJECT["project"]["scripts"].items()]
+
+    assert entries("entry_points") == scripts
+
+
+def test_the_image_runs_a_python_and_a_command_that_there_are() -> None:
+    pythons = re.findall(r"^FROM python:([\d.]+)-slim", DOCKERFILE, re.MULTILINE)
+
+    assert len(pythons) == 2
+    assert len(set(pythons)) == 1
+    assert pythons[0] in SpecifierSet(PROJECT["project"]["requires-python"])
+    entry = re.search(r'^ENTRYPOINT \["(.*)"\]$', DOCKERFILE, re.MULTILINE)
+    assert entry
+    assert entry[1] in PROJECT["project"]["scripts"]
+    assert f" {NAME} " in DOCKERFILE
+
+
+@pytest.mark.process
+def test_what_the_image_copies_is_enough_to_build_it(tmp_path: Path) -> None:
+    for sources, target in re.findall(r"^COPY (.*) (/\S+)$", DOCKERFILE, re.MULTILINE):
+        for source in sources.split():
+            place = tmp_path / target.strip("/")
+            if (ROOT / source).is_dir():
+                shutil.copytree(ROOT / source, place, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                place.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / source, place)
+
+    _, wheel = building.distributions(tmp_path / "source", tmp_path / "wheels")
+
+    names = set(ZipFile(wheel).namelist())
+    assert {"torchpick/cli/__init__.py", "torchpick/compat/companions.json"} <= names
+    assert any(name.endswith("/licenses/LICENSE") for name in names)
