@@ -30,13 +30,13 @@ class Cursor(Protocol):
 class BufferCursor:
     """A cursor over a part of bytes that are all there: a memory map costs only the pages it touches."""
 
-    __slots__ = ("_buffer", "_nearest", "end", "position")
+    __slots__ = ("_buffer", "_without", "end", "position")
 
     def __init__(self, buffer: bytes | mmap, start: int = 0, end: int | None = None) -> None:
         self._buffer = buffer
         self.end = len(buffer) if end is None else min(end, len(buffer))
         self.position = min(start, self.end)
-        self._nearest: dict[bytes, int] = {}
+        self._without: dict[bytes, int] = {}  # the place before which the pattern does not occur
 
     def peek(self, count: int) -> bytes:
         return self._buffer[self.position : min(self.position + count, self.end)]
@@ -47,13 +47,15 @@ class BufferCursor:
     def find(self, *patterns: bytes) -> bytes | None:
         best, which = self.end, None
         for pattern in patterns:
-            place = self._nearest.get(pattern, -1)
-            if place < self.position:
-                # A pattern is searched again only when passed: a rare one costs one search of the whole.
-                place = self._buffer.find(pattern, self.position, self.end)
-                self._nearest[pattern] = place = self.end if place < 0 else place
-            if place < best:
+            # Each byte is searched once for a pattern, and only up to the nearest of the others: what lies behind that
+            # is most often passed with it.
+            start = max(self.position, self._without.get(pattern, 0))
+            place = self._buffer.find(pattern, start, min(best + len(pattern) - 1, self.end))
+            if place >= 0:
                 best, which = place, pattern
+            self._without[pattern] = max(start, best)
+            if best == self.position:
+                break
         self.position = best
         return which
 

@@ -8,6 +8,7 @@ group of them that fatbinary 13 compressed together. The architecture stands in 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from struct import Struct
 
 from torchpick.errors import WheelLayoutError
@@ -17,10 +18,12 @@ from torchpick.wheels.cursor import Cursor
 
 MAGIC = b"\x50\xed\x55\xba"
 # A cubin outside any container: a 64-bit little-endian ELF of CUDA's own ABI, 0x33 up to CUDA 12, 0x41 after.
-CUBIN_MAGICS = (b"\x7fELF\x02\x01\x01\x33", b"\x7fELF\x02\x01\x01\x41")
+_ELF64 = b"\x7fELF\x02\x01\x01"
+CUBIN_MAGICS = (_ELF64 + b"\x33", _ELF64 + b"\x41")
 
 PTX, ELF, LTO_IR, GROUP = 1, 2, 8, 0x100
 _ARCH_SPECIFIC, _FAMILY_SPECIFIC = 0x100000, 0x200000
+_SPECIFIC = _ARCH_SPECIFIC | _FAMILY_SPECIFIC
 _EM_CUDA = 190
 
 # magic, version, header size, bytes of entries that follow
@@ -40,6 +43,7 @@ _MOST_HEADER = 1 << 20
 # An image without a kernel, which nvcc makes of every source that has none. Machine code of that kind has 872 to 1464
 # bytes (up to sm_89) or 1112 to 2256 (from sm_90), the smallest kernel 2856 and 3568; PTX 201 against 256.
 _EMPTY_OLD, _EMPTY_NEW, _EMPTY_PTX = 1600, 2400, 224
+_LARGE = 2401  # no empty image has so many bytes; what is beyond makes no difference
 
 
 class CodeEntry(Noun):
@@ -69,7 +73,7 @@ class Cubin(Noun):
 
 def scan(cursor: Cursor, *, cubins: bool = True) -> Iterator[Container | Cubin]:
     """Every container (and bare cubin) up to the cursor's end; chance hits of the magic bytes are passed over."""
-    patterns = (MAGIC, *CUBIN_MAGICS) if cubins else (MAGIC,)
+    patterns = (MAGIC, _ELF64) if cubins else (MAGIC,)
     found = 0
     while (magic := cursor.find(*patterns)) is not None:
         if magic == MAGIC:
@@ -97,17 +101,19 @@ def _container(cursor: Cursor) -> Container | None:
     end = start + header + size
     if version != 1 or header != _CONTAINER.size or end > cursor.end:
         return None
-    if size and _entry(head[_CONTAINER.size :], size) is None:
+    step = _entry(head, header, size)
+    if size and step is None:
         return None
     cursor.skip(header)
     entries: list[CodeEntry] = []
     broken = False
-    while cursor.position < end:
-        step = _entry(cursor.peek(_ENTRY.size), end - cursor.position)
+    while (left := end - cursor.position) > 0:
+        step = step or _entry(cursor.peek(_ENTRY.size), 0, left)
         if step is None or len(entries) > MOST_ENTRIES:
             broken = True
             break
         kind, header_size, length, found = step
+        step = None
         if kind == GROUP:
             members = _group(cursor.peek(header_size))
             broken |= members is None
@@ -118,19 +124,27 @@ def _container(cursor: Cursor) -> Container | None:
     return Container(start, end, tuple(entries), broken or cursor.position > cursor.end)
 
 
-def _entry(head: bytes, room: int) -> tuple[int, int, int, CodeEntry | None] | None:
-    """Kind, header size, whole length and image of the entry whose header this is; None where it is no entry."""
-    if len(head) < _ENTRY.size:
+def _entry(head: bytes, at: int, room: int) -> tuple[int, int, int, CodeEntry | None] | None:
+    """Kind, header size, whole length and image of the entry whose header is there; None where it is no entry."""
+    if len(head) < at + _ENTRY.size:
         return None
-    kind, _, header, payload, _, _, minor, major, number, _, _, flags, _, size = _ENTRY.unpack_from(head)
+    kind, _, header, payload, _, _, minor, major, number, _, _, flags, _, size = _ENTRY.unpack_from(head, at)
     if not _ENTRY.size <= header <= _MOST_HEADER or header % 8 or header + payload > room:
         return None
     if kind == GROUP:
         return None if number else (kind, header, header + payload, None)
-    arch = _arch(kind, number, flags)
+    image = _image(kind, number, flags & _SPECIFIC, (major, minor), min(size or payload, _LARGE))
+    return None if image is None else (kind, header, header + payload, image)
+
+
+# A library has thousands of images and few that differ here.
+@lru_cache(1024)
+def _image(kind: int, number: int, specific: int, version: tuple[int, int], size: int) -> CodeEntry | None:
+    """An image as its header tells it; None where it tells none. Sizes above every empty one's may be given as one."""
+    arch = _arch(kind, number, specific)
     if arch is None or not 0 < kind < GROUP:
         return None
-    return kind, header, header + payload, CodeEntry(kind, arch, (major, minor), _empty(kind, arch, size or payload))
+    return CodeEntry(kind, arch, version, _empty(kind, arch, size))
 
 
 def _arch(kind: int, number: int, flags: int) -> Arch | None:
@@ -167,10 +181,10 @@ def _group(header: bytes) -> list[CodeEntry] | None:
                 return None
             length = _OPTIONS.unpack_from(header, place)[1]
             place += _OPTIONS.size + (length + 8) // 8 * 8  # the text and its NUL, padded to 8
-        arch = _arch(kind, number, flags)
-        if arch is None or not 0 < kind < GROUP:
+        image = _image(kind, number, flags & _SPECIFIC, (major, minor), min(size, _LARGE))
+        if image is None:
             return None
-        entries.append(CodeEntry(kind, arch, (major, minor), _empty(kind, arch, size)))
+        entries.append(image)
     return entries
 
 

@@ -100,78 +100,73 @@ def texts(arches: Iterable[Arch]) -> list[str]:
     return [str(each) for each in arches]
 
 
-Key = tuple[tuple[Arch, ...], tuple[Arch, ...]]
-
-
-class _Place:
-    """The counts of one place and form."""
-
-    __slots__ = ("empty", "named", "sets")
-
-    def __init__(self) -> None:
-        self.sets: Counter[Key] = Counter()
-        self.named: set[Arch] = set()
-        self.empty = 0
-
-    def held(self) -> Held:
-        named = in_order(self.named)
-        return Held(
-            tuple(arch for arch in named if arch.kind != "compute"),
-            tuple(arch for arch in named if arch.kind == "compute"),
-            tuple(Modules(*key, count) for key, count in sorted(self.sets.items(), key=lambda item: (-item[1], item))),
-            self.empty,
-        )
+Alike = dict[tuple[fatbin.CodeEntry, ...], int]
 
 
 class _Tally:
     """Counts what a scan finds, place by place, in memory that does not grow with the file."""
 
     def __init__(self) -> None:
-        self.places: dict[tuple[str, str], _Place] = {}
-        self.lto = 0
+        self.places: dict[tuple[str, str], Alike] = {}
         self.broken = 0
-        self.isa: tuple[int, int] | None = None
 
     def add(self, section: Section | None, hit: fatbin.Container | fatbin.Cubin) -> None:
         if isinstance(hit, fatbin.Cubin):
-            self._count(_place(section), "cubin", {hit.arch}, {hit.arch})
+            self._count(_place(section), "cubin", (fatbin.CodeEntry(fatbin.ELF, hit.arch, (0, 0), empty=False),))
             return
         if hit.broken or (section is not None and hit.end > section.offset + section.size):
             self.broken += 1
-        images = [entry for entry in hit.entries if entry.kind in (fatbin.ELF, fatbin.PTX)]
-        for entry in images:
-            if entry.kind == fatbin.PTX:
-                self.isa = max(entry.version, self.isa or entry.version)
-        if images:
-            named = {entry.arch for entry in images}
-            self._count(_place(section), "fatbin", named, {entry.arch for entry in images if not entry.empty})
-        elif hit.entries:
-            self.lto += 1  # LTO-IR alone: linked by a program at run time, loaded by no driver
+        self._count(_place(section), "fatbin", hit.entries)
 
-    def _count(self, place: str, form: str, named: set[Arch], real: set[Arch]) -> None:
-        here = self.places.setdefault((place, form), _Place())
-        here.named |= named
-        if not real:
-            here.empty += 1
-            return
-        arches = in_order(real)
-        sass = tuple(arch for arch in arches if arch.kind != "compute")
-        here.sets[sass, arches[: len(arches) - len(sass)]] += 1
-        if len(here.sets) > MOST_SETS:
+    def _count(self, place: str, form: str, entries: tuple[fatbin.CodeEntry, ...]) -> None:
+        """Containers with the same entries are counted and looked at once: a library has thousands of few kinds."""
+        alike = self.places.get((place, form))
+        if alike is None:
+            alike = self.places[place, form] = {}
+        alike[entries] = alike.get(entries, 0) + 1
+        if len(alike) > MOST_SETS:
             raise WheelLayoutError(
                 f"contains more than {MOST_SETS} different sets of architectures",
                 hint="the file may be damaged or malicious",
             )
 
-    def library(self, path: str, size: int, *, complete: bool, notes: tuple[str, ...]) -> Library:
-        held = {key: place.held() for key, place in sorted(self.places.items())}
+    def library(self, path: str, size: int, *, complete: bool, notes: tuple[str, ...] = ()) -> Library:
+        held = {key: _held(alike) for key, alike in sorted(self.places.items())}
         executable = held.pop((EXECUTABLE, "fatbin"), Held())
         relocatable = held.pop((RELOCATABLE, "fatbin"), Held())
         if self.broken:
             notes += (f"{self.broken} code containers end in invalid bytes",)
-        apart = tuple(Elsewhere(place, form, here) for (place, form), here in held.items())
+        apart = tuple(Elsewhere(place, form, here) for (place, form), here in held.items() if here.sass or here.ptx)
+        kinds = [(entries, count) for alike in self.places.values() for entries, count in alike.items()]
+        # LTO-IR alone: linked by a program at run time, loaded by no driver
+        lto = sum(count for entries, count in kinds if entries and not _images(entries))
+        isa = max((one.version for entries, _ in kinds for one in entries if one.kind == fatbin.PTX), default=None)
         whole = complete and not self.broken
-        return Library(path, size, executable, relocatable, apart, self.lto, self.isa, whole, notes)
+        return Library(path, size, executable, relocatable, apart, lto, isa, whole, notes)
+
+
+def _images(entries: tuple[fatbin.CodeEntry, ...]) -> list[fatbin.CodeEntry]:
+    return [entry for entry in entries if entry.kind in (fatbin.ELF, fatbin.PTX)]
+
+
+def _held(alike: Alike) -> Held:
+    """What the containers of one place come to."""
+    sets: Counter[tuple[Arch, ...]] = Counter()
+    empty = 0
+    for entries, count in alike.items():
+        images = _images(entries)
+        if real := in_order(entry.arch for entry in images if not entry.empty):
+            sets[real] += count
+        elif images:
+            empty += count
+    named = in_order(entry.arch for entries in alike for entry in _images(entries))
+    modules = [Modules(*_split(real), count) for real, count in sets.items()]
+    return Held(*_split(named), tuple(sorted(modules, key=lambda each: (-each.count, each))), empty)
+
+
+def _split(arches: tuple[Arch, ...]) -> tuple[tuple[Arch, ...], tuple[Arch, ...]]:
+    """Machine code and PTX."""
+    return tuple(a for a in arches if a.kind != "compute"), tuple(a for a in arches if a.kind == "compute")
 
 
 def _place(section: Section | None) -> str:
@@ -200,7 +195,7 @@ def of_buffer(buffer: bytes | mmap, path: str, *, data: bool = True) -> Library:
     if table is None:
         for hit in fatbin.scan(BufferCursor(buffer)):
             tally.add(None, hit)
-        return tally.library(path, size, complete=True, notes=(_NO_TABLE,) if tally.places else ())
+        return _without_table(tally.library(path, size, complete=True))
     end = 0
     for section in sorted(table, key=lambda each: each.offset):
         if section.role == image.OTHER or (section.role == image.DATA and not data):
@@ -247,8 +242,8 @@ def of_stream(
         for hit in hits:
             if whole or not (isinstance(hit, fatbin.Container) and hit.broken):  # the last one, cut by the sample's end
                 tally.add(place, hit)
-        notes = (_NO_TABLE,) if whole and tally.places else ()
-        return tally.library(path, size, complete=whole and seen >= size, notes=notes)
+        found = tally.library(path, size, complete=whole and seen >= size)
+        return _without_table(found) if whole else found
     _classify(tally, sorted(table, key=lambda each: each.offset), hits)
     return tally.library(path, size, complete=seen >= size, notes=_notes(table))
 
@@ -283,6 +278,10 @@ def _table(watch: image.SectionWatch, again: Callable[[], Iterable[bytes]] | Non
             return None
         table = after
     return table
+
+
+def _without_table(found: Library) -> Library:
+    return found._replace(notes=(_NO_TABLE, *found.notes)) if found.holds_code else found
 
 
 def _notes(table: Iterable[Section]) -> tuple[str, ...]:
@@ -322,4 +321,4 @@ def _bare(head: bytes, buffer: bytes | mmap, path: str) -> Library | None:
     tally = _Tally()
     for hit in fatbin.scan(BufferCursor(buffer)):
         tally.add(Section(".nv_fatbin", 0, size, EXECUTABLE), hit)
-    return tally.library(path, size, complete=True, notes=())
+    return tally.library(path, size, complete=True)

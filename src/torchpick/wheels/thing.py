@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
-from urllib.request import url2pathname
 
 from torchpick.environment import distributions
 from torchpick.errors import RangesUnsupportedError, TorchpickError, UsageError, WheelError
@@ -91,6 +90,8 @@ def _url(url: str, how: How, target: str | None = None, located: Located | None 
     file = path.rpartition("/")[2]
     wheel.check_is_wheel(file)
     if parts.scheme == "file":
+        from urllib.request import url2pathname  # brings the whole HTTP client of Python
+
         return _path(Path(url2pathname(parts.path)), shown, how)
     if parts.scheme not in ("http", "https"):
         raise UsageError(f"`{shown}`: only http, https and file addresses can be read", hint="download it yourself")
