@@ -178,7 +178,7 @@ def backend_of(facts: Facts) -> str | None:
     label = one.version.partition("+")[2]
     if is_backend(label):
         return label
-    # The default index's wheels have no label: the CUDA runtime that they pin tells it.
+    # The default index's wheels have no label, but they pin the CUDA runtime.
     pins = (match for line in one.requires if (match := _RUNTIME.match(line)))
     return next((f"cu{match[1]}{match[2]}" for match in pins), None)
 
@@ -243,7 +243,7 @@ def _gone(here: Environment, packages: tuple[InspectedPackage, ...]) -> Iterator
 
 
 def _triton_floor(here: Environment, knowledge: Knowledge) -> tuple[int, int] | None:
-    """The oldest capability that the installed triton serves, as far as that is sure."""
+    """The oldest capability that the installed triton supports, as far as that is sure."""
     one = here.find("triton")
     if one is None or not is_dotted(one.version):
         return None

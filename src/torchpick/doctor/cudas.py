@@ -90,7 +90,7 @@ def rivals(here: Environment, known: Mapping[str, PackageFacts]) -> Iterator[Riv
 
 
 def _winner(one: Distribution, other: Distribution) -> str | None:
-    """Whose files lie there, by the sizes that both recorded; None where that cannot be told."""
+    """Whose files are there, by the sizes that both recorded; None where the sizes do not show it."""
     mine, theirs = distributions.sizes(one), distributions.sizes(other)
     for path in sorted(mine.keys() & theirs.keys()):
         if mine[path] == theirs[path]:

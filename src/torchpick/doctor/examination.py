@@ -1,4 +1,4 @@
-"""An environment and a machine → findings, and the command that mends it. Here doctor meets the other edges."""
+"""An environment and a machine → findings, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _BY_HARDWARE = frozenset(
 )
 
 
-_UNKNOWN = "which backend it had is not known, and no GPU is: `--gpu`, `--backend` or `--cpu` says what to fix it for"
+_UNKNOWN = "neither the backend it had nor a GPU is known: name what to fix it for by `--gpu`, `--backend` or `--cpu`"
 
 
 class Examination(Noun):
@@ -235,8 +235,8 @@ def _machine(session: Session, here: Environment) -> Machine:
         return session.asking(request._replace(python=version)).machine._replace(python=python)
     fleet = session.asking(request._replace(python=None)).fleet
     if fleet.count > 1:
-        hint = "tell one machine"
-        raise UsageError(f"{fleet.count} machines were told, and one environment is looked at", hint=hint)
+        hint = "give `--machine` a file with one machine"
+        raise UsageError(f"{fleet.count} machines were given, and one environment is examined", hint=hint)
     return fleet.machines[0]._replace(python=python)
 
 

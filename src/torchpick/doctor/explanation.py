@@ -92,7 +92,7 @@ def _with_mentions(session: Session, said: Mentions) -> tuple[Request, tuple[Not
         notes.append(Note("DRIVER_OF_THE_TEXT", f"the text names driver {said.driver}"))
     elif said.driver_cuda is not None:
         request = request._replace(cuda_driver=said.driver_cuda)
-        notes.append(Note("DRIVER_OF_THE_TEXT", f"the text says that the driver speaks CUDA {said.driver_cuda}"))
+        notes.append(Note("DRIVER_OF_THE_TEXT", f"the text says that the driver supports CUDA {said.driver_cuda}"))
     return request, tuple(notes)
 
 
@@ -117,7 +117,7 @@ def _here(match: Match, exam: Examination) -> tuple[Finding, ...]:
     return tuple(finding for finding in exam.findings if finding.code in _ABSENT)
 
 
-# The errors that another build of torch would mend.
+# The errors that another build of torch would fix.
 _BY_TORCH = {
     each.name
     for each in (

@@ -157,7 +157,7 @@ class Facts(Noun):
     """Everything a check may look at; nothing is asked for while judging.
 
     `told`: the GPUs are another machine's, so its system folders are not here. `wanted` is the torch that the
-    environment should have: the cure's, else the installed one. `unwheeled`: why no wheel fits this Python.
+    environment should have: the one that fixes it, else the installed one. `unwheeled`: why no wheel fits this Python.
     `cuda_is_found`: torch's CUDA libraries are there, wherever they lie. `torch_is_wanted`: false in an environment of
     another framework where nothing asks for torch.
     """
@@ -199,7 +199,7 @@ class Facts(Noun):
 
 
 def fits(torch: InstalledTorch, gpu: Gpu) -> Fit:
-    """How the torch serves a GPU; NONE where nobody knows."""
+    """How the torch supports a GPU; NONE where that is not known."""
     if torch.verdict is None:
         return Fit.NONE
     return next((each.fit for each in torch.verdict.fits if each.gpu == gpu.index), Fit.NONE)

@@ -8,7 +8,7 @@ from torchpick.doctor.facts import Facts
 from torchpick.model.build import family_of
 from torchpick.model.finding import Ailment, Finding
 
-# torchpick pins these with torch, so the command that mends torch brings them along.
+# torchpick pins these with torch, so the command that fixes torch brings them along.
 _PINNED = ("torchvision", "torchaudio")
 
 
@@ -57,7 +57,7 @@ def _minor(version: str) -> int:
 
 
 def other_cuda(facts: Facts) -> Iterator[Finding]:
-    """A companion's local label tells what it was built for. Within one CUDA major they go together.
+    """A companion's local label says what it was built for. Within one CUDA major they go together.
 
     torchvision compares majors alone from 0.16 on (torchvision/extension.py of 0.15.2 and 0.16.2 read).
     """
