@@ -97,7 +97,7 @@ def _head(exam: Examination) -> list[tuple[str, str]]:
     lines = [("looked at", f"{here.prefix} (Python {here.version}, {words.source(here.source)})")]
     if torch is not None:
         how = "measured" if torch.measured else "declared"
-        arches = "" if torch.arches is None else f", built for {' '.join(map(str, torch.arches))} ({how})"
+        arches = "" if not torch.arches else f", built for {' '.join(map(str, torch.arches))} ({how})"
         lines.append(("torch", f"{torch.label}{arches}"))
     lines += [("machine", line) for line in answer.found(facts.machine)[:-1]]
     lines.append(("machine", answer.found(facts.machine)[-1].rpartition(", Python")[0]))
