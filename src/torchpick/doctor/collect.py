@@ -47,7 +47,7 @@ class Circumstances(Noun):
     folder: str
     table: Table
     machine: Machine
-    told: bool
+    given_gpus: bool
 
 
 def torch_alone(here: Environment, around: Circumstances) -> Facts:
@@ -59,7 +59,7 @@ def torch_alone(here: Environment, around: Circumstances) -> Facts:
         files = binaries.torch(here)
         torch = None if files is None else _torch(files, here, around)
     outside = shell.read(around.knowledge.environ)
-    return Facts(here, around.machine, torch, shell=outside, floors=around.table.floors, told=around.told)
+    return Facts(here, around.machine, torch, shell=outside, floors=around.table.floors, given_gpus=around.given_gpus)
 
 
 def everything(here: Environment, around: Circumstances) -> Facts:
@@ -84,10 +84,11 @@ def everything(here: Environment, around: Circumstances) -> Facts:
     if torch is not None:
         torch = torch._replace(missing=tuple(dict.fromkeys((*torch.missing, *_gone_of_torch(here)))))
     known = KnownPackages(around.knowledge.environ, machine.platform.name)
-    looks = torch is not None and not around.told and machine.platform.os == "linux"
-    absent: tuple[Absent, ...] = loader.absent(here, found.packages, outside) if looks else ()
-    if gpus and not around.told and machine.platform.os == "linux":
-        opened = cudas.absent(here, known, loader.LoaderFolders(here, outside))
+    looks = torch is not None and not around.given_gpus and machine.platform.os == "linux"
+    folders = loader.LoaderFolders(here, outside)
+    absent: tuple[Absent, ...] = loader.absent(here, found.packages, folders) if looks else ()
+    if gpus and not around.given_gpus and machine.platform.os == "linux":
+        opened = cudas.absent(here, known, folders)
         absent = (*absent, *(one for one in opened if one not in absent))
     return Facts(
         environment=here._replace(faults=(*here.faults, *found.faults)),
@@ -110,7 +111,7 @@ def everything(here: Environment, around: Circumstances) -> Facts:
         lock=torchsettings.lock(here.prefix),
         floors=table.floors,
         triton_floor=_triton_floor(here, around.knowledge),
-        told=around.told,
+        given_gpus=around.given_gpus,
     )
 
 
@@ -126,7 +127,6 @@ def _torch(files: TorchFiles, here: Environment, around: Circumstances) -> Insta
         release=release,
         backend=backend,
         cuda=files.cuda,
-        hip=files.hip,
         folder=files.folder,
         arches=arches,
         measured=files.arches is not None,

@@ -199,17 +199,17 @@ def _failed(ran: Ran, torch: str) -> Finding:
     return Finding(Ailment.VERIFY_FAILED, f"{torch} does not compute on {name}: {first}", seen, advice=advice)
 
 
-def target(told: str | None, environ: Mapping[str, str], folder: str) -> tuple[str, str]:
+def target(python: str | None, environ: Mapping[str, str], folder: str) -> tuple[str, str]:
     """The environment to look at, and how it was chosen."""
-    if told is not None:
-        if version_of(told) is not None:
+    if python is not None:
+        if version_of(python) is not None:
             hint = "name an interpreter or an environment's folder: `--python .venv`"
-            raise UsageError(f"`--python {told}` is a version, and an environment is what is looked at", hint=hint)
-        if os.sep not in told and not os.path.exists(told):
+            raise UsageError(f"`--python {python}` is a version; doctor examines an environment", hint=hint)
+        if os.sep not in python and not os.path.exists(python):
             import shutil
 
-            return shutil.which(told, path=environ.get("PATH")) or told, "told"
-        return told, "told"
+            return shutil.which(python, path=environ.get("PATH")) or python, "told"
+        return python, "told"
     from torchpick.environment import interpreter
     from torchpick.environment.world import World
 

@@ -17,7 +17,7 @@ def mismatch(facts: Facts) -> Iterator[Finding]:
     torch = facts.torch
     if torch is None:
         return
-    unmet = {each.package: each for each in facts.demands if each.name == "torch" and each.links_torch and not each.met}
+    unmet = {demand.package: demand for demand in facts.demands if demand.name == "torch" and demand.links_torch}
     for package, demand in unmet.items():
         yield Finding(
             Ailment.COMPANION_MISMATCH,
@@ -93,7 +93,7 @@ def _means(backend: str, version: str) -> str:
 def demands(facts: Facts) -> Iterator[Finding]:
     """What torch, or a package beside it, requires and does not have at that version."""
     for each in facts.demands:
-        if each.met or (each.name == "torch" and each.links_torch):
+        if each.name == "torch" and each.links_torch:
             continue
         yield Finding(
             Ailment.REQUIREMENT_UNMET,
