@@ -174,3 +174,15 @@ def test_a_gpu_that_no_build_supports_gets_no_command(home: Home, capsys: pytest
 
     assert "no published build from torch 1.7.0 on has code for sm_30" in out
     assert "torchpick install" not in out
+
+
+@pytest.mark.parametrize(("version", "other"), [("2.15.0+cu132", True), ("2.9.1+cu128", False), ("2.9.1", False)])
+def test_another_torch_in_the_text_is_named(
+    version: str, *, other: bool, home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home.torch("2.9.1+cu128")
+
+    assert main(["explain", *OLD, f"PyTorch version: {version}\n{KERNELS}"]) == 0
+    named = f"the text names torch {version}, and torch 2.9.1+cu128 is installed here" in capsys.readouterr().err
+
+    assert named == other

@@ -26,7 +26,7 @@ def test_every_kind_of_gpu_without_looking_for_one(capsys: pytest.CaptureFixture
 
     assert status == 0
     assert out.startswith("linux-x86_64, Python 3.12")
-    assert "sm_61   Pascal           driver 580, the newest that serves it  GeForce GTX 1080 Ti, Tesla P40" in out
+    assert "sm_61   Pascal           driver 580, the newest that supports it  GeForce GTX 1080 Ti, Tesla P40" in out
     assert "Jetson" not in out
 
 

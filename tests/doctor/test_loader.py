@@ -8,7 +8,7 @@ import pytest
 
 from tests.doctor.homes import Home, linking
 from tests.wheels import making
-from torchpick.doctor import loader
+from torchpick.doctor import binaries, loader
 from torchpick.doctor.checks import loader as loader_checks
 from torchpick.doctor.facts import Absent, Facts, InspectedPackage
 from torchpick.environment import distributions
@@ -23,12 +23,24 @@ NOWHERE = "libcudart.so.99"
 
 def absent(home: Home, *packages: str, shell: Shell | None = None) -> list[tuple[str, str]]:
     here = distributions.read(home.python, {})
-    found = loader.absent(here, [InspectedPackage(name, "1.0", (), ()) for name in packages], shell or Shell())
+    inspected = [InspectedPackage(name, "1.0", (), ()) for name in packages]
+    found = loader.absent(here, inspected, loader.LoaderFolders(here, shell or Shell()))
     return [(each.library, each.wanted_by) for each in found]
 
 
 def wanting(*names: str, **where: str) -> dict[str, bytes | str]:
     return {"torch/lib/libtorch_cuda.so": linking(names, **where)}
+
+
+def test_another_library_at_the_same_place_is_read_anew(tmp_path: Path) -> None:
+    """As in a notebook, where one process examines an environment before and after an installation."""
+    path = tmp_path / "lib.so"
+    path.write_bytes(linking([NOWHERE]))
+    before = binaries.needs(str(path))
+    path.write_bytes(linking([NOWHERE, "libm.so.6"]))
+
+    assert before.needed == (NOWHERE,)
+    assert binaries.needs(str(path)).needed == (NOWHERE, "libm.so.6")
 
 
 def test_a_library_that_is_nowhere_is_missed(tmp_path: Path) -> None:
@@ -72,10 +84,10 @@ def test_a_package_for_another_cuda_misses_its_own(tmp_path: Path) -> None:
     assert absent(home, "vllm", "bnb") == [(NOWHERE, "vllm 1.0")]
 
 
-def findings(*missing: Absent, told: bool = False) -> list[tuple[str, bool, str | None]]:
+def findings(*missing: Absent, given: bool = False) -> list[tuple[str, bool, str | None]]:
     here = Environment(None, "/env", "3.12")
     machine = Machine(Platform("linux", "x86_64"), Python("3.12"))
-    found = loader_checks.absent(Facts(here, machine, absent=missing, told=told))
+    found = loader_checks.absent(Facts(here, machine, absent=missing, given_gpus=given))
     return [(finding.code, finding.by_torch, finding.advice) for finding in found]
 
 
@@ -84,4 +96,4 @@ def test_what_torch_itself_misses_is_said_once() -> None:
 
     assert [(code, by_torch) for code, by_torch, _ in findings(torch, other)] == [("MISSING_LIBRARY", True)]
     assert findings(own)[0][2] == "install the release of flash that was built for this torch"
-    assert findings(torch, told=True) == []
+    assert findings(torch, given=True) == []

@@ -80,6 +80,32 @@ def test_what_a_package_prints_today_is_understood(package: str, file: str, name
     assert meaning in named("\n".join(said)), said
 
 
+@pytest.mark.parametrize(
+    ("file", "name", "meaning"),
+    [
+        ("setup.py", "check_if_cuda_home_none", "BUILD_CUDA_HOME"),
+        ("flash_attn/cute/interface.py", "_flash_attn_fwd", "FLASH_ATTENTION_TOO_OLD"),
+    ],
+    ids=lambda value: str(value).rpartition("/")[2],
+)
+def test_what_flash_attn_prints_today_is_understood(file: str, name: str, meaning: str) -> None:
+    """It is published as source alone."""
+    said = messages(wheelmembers.source_text("flash-attn", file), name)
+
+    assert meaning in named("\n".join(said)), said
+
+
+def test_what_flash_attn_raises_while_it_is_built_and_called_is_understood() -> None:
+    setup = ast.parse(wheelmembers.source_text("flash-attn", "setup.py"))
+    raised = [text for node in ast.walk(setup) if isinstance(node, ast.Raise) for text in _texts(node)]
+    called = wheelmembers.source_text("flash-attn", "csrc/flash_attn/flash_api.cpp")
+    refused = set(re.findall(r'TORCH_CHECK\(is_sm\w+, "([^"]+)"', called))
+
+    assert [named(text) for text in raised if "CUDA" in text] == [["BUILD_CUDA_MISMATCH"]]
+    assert refused
+    assert [named(text) for text in refused] == [["FLASH_ATTENTION_TOO_OLD"]] * len(refused)
+
+
 def test_what_torch_says_of_drivers_is_understood() -> None:
     """c10/cuda/CUDAFunctions.cpp: its texts lie in libc10_cuda.so as they are."""
     library = wheelmembers.data("torch", "torch/lib/libc10_cuda.so")

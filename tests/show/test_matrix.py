@@ -61,7 +61,7 @@ def test_gpus_that_fare_alike_stand_in_one_column() -> None:
         "",
         "1.13.1 and older: none runs",
     ]
-    assert any(line.startswith("sm_61  Pascal  driver 580, the newest that serves it") for line in lines)
+    assert any(line.startswith("sm_61  Pascal  driver 580, the newest that supports it") for line in lines)
 
 
 def test_what_the_driver_compiles_is_marked_and_the_mark_explained() -> None:

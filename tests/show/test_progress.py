@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 
 import pytest
 
@@ -103,3 +104,27 @@ def test_a_name_cannot_steer_the_terminal() -> None:
     progress.add(5)
 
     assert "\x1b" not in screen.getvalue()
+
+
+def test_a_wait_without_news_shows_that_time_passes() -> None:
+    """The ticker itself draws; what is waited for here is what it has drawn."""
+    drawn = threading.Event()
+
+    class Watched(Screen):
+        def write(self, text: str) -> int:
+            if "pip resolves" in text:
+                drawn.set()
+            return super().write(text)
+
+    screen = Watched()
+    with Progress(screen, "pip resolves", quiet=False).ticking():
+        assert drawn.wait(10)
+
+    assert "\rpip resolves: 0:0" in screen.getvalue()
+    assert screen.line == ""
+
+
+def test_nothing_ticks_in_a_pipe() -> None:
+    before = threading.active_count()
+    with Progress(io.StringIO(), "pip resolves", quiet=False).ticking():
+        assert threading.active_count() == before

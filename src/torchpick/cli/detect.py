@@ -17,7 +17,7 @@ from argparse import ArgumentParser
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.failure import of_error
-from torchpick.cli.show import text
+from torchpick.cli.show import text, words
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.model import envelope
 from torchpick.model.machine import CODE_VENDORS, Driver, Gpu, Machine, Platform, Python
@@ -128,7 +128,7 @@ def lines(machine: Machine) -> list[str]:
         )
     wide = max(len(what) for what, _, _ in rows)
     told = [
-        f"{what:<{wide}}  {text.plain(fact)}{f'  [{text.plain(source)}]' if source else ''}"
+        f"{what:<{wide}}  {text.plain(fact)}{f'  [{text.plain(words.source(source))}]' if source else ''}"
         for what, fact, source in rows
     ]
     notes = [text.note(note.text) for note in machine.notes]

@@ -91,25 +91,25 @@ def run(args: DoctorArguments) -> int:
 
 
 def _head(exam: Examination) -> list[tuple[str, str]]:
-    """What was looked at, and how torch serves each GPU."""
+    """What was looked at, and how torch supports each GPU."""
     facts = exam.facts
     here, torch = facts.environment, facts.torch
-    lines = [("looked at", f"{here.prefix} (Python {here.version}, {here.source})")]
+    lines = [("looked at", f"{here.prefix} (Python {here.version}, {words.source(here.source)})")]
     if torch is not None:
         how = "measured" if torch.measured else "declared"
-        arches = "" if torch.arches is None else f", built for {' '.join(map(str, torch.arches))} ({how})"
+        arches = "" if not torch.arches else f", built for {' '.join(map(str, torch.arches))} ({how})"
         lines.append(("torch", f"{torch.label}{arches}"))
     lines += [("machine", line) for line in answer.found(facts.machine)[:-1]]
     lines.append(("machine", answer.found(facts.machine)[-1].rpartition(", Python")[0]))
-    lines += [("runs", f"{gpu}: {how}") for gpu, how in _served(exam)]
+    lines += [("runs", f"{gpu}: {how}") for gpu, how in _supported(exam)]
     lines += [("ran", text) for text in exam.ran]
     lines += [("from", text) for text in exam.origins]
     lines.append(("result", findings.count(exam.findings)))
     return lines
 
 
-def _served(exam: Examination) -> list[tuple[str, str]]:
-    """How each GPU is served: that machine code of an older GPU will do is said, not warned of."""
+def _supported(exam: Examination) -> list[tuple[str, str]]:
+    """How each GPU is supported: that it runs machine code of an older GPU is worth a line, not a warning."""
     torch, machine = exam.facts.torch, exam.facts.machine
     verdict = None if torch is None else torch.verdict
     if verdict is None or not verdict.ok or any(_stops_import(finding) for finding in exam.findings):
@@ -171,9 +171,9 @@ def _report(exam: Examination) -> str:
     python = facts.machine.python
     lines = [
         f"torchpick {VERSION}",
-        f"Python {python.tag}, {here.source}",
+        f"Python {python.tag}, {words.source(here.source)}",
         *answer.found(facts.machine),
-        *(f"GPU {gpu.index}: from {gpu.source}" for gpu in facts.machine.gpus),
+        *(f"GPU {gpu.index}: from {gpu.source}" for gpu in facts.machine.gpus if gpu.source != "told"),
         *(f"{name}={value}" for name, value in sorted(facts.shell.variables.items())),
         "installed: " + (", ".join(one.label for one in _relevant(exam)) or "nothing of torch"),
         *([f"torch is {facts.torch.version}"] if facts.torch is not None else []),

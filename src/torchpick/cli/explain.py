@@ -1,7 +1,7 @@
-"""Say what an error text means, what to do about it, and what is of no use.
+"""Say what an error text means, what to do about it, and what won't help.
 
 The text is given as words, or on stdin: a line, a traceback or a whole log. Known errors in it are combined with this
-machine and environment, or with those that are told. The exit status is 1 where nothing is recognised.
+machine and environment, or with those that are given. The exit status is 1 where nothing is recognised.
 
 examples:
   python train.py 2>&1 | torchpick explain
@@ -67,8 +67,8 @@ def _chunks(words: list[str]) -> Iterator[bytes]:
         yield " ".join(words).encode("utf-8", "surrogateescape")
         return
     if sys.stdin is None or sys.stdin.isatty():
-        hint = '`torchpick explain "TEXT"`, or lead a log into it: `… 2>&1 | torchpick explain`'
-        raise UsageError("there is no text to explain", hint=hint)
+        hint = '`torchpick explain "TEXT"`, or pipe a log into it: `… 2>&1 | torchpick explain`'
+        raise UsageError("no text was given to explain", hint=hint)
     while chunk := sys.stdin.buffer.read(_CHUNK):
         yield chunk
 
@@ -88,7 +88,7 @@ def _lines(one: Explained) -> Iterator[tuple[str, str]]:
         if finding.remark is not None:
             yield "", finding.remark
     yield from (("do", f"- {cure}") for cure in signature.cures)
-    yield from (("no use", f"- {what}: {why}") for what, why in signature.no_use)
+    yield from (("won't help", f"- {what}: {why}") for what, why in signature.no_use)
     yield from (("threads", link) for link in signature.links)
 
 

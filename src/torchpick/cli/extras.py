@@ -1,7 +1,7 @@
 """Print or write the extras, groups and index settings of a project, so that every GPU gets a PyTorch that runs.
 
-A library that is published to an index (--for library) gets ranges that the default index serves; --backend adds exact
-extras, which fail loudly without the wheel host. An application in a checkout (--for app) gets an extra or, with
+A library that is published to an index (--for library) gets ranges that the default index satisfies; --backend adds
+exact extras, which fail loudly without the wheel host. An application in a checkout (--for app) gets an extra or, with
 --groups, a dependency group for each backend, with the indexes and sources of --tool. The range of torch and the rest
 are read from pyproject.toml. What the author wrote is never overwritten.
 
@@ -145,7 +145,7 @@ def _names(args: ExtrasArguments) -> list[tuple[str, str]]:
         if not mark or not what.strip() or requested.named(name) != normal(name.strip()):
             raise UsageError(f"`--name {text}` is not NAME=WHAT", hint="such as `--name nvidia-old=sm_61`")
         if name.strip() in dict(found):
-            raise UsageError(f"`{name.strip()}` is named twice", hint="leave one of them out")
+            raise UsageError(f"`{name.strip()}` is named twice", hint="use only one of them")
         found.append((name.strip(), what.strip()))
     return found
 
@@ -161,7 +161,7 @@ def _library(args: ExtrasArguments, shop: library.Shop, knowledge: Knowledge, pr
     if not named and not args.quiet and (lost := library.left_out(shop)):
         _say(
             args,
-            f"no release of the default index in the range serves {generations(lost)}: "
+            f"no release of the default index in the range supports {generations(lost)}: "
             "`torchpick list --gpu …` says what does",
         )
     return Plan((*found, *exact), classic=project.classic, kept=project.kept)
@@ -171,7 +171,7 @@ def _backends(args: ExtrasArguments) -> list[str]:
     found = list(dict.fromkeys(args.backend or ()))
     for backend in found:
         if not is_backend(backend):
-            raise UsageError(f"`{backend}` is no backend", hint="such as cu126, cpu or rocm7.2")
+            raise UsageError(f"unknown backend `{backend}`", hint="such as cu126, cpu or rocm7.2")
     return found
 
 
@@ -193,7 +193,7 @@ def _app(args: ExtrasArguments, builds: Table, project: Project, driver: Driver 
     names = dict(_names(args)) | {each: each for each in _backends(args)}
     for backend in names.values():
         if not is_backend(backend):
-            raise UsageError(f"`{backend}` is no backend", hint="such as `--name old=cu126`")
+            raise UsageError(f"unknown backend `{backend}`", hint="such as `--name old=cu126`")
     tool = args.tool or project.tool or "uv"
     if project.classic and (tool != "poetry" or args.groups):
         what = "for `--groups`" if args.groups else f"that {tool} needs"

@@ -37,9 +37,14 @@ from torchpick.session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
     from torchpick.installers.reporting import Item
     from torchpick.installers.run import Ended
     from torchpick.machine.verify import Ran, Verified
+
+    T = TypeVar("T")
 
 # What stands after `--` belongs to the installer.
 PASSES_ON = True
@@ -102,20 +107,30 @@ def run(args: InstallArguments) -> int:
         order = _with_extra(args, session, order)
     installation = plan.look(session, order)
     pick = installation.pick(everything=args.json or args.verify or args.verbose)
+    name = installation.installer.name
     if strangers := installation.strangers:
-        name = installation.installer.name
         _say(args, f"asking {name} what {_shortened(strangers)} {'need' if len(strangers) > 1 else 'needs'} of torch")
-    job = installation.decided_job(pick)
+    job = _waited(args, f"{name} resolves" if strangers else "wheel index", lambda: installation.decided_job(pick))
     console.tell(job.pick, args)
     command = installation.command(job)
-    proven = installation.prove(job) if args.prove else None
+    proven = _waited(args, f"{name} resolves", lambda: installation.prove(job)) if args.prove else None
     if proven is not None and not args.json:
         _tell_hosts(proven)
     store.keep(command.files)  # a dry run too: so the command that it shows can be run
     if args.dry_run:
-        taken = (proven or installation.report(job)) if args.report else None
+        taken = None
+        if args.report:
+            taken = proven or _waited(args, f"{name} resolves", lambda: installation.report(job))
         return _show(args, job.pick, command, taken)
     return _start(args, job, command)
+
+
+def _waited(args: InstallArguments, name: str, work: Callable[[], T]) -> T:
+    """What the work comes to; on a terminal a line says what is waited for, and how long already."""
+    from torchpick.cli.show.progress import Progress
+
+    with Progress(sys.stderr, name, quiet=args.quiet or args.json).ticking():
+        return work()
 
 
 def _tell_hosts(items: tuple[Item, ...]) -> None:

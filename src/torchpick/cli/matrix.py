@@ -1,7 +1,7 @@
 """Show which releases and backends run on which GPUs, as a table or as one self-contained page.
 
-Without --gpu it is about every kind of GPU. Each is judged with the driver that is told, else with the newest that
-serves it. Nothing is looked up on this machine but its system and Python, unless --gpus, --only or --trust-pci asks
+Without --gpu it is about every kind of GPU. Each is judged with the driver that is given, else with the newest that
+supports it. Nothing is looked up on this machine but its system and Python, unless --gpus, --only or --trust-pci asks
 for its own GPUs. The page needs no server and no network; its address keeps what was chosen in it.
 
 examples:

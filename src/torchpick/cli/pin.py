@@ -78,5 +78,5 @@ def _scripts(args: PinArguments) -> int:
 def chosen(project: str | None, *, no_project: bool) -> str | None:
     """The project that is named; empty for none, None for the environment's own."""
     if project and no_project:
-        raise UsageError("`--project` and `--no-project` contradict each other", hint="leave one of them out")
+        raise UsageError("`--project` and `--no-project` contradict each other", hint="use only one of them")
     return "" if no_project else project

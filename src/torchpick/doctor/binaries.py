@@ -162,9 +162,18 @@ def version(folder: str, package: str) -> str | None:
     return reading.torch_facts(installed.text(os.path.join(folder, package, "version.py"))).version
 
 
-@lru_cache(maxsize=4096)
 def needs(path: str) -> Linked:
     """What a library asks the loader for; nothing where it cannot be read."""
+    try:
+        file = os.stat(path)
+    except OSError:
+        return Linked()
+    return _needs(path, file.st_ino, file.st_size, file.st_mtime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _needs(path: str, *_file: int) -> Linked:
+    """Several checks ask of a library; in a notebook another may lie at its path by the next examination."""
     try:
         return inplace.needs(path) or Linked()
     except WheelError:

@@ -47,7 +47,7 @@ class Circumstances(Noun):
     folder: str
     table: Table
     machine: Machine
-    told: bool
+    given_gpus: bool
 
 
 def torch_alone(here: Environment, around: Circumstances) -> Facts:
@@ -59,7 +59,7 @@ def torch_alone(here: Environment, around: Circumstances) -> Facts:
         files = binaries.torch(here)
         torch = None if files is None else _torch(files, here, around)
     outside = shell.read(around.knowledge.environ)
-    return Facts(here, around.machine, torch, shell=outside, floors=around.table.floors, told=around.told)
+    return Facts(here, around.machine, torch, shell=outside, floors=around.table.floors, given_gpus=around.given_gpus)
 
 
 def everything(here: Environment, around: Circumstances) -> Facts:
@@ -84,10 +84,11 @@ def everything(here: Environment, around: Circumstances) -> Facts:
     if torch is not None:
         torch = torch._replace(missing=tuple(dict.fromkeys((*torch.missing, *_gone_of_torch(here)))))
     known = KnownPackages(around.knowledge.environ, machine.platform.name)
-    looks = torch is not None and not around.told and machine.platform.os == "linux"
-    absent: tuple[Absent, ...] = loader.absent(here, found.packages, outside) if looks else ()
-    if gpus and not around.told and machine.platform.os == "linux":
-        opened = cudas.absent(here, known, loader.LoaderFolders(here, outside))
+    looks = torch is not None and not around.given_gpus and machine.platform.os == "linux"
+    folders = loader.LoaderFolders(here, outside)
+    absent: tuple[Absent, ...] = loader.absent(here, found.packages, folders) if looks else ()
+    if gpus and not around.given_gpus and machine.platform.os == "linux":
+        opened = cudas.absent(here, known, folders)
         absent = (*absent, *(one for one in opened if one not in absent))
     return Facts(
         environment=here._replace(faults=(*here.faults, *found.faults)),
@@ -110,7 +111,7 @@ def everything(here: Environment, around: Circumstances) -> Facts:
         lock=torchsettings.lock(here.prefix),
         floors=table.floors,
         triton_floor=_triton_floor(here, around.knowledge),
-        told=around.told,
+        given_gpus=around.given_gpus,
     )
 
 
@@ -126,7 +127,6 @@ def _torch(files: TorchFiles, here: Environment, around: Circumstances) -> Insta
         release=release,
         backend=backend,
         cuda=files.cuda,
-        hip=files.hip,
         folder=files.folder,
         arches=arches,
         measured=files.arches is not None,
@@ -178,7 +178,7 @@ def backend_of(facts: Facts) -> str | None:
     label = one.version.partition("+")[2]
     if is_backend(label):
         return label
-    # The default index's wheels have no label: the CUDA runtime that they pin tells it.
+    # The default index's wheels have no label, but they pin the CUDA runtime.
     pins = (match for line in one.requires if (match := _RUNTIME.match(line)))
     return next((f"cu{match[1]}{match[2]}" for match in pins), None)
 
@@ -243,7 +243,7 @@ def _gone(here: Environment, packages: tuple[InspectedPackage, ...]) -> Iterator
 
 
 def _triton_floor(here: Environment, knowledge: Knowledge) -> tuple[int, int] | None:
-    """The oldest capability that the installed triton serves, as far as that is sure."""
+    """The oldest capability that the installed triton supports, as far as that is sure."""
     one = here.find("triton")
     if one is None or not is_dotted(one.version):
         return None

@@ -68,12 +68,14 @@ def _row(one: Distribution, known: Mapping[str, PackageFacts]) -> Package | None
 
 def absent(here: Environment, known: Mapping[str, PackageFacts], found: loader.LoaderFolders) -> Iterator[Absent]:
     """The libraries that a package opens by name (its own metadata does not say so) and that are nowhere."""
+    rows = ((one, _row(one, known)) for one in here.named(""))
+    opened = [(one, library) for one, row in rows if row is not None for library in row.needs]
+    nowhere = [(one, library) for one, library in opened if not library.startswith("libcuda.so")]
+    nowhere = [(one, library) for one, library in nowhere if not found.has(library)]
+    if not nowhere:
+        return
     held = {path.rpartition("/")[2] for one in here.named("") for path in distributions.libraries(one)}
-    for one in here.named(""):
-        row = _row(one, known)
-        for library in () if row is None else row.needs:
-            if library not in held and not library.startswith("libcuda.so") and not found.has(library):
-                yield Absent(library, one.label)
+    yield from (Absent(library, one.label) for one, library in nowhere if library not in held)
 
 
 def rivals(here: Environment, known: Mapping[str, PackageFacts]) -> Iterator[Rivals]:
@@ -90,7 +92,7 @@ def rivals(here: Environment, known: Mapping[str, PackageFacts]) -> Iterator[Riv
 
 
 def _winner(one: Distribution, other: Distribution) -> str | None:
-    """Whose files lie there, by the sizes that both recorded; None where that cannot be told."""
+    """Whose files are there, by the sizes that both recorded; None where the sizes do not show it."""
     mine, theirs = distributions.sizes(one), distributions.sizes(other)
     for path in sorted(mine.keys() & theirs.keys()):
         if mine[path] == theirs[path]:

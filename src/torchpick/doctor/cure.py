@@ -1,4 +1,4 @@
-"""The build that mends an environment and keeps what it can: the version, the companions, what others ask of torch.
+"""The build that fixes an environment and keeps what it can: the version, the companions, what others ask of torch.
 
 Pure: the verdicts on every build are handed in, as resolve gave them.
 """

@@ -1,4 +1,4 @@
-"""An environment and a machine → findings, and the command that mends it. Here doctor meets the other edges."""
+"""An environment and a machine → findings, and the command that fixes it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _BY_HARDWARE = frozenset(
 )
 
 
-_UNKNOWN = "which backend it had is not known, and no GPU is: `--gpu`, `--backend` or `--cpu` says what to fix it for"
+_UNKNOWN = "neither the backend it had nor a GPU is known: name what to fix it for by `--gpu`, `--backend` or `--cpu`"
 
 
 class Examination(Noun):
@@ -199,17 +199,17 @@ def _failed(ran: Ran, torch: str) -> Finding:
     return Finding(Ailment.VERIFY_FAILED, f"{torch} does not compute on {name}: {first}", seen, advice=advice)
 
 
-def target(told: str | None, environ: Mapping[str, str], folder: str) -> tuple[str, str]:
+def target(python: str | None, environ: Mapping[str, str], folder: str) -> tuple[str, str]:
     """The environment to look at, and how it was chosen."""
-    if told is not None:
-        if version_of(told) is not None:
+    if python is not None:
+        if version_of(python) is not None:
             hint = "name an interpreter or an environment's folder: `--python .venv`"
-            raise UsageError(f"`--python {told}` is a version, and an environment is what is looked at", hint=hint)
-        if os.sep not in told and not os.path.exists(told):
+            raise UsageError(f"`--python {python}` is a version; doctor examines an environment", hint=hint)
+        if os.sep not in python and not os.path.exists(python):
             import shutil
 
-            return shutil.which(told, path=environ.get("PATH")) or told, "told"
-        return told, "told"
+            return shutil.which(python, path=environ.get("PATH")) or python, "told"
+        return python, "told"
     from torchpick.environment import interpreter
     from torchpick.environment.world import World
 
@@ -235,8 +235,8 @@ def _machine(session: Session, here: Environment) -> Machine:
         return session.asking(request._replace(python=version)).machine._replace(python=python)
     fleet = session.asking(request._replace(python=None)).fleet
     if fleet.count > 1:
-        hint = "tell one machine"
-        raise UsageError(f"{fleet.count} machines were told, and one environment is looked at", hint=hint)
+        hint = "give `--machine` a file with one machine"
+        raise UsageError(f"{fleet.count} machines were given, and one environment is examined", hint=hint)
     return fleet.machines[0]._replace(python=python)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from torchpick.doctor import logs, mentions, signatures
 from torchpick.doctor.mentions import Mentions
@@ -37,7 +37,10 @@ class Explained(Noun):
 
 
 class Explanation(Noun):
-    """Every error that was recognised, in the order of the text; `machine` is None where it was not asked about."""
+    """Every error that was recognised, causes before what follows from them, else in the order of the text.
+
+    `machine` is None where no error depends on it, or it could not be examined.
+    """
 
     errors: tuple[Explained, ...]
     machine: Machine | None = None
@@ -55,7 +58,8 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     alone = Explanation(tuple(Explained(match) for match in matches))
     if not any(match.signature.findings for match in matches):
         return alone
-    request, notes = _with_mentions(session, mentions.of_text([start]))
+    said = mentions.of_text([start])
+    request, notes = _with_mentions(session, said)
     asked = session.asking(request)
     # Whatever the user gave of the machine or the Python: its refusal is theirs to hear.
     is_given = request != Request() or asked.given_gpus
@@ -69,6 +73,7 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
         found = Note("NOT_EXAMINED", f"this environment was not looked at: {error.message}")
         return alone._replace(notes=(*notes, found))
     machine = exam.facts.machine
+    notes = (*notes, *_other_torch(said, exam))
     if not machine.counted and not is_given:
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
         return alone._replace(machine=machine, notes=(*notes, _NO_GPU_KNOWN))
@@ -92,8 +97,16 @@ def _with_mentions(session: Session, said: Mentions) -> tuple[Request, tuple[Not
         notes.append(Note("DRIVER_OF_THE_TEXT", f"the text names driver {said.driver}"))
     elif said.driver_cuda is not None:
         request = request._replace(cuda_driver=said.driver_cuda)
-        notes.append(Note("DRIVER_OF_THE_TEXT", f"the text says that the driver speaks CUDA {said.driver_cuda}"))
+        notes.append(Note("DRIVER_OF_THE_TEXT", f"the text says that the driver supports CUDA {said.driver_cuda}"))
     return request, tuple(notes)
+
+
+def _other_torch(said: Mentions, exam: Examination) -> Iterator[Note]:
+    """That the text is of another torch than the installed one, whose findings are shown."""
+    installed = exam.facts.torch
+    if installed is None or said.torch is None or said.torch in (installed.version, installed.release):
+        return
+    yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, and {installed.label} is installed here")
 
 
 def _is_known(name: str | None, knowledge: Knowledge) -> bool:
@@ -117,7 +130,7 @@ def _here(match: Match, exam: Examination) -> tuple[Finding, ...]:
     return tuple(finding for finding in exam.findings if finding.code in _ABSENT)
 
 
-# The errors that another build of torch would mend.
+# The errors that another build of torch would fix.
 _BY_TORCH = {
     each.name
     for each in (

@@ -74,7 +74,6 @@ class InstalledTorch(Noun):
     release: str
     backend: str
     cuda: str | None
-    hip: str | None
     folder: str
     arches: tuple[Arch, ...] | None
     measured: bool
@@ -99,7 +98,6 @@ class Override(Noun):
 
     library: str
     folder: str
-    instead_of: str
 
 
 class Companion(Noun):
@@ -111,13 +109,12 @@ class Companion(Noun):
 
 
 class Demand(Noun):
-    """What an installed package requires of another one, and whether that is so."""
+    """What an installed package requires of another one, and has not."""
 
     package: str
     requirement: str
     name: str
-    has: str | None
-    met: bool
+    has: str
     links_torch: bool = False
 
 
@@ -156,8 +153,8 @@ class GoneFiles(Noun):
 class Facts(Noun):
     """Everything a check may look at; nothing is asked for while judging.
 
-    `told`: the GPUs are another machine's, so its system folders are not here. `wanted` is the torch that the
-    environment should have: the cure's, else the installed one. `unwheeled`: why no wheel fits this Python.
+    `given_gpus`: the GPUs may be another machine's, whose system folders are not here. `wanted` is the torch that the
+    environment should have: the one that fixes it, else the installed one. `unwheeled`: why no wheel fits this Python.
     `cuda_is_found`: torch's CUDA libraries are there, wherever they lie. `torch_is_wanted`: false in an environment of
     another framework where nothing asks for torch.
     """
@@ -184,7 +181,7 @@ class Facts(Noun):
     triton_floor: tuple[int, int] | None = None
     uv_auto_fails: bool = False
     unwheeled: str | None = None
-    told: bool = False
+    given_gpus: bool = False
     wanted: WantedTorch | None = None
 
     @property
@@ -199,7 +196,7 @@ class Facts(Noun):
 
 
 def fits(torch: InstalledTorch, gpu: Gpu) -> Fit:
-    """How the torch serves a GPU; NONE where nobody knows."""
+    """How the torch supports a GPU; NONE where that is not known."""
     if torch.verdict is None:
         return Fit.NONE
     return next((each.fit for each in torch.verdict.fits if each.gpu == gpu.index), Fit.NONE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 
 from torchpick.doctor import binaries
 from torchpick.doctor.facts import NVIDIA, Absent, InspectedPackage, Override, TwinRuntimes
@@ -16,7 +17,9 @@ _CACHE = "/etc/ld.so.cache"
 _MOST_CACHE = 16 << 20
 
 
-def absent(environment: Environment, packages: Iterable[InspectedPackage], shell: Shell) -> tuple[Absent, ...]:
+def absent(
+    environment: Environment, packages: Iterable[InspectedPackage], elsewhere: LoaderFolders
+) -> tuple[Absent, ...]:
     """CUDA's and torch's libraries that torch or a package with GPU code needs, and that are nowhere."""
     torch = environment.find("torch")
     wanting = [one for one in (torch, *(environment.find(each.name) for each in packages)) if one is not None]
@@ -27,7 +30,7 @@ def absent(environment: Environment, packages: Iterable[InspectedPackage], shell
         for path in installed.libraries(one)
         if os.path.exists(os.path.join(one.folder, path))
     }
-    elsewhere = LoaderFolders(environment, shell)
+
     found = []
     for one in wanting:
         missed: set[str] = set()
@@ -74,21 +77,24 @@ def _along(path: str, folders: tuple[str, ...], name: str) -> bool:
 
 
 class LoaderFolders:
-    """The folders of the loader beyond the environment, looked into once for each name."""
+    """The folders of the loader beyond the environment; its cache is read at the first question."""
 
     def __init__(self, environment: Environment, shell: Shell) -> None:
-        told = shell.variables.get("LD_LIBRARY_PATH", "").split(":")
+        named = shell.variables.get("LD_LIBRARY_PATH", "").split(":")
         own = [
             os.path.join(environment.prefix, "lib"),
             os.path.join(environment.prefix, "targets", "x86_64-linux", "lib"),
         ]
-        folders = [folder for folder in (*told, *own, *_SYSTEM) if folder]
+        folders = [folder for folder in (*named, *own, *_SYSTEM) if folder]
         self.folders = [*folders, *(f"/usr/lib/{cpu}-linux-gnu" for cpu in ("x86_64", "aarch64"))]
+
+    @cached_property
+    def cache(self) -> bytes:
         try:
             with open(_CACHE, "rb") as file:
-                self.cache = file.read(_MOST_CACHE)
+                return file.read(_MOST_CACHE)
         except OSError:
-            self.cache = b""
+            return b""
 
     def has(self, name: str) -> bool:
         if b"\0" + name.encode() + b"\0" in self.cache:
@@ -126,7 +132,7 @@ def overrides(environment: Environment, shell: Shell) -> tuple[Override, ...]:
     for name in sorted((open_ - safe) & own.keys()):
         folder = next((folder for folder, names in folders if name in names), None)
         if folder is not None and not _same(os.path.join(folder, name), own[name]):
-            found.append(Override(name, folder, own[name]))
+            found.append(Override(name, folder))
     return tuple(found)
 
 

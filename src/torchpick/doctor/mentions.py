@@ -41,7 +41,7 @@ _MOST_TEXT = 4 << 20
 
 
 class Mentions(Noun):
-    """What was said first of each; None for what the text leaves open. `driver_cuda` is what the driver speaks."""
+    """The first mention of each; None where the text has none. `driver_cuda` is the CUDA that the driver supports."""
 
     capability: str | None = None
     name: str | None = None

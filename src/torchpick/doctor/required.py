@@ -77,7 +77,7 @@ def unmet(here: Environment, torch: InstalledTorch | None, machine: Machine) -> 
             continue
         if not met and markers.applies(marker, facts):
             links = name == "torch" and binaries.links_torch(one)
-            yield Demand(one.label, f"{name}{specifier}", name, f"{name} {has}", met, links)
+            yield Demand(one.label, f"{name}{specifier}", name, f"{name} {has}", links)
 
 
 class Demanded(Noun):

@@ -104,7 +104,7 @@ def clear(folder: str) -> None:
 
 
 def _computer() -> str:
-    """Tells the temporary files of this computer from those of others that share the folder."""
+    """Separates the temporary files of this computer from those of others that share the folder."""
     import zlib
 
     name = os.uname().nodename if hasattr(os, "uname") else os.environ.get("COMPUTERNAME", "")

@@ -30,7 +30,7 @@ ROUNDS = 4
 
 
 class AgreementMove(Noun):
-    """An environment to try; `held` are versions that nobody has read and that stay as they were found."""
+    """An environment to try; `held` are versions that are not in the table and that stay as they were found."""
 
     stack: Stack
     held: Mapping[str, str] = {}
@@ -99,14 +99,14 @@ class Agreement:
             yield AgreementMove(self._stack((*free, *bounds)), kept)
 
     def refuses(self, name: str, version: str) -> bool:
-        """Whether a version that nobody has read is too new for this machine, by the newest that was read before it."""
+        """Whether a version that is not in the table is too new for this machine, by the newest before it that is."""
         if not self.readable or not self.knows(name) or self._has(name, version):
             return False
         before = [one for one in self.facts[name].versions if PackageDemand(name, f"<{version}").admits(one.version)]
         return bool(before) and Situation(self.machine, self.table).refusal(before[0]) is not None
 
     def unread(self, versions: Mapping[str, str]) -> list[Note]:
-        """The versions of packages of the table that nobody has read."""
+        """The versions, of packages that the table knows, that are not in it."""
         return [
             Note("PACKAGE_UNREAD", f"which GPUs and which CUDA {name} {version} was built for has not been read")
             for name, version in sorted(versions.items())

@@ -1,4 +1,4 @@
-"""The constraints that an installer obeys without being told: of its variables, its files, the project it is run in."""
+"""The constraints that an installer obeys unasked: of its variables, its files, the project it is run in."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def names(text: str) -> tuple[str, ...]:
     found = [part.strip() for part in text.split(",")]
     for name in found:
         if not name or named(name) != normal(name):
-            raise UsageError(f"`{name}` is no name of an extra", hint="such as `--among nvidia,nvidia-old,cpu`")
+            raise UsageError(f"`{name}` is not a valid extra", hint="such as `--among nvidia,nvidia-old,cpu`")
     return tuple(dict.fromkeys(normal(name) for name in found))
 
 

@@ -204,7 +204,7 @@ def _by_marks(places: Places) -> journal.Restore:
 
 
 def _unmark(file: str, places: Places) -> bool:
-    """Take ours out of a file that no journal tells of."""
+    """Take ours out of a file that no journal lists."""
     there = rewrite.read(file)
     if not there.exists:
         return False

@@ -324,7 +324,7 @@ def _check_place(session: Session) -> None:
     for name, value in given.items():
         if value and value != here:
             hint = "`torchpick url` and `torchpick env --shell dockerfile` answer for machines elsewhere"
-            raise UsageError(f"`{name}` tells of another machine, and packages are installed on this one", hint=hint)
+            raise UsageError(f"`{name}` is another machine, and packages are installed on this one", hint=hint)
 
 
 def _applies(asked: Requirements, target: Target) -> dict[str, bool]:

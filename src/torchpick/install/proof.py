@@ -36,7 +36,7 @@ def check(items: Iterable[Item], job: Job, family: Iterable[str]) -> None:
 
 
 def _is_below(url: str, index: str) -> bool:
-    """Whether a mirror's own host serves it."""
+    """Whether it comes from a mirror's own host."""
     one, other = urlsplit(url), urlsplit(index.removeprefix("flat+"))
     return (one.scheme, one.netloc.rpartition("@")[2]) == (other.scheme, other.netloc.rpartition("@")[2]) != ("", "")
 

@@ -52,7 +52,7 @@ def plan(session: Session, *, allow_mixed: bool = False) -> Stack:
 def versions(session: Session, name: str) -> Iterator[tuple[Package, Stack]]:
     """Every known version of a package with the environment it would be in, newest first.
 
-    A GPU that gives no answer is a note, and the versions are judged by all else.
+    A GPU that does not answer is a note, and the versions are judged by all else.
     """
     try:
         here = ground(session)

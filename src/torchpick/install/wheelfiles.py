@@ -27,7 +27,7 @@ def addresses(job: Job, platform: Platform, environ: Mapping[str, str], *, alone
 
     Offline nothing is read but a mirror that is a folder. What is installed at the very build stays as it is. A build
     of the default index has no place of its own: the user's own index is asked. An installer that finds the family
-    `alone` is only told what has to be of one version.
+    `alone` only needs to know what has to be of one version.
     """
     pick, index = job.pick, job.pick.index_url
     if not index or (job.offline and not _is_folder(pick)):

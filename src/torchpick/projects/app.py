@@ -151,7 +151,7 @@ def _asked(project: Project, wish: Wish) -> Wish:
 
 
 def _replaces(newer: Build, build: Build, table: Table) -> bool:
-    """Whether this is a newer toolkit that serves every GPU which the other one does, and from the same driver on."""
+    """Whether this is a newer toolkit that supports every GPU which the other one does, and from the same driver on."""
     if toolkit_order(newer.backend) <= toolkit_order(build.backend):
         return False
     theirs, mine = served(newer, table), served(build, table)

@@ -1,4 +1,4 @@
-"""Extras for a library that is published to an index: public ranges only, for what the default index serves. Pure.
+"""Extras for a library that is published to an index: public ranges only, for what the default index has. Pure.
 
 A published library cannot name an index, so an extra can only be a range, and what a range gets is the newest release
 in it that has a wheel for the Python. Below, that is what is asked of the table, Python by Python.
@@ -110,7 +110,7 @@ def _admits(specifier: str) -> Admits:
     try:
         return admits(specifier)
     except ValueError as error:
-        raise UsageError(f"`{specifier}` is no version specifier", hint='such as `--torch ">=2.5"`') from error
+        raise UsageError(f"`{specifier}` is not a valid version specifier", hint='such as `--torch ">=2.5"`') from error
 
 
 def python_test(requires_python: str) -> Admits:
@@ -160,7 +160,7 @@ def _steps(shop: Shop) -> list[tuple[str, str]]:
 
 
 def _left_behind(shop: Shop) -> list[tuple[list[Kind], list[Kind]]]:
-    """GPUs that the newest release does not serve, by driver branch: those that an older one serves, and the rest."""
+    """GPUs that the newest release does not support, by driver branch: those that an older one does, and the rest."""
     newest = shop.whom(shop.builds()[0])
     last = shop.table.drivers.last_branch
     found = []
@@ -172,7 +172,7 @@ def _left_behind(shop: Shop) -> list[tuple[list[Kind], list[Kind]]]:
 
 
 def left_out(shop: Shop) -> tuple[Kind, ...]:
-    """The GPUs that no release of the range serves through the default index."""
+    """The GPUs that no release of the range supports through the default index."""
     lost = {kind for _, kinds in _left_behind(shop) for kind in kinds}
     return tuple(kind for kind in _discrete() if kind in lost)
 
@@ -182,7 +182,7 @@ def _discrete() -> list[Kind]:
 
 
 def _newest_for(shop: Shop, kinds: Sequence[Kind]) -> Build | None:
-    """The newest build of the range that serves all of these and has a wheel for a Python of the project."""
+    """The newest build of the range that supports all of these and has a wheel for a Python of the project."""
     for build in shop.builds():
         if set(kinds) <= set(shop.whom(build).kinds) and set(build.pythons) & set(shop.tags):
             return build
@@ -202,13 +202,13 @@ def _for_kinds(shop: Shop, name: str, kinds: tuple[Kind, ...]) -> Extra:
     if build is None:
         whom = generations(kinds)
         hint = "`torchpick list --gpu …` names a build of the wheel host; `--backend` makes an exact extra of it"
-        raise UsageError(f"no release of the default index within the range serves {whom}", hint=hint)
+        raise UsageError(f"no release of the default index within the range supports {whom}", hint=hint)
     reached = shop.range(shop.cap_after(build))
     return Extra(name, (reached.requirement,), comment(shop, reached))
 
 
 def comment(shop: Shop, reached: VersionRange) -> tuple[str, ...]:
-    """Whom the range really serves through the default index, in lines."""
+    """Whom the range really supports through the default index, in lines."""
     lines = []
     for each, tags in reached.gets:
         cuda = (
@@ -247,7 +247,7 @@ def _elsewhere(shop: Shop, reached: VersionRange) -> list[str]:
 
 
 def readme(shop: Shop, extras_: Sequence[Extra]) -> tuple[str, list[tuple[str, str]], str]:
-    """The project's name, whom the plain install and each extra serve, and whom none of them does."""
+    """The project's name, whom the plain install and each extra support, and whom none of them does."""
     rows = []
     for name, requirement in (("", ""), *((each.name, each.requirements[0]) for each in extras_)):
         exact = "==" in requirement

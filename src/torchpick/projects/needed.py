@@ -39,7 +39,7 @@ def companions(project: Project, known: Mapping[str, PackageFacts], folder: str)
 
 
 def _below(name: str, known: Mapping[str, PackageFacts]) -> set[str]:
-    """A package and all that it needs, as far as the table tells; its newest version speaks for it."""
+    """A package and all that it needs, as far as the table knows; its newest version stands for all."""
     seen: set[str] = set()
     waiting = [name]
     while waiting:

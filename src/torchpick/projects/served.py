@@ -1,4 +1,4 @@
-"""Whom a build serves, whatever the machine: kinds of GPU, drivers, Pythons. The judgement is resolve's. Pure."""
+"""Whom a build supports, whatever the machine: kinds of GPU, drivers, Pythons. The judgement is resolve's. Pure."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def default_table(builds: Iterable[Build], table: Table) -> Table:
 
 
 def served(build: Build, table: Table, driver: Driver | None = None) -> BuildAudience:
-    """Whom this build serves; each kind of GPU with the told driver, or with the newest that serves it.
+    """Whom this build supports; each kind of GPU with the given driver, or with the newest that supports it.
 
     PTX alone does not count: it needs a newer driver than the one that is named.
     """
@@ -68,13 +68,13 @@ def _runs(row: matrix.Row) -> bool:
 
 
 def python_of(tag: str) -> Python:
-    """`cp314t` → that Python, told."""
+    """`cp314t` → that Python, as a given one."""
     name = python_name(tag).split()[-1]
     return Python(name.removesuffix("t"), tag[:2], name.endswith("t"))
 
 
 def generations(kinds: Sequence[Kind]) -> str:
-    """`Maxwell to Hopper (sm_50 to sm_90)`; a gap is told by naming every member."""
+    """`Maxwell to Hopper (sm_50 to sm_90)`; where there is a gap, every member is named."""
     if not kinds:
         return "no GPU"
     kinds = sorted(kinds, key=lambda kind: kind.arch)

@@ -22,7 +22,7 @@ _MOST_ROWS = 12
 
 
 def environments(found: Outlook, wish: Wish) -> tuple[SiteEnvironment, ...]:
-    """The groups as environments: one build may serve several systems, whose install lines are the same."""
+    """The groups as environments: one build may be for several systems, whose install lines are the same."""
     return tuple(_environment(group, found.fleet, wish) for group in found.answer.groups)
 
 

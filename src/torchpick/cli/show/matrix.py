@@ -119,7 +119,7 @@ def _about(row: Row) -> tuple[str, str, str]:
     driver = ""
     if row.driver is not None:
         driver = f"driver {row.driver.version or 'for CUDA ' + (row.driver.cuda or '?')}"
-        driver += ", the newest that serves it" if row.driver.source == "assumed" else ""
+        driver += ", the newest that supports it" if row.driver.source == "assumed" else ""
     if kind is None:
         return "", driver, ""
     return kind.generation, driver, str(row.gpu.arch) if row.gpu.name else ", ".join(kind.examples)

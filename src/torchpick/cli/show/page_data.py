@@ -234,7 +234,7 @@ def drivers_of(table: DriverTable, os: str) -> list[str]:
 
 
 def nearest(version: str | None, table: DriverTable, os: str) -> str:
-    """The page's driver for a told one: the one of its branch, else the next older, else none."""
+    """The page's driver for a given one: the one of its branch, else the next older, else none."""
     if version is None:
         return ""
     branch = table.branch_number(Driver(version))

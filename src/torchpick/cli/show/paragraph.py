@@ -1,4 +1,4 @@
-"""A paragraph for a library's README: which command serves which GPU."""
+"""A paragraph for a library's README: which command is for which GPU."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torchpick.model.about import INSTALL_LINE
 
 
 def markdown(name: str, rows: Sequence[tuple[str, str]], rest: str) -> str:
-    """`rows` are (whom, extra), the plain install first with an empty extra; `rest` names whom no extra serves."""
+    """`rows` are (whom, extra), the plain install first with an empty extra; `rest` names whom no extra supports."""
     lines = ["### Which PyTorch for which NVIDIA GPU", "", "| GPU and driver | command |", "|---|---|"]
     for whom, extra in rows:
         what = f'"{name}[{extra}]"' if extra else name

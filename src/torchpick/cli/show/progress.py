@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from torchpick.cli.show.text import plain
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 # Often enough to look alive, seldom enough to cost nothing.
 _EVERY_S = 0.1
+# A wait without news: the seconds go on.
+_TICK_S = 0.5
 # Before that a rate is chance.
 _SURE_AFTER_S = 1.0
 _LONGEST_NAME = 44
@@ -45,8 +48,9 @@ class Progress:
 
     def step(self, done: int, total: int) -> None:
         """So many things of so many are done."""
-        self._done, self._total = done, total
-        self._draw()
+        with self._lock:
+            self._done, self._total = done, total
+            self._draw()
 
     def rename(self, name: str) -> None:
         """What is being read now."""
@@ -54,12 +58,37 @@ class Progress:
 
     def say(self, sentence: str) -> None:
         """A sentence on a line of its own, which stays."""
-        self.clear()
-        self._stream.write(plain(sentence) + "\n")
-        self._stream.flush()
+        with self._lock:
+            self._erase()
+            self._stream.write(plain(sentence) + "\n")
+            self._stream.flush()
 
     def clear(self) -> None:
         """Leave a clean line, also after Ctrl-C."""
+        with self._lock:
+            self._erase()
+
+    @contextmanager
+    def ticking(self) -> Iterator[None]:
+        """While something is waited for that brings no news, such as a resolution: the seconds are seen to pass."""
+        over = threading.Event()
+        ticker = threading.Thread(target=self._tick, args=(over,), daemon=True)
+        if self._live:
+            ticker.start()
+        try:
+            yield
+        finally:
+            over.set()
+            if self._live:
+                ticker.join()
+            self.clear()
+
+    def _tick(self, over: threading.Event) -> None:
+        while not over.wait(_TICK_S):
+            with self._lock:
+                self._draw()
+
+    def _erase(self) -> None:
         if self._width:
             self._stream.write("\r" + " " * self._width + "\r")
             self._stream.flush()
@@ -76,7 +105,7 @@ class Progress:
         self._width = max(self._width, len(line))
 
     def text(self, seconds: float) -> str:
-        """`refresh: 3 of 12, 41 MB, 5.2 MB/s, 1:20 left`."""
+        """`refresh: 3 of 12, 41 MB, 5.2 MB/s, 1:20 left`; where nothing is counted, `pip resolves: 0:07`."""
         parts = []
         if self._total > 1:
             parts.append(f"{self._done} of {self._total}")
@@ -86,7 +115,7 @@ class Progress:
             parts.append(f"{self._bytes / 1e6 / seconds:.1f} MB/s")
         if 0 < self._done < self._total and seconds >= _SURE_AFTER_S:
             parts.append(f"{_clock_time(seconds / self._done * (self._total - self._done))} left")
-        return f"{self._name}: {', '.join(parts)}"
+        return f"{self._name}: {', '.join(parts or [_clock_time(seconds)])}"
 
 
 def _clock_time(seconds: float) -> str:

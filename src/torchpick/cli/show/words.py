@@ -8,7 +8,7 @@ from torchpick.model.verdict import Verdict
 
 
 def fit(how: Fit, via: Arch | None) -> str:
-    """How one GPU is served."""
+    """How one GPU is supported."""
     return {
         Fit.EXACT: f"runs its own machine code, {via}",
         Fit.BINARY: f"runs the machine code of {via}",
@@ -18,9 +18,14 @@ def fit(how: Fit, via: Arch | None) -> str:
 
 
 def how(verdict: Verdict) -> str:
-    """How the worst served GPU is served; empty where no GPU counts."""
+    """How the GPU with the least support is supported; empty where no GPU counts."""
     worst = min(verdict.fits, key=lambda each: each.fit, default=None)
     return "" if worst is None else fit(worst.fit, worst.via)
+
+
+def source(code: str) -> str:
+    """Where a fact of the machine comes from: the code of a fact that was given is `told`."""
+    return "given" if code == "told" else code
 
 
 def evidence(build: Build) -> str:

@@ -19,7 +19,7 @@ CHECKS: tuple[Check, ...] = (
     hardware.silent,
     hardware.cpu_only,
     hardware.other_vendor,
-    hardware.unserved,
+    hardware.unsupported,
     hardware.compiled_at_first_use,
     hardware.partial,
     hardware.nccl,

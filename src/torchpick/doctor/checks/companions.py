@@ -8,7 +8,7 @@ from torchpick.doctor.facts import Facts
 from torchpick.model.build import family_of
 from torchpick.model.finding import Ailment, Finding
 
-# torchpick pins these with torch, so the command that mends torch brings them along.
+# torchpick pins these with torch, so the command that fixes torch brings them along.
 _PINNED = ("torchvision", "torchaudio")
 
 
@@ -17,7 +17,7 @@ def mismatch(facts: Facts) -> Iterator[Finding]:
     torch = facts.torch
     if torch is None:
         return
-    unmet = {each.package: each for each in facts.demands if each.name == "torch" and each.links_torch and not each.met}
+    unmet = {demand.package: demand for demand in facts.demands if demand.name == "torch" and demand.links_torch}
     for package, demand in unmet.items():
         yield Finding(
             Ailment.COMPANION_MISMATCH,
@@ -57,7 +57,7 @@ def _minor(version: str) -> int:
 
 
 def other_cuda(facts: Facts) -> Iterator[Finding]:
-    """A companion's local label tells what it was built for. Within one CUDA major they go together.
+    """A companion's local label says what it was built for. Within one CUDA major they go together.
 
     torchvision compares majors alone from 0.16 on (torchvision/extension.py of 0.15.2 and 0.16.2 read).
     """
@@ -93,7 +93,7 @@ def _means(backend: str, version: str) -> str:
 def demands(facts: Facts) -> Iterator[Finding]:
     """What torch, or a package beside it, requires and does not have at that version."""
     for each in facts.demands:
-        if each.met or (each.name == "torch" and each.links_torch):
+        if each.name == "torch" and each.links_torch:
             continue
         yield Finding(
             Ailment.REQUIREMENT_UNMET,

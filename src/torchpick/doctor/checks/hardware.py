@@ -62,19 +62,19 @@ def other_vendor(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def unserved(facts: Facts) -> Iterator[Finding]:
-    """Every objection to the installed build; GPUs of one kind are told together."""
+def unsupported(facts: Facts) -> Iterator[Finding]:
+    """Every objection to the installed build, one finding for the GPUs of one kind."""
     torch = facts.torch
     if torch is None or torch.verdict is None or _foreign(torch, facts) or facts.machine.trouble is not None:
         return
-    told: dict[tuple[Ailment, str], tuple[Objection, list[int]]] = {}
+    grouped: dict[tuple[Ailment, str], tuple[Objection, list[int]]] = {}
     for objection in torch.verdict.objections:
         ailment = _OBJECTIONS.get(objection.reason)
         if ailment is None:
             continue
         gpus = [] if objection.gpu is None else [objection.gpu]
-        told.setdefault((ailment, objection.text), (objection, []))[1].extend(gpus)
-    for (ailment, text), (objection, gpus) in told.items():
+        grouped.setdefault((ailment, objection.text), (objection, []))[1].extend(gpus)
+    for (ailment, text), (objection, gpus) in grouped.items():
         driver_alone = ailment is Ailment.GPU_NOT_SERVED_BY_DRIVER
         yield Finding(
             ailment,
@@ -89,9 +89,9 @@ def _advice(ailment: Ailment, objection: Objection) -> str | None:
     if ailment is Ailment.DRIVER_TOO_OLD:
         return f"or install driver {objection.facts['needs']} or newer and keep this torch"
     if ailment is Ailment.PTX_ONLY_DRIVER_TOO_OLD:
-        return f"or install a driver that speaks CUDA {objection.facts['cuda']} and keep this torch"
+        return f"or install a driver that supports CUDA {objection.facts['cuda']} and keep this torch"
     if ailment is Ailment.GPU_NOT_SERVED_BY_DRIVER:
-        return f"change the driver: {objection.facts['why']}; no build of torch can mend this"
+        return f"change the driver: {objection.facts['why']}; no build of torch can fix this"
     return None
 
 
@@ -109,7 +109,7 @@ def compiled_at_first_use(facts: Facts) -> Iterator[Finding]:
 
 
 def partial(facts: Facts) -> Iterator[Finding]:
-    """A library of torch itself without code for a GPU that the rest of it serves."""
+    """A library of torch itself without code for a GPU that the rest of it supports."""
     torch = facts.torch
     if torch is None:
         return
@@ -118,7 +118,7 @@ def partial(facts: Facts) -> Iterator[Finding]:
         if fits(torch, gpu) is not Fit.NONE:
             yield Finding(
                 Ailment.PARTIAL_LIBRARY,
-                f"{library.name} of {torch.label} serves {gpu.label} only in part: {library.text}",
+                f"{library.name} of {torch.label} supports {gpu.label} only in part: {library.text}",
                 {**_seen(torch), "library": library.name, "gpus": [library.gpu]},
                 advice=_ADVICE.get(library.name.partition(".")[0]),
             )
@@ -145,14 +145,15 @@ def nccl(facts: Facts) -> Iterator[Finding]:
         if left:
             yield Finding(
                 Ailment.PARTIAL_LIBRARY,
-                f"NCCL {one.version} serves sm_{floor[0]}{floor[1]} and newer: {_labels(left)} cannot join other GPUs",
+                f"NCCL {one.version} supports sm_{floor[0]}{floor[1]} and newer: {_labels(left)} cannot join other "
+                "GPUs",
                 {"library": one.label, "gpus": [gpu.index for gpu in left]},
                 by_torch=True,
             )
 
 
 def triton(facts: Facts) -> Iterator[Finding]:
-    """torch.compile writes its kernels with triton, which serves fewer GPUs than torch."""
+    """torch.compile writes its kernels with triton, which supports fewer GPUs than torch."""
     one, floor = facts.environment.find("triton"), facts.triton_floor
     if one is None or floor is None or facts.torch is None:
         return
@@ -160,7 +161,7 @@ def triton(facts: Facts) -> Iterator[Finding]:
     if left:
         yield Finding(
             Ailment.TRITON_DROPPED_GPU,
-            f"triton {one.version} serves sm_{floor[0]}{floor[1]} and newer, not {_labels(left)}",
+            f"triton {one.version} supports sm_{floor[0]}{floor[1]} and newer, not {_labels(left)}",
             {"library": one.label, "gpus": [gpu.index for gpu in left]},
             advice="run without torch.compile there, or set TORCHDYNAMO_DISABLE=1",
         )

@@ -1,4 +1,4 @@
-"""Whether the other packages with GPU code serve the GPUs, and what they install over one another. Pure."""
+"""Whether the other packages with GPU code support the GPUs, and what they install over one another. Pure."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def runtimes(facts: Facts) -> Iterator[Finding]:
             Ailment.TWO_CUDA_RUNTIMES,
             f"{beside}, and both installed {shared}" if shared else f"{beside}; they share no file",
             {"packages": [one, other], "file": shared},
-            advice=_mend(facts, one, other) if shared else None,
+            advice=_repair(facts, one, other) if shared else None,
             weight=None if shared else NOTE,
         )
     torch = facts.torch
@@ -114,7 +114,7 @@ def runtimes(facts: Facts) -> Iterator[Finding]:
             )
 
 
-def _mend(facts: Facts, one: str, other: str) -> str:
+def _repair(facts: Facts, one: str, other: str) -> str:
     """Which of the two goes, and that the other must be installed again over the damage."""
     major = facts.torch.cuda.split(".")[0] if facts.torch is not None and facts.torch.cuda else None
     keep, drop = (one, other) if major is not None and _major(one) == major else (other, one)

@@ -25,9 +25,9 @@ def parse(text: str) -> Node:
         found = tomlkit.parse(text)
         found.unwrap()  # only now are the parts of a table that is spread over the file seen together
     except ParseError as error:
-        raise TorchpickError(f"it is not TOML: {error}", hint="mend that line first", code="TOML") from error
+        raise TorchpickError(f"it is not TOML: {error}", hint="fix that line first", code="TOML") from error
     except (TOMLKitError, ValueError, RecursionError) as error:
-        raise TorchpickError(f"it is not TOML: {error}", hint="mend the file first", code="TOML") from error
+        raise TorchpickError(f"it is not TOML: {error}", hint="fix the file first", code="TOML") from error
     return found
 
 
@@ -113,11 +113,11 @@ def _range(requirements: list[str]) -> str:
             requirement = Requirement(text)
             parts = sorted(map(str, requirement.specifier), key=lambda each: (each.startswith("<"), each))
         except ValueError as error:  # also of a number of 5,000 digits, which is no InvalidRequirement
-            raise TorchpickError(f"`{text}` is no requirement: {error}", hint="mend it first") from error
+            raise TorchpickError(f"`{text}` is not a valid requirement: {error}", hint="fix it first") from error
         if requirement.url or requirement.marker:
             what = "URL" if requirement.url else "marker"
-            hint = 'say the range with `--torch ">=2.5"`'
-            raise TorchpickError(f"`{text}` has a {what}, so it is no range for every machine", hint=hint)
+            hint = 'give the range with `--torch ">=2.5"`'
+            raise TorchpickError(f"`{text}` has a {what}, so it is not a range for every machine", hint=hint)
         found.append(",".join(parts))
     return ",".join(each for each in found if each)
 

@@ -126,13 +126,13 @@ def _get(holder: Node, key: str) -> Node:
 
 
 def _at(document: Node, path: Path) -> Node:
-    """The table there, or None; a value that is no table is the author's mistake, and told."""
+    """The table there, or None; a value that is not a table is the author's mistake, and an error."""
     for depth, name in enumerate(path, start=1):
         if (document := _get(document, name)) is None:
             return None
         if not isinstance(document, Mapping):
             where = ".".join(path[:depth])
-            raise TorchpickError(f"`{where}` is no table", hint=f"make it one: `[{where}]`", code="TOML")
+            raise TorchpickError(f"`{where}` must be a table", hint=f"make it one: `[{where}]`", code="TOML")
     return document
 
 
@@ -204,7 +204,7 @@ def _entries(document: Node, path: Path) -> list[Node]:
         return []
     if not isinstance(found, list) or not all(isinstance(each, Mapping) for each in found):
         where = ".".join(path)
-        raise TorchpickError(f"`{where}` is no array of tables", hint=f"make it one: `[[{where}]]`", code="TOML")
+        raise TorchpickError(f"`{where}` must be an array of tables", hint=f"make it one: `[[{where}]]`", code="TOML")
     return list(found)
 
 

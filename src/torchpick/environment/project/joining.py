@@ -20,7 +20,7 @@ def add(holder: Node, addition: Addition, mark: str) -> None:
         holder[name] = tomlkit.parse("it = []\n")["it"]
     array: Node = holder[name]
     if not isinstance(plain(array), list):
-        raise TorchpickError(f"`{'.'.join(addition.path)}` is no list", hint="make it one", code="TOML")
+        raise TorchpickError(f"`{'.'.join(addition.path)}` must be a list", hint="make it one", code="TOML")
     one_line = "\n" not in array.as_string()
     for value in addition.values:
         array.add_line(value, indent="    ", comment=mark)
@@ -69,7 +69,7 @@ def exclude(holder: Node, wanted: ProjectSettings, stale: set[Path]) -> None:
         return
     if not isinstance(sets, list):
         raise TorchpickError(
-            "`tool.uv.conflicts` is no list", hint="see uv's documentation of `conflicts`", code="TOML"
+            "`tool.uv.conflicts` must be a list", hint="see uv's documentation of `conflicts`", code="TOML"
         )
     mine = [member for members in ours for member in members if wanted.kind in member]
     mine += [{wanted.kind: path[-1]} for path in stale]

@@ -8,9 +8,9 @@ from torchpick.model.noun import Noun
 
 
 class Extra(Noun):
-    """An extra or a dependency group: its requirements, and whom it serves in lines of a comment.
+    """An extra or a dependency group: its requirements, and whom it supports in lines of a comment.
 
-    `backend` is empty where the extra is a range that the default index serves.
+    `backend` is empty where the extra is a range that the default index satisfies.
     """
 
     name: str

@@ -126,7 +126,7 @@ def _apart(plan: Plan, kind: str) -> tuple[tuple[Mapping[str, str], ...], ...]:
 
 
 def _poetry(plan: Plan) -> ProjectSettings:
-    """Poetry tells the extras apart by markers: each source holds where its extra is on and no other."""
+    """Poetry separates the extras by markers: each source holds where its extra is on and no other."""
     if plan.classic:
         return _classic(plan)
     names = [each.name for each in plan.extras]
@@ -226,7 +226,7 @@ PIN = f"{MARK} pin"
 
 
 def pin(pins: Mapping[str, str], backend: str | None, index: ArrayEntry, links: str | None) -> ProjectSettings:
-    """A project of uv's held to one build: whatever is added, locked or installed in it.
+    """A project of uv's pinned to one build: whatever is added, locked or installed in it.
 
     `backend` is for `uv pip` alone, which has its own way to the wheel host; `links` takes its place where uv does not
     know the backend, or the wheels lie on a mirror.

@@ -224,7 +224,7 @@ class _Work:
         return package.vcs is not None
 
     def holds(self, name: str, url: str) -> bool:
-        """Whether the place is one of the host's own files that the name is held to."""
+        """Whether the place is one of the host's own files that the name may come from."""
         return name in self.pins and shown(url).url in [shown(link.url).url for link in self.links[name]]
 
     def finished(self, package: LockedPackage) -> LockedPackage:

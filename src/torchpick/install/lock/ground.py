@@ -1,4 +1,4 @@
-"""Where a lock is made: what was told, the environments it is for, the installer that resolves."""
+"""Where a lock is made: what was given, the environments it is for, the installer that resolves."""
 
 from __future__ import annotations
 

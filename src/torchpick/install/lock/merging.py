@@ -10,7 +10,7 @@ from torchpick.model.versions import numbers
 
 
 def merged(parts: Sequence[Part]) -> Lock:
-    """One lock for all; UsageError where no marker can tell two environments apart that need different packages."""
+    """One lock for all; UsageError where two environments need different packages and no marker separates them."""
     _check(parts)
     found: dict[tuple[str, object], dict[str, LockedPackage]] = {}
     for part in parts:

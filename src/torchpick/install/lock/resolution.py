@@ -106,7 +106,7 @@ def _check(command: Command, heard: run.Heard) -> None:
         return
     said = heard.words if command.installer == "uv" else f"{heard.out}\n{heard.words}"
     lines = [line for line in said.splitlines() if line.strip() and not line.lstrip().startswith(_CHATTER)]
-    message = redacted(f"{command.installer} finds no way: " + "\n".join(lines[-12:]))
+    message = redacted(f"{command.installer} could not resolve the requirements: " + "\n".join(lines[-12:]))
     if re.search(r"\btorch\w*==", message):
         hint = "`torchpick list` shows the builds that run; ask for what goes with one of them"
     else:

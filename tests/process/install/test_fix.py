@@ -1,0 +1,99 @@
+"""`torchpick doctor --fix` from end to end: a broken environment, the real installer, and an examination after it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+
+from tests.process.install.conftest import GTX_1080_TI, World
+
+NO_GPU = ("--gpu", "none")
+CUDA = {"cu126": "12.6", "cu128": "12.8", "cu130": "13.0"}
+# uv's index settings make it uv; without them an environment with pip is pip's.
+VARIABLES: dict[str, Mapping[str, str]] = {"uv": {}, "pip": {"UV_DEFAULT_INDEX": ""}}
+
+
+@pytest.fixture
+def host(world: World) -> World:
+    """Wheels with the files by which a torch and its companions say what they are."""
+    shelves = world.wheels("download.pytorch.org")
+    for (backend, name), wheels in shelves.items():
+        for place, wheel in enumerate(wheels):
+            if name in ("torch", "torchvision"):
+                cuda = CUDA.get(backend)
+                files = {
+                    f"{name}/version.py": f"__version__ = '{wheel.version}'\ncuda = {cuda!r}\n",
+                    f"{name}/nn/__init__.py": "",
+                }
+                wheels[place] = wheel._replace(files=files)
+    return world
+
+
+def broken(world: World, installer: str, torch: str, vision: str) -> Path:
+    """An environment with these two, whatever they say of one another."""
+    python = world.environment(installer, torch)
+    backend = torch.rpartition("+")[2]
+    words = ["--python", python, "--torch-backend", backend, "--no-deps", vision]
+    world.run([world.installers.uv, "pip", "install", *words, "numpy"])
+    world.server.log.clear()
+    return python
+
+
+def fixed(world: World, python: Path, installer: str, *machine: str) -> subprocess.CompletedProcess[str]:
+    """Doctor finds errors, fixes them, and finds none any more; another run says the same."""
+    doctor = [*world.torchpick_words, "doctor", "--python", python, *machine]
+    environ = VARIABLES[installer]
+    world.run(doctor, status=3, environ=environ)
+    done = world.run([*doctor, "--fix"], status=0, environ=environ)
+    world.run(doctor, status=0, environ=environ)
+    world.family_is_clean()
+    assert ("Using Python" in done.stderr) == (installer == "uv"), "the other installer did it"
+    return done
+
+
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+def test_a_companion_of_another_release_on_a_login_node(host: World, installer: str) -> None:
+    """No GPU to judge by: the environment keeps its own backend, and nothing turns into a CPU build."""
+    python = broken(host, installer, "torch==2.14.1+cu126", "torchvision==0.22.1+cu126")
+
+    done = fixed(host, python, installer, *NO_GPU)
+
+    assert "COMPANION_MISMATCH" in done.stdout
+    there = host.installed(python)
+    assert (there["torch"], there["torchvision"]) == ("2.14.1+cu126", "0.29.1+cu126")
+
+
+def test_a_build_without_code_for_the_gpu(host: World) -> None:
+    python = broken(host, "pip", "torch==2.14.1+cu130", "torchvision==0.29.1+cu130")
+
+    done = fixed(host, python, "pip", *GTX_1080_TI)
+
+    assert "NO_KERNELS" in done.stdout
+    there = host.installed(python)
+    assert (there["torch"], there["torchvision"]) == ("2.14.1+cu126", "0.29.1+cu126")
+
+
+def test_a_cpu_build_beside_a_gpu(host: World) -> None:
+    python = broken(host, "uv", "torch==2.9.1+cpu", "torchvision==0.24.1+cpu")
+
+    done = fixed(host, python, "uv", "--gpu", "RTX 4090", "--driver", "580.95.05")
+
+    assert "CPU_ONLY_BUILD" in done.stdout
+    assert "torch      torch 2.9.1+cpu\n" in done.stdout
+    there = host.installed(python)
+    assert (there["torch"], there["torchvision"]) == ("2.9.1+cu130", "0.24.1+cu130")
+
+
+def test_a_torch_that_lost_a_folder(host: World) -> None:
+    python = broken(host, "pip", "torch==2.14.1+cu126", "torchvision==0.29.1+cu126")
+    (site,) = (python.parent.parent / "lib").glob("python*/site-packages")
+    rmtree(site / "torch" / "nn")
+
+    done = fixed(host, python, "pip", *GTX_1080_TI)
+
+    assert "torch/nn/" in done.stdout
+    assert (site / "torch" / "nn" / "__init__.py").exists()
