@@ -37,6 +37,7 @@ from torchpick.session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from torchpick.install.plan import Installation
     from torchpick.installers.reporting import Item
     from torchpick.installers.run import Ended
     from torchpick.machine.verify import Ran, Verified
@@ -102,10 +103,7 @@ def run(args: InstallArguments) -> int:
         order = _with_extra(args, session, order)
     installation = plan.look(session, order)
     pick = installation.pick(everything=args.json or args.verify or args.verbose)
-    if strangers := installation.strangers:
-        name = installation.installer.name
-        _say(args, f"asking {name} what {_shortened(strangers)} {'need' if len(strangers) > 1 else 'needs'} of torch")
-    job = installation.decided_job(pick)
+    job = _decided(args, installation, pick)
     console.tell(job.pick, args)
     command = installation.command(job)
     proven = installation.prove(job) if args.prove else None
@@ -125,9 +123,20 @@ def _tell_hosts(items: tuple[Item, ...]) -> None:
         print(f"  {plain(item.name)} {plain(item.version)}  {plain(redacted(proof.host_of(item)))}", file=sys.stderr)
 
 
-def _shortened(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
+def _decided(args: InstallArguments, installation: Installation, pick: Pick) -> Job:
+    """The job with all that is to be learnt before it; on a terminal it is seen how much of the wheels was read."""
+    if not (strangers := installation.strangers):
+        return installation.decided_job(pick)
+    from torchpick.cli.show.progress import Progress
+    from torchpick.install import agreeing
+    from torchpick.install.unread import Watcher
+
+    _say(args, agreeing.question(installation.installer.name, strangers))
+    progress = Progress(sys.stderr, "read", quiet=args.quiet or args.json)
+    try:
+        return installation.decided_job(pick, Watcher(lambda text: _say(args, text), progress.add))
+    finally:
+        progress.clear()
 
 
 def _say(args: InstallArguments, text: str) -> None:
