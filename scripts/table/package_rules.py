@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from torchpick.model.package import OtherIndex
+from torchpick.model.package import OtherIndex, WheelRule
 
 
 class Beyond(NamedTuple):
@@ -47,6 +47,12 @@ class Rule(NamedTuple):
     source_only: str | None = None
     refused: str | None = None
     advice: str | None = None
+
+    @property
+    def wheel(self) -> WheelRule:
+        """What the table passes on, for the versions that it does not know."""
+        said = {name: value for name, value in self._asdict().items() if name in WheelRule._fields}
+        return WheelRule(**{**said, "beyond": {each.versions: each.requirement for each in self.beyond}})
 
 
 _README = "README of torchcodec, compatibility table"

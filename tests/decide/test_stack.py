@@ -134,6 +134,9 @@ def test_a_way_for_all_versions_before_the_next_way(table: Table) -> None:
         ((code("sm_70", "sm_80", "sm_90"), code("sm_90a", main=False, path="hopper.so")), "runs"),
         ((), "no GPU code"),
         (None, "not read"),
+        ((code("sm_90a")._replace(whole=False),), "not read"),
+        ((code("sm_80")._replace(whole=False),), "runs"),
+        ((code("sm_70", "sm_80"), code("sm_70", main=False, path="fast.so")._replace(whole=False)), "runs"),
     ],
 )
 def test_the_main_libraries_decide(

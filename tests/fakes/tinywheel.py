@@ -21,7 +21,7 @@ class TinyWheel(NamedTuple):
     tag: str = "py3-none-any"
     requires: tuple[str, ...] = ()
     extras: tuple[str, ...] = ()
-    files: Mapping[str, str] = {}
+    files: Mapping[str, str | bytes] = {}
     requires_python: str | None = None
 
     @property
@@ -48,7 +48,7 @@ class TinyWheel(NamedTuple):
         info = f"{self.stem}.dist-info"
         files = {
             f"{self.name.replace('-', '_')}/__init__.py": f"__version__ = {self.version!r}\n".encode(),
-            **{path: text.encode() for path, text in self.files.items()},
+            **{path: text.encode() if isinstance(text, str) else text for path, text in self.files.items()},
             f"{info}/METADATA": self.metadata,
             f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: tiny\nRoot-Is-Purelib: true\n{tags}".encode(),
         }

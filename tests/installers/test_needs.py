@@ -57,6 +57,27 @@ def test_uvs_pins() -> None:
     assert found.versions == {"torch": "2.9.1+cu126", "my-lib": "1.0"}
 
 
+def test_uv_says_who_needs_torch_or_one_of_cudas_own_wheels() -> None:
+    text = """My_Lib==1.0
+    # via -r needs.txt
+numpy==2.0
+    # via
+    #   my-lib
+    #   other
+nvidia-nccl-cu12==2.1
+    # via Faiss.GPU
+faiss-gpu==1.0
+other==1.0
+torch==2.9.1
+    # via
+    #   -c limits.txt
+    #   my-lib
+    #   other
+"""
+
+    assert needs.of_pins(text).users == {"my-lib", "other", "faiss-gpu"}
+
+
 REPORT = """{"install": [
  {"metadata": {"name": "My_Lib", "version": "1",
   "requires_dist": ["torch (>=2.0,<2.12)", "Torch[x]>=2.1 ; extra == 'y'", "torch-scatter>1", "torchvision", "torch @ https://x"]},
@@ -70,6 +91,7 @@ def test_pips_report_tells_who_requires_what_of_the_family() -> None:
 
     assert found.versions == {"my-lib": "1", "torchvision": "0.1"}
     assert found.asked == (("torch", ">=2.0,<2.12"), ("torch", ">=2.1"), ("torchvision", ""), ("torch", "@"))
+    assert found.users == {"my-lib", "torchvision"}
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"install": [{}]}', '{"install": 3}', "{" * 100_000])

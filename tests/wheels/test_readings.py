@@ -10,9 +10,9 @@ from tests.wheels import making
 from torchpick.index.source import FileSource
 from torchpick.wheels import readings, wheel
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.reading import FLAGS, WHOLE, Reading
+from torchpick.wheels.reading import FLAGS, SAMPLE, WHOLE, Reading
 from torchpick.wheels.readings import Readings
-from torchpick.wheels.wheel import WheelFacts
+from torchpick.wheels.wheel import Allowance, WheelFacts
 
 URL = "https://user:secret@files.example/torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
 HASH = "ab" * 32
@@ -47,6 +47,18 @@ def test_what_goes_in_comes_out(reading: Reading, tmp_path: Path) -> None:
     assert cache.find(URL, None, WHOLE) is None
     assert cache.find(URL, "cd" * 32, WHOLE) is None
     assert "secret" not in "".join(file.read_text() for file in (tmp_path / "readings").iterdir())
+
+
+def test_a_sample_does_not_answer_who_would_read_all_of_it(reading: Reading, tmp_path: Path) -> None:
+    url = "https://files.example/pkg-1.0-py3-none-any.whl"
+    sample = reading._replace(depth=SAMPLE, size=100)
+    cache = Readings(str(tmp_path))
+    cache.keep(url, sample)
+
+    assert cache.find(url, HASH, SAMPLE) == sample
+    assert cache.find(url, HASH, None) is None
+    assert cache.find(url, HASH, None, Allowance(100)) is None
+    assert cache.find(url, HASH, None, Allowance(99)) == sample
 
 
 def test_one_host_does_not_speak_for_another(reading: Reading, tmp_path: Path) -> None:

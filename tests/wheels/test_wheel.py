@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.doctor.homes import linking
 from tests.index.server import Host
 from tests.wheels import making
 from tests.wheels.test_archive import Bytes
@@ -14,6 +15,7 @@ from torchpick.wheels import wheel
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.library import texts
 from torchpick.wheels.reading import FLAGS, SAMPLE, WHOLE, Reading, torch_facts
+from torchpick.wheels.wheel import Allowance
 
 TORCH = "torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
 LINALG = making.library(*[making.module("sm_80", "sm_90")] * 4, making.module("sm_75", "sm_80", "sm_90"))
@@ -111,6 +113,23 @@ def test_a_huge_wheel_from_the_web_is_sampled_by_default(monkeypatch: pytest.Mon
 
     assert read(data, remote=True).depth == SAMPLE
     assert read(data, remote=False).depth == WHOLE
+
+
+def test_an_allowance_goes_to_the_small_libraries_and_the_main_ones() -> None:
+    modules = [making.module("sm_80") + making.noise(place, 40_000) for place in range(60)]
+    members = {
+        "pkg/huge.so": making.library(*[making.module("sm_90") + making.noise(100 + n, 40_000) for n in range(90)]),
+        "pkg/_C.so": making.library(*modules),
+        "pkg/links.so": linking(["libcudart.so.13", "libc10.so"]),
+    }
+    archive = Archive(Bytes(making.wheel(members)))
+    facts = wheel.WheelFacts("pkg", "pkg-1.0-py3-none-any.whl")
+    found = wheel.read(archive, facts, allowance=Allowance(1_000_000, r"pkg/_C\.so"))
+
+    assert found.depth == SAMPLE
+    assert found.needed == ("libc10.so", "libcudart.so.13")
+    assert [(one.path, texts(one.sass), one.complete) for one in found.libraries] == [("pkg/_C.so", ["sm_80"], False)]
+    assert found.bytes_read <= 1_300_000
 
 
 def test_a_wheel_that_is_one_bomb_is_refused() -> None:

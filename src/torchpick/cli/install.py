@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
+    from torchpick.install.plan import Installation
     from torchpick.installers.reporting import Item
     from torchpick.installers.run import Ended
     from torchpick.machine.verify import Ran, Verified
@@ -108,9 +109,7 @@ def run(args: InstallArguments) -> int:
     installation = plan.look(session, order)
     pick = installation.pick(everything=args.json or args.verify or args.verbose)
     name = installation.installer.name
-    if strangers := installation.strangers:
-        _say(args, f"asking {name} what {_shortened(strangers)} {'need' if len(strangers) > 1 else 'needs'} of torch")
-    job = _waited(args, f"{name} resolves" if strangers else "wheel index", lambda: installation.decided_job(pick))
+    job = _decided(args, installation, pick)
     console.tell(job.pick, args)
     command = installation.command(job)
     proven = _waited(args, f"{name} resolves", lambda: installation.prove(job)) if args.prove else None
@@ -140,9 +139,25 @@ def _tell_hosts(items: tuple[Item, ...]) -> None:
         print(f"  {plain(item.name)} {plain(item.version)}  {plain(redacted(proof.host_of(item)))}", file=sys.stderr)
 
 
-def _shortened(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more
+def _decided(args: InstallArguments, installation: Installation, pick: Pick) -> Job:
+    """The job with all that is to be learnt before it; a terminal shows what is waited for and what is read."""
+    strangers, name = installation.strangers, installation.installer.name
+    if not strangers:
+        return _waited(args, "wheel index", lambda: installation.decided_job(pick))
+    from torchpick.cli.show.progress import Progress
+    from torchpick.install import agreeing
+    from torchpick.install.unread import Watcher
+
+    _say(args, agreeing.question(name, strangers))
+    progress = Progress(sys.stderr, f"{name} resolves", quiet=args.quiet or args.json)
+
+    def talk(text: str) -> None:
+        progress.clear()
+        _say(args, text)
+        progress.rename("read")
+
+    with progress.ticking():
+        return installation.decided_job(pick, Watcher(talk, progress.add))
 
 
 def _say(args: InstallArguments, text: str) -> None:

@@ -35,6 +35,7 @@ from torchpick.install.lock.ground import LockOrder
 from torchpick.install.lock.making import Made
 from torchpick.installers import choice
 from torchpick.model import envelope
+from torchpick.model.names import first_three
 from torchpick.model.pick import as_json
 from torchpick.session import Session
 
@@ -140,8 +141,8 @@ def _notes(made: list[Made]) -> None:
     said |= dict.fromkeys(note_line(note.text) for each in made for note in each.notes)
     computed = list(dict.fromkeys(name for each in made for name in each.computed))
     if computed:
-        shown = ", ".join(computed[:3]) + (f" and {len(computed) - 3} more" if len(computed) > 3 else "")
-        said[f"note: the index gives no sha256 for {plain(shown)}; it was computed from today's download"] = None
+        shown = plain(first_three(computed))
+        said[f"note: the index gives no sha256 for {shown}; it was computed from today's download"] = None
     for line in said:
         print(line, file=sys.stderr)
 

@@ -142,15 +142,19 @@ class Situation:
         main = [each for each in code if each.main]
         failing = []
         fits = []
+        unread = False
         for gpu in self.gpus:
             for library in main:
                 fit = self._fit(library, gpu, package)
+                if fit is Fit.NONE and not library.whole:
+                    unread = True  # it may be in the part that was not read
+                    continue
                 fits.append(fit)
                 if fit is Fit.NONE:
                     failing.append(_no_kernels(library, gpu))
         partial = tuple(self._partial(code, main, package)) if main else tuple(self._bare(code, package))
         worst = min(fits, default=Fit.EXACT)
-        word = JIT if worst is Fit.JIT else PARTLY if partial else RUNS
+        word = NOT_READ if unread else JIT if worst is Fit.JIT else PARTLY if partial else RUNS
         return Coverage(word, tuple(failing), partial)
 
     def _partial(self, code: list[LibraryCode], main: list[LibraryCode], package: Package) -> list[str]:
@@ -164,7 +168,7 @@ class Situation:
             for library in code:
                 supported = {major for major in generations if _supports_generation(library, major)}
                 general = library in main or 1 < len(generations) <= len(supported) + 1
-                if general and self._fit(library, gpu, package) is Fit.NONE:
+                if general and library.whole and self._fit(library, gpu, package) is Fit.NONE:
                     found.append(f"{_name(library)} holds no code for {gpu.label}")
         return list(dict.fromkeys(found))
 
@@ -173,7 +177,7 @@ class Situation:
         return [
             f"none of its libraries holds code for {gpu.label}, so it falls back to Python"
             for gpu in self.gpus
-            if all(self._fit(library, gpu, package) is Fit.NONE for library in code)
+            if all(library.whole and self._fit(library, gpu, package) is Fit.NONE for library in code)
         ]
 
     def _fit(self, library: LibraryCode, gpu: Gpu, package: Package) -> Fit:

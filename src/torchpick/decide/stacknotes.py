@@ -57,8 +57,10 @@ def _of_package(search: StackSearch, package: Package, torch: Build | None) -> I
     facts = search.facts[package.name]
     who = f"{package.name} {package.version}"
     if coverage.word == NOT_READ:
-        where = search.machine.platform.name
-        yield Note("PACKAGE_UNREAD", f"which GPUs {who} was built for is not known for {where}")
+        text = f"which GPUs {who} was built for is not known for {search.machine.platform.name}"
+        if package.code is not None:
+            text = f"only a part of {who} was read, and it names none of these GPUs"
+        yield Note("PACKAGE_UNREAD", text)
     if coverage.partial:
         yield Note("PARTIAL_LIBRARY", f"{who}: {'; '.join(coverage.partial)}")
     if coverage.word == JIT:

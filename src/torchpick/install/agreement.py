@@ -6,27 +6,56 @@ the table knows may move within what was asked, as `torchpick plan` moves them, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from torchpick.decide import stack as stacks
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import Situation
 from torchpick.environment.requirements import Requested, Requirements
 from torchpick.errors import NoBuildError
+from torchpick.installers import jobs
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
-from torchpick.model.package import PackageFacts
+from torchpick.model.package import Package, PackageFacts
 from torchpick.model.pick import Pick
 from torchpick.model.stack import Stack
 from torchpick.session import Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.install.unread import ReadPackages
+    from torchpick.installers.needs import Learnt
 
 FAMILY = frozenset({"torch", *COMPANIONS})
 # CUDA wheels are read for these alone.
 READ = ("linux-x86_64", "windows-x86_64")
 # Resolutions until everything agrees; two were the most that was met.
 ROUNDS = 4
+
+
+class JoinedPackages(Mapping[str, PackageFacts]):
+    """The packages of the table, and the versions that were read in this run."""
+
+    def __init__(self, table: Mapping[str, PackageFacts], read: Iterable[Package]) -> None:
+        from packaging.version import Version
+
+        self._table = table
+        self._read: dict[str, PackageFacts] = {}
+        for package in read:
+            facts = self._read.get(package.name) or table.get(package.name) or PackageFacts(package.name, ())
+            versions = sorted((package, *facts.versions), key=lambda each: Version(each.version), reverse=True)
+            self._read[package.name] = facts._replace(versions=tuple(versions))
+
+    def __getitem__(self, name: str) -> PackageFacts:
+        return self._read.get(name) or self._table[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**dict.fromkeys(self._table), **self._read})
+
+    def __len__(self) -> int:
+        return len({*self._table, *self._read})
 
 
 class AgreementMove(Noun):
@@ -51,6 +80,28 @@ class Agreement:
         self.wanted = tuple(_demand(each) for each in wanted if each.name and not (each.place and not each.specifier))
         self.named = frozenset(each.name for each in asked.wanted)
         self.readable = self.machine.platform.name in READ
+        self.lacking: set[str] = set()  # what was looked for and could not be read
+
+    def unknown(self, learnt: Learnt) -> dict[str, str]:
+        """What of a resolution is to be read: versions that the table lacks, and what else needs torch or CUDA."""
+        if not self.readable:
+            return {}
+        lacking = {
+            name: version
+            for name, version in sorted(learnt.versions.items())
+            if name not in FAMILY
+            and not name.startswith(("nvidia-", "cuda-"))
+            and name not in jobs.TRITONS
+            and (name in self.facts or name in learnt.users)
+            and name not in self.lacking
+            and not (name in self.facts and self._has(name, version))
+        }
+        return {name: lacking[name] for name in sorted(lacking, key=lambda name: name not in self.named)}
+
+    def learn(self, read: ReadPackages) -> None:
+        """Know these too from now on."""
+        self.facts = JoinedPackages(self.facts, read.packages) if read.packages else self.facts
+        self.lacking |= set(read.lacking)
 
     @property
     def concerns(self) -> bool:
@@ -74,7 +125,10 @@ class Agreement:
         if not exact or not self.readable:
             return None
         there = {*self.named, *versions, "torch"} & FAMILY
-        return self._stack((*exact, *(each for each in self.wanted if each.name in there)))
+        asked = (*exact, *(each for each in self.wanted if each.name in there))
+        release = versions.get("torch", "").partition("+")[0]
+        as_found = self._stack((*asked, PackageDemand("torch", f"=={release}"))) if release else None
+        return as_found if as_found is not None and as_found.ok else self._stack(asked)
 
     def _newest(self, demand: PackageDemand) -> PackageDemand:
         return demand._replace(specifier=f"=={self.facts[demand.name].versions[0].version}")
@@ -106,11 +160,12 @@ class Agreement:
         return bool(before) and Situation(self.machine, self.table).refusal(before[0]) is not None
 
     def unread(self, versions: Mapping[str, str]) -> list[Note]:
-        """The versions, of packages that the table knows, that are not in it."""
+        """The versions of CUDA packages that are in no table and could not be read."""
         return [
             Note("PACKAGE_UNREAD", f"which GPUs and which CUDA {name} {version} was built for has not been read")
             for name, version in sorted(versions.items())
-            if self.knows(name) and self._holds_code(name) and not (self.readable and self._has(name, version))
+            if (self.knows(name) and self._holds_code(name) and not (self.readable and self._has(name, version)))
+            or (name in self.lacking and not self.knows(name))
         ]
 
     def _holds_code(self, name: str) -> bool:

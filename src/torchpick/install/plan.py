@@ -14,7 +14,7 @@ from torchpick.environment.world import World
 from torchpick.errors import NoBuildError, UsageError
 from torchpick.index.remote_text import fetcher
 from torchpick.install import constraints
-from torchpick.install.agreement import FAMILY, ROUNDS, Agreement, AgreementMove, outcome, passed_over, refused
+from torchpick.install.agreement import FAMILY, Agreement, outcome, passed_over, refused
 from torchpick.installers import choice, copies, jobs, settings_files
 from torchpick.installers.command import Command
 from torchpick.installers.installer import Installer
@@ -27,7 +27,7 @@ from torchpick.session import Session, decided
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.installers.needs import Learnt
+    from torchpick.install.unread import Watcher
     from torchpick.installers.reporting import Item
 
 # A release as the table has them; what somebody built themselves is no build of it.
@@ -43,14 +43,6 @@ class Order(Noun):
     no_deps: bool = False
     allow_mixed: bool = False
     passed_on: tuple[str, ...] = ()
-
-
-class Tried(Noun):
-    """A job, what its packages were found at, and what moved for it."""
-
-    job: Job
-    learnt: Learnt
-    notes: tuple[Note, ...] = ()
 
 
 class Installation:
@@ -157,8 +149,11 @@ class Installation:
         settings_files.check(made.passed_on, self.session.own_settings(self.target.prefix))
         return made
 
-    def narrowed(self, job: Job) -> Job:
+    def narrowed(self, job: Job, watcher: Watcher | None = None) -> Job:
         """The job with what the other requirements need of torch; it asks the installer's resolver."""
+        from torchpick.install import agreeing
+        from torchpick.install.agreeing import Agreeing
+        from torchpick.install.unread import UnreadWheels
         from torchpick.installers import needs
 
         everything = self.weighed()
@@ -168,11 +163,14 @@ class Installation:
         resolver = self.installer.resolver(job)
         learnt = needs.learn(resolver, builds, runnable, job.pick.build, job.place, self.session.environ)
         if learnt.conflict and not self.agreement.concerns:
-            raise conflict(learnt.conflict, everything)
+            raise agreeing.conflict(learnt.conflict, everything)
         if learnt.torch is not None:
             job = job._replace(pick=self._pick_of(learnt.torch))
-        job = self._agreed(job, learnt, resolver, everything)
-        return self._held(job)
+        reader = None
+        if not job.offline:
+            reader = UnreadWheels(self.target, self.session.machine.platform, self.session.environ, watcher)
+        parties = Agreeing(self.agreement, resolver, self.session.environ, everything, self._pick_of, reader)
+        return self._held(parties.job(job, learnt))
 
     @cached_property
     def agreement(self) -> Agreement:
@@ -181,48 +179,6 @@ class Installation:
 
     def _pick_of(self, torch: str) -> Pick:
         return decided(self.weighed(f"torch=={torch}"), self.session.knowledge.rules)
-
-    def _agreed(self, job: Job, learnt: Learnt, resolver: Command, everything: Pick) -> Job:
-        """The job whose packages agree with its torch; NoBuildError with what stands in the way."""
-        agreement, found, trouble = self.agreement, learnt, learnt.conflict
-        said: list[Note] = []
-        for _ in range(ROUNDS):
-            stack = None if trouble else agreement.of_versions(found.versions)
-            unread = agreement.unread(found.versions)
-            if stack is None and not trouble:
-                return job._replace(needs=found.needs, held=found.versions, notes=(*job.notes, *said, *unread))
-            if stack is not None and stack.ok:
-                result = outcome(stack, job.pick)
-                if result.torch is None:
-                    notes = (*job.notes, *said, *unread, *result.notes)
-                    return job._replace(needs=found.needs, held=found.versions, notes=notes, added=result.added)
-                moves = [AgreementMove(stack, found.versions)]
-            else:
-                moves = [*agreement.moves(found.versions)]
-            tried = self._first_that_resolves(job, moves, resolver)
-            if tried is None:
-                stacks = [move.stack for move in moves]
-                if all(not each.ok for each in stacks):
-                    raise refused(stacks[-1], agreement.machine, job.pick)
-                break
-            job, found, trouble = tried.job, tried.learnt, ()
-            said += [note for note in tried.notes if note not in said]
-        raise conflict(trouble or ("the packages agree with no torch that runs here",), everything)
-
-    def _first_that_resolves(self, job: Job, moves: list[AgreementMove], resolver: Command) -> Tried | None:
-        """The first of these environments that the installer's own resolver can make."""
-        from torchpick.installers import needs
-
-        for move in moves:
-            if not move.stack.ok:
-                continue
-            result = outcome(move.stack, job.pick)
-            pick = job.pick if result.torch is None else self._pick_of(result.torch)
-            limits = {**result.versions, **{name: each for name, each in move.held.items() if name not in FAMILY}}
-            learnt = needs.held_to(resolver, pick.build, limits, job.place, self.session.environ)
-            if not learnt.conflict:
-                return Tried(job._replace(pick=pick), learnt, passed_over(move.stack))
-        return None
 
     def _held(self, job: Job) -> Job:
         """Held are the packages that were asked for by name, and those of the table, which were judged."""
@@ -239,7 +195,7 @@ class Installation:
         brings_torch = of_family and not self.order.no_deps and not self.asked.hashed
         return job._replace(needs=frozenset({"torch"} if brings_torch else ()))
 
-    def decided_job(self, pick: Pick) -> Job:
+    def decided_job(self, pick: Pick, watcher: Watcher | None = None) -> Job:
         """The job with all that is to be learnt before it: by a dry run too, which shows what a real one does."""
         job = self.job(pick)
         if job.offline and self.installer.name == "pip":
@@ -251,7 +207,7 @@ class Installation:
 
             job = job._replace(notes=building.check(job, self.agreement))
         if self.strangers:
-            return self.with_files(self.narrowed(job))
+            return self.with_files(self.narrowed(job, watcher))
         job = self.alone(job)
         return self.with_files(self._related(job) if job.needs and self.agreement.concerns else job)
 
@@ -338,11 +294,3 @@ def _apply(texts: Iterable[str], target: Target) -> dict[str, bool]:
         return {}
     facts = markers.facts(target.version, target.full_version)
     return {text: markers.applies(text, facts) for text in texts}
-
-
-def conflict(asks: tuple[str, ...], everything: Pick) -> NoBuildError:
-    """What the requirements ask for, and which releases there are instead."""
-    runs = list(dict.fromkeys(each.build.torch for each in everything.considered if each.ok))
-    hint = f"torch {runs[-1]} to {runs[0]} has builds that run here (`torchpick list`); ask for what needs one of these"
-    message = f"no torch that runs here suits every requirement: {'; '.join(asks)}"
-    return NoBuildError(message, pick=everything._replace(verdicts=()), hint=hint)

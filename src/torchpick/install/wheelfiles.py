@@ -95,7 +95,9 @@ def _on_host(job: Job, name: str, version: str, place: torch_family.Place, host:
 def _on_own_index(
     job: Job, name: str, version: str, place: torch_family.Place, environ: Mapping[str, str]
 ) -> str | None:
-    """The wheel of this version on the user's own index, which the table judged."""
+    """The wheel of this version on the user's own index, which the table judged; offline nothing is asked."""
+    if job.offline:
+        return None
     from torchpick.index import places
     from torchpick.index.client import Client
     from torchpick.index.user_index import IndexTarget, UserIndex

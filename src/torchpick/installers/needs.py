@@ -32,12 +32,14 @@ _ASKS = re.compile(
 class Answer(Noun):
     """The result of a resolution: a version each, or the resolver's own message if there is none.
 
-    `asked` are the specifiers that the resolved packages have for torch's family, if the resolver reports them.
+    `asked` are the specifiers that the resolved packages have for torch's family, if the resolver reports them;
+    `users` the packages that need torch or one of CUDA's own wheels.
     """
 
     versions: Mapping[str, str] = {}
     asked: tuple[tuple[str, str], ...] | None = None
     trouble: str = ""
+    users: frozenset[str] = frozenset()
 
     @property
     def ok(self) -> bool:
@@ -47,13 +49,14 @@ class Answer(Noun):
 class Learnt(Noun):
     """What of the family is needed, which torch to ask for (None: the pick), who asks for what where nothing fits.
 
-    `versions` are those of everything that was resolved.
+    `versions` are those of everything that was resolved, `users` what of it needs torch or one of CUDA's own wheels.
     """
 
     needs: frozenset[str] = frozenset()
     torch: str | None = None
     conflict: tuple[str, ...] = ()
     versions: Mapping[str, str] = {}
+    users: frozenset[str] = frozenset()
 
 
 def resolve(
@@ -77,13 +80,23 @@ def _trouble(heard: run.Heard) -> str:
 
 
 def of_pins(text: str) -> Answer:
-    """Uv's `name==version` lines."""
-    found = {}
+    """Uv's `name==version` lines, and below each `# via NAME`, or a line for each name."""
+    found: dict[str, str] = {}
+    users: set[str] = set()
+    name = ""
     for line in text.splitlines():
         match = _PINNED.match(line.strip())
         if match:
-            found[normal(match[1])] = match[2]
-    return Answer(found)
+            name = normal(match[1])
+            found[name] = match[2]
+        elif _brings_cuda(name) and line.lstrip().startswith("#"):
+            users |= {normal(each) for each in line.strip("# \t").removeprefix("via").split()[:1]}
+    return Answer(found, users=frozenset(users & found.keys()))
+
+
+def _brings_cuda(name: str) -> bool:
+    """Whether a package that needs this one may be built for CUDA."""
+    return name == "torch" or name.startswith(("nvidia-", "cuda-"))
 
 
 def of_report(text: str) -> Answer:
@@ -96,7 +109,13 @@ def of_report(text: str) -> Answer:
         for line in item.requires
         for specifier in _of_family(line)
     ]
-    return Answer({item.name: item.version for item in items}, tuple(asked))
+    users = {item.name for item in items if any(_brings_cuda(_name(line)) for line in item.requires)}
+    return Answer({item.name: item.version for item in items}, tuple(asked), users=frozenset(users))
+
+
+def _name(line: str) -> str:
+    match = re.match(r"[A-Za-z0-9._-]+", line)
+    return normal(match[0]) if match else ""
 
 
 def _of_family(line: str) -> list[tuple[str, str]]:
@@ -120,10 +139,10 @@ def learn(  # noqa: PLR0913 # facts of the run, each from another place
         # Such as a release that was never made for this Python; what else is wrong the installer will say.
         return Learnt(conflict=_said(_unmet(who_asks(free.trouble, f"torch<={_newest(builds)}"), runnable)))
     if "torch" not in free.versions:
-        return Learnt(versions=free.versions)
+        return Learnt(versions=free.versions, users=free.users)
     needs = frozenset(name for name in ("torch", *COMPANIONS) if name in free.versions)
     if free.versions["torch"] == pick.version or _content(free, pick.pins):
-        return Learnt(needs, versions=free.versions)
+        return Learnt(needs, versions=free.versions, users=free.users)
     held = [
         f"{name}=={version}" for name, version in sorted(free.versions.items()) if name not in ("torch", *COMPANIONS)
     ]
@@ -133,7 +152,8 @@ def learn(  # noqa: PLR0913 # facts of the run, each from another place
         answer = resolve(resolver, stubs.of_builds(offered), limits, place, environ)
         if answer.ok:
             torch = answer.versions.get("torch")
-            return Learnt(needs, None if torch == pick.version else torch, versions=answer.versions)
+            asked_for = None if torch == pick.version else torch
+            return Learnt(needs, asked_for, versions=answer.versions, users=answer.users)
     return Learnt(needs, conflict=_conflict(answer.trouble, runnable))
 
 
@@ -144,9 +164,8 @@ def held_to(
     lines = [f"{name}=={version}" for name, version in sorted(limits.items())]
     answer = resolve(resolver, stubs.of_builds((build,)), "\n".join([*lines, _bounds((build,))]), place, environ)
     needed = frozenset(name for name in ("torch", *COMPANIONS) if name in answer.versions)
-    return Learnt(
-        needed, conflict=_conflict(answer.trouble, (build,)) if answer.trouble else (), versions=answer.versions
-    )
+    conflict = _conflict(answer.trouble, (build,)) if answer.trouble else ()
+    return Learnt(needed, conflict=conflict, versions=answer.versions, users=answer.users)
 
 
 def _conflict(trouble: str, runnable: Sequence[Build]) -> tuple[str, ...]:

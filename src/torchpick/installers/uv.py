@@ -70,7 +70,7 @@ class UvInstaller(Noun):
 
     def resolver(self, job: Job, *, for_lock: bool = False) -> Command:  # noqa: ARG002 # uv reads metadata alone
         """`uv pip compile` over the user's own words: it weighs, and installs nothing."""
-        return self._compile(job, jobs.unpinned(job), ["--no-annotate"])
+        return self._compile(job, jobs.unpinned(job), ["--annotate", "--annotation-style", "split"])
 
     def reporter(self, job: Job) -> Command:
         """The same choice as the installation's, as a lock that names every file."""

@@ -10,7 +10,7 @@ from torchpick.knowledge.places import compat_dir
 from torchpick.knowledge.rows import dotted, read_arches
 from torchpick.model.build import Evidence
 from torchpick.model.fields import Fields
-from torchpick.model.package import LibraryCode, OtherIndex, Package, PackageFacts
+from torchpick.model.package import LibraryCode, OtherIndex, Package, PackageFacts, WheelRule
 
 # The wheels whose code was read; on another platform the code of the same version is another.
 READ_PLATFORM = "linux-x86_64"
@@ -54,21 +54,49 @@ def facts_of(file: str, platform: str) -> PackageFacts:
 
 def parse(fields: Fields, platform: str) -> PackageFacts:
     """One file's content; raises ShapeError."""
-    fields.only("schema", "name", "versions", "elsewhere", "rivals", "source_only", "refused", "advice", "wheel_host")
+    fields.only(
+        "schema", "name", "rule", "versions", "elsewhere", "rivals", "source_only", "refused", "advice", "wheel_host"
+    )
     name = fields.text("name")
     return PackageFacts(
         name=name,
-        versions=tuple(_package(name, row, platform) for row in fields.objects("versions")),
+        versions=tuple(package_of(name, row, platform) for row in fields.objects("versions")),
         elsewhere=tuple(_place(row) for row in fields.objects("elsewhere")) if fields.has("elsewhere") else (),
         rivals=fields.texts("rivals") if fields.has("rivals") else (),
         source_only=fields.maybe_text("source_only"),
         refused=fields.maybe_text("refused"),
         advice=fields.maybe_text("advice"),
         wheel_host=fields.flag("wheel_host", default=False),
+        rule=_rule(fields.object("rule")) if fields.has("rule") else WheelRule(),
     )
 
 
-def _package(name: str, row: Fields, platform: str) -> Package:
+def _rule(row: Fields) -> WheelRule:
+    usual = WheelRule()
+    row.only(*usual._fields)
+    return WheelRule(
+        main=row.text("main") if row.has("main") else usual.main,
+        links_torch=row.maybe_flag("links_torch"),
+        cuda=_by_specifier(row, "cuda"),
+        dlopens={text: row.object("dlopens").texts(text) for text in _keys(row, "dlopens")},
+        preloads=row.flag("preloads", default=False),
+        few=row.texts("few") if row.has("few") else (),
+        per_cuda=row.flag("per_cuda", default=False),
+        extras=row.flag("extras", default=False),
+        beyond=_by_specifier(row, "beyond"),
+    )
+
+
+def _by_specifier(row: Fields, name: str) -> dict[str, str]:
+    return {text: row.object(name).text(text) for text in _keys(row, name)}
+
+
+def _keys(row: Fields, name: str) -> list[str]:
+    return row.object(name).names() if row.has(name) else []
+
+
+def package_of(name: str, row: Fields, platform: str = READ_PLATFORM) -> Package:
+    """One version's row; raises ShapeError."""
     evidence = row.object("evidence")
     kind = evidence.text("kind")
     if kind not in ("measured", "declared"):
@@ -107,7 +135,8 @@ def _code(row: Fields, platform: str) -> tuple[LibraryCode, ...] | None:
 def _library(row: Fields) -> LibraryCode:
     dotted(row.maybe_text("cuda"), row.at("cuda"))
     arches = read_arches(tuple(row.text("arches").split()), row.at("arches"))
-    return LibraryCode(row.text("path"), arches, row.flag("main"), row.maybe_text("cuda"))
+    whole = row.flag("whole", default=True)
+    return LibraryCode(row.text("path"), arches, row.flag("main"), row.maybe_text("cuda"), whole)
 
 
 def _place(row: Fields) -> OtherIndex:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence
 from torchpick.model.noun import Noun
@@ -11,12 +13,14 @@ class LibraryCode(Noun):
     """The GPU code of one library. `main` marks what the package cannot do without.
 
     `cuda` is set where the wheel has one such library for each CUDA and loads the one of torch's own (bitsandbytes).
+    Where only a part was read, `whole` is false, and what is missing is not known to be missing.
     """
 
     path: str
     arches: tuple[Arch, ...]
     main: bool = True
     cuda: str | None = None
+    whole: bool = True
 
 
 class Package(Noun):
@@ -56,6 +60,32 @@ class Package(Noun):
         return any(library.cuda is not None for library in self.code or ())
 
 
+class WheelRule(Noun):
+    """What no wheel of a project says of itself. A mapping's keys are specifiers, `""` for every version.
+
+    `main` matches the libraries it cannot do without (empty: none of them decides), `cuda` is what it links where no
+    NEEDED says so, `dlopens` are libraries it loads by name, `few` architectures that next to no module holds,
+    `beyond` requirements that METADATA leaves out; with `extras` the requirements of its extras count.
+    """
+
+    main: str = ".*"
+    links_torch: bool | None = None
+    cuda: Mapping[str, str] = {}
+    dlopens: Mapping[str, tuple[str, ...]] = {}
+    preloads: bool = False
+    few: tuple[str, ...] = ()
+    per_cuda: bool = False
+    extras: bool = False
+    beyond: Mapping[str, str] = {}
+
+    def to_json(self) -> dict[str, object]:
+        """What differs from the rule of most projects."""
+        usual = WheelRule()._asdict()
+        dlopens = {text: list(names) for text, names in self.dlopens.items()}
+        values: dict[str, object] = {**self._asdict(), "dlopens": dlopens, "few": list(self.few)}
+        return {name: value for name, value in values.items() if value != usual[name] and value != []}
+
+
 class OtherIndex(Noun):
     """Another place that has wheels of a package; `{version}` in the URL stands for the package's version.
 
@@ -75,7 +105,7 @@ class PackageFacts(Noun):
 
     `source_only` says what has to be built and with what, where the default index has no wheel; `refused` why the name
     must not be installed; `rivals` are the projects that install the same module; `wheel_host` whether PyTorch's wheel
-    host has builds of it too.
+    host has builds of it too; by `rule` another version is judged once its wheel was read.
     """
 
     name: str
@@ -86,3 +116,4 @@ class PackageFacts(Noun):
     refused: str | None = None
     advice: str | None = None
     wheel_host: bool = False
+    rule: WheelRule = WheelRule()

@@ -15,6 +15,7 @@ from torchpick.model.fields import Fields, ShapeError, read, written
 from torchpick.wheels import shelf
 from torchpick.wheels.library import Elsewhere, Held, Library, Modules
 from torchpick.wheels.reading import FLAGS, SAMPLE, WHOLE, Reading, TorchFacts
+from torchpick.wheels.wheel import DEFAULT_WHOLE, Allowance
 
 # Raised where the readers of wheels find more or other things than before: older readings are then read anew.
 _SCHEMA = 1
@@ -31,15 +32,23 @@ class Readings:
         self._folder = Path(cache) / "readings"
         self._kept = 0
 
-    def find(self, url: str, sha256: str | None, depth: str | None) -> Reading | None:
-        """The reading of this file, at the depth that is asked for, with what it cost then."""
+    def find(
+        self, url: str, sha256: str | None, depth: str | None, allowance: Allowance | None = None
+    ) -> Reading | None:
+        """The reading of this file, at the depth that is asked for, with what it cost then.
+
+        A sample does not answer where by default the whole wheel would be read.
+        """
         if sha256 is None:
             return None
         for each in _answering(url, depth):
             with suppress(ShapeError, ValueError):
                 fields = Fields(shelf.read(self._file(sha256, each)))
                 if fields.number("schema") == _SCHEMA and fields.text("origin") == _origin(url):
-                    return of_json(fields.object("reading"))
+                    reading = of_json(fields.object("reading"))
+                    whole = allowance.most if allowance else DEFAULT_WHOLE
+                    if depth is not None or each != SAMPLE or reading.size > whole:
+                        return reading
         return None
 
     def keep(self, url: str, reading: Reading) -> None:

@@ -20,6 +20,7 @@ from torchpick.wheels import image, installed, wheel
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.reading import FLAGS, WHOLE, Reading
 from torchpick.wheels.readings import Readings
+from torchpick.wheels.wheel import Allowance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class How(Noun):
     wanted: WheelTarget = WheelTarget()
     offline: bool = False
     allow_full: int | None = None  # bytes
+    allowance: Allowance | None = None  # of one wheel on the web
     report: Tell | None = None
     talk: Callable[[str], None] | None = None  # a sentence for the user
     readings: Readings | None = None  # what was read before
@@ -98,13 +100,14 @@ def _url(url: str, how: How, target: str | None = None, located: Located | None 
     if how.offline:
         raise UsageError(f"`{shown}` is on the web", hint="remove `--offline`, or give a file")
     sha256 = located.sha256 if located is not None else _fragment(parts.fragment)
-    known = how.readings.find(url, sha256, how.depth) if how.readings is not None else None
+    known = how.readings.find(url, sha256, how.depth, how.allowance) if how.readings is not None else None
     if known is not None:
         return known._replace(target=shown, bytes_read=0, requests=0)
     with ExitStack() as stack:
         client = stack.enter_context(Client())
         source = stack.enter_context(closing(_remote(url, sha256, client, how, stack)))
-        reading = _named(shown, lambda: wheel.read(Archive(source), wheel.WheelFacts(shown, file, sha256), how.depth))
+        facts = wheel.WheelFacts(shown, file, sha256)
+        reading = _named(shown, lambda: wheel.read(Archive(source), facts, how.depth, how.allowance))
         if isinstance(source, FileSource):
             # A file that was downloaded whole cost the download, not what was then read of it.
             reading = reading._replace(bytes_read=source.size, requests=2)

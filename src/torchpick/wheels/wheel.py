@@ -37,8 +37,15 @@ class WheelFacts(Noun):
     remote: bool = True
 
 
-def read(archive: Archive, facts: WheelFacts, depth: str | None = None) -> Reading:
-    """Read a wheel as deep as asked; by default as deep as is cheap and enough."""
+class Allowance(Noun):
+    """So many bytes may be read of a wheel; `main` matches the libraries that matter most to a sample."""
+
+    most: int
+    main: str = ""
+
+
+def read(archive: Archive, facts: WheelFacts, depth: str | None = None, allowance: Allowance | None = None) -> Reading:
+    """Read a wheel as deep as asked; by default as deep as is cheap and enough, or as an allowance allows."""
     named = names.parse(facts.file)
     by_name = named is not None and named.project == "torch"
     if depth == FLAGS or (depth is None and by_name):
@@ -54,13 +61,14 @@ def read(archive: Archive, facts: WheelFacts, depth: str | None = None) -> Readi
     wanted = sorted((each for each in members if names.may_hold_code(each.name)), key=lambda each: each.offset)
     packed = sum(each.compressed for each in wanted)
     if depth is None:
-        depth = SAMPLE if facts.remote and packed > DEFAULT_WHOLE else WHOLE
+        depth = SAMPLE if facts.remote and packed > (allowance.most if allowance else DEFAULT_WHOLE) else WHOLE
     present = {each.name for each in members}
     torch = torch_of(archive) if depth == WHOLE and not present.isdisjoint(_PYTHON_LIBRARIES) else None
     compilers = () if torch is not None else names.compilers(present)
     metadata = metadata_of(archive) if depth == WHOLE else None
     needed: set[str] = set()
-    libraries = _whole(archive, wanted, needed) if depth == WHOLE else _sample(archive, wanted)
+    allowance = allowance or Allowance(int(archive.source.size * SAMPLE_SHARE))
+    libraries = _whole(archive, wanted, needed) if depth == WHOLE else _sample(archive, wanted, needed, allowance)
     found = tuple(each for each in libraries if each.holds_code or each.notes or not each.complete)
     unread = len(wanted) - len(libraries)
     reading = _reading(archive, facts, depth, torch)
@@ -149,11 +157,10 @@ def metadata_of(archive: Archive) -> str | None:
     return None
 
 
-def _sample(archive: Archive, members: list[Member]) -> tuple[Library, ...]:
-    """Small libraries whole, and of the largest what the rest of the allowance buys: never the union of all."""
+def _sample(archive: Archive, members: list[Member], needed: set[str], allowed: Allowance) -> tuple[Library, ...]:
+    """Small libraries whole, and of the main ones, or the largest, what the rest buys: never the union of all."""
     source = archive.source
-    most = int(source.size * SAMPLE_SHARE)
-    allowance = most - source.bytes_read
+    allowance = allowed.most - source.bytes_read
     rest = sorted(members, key=lambda each: each.compressed)
     small: list[Member] = []
     while rest and rest[0].compressed <= (allowance // 2 if len(rest) > 1 else allowance):
@@ -161,11 +168,12 @@ def _sample(archive: Archive, members: list[Member]) -> tuple[Library, ...]:
         small.append(rest.pop(0))
     small = _fewest(small)
     archive.expect(small, _APART)
-    found = [library.of_stream(archive.stream(each), each.size, each.name) for each in small]
-    if rest:
-        # Nothing more fits whole: the largest is the one that tells most.
-        largest = rest[-1]
-        found.append(library.of_stream(_until(archive, largest, most), largest.size, largest.name, whole=False))
+    found = [_linked(archive, each, needed) for each in small]
+    # Nothing more fits whole: the largest is the one that tells most, where no other is known to.
+    telling = [each for each in rest if allowed.main and re.fullmatch(allowed.main, each.name)] or rest[-1:]
+    for left, each in zip(range(len(telling), 0, -1), telling, strict=True):
+        end = source.bytes_read + (allowed.most - source.bytes_read) // left
+        found.append(library.of_stream(_until(archive, each, end), each.size, each.name, whole=False))
     return tuple(found)
 
 

@@ -12,7 +12,7 @@ from torchpick.environment.requirements import Requirements
 from torchpick.errors import NoBuildError
 from torchpick.index.host import Host, shown
 from torchpick.index.remote_text import fetcher
-from torchpick.install import plan
+from torchpick.install import agreeing
 from torchpick.install.lock import family, pylock, resolution
 from torchpick.install.lock.family import Listener, Want
 from torchpick.install.lock.ground import Ground, LockOrder, aims_of, installation_of, installer_of
@@ -101,7 +101,7 @@ def _one(ground: Ground, machines: tuple[Machine, ...], host: Host, listener: Li
     pick = _picked(installation, machines)
     installer = installer_of(ground, installation)
     if strangers := installation.strangers:
-        listener.say(f"asking {installer.name} what {_shortened(strangers)} needs of torch")
+        listener.say(agreeing.question(installer.name, strangers))
         pick = _narrowed(installation, installer, pick, aims)
     job = installation.job(pick)
     parts: list[Part] = []
@@ -156,7 +156,7 @@ def _narrowed(installation: Installation, installer: Installer, pick: Pick, aims
         build = pick.verdicts[place].build
         learnt = needs.learn(resolver, [each.build for each in mine], runnable, build, job.place, environ)
         if learnt.conflict:
-            raise plan.conflict(learnt.conflict, everything)
+            raise agreeing.conflict(learnt.conflict, everything)
         if learnt.torch is not None:
             pick = _picked(installation, pick.machines, f"torch=={learnt.torch}")
             left = [each for each in aims if each[0] != place]
@@ -191,8 +191,3 @@ def _public(package: LockedPackage, notes: list[Note]) -> LockedPackage:
         text = f"the credentials for {host} are not in the lock: who installs it needs them in netrc or a keyring"
         notes.append(Note("CREDENTIALS_LEFT_OUT", text))
     return made
-
-
-def _shortened(names: tuple[str, ...]) -> str:
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + more

@@ -1,0 +1,168 @@
+"""What was read of a CUDA package's wheel, and what no wheel says of itself → one version as compat/packages has it.
+
+The same for the table, which is made of evidence/packages.jsonl, and for a wheel that is read while installing. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Mapping
+from typing import Any, TypeVar
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+
+from torchpick.model.names import normal
+from torchpick.model.package import WheelRule
+
+Row = dict[str, Any]
+T = TypeVar("T")
+
+_FAMILY = ("torch", "torchvision", "torchaudio", "triton")
+# Pure Python that is pinned to the last digit: which one is no question of CUDA.
+_NOT_KEPT = ("flashinfer-python", "accelerate", "timm", "torchdata")
+_NVIDIA = re.compile(
+    r"nvidia-(cuda-runtime|cublas|cufft|curand|cusolver|cusparse|cuda-nvrtc|nccl|cudnn|nvjitlink)(-cu\d\d)?"
+)
+_CUDA_LIBRARY = re.compile(
+    r"lib(cudart|cublas|cublasLt|cufft|curand|cusolver|cusparse|nvrtc|nccl|cudnn|nvJitLink)\.so\.\d+(\.0)?"
+)
+_MAJOR = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc|nvJitLink)\.so\.(\d+)")
+_VARIANT = re.compile(r"cuda(\d\d)(\d)")
+
+
+class Around:
+    """What a version is read beside: the projects of the table, and the CUDA of the default index's own torches."""
+
+    def __init__(self, known: Container[str], own_cuda: Mapping[str, str | None]) -> None:
+        self.known, self.own_cuda = known, own_cuda
+
+
+def empty(version: str, evidence: dict[str, str]) -> Row:
+    """A version of which nothing is known."""
+    return {
+        "version": version,
+        "file": None,
+        "sha256": None,
+        "requires_python": "",
+        "pythons": ["any"],
+        "platforms": ["any"],
+        "glibc": None,
+        "requires": [],
+        "cuda": None,
+        "links_torch": False,
+        "needs": [],
+        "preloads": False,
+        "yanked": False,
+        "code": [],
+        "evidence": evidence,
+    }
+
+
+def version(line: Mapping[str, Any], rule: WheelRule, around: Around) -> Row:
+    """A line of evidence as a version of its package."""
+    number = line["version"]
+    linked = [*line["needed"], *line.get("needed_cuda", ())]
+    dlopens = _within(rule.dlopens, number) or ()
+    code = _code(line, rule)
+    requires = _requires(line["requires"], rule, number, around.known)
+    needs = sorted({*(name for name in linked if _CUDA_LIBRARY.fullmatch(name)), *dlopens})
+    majors = {int(match[1]) for name in linked if (match := _MAJOR.fullmatch(name))}
+    cuda = _within(rule.cuda, number) or (str(min(majors)) if majors and not rule.per_cuda else None)
+    torch = any(name.startswith(("libtorch", "libc10")) for name in linked)
+    whole = "code" in line and all(library.get("whole", True) for library in line["code"])
+    if whole and not line["code"] and not majors and not rule.cuda:
+        code = []
+    if (
+        not whole
+        and not line["libraries_unread"]
+        and not any(name.startswith("lib") for name in linked if "torch" not in name)
+    ):
+        code = []  # every library was read for what it links, and none links CUDA
+    ref = f"{line['file']} sha256:{line['sha256']}"
+    kind = "measured" if code is not None and (whole or not code) else "declared"
+    return {
+        **empty(number, {"kind": kind, "ref": ref if kind == "measured" else f"METADATA and links of {ref}"}),
+        "file": line["file"],
+        "sha256": line["sha256"],
+        "requires_python": line["requires_python"] or "",
+        "pythons": line["pythons"],
+        "platforms": line["platforms"],
+        "glibc": line["glibc"],
+        "requires": requires,
+        "cuda": _with_minor(cuda, requires, around.own_cuda),
+        "links_torch": torch if torch or rule.links_torch is None else rule.links_torch,
+        "needs": [] if rule.per_cuda else needs,
+        "preloads": rule.preloads,
+        "yanked": line["yanked"],
+        "code": code,
+    }
+
+
+def _within(by_specifier: Mapping[str, T], number: str) -> T | None:
+    """The value of the first specifier that has the version."""
+    return next(
+        (value for text, value in by_specifier.items() if SpecifierSet(text).contains(number, prereleases=True)), None
+    )
+
+
+def _code(line: Mapping[str, Any], rule: WheelRule) -> list[Row] | None:
+    if "code" not in line:
+        return None if line["libraries_unread"] or line["needed"] else []
+    found: dict[str, Row] = {}
+    for library in line["code"]:
+        path = library["path"]
+        arches = [arch for arch in (*library["sass"], *library["ptx"]) if arch not in rule.few]
+        match = _VARIANT.search(path) if rule.per_cuda else None
+        name = path.rpartition("/")[2]
+        if "mscclpp" in name or ".libs/libnvjpeg" in path or not arches:
+            continue  # collectives and decoders that the package does without
+        found[path] = {
+            "path": path,
+            "main": bool(rule.main) and re.fullmatch(rule.main, path) is not None,
+            "cuda": f"{match[1]}.{match[2]}" if match else None,
+            "arches": " ".join(arches),
+            **({} if library.get("whole", True) else {"whole": False}),
+        }
+    return list(found.values())
+
+
+def _requires(texts: Iterable[str], rule: WheelRule, number: str, known: Container[str]) -> list[str]:
+    """The requirements that say something about CUDA."""
+    found = []
+    for text in texts:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue  # the installer has its own opinion of such a line
+        name = normal(requirement.name)
+        ours = (name in _FAMILY or name in known or _NVIDIA.fullmatch(name)) and name not in _NOT_KEPT
+        if not ours and name not in ("cuda-toolkit", "cuda-pathfinder", "onnxruntime"):
+            continue
+        if requirement.marker is not None and "extra" in str(requirement.marker) and not rule.extras:
+            continue
+        found.append(str(requirement))
+    found += [
+        requirement
+        for specifier, requirement in rule.beyond.items()
+        if SpecifierSet(specifier).contains(number, prereleases=True)
+    ]
+    return found
+
+
+def _with_minor(cuda: str | None, requires: list[str], own: Mapping[str, str | None]) -> str | None:
+    """The toolkit's minor, where the package is pinned to a torch: that of the default index's own."""
+    if cuda is None or "." in cuda:
+        return cuda
+    for text in requires:
+        requirement = Requirement(text)
+        if requirement.name == "torch":
+            for clause in requirement.specifier:
+                known = own.get(_release(clause.version)) if clause.operator in ("==", ">=") else None
+                if known is not None and known.partition(".")[0] == cuda:
+                    return known
+    return cuda
+
+
+def _release(number: str) -> str:
+    return number if number.count(".") >= 2 else f"{number}.0"

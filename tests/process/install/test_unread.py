@@ -1,0 +1,109 @@
+"""CUDA packages that the table does not know: their wheels are read by ranges, and judged like all others."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.doctor.homes import linking
+from tests.fakes.loopback import Answer
+from tests.fakes.tinywheel import TinyWheel
+from tests.process.install.conftest import GTX_1080_TI, TAG, World
+from tests.process.install.test_install import kind
+from tests.process.install.test_stack import A100, vllm
+from tests.wheels import making
+
+__all__ = ["vllm"]
+
+ANY = f"py3-none-{TAG.rpartition('-')[2]}"
+
+
+def compiled(name: str, version: str, path: str, major: int, *arches: str, requires: tuple[str, ...]) -> TinyWheel:
+    """A wheel with a library of this CUDA, and code for these architectures."""
+    library = linking(["libtorch_cuda.so", f"libcudart.so.{major}"], making.module(*arches))
+    return TinyWheel(name, version, ANY, requires, files={path: library})
+
+
+def add(world: World, *wheels: TinyWheel) -> None:
+    for wheel in wheels:
+        world.wheels("127.0.0.1").setdefault(wheel.name, []).append(wheel)
+
+
+def fetched(world: World, project: str) -> list[str]:
+    return [asked.path for asked in world.server.log if asked.path.endswith(".whl") and project in asked.path]
+
+
+def test_a_newer_version_than_the_table_has_is_read_and_judged(vllm: World, newest: str) -> None:
+    pins = ("torch==2.10.0", "torchvision==0.25.0", "torchaudio==2.10.0")
+    add(vllm, compiled("vllm", "0.99.0", "vllm/_C.abi3.so", 12, "sm_80", "sm_90", requires=pins))
+    python = vllm.environment(newest)
+
+    done = vllm.install("vllm", "--dry-run", "--installer", kind(newest), python=python, gpu=A100)
+
+    assert "reading which GPUs and which CUDA vllm 0.99.0 was built for" in done.stderr
+    assert "vllm==0.99.0" in done.stdout
+    assert re.search(r"torch(==|.*/cu128/torch-)2\.10\.0", done.stdout)
+    assert "has not been read" not in done.stderr
+
+
+def test_a_newer_version_of_another_cuda_gives_way_to_one_that_runs(vllm: World) -> None:
+    pins = ("torch==2.14.0", "torchvision==0.29.0", "torchaudio==2.11.0")
+    add(vllm, compiled("vllm", "0.99.0", "vllm/_C.abi3.so", 13, "sm_80", "sm_90", requires=pins))
+    python = vllm.environment("uv")
+
+    done = vllm.install("vllm", "--dry-run", python=python, gpu=A100)
+
+    assert "vllm 0.19.1 is taken: 0.99.0 needs libcudart.so.13" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("major", "arch", "says"),
+    [(13, "sm_61", "links CUDA 13, and torch 2.14.1+cu126 is for CUDA 12.6"), (12, "sm_90", "holds no code for sm_61")],
+)
+def test_a_project_that_the_table_lacks_is_judged_too(world: World, major: int, arch: str, says: str) -> None:
+    add(world, compiled("swift-ops", "1.0", "swift_ops/_C.so", major, arch, requires=("torch",)))
+    python = world.environment("uv")
+
+    done = world.install("swift-ops", python=python, status=3)
+
+    assert says in done.stderr
+    assert world.installed(python) == {}
+
+
+def test_a_wheel_is_read_once_ever(world: World) -> None:
+    add(world, compiled("swift-ops", "1.0", "swift_ops/_C.so", 12, "sm_61", requires=("torch",)))
+    python = world.environment("uv")
+    world.install("swift-ops", "--dry-run", python=python)
+    assert fetched(world, "swift_ops")
+    world.server.log.clear()
+
+    done = world.install("swift-ops", "--dry-run", python=python)
+
+    assert "torch==2.14.1+cu126" in done.stdout
+    assert fetched(world, "swift_ops") == []
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_what_cannot_be_read_is_said(world: World, *, gone: bool) -> None:
+    wheel = compiled("swift-ops", "1.0", "swift_ops/_C.so", 12, "sm_61", requires=("torch",))
+    add(world, wheel if gone else wheel._replace(files={"swift_ops/_C.so": b"\x7fELF"}, tag=ANY))
+    site = world.server.sites["127.0.0.1"]
+    if gone:
+        world.server.sites["127.0.0.1"] = lambda path: (
+            Answer(403) if path.endswith(".whl") and "swift_ops" in path else site(path)
+        )
+    python = world.environment("uv")
+
+    done = world.install("swift-ops", "--dry-run", python=python, gpu=GTX_1080_TI)
+
+    said = "which GPUs and which CUDA swift-ops 1.0 was built for has not been read"
+    assert (said in done.stderr) == gone
+
+
+def test_a_project_that_is_pure_python_is_not_opened(world: World) -> None:
+    python = world.environment("uv")
+
+    world.install("accelerate", "--dry-run", python=python)
+
+    assert fetched(world, "accelerate") == []
