@@ -15,6 +15,7 @@ from torchpick.installers.links import project_page, uv_index
 from torchpick.model.build import COMPANIONS
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
+from torchpick.model.requirement import parsed
 from torchpick.session import Session
 
 # The reference implementation's own expression (PEP 723), for the block of this type.
@@ -111,14 +112,12 @@ def _unpinned(text: str, file: str) -> str:
 
 def _requirements(inner: str) -> Iterator[str]:
     """What the script asks of torch and its companions on every machine."""
-    from packaging.requirements import InvalidRequirement, Requirement
-
     for text in document.list_of(document.parse(inner).unwrap().get("dependencies")):
         if not isinstance(text, str) or named(text) not in ("torch", *COMPANIONS):
             continue
         try:
-            requirement = Requirement(text)
-        except InvalidRequirement as error:
+            requirement = parsed(text)
+        except ValueError as error:
             raise TorchpickError(f"`{text}` is not a valid requirement", hint="fix it first") from error
         if requirement.url:
             raise TorchpickError(f"`{text}` names a file, so there is nothing to pick", hint="leave the URL out")
