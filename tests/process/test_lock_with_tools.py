@@ -285,6 +285,25 @@ def test_a_build_without_a_label_is_the_wheel_hosts_and_not_another_indexs(world
     assert found["torch"]["version"] == "2.5.1"
 
 
+@pytest.mark.parametrize("resolver", TOOLS)
+def test_the_default_indexs_own_torch_is_locked_from_the_users_index(world: World, resolver: str) -> None:
+    index = world.server.sites["127.0.0.1"]
+    assert isinstance(index, SimpleIndex)
+    index.add(
+        TinyWheel("torch", "2.7.1", tag(OWN), ("filelock",)),
+        TinyWheel("torchvision", "0.22.1", tag(OWN), ("torch==2.7.1",)),
+    )
+    words = ("torch", "torchvision", "mylib", "--backend", "default", *GTX_1080_TI)
+
+    found = world.locked(*words, "--installer", resolver)
+
+    versions = {name: package["version"] for name, package in found.items()}
+    assert versions == {"torch": "2.7.1", "torchvision": "0.22.1", "filelock": "3.20.0", "mylib": "1.0"}
+    assert all(url.startswith(world.server.url) for package in found.values() for url in urls(package))
+    assert world.install(resolver)[1] == versions
+    assert not [asked for asked in world.server.log if asked.host in (WHEEL_HOST, FILE_HOST)]
+
+
 def test_a_wheel_named_by_another_of_the_hosts_names_needs_no_download(world: World) -> None:
     url = f"https://{WHEEL_HOST}/whl/cu126/torch-2.14.1%2Bcu126-{tag(OWN)}.whl"
 

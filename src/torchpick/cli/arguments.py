@@ -170,7 +170,10 @@ def add_wish_flags(parser: ArgumentParser) -> None:
     """The flags that narrow the selection."""
     group = parser.add_argument_group("selection")
     group.add_argument(
-        "--backend", action="append", metavar="TAG", help="only this backend, such as cu126; repeat for more"
+        "--backend",
+        action="append",
+        metavar="TAG",
+        help="only this backend, such as cu126; repeat for more; `default` is the default index's own torch",
     )
     group.add_argument(
         "--channel", choices=CHANNELS, default="stable", help="stable, or another that `refresh` has read"

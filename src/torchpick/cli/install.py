@@ -342,9 +342,11 @@ def _failed(pick: Pick, command: Command, ended: Ended) -> None:
             "the same command again finishes it; `torchpick doctor` looks at what is there now",
         )
     else:
-        source = redacted(pick.index_url)
+        source, hint = redacted(pick.index_url), "`--index-base URL` names a mirror, "
+        if not source:
+            source, hint = "your own index", ""
         _fail(
             f"{command.installer} did not finish; torch {pick.version} was to come from {source}",
-            "`--index-base URL` names a mirror, `torchpick refresh` reads what the wheel index holds now",
+            f"{hint}`torchpick refresh` reads what the index holds now",
         )
     print(f"{command.installer} {_how(ended.status)}", file=sys.stderr)

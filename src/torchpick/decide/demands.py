@@ -10,11 +10,12 @@ from torchpick.model import markers
 from torchpick.model.machine import Machine
 from torchpick.model.names import normal
 from torchpick.model.noun import Noun
+from torchpick.model.requirement import parsed
+from torchpick.model.specifiers import admits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
-    from packaging.specifiers import SpecifierSet
 
 
 class PackageDemand(Noun):
@@ -33,25 +34,19 @@ class PackageDemand(Noun):
 
     def admits(self, version: str) -> bool:
         """Whether this version meets the requirement; pre-releases only where the specifier names one."""
-        return not self.specifier or _specifiers(self.specifier).contains(version)
+        return not self.specifier or _admits(self.specifier)(version)
 
 
-@lru_cache(maxsize=1024)
-def _specifiers(text: str) -> SpecifierSet:
-    from packaging.specifiers import SpecifierSet
-
-    return SpecifierSet(text)
+_admits = lru_cache(maxsize=1024)(admits)
 
 
 def asked(texts: Iterable[str]) -> tuple[PackageDemand, ...]:
     """A requirement of the user; a URL or a path is refused, since nothing is known about it without reading it."""
-    from packaging.requirements import InvalidRequirement, Requirement
-
     found = []
     for text in texts:
         try:
-            requirement = Requirement(text)
-        except InvalidRequirement as error:
+            requirement = parsed(text)
+        except ValueError as error:
             reason = str(error).splitlines()[0] if str(error) else "it cannot be parsed"
             hint = 'such as `vllm` or `"vllm<0.20"`, in quotes'
             raise RequirementError(f"`{text}` is not a valid requirement: {reason}", hint=hint) from error
@@ -69,11 +64,7 @@ def required(texts: Iterable[str], machine: Machine, extras: tuple[str, ...], by
     return tuple(_demand(each, by) for each in map(_parsed, texts) if _holds(each, environment, extras))
 
 
-@lru_cache(maxsize=4096)
-def _parsed(text: str) -> Requirement:
-    from packaging.requirements import Requirement
-
-    return Requirement(text)
+_parsed = lru_cache(maxsize=4096)(parsed)
 
 
 def _demand(requirement: Requirement, by: str) -> PackageDemand:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from torchpick.errors import RequirementError
 from torchpick.model.build import COMPANIONS
 from torchpick.model.names import normal
+from torchpick.model.requirement import parsed
 from torchpick.model.specifiers import simple
 from torchpick.model.wish import Wish
 
@@ -54,12 +55,9 @@ def _split(text: str) -> tuple[str, str]:
     rest = stripped[match.end() :].strip() if match else stripped
     if match and simple(rest) is not None:
         return normal(match[0]), rest.replace(" ", "")
-    from packaging.requirements import Requirement
-
     try:
-        requirement = Requirement(stripped)
-        specifier = str(requirement.specifier)
-    except ValueError as error:  # also of a number of 5,000 digits, which is no InvalidRequirement
+        requirement = parsed(stripped)
+    except ValueError as error:
         reason = str(error).splitlines()[0] if str(error) else "it cannot be parsed"
         raise RequirementError(
             f"`{text}` is not a valid requirement: {reason}", hint='such as `"torch<2.12"`, in quotes'
@@ -68,4 +66,4 @@ def _split(text: str) -> tuple[str, str]:
         if there:
             hint = "`torchpick install` accepts everything that pip accepts"
             raise RequirementError(f"`{text}` has {what}, which does not affect which build runs", hint=hint)
-    return normal(requirement.name), specifier
+    return normal(requirement.name), str(requirement.specifier)

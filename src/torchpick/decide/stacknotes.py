@@ -9,7 +9,7 @@ from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, OWN_WHEELS
 from torchpick.decide.places import address, content
 from torchpick.decide.stacksearch import WITH_TORCH, Solution, StackSearch
-from torchpick.model.build import COMPANIONS, Build
+from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
 from torchpick.model.machine import Note
 from torchpick.model.package import Package
 from torchpick.model.stack import NOT_READ
@@ -65,7 +65,7 @@ def _of_package(search: StackSearch, package: Package, torch: Build | None) -> I
         yield Note("PARTIAL_LIBRARY", f"{who}: {'; '.join(coverage.partial)}")
     if coverage.word == JIT:
         yield Note("JIT_ONLY", f"the driver compiles the code of {who} on first use, which takes minutes, once")
-    if facts.wheel_host and torch is not None and torch.cuda is not None:
+    if facts.wheel_host and torch is not None and torch.cuda is not None and torch.backend != DEFAULT_INDEX:
         text = f"{who} was judged by the default index's wheel; the wheel host may have one for {torch.backend}"
         yield Note("DEFAULT_INDEX_WHEEL", text)
     if package.file is None and facts.source_only is not None:

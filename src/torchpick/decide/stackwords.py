@@ -30,7 +30,7 @@ def answer(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Soluti
         asked=tuple(demand.text for demand in asked),
         packages=(*packages, *family, *_added(search, chosen)),
         notes=tuple(dict.fromkeys(notes(search, chosen))),
-        index_url=None if chosen.torch is None else _index(search, chosen.torch.build),
+        index_url=None if chosen.torch is None else _index_url(search, chosen.torch.build),
     )
 
 
@@ -75,7 +75,7 @@ def _why(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution
 def _family(search: StackSearch, chosen: Solution, torch: Verdict) -> list[PinnedPackage]:
     """Torch and the companions that were asked for."""
     build, kind = torch.build, torch.build.evidence.kind
-    index, cuda = _index(search, build), _major(build)
+    index, cuda = _index_url(search, build) or DEFAULT_INDEX, _major(build)
     worst = min((fit.fit for fit in torch.fits), default=None)
     word = NO_CODE if worst is None else JIT if worst is Fit.JIT else RUNS
     pins = [PinnedPackage("torch", build.version, cuda, True, index, word, _why_torch(search, chosen, build), kind)]
@@ -100,8 +100,8 @@ def _why_torch(search: StackSearch, chosen: Solution, build: Build) -> str:
     return "; ".join(dict.fromkeys(reasons)) or "the newest that runs here"
 
 
-def _index(search: StackSearch, build: Build) -> str:
-    return redacted(build.index_url(search.wish.index_base, search.wish.channel))
+def _index_url(search: StackSearch, build: Build) -> str | None:
+    return redacted(build.index_url(search.wish.index_base, search.wish.channel)) or None
 
 
 def _major(build: Build) -> str | None:

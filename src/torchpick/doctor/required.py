@@ -13,6 +13,7 @@ from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Machine
 from torchpick.model.names import normal
 from torchpick.model.noun import Noun
+from torchpick.model.requirement import parsed
 from torchpick.model.specifiers import admits
 
 # A name at the start of a requirement.
@@ -100,13 +101,11 @@ def _demanded(here: Environment, wanted: Callable[[Distribution, str], bool]) ->
 
 
 def _parsed(one: Distribution, line: str) -> Demanded | None:
-    from packaging.requirements import Requirement
-
     try:
-        requirement = Requirement(line)
-        return Demanded(one, normal(requirement.name), str(requirement.specifier), str(requirement.marker or ""))
-    except ValueError:  # also of a number of 5,000 digits, which is no InvalidRequirement
+        requirement = parsed(line)
+    except ValueError:
         return None
+    return Demanded(one, normal(requirement.name), str(requirement.specifier), str(requirement.marker or ""))
 
 
 def _facts(here: Environment, machine: Machine | None) -> Mapping[str, str]:

@@ -12,6 +12,7 @@ from torchpick.errors import RequirementError, UsageError
 from torchpick.model.names import normal
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
+from torchpick.model.requirement import parsed
 
 # Bounds on files from outside; the largest lock in pip's format that was met has 6 MB of hashes.
 MOST_FILES = 200
@@ -182,19 +183,16 @@ def parse(text: str, where: str = "") -> Requested:
         bare, extras = _extras_off(bare)
         name, version = wheel_of(bare)
         return Requested(stripped, where, name, extras, f"=={version}" if version else "", marker, bare)
-    from packaging.requirements import Requirement
-
     try:
-        requirement = Requirement(stripped)
-        specifier = str(requirement.specifier)
-    except ValueError as error:  # also of a number of 5,000 digits, which is no InvalidRequirement
+        requirement = parsed(stripped)
+    except ValueError as error:
         reason = str(error).splitlines()[0] if str(error) else "it cannot be parsed"
         at = f"{where}: " if where else ""
         hint = 'such as `"torch<2.12"`, in quotes, or a path that exists'
         raise RequirementError(f"{at}`{stripped}` is not a valid requirement: {reason}", hint=hint) from error
     extras = tuple(sorted(requirement.extras))
     marker = str(requirement.marker) if requirement.marker else ""
-    return Requested(stripped, where, normal(requirement.name), extras, specifier, marker)
+    return Requested(stripped, where, normal(requirement.name), extras, str(requirement.specifier), marker)
 
 
 def _at_place(text: str, where: str, front: re.Match[str]) -> Requested:

@@ -13,6 +13,7 @@ from torchpick.model.machine import TIMEOUT_S, Platform
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
+from torchpick.model.requirement import parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,19 +51,17 @@ class Asked(Noun):
 
 def check(requirement: str) -> Asked:
     """Read a requirement; refuse what is not one, or more than a name and its versions."""
-    from packaging.requirements import InvalidRequirement, Requirement
-
     hint = "write it as `name`, `name==1.2.3` or `name>=1.2`"
     shown = redacted(requirement[:200])
     if len(requirement) > _LONGEST:
         raise RequirementError(f"`{shown}…` is too long for a requirement", hint=hint)
     try:
-        parsed = Requirement(requirement)
-    except (InvalidRequirement, ValueError) as error:
+        read = parsed(requirement)
+    except ValueError as error:
         raise RequirementError(f"`{shown}` is neither a file nor a valid requirement", hint=hint) from error
-    if parsed.url or parsed.marker or any(mark in requirement for mark in "\r\n;@"):
+    if read.url or read.marker or any(mark in requirement for mark in "\r\n;@"):
         raise RequirementError(f"`{shown}` has an address or a condition, which inspect does not support", hint=hint)
-    return Asked(parsed.name, str(parsed.specifier))
+    return Asked(read.name, str(read.specifier))
 
 
 def locate(requirement: str, wanted: WheelTarget, environ: Mapping[str, str] = os.environ) -> Located:

@@ -66,13 +66,21 @@ class AgreementMove(Noun):
 
 
 class Agreement:
-    """One order judged as a stack; it knows no installer."""
+    """One order judged as a stack, beside the torch that stays where one does; it knows no installer."""
 
     def __init__(
-        self, session: Session, asked: Requirements, applies: Mapping[str, bool], *, allow_mixed: bool
+        self,
+        session: Session,
+        asked: Requirements,
+        applies: Mapping[str, bool],
+        stays: Pick | None = None,
+        *,
+        allow_mixed: bool,
     ) -> None:
         (self.machine,) = session.machines
+        self.stays = stays
         self.allow_mixed = allow_mixed
+        self._session = session
         bare = session.asking(session.request._replace(requirements=()))
         self.table, self.wish = bare.table_of((self.machine,)), bare.wish
         self.facts: Mapping[str, PackageFacts] = KnownPackages(session.environ, self.machine.platform.name)
@@ -126,9 +134,20 @@ class Agreement:
             return None
         there = {*self.named, *versions, "torch"} & FAMILY
         asked = (*exact, *(each for each in self.wanted if each.name in there))
+        stays = self._beside(asked, versions.get("torch"))
+        if stays is not None:
+            return stays
         release = versions.get("torch", "").partition("+")[0]
         as_found = self._stack((*asked, PackageDemand("torch", f"=={release}"))) if release else None
         return as_found if as_found is not None and as_found.ok else self._stack(asked)
+
+    def of_nothing(self) -> Stack:
+        """The environment of what is asked for, where nothing is found yet."""
+        there = {*self.named, "torch"}
+        asked = tuple(
+            each for each in self.wanted if each.name in there and (self.knows(each.name) or each.name in FAMILY)
+        )
+        return self._beside(asked, None) or self._stack(asked)
 
     def _newest(self, demand: PackageDemand) -> PackageDemand:
         return demand._replace(specifier=f"=={self.facts[demand.name].versions[0].version}")
@@ -174,6 +193,16 @@ class Agreement:
 
     def _has(self, name: str, version: str) -> bool:
         return any(package.version == version for package in self.facts[name].versions)
+
+    def _beside(self, asked: tuple[PackageDemand, ...], torch: str | None) -> Stack | None:
+        """The same beside the torch that stays, where one does and they agree with it."""
+        if self.stays is None or torch not in (None, self.stays.version):
+            return None
+        own = self._session.asking(self._session.request._replace(backends=self.stays.wish.backends))
+        demands = (*asked, PackageDemand("torch", f"=={self.stays.version}"))
+        table, wish = own.table_of((self.machine,)), self.stays.wish
+        stack = stacks.stack(self.machine, table, wish, demands, self.facts, allow_mixed=self.allow_mixed)
+        return stack if stack.ok else None
 
     def _stack(self, asked: tuple[PackageDemand, ...]) -> Stack:
         return stacks.stack(self.machine, self.table, self.wish, asked, self.facts, allow_mixed=self.allow_mixed)

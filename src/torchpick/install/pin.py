@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from torchpick.environment import interpreter, journal, pinplaces, pipconf, rewrite, settings
 from torchpick.environment.pinplaces import Places
 from torchpick.environment.project import editing
-from torchpick.environment.project.settings import UNPINNED, ArrayEntry, ProjectSettings
+from torchpick.environment.project.settings import UNPINNED, ProjectSettings
 from torchpick.environment.project.settings import pin as pin_settings
 from torchpick.environment.requirements import Given
 from torchpick.environment.targets import Target
 from torchpick.environment.world import World
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.install import plan, wheelfiles
+from torchpick.install import plan, staying, wheelfiles
 from torchpick.installers import activation, inherits, store, tools, variables
 from torchpick.installers.links import Wheel, uv_index
 from torchpick.model.machine import Note
@@ -77,13 +77,8 @@ def pin(session: Session, project: str | None) -> Pinned:
 
 def _decided(session: Session, target: Target) -> Pick:
     """An installed torch that runs here is what is pinned, unless another is asked for."""
-    installed = target.installed.get("torch")
-    if installed and not session.wish.torch:
-        request = session.request._replace(requirements=(*session.request.requirements, f"torch=={installed}"))
-        kept = session.asking(request).weighed()
-        if kept.ok and kept.version == installed:
-            return kept
-    return session.pick()
+    stays = None if session.wish.torch else staying.pick(session, target, tuple(session.request.requirements))
+    return session.pick() if stays is None else stays
 
 
 def _variables(
@@ -146,8 +141,7 @@ def _wanted(pick: Pick, found: variables.Variables) -> ProjectSettings:
     pins = pick.build.pins
     backend = found.set.get("UV_TORCH_BACKEND")
     links = found.set.get("UV_FIND_LINKS", "").split(",")[0]
-    entry = ArrayEntry(("tool", "uv", "index"), uv_index(pick))
-    return pin_settings(pins, backend, entry, None if backend else links)
+    return pin_settings(pins, backend, uv_index(pick), None if backend else links)
 
 
 def _conda_changes(places: Places, found: variables.Variables) -> list[journal.FileChange]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -13,7 +12,7 @@ from torchpick.environment.targets import Target
 from torchpick.environment.world import World
 from torchpick.errors import NoBuildError, UsageError
 from torchpick.index.remote_text import fetcher
-from torchpick.install import constraints
+from torchpick.install import constraints, staying
 from torchpick.install.agreement import FAMILY, Agreement, outcome, passed_over, refused
 from torchpick.installers import choice, copies, jobs, settings_files
 from torchpick.installers.command import Command
@@ -29,9 +28,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.install.unread import Watcher
     from torchpick.installers.reporting import Item
-
-# A release as the table has them; what somebody built themselves is no build of it.
-_VERSION = re.compile(r"\d+(\.\d+)*(\+[a-z0-9.]+)?")
 
 
 class Order(Noun):
@@ -98,16 +94,19 @@ class Installation:
         An installed torch that runs here stays where nobody asks for another. Without `everything` only as many builds
         are judged as the pick itself takes.
         """
-        installed = self.target.installed.get("torch", "")
-        asked_for = {each.name for each in self.asked.wanted}
-        if _VERSION.fullmatch(installed) and not self.order.upgrade and "torch" not in asked_for:
-            kept = self.weighed(f"torch=={installed}", everything=everything)
-            if kept.ok and kept.version == installed:
-                return kept
+        if self.staying is not None:
+            return self.staying
         found = self.weighed(everything=everything)
         if not found.ok:
             self._check_bound(found)
         return decided(found, self.session.knowledge.rules)
+
+    @cached_property
+    def staying(self) -> Pick | None:
+        """The installed torch, where it runs here and nobody asks for another."""
+        if self.order.upgrade or any(each.name == "torch" for each in self.asked.wanted):
+            return None
+        return staying.pick(self.session, self.target, self.texts)
 
     def _check_bound(self, found: Pick) -> None:
         """Refuse with the constraint that binds and its place, where one alone keeps every build away."""
@@ -175,7 +174,7 @@ class Installation:
     @cached_property
     def agreement(self) -> Agreement:
         """What the table says of the packages that are asked for."""
-        return Agreement(self.session, self.asked, self.applies, allow_mixed=self.order.allow_mixed)
+        return Agreement(self.session, self.asked, self.applies, self.staying, allow_mixed=self.order.allow_mixed)
 
     def _pick_of(self, torch: str) -> Pick:
         return decided(self.weighed(f"torch=={torch}"), self.session.knowledge.rules)
@@ -213,7 +212,7 @@ class Installation:
 
     def _related(self, job: Job) -> Job:
         """The job where members of torch's family that the table knows as CUDA packages are asked for, as xformers."""
-        *_, (stack, _held) = self.agreement.moves({})
+        stack = self.agreement.of_nothing()
         if not stack.ok:
             raise refused(stack, self.agreement.machine, job.pick)
         result = outcome(stack, job.pick)

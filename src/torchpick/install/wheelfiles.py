@@ -131,7 +131,7 @@ def _is_folder(pick: Pick) -> bool:
 
 def companions_on_pages(pick: Pick, names: Mapping[str, str], *, offline: bool) -> dict[str, tuple[Wheel, ...]]:
     """The files of these versions for every Python, by project; none for one whose page was read and lacks them."""
-    if _is_flat(pick) or (offline and not _is_folder(pick)):
+    if not pick.index_url or _is_flat(pick) or (offline and not _is_folder(pick)):
         return {}
     found: dict[str, tuple[Wheel, ...]] = {}
     with closing(Host(offline=False)) as host:

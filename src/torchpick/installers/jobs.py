@@ -83,7 +83,7 @@ _AGAIN = frozenset({"--force-reinstall", "--reinstall", "--reinstall-package", "
 
 def stays(job: Job, name: str) -> bool:
     """Whether the very build is installed: as an address it would be fetched again."""
-    there = job.target.installed.get(name) == job.pins[name] and not (name == "torch" and must_reinstall(job))
+    there = job.target.installed.get(name) == job.pins[name] and name not in reinstalled(job)
     return there and not any(word.partition("=")[0] in _AGAIN for word in job.passed_on)
 
 
@@ -144,14 +144,18 @@ def brought(job: Job) -> list[str]:
     ]  # fmt: skip
 
 
-def must_reinstall(job: Job) -> bool:
-    """Whether another build of the very version is installed, which no specifier can tell apart."""
-    installed = job.target.installed.get("torch")
-    if job.labelled or installed is None or not job.moves_torch:
-        return False
-    if installed != job.pick.version:  # `==2.14.1` is content with 2.14.1+cpu
-        return installed.partition("+")[0] == job.pick.version
-    return job.cuda_installed != job.pick.build.cuda
+def reinstalled(job: Job) -> list[str]:
+    """The pinned projects of whose very version another build is installed, which no specifier can tell apart."""
+    if job.labelled or not job.moves_torch:
+        return []
+    return [name for name in concerned(job) if _is_other_build(job, name)]
+
+
+def _is_other_build(job: Job, name: str) -> bool:
+    installed, wanted = job.target.installed.get(name, ""), job.pins[name]
+    if installed != wanted:  # `==2.14.1` is content with 2.14.1+cpu
+        return installed.partition("+")[0] == wanted
+    return name == "torch" and job.cuda_installed != job.pick.build.cuda
 
 
 def _asks_for(job: Job, name: str) -> bool:
@@ -161,12 +165,12 @@ def _asks_for(job: Job, name: str) -> bool:
 def notes(job: Job) -> list[Note]:
     """What the state of the environment means for this run, in words."""
     found = [*job.notes]
-    there = job.target.installed
+    there, again = job.target.installed, reinstalled(job)
     for name, version in job.pins.items():
         concerned = _asks_for(job, name) or (name == "torch" and job.moves_torch)
         if name not in there or not concerned:
             continue
-        if there[name] == version and not (name == "torch" and must_reinstall(job)):
+        if there[name] == version and name not in again:
             found.append(Note("ALREADY_THERE", f"{name} {version} is installed already"))
         else:
             found.append(Note("REPLACED", f"{name} {there[name]} is installed, {version} takes its place"))

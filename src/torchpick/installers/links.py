@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from torchpick.errors import UsageError
 from torchpick.model.build import Build
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
@@ -48,9 +47,6 @@ def known(
 
     `read` are the files that were read on a project's page: where it has none, the page would not help an installer.
     """
-    if not index_url:
-        hint = "`pip install $(torchpick url --backend default)` installs it from your own index"
-        raise UsageError("the default index's own torch cannot be pinned with a page of links", hint=hint)
     found: list[Wheel] = []
     unknown: list[str] = []
     for name, version in pins.items():
@@ -111,8 +107,10 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
-def uv_index(pick: Pick) -> dict[str, object]:
-    """The index of the pick as uv's settings have one: for the projects alone that name it."""
+def uv_index(pick: Pick) -> dict[str, object] | None:
+    """The index of the pick as uv's settings have one: for the projects alone that name it; None for the user's own."""
+    if not pick.index_url:
+        return None
     if pick.wish.index_base.startswith("flat+"):
         return {"name": "pytorch-mirror", "url": pick.index_url, "format": "flat", "explicit": True}
     return {"name": f"pytorch-{pick.build.backend}", "url": pick.index_url, "explicit": True}

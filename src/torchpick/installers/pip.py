@@ -61,7 +61,7 @@ class PipInstaller(Noun):
             argv.append("--no-index")
         if job.pick.wish.channel != "stable":
             argv.append("--pre")
-        if jobs.must_reinstall(job):
+        if jobs.reinstalled(job):
             argv.append("--force-reinstall")
         for path in job.asked.given.files:
             argv += ["-r", copies.path(path)]

@@ -12,7 +12,6 @@ from torchpick.installers.store import StoredFile
 from torchpick.installers.tools import Uv
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
-from torchpick.model.wish import WHEEL_HOST
 
 
 class UvInstaller(Noun):
@@ -40,11 +39,9 @@ class UvInstaller(Noun):
         return None  # only a start of uv would tell
 
     def knows(self, job: Job) -> bool:
-        """Whether `--torch-backend` leads this uv to the very index: its base is fixed, and so is its list of tags."""
-        wish = job.pick.wish
+        """Whether `--torch-backend` leads this uv to the very index: its list of tags is fixed too."""
         return (
-            wish.index_base == WHEEL_HOST
-            and wish.channel == "stable"
+            job.pick.by_backend
             and tools.takes(self.path, "torch-backend")
             and tools.knows(self.path, job.pick.build.backend)
         )
@@ -129,8 +126,7 @@ class UvInstaller(Noun):
             argv.append("--no-deps")
         if job.offline:
             argv.append("--offline")
-        if jobs.must_reinstall(job):
-            argv += ["--reinstall-package", "torch"]
+        argv += [word for name in jobs.reinstalled(job) for word in ("--reinstall-package", name)]
         if jobs.has_sources(job):
             argv += self._no_sources(job)
         if self.cooldown is not None and self.knows(job) and tools.takes(self.path, "exclude-newer-package"):
@@ -145,7 +141,7 @@ class UvInstaller(Noun):
         return [word for name in jobs.kept_names(job) for word in ("--no-sources-package", name)]
 
     def _own_notes(self, job: Job) -> list[Note]:
-        if self.knows(job) or job.pick.wish.index_base != WHEEL_HOST or job.pick.wish.channel != "stable":
+        if self.knows(job) or not job.pick.by_backend:
             return []
         backend = job.pick.build.backend
         text = f"this uv ({self.path}) does not seem to support {backend}, so it is given the addresses of the files"

@@ -12,7 +12,6 @@ from torchpick.installers.links import Wheel
 from torchpick.installers.store import StoredFile
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
-from torchpick.model.wish import WHEEL_HOST
 
 
 class Variables(Noun):
@@ -51,18 +50,20 @@ def of(
     limits = store.file(place, "constraints", ".txt", "".join(f"{name}=={version}\n" for name, version in pins.items()))
     found_at = [*((address(page.path),) if page else ()), *remote]
     changed: dict[str, str] = {**around.dropped_pip.set, **around.dropped_uv.set}
-    by_backend = around.uv_knows and not around.uv_cooldown and pick.wish.index_base == WHEEL_HOST
     unset = [*around.dropped_pip.unset, *around.dropped_uv.unset]
-    if by_backend and pick.wish.channel == "stable":
+    if pick.by_backend and around.uv_knows and not around.uv_cooldown:
         changed["UV_TORCH_BACKEND"] = pick.build.backend
     else:
-        changed["UV_FIND_LINKS"] = ",".join(dict.fromkeys((*found_at, *around.uv_links)))
         unset.append("UV_TORCH_BACKEND")
+        if links_of_uv := dict.fromkeys((*found_at, *around.uv_links)):
+            changed["UV_FIND_LINKS"] = ",".join(links_of_uv)
+        else:
+            unset.append("UV_FIND_LINKS")
     changed["UV_CONSTRAINT"] = " ".join((address(limits.path), *around.uv_constraints))
     files = [limits, *((page,) if page else ())]
     pip_limits = limits
     direct = None
-    if "uploaded-prior-to" in around.pip or links.is_ambiguous(pick.build):
+    if pick.index_url and ("uploaded-prior-to" in around.pip or links.is_ambiguous(pick.build)):
         direct = _direct(pick, pins, read)
     if direct is not None:
         # Pip rejects a page without dates, and reads none in HTML; a direct address is not asked for its date.
@@ -71,7 +72,8 @@ def of(
     else:
         said = around.pip.get("find-links")
         kept = [word for word in store.not_ours(said.words if said else (), place) if not is_wheel_index(word)]
-        changed["PIP_FIND_LINKS"] = " ".join(dict.fromkeys((*found_at, *kept)))
+        if found_at or said:  # a blank: an empty variable would let the configuration file speak again
+            changed["PIP_FIND_LINKS"] = " ".join(dict.fromkeys((*found_at, *kept))) or " "
     said = around.pip.get("constraint")
     changed["PIP_CONSTRAINT"] = " ".join((address(pip_limits.path), *store.not_ours(said.words if said else (), place)))
     changed.update(_variants(pick, spoken))
@@ -81,7 +83,12 @@ def of(
 def _pages(
     pick: Pick, place: str, pins: Mapping[str, str], read: Mapping[str, Sequence[Wheel]]
 ) -> tuple[StoredFile | None, list[str]]:
-    """The links page, for every Python of the build, and the remote pages of what has no known file name."""
+    """The links page, for every Python of the build, and the remote pages of what has no known file name.
+
+    A build of the user's own index needs neither.
+    """
+    if not pick.index_url:
+        return None, []
     if pick.wish.index_base.startswith("flat+"):
         return None, [pick.index_url]
     found, unknown = links.known(pick.build, pins, pick.build.pythons, pick.index_url, read)

@@ -7,7 +7,7 @@ from torchpick.model.build import Build
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.verdict import Verdict
-from torchpick.model.wish import Wish
+from torchpick.model.wish import WHEEL_HOST, Wish
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,6 +101,11 @@ class Pick(Noun):
     def index_url(self) -> str:
         """Where torch lies; empty where it comes from the user's own index (`--backend default`)."""
         return self.build.index_url(self.wish.index_base, self.wish.channel)
+
+    @property
+    def by_backend(self) -> bool:
+        """Whether the backend's name alone leads a uv that knows it to the very index: its base is fixed."""
+        return bool(self.index_url) and self.wish.index_base == WHEEL_HOST and self.wish.channel == "stable"
 
     @property
     def requirements(self) -> tuple[str, ...]:

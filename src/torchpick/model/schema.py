@@ -105,7 +105,7 @@ def _definitions() -> Schema:
                 "backend": text,
                 "version": {**text, "description": "with its local label where the wheel has one"},
                 "cuda": _text_or_null(),
-                "index_url": text,
+                "index_url": _text_or_null("the wheel index of its torch; null for your own index"),
                 "requirements": _list(text),
                 "companions": {"type": "object", "additionalProperties": text},
                 "fits": _list(_ref("fit")),

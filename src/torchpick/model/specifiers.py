@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from torchpick.model.versions import is_dotted, is_prerelease, numbers
+from torchpick.model.versions import check_digits, is_dotted, is_prerelease, numbers
 
 Admits = Callable[[str], bool]
 Clause = tuple[str, tuple[int, ...], bool]  # operator, numbers, whether `.*` follows
@@ -54,6 +54,7 @@ def _by_packaging(specifier: str, prereleases: bool) -> Admits:
     from packaging.specifiers import SpecifierSet
     from packaging.version import Version
 
+    check_digits(specifier)
     allowed = SpecifierSet(specifier)
     for clause in allowed:
         if clause.operator != "===":

@@ -20,6 +20,18 @@ def is_dotted(text: str) -> bool:
     return len(parts) <= 6 and all(part.isascii() and part.isdigit() and len(part) <= 9 for part in parts)
 
 
+# Python reads numbers of up to 4,300 digits, and packaging reads them late: where it compares.
+_MOST_DIGITS = 1000
+
+
+def check_digits(text: str) -> None:
+    """Raise ValueError where a number is longer than any that is meant."""
+    import re
+
+    if re.search(rf"\d{{{_MOST_DIGITS + 1}}}", text):
+        raise ValueError(f"a number in it has more than {_MOST_DIGITS} digits")
+
+
 # The digits without trailing zeros, the phase, the number within the phase.
 Release = tuple[tuple[int, ...], int, int]
 

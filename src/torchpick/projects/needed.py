@@ -12,6 +12,7 @@ from torchpick.environment.project.plan import NeededPackage, PackageVersion, Pr
 from torchpick.model.build import COMPANIONS
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, PackageFacts
+from torchpick.model.requirement import parsed
 
 # Each lists every package of a resolution under its `name`.
 _LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")
@@ -70,9 +71,7 @@ def _narrows(version: PackageVersion) -> bool:
 
 
 def _asked(package: Package) -> PackageVersion:
-    from packaging.requirements import Requirement
-
-    torch = [Requirement(text).specifier for text in package.requires if named(text) == "torch"]
+    torch = [parsed(text).specifier for text in package.requires if named(text) == "torch"]
     major = package.cuda.split(".")[0] if package.cuda and package.links_torch else None
     return PackageVersion(",".join(str(one) for one in torch if str(one)), major)
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from torchpick.decide.requested import named
 from torchpick.environment import rewrite
 from torchpick.environment.project import document, editing
-from torchpick.environment.project.settings import PIN, UNPINNED, ArrayEntry, ProjectSettings, pin_script
+from torchpick.environment.project.settings import PIN, UNPINNED, ProjectSettings, pin_script
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.installers import tools
 from torchpick.installers.links import project_page, uv_index
 from torchpick.model.build import COMPANIONS
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
-from torchpick.model.wish import WHEEL_HOST
+from torchpick.model.requirement import parsed
 from torchpick.session import Session
 
 # The reference implementation's own expression (PEP 723), for the block of this type.
@@ -112,14 +112,12 @@ def _unpinned(text: str, file: str) -> str:
 
 def _requirements(inner: str) -> Iterator[str]:
     """What the script asks of torch and its companions on every machine."""
-    from packaging.requirements import InvalidRequirement, Requirement
-
     for text in document.list_of(document.parse(inner).unwrap().get("dependencies")):
         if not isinstance(text, str) or named(text) not in ("torch", *COMPANIONS):
             continue
         try:
-            requirement = Requirement(text)
-        except InvalidRequirement as error:
+            requirement = parsed(text)
+        except ValueError as error:
             raise TorchpickError(f"`{text}` is not a valid requirement", hint="fix it first") from error
         if requirement.url:
             raise TorchpickError(f"`{text}` names a file, so there is nothing to pick", hint="leave the URL out")
@@ -129,13 +127,11 @@ def _requirements(inner: str) -> Iterator[str]:
 
 def _settings(session: Session, pick: Pick) -> ProjectSettings:
     pins = pick.build.pins
-    base = pick.wish.index_base
     # A page that the host does not have ends uv's run, so only what the script itself names is linked.
     linked = (name for name in pins if name == "torch" or name in session.wish.companions)
-    links = tuple(project_page(pick.index_url, name) for name in linked)
-    if base.startswith("flat+"):
+    links = tuple(project_page(pick.index_url, name) for name in linked if pick.index_url)
+    if pick.wish.index_base.startswith("flat+"):
         links = (pick.index_url,)
-    knows = session.uv is None or tools.knows(session.uv.path, pick.build.backend)
-    by_backend = knows and base == WHEEL_HOST and pick.wish.channel == "stable"
-    entry = ArrayEntry(("tool", "uv", "index"), uv_index(pick))
-    return pin_script(pins, pick.build.backend if by_backend else None, entry, () if by_backend else links)
+    by_backend = pick.by_backend and (session.uv is None or tools.knows(session.uv.path, pick.build.backend))
+    backend = pick.build.backend if by_backend else None
+    return pin_script(pins, backend, uv_index(pick), () if by_backend else links)

@@ -11,6 +11,7 @@ from torchpick.environment.project.plan import OwnExtra, Project
 from torchpick.environment.project.settings import MARK, TOOLS
 from torchpick.errors import TorchpickError
 from torchpick.model.build import COMPANIONS
+from torchpick.model.requirement import parsed
 
 # tomlkit's documents and items have no type worth the name: what a key holds is asked of each.
 Node = Any
@@ -72,8 +73,6 @@ def _poetry_range(dependencies: Mapping[str, Node], name: str) -> str:
 
 def _own(document: Node, table: Mapping[str, Node], *, group: bool) -> Iterator[OwnExtra]:
     """What narrows torch or a companion and was not written by `extras`."""
-    from packaging.requirements import InvalidRequirement, Requirement
-
     holder = (
         document.get("dependency-groups") if group else document["project"]["optional-dependencies"] if table else {}
     )
@@ -85,8 +84,8 @@ def _own(document: Node, table: Mapping[str, Node], *, group: bool) -> Iterator[
         for text in _texts(values):
             if named(text) in ("torch", *COMPANIONS):
                 try:
-                    requirement = Requirement(text)
-                except InvalidRequirement:
+                    requirement = parsed(text)
+                except ValueError:
                     continue
                 if requirement.url or requirement.specifier:
                     ranges[named(text)] = None if requirement.url else str(requirement.specifier)
@@ -103,21 +102,19 @@ def _range_of_groups(own: Iterable[OwnExtra]) -> str:
 
 def _range(requirements: list[str]) -> str:
     """The specifier of the project's own torch; requirements with markers say it for some machines only."""
-    from packaging.requirements import Requirement
-
     found = []
     for text in requirements:
         if named(text) != "torch":
             continue
         try:
-            requirement = Requirement(text)
-            parts = sorted(map(str, requirement.specifier), key=lambda each: (each.startswith("<"), each))
-        except ValueError as error:  # also of a number of 5,000 digits, which is no InvalidRequirement
+            requirement = parsed(text)
+        except ValueError as error:
             raise TorchpickError(f"`{text}` is not a valid requirement: {error}", hint="fix it first") from error
         if requirement.url or requirement.marker:
             what = "URL" if requirement.url else "marker"
             hint = 'give the range with `--torch ">=2.5"`'
             raise TorchpickError(f"`{text}` has a {what}, so it is not a range for every machine", hint=hint)
+        parts = sorted(map(str, requirement.specifier), key=lambda each: (each.startswith("<"), each))
         found.append(",".join(parts))
     return ",".join(each for each in found if each)
 

@@ -225,22 +225,27 @@ TOOLS = tuple(name for name in _TOOLS if name)
 PIN = f"{MARK} pin"
 
 
-def pin(pins: Mapping[str, str], backend: str | None, index: ArrayEntry, links: str | None) -> ProjectSettings:
+def pin(
+    pins: Mapping[str, str], backend: str | None, index: Mapping[str, object] | None, links: str | None
+) -> ProjectSettings:
     """A project of uv's pinned to one build: whatever is added, locked or installed in it.
 
     `backend` is for `uv pip` alone, which has its own way to the wheel host; `links` takes its place where uv does not
-    know the backend, or the wheels lie on a mirror.
+    know the backend, or the wheels lie on a mirror. Without an `index` the project's own have the build.
     """
     uv = ("tool", "uv")
     settings = [ProjectSetting((*uv, "torch-backend"), backend, (PIN,))] if backend else []
     settings += [ProjectSetting((*uv, "pip", "find-links"), [links], (PIN,))] if links else []
-    settings += [ProjectSetting((*uv, "sources", name), {"index": index.name}, (PIN,)) for name in pins]
+    entries = () if index is None else (ArrayEntry((*uv, "index"), index),)
+    settings += [
+        ProjectSetting((*uv, "sources", name), {"index": entry.name}, (PIN,)) for entry in entries for name in pins
+    ]
     constraints = Addition((*uv, "constraint-dependencies"), tuple(f"{name}=={pins[name]}" for name in pins))
-    return UNPINNED._replace(settings=tuple(settings), entries=(index,), additions=(constraints,))
+    return UNPINNED._replace(settings=tuple(settings), entries=entries, additions=(constraints,))
 
 
 def pin_script(
-    pins: Mapping[str, str], backend: str | None, index: ArrayEntry, links: Sequence[str]
+    pins: Mapping[str, str], backend: str | None, index: Mapping[str, object] | None, links: Sequence[str]
 ) -> ProjectSettings:
     """The same for a script's own block, which knows `torch-backend` and `find-links` at its top alone."""
     held = pin(pins, backend, index, None)

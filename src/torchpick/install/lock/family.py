@@ -1,4 +1,7 @@
-"""Torch's family in a resolution: from the wheel host alone, and each file of it with its hash."""
+"""Torch's family in a resolution: from the wheel host alone, and each file of it with its hash.
+
+A build of the default index has no place of its own: its family is pinned, and comes from the user's own index.
+"""
 
 from __future__ import annotations
 
@@ -112,6 +115,8 @@ class _Work:
 
     def usable(self, name: str) -> list[Link] | None:
         """The wheels of a project on the wheel host that this environment can take; None where it has no page."""
+        if not self.index:
+            return None
         found = self.host.links(self.index, name, flat=self.flat)
         return None if found is None else [link for link in found if torch_family.suits(link, self.suits)]
 
@@ -172,6 +177,8 @@ class _Work:
 
     def check(self, wanted: Iterable[str]) -> None:
         """What is pinned and needed must lie on the host."""
+        if not self.index:
+            return
         for name in wanted:
             if name not in self.pins or self.links[name] or self._placed(name):
                 continue
@@ -232,7 +239,7 @@ class _Work:
         if self.foreign(package):
             archive = package.archive
             return package if archive is None else package._replace(archive=self._complete(self._told(archive)))
-        if package.name in self.pins:
+        if self.index and package.name in self.pins:
             version, package = self.pins[package.name], package._replace(archive=None)
             package = package._replace(version=version)
             files = tuple(LockFile(link.url, link.sha256, link.size) for link in self.links[package.name])

@@ -121,7 +121,8 @@ def _one(ground: Ground, machines: tuple[Machine, ...], host: Host, listener: Li
     lock = merged(parts)
     if not any(entry.package.name == "torch" for entry in lock.entries):
         notes.append(Note("NO_TORCH", "nothing here needs torch, so the lock has none"))
-    told = {"torch": pick.version, "backend": pick.build.backend, "index": shown(pick.index_url).url}
+    told = {"torch": pick.version, "backend": pick.build.backend}
+    told |= {"index": shown(pick.index_url).url} if pick.index_url else {}
     notes = list(dict.fromkeys(notes))
     return Made("", pick, lock, pylock.text(lock, told), tuple(computed), tuple(notes))
 
