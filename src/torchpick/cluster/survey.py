@@ -185,9 +185,7 @@ class _Crew:
                 # The reader is at its next wheel before anyone looks at this one: it never waits for us.
                 self._said.put(found)
             if not open_:
-                if child.stdin is not None:
-                    child.stdin.close()  # which ends it
-                child.wait()
+                _dismiss(child)
                 return False
             text = child.stdout.readline() if child.stdout is not None else b""
             if not text:
@@ -233,6 +231,13 @@ def _ask(child: subprocess.Popen[bytes], question: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def _dismiss(child: subprocess.Popen[bytes]) -> None:
+    """It ends with its stdin."""
+    if child.stdin is not None:
+        child.stdin.close()
+    child.wait()
 
 
 def _question(number: int, wheel: SurveyWheel, depth: str | None) -> str:
