@@ -12,6 +12,7 @@ import pytest
 import torchpick
 from torchpick.cli import main
 from torchpick.cluster.emit import FORMS
+from torchpick.decide import frontier
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
 
@@ -77,6 +78,25 @@ def test_more_environments_buy_a_newer_torch(capsys: pytest.CaptureFixture[str],
         ("2.15.0+cu132", "b[1-40],h[1-200]"),
         ("2.14.1+cu126", "a[1-300],l[1-60],v[1-400]"),
     ]
+
+
+def test_where_not_every_combination_was_tried_it_says_so(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, report = write(tmp_path, five()), tmp_path / "report.html"
+    sentence = "too many combinations of builds to try each one"
+
+    def shown() -> tuple[list[bool], bool, bool]:
+        steps = asked(capsys, file)["frontier"]
+        assert isinstance(steps, list)
+        main(["fleet", file, "--html", str(report)])
+        capsys.readouterr()
+        main(["fleet", file])
+        return [step["exact"] for step in steps], sentence in capsys.readouterr().out, sentence in report.read_text()
+
+    assert shown() == ([True, True], False, False)
+    monkeypatch.setattr(frontier, "_MOST_TRIED", 1)
+    assert shown() == ([True, False], True, True)
 
 
 def test_a_driver_that_holds_the_others_back_is_found(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -292,6 +292,24 @@ def test_every_release_has_an_address_and_its_companions(chromium: browser.Brows
     )
 
 
+def test_every_package_has_an_address_and_the_chosen_gpu_its_column(chromium: browser.Browser, page: str) -> None:
+    chromium.open(f"{page}#package-xformers")
+
+    assert chromium.js("location.hash") == "#package-xformers"
+    assert 0 <= chromium.js("document.querySelector('#packages tbody:target').getBoundingClientRect().top") < 900
+    links = "[...document.querySelectorAll('#packages a')]"
+    assert chromium.js(f"{links}.length > 50 && {links}.every((link) => document.getElementById(link.hash.slice(1)))")
+    assert chromium.js("document.querySelectorAll('#packages .chosen').length") == 0
+
+    chromium.screen(390, 844)
+    chromium.open(f"{page}#gtx-1080-ti")
+
+    row = "document.getElementById('package-xformers-0.0.30').querySelector('.chosen')"
+    assert chromium.js(f"{row}.innerText") == "partly"
+    assert chromium.js("document.querySelector('#packages thead .chosen').innerText") == "sm_61"
+    assert chromium.js(f"{row}.getBoundingClientRect().right") <= 390
+
+
 def test_a_product_of_amd_is_found_by_name(chromium: browser.Browser, page: str) -> None:
     chromium.open(page)
     chromium.js("document.getElementById('search').focus()")
@@ -352,7 +370,7 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.network
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("anchor", ["", "#gtx-1080-ti", "#q=a100", "#torch-2.14.1", "#q=nonsense"])
+@pytest.mark.parametrize("anchor", ["", "#gtx-1080-ti", "#q=a100", "#torch-2.14.1", "#package-xformers", "#q=nonsense"])
 def test_axe_finds_nothing(
     *, anchor: str, width: int, dark: bool, axe: str, chromium: browser.Browser, page: str
 ) -> None:

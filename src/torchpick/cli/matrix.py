@@ -171,13 +171,15 @@ def _page(args: MatrixArguments, session: Session) -> int:
     names = (*session.knowledge.gpu_names.products, *session.knowledge.other_names.amd_named)
     known = session.knowledge.table(page_data.PLATFORMS, request.channel)
     start, rows = _start(session, known, wish)
+    shown = matrix.releases_of(row for _, row in rows)
     facts = webpage.PageFacts(
         start,
         webpage.fallback(rows),
         _scope(request, wish),
-        _releases(rows),
+        shown,
         timeline.svg(timeline.of(known)) if not (request.requirements or wish.backends) else "",
-        releases.table(known, page_data.PLATFORMS, _releases(rows)),
+        releases.table(known, page_data.PLATFORMS, shown),
+        _packages(session),
     )
     page = webpage.html(_parts(), page_data.data(known, wish, names), facts)
     _write(args.html or "-", page)
@@ -210,8 +212,14 @@ def _start(session: Session, known: Table, wish: Wish) -> tuple[dict[str, str], 
     return start, rows
 
 
-def _releases(rows: list[tuple[str, Row]]) -> tuple[str, ...]:
-    return matrix.releases_of(row for _, row in rows)
+def _packages(session: Session) -> str:
+    """The CUDA packages whose code was read, for the GPUs that are found beside them."""
+    from torchpick.cli.show import package_table
+    from torchpick.decide import packagegpus
+    from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
+
+    gpus = [kind.arch for kind in NVIDIA if kind.found_on(READ_PLATFORM)]
+    return package_table.table(packagegpus.rows(KnownPackages(session.environ, READ_PLATFORM).values(), gpus), gpus)
 
 
 def _scope(request: Request, wish: Wish) -> str:

@@ -172,6 +172,7 @@ class _Crew:
 
     def _served(self, child: subprocess.Popen[bytes], first: int, talk: _Talk) -> bool:
         open_: dict[int, SurveyWheel] = {}
+        found: _Answer | None = None
         answered = False
         following: int | None = first
         while True:
@@ -180,10 +181,11 @@ class _Crew:
                 if not _ask(child, _question(following, self._wheels[following], self._way.depth)):
                     break
                 following = self._take() if len(open_) < self._load else None
+            if found is not None:
+                # The reader is at its next wheel before anyone looks at this one: it never waits for us.
+                self._said.put(found)
             if not open_:
-                if child.stdin is not None:
-                    child.stdin.close()  # which ends it
-                child.wait()
+                _dismiss(child)
                 return False
             text = child.stdout.readline() if child.stdout is not None else b""
             if not text:
@@ -192,7 +194,6 @@ class _Crew:
             if found is not None:
                 answered = True
                 open_.pop(found.number)
-                self._said.put(found)
             following = self._take() if len(open_) < self._load else None
         status = child.wait()
         if self._way.ray is not None and not answered and not self._stopped:
@@ -230,6 +231,13 @@ def _ask(child: subprocess.Popen[bytes], question: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def _dismiss(child: subprocess.Popen[bytes]) -> None:
+    """It ends with its stdin."""
+    if child.stdin is not None:
+        child.stdin.close()
+    child.wait()
 
 
 def _question(number: int, wheel: SurveyWheel, depth: str | None) -> str:

@@ -28,10 +28,18 @@ Releases = Mapping[int, str]  # machine → the torch it gets; of several GPUs i
 
 
 class FleetStep(Noun):
-    """A number of environments, and what each supports."""
+    """A number of environments, and what each supports; `exact` is false where not every combination was tried."""
 
     groups: tuple[Group, ...]
     releases: Releases
+    exact: bool = True
+
+
+class Chosen(Noun):
+    """A set of builds; `exact` where none is better."""
+
+    pins: tuple[Pin, ...]
+    exact: bool = True
 
 
 class Move(Noun):
@@ -72,17 +80,22 @@ class Outlook(Noun):
     absences: tuple[Absence, ...]
     upgrades: tuple[Upgrade, ...] | None = None
 
+    @property
+    def exact(self) -> bool:
+        """Whether the answer and each step are the best there are."""
+        return all(step.exact for step in (self.answer, *self.steps))
+
 
 def outlook(fleet: Fleet, table: Table, wish: Wish, *, most: int | None = None, upgrades: bool = False) -> Outlook:
     """The answer with the fewest environments, or the best with at most so many, and what would change it."""
     found = judged(fleet.machines, table, wish)
     weights = [crowd.hosts.count for crowd in fleet.crowds]
     plan = shared(found.running) or fewest(found.kinds)
-    chosen = plan if most is None else solve(found.kinds, most, weights, plan)
+    chosen = Chosen(tuple(plan)) if most is None else solve(found.kinds, most, weights, plan)
     answer = _step(found.kinds, chosen)
     served = {member for group in answer.groups for member in group.members}
     unserved = tuple(member for kind in found.kinds for member in kind.members if member not in served)
-    limit = max(len(chosen), 1)
+    limit = max(len(chosen.pins), 1)
     return Outlook(
         fleet,
         answer,
@@ -111,9 +124,9 @@ def _best(kind: GpuKind) -> Pin:
     return max(kind.served, key=lambda pin: kind.alone(pin).rank)
 
 
-def _step(kinds: Sequence[GpuKind], chosen: Sequence[Pin]) -> FleetStep:
-    listed = groups(kinds, chosen)
-    return FleetStep(listed, releases(listed))
+def _step(kinds: Sequence[GpuKind], chosen: Chosen) -> FleetStep:
+    listed = groups(kinds, chosen.pins)
+    return FleetStep(listed, releases(listed), chosen.exact)
 
 
 def releases(listed: Iterable[Group]) -> Releases:
@@ -133,10 +146,10 @@ class _Class(Noun):
     weight: int
 
 
-def solve(kinds: Sequence[GpuKind], limit: int, weights: Sequence[int], plan: Sequence[Pin]) -> tuple[Pin, ...]:
+def solve(kinds: Sequence[GpuKind], limit: int, weights: Sequence[int], plan: Sequence[Pin]) -> Chosen:
     """At most so many builds: the most machines supported, then the oldest torch among them as new as possible."""
     if limit == len(plan):
-        return tuple(plan)
+        return Chosen(tuple(plan))
     candidates = columns(kinds)
     merged: dict[frozenset[Pin], int] = {}
     for kind in kinds:
@@ -161,9 +174,9 @@ def solve(kinds: Sequence[GpuKind], limit: int, weights: Sequence[int], plan: Se
     limit = min(limit, len(pins))
     if comb(len(pins), limit) <= _MOST_TRIED:
         tried = (chosen for count in range(1, limit + 1) for chosen in combinations(pins, count))
-        return max(tried, key=value, default=())
+        return Chosen(max(tried, key=value, default=()))
     start = [pin for pin in plan if pin in worth][:limit]
-    return _improved(start, pins, limit, value)
+    return Chosen(_improved(start, pins, limit, value), exact=False)
 
 
 def _improved(

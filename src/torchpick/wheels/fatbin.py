@@ -140,7 +140,7 @@ def _entry(head: bytes, at: int, room: int) -> tuple[int, int, int, CodeEntry | 
 # A library has thousands of images and few that differ here.
 @lru_cache(1024)
 def _image(kind: int, number: int, specific: int, version: tuple[int, int], size: int) -> CodeEntry | None:
-    """What an image's header says; None for an unknown one. Sizes above every empty image's may be given as one."""
+    """The image of an entry; None where its header is none. Sizes above that of every empty one may be given as one."""
     arch = _arch(kind, number, specific)
     if arch is None or not 0 < kind < GROUP:
         return None

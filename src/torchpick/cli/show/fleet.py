@@ -19,6 +19,7 @@ from torchpick.model.wish import Wish
 Paint = Callable[[str], str]
 _MOST_KINDS = 6
 _MOST_ROWS = 12
+NOT_EXACT = "There are too many combinations of builds to try each one: a better one may exist."
 
 
 def environments(found: Outlook, wish: Wish) -> tuple[SiteEnvironment, ...]:
@@ -107,7 +108,7 @@ def _frontier(found: Outlook, bold: Paint) -> list[str]:
     for place, step in enumerate(found.steps, start=1):
         mark = " (this answer)" if step.releases == found.answer.releases else ""
         lines.append(f"{place:>12}  {plain('; '.join(shares(step, found.fleet)))}{mark}")
-    return [*lines, ""]
+    return [*lines, *([] if found.exact else ["", NOT_EXACT]), ""]
 
 
 def shares(step: FleetStep, fleet: Fleet) -> list[str]:
@@ -182,4 +183,5 @@ def _step(place: int, step: FleetStep, fleet: Fleet) -> dict[str, object]:
             for group in step.groups
         ],
         "without": fleet.count - fleet.count_of(step.releases),
+        "exact": step.exact,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from torchpick.cli.show.fleet import counted_environments, counted_machines, kinds
+from torchpick.cli.show.fleet import NOT_EXACT, counted_environments, counted_machines, kinds
 from torchpick.cli.show.text import plain
 from torchpick.cluster.emit import SiteEnvironment
 from torchpick.decide.frontier import FleetStep, Move, Outlook
@@ -41,6 +41,7 @@ def html(found: Outlook, environments: Sequence[SiteEnvironment]) -> str:
         _table(("torch", "machines", "GPUs", "hosts", "command"), _groups(found, environments)),
         "<h2>What more environments buy</h2>",
         _chart(found.steps, fleet),
+        *([] if found.exact else [f"<p>{NOT_EXACT}</p>"]),
         *_changes("Without a kind of GPU", ("without", "who moves"), _absences(found)),
         *_changes("With a newer driver", ("driver", "on", "who moves"), _upgrades(found)),
         *_changes("Left out", ("who", "why"), _left_out(fleet)),

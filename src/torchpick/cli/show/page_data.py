@@ -1,8 +1,8 @@
 """Every platform, driver, Python and kind of GPU judged beforehand, for a page that only looks up. Pure.
 
 What a driver and a GPU object to and what a Python objects to are independent (resolve's objections are a sum), so the
-two are judged apart and kept apart: a build runs where neither holds a text. tests/test_atlas.py holds the sum against
-resolve itself.
+two are judged apart and kept apart: a build runs where neither holds a text. tests/show/test_page_data.py holds the sum
+against resolve itself.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ class PageFacts(Noun):
     releases: tuple[str, ...]
     timeline: str = ""
     companions: str = ""
+    packages: str = ""
 
 
 def html(parts: Mapping[str, str], data: Mapping[str, object], facts: PageFacts) -> str:
@@ -42,6 +43,7 @@ def html(parts: Mapping[str, str], data: Mapping[str, object], facts: PageFacts)
         "static": facts.fallback,
         "timeline": facts.timeline,
         "companions": facts.companions,
+        "packages": facts.packages,
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], parts["page.html"])
 

@@ -100,7 +100,7 @@
   function openAnchor(anchor) {
     if (!anchor || anchor.includes("=")) return false;
     const row = document.getElementById(anchor);
-    if (row && row.closest("#releases")) {
+    if (row && row.closest("#releases, #packages")) {
       row.scrollIntoView({ block: "center" });
       return true;
     }
@@ -320,6 +320,18 @@
     setTimeout(() => { button.textContent = "copy"; }, 2000);
   }
 
+  // The column of the GPU that is chosen, brought into sight beside the packages' names.
+  function showPackages() {
+    const table = byId("packages");
+    const heads = table.tHead.rows[0].cells;
+    const arch = chosen.gpu === null ? "" : data.gpus[chosen.gpu].arch;
+    const column = [...heads].findIndex((cell) => arch && cell.dataset.gpu === arch);
+    for (const cell of table.querySelectorAll(".chosen")) cell.classList.remove("chosen");
+    if (column < 0) return;
+    for (const line of table.rows) line.cells[column].classList.add("chosen");
+    table.parentElement.scrollLeft = heads[column].offsetLeft - heads[0].offsetWidth - heads[1].offsetWidth;
+  }
+
   // ---- filters and the address --------------------------------------------------------------------------------------
   function fill(select, labels, place) {
     select.replaceChildren(...labels.map((label, value) => make("option", { value: String(value), textContent: label })));
@@ -354,6 +366,7 @@
     showMatches(found);
     showAnswer();
     showGrid(found);
+    showPackages();
     remember();
   }
 

@@ -1,0 +1,31 @@
+"""The table of packages on the page: a row a version, a cell a GPU, an address for each."""
+
+from __future__ import annotations
+
+import re
+
+from torchpick.cli.show import package_table
+from torchpick.decide.packagegpus import PackageGpuRow
+from torchpick.model.arch import Arch
+from torchpick.model.support import JIT, NOT, PARTLY, RUNS
+
+GPUS = tuple(map(Arch.parse, ("sm_61", "sm_90")))
+
+
+def test_rows_and_packages_have_addresses_and_cells_their_words() -> None:
+    rows = [
+        PackageGpuRow("gsplat", "1.5", "12.8", (NOT, RUNS), True, "gsplat-1.5.whl"),
+        PackageGpuRow("gsplat", "1.4", None, (JIT, PARTLY), False, "setup.py"),
+        PackageGpuRow("<vllm>", "1", "13", (NOT, NOT), True, "vllm.whl"),
+    ]
+    page = package_table.table(rows, GPUS)
+
+    assert re.findall('id="([^"]*)"', page) == [
+        "packages", "package-gsplat", "package-gsplat-1.5", "package-gsplat-1.4",
+        "package-&lt;vllm&gt;", "package-&lt;vllm&gt;-1",
+    ]  # fmt: skip
+    assert re.findall('data-gpu="([^"]*)"', page) == ["sm_61", "sm_90"]
+    cells = re.findall('<td class="([a-z]+)">([^<]*)</td>', page)
+    assert cells[:4] == [("none", "–"), ("runs", "runs"), ("jit", "JIT"), ("partly", "partly")]
+    assert page.count("(declared)") == 1
+    assert "<vllm>" not in page
