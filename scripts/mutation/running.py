@@ -94,7 +94,7 @@ class _Run:
 
 def _start(copy: Path, tests: Sequence[str]) -> subprocess.Popen[bytes]:
     """The tests of a copy, in a session of their own."""
-    words = ["-x", "-q", "-p", "no:xdist", "-p", "no:randomly", "--basetemp", f"{copy}-temporary", *tests]
+    words = ["-x", "-q", "-p", "no:randomly", "--basetemp", f"{copy}-temporary", *tests]
     environ = {**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.Popen(
         [sys.executable, "-m", "pytest", *words], cwd=copy, env=environ, start_new_session=True,
