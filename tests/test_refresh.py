@@ -311,7 +311,7 @@ def test_offline_says_what_it_would_need(index: Index, capsys: pytest.CaptureFix
     assert not index.host.seen
 
 
-@pytest.mark.parametrize(("mood", "words"), [("503", "503"), ("401", "401"), ("404", "no page for torch")])
+@pytest.mark.parametrize(("mood", "words"), [("429", "429"), ("401", "401"), ("404", "no page for torch")])
 def test_an_index_that_does_not_answer_leaves_the_table(
     index: Index, mood: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

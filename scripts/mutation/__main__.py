@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from scripts.mutation import mapping, mutants, running
 from scripts.mutation.mutants import Mutant
@@ -33,17 +34,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser.parse_args(arguments)
     lines = dict.fromkeys(mapping.modules(args.module)) or mapping.changed_lines(args.base)
     total = dead = 0
-    for path, chosen in _chosen(lines, args.sample, args.seed).items():
-        began = time.monotonic()
-        tests = args.tests or mapping.tests_of(path)
-        killed = 0
-        for verdict in running.verdicts(mapping.name_of(path), str(path), chosen, tests, args.jobs, args.timeout):
-            killed += verdict.killed
-            if not verdict.killed:
-                print(f"{path}:{verdict.mutant.line}: alive: {verdict.mutant.change}", flush=True)
-        spent = time.monotonic() - began
-        print(f"{path}: {killed} of {len(chosen)} killed ({killed / len(chosen):.0%}) in {spent:.0f} s", flush=True)
-        total, dead = total + len(chosen), dead + killed
+    chosen = _chosen(lines, args.sample, args.seed)
+    with TemporaryDirectory(prefix="torchpick-mutants-") as folder:
+        workshop = running.Workshop(Path.cwd(), Path(folder), args.jobs if chosen else 0)
+        for path, mutations in chosen.items():
+            began = time.monotonic()
+            killed = 0
+            for verdict in workshop.verdicts(path, mutations, args.tests or mapping.tests_of(path), args.timeout):
+                killed += verdict.killed
+                if not verdict.killed:
+                    print(f"{path}:{verdict.mutant.line}: alive: {verdict.mutant.change}", flush=True)
+            spent, ratio = time.monotonic() - began, killed / len(mutations)
+            print(f"{path}: {killed} of {len(mutations)} killed ({ratio:.0%}) in {spent:.0f} s", flush=True)
+            total, dead = total + len(mutations), dead + killed
     if not total:
         print("nothing to change", file=sys.stderr)
         return 0

@@ -8,10 +8,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 _SOURCE = Path("src/torchpick")
-# Where the tests of a module are not those of the folder with its name.
+# Where the tests of a module are not those of the folder with its name; the quickest first, for the first that fails
+# ends a run. Installing is held by real pip and uv.
+_WITH_TOOLS = ["tests/process/install"]
 _TESTS = {
-    "install": ["tests/install", "tests/installers"],
-    "installers": ["tests/installers"],
+    "install": ["tests/install", "tests/installers", "tests/cli/test_extras.py", *_WITH_TOOLS],
+    "install/lock": ["tests/install/lock", "tests/cli/test_lock.py", "tests/process/test_lock_with_tools.py"],
+    "installers": ["tests/installers", *_WITH_TOOLS],
     "doctor": ["tests/doctor", "tests/cli/test_doctor.py"],
     "decide": ["tests/decide", "tests/laws", "tests/test_cases.py"],
     "model": ["tests/model", "tests/laws", "tests/test_cases.py"],
@@ -22,19 +25,15 @@ _TESTS = {
 
 def tests_of(module: Path) -> list[str]:
     """The tests of a module under src/torchpick."""
-    room = module.relative_to(_SOURCE).parts[0]
-    named = [path for path in _TESTS.get(room, [f"tests/{room}"]) if Path(path).exists()]
-    return [*(named or ["tests"]), "-m", "not long and not network"]
+    rooms = [room.as_posix() for room in module.relative_to(_SOURCE).parents[:-1]]
+    tests = next((_TESTS[room] for room in rooms if room in _TESTS), [f"tests/{rooms[-1]}"] if rooms else [])
+    named = [path for path in tests if Path(path).exists()]
+    return [*(named or ["tests"]), "-m", "not long"]
 
 
 def modules(paths: Iterable[Path]) -> list[Path]:
     """These modules, and all of a folder's."""
     return [module for path in paths for module in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
-
-
-def name_of(module: Path) -> str:
-    words = module.relative_to("src").with_suffix("").parts
-    return ".".join(words[:-1] if words[-1] == "__init__" else words)
 
 
 def changed_lines(base: str | None) -> dict[Path, set[int]]:

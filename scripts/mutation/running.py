@@ -1,24 +1,22 @@
-"""Run the tests of a module against its mutants, each in a forked process that imports the mutant instead."""
+"""Run the tests of a module against its mutants, in copies of the project, which the tests' own processes run too."""
 
 from __future__ import annotations
 
-import functools
-import importlib.abc
-import importlib.machinery
-import importlib.util
 import os
 import shutil
 import signal
+import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from types import ModuleType
+from pathlib import Path
 from typing import NamedTuple
 
 from scripts.mutation.mutants import Mutant
 
-_POLL_S = 0.02
+_POLL_S = 0.05
+# What no test reads, or what every copy would only make slower.
+_LEFT = shutil.ignore_patterns(".git", ".venv*", ".*_cache", ".hypothesis", "__pycache__", "dist", "build")
 
 
 class Verdict(NamedTuple):
@@ -32,86 +30,73 @@ class Verdict(NamedTuple):
         return self.word != "alive"
 
 
-class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Gives the mutant where its module is imported."""
+class Workshop:
+    """Copies of a project, one for each job, in which modules are changed and tested."""
 
-    def __init__(self, module: str, file: str, source: str) -> None:
-        self.module, self.file, self.source = module, file, source
+    def __init__(self, root: Path, folder: Path, jobs: int) -> None:
+        self._copies = [folder / f"copy-{number}" for number in range(jobs)]
+        for copy in self._copies:
+            shutil.copytree(root, copy, ignore=_LEFT, symlinks=True)
+        self._usual: dict[tuple[str, ...], float] = {}
 
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        del path, target
-        if fullname != self.module:
-            return None
-        return importlib.util.spec_from_file_location(fullname, self.file, loader=self)
+    def verdicts(
+        self, module: Path, mutants: Sequence[Mutant], tests: Sequence[str], most_s: float | None
+    ) -> Iterator[Verdict]:
+        """The verdict on each mutant, as they come; raises RuntimeError where the tests fail as things are."""
+        deadline = most_s or max(10.0, 4 * self._undisturbed(tuple(tests)))
+        waiting, free = list(mutants), list(self._copies)
+        running: list[_Run] = []
+        while waiting or running:
+            while waiting and free:
+                running.append(_Run(free.pop(), module, waiting.pop(0), tests, deadline))
+            for run in list(running):
+                if (word := run.word()) is not None:
+                    run.end()
+                    running.remove(run)
+                    free.append(run.copy)
+                    yield Verdict(run.mutant, word)
+            time.sleep(_POLL_S)
 
-    def exec_module(self, module: ModuleType) -> None:
-        exec(compile(self.source, self.file, "exec"), module.__dict__)  # noqa: S102 # the module as it might be
-
-
-def verdicts(
-    module: str, file: str, mutants: Sequence[Mutant], tests: Sequence[str], jobs: int, most_s: float | None
-) -> Iterator[Verdict]:
-    """The verdict on each mutant, as they come; raises RuntimeError where the tests fail as things are."""
-    usual = _unchanged(tuple(tests))
-    deadline = most_s or max(10.0, 4 * usual)
-    waiting = list(mutants)
-    running: dict[int, tuple[Mutant, float]] = {}
-    while waiting or running:
-        while waiting and len(running) < jobs:
-            mutant = waiting.pop(0)
-            running[_start(module, file, mutant.source, tests)] = (mutant, time.monotonic() + deadline)
-        for pid, (mutant, until) in list(running.items()):
-            status = _ended(pid, 0.0, wait=False)
-            if status is None and time.monotonic() > until:
-                os.killpg(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-                yield Verdict(mutant, "too slow")
-                del running[pid]
-            elif status is not None:
-                yield Verdict(mutant, "alive" if status == 0 else "killed")
-                del running[pid]
-        time.sleep(_POLL_S)
+    def _undisturbed(self, tests: tuple[str, ...]) -> float:
+        """How many seconds the tests take as things are."""
+        if tests not in self._usual:
+            began = time.monotonic()
+            if _start(self._copies[0], tests).wait() != 0:
+                raise RuntimeError(f"these tests fail without any change: {' '.join(tests)}")
+            self._usual[tests] = time.monotonic() - began
+        return self._usual[tests]
 
 
-@functools.cache
-def _unchanged(tests: tuple[str, ...]) -> float:
-    """How many seconds the tests take as things are."""
-    began = time.monotonic()
-    if _ended(_start("", "", "", tests), 600.0) != 0:
-        raise RuntimeError(f"these tests fail without any change: {' '.join(tests)}")
-    return time.monotonic() - began
+class _Run:
+    """The tests at work on one mutant, in a copy that has its module as it was again after `end`."""
+
+    def __init__(self, copy: Path, module: Path, mutant: Mutant, tests: Sequence[str], deadline: float) -> None:
+        self.copy, self.mutant = copy, mutant
+        self._file = copy / module
+        self._before = self._file.read_text(encoding="utf-8")
+        self._file.write_text(mutant.source, encoding="utf-8")
+        self._until = time.monotonic() + deadline
+        self._process = _start(copy, tests)
+
+    def word(self) -> str | None:
+        """The verdict; None while the tests run."""
+        status = self._process.poll()
+        if status is not None:
+            return "alive" if status == 0 else "killed"
+        return "too slow" if time.monotonic() > self._until else None
+
+    def end(self) -> None:
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self._file.write_text(self._before, encoding="utf-8")
 
 
-def _ended(pid: int, most_s: float, *, wait: bool = True) -> int | None:
-    until = time.monotonic() + most_s
-    while True:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status)
-        if not wait or time.monotonic() > until:
-            return None
-        time.sleep(_POLL_S)
-
-
-def _start(module: str, file: str, source: str, tests: Sequence[str]) -> int:
-    """A child that runs the tests and says by its status whether they pass; its process group is its own."""
-    import pytest
-
-    pid = os.fork()
-    if pid:
-        return pid
-    folder = tempfile.mkdtemp(prefix="torchpick-mutant-")
-    status = 1
-    try:
-        os.setpgid(0, 0)
-        quiet = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(quiet, stream)
-        sys.meta_path.insert(0, _Finder(module, file, source))
-        words = ["-x", "-q", "-p", "no:xdist", "-p", "no:randomly", "--basetemp", f"{folder}/t", *tests]
-        status = int(pytest.main(words))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os._exit(status)
+def _start(copy: Path, tests: Sequence[str]) -> subprocess.Popen[bytes]:
+    """The tests of a copy, in a session of their own."""
+    words = ["-x", "-q", "-p", "no:randomly", "--basetemp", f"{copy}-temporary", *tests]
+    environ = {**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "pytest", *words], cwd=copy, env=environ, start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.process.install.conftest import authority, installers, newest, world
+from tests.process.conftest import authority
+from tests.process.install.conftest import installers, newest, world
 
 __all__ = ["authority", "installers", "newest", "world"]
 

@@ -47,19 +47,33 @@ def test_every_mutant_differs_and_the_source_comes_back() -> None:
 
 
 @pytest.mark.process
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on Windows")
-def test_what_a_test_notices_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = tmp_path / "mutated_example.py"
-    module.write_text("def f(a):\n    return a + 1 if a > 5 else 0\n")
-    test = tmp_path / "test_example.py"
-    test.write_text("from mutated_example import f\n\ndef test_f():\n    assert f(6) == 7\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    changes = list(mutants.of(module.read_text()))
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups on Windows")
+def test_what_a_test_notices_is_killed_also_in_a_process_of_its_own(tmp_path: Path) -> None:
+    root, module = tmp_path / "project", Path("src", "mutated_example.py")
+    (root / "src").mkdir(parents=True)
+    (root / module).write_text("def f(a):\n    return a + 1 if a > 5 else 0\n")
+    (root / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    (root / "test_example.py").write_text(
+        "import subprocess, sys\n\n"
+        "def test_f():\n"
+        "    code = 'import mutated_example; print(mutated_example.f(6))'\n"
+        "    assert subprocess.run([sys.executable, '-c', code], capture_output=True).stdout == b'7\\n'\n"
+    )
+    changes = list(mutants.of((root / module).read_text()))
+    workshop = running.Workshop(root, tmp_path, 2)
 
-    found = running.verdicts("mutated_example", str(module), changes, [str(test)], 2, 60.0)
-    alive = {each.mutant.change for each in found if not each.killed}
+    verdicts = list(workshop.verdicts(module, changes, ["test_example.py"], 60.0))
 
-    assert alive == {"Gt → GtE", "0 → 1"}
+    assert {each.mutant.change for each in verdicts if not each.killed} == {"Gt → GtE", "0 → 1"}
+    assert len(verdicts) == len(changes)
+    assert (tmp_path / "copy-0" / module).read_text() == (root / module).read_text()
+
+
+def test_the_tests_of_a_module_are_those_of_its_nearest_room() -> None:
+    assert "tests/process/test_lock_with_tools.py" in mapping.tests_of(Path("src/torchpick/install/lock/family.py"))
+    assert "tests/process/install" in mapping.tests_of(Path("src/torchpick/install/plan.py"))
+    assert mapping.tests_of(Path("src/torchpick/index/client.py"))[0] == "tests/index"
+    assert mapping.tests_of(Path("src/torchpick/session.py"))[0] == "tests"
 
 
 def test_changed_lines_are_those_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,4 +87,3 @@ def test_changed_lines_are_those_of_the_package(tmp_path: Path, monkeypatch: pyt
     file.write_text("a = 1\nb = 3\nc = 3\nd = 4\n")
 
     assert mapping.changed_lines("HEAD") == {Path("src/torchpick/x.py"): {2, 4}}
-    assert mapping.name_of(Path("src/torchpick/x.py")) == "torchpick.x"

@@ -166,13 +166,6 @@ def installers(tmp_path_factory: pytest.TempPathFactory) -> Installers:
     return fetched(shared)
 
 
-@pytest.fixture(scope="session")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    if shutil.which("openssl") is None:
-        pytest.skip("no openssl command to make certificates with")
-    return Authority.make(tmp_path_factory.mktemp("authority"), (WHEEL_HOST, FILE_HOST))
-
-
 @pytest.fixture
 def flipping() -> Flipping:
     return Flipping(wheel_host())

@@ -39,11 +39,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority.make(tmp_path_factory.mktemp("authority"), (WHEEL_HOST, FILE_HOST))
-
-
-@pytest.fixture(scope="session")
 def server(authority: Authority) -> Iterator[Loopback]:
     """The wheel host under its own names, and the user's own index, which also holds the default index's torch."""
     host = WheelHost()

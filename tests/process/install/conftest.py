@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -42,13 +41,6 @@ def installers(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Inst
     shared = (base if worker_id == "master" else base.parent) / "installers"
     shared.mkdir(exist_ok=True)
     return fetched(shared)
-
-
-@pytest.fixture(scope="session")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    if shutil.which("openssl") is None:
-        pytest.skip("no openssl command to make certificates with")
-    return Authority.make(tmp_path_factory.mktemp("authority"), (WHEEL_HOST, FILE_HOST))
 
 
 def wheel_host(**options: bool) -> WheelHost:
