@@ -18,11 +18,16 @@ ROOT = Path(__file__).parents[1]
 
 
 def environment(*packages: str) -> Path:
-    """A fresh virtual environment with torchpick installed as a wheel, byte-compiled, and these packages beside it."""
+    """A fresh virtual environment with torchpick installed as a wheel, byte-compiled, and these packages beside it.
+
+    By a pip whose commands do not import `re` themselves: 25.2 or later, as uv's.
+    """
     folder = Path(tempfile.mkdtemp(prefix="torchpick-bench-"))
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     quiet = ["--quiet", "--disable-pip-version-check", "--no-warn-script-location"]
-    subprocess.run([str(folder / "bin" / "pip"), "install", *quiet, str(ROOT), *packages], check=True)
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", *quiet]
+    subprocess.run([*pip, "--upgrade", "pip>=25.2"], check=True)
+    subprocess.run([*pip, str(ROOT), *packages], check=True)
     return folder
 
 

@@ -17,6 +17,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import interleaved
 
+# What the commands of older pips import before the program begins.
+_OLD = "import re, sys; from torchpick.cli import main; sys.exit(main())"
+
 
 def main() -> None:
     folder = interleaved.environment("torchruntime==2.24.0")
@@ -29,6 +32,7 @@ def main() -> None:
             "torchpick url --gpu --driver": url,
             "the same with a specifier": [*url, "torch<2.12"],
             "the same with a GPU's name": [torchpick, "url", "--gpu", "GTX 1080 Ti", "--driver", "580.95.05"],
+            "url, from a command that pip < 25.2 wrote": [str(folder / "bin" / "python"), "-c", _OLD, *url[1:]],
             "torchpick list --json": [torchpick, "list", "--json", *told],
             "torchruntime --help": [str(folder / "bin" / "torchruntime"), "--help"],
         }

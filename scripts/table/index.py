@@ -80,6 +80,12 @@ def _rules(compat: Path) -> Row:
         if not isinstance(value, dict):
             raise TypeError(name)
         found.update({key: _bare(value[key]) for key in kept})
+    # A toolkit's updates have the same driver as its first release or a newer one, which no rule asks for.
+    found["toolkits"] = [
+        {key: row.raw(key) for key in ("cuda", "linux", "windows") if row.maybe_text(key) is not None}
+        for row in Fields(found).objects("toolkits")
+        if row.maybe_text("update") is None
+    ]
     found["toolkit_arches"] = [
         {"cuda": cuda, "majors": sorted({str(major) for major in majors}, key=int)}
         for cuda, majors in rules.drivers(Fields(layout.read(compat / "drivers.json"))).generations

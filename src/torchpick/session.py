@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
 
 from torchpick.decide import drivers, resolve, wishes
 from torchpick.errors import DetectionError, InstallerError, NoBuildError, UsageError
@@ -19,6 +18,7 @@ from torchpick.model.wish import Wish
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from typing import TypeVar
 
     from torchpick.environment.targets import Target
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from torchpick.model.verdict import Verdict
 
     T = TypeVar("T")
-
-# Called with the sources that a slow detection waits for.
-Report = Callable[[str], None] | None
+    # Called with the sources that a slow detection waits for.
+    Report = Callable[[str], None] | None
 
 # What of a request describes the machine; what two requests share here is looked up once for both.
 _MACHINE = (
@@ -78,7 +77,7 @@ class Session:
             return wish
         from torchpick.decide import requested
 
-        return requested.narrowed(wish, self.request.requirements, self.knowledge.family)
+        return requested.narrowed(wish, self.request.requirements, lambda: self.knowledge.family)
 
     @property
     def given_gpus(self) -> bool:

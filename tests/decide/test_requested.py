@@ -12,7 +12,7 @@ FAMILY = ("torch", "torchvision", "torchaudio", "torchcodec")
 
 
 def test_torch_companions_and_the_rest_of_the_family() -> None:
-    wish = narrowed(Wish(), ["torch<2.12", "torch>=2.5", "TorchVision", "torchcodec>=0.5"], FAMILY)
+    wish = narrowed(Wish(), ["torch<2.12", "torch>=2.5", "TorchVision", "torchcodec>=0.5"], lambda: FAMILY)
 
     assert set(wish.torch.split(",")) == {"<2.12", ">=2.5"}
     assert dict(wish.companions) == {"torchvision": ""}
@@ -33,7 +33,7 @@ def test_torch_companions_and_the_rest_of_the_family() -> None:
 )
 def test_what_says_nothing_about_a_build_is_refused(text: str, words: str) -> None:
     with pytest.raises(RequirementError, match=words) as caught:
-        narrowed(Wish(), [text], FAMILY)
+        narrowed(Wish(), [text], lambda: FAMILY)
 
     assert caught.value.hint
 

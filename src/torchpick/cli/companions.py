@@ -44,7 +44,7 @@ def _rows(args: Arguments) -> list[BuildCompanions]:
     platform = args.platform or os.environ.get("TORCHPICK_PLATFORM") or interpreter.own(World.here()).platform.name
     if platform not in PLATFORMS:
         raise UsageError(f"`{platform}` is not a platform of PyTorch's builds", hint=f"one of {', '.join(PLATFORMS)}")
-    wish = requested.narrowed(Wish(), args.requirements, compat.family(os.environ))
+    wish = requested.narrowed(Wish(), args.requirements, lambda: compat.family(os.environ))
     admitted = admits(wish.torch)
     file = os.path.join(compat_dir(os.environ), "companions.json")
     known = compat.read(file, beside.others)

@@ -120,7 +120,7 @@ def _there(args: ExtrasArguments) -> rewrite.Text | None:
 def _project(args: ExtrasArguments, there: rewrite.Text | None, knowledge: Knowledge) -> Project:
     """What the file says, and over it what the flags say."""
     found = document.project(there.text) if there is not None and _needed(args) else Project()
-    asked = requested.narrowed(Wish(), args.requirements, knowledge.family)
+    asked = requested.narrowed(Wish(), args.requirements, lambda: knowledge.family)
     if asked.others:
         raise UsageError(
             f"`{asked.others[0]}` is not pinned by a release", hint="torch, torchvision and torchaudio are"

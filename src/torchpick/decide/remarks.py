@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from torchpick.decide import other_vendors
 from torchpick.model.arch import Fit, best
 from torchpick.model.build import Build
@@ -14,6 +12,10 @@ from torchpick.model.table import Table
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import is_dotted, numbers
 from torchpick.model.wish import Wish
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # What fails where a library of torch holds no code for the GPU. Of libtorch_cuda_linalg only MAGMA's kernels are its
 # own: LU of large matrices and LDL; all else of torch.linalg goes to cuSOLVER (pytorch/pytorch#180388).

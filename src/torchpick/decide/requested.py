@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-
 from torchpick.errors import RequirementError
 from torchpick.model.build import COMPANIONS
-from torchpick.model.names import normal
-from torchpick.model.requirement import parsed
+from torchpick.model.names import leading, normal
 from torchpick.model.specifiers import simple
 from torchpick.model.wish import Wish
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
 
 
 def named(text: str) -> str:
     """The project a requirement names; empty where it names none."""
-    match = _NAME.match(text.strip())
-    return normal(match[0]) if match else ""
+    return normal(leading(text.strip()))
 
 
-def narrowed(wish: Wish, texts: Iterable[str], family: Iterable[str]) -> Wish:
-    """The wish with these requirements in it; what is not part of the torch family is refused."""
+def narrowed(wish: Wish, texts: Iterable[str], family: Callable[[], Collection[str]]) -> Wish:
+    """The wish with these requirements in it; what is not part of the torch family is refused.
+
+    `family` looks its names up; for torch and its companions nobody has to.
+    """
     torch: list[str] = []
     companions: dict[str, list[str]] = {}
     others: list[str] = []
@@ -32,7 +32,7 @@ def narrowed(wish: Wish, texts: Iterable[str], family: Iterable[str]) -> Wish:
             torch.append(specifier)
         elif name in COMPANIONS:
             companions.setdefault(name, []).append(specifier)
-        elif name in family:
+        elif name in family():
             others.append(name + specifier)
         else:
             hint = f"`torchpick install {text}` installs other packages together with torch"
@@ -51,10 +51,12 @@ def _joined(specifiers: list[str]) -> str:
 def _split(text: str) -> tuple[str, str]:
     """Name and specifier; the packaging library is loaded only for what is more than a name."""
     stripped = text.strip()
-    match = _NAME.match(stripped)
-    rest = stripped[match.end() :].strip() if match else stripped
-    if match and simple(rest) is not None:
-        return normal(match[0]), rest.replace(" ", "")
+    name = leading(stripped)
+    rest = stripped[len(name) :].strip()
+    if name and simple(rest) is not None:
+        return normal(name), rest.replace(" ", "")
+    from torchpick.model.requirement import parsed
+
     try:
         requirement = parsed(stripped)
     except ValueError as error:

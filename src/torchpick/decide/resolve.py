@@ -5,8 +5,6 @@ How a build is judged and which wins is documented in docs/judgement.md; each ru
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
-
 from torchpick.decide import other_vendors
 from torchpick.decide.drivers import lists
 from torchpick.decide.remarks import changes, lacking, nccl_gap, notes
@@ -20,6 +18,10 @@ from torchpick.model.table import Table
 from torchpick.model.verdict import GpuFit, Objection, Rank, Reason, Verdict
 from torchpick.model.versions import numbers, release_key
 from torchpick.model.wish import Wish
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
 
 Fits = tuple[CodeFit, ...]
 

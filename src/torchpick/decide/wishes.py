@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from torchpick.errors import UsageError
 from torchpick.model.machine import Machine
 from torchpick.model.macs import LAST_FOR_INTEL
 from torchpick.model.request import Request
 from torchpick.model.table import Table
 from torchpick.model.wish import WHEEL_HOST, Wish
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def of(request: Request, environ: Mapping[str, str]) -> Wish:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 
 from torchpick.model.noun import Noun
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # A file of /proc or /sys that says anything of use is far below this; /etc/ld.so.cache of a full desktop is ~300 kB.
 _MOST_BYTES = 4 << 20

@@ -7,8 +7,12 @@ from collections.abc import Iterable, Mapping
 from torchpick.model.build import COMPANIONS, Build
 from torchpick.model.fields import Fields
 from torchpick.model.noun import Noun
-from torchpick.model.specifiers import Admits, admits
+from torchpick.model.specifiers import admits
 from torchpick.model.versions import release_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.model.specifiers import Admits
 
 
 class KnownCompanion(Noun):

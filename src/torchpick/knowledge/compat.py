@@ -7,12 +7,10 @@ indexes from the readable files, and a test proves that the two agree.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 
 from torchpick.decide.freshness import is_day
 from torchpick.errors import CompatError, TorchpickError
-from torchpick.knowledge import pairings, places, rows
+from torchpick.knowledge import places, rows
 from torchpick.knowledge import rules as rules_
 from torchpick.knowledge.places import cache_dir, compat_dir, table_file
 from torchpick.model.arch import Arch, spoken_capability
@@ -25,11 +23,13 @@ from torchpick.model.wish import WHEEL_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
     from typing import TypeVar
 
     from torchpick.knowledge.gpunames import Names
     from torchpick.knowledge.othernames import OtherNames
     from torchpick.knowledge.pciids import PciIds
+    from torchpick.model.table import Read
 
     T = TypeVar("T")
 
@@ -283,7 +283,11 @@ def _fields(file: str) -> Fields:
 def _index(file: str) -> Shelf:
     """One compact index, its releases read as they are asked for."""
     unread = read(file, rows.index_shelf)
-    return Shelf({torch: partial(checked, file, builds) for torch, builds in unread.items()})
+    return Shelf({torch: _checked_later(file, builds) for torch, builds in unread.items()})
+
+
+def _checked_later(file: str, builds: Read) -> Read:
+    return lambda: checked(file, builds)
 
 
 def _shipped(compat: str, platform: str) -> Shelf:
@@ -295,11 +299,13 @@ def _shipped(compat: str, platform: str) -> Shelf:
 
 def readable(compat: str) -> tuple[Build, ...]:
     """Every build of the readable files, the default index's own included."""
+    from torchpick.knowledge import pairings, releases
+
     companions = read(os.path.join(compat, "companions.json"), pairings.companions)
     found: list[Build] = []
     for name in places.names(compat):
         if name.startswith("torch-") and name.endswith(".json"):
-            found += read(os.path.join(compat, name), lambda fields: rows.readable_builds(fields, companions))
+            found += read(os.path.join(compat, name), lambda fields: releases.builds(fields, companions))
     return tuple(found)
 
 

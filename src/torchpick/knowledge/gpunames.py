@@ -7,12 +7,14 @@ and digits alone; the keys of the index are made by the same functions (scripts/
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
 from torchpick.model.arch import ARM_ONLY, Arch, spoken_capability
 from torchpick.model.fields import Fields, ShapeError, kind
 from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 # Which product lines a brand word may stand for: people write GTX for RTX, never GTX for Quadro. `n` are the products
 # that carry no brand (A100, L40S, TITAN V).

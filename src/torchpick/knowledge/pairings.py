@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
+from torchpick.knowledge.rows import paired_with, released
 from torchpick.model.build import COMPANIONS
-from torchpick.model.fields import Fields, ShapeError
+from torchpick.model.fields import Fields
 from torchpick.model.noun import Noun
 from torchpick.model.versions import release_key
 
@@ -80,18 +81,3 @@ def _open(row: Fields) -> OpenCompanion:
         for platform in held.names()
     }
     return OpenCompanion(row.text("name"), row.text("version"), row.text("from"), places)
-
-
-def paired_with(row: Fields, names: Iterable[str]) -> dict[str, str | None]:
-    found = {name: row.maybe_text(name) for name in names}
-    for name, version in found.items():
-        if version is not None:
-            released(version, row.at(name))
-    return found
-
-
-def released(text: str, path: str) -> None:
-    try:
-        release_key(text)
-    except ValueError as error:
-        raise ShapeError(path, f"must be a version, is {text!r}") from error

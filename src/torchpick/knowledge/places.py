@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 
 from torchpick.errors import CompatError, TorchpickError
 from torchpick.model.wish import WHEEL_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torchpick.knowledge.datapackage import DataTable
 
 # The importer of a program that runs from a zip archive knows the archive and reads from it; no other has it.

@@ -1,23 +1,25 @@
-"""The rows of the compat files → builds, drivers, floors. Pure; every fault is a ShapeError with its path."""
+"""A row of a compact index → a build, and the values that every file of compat spells alike. Pure.
+
+Every fault is a ShapeError with its path.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
-
-from torchpick.knowledge.pairings import Companions, paired_with, released
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, TwinWheel
 from torchpick.model.fields import Fields, ShapeError, kind
-from torchpick.model.table import Read
-from torchpick.model.versions import is_dotted
+from torchpick.model.versions import is_dotted, release_key, remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, TypeVar
+
+    from torchpick.model.table import Read
 
     T = TypeVar("T")
 
+_arch = remembered(Arch.parse)  # a file names some thirty, again and again
 _MAYBE_TEXT = (str, type(None))
 
 # The columns of a compact index, in order, and what each may hold.
@@ -54,7 +56,7 @@ def index_shelf(fields: Fields) -> dict[str, Read]:
         if torch not in places:
             released(torch, f"builds[{place}].torch")
         places.setdefault(torch, []).append((place, row))
-    return {torch: partial(reader.builds, rows) for torch, rows in places.items()}
+    return {torch: reader.read_later(rows) for torch, rows in places.items()}
 
 
 class _IndexReader:
@@ -80,6 +82,9 @@ class _IndexReader:
         self._companions: dict[tuple[object, ...], dict[str, str | None]] = {}
         self._evidence: dict[tuple[str, int], Evidence] = {}
 
+    def read_later(self, rows: list[tuple[int, object]]) -> Read:
+        return lambda: self.builds(rows)
+
     def builds(self, rows: list[tuple[int, object]]) -> tuple[Build, ...]:
         found = []
         for place, row in rows:
@@ -102,7 +107,7 @@ class _IndexReader:
                 self._numbers.add(text)
         if version.partition("+")[0] != torch:
             raise ShapeError("version", f"must be a version of {torch}, is {version[:40]!r}")
-        held = _once(self._libraries, libraries, _libraries, "libraries")
+        held = _once(self._libraries, libraries, read_libraries, "libraries")
         paired = _once(self._companions, companions, _companions, "companions")
         rests_on = self._evidence.get((kind_, ref))
         if rests_on is None:
@@ -118,7 +123,7 @@ class _IndexReader:
             tuple(tags),
             glibc,
             held,
-            _lacks(lacks, "lacks") if lacks else {},
+            read_lacks(lacks, "lacks") if lacks else {},
             published,
             yanked,
             paired,
@@ -161,65 +166,22 @@ def _text_list(value: object, path: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def readable_builds(fields: Fields, companions: Companions) -> list[Build]:
-    """The builds of one readable release file."""
-    torch = fields.text("torch")
-    released(torch, fields.at("torch"))
-    return [_readable(row, torch, companions) for row in fields.objects("builds")]
-
-
-def _readable(row: Fields, torch: str, companions: Companions) -> Build:
-    evidence = row.object("evidence")
-    twin = evidence.maybe_object("twin")
-    backend = row.text("backend")
-    platform, version = row.text("platform"), row.text("version")
-    _, plus, local = version.partition("+")
-    for name in ("cuda", "glibc"):
-        dotted(row.maybe_text(name), row.at(name))
-    paired = companions(torch, backend, platform, plus + local, row.maybe_text("cuda"))
-    word = evidence.text("kind")
-    if word not in ("measured", "declared"):
-        raise evidence.fail("kind", f"must be measured or declared, is {word!r}")
-    return Build(
-        torch=torch,
-        backend=backend,
-        platform=platform,
-        version=version,
-        cuda=row.maybe_text("cuda"),
-        arches=None if row.raw("arches") is None else read_arches(row.texts("arches"), row.at("arches")),
-        pythons=row.texts("pythons"),
-        tags=row.texts("tags"),
-        glibc=row.maybe_text("glibc"),
-        libraries=_libraries(row.raw("libraries"), row.at("libraries")),
-        lacks=_lacks(row.raw("lacks"), row.at("lacks")),
-        published=row.maybe_flag("published"),
-        yanked=row.flag("yanked"),
-        companions=paired.versions,
-        companion_basis=paired.bases,
-        evidence=Evidence(
-            word,
-            evidence.text("ref"),
-            None if twin is None else TwinWheel(twin.text("file"), twin.text("sha256")),
-        ),
-    )
-
-
 def read_arches(texts: tuple[str, ...], path: str) -> tuple[Arch, ...]:
     found = []
     for place, text in enumerate(texts):
         try:
-            found.append(Arch.parse(text))
+            found.append(_arch(text))
         except ValueError as error:
             raise ShapeError(f"{path}[{place}]", str(error)) from error
     return tuple(found)
 
 
-def _lacks(value: object, path: str) -> dict[str, tuple[Arch, ...]]:
+def read_lacks(value: object, path: str) -> dict[str, tuple[Arch, ...]]:
     row = Fields(value, path)
     return {library: read_arches(row.texts(library), row.at(library)) for library in row.names()}
 
 
-def _libraries(value: object, path: str) -> dict[str, str]:
+def read_libraries(value: object, path: str) -> dict[str, str]:
     row = Fields(value, path)
     found = {name: row.text(name) for name in row.names()}
     for name in ("cudnn", "nccl"):  # these two are compared; triton's may be a range
@@ -232,11 +194,27 @@ def _companions(value: object, path: str) -> dict[str, str | None]:
     return paired_with(row, row.names())
 
 
+def paired_with(row: Fields, names: Iterable[str]) -> dict[str, str | None]:
+    """The companions of these names, None where there is none."""
+    found = {name: row.maybe_text(name) for name in names}
+    for name, version in found.items():
+        if version is not None:
+            released(version, row.at(name))
+    return found
+
+
 def _twin(value: list[object], path: str) -> TwinWheel:
     file, sha256 = value if len(value) == 2 else (None, None)
     if not isinstance(file, str) or not isinstance(sha256, str):
         raise ShapeError(path, "must be a file name and its sha256")
     return TwinWheel(file, sha256)
+
+
+def released(text: str, path: str) -> None:
+    try:
+        release_key(text)
+    except ValueError as error:
+        raise ShapeError(path, f"must be a version, is {text!r}") from error
 
 
 def dotted(text: str | None, path: str) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from torchpick.decide.freshness import is_day
-from torchpick.knowledge.pairings import released
-from torchpick.knowledge.rows import dotted, read_arches
+from torchpick.knowledge.rows import dotted, read_arches, released
 from torchpick.model.amd import AmdIndex, AmdRules, GfxOverride, RocblasGap
 from torchpick.model.drivers import Branch, DriverTable
 from torchpick.model.fields import Fields, ShapeError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
 
 from torchpick.environment import interpreter
 from torchpick.environment.interpreter import Interpreter
@@ -13,6 +12,10 @@ from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.machine import TIMEOUT_S, Driver, Gpu, Machine, Note, Platform, Python
 from torchpick.model.pythons import version_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 
 def detect(  # noqa: PLR0913  # every fact of a machine is an argument

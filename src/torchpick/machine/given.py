@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from torchpick.errors import DetectionError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.machine import PLATFORMS, TIMEOUT_S, Driver, Gpu, Note, Platform, Python
@@ -13,6 +11,8 @@ from torchpick.model.versions import is_dotted, numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torchpick.machine.files import Reader
     from torchpick.model.arch import Arch
     from torchpick.model.drivers import DriverTable

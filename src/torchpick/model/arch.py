@@ -6,9 +6,7 @@ The rules and their sources: NVIDIA's compatibility guides per generation, and P
 
 from __future__ import annotations
 
-from enum import IntEnum
-
-from torchpick.model.noun import Noun
+from torchpick.model.noun import Noun, Scale
 from torchpick.model.versions import is_dotted
 
 # The Tegra member of each generation: discrete code does not run there, nor theirs on discrete boards
@@ -39,7 +37,7 @@ GENERIC = {
 _HEX = frozenset("0123456789abcdef")
 
 
-class Fit(IntEnum):
+class Fit(Scale):
     """How well code supports a GPU; a larger one is better."""
 
     NONE = 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
-
 from torchpick.model.arch import Arch
 from torchpick.model.fields import written
 from torchpick.model.noun import Noun
-from torchpick.model.versions import numbers, release_key
+from torchpick.model.versions import numbers, release_key, remembered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # Companions are pinned with torch; the rest of its family is only kept to the wheel host (compat/family.json).
 COMPANIONS = ("torchvision", "torchaudio")
@@ -114,7 +115,7 @@ def is_unified(torch: str | None, cuda: str | None) -> bool:
         return False
 
 
-@lru_cache(maxsize=256)  # a table has some fifty backends and asks of each build several times
+@remembered  # a table has some fifty backends and asks of each build several times
 def family_of(backend: str) -> str:
     if backend.startswith("cu"):
         return "cuda"
@@ -126,7 +127,7 @@ def backend_order(backend: str) -> tuple[str, tuple[int, ...]]:
     return family_of(backend), toolkit_order(backend)
 
 
-@lru_cache(maxsize=256)
+@remembered
 def toolkit_order(backend: str) -> tuple[int, ...]:
     """The order among backends of one family: cu126 < cu130, and as numbers rocm7.2 < rocm7.14."""
     family = family_of(backend)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver
 from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # From CUDA 11 on a driver carries every minor of its major (minor-version compatibility); before, the toolkit's own
 # driver is needed (NVIDIA CUDA Compatibility guide).

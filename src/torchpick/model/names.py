@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
-_RUN = re.compile(r"[-_.]+")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def normal(name: str) -> str:
     """The name as indexes spell it."""
-    return _RUN.sub("-", name).lower()
+    plain = name.lower().replace("_", "-").replace(".", "-")
+    while "--" in plain:
+        plain = plain.replace("--", "-")
+    return plain
+
+
+def leading(text: str) -> str:
+    """The name that a requirement begins with; empty where it begins with none."""
+    end = 0
+    for place, letter in enumerate(text):
+        if letter.isascii() and letter.isalnum():
+            end = place + 1
+        elif not end or letter not in "._-":
+            break
+    return text[:end]
 
 
 def first_three(names: Sequence[str]) -> str:

@@ -1,18 +1,21 @@
-"""`Noun`: what type checkers know as NamedTuple, at a tenth of its cost.
+"""`Noun`, `OneOf` and `Scale`: what type checkers know as NamedTuple, Enum and IntEnum, at a tenth of their cost.
 
-A decision imports some twenty nouns. typing.NamedTuple compiles a constructor for each with exec, and typing itself
-must be loaded: together 5 of the 20 milliseconds that a start may cost (three bare interpreters). A noun is the same
-immutable tuple with the same interface; tests/model/test_noun.py holds the two against each other.
+A decision imports some forty nouns. typing.NamedTuple compiles a constructor for each with exec, and typing itself must
+be loaded; the enum module loads a dozen others, a sixth of the instructions of a start. A noun is the same immutable
+tuple with the same interface; a member is the number of its place, so that a scale is ordered as it is written, the
+least first. tests/model/test_noun.py and test_one_of.py hold each against the library's own.
 """
 
 from __future__ import annotations
 
 from operator import itemgetter
 
-__all__ = ["Noun"]
+__all__ = ["Noun", "OneOf", "Scale"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from enum import Enum as OneOf
+    from enum import IntEnum as Scale
     from typing import NamedTuple as Noun
 else:
 
@@ -66,3 +69,45 @@ else:
         if named or given > len(cls._fields):
             raise TypeError(f"{cls.__name__} does not take {', '.join(named) or 'so many values'}")
         return found
+
+    class _Members(type):
+        """Makes one member of each name in capitals."""
+
+        def __new__(cls, name, bases, body):  # noqa: ANN001, ANN204 # checkers see Enum
+            values = {key: value for key, value in body.items() if key.isupper()}
+            made = super().__new__(cls, name, bases, {key: body[key] for key in body if key not in values})
+            made._members = {}
+            for place, (key, value) in enumerate(values.items()):
+                member = int.__new__(made, place)
+                member.name, member.value = key, value
+                made._members[key] = member
+                setattr(made, key, member)
+            return made
+
+        def __iter__(cls):  # noqa: ANN204
+            return iter(cls._members.values())
+
+        def __len__(cls) -> int:
+            return len(cls._members)
+
+        def __getitem__(cls, name):  # noqa: ANN001, ANN204
+            return cls._members[name]
+
+    class OneOf(int, metaclass=_Members):
+        """One of a few members, each with its name and its value."""
+
+        def __new__(cls, value):  # noqa: ANN001, ANN204
+            for member in cls:
+                if member.value == value:
+                    return member
+            raise ValueError(f"{value!r} is not a valid {cls.__name__}")
+
+        def __repr__(self) -> str:
+            return f"{type(self).__name__}.{self.name}"
+
+        __str__ = __repr__
+
+        def __reduce__(self):  # noqa: ANN204
+            return getattr, (type(self), self.name)
+
+    Scale = OneOf

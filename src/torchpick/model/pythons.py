@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from torchpick.model.noun import Noun
+from torchpick.model.versions import remembered
 
 # The first part of a wheel's Python tag, by the interpreter's own name.
 IMPLEMENTATIONS = {"cpython": "cp", "pypy": "pp", "graalpy": "graalpy"}
@@ -40,7 +39,7 @@ def python_order(tag: str) -> tuple[bool, int]:
     return (not tag.endswith("t"), int(digits) if digits.isdigit() else 0)
 
 
-@lru_cache(maxsize=256)  # few sets of tags, many builds
+@remembered  # few sets of tags, many builds
 def span(tags: tuple[str, ...]) -> str:
     """`3.9 to 3.13, 3.13t`; a gap stays a gap: `3.6 to 3.8, 3.14`."""
     runs: list[list[str]] = []

@@ -7,12 +7,14 @@ to import as two and a half bare interpreters. tests/laws/test_specifier_laws.py
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from torchpick.model.versions import check_digits, is_dotted, is_prerelease, numbers
 
-Admits = Callable[[str], bool]
-Clause = tuple[str, tuple[int, ...], bool]  # operator, numbers, whether `.*` follows
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Admits = Callable[[str], bool]
+    Clause = tuple[str, tuple[int, ...], bool]  # operator, numbers, whether `.*` follows
 
 _OPERATORS = ("==", "!=", "<=", ">=", "~=", "<", ">")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-
 from torchpick.model.amd import AmdRules
 from torchpick.model.build import Build
 from torchpick.model.drivers import DriverTable
@@ -12,7 +10,11 @@ from torchpick.model.machine import Note
 from torchpick.model.macs import MpsFloor
 from torchpick.model.noun import Noun
 
-Read = Callable[[], tuple[Build, ...]]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    Read = Callable[[], tuple[Build, ...]]
 
 
 class Shelf:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import Enum
-
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import Build
 from torchpick.model.fields import written
-from torchpick.model.noun import Noun
+from torchpick.model.noun import Noun, OneOf
 from torchpick.model.versions import Release
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
-class Reason(Enum):
+
+class Reason(OneOf):
     """Why a build is passed over: the name is the stable code, the value the sentence."""
 
     NOT_REQUESTED = "`{asked}` was asked for"

@@ -2,13 +2,38 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
 
+    K = TypeVar("K")
+    V = TypeVar("V")
+
+# More than any table asks of one question; after that many it is all looked up again.
+_MOST = 4096
 _RELEASE = r"(\d+(?:\.\d+)*)(?:(a|b|rc|\.dev|\.post)(\d+))?(?:\+.*)?"
 _PHASES = {".dev": -4, "a": -3, "b": -2, "rc": -1, None: 0, ".post": 1}
 
 
-@lru_cache(maxsize=4096)
+def remembered(look: Callable[[K], V]) -> Callable[[K], V]:
+    """What functools.lru_cache is for, without the eight files that functools loads."""
+    known: dict[K, V] = {}
+
+    def found(of: K) -> V:
+        try:
+            return known[of]
+        except KeyError:
+            pass
+        if len(known) >= _MOST:
+            known.clear()
+        answer = known[of] = look(of)
+        return answer
+
+    return found
+
+
+@remembered
 def numbers(text: str) -> tuple[int, ...]:
     """`580.95.05` → (580, 95, 5); raises ValueError if a part is not a number."""
     return tuple(int(part) for part in text.split("."))
@@ -17,7 +42,8 @@ def numbers(text: str) -> tuple[int, ...]:
 def is_dotted(text: str) -> bool:
     """Whether the text is plain numbers between dots, at most six of at most nine digits."""
     parts = text.split(".")
-    return len(parts) <= 6 and all(part.isascii() and part.isdigit() and len(part) <= 9 for part in parts)
+    plain = text.isascii() and "".join(parts).isdigit() and "" not in parts
+    return plain and len(parts) <= 6 and max(map(len, parts)) <= 9
 
 
 # Python reads numbers of up to 4,300 digits, and packaging reads them late: where it compares.
@@ -36,7 +62,7 @@ def check_digits(text: str) -> None:
 Release = tuple[tuple[int, ...], int, int]
 
 
-@lru_cache(maxsize=4096)  # a table names some fifty releases five times each
+@remembered  # a table names some fifty releases five times each
 def release_key(text: str) -> Release:
     """The order of releases (PEP 440, as far as torch uses it): 2.10.0.dev1 < 2.10.0rc1 < 2.10.0 < 2.10.0.post1."""
     plain = text.partition("+")[0]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from torchpick.model.noun import Noun
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 WHEEL_HOST = "https://download.pytorch.org/whl"
 CHANNELS = ("stable", "nightly", "test")

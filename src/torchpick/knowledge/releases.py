@@ -1,0 +1,51 @@
+"""The readable files of compat, one a release → builds. Pure; every fault is a ShapeError with its path."""
+
+from __future__ import annotations
+
+from torchpick.knowledge.pairings import Companions
+from torchpick.knowledge.rows import dotted, read_arches, read_lacks, read_libraries, released
+from torchpick.model.build import Build, Evidence, TwinWheel
+from torchpick.model.fields import Fields
+
+
+def builds(fields: Fields, companions: Companions) -> list[Build]:
+    """The builds of one release."""
+    torch = fields.text("torch")
+    released(torch, fields.at("torch"))
+    return [_build(row, torch, companions) for row in fields.objects("builds")]
+
+
+def _build(row: Fields, torch: str, companions: Companions) -> Build:
+    evidence = row.object("evidence")
+    twin = evidence.maybe_object("twin")
+    backend = row.text("backend")
+    platform, version = row.text("platform"), row.text("version")
+    _, plus, local = version.partition("+")
+    for name in ("cuda", "glibc"):
+        dotted(row.maybe_text(name), row.at(name))
+    paired = companions(torch, backend, platform, plus + local, row.maybe_text("cuda"))
+    word = evidence.text("kind")
+    if word not in ("measured", "declared"):
+        raise evidence.fail("kind", f"must be measured or declared, is {word!r}")
+    return Build(
+        torch=torch,
+        backend=backend,
+        platform=platform,
+        version=version,
+        cuda=row.maybe_text("cuda"),
+        arches=None if row.raw("arches") is None else read_arches(row.texts("arches"), row.at("arches")),
+        pythons=row.texts("pythons"),
+        tags=row.texts("tags"),
+        glibc=row.maybe_text("glibc"),
+        libraries=read_libraries(row.raw("libraries"), row.at("libraries")),
+        lacks=read_lacks(row.raw("lacks"), row.at("lacks")),
+        published=row.maybe_flag("published"),
+        yanked=row.flag("yanked"),
+        companions=paired.versions,
+        companion_basis=paired.bases,
+        evidence=Evidence(
+            word,
+            evidence.text("ref"),
+            None if twin is None else TwinWheel(twin.text("file"), twin.text("sha256")),
+        ),
+    )
