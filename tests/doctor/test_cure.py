@@ -116,14 +116,24 @@ def test_the_command_tells_the_machine_and_the_python_as_they_were_told(home: Ho
 
 
 @pytest.mark.process
-def test_a_broken_torch_is_put_there_anew(home: Home) -> None:
-    home.torch()
+@pytest.mark.parametrize(
+    ("named", "requires", "end"),
+    [
+        ("2.9.1+cu128", (), ("--no-deps", "--", "--force-reinstall")),  # nothing but torch is touched
+        ("2.9.1+cu128", ("sympy",), ("cu128", "--", "--force-reinstall")),  # with what is missing
+        ("2.9.1", (), ("--backend", "cu128")),  # the default index's record is another version than the pick's
+    ],
+)
+def test_a_broken_torch_is_installed_again(
+    named: str, requires: tuple[str, ...], end: tuple[str, ...], home: Home
+) -> None:
+    home.torch(named=named, requires=requires)
     (home.site / "torch" / "lib" / "libtorch_cpu.so").unlink()
 
     found = examine(home, "sm_86", driver="580.1")
 
     assert found.command is not None
-    assert found.command[-2:] == ("--", "--force-reinstall")
+    assert found.command[-len(end) :] == end
 
 
 @pytest.mark.process

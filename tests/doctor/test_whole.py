@@ -22,7 +22,8 @@ pytestmark = pytest.mark.process
 
 
 def test_a_folder_that_is_gone_is_named_once(home: Home) -> None:
-    home.torch(more={f"torch/nn/{part}/{name}.py": "" for part in ("modules", "utils") for name in ("__init__", "a")})
+    files = {f"torch/nn/{part}/{name}.py": "" for part in ("modules", "utils") for name in ("__init__", "a")}
+    home.torch(named="2.9.1+cu128", more=files)
     rmtree(home.site / "torch" / "nn")
 
     found = examine(home, "sm_86")

@@ -45,8 +45,8 @@ def run(args: ExplainArguments) -> int:
     found = explain(_chunks(args.text), Session(request, report=console.waiting))
     if not found.errors:
         hint = (
-            "`torchpick doctor` looks at the environment itself. Where you ask the project whose program printed this, "
-            "add what `torchpick doctor --report` prints: versions, GPUs and findings, and no names"
+            "`torchpick doctor` examines the environment itself. When you ask the project whose program printed this, "
+            "add the output of `torchpick doctor --report`: versions, GPUs and findings, but no names or paths"
         )
         raise TorchpickError("there is no known error in this text", hint=hint, code="NOT_RECOGNISED")
     if args.json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from torchpick.decide import remarks, resolve
 from torchpick.doctor import checks, collect, cure, required
@@ -116,7 +116,7 @@ def _judged(facts: Facts, session: Session, table: Table) -> Examination:
         facts = facts._replace(unwheeled=why)
         findings = checks.run(checks.CHECKS, facts)
     found = _cure(facts, verdicts, findings) if fixable else None
-    command = None if found is None or weighing is None else _command(found, findings, session.request, weighing)
+    command = None if found is None or weighing is None else _command(found, findings, facts, session.request, weighing)
     facts = facts._replace(wanted=_wanted(facts, found), uv_auto_fails=auto and cure.auto_fails(verdicts))
     findings += checks.run(checks.LAST, facts)
     changes = () if found is not None else tuple(change.text for change in remarks.changes(verdicts))
@@ -260,17 +260,28 @@ def _cure(facts: Facts, verdicts: tuple[Verdict, ...], findings: Iterable[Findin
     return cure.find(release, there, required.asks(here), verdicts, None if by_hardware else collect.backend_of(facts))
 
 
-def _command(found: Cure, findings: Iterable[Finding], request: Request, weighing: Weighing) -> tuple[str, ...]:
+def _command(
+    found: Cure, findings: Sequence[Finding], facts: Facts, request: Request, weighing: Weighing
+) -> tuple[str, ...]:
     """`torchpick install …`, with the machine and the Python given as they were given here."""
     flags = (*request.flags, *weighing.flags)
     if found.narrowed:
         flags = (*flags, "--backend", found.backend)
     needs = dict.fromkeys(finding.needs for finding in findings if finding.needs and found.kept)
     words = ["torchpick", "install", *found.requirements, *needs, *flags]
-    broken = (Ailment.TORCH_BROKEN, Ailment.FILES_MISSING)
-    if any(finding.by_torch and finding.ailment in broken for finding in findings):
-        words += ["--", "--force-reinstall"]  # the version is the same, so nothing less brings the files back
-    return tuple(words)
+    by_torch = {finding.ailment for finding in findings if finding.by_torch}
+    if not by_torch & {Ailment.TORCH_BROKEN, Ailment.FILES_MISSING} or not _is_recorded(found, facts):
+        return tuple(words)
+    # Nothing less brings the files of a recorded build back. Both installers would take the newest of every dependency
+    # along, numpy too, so that is for where a dependency is missing.
+    alone = not needs and not by_torch & {Ailment.REQUIREMENT_MISSING, Ailment.MISSING_LIBRARY}
+    return (*words, *(("--no-deps",) if alone else ()), "--", "--force-reinstall")
+
+
+def _is_recorded(found: Cure, facts: Facts) -> bool:
+    """Whether the metadata of torch or a companion already says the very build, so that an installer is content."""
+    recorded = [one.version for name in ("torch", *COMPANIONS) if (one := facts.environment.find(name)) is not None]
+    return any(version == found.version or version.endswith(f"+{found.backend}") for version in recorded)
 
 
 def _wanted(facts: Facts, found: Cure | None) -> WantedTorch | None:

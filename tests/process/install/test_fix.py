@@ -9,6 +9,7 @@ from shutil import rmtree
 
 import pytest
 
+from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, World
 
 NO_GPU = ("--gpu", "none")
@@ -92,8 +93,11 @@ def test_a_torch_that_lost_a_folder(host: World) -> None:
     python = broken(host, "pip", "torch==2.14.1+cu126", "torchvision==0.29.1+cu126")
     (site,) = (python.parent.parent / "lib").glob("python*/site-packages")
     rmtree(site / "torch" / "nn")
+    before = host.installed(python)
+    host.wheels("127.0.0.1")["filelock"].append(TinyWheel("filelock", "3.99"))
 
     done = fixed(host, python, "pip", *GTX_1080_TI)
 
     assert "torch/nn/" in done.stdout
+    assert host.installed(python) == before, "a dependency moved to its newest"
     assert (site / "torch" / "nn" / "__init__.py").exists()
