@@ -152,8 +152,8 @@ def _decided(args: InstallArguments, installation: Installation, pick: Pick) -> 
     progress = Progress(sys.stderr, f"{name} resolves", quiet=args.quiet or args.json)
 
     def talk(text: str) -> None:
-        progress.clear()
-        _say(args, text)
+        if not args.quiet:
+            progress.say(f"torchpick: {text}")
         progress.rename("read")
 
     with progress.ticking():
