@@ -1,4 +1,4 @@
-"""The facts that doctor judges: the environment's torch as a build of its own, and what stands beside it."""
+"""The facts that doctor judges: the environment's torch as a build of its own, and what is installed beside it."""
 
 from __future__ import annotations
 

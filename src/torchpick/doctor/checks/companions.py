@@ -73,7 +73,7 @@ def other_cuda(facts: Facts) -> Iterator[Finding]:
             continue
         yield Finding(
             Ailment.COMPANION_OTHER_CUDA,
-            f"{one.name} {one.version} stands beside {torch.label}{_means(torch.backend, torch.version)}",
+            f"{one.name} {one.version} is installed beside {torch.label}{_means(torch.backend, torch.version)}",
             {"package": f"{one.name} {one.version}", "torch": torch.version, "backend": torch.backend},
             by_torch=one.name in _PINNED,
             advice=None if one.name in _PINNED else f"install {one.name} from the same index as torch",

@@ -53,7 +53,7 @@ def absent(facts: Facts) -> Iterator[Finding]:
         shown = ", ".join(libraries[:4]) + (" …" if len(libraries) > 4 else "")
         yield Finding(
             Ailment.MISSING_LIBRARY,
-            f"{package} needs {shown}, which no package here holds and no folder of the loader",
+            f"{package} needs {shown}, which is in no package here and in no folder of the loader",
             {"package": package, "libraries": libraries},
             advice=None if mine else _advice(package, libraries),
             by_torch=mine,
@@ -64,7 +64,7 @@ def _advice(package: str, libraries: list[str]) -> str:
     name = package.partition(" ")[0]
     if any(library.startswith(("libtorch", "libc10")) for library in libraries):
         return f"install the release of {name} that was built for this torch"
-    return f"install the {name} that was built for the CUDA of this torch, not the library that it misses"
+    return f"install the {name} that was built for the CUDA of this torch, not the missing library"
 
 
 def library_path(facts: Facts) -> Iterator[Finding]:
@@ -88,7 +88,7 @@ def driver_library(facts: Facts) -> Iterator[Finding]:
     if found is None:
         return
     seen: dict[str, object] = {"folder": found.folder, "version": found.version}
-    advice = f"take {found.folder} out of LD_LIBRARY_PATH"
+    advice = f"remove {found.folder} from LD_LIBRARY_PATH"
     if found.kind == "stub":
         text = f"LD_LIBRARY_PATH puts the stub libcuda of {found.folder} before the driver's"
         yield Finding(Ailment.STUB_DRIVER_LIBRARY, text, seen, advice=advice)

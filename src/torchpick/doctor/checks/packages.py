@@ -70,7 +70,7 @@ def _advice(package: InspectedPackage, word: str) -> str | None:
     if package.name in _PINNED or word == PARTLY:
         return None
     return (
-        f"take a release of {package.name} that was built for this GPU (`torchpick inspect {package.name}==VERSION "
+        f"install a release of {package.name} that was built for this GPU (`torchpick inspect {package.name}==VERSION "
         "--gpu …` reads one without downloading it), or run without it"
     )
 
@@ -88,7 +88,7 @@ def runtimes(facts: Facts) -> Iterator[Finding]:
     """Two CUDA majors of one NVIDIA library: harmless side by side, not where they write the same file."""
     for twins in facts.twins:
         one, other, shared = twins.one, twins.other, twins.shared
-        beside = f"{one} stands beside {other}"
+        beside = f"{one} is installed beside {other}"
         yield Finding(
             Ailment.TWO_CUDA_RUNTIMES,
             f"{beside}, and both installed {shared}" if shared else f"{beside}; they share no file",
@@ -107,9 +107,10 @@ def runtimes(facts: Facts) -> Iterator[Finding]:
         if by_pip and package.name in ("cudatoolkit", "cuda-cudart", "cuda-runtime") and other_major:
             yield Finding(
                 Ailment.TWO_CUDA_RUNTIMES,
-                f"conda's {package.name} {package.version} stands beside {torch.label}, which brings CUDA {torch.cuda}",
+                f"conda's {package.name} {package.version} is installed beside {torch.label}, which brings CUDA "
+                f"{torch.cuda}",
                 {"packages": [f"{package.name} {package.version}", torch.label], "file": None},
-                advice="torch does not use it; leave it only where something else does",
+                advice="torch does not use it; keep it only where something else does",
                 weight=NOTE,
             )
 

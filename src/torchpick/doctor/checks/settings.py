@@ -22,7 +22,7 @@ def undo(facts: Facts) -> Iterator[Finding]:
             f"{each.name} in {each.where} {means}, and {backend} is the one to keep",
             {"setting": each.name, "where": each.where, "value": each.value, "backend": each.backend},
             cure=f"unset {each.name}" if each.where == "the environment" else None,
-            advice=None if each.where == "the environment" else f"take that line out of {each.where}",
+            advice=None if each.where == "the environment" else f"remove that line from {each.where}",
         )
 
 

@@ -19,14 +19,14 @@ def interpreter(facts: Facts) -> Iterator[Finding]:
             Ailment.PYTHON_GONE,
             f"{here.prefix}: {here.gone}",
             {"prefix": here.prefix, "why": here.gone},
-            advice="make the environment anew, and install into it what is wanted",
+            advice="create the environment again, and reinstall what is wanted in it",
         )
     if facts.unwheeled and facts.torch is None:
         yield Finding(
             Ailment.NO_WHEEL_FOR_PYTHON,
             facts.unwheeled,
             {"python": facts.machine.python.tag, "platform": facts.machine.platform.name},
-            advice="make an environment with a Python that has wheels: `torchpick list` names them",
+            advice="create an environment with a Python that has wheels: `torchpick list` names them",
         )
 
 
@@ -71,7 +71,7 @@ def twice(facts: Facts) -> Iterator[Finding]:
             Ailment.TORCH_TWICE,
             f"torch is in {len(places)} folders of the search path; {places[0]} comes first",
             {"folders": places},
-            advice=f"take the others out: `{_python(facts)} -m pip uninstall torch` with each of their Pythons",
+            advice=f"remove the others: `{_python(facts)} -m pip uninstall torch` with each of their Pythons",
         )
     records = [each for each in here.distributions if each.name == "torch"]
     for folder in dict.fromkeys(each.folder for each in records):
@@ -104,7 +104,7 @@ def unreadable(facts: Facts) -> Iterator[Finding]:
             Ailment.UNREADABLE,
             f"{facts.torch.label} in {facts.torch.folder} has no metadata, so no installer knows of it",
             {"where": facts.torch.folder, "what": "no metadata"},
-            advice="take the folder out before another torch is installed",
+            advice="remove the folder before another torch is installed",
         )
     for one in here.distributions:
         # conda and Debian leave out RECORD on purpose.

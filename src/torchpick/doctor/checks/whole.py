@@ -64,7 +64,7 @@ def numpy(facts: Facts) -> Iterator[Finding]:
     if numbers(torch.release)[:2] < _NUMPY_2:
         yield Finding(
             Ailment.NUMPY_TOO_NEW,
-            f"numpy {one.version} stands beside {torch.label}, and torch goes with NumPy 2 from 2.3 on",
+            f"numpy {one.version} is installed beside {torch.label}, and torch supports NumPy 2 from 2.3 on",
             {"numpy": one.version, "torch": torch.version},
             by_torch=True,
             needs="numpy<2",
