@@ -281,7 +281,7 @@ def test_no_text_tells_to_install_torchpick_by_its_name() -> None:
 def test_one_line_installs_torchpick() -> None:
     """README and the pages may put an environment's folder in front, and say nothing else."""
     for path in texts():
-        if path.relative_to(ROOT).parts[0] in (".github", "scripts"):
+        if path.relative_to(ROOT).parts[0] in (".github", "scripts", "conda"):
             continue
         for said in OF_A_CHECKOUT.findall(path.read_text(errors="replace")):
             plain = re.sub(r"^\.venv/bin/", "", said.strip())

@@ -108,18 +108,16 @@ def run(args: InstallArguments) -> int:
         order = _with_extra(args, session, order)
     installation = plan.look(session, order)
     pick = installation.pick(everything=args.json or args.verify or args.verbose)
-    name = installation.installer.name
     job = _decided(args, installation, pick)
     console.tell(job.pick, args)
     command = installation.command(job)
-    proven = _waited(args, f"{name} resolves", lambda: installation.prove(job)) if args.prove else None
+    resolves = f"{installation.installer.name} resolves"
+    proven = _waited(args, resolves, lambda: installation.prove(job)) if args.prove else None
     if proven is not None and not args.json:
         _tell_hosts(proven)
     store.keep(command.files)  # a dry run too: so the command that it shows can be run
     if args.dry_run:
-        taken = None
-        if args.report:
-            taken = proven or _waited(args, f"{name} resolves", lambda: installation.report(job))
+        taken = (proven or _waited(args, resolves, lambda: installation.report(job))) if args.report else None
         return _show(args, job.pick, command, taken)
     return _start(args, job, command)
 

@@ -45,7 +45,7 @@ _AT_ONCE = 4
 
 
 class Watcher(Noun):
-    """Who is told that wheels are read, and of each byte that comes."""
+    """Who hears that wheels are read, and of each byte that comes."""
 
     talk: Callable[[str], None] = lambda _: None
     report: Callable[[int], None] = lambda _: None
@@ -97,7 +97,7 @@ class UnreadWheels:
     def packages(self, wanted: Mapping[str, str], known: Mapping[str, PackageFacts]) -> ReadPackages:
         """The packages at these versions, as far as they can be read.
 
-        A wheel for every platform holds no code; of a project that the table does not have it tells nothing new.
+        A wheel for every platform holds no code; of a project that the table does not have it says nothing new.
         """
         if not wanted:
             return ReadPackages()

@@ -8,6 +8,8 @@ from torchpick.model.redaction import redacted
 
 # A message may quote a line of somebody's file, and such a line can have megabytes.
 _LONGEST = 4000
+# What such a line was refused for stands behind it.
+_END = 400
 
 
 def plain(foreign: str) -> str:
@@ -61,7 +63,9 @@ def wrap(text: str, width: int) -> list[str]:
 def error(failure: TorchpickError) -> str:
     """`error: …`, a blank line, `hint: …`; further lines of the message are indented, so that none looks like ours."""
     whole = redacted(failure.message).split("\n")
-    first, *further = (line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ..." for line in whole)
+    first, *further = (
+        line if len(line) <= _LONGEST else f"{line[: _LONGEST - _END]} ... {line[-_END:]}" for line in whole
+    )
     lines = [f"error: {plain(first)}", *(f"  {plain(line)}".rstrip() for line in further)]
     if failure.hint:
         lines += ["", f"hint: {plain(redacted(failure.hint))}"]
