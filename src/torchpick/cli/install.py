@@ -60,7 +60,6 @@ class InstallArguments(Arguments):
     installer: str
     extra: str | None
     among: str | None
-    passed_on: list[str]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
