@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.environment import configured, inherited, settings
-from torchpick.environment.configured import UvFile
+from torchpick.environment import config_files, inherited, settings
+from torchpick.environment.config_files import UvFile
 from torchpick.environment.settings import Setting, is_wheel_index
 
 PT = "https://download.pytorch.org/whl/cu130"
@@ -159,4 +159,4 @@ tables = st.recursive(
 
 @given(tables)
 def test_a_table_written_is_the_table_read(table: dict[str, object]) -> None:
-    assert toml(configured.toml(table)) == table
+    assert toml(config_files.toml(table)) == table

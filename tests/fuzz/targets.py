@@ -15,8 +15,8 @@ from pathlib import Path
 
 from tests.wheels import making
 from torchpick.doctor import mentions
-from torchpick.environment import configured, inherited, journal, lines, pipconf, requirements, settings
-from torchpick.environment.configured import UvFile
+from torchpick.environment import config_files, inherited, journal, lines, pipconf, requirements, settings
+from torchpick.environment.config_files import UvFile
 from torchpick.environment.project import document
 from torchpick.environment.requirements import Given
 from torchpick.errors import TorchpickError
@@ -160,7 +160,7 @@ def _written(data: bytes) -> str:
 
 
 def pip_conf(data: bytes) -> None:
-    found = settings.strongest(configured.pip_file(_written(data)))
+    found = settings.strongest(config_files.pip_file(_written(data)))
     inherited.of_pip(found, {}, found)
 
 
@@ -172,7 +172,7 @@ def pip_conf_pinned(data: bytes) -> None:
 
 
 def uv_toml(data: bytes) -> None:
-    table = configured._toml(_written(data))  # the reader behind uv's several files
+    table = config_files._toml(_written(data))  # the reader behind uv's several files
     if table is not None:
         inherited.of_uv({}, [UvFile("uv.toml", table)])
 

@@ -7,9 +7,9 @@ import sys
 import time
 from collections.abc import Mapping
 
-from torchpick.environment import asking
-from torchpick.environment.asking import Said
+from torchpick.environment import introspection
 from torchpick.environment.interpreter import program_of
+from torchpick.environment.introspection import Said
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.noun import Noun
@@ -57,14 +57,18 @@ def of(python: str, environ: Mapping[str, str]) -> Layout:
         return _by_folder(prefix, config, f"its interpreter is gone; it was made by the Python in {home}")
     own = _same(prefix, sys.prefix) and os.path.exists(sys.executable)
     # Without a pyvenv.cfg the interpreter itself knows its folder, whichever link or wrapper led to it.
-    said = Said() if own else asking.ask(program, environ, time.monotonic() + SECONDS, "" if config is None else prefix)
+    said = (
+        Said()
+        if own
+        else introspection.ask(program, environ, time.monotonic() + SECONDS, "" if config is None else prefix)
+    )
     try:
-        answer = Fields(asking.own_folders()) if own else asking.fields(said)
+        answer = Fields(introspection.own_folders()) if own else introspection.fields(said)
         return Layout(
             executable=sys.executable if own else program,
             prefix=answer.text("prefix"),
-            version=asking.version(answer),
-            implementation=asking.implementation(answer),
+            version=introspection.version(answer),
+            implementation=introspection.implementation(answer),
             free_threaded=answer.flag("free_threaded"),
             sites=_sites(answer, config, environ),
             full_version=answer.text("full_version"),
@@ -74,7 +78,7 @@ def of(python: str, environ: Mapping[str, str]) -> Layout:
             settings=config,
         )
     except ShapeError as error:
-        problem = said.problem or asking.because(said) or str(error)[:200]
+        problem = said.problem or introspection.because(said) or str(error)[:200]
         if config is not None:
             return _by_folder(prefix, config, f"its interpreter does not run: {problem}")
         raise TorchpickError(
