@@ -11,7 +11,7 @@ from _pytest.terminal import TerminalReporter
 from hypothesis import HealthCheck, settings
 
 from tests import skips, usersettings
-from torchpick.environment import configured
+from torchpick.environment import config_files
 
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
@@ -46,7 +46,7 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest
     empty = tmp_path_factory.getbasetemp() / "no-settings"
     for name, value in usersettings.nothing(empty).items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(configured, "ETC", str(empty / "config"))
+    monkeypatch.setattr(config_files, "ETC", str(empty / "config"))
 
 
 @pytest.fixture(autouse=True)

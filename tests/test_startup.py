@@ -98,6 +98,15 @@ print(vendors.look(world, time.monotonic() + 60, platform, knowledge=Knowledge({
     assert not names & (HEAVY | SPARED | {"torchpick.machine.nvidia"})
 
 
+def test_what_was_not_given_is_not_read() -> None:
+    names = loaded(
+        "from torchpick.session import Knowledge, Request, given; print(given.read(Request(), Knowledge({})))"
+    )
+
+    assert "torchpick.machine.given" in names
+    assert not names & {"torchpick.machine.given_gpus", "torchpick.knowledge.gpuspec"}
+
+
 def test_any_other_specifier_loads_packaging_and_nothing_else_heavy() -> None:
     names = loaded('from torchpick.cli import main; main(["url", "torch==2.9.1+cu126", "--gpu", "sm_61"])')
 

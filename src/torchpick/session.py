@@ -171,6 +171,9 @@ class Session:
     @property
     def user_base(self) -> str | None:
         """Distinguishes the user's own index from others in the cache; None where the settings name none."""
+        return self._once("user_base", self._user_base)
+
+    def _user_base(self) -> str | None:
         from torchpick.index import places
 
         try:
@@ -260,13 +263,12 @@ class Session:
         return self._once("target", self._target)
 
     def _target(self) -> Target:
-        from torchpick.environment import interpreter, targets
+        from torchpick.environment import interpreter, layout, targets
 
         (machine,) = self.machines
         python = _installable(machine.python, self.request.python)
         program = str(python.executable)
-        prefix = os.path.dirname(os.path.dirname(os.path.abspath(program)))
-        tool = interpreter.tool_environment(prefix)
+        tool = interpreter.tool_environment(layout.prefix_of(program))
         return targets.read(
             program, python.version, free_threaded=python.free_threaded, environ=self.environ, tool=tool
         )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.environment import inherited, settings, toml
-from torchpick.environment.configured import UvFile
+from torchpick.environment.config_files import UvFile
 from torchpick.environment.settings import Setting, is_wheel_index
 
 PT = "https://download.pytorch.org/whl/cu130"

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from tests.wheels import making
 from torchpick.doctor import mentions
-from torchpick.environment import configured, groups, inherited, journal, lines, pipconf, requirements, settings
-from torchpick.environment.configured import UvFile
+from torchpick.environment import config_files, groups, inherited, journal, lines, pipconf, requirements, settings
+from torchpick.environment.config_files import UvFile
 from torchpick.environment.project import document
 from torchpick.environment.requirements import Given
 from torchpick.errors import TorchpickError
@@ -161,19 +161,19 @@ def _written(data: bytes) -> str:
 
 
 def pip_conf(data: bytes) -> None:
-    found = settings.strongest(configured.pip_file(_written(data)))
+    found = settings.strongest(config_files.pip_file(_written(data)))
     inherited.of_pip(found, {}, found)
 
 
 def pip_conf_pinned(data: bytes) -> None:
     there = text(data)
     pinned = pipconf.pinned(there, {"constraint": ("file:///c.txt",)})
-    if not pipconf.is_pinned(there) and pipconf.KEPT not in there and pipconf.END not in there:
+    if not any(mark in there for mark in (pipconf.BEGIN, pipconf.KEPT, pipconf.END)):
         assert pipconf.unpinned(pinned) == there
 
 
 def uv_toml(data: bytes) -> None:
-    table = configured._toml(_written(data))  # the reader behind uv's several files
+    table = config_files._toml(_written(data))  # the reader behind uv's several files
     if table is not None:
         inherited.of_uv({}, [UvFile("uv.toml", table)])
 

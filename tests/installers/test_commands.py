@@ -212,7 +212,6 @@ def test_uv_installs_again_what_no_specifier_tells_apart(a_uv: UvInstaller) -> N
 
 def test_uv_knows_its_backend_on_the_wheel_host_alone(a_uv: UvInstaller) -> None:
     assert a_uv.name == "uv"
-    assert a_uv.version is None
     assert a_uv.knows(job())
     assert not a_uv.knows(job(pick=NIGHTLY))
     assert not a_uv.knows(job(pick=PICK._replace(wish=PICK.wish._replace(index_base="https://mirror.example/whl"))))

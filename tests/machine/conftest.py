@@ -12,7 +12,7 @@ from torchpick.environment import child
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import kernel, nvidia
-from torchpick.machine.nvidia import Nvidia
+from torchpick.machine.seen import Seen
 from torchpick.model.arch import Arch
 
 CAPABILITIES = {GTX_1080_TI: (6, 1), RTX_3090: (8, 6), RTX_4090: (8, 9), GTX_980_TI: (5, 2), A100: (8, 0)}
@@ -76,7 +76,7 @@ def forkable() -> None:
         pytest.skip("this test process has threads")
 
 
-Look = Callable[..., Nvidia]
+Look = Callable[..., Seen]
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def look() -> Look:
         environ: dict[str, str] | None = None,
         trust_pci: bool = False,
         exact_order: bool = False,
-    ) -> Nvidia:
+    ) -> Seen:
         import time
 
         world: World = computer.world(**(environ or {}))

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given as facts_of
-from torchpick.machine.given import GivenFacts, is_version
+from torchpick.machine.given import GivenFacts
 from torchpick.model.machine import TIMEOUT_S, Driver
+from torchpick.model.pythons import version_of
 from torchpick.model.request import Request
 
 
@@ -79,7 +80,7 @@ def test_a_list_of_gpus_is_read() -> None:
     ],
 )
 def test_a_python_is_a_version_or_a_path(text: str, expected: bool) -> None:
-    assert is_version(text) is expected
+    assert (version_of(text) is not None) is expected
 
 
 @pytest.mark.parametrize(

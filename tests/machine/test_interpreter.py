@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.environment import child, interpreter
-from torchpick.environment.asking import Said
 from torchpick.environment.interpreter import Interpreter
+from torchpick.environment.introspection import Said
 from torchpick.environment.world import World
 from torchpick.errors import TorchpickError, UsageError
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torchpick.environment.world import World
 from torchpick.machine import kernel, reading
 from torchpick.machine.kernel import KernelFacts
-from torchpick.machine.pci import PciGpu
+from torchpick.machine.seen import PciGpu
 
 
 def world(root: Path, **environ: str) -> World:

@@ -12,7 +12,7 @@ from tests.machine.conftest import Known, Look
 from tests.machine.test_nvidia_good import archs, codes
 from torchpick.environment import child
 from torchpick.machine import vendors
-from torchpick.machine.nvidia import Nvidia
+from torchpick.machine.seen import Seen
 from torchpick.model.machine import Platform, Trouble
 
 pytestmark = pytest.mark.process
@@ -24,7 +24,7 @@ def choose_child(monkeypatch: pytest.MonkeyPatch, *, forked: bool) -> None:
     monkeypatch.setattr(child, "can_fork", lambda: forked)
 
 
-def trouble(found: Nvidia) -> Trouble:
+def trouble(found: Seen) -> Trouble:
     assert found.trouble is not None
     return found.trouble
 

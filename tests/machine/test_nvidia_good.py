@@ -11,17 +11,17 @@ from tests.machine.conftest import Look
 from torchpick.environment import child
 from torchpick.environment.child import Running
 from torchpick.machine import probe
-from torchpick.machine.nvidia import Nvidia
+from torchpick.machine.seen import Seen
 from torchpick.model.machine import Driver
 
 pytestmark = pytest.mark.process
 
 
-def archs(found: Nvidia) -> list[str]:
+def archs(found: Seen) -> list[str]:
     return [str(each.arch) for each in found.gpus]
 
 
-def codes(found: Nvidia) -> list[str]:
+def codes(found: Seen) -> list[str]:
     return [note.code for note in found.notes]
 
 
@@ -187,7 +187,7 @@ def test_no_nvidia_hardware_starts_nothing(computer: Computer, look: Look, monke
     monkeypatch.setattr(child, "fork", None)
     monkeypatch.setattr(child, "start", None)
     computer.pci("0000:00:02.0", 0x46A6, vendor=0x8086, bound="i915")
-    assert look(computer) == Nvidia()
+    assert look(computer) == Seen()
 
 
 def test_a_healthy_driver_is_asked_once(computer: Computer, look: Look, monkeypatch: pytest.MonkeyPatch) -> None:

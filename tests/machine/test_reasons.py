@@ -9,8 +9,8 @@ from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import libraries, reasons
 from torchpick.machine.kernel import KernelFacts
-from torchpick.machine.pci import PciGpu
 from torchpick.machine.reading import failed
+from torchpick.machine.seen import PciGpu
 from torchpick.model.arch import Arch
 
 FACTS = KernelFacts(

@@ -15,8 +15,7 @@ from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import amd, apple, intel, vendors
 from torchpick.machine.kernel import KernelFacts
-from torchpick.machine.pci import PciGpu
-from torchpick.machine.vendors import Seen
+from torchpick.machine.seen import PciGpu, Seen
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Platform
 
@@ -102,8 +101,8 @@ def test_a_radeon_is_called_by_its_pci_id(computer: Computer) -> None:
 
 def test_on_windows_a_radeon_is_named_with_amds_own_index() -> None:
     facts = KernelFacts(pci=(PciGpu(r"PCI\VEN_1002&DEV_744C", 0x1002, 0x744C),))
-    gpus, notes = amd.look(World("/nowhere", {}, "/", "win32"), facts, 0, KNOWLEDGE)
-    assert gpus == []
+    gpus, _, notes, _ = amd.look(World("/nowhere", {}, "/", "win32"), facts, 0, KNOWLEDGE)
+    assert gpus == ()
     assert "gfx1100" in notes[0].text
     assert amd.WINDOWS_INDEX in notes[0].text
 
@@ -166,17 +165,17 @@ def test_a_computer_whose_only_gpu_was_given_to_a_virtual_machine_says_so(comput
 )
 def test_intel_by_the_devices_that_xpu_builds_support(device: int, served: bool) -> None:
     facts = KernelFacts(pci=(PciGpu("0000:00:02.0", 0x8086, device, "i915"),))
-    gpus, notes = intel.look(facts, 0, KNOWLEDGE)
+    gpus, _, notes, _ = intel.look(facts, 0, KNOWLEDGE)
     assert (len(gpus), len(notes)) == ((1, 1) if served else (0, 0))
     assert not any(each.counted for each in gpus)
-    alone, _ = intel.look(facts, 0, KNOWLEDGE, alone=True)
+    alone = intel.look(facts, 0, KNOWLEDGE, alone=True).gpus
     assert [each.counted for each in alone] == ([True] if served else [])
 
 
 def test_apple_silicon(tmp_path: Path) -> None:
-    gpus, notes = apple.look(Platform("macos", "arm64"))
+    gpus, _, notes, _ = apple.look(Platform("macos", "arm64"))
     assert [(each.vendor, each.counted, each.integrated) for each in gpus] == [("apple", True, True)]
-    assert notes == []
-    assert apple.look(Platform("macos", "x86_64")) == ([], [])
+    assert notes == ()
+    assert apple.look(Platform("macos", "x86_64")) == Seen()
     mac = World(str(tmp_path), {}, "/", "darwin")
     assert vendors.look(mac, time.monotonic() + 60, Platform("macos", "arm64"), knowledge=Known()).driver is None

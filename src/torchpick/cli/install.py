@@ -66,7 +66,6 @@ class InstallArguments(Arguments):
     installer: str
     extra: str | None
     among: str | None
-    passed_on: list[str]
 
 
 def add_arguments(parser: ArgumentParser) -> None:

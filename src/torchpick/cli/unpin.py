@@ -10,13 +10,13 @@ examples:
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser
 
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.pin import chosen
 from torchpick.cli.show.text import plain
+from torchpick.environment import layout
 from torchpick.errors import UsageError
 from torchpick.install import pin
 from torchpick.model import envelope
@@ -56,7 +56,7 @@ def run(args: UnpinArguments) -> int:
     python = Session(request).machine.python
     if python.executable is None:
         raise UsageError("no environment is named or found", hint="name its interpreter with `--python PATH`")
-    prefix = os.path.dirname(os.path.dirname(os.path.abspath(python.executable)))
+    prefix = layout.prefix_of(python.executable)
     return _told(args, pin.unpin(prefix, project), prefix)
 
 

@@ -20,7 +20,6 @@ class SiteEnvironment(Noun):
 
     name: str
     version: str
-    torch: str
     backend: str
     python: str
     arches: tuple[str, ...]

@@ -140,5 +140,5 @@ def _pods(kubectl: list[str], mark: str, scratch: Scratch) -> dict[int, tuple[st
 def _read(kubectl: list[str], pod: str, node: str, reader: Reader, scratch: Scratch) -> None:
     outcome = call([*kubectl, "logs", pod], scratch, f"logs-{pod}", limit_s=30)
     with open(outcome.file, "rb") as stream:
-        if not reader.stream(stream, f"{node}'s answer", node):
+        if not reader.answer(stream, node):
             reader.silent(node, "NO_ANSWER", f"its pod printed nothing ({outcome.why})", f"`kubectl logs {pod}`")

@@ -30,16 +30,14 @@ def detect(address: str | None, command: Sequence[str], reader: Reader, scratch:
             names.add(name)
             _take(name, json.loads(rest), reader)
     if not names:
-        why = outcome.why if outcome.status is None else outcome.talk.strip().splitlines()[-1:] or [outcome.why]
-        said = why if isinstance(why, str) else why[0]
-        raise ClusterError(f"ray: {said[:300]}", hint="`ray status` shows whether the cluster can be reached")
+        raise ClusterError(f"ray: {outcome.why}", hint="`ray status` shows whether the cluster can be reached")
 
 
 def _take(name: str, said: dict[str, str], reader: Reader) -> None:
     from io import BytesIO
 
     answer = said.get("answer", "")
-    if not answer.strip() or not reader.stream(BytesIO(answer.encode()), f"{name}'s answer", name):
+    if not answer.strip() or not reader.answer(BytesIO(answer.encode()), name):
         why = said.get("why", "").strip().splitlines()[-1:] or ["it did not answer"]
         reader.silent(name, "NO_ANSWER", why[0][:300], "run `torchpick detect` there")
 

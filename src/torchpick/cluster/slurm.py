@@ -131,7 +131,7 @@ def _take(name: str, file: str | None, outcome: Outcome, reader: Reader) -> None
     if file is not None:
         with open(file, "rb") as stream:
             stream.readline(512)
-            if reader.stream(stream, f"{name}'s answer", name):
+            if reader.answer(stream, name):
                 return
         with open(file.removesuffix(".out") + ".err", encoding="utf-8", errors="replace") as text:
             lines = [line.strip() for line in text.read(4096).splitlines() if line.strip()]

@@ -24,7 +24,7 @@ def check(source: str, asking: Asking) -> None:
     if engine == "ssh" and not name:
         raise UsageError("`ssh` needs a file of hosts", hint="`torchpick fleet ssh:HOSTFILE`")
     if mark and engine in ENGINES and name.startswith("-"):
-        raise UsageError(f"`{name}` is not a valid name", hint=f"such as `{engine}:NAME`")
+        raise UsageError(f"`{source}`: a name cannot begin with `-`", hint=f"such as `{engine}:NAME`")
 
 
 def read(source: str, reader: Reader, asking: Asking, environ: Mapping[str, str]) -> None:

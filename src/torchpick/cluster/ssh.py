@@ -114,6 +114,6 @@ def _ssh(hosts: Sequence[str], command: Sequence[str], reader: Reader, scratch: 
 def _take(host: str, answer: str, why: str, reader: Reader, scratch: Scratch) -> None:
     from io import BytesIO
 
-    if not answer.strip() or not reader.stream(BytesIO(answer.encode()), f"{host}'s answer", host):
+    if not answer.strip() or not reader.answer(BytesIO(answer.encode()), host):
         late = " (timed out)" if scratch.left_s <= 0 else ""
         reader.silent(host, "NO_ANSWER", why + late, f"`ssh {host} torchpick detect` shows more")

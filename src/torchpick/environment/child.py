@@ -148,85 +148,85 @@ def can_fork() -> bool:
 
 def fork(work: Callable[[], bytes], limit_s: float) -> Child:
     """Run `work` in a fork of this process; what it returns is the answer."""
+
+    def begin(answer: int, talk: int) -> int:
+        pid = os.fork()
+        if pid == 0:
+            status = 70
+            try:
+                _settle(talk, limit_s)
+                write_all(answer, work())
+                status = 0
+            except BaseException as error:  # noqa: BLE001  # nothing may leave the child but through its pipe
+                write_all(2, f"{type(error).__name__}: {error}".encode(errors="replace"))
+            finally:
+                os._exit(status)
+        return pid
+
+    return _launched(begin, line=True)
+
+
+def _launched(begin: Callable[[int, int], int], *, line: bool) -> Child:
+    """The child that `begin` starts: it is given the pipes to write answer and talk to, and returns the process."""
     _reap_left_behind()
     answer, talk = _pipe(), _pipe()
     try:
-        pid = os.fork()
+        pid = begin(answer[1], talk[1])
     except OSError:  # no process to be had
-        for fd in (*answer, *talk):
+        for fd in (answer[0], talk[0]):
             os.close(fd)
         raise
-    if pid == 0:
-        status = 70
-        try:
-            _settle(talk[1], limit_s)
-            write_all(answer[1], work())
-            status = 0
-        except BaseException as error:  # noqa: BLE001  # nothing may leave the child but through its pipe
-            write_all(2, f"{type(error).__name__}: {error}".encode(errors="replace"))
-        finally:
-            os._exit(status)
-    os.close(answer[1])
-    os.close(talk[1])
-    return Child(pid, answer[0], talk[0], line=True)
+    finally:
+        for fd in (answer[1], talk[1]):
+            os.close(fd)
+    return Child(pid, answer[0], talk[0], line=line)
 
 
 def _fork_and_run(argv: list[str], environ: Mapping[str, str], limit_s: float, *, line: bool) -> Child:
     """As `_spawn`, by a fork that confines itself before it becomes the program."""
     if not os.access(argv[0], os.X_OK):
         raise FileNotFoundError(2, "No such program", argv[0])
-    _reap_left_behind()
-    answer, talk = _pipe(), _pipe()
-    try:
+
+    def begin(answer: int, talk: int) -> int:
         pid = os.fork()
-    except OSError:
-        for fd in (*answer, *talk):
-            os.close(fd)
-        raise
-    if pid == 0:
-        try:
-            os.setpgid(0, 0)
-            for fd, place in ((os.open(os.devnull, os.O_RDONLY), 0), (answer[1], 1), (talk[1], 2)):
-                os.dup2(fd, place)
-            for number in (signal.SIGPIPE, signal.SIGINT):
-                signal.signal(number, signal.SIG_DFL)
-            confine(limit_s)
-            os.execve(argv[0], argv, environ)  # noqa: S606
-        except BaseException as error:  # noqa: BLE001  # nothing may leave the child but through its pipe
-            write_all(2, str(error).encode(errors="replace"))
-        finally:
-            os._exit(127)
-    os.close(answer[1])
-    os.close(talk[1])
-    return Child(pid, answer[0], talk[0], line=line)
+        if pid == 0:
+            try:
+                os.setpgid(0, 0)
+                for fd, place in ((os.open(os.devnull, os.O_RDONLY), 0), (answer, 1), (talk, 2)):
+                    os.dup2(fd, place)
+                for number in (signal.SIGPIPE, signal.SIGINT):
+                    signal.signal(number, signal.SIG_DFL)
+                confine(limit_s)
+                os.execve(argv[0], argv, environ)  # noqa: S606
+            except BaseException as error:  # noqa: BLE001  # nothing may leave the child but through its pipe
+                write_all(2, str(error).encode(errors="replace"))
+            finally:
+                os._exit(127)
+        return pid
+
+    return _launched(begin, line=line)
 
 
 def _spawn(argv: list[str], environ: Mapping[str, str], *, line: bool) -> Child:
-    _reap_left_behind()
-    answer, talk = _pipe(), _pipe()
-    try:
-        # Not the subprocess module: importing it costs as much as the whole of a detection may.
-        pid = os.posix_spawn(
-            argv[0],
-            argv,
-            environ,
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                (os.POSIX_SPAWN_DUP2, answer[1], 1),
-                (os.POSIX_SPAWN_DUP2, talk[1], 2),
-            ],
-            setpgroup=0,
-            setsigdef=[signal.SIGPIPE, signal.SIGINT],
-        )
-    except (OSError, ValueError) as error:
-        for fd in (*answer, *talk):
-            os.close(fd)
-        if isinstance(error, OSError):
-            raise
-        raise OSError(str(error)) from error  # a NUL in a path
-    os.close(answer[1])
-    os.close(talk[1])
-    return Child(pid, answer[0], talk[0], line=line)
+    def begin(answer: int, talk: int) -> int:
+        try:
+            # Not the subprocess module: importing it costs as much as the whole of a detection may.
+            return os.posix_spawn(
+                argv[0],
+                argv,
+                environ,
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, answer, 1),
+                    (os.POSIX_SPAWN_DUP2, talk, 2),
+                ],
+                setpgroup=0,
+                setsigdef=[signal.SIGPIPE, signal.SIGINT],
+            )
+        except ValueError as error:  # a NUL in a path
+            raise OSError(str(error)) from error
+
+    return _launched(begin, line=line)
 
 
 def spawn_python(code: str, arguments: str, limit_s: float) -> Running:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 
 from torchpick.environment import settings, toml
-from torchpick.environment.configured import UvFile, merged
+from torchpick.environment.config_files import UvFile, merged
 from torchpick.environment.settings import PIP_PLACES, Setting, is_wheel_index, pip_variable
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun

@@ -16,7 +16,7 @@ from torchpick.model.versions import is_dotted, major_minor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.environment.asking import Said
+    from torchpick.environment.introspection import Said
 
 _HINT = "specify one with `--python 3.12` or `--python PATH`"
 _CPUS = {"amd64": "x86_64", "x86-64": "x86_64"}
@@ -205,12 +205,12 @@ def _same(one: str, other: str) -> bool:
 
 def _ask(program: str, source: str, world: World, deadline: float) -> Interpreter:
     """One short subprocess: what this Python reports about itself."""
-    from torchpick.environment import asking
+    from torchpick.environment import introspection
 
     if world.real and os.path.abspath(program) == sys.executable:
         here = own(world)
         return here._replace(python=here.python._replace(source=source))
-    said = asking.ask(program, world.environ, deadline)
+    said = introspection.ask(program, world.environ, deadline)
     if said.problem:
         raise _broken(f"{program} {said.problem}")
     return parse(said, program, source)
@@ -218,13 +218,13 @@ def _ask(program: str, source: str, world: World, deadline: float) -> Interprete
 
 def parse(said: Said, program: str, source: str) -> Interpreter:
     """Read an interpreter's answer; raises TorchpickError where it is none."""
-    from torchpick.environment import asking
+    from torchpick.environment import introspection
 
     try:
-        fields = asking.fields(said)
+        fields = introspection.fields(said)
         python = Python(
-            version=asking.version(fields),
-            implementation=asking.implementation(fields),
+            version=introspection.version(fields),
+            implementation=introspection.implementation(fields),
             free_threaded=fields.flag("free_threaded"),
             executable=program,
             source=source,
@@ -234,7 +234,7 @@ def parse(said: Said, program: str, source: str) -> Interpreter:
             python, platform(fields.text("system"), fields.text("cpu"), libc, soabi, wide=fields.flag("wide"))
         )
     except ShapeError as error:
-        words = asking.because(said)
+        words = introspection.because(said)
         because = f": {words}" if words else ""
         raise _broken(f"{program} is not a Python 3.4 or newer, or is broken{because}") from error
 

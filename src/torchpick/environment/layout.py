@@ -7,8 +7,9 @@ import sys
 import time
 from collections.abc import Mapping
 
-from torchpick.environment import asking
-from torchpick.environment.asking import Said
+from torchpick.environment import introspection
+from torchpick.environment.interpreter import program_of
+from torchpick.environment.introspection import Said
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.noun import Noun
@@ -56,14 +57,18 @@ def of(python: str, environ: Mapping[str, str]) -> Layout:
         return _by_folder(prefix, config, f"its interpreter is gone; it was made by the Python in {home}")
     own = _same(prefix, sys.prefix) and os.path.exists(sys.executable)
     # Without a pyvenv.cfg the interpreter itself knows its folder, whichever link or wrapper led to it.
-    said = Said() if own else asking.ask(program, environ, time.monotonic() + SECONDS, "" if config is None else prefix)
+    said = (
+        Said()
+        if own
+        else introspection.ask(program, environ, time.monotonic() + SECONDS, "" if config is None else prefix)
+    )
     try:
-        answer = Fields(asking.own_folders()) if own else asking.fields(said)
+        answer = Fields(introspection.own_folders()) if own else introspection.fields(said)
         return Layout(
             executable=sys.executable if own else program,
             prefix=answer.text("prefix"),
-            version=asking.version(answer),
-            implementation=asking.implementation(answer),
+            version=introspection.version(answer),
+            implementation=introspection.implementation(answer),
             free_threaded=answer.flag("free_threaded"),
             sites=_sites(answer, config, environ),
             full_version=answer.text("full_version"),
@@ -73,7 +78,7 @@ def of(python: str, environ: Mapping[str, str]) -> Layout:
             settings=config,
         )
     except ShapeError as error:
-        problem = said.problem or asking.because(said) or str(error)[:200]
+        problem = said.problem or introspection.because(said) or str(error)[:200]
         if config is not None:
             return _by_folder(prefix, config, f"its interpreter does not run: {problem}")
         raise TorchpickError(
@@ -81,9 +86,16 @@ def of(python: str, environ: Mapping[str, str]) -> Layout:
         ) from error
 
 
+def prefix_of(program: str) -> str:
+    """The folder of the environment that an interpreter belongs to; the interpreter itself is not resolved."""
+    folder = os.path.dirname(os.path.abspath(program))
+    # On Windows an environment's interpreter lies in Scripts, and any other right in its folder.
+    return folder if os.name == "nt" and os.path.basename(folder).lower() != "scripts" else os.path.dirname(folder)
+
+
 def of_environment(python: str, version: str, *, free_threaded: bool) -> Layout | None:
     """Of an environment whose folders show where its packages are, so that its interpreter need not be started."""
-    prefix = os.path.dirname(os.path.dirname(os.path.abspath(python)))
+    prefix = prefix_of(python)
     config = _config(prefix)
     if config is None and not os.path.isdir(os.path.join(prefix, "conda-meta")):
         return None
@@ -105,10 +117,13 @@ def of_environment(python: str, version: str, *, free_threaded: bool) -> Layout 
     )
 
 
-def _full_version(config: Mapping[str, str]) -> str | None:
+def _version_said(config: Mapping[str, str]) -> str:
     """As venv (`version`) and virtualenv and uv (`version_info`, which may go on with .final.0) write it."""
-    said = config.get("version_info") or config.get("version") or ""
-    parts = said.split(".")[:3]
+    return config.get("version_info") or config.get("version") or ""
+
+
+def _full_version(config: Mapping[str, str]) -> str | None:
+    parts = _version_said(config).split(".")[:3]
     return ".".join(parts) if len(parts) == 3 else None
 
 
@@ -120,13 +135,8 @@ def _located(python: str, environ: Mapping[str, str]) -> tuple[str | None, str]:
         python = shutil.which(python, path=environ.get("PATH")) or python
     path = os.path.abspath(os.path.expanduser(python))
     if os.path.isdir(path):
-        names = ("Scripts/python.exe", "python.exe") if os.name == "nt" else ("bin/python", "bin/python3")
-        programs = [os.path.join(path, *name.split("/")) for name in names]
-        return next((each for each in programs if os.path.exists(each)), None), path
-    folder = os.path.dirname(path)
-    if os.name == "nt" and os.path.basename(folder).lower() != "scripts":
-        return path, folder
-    return path, os.path.dirname(folder)
+        return program_of(path), path
+    return path, prefix_of(path)
 
 
 def _config(prefix: str) -> dict[str, str] | None:
@@ -150,8 +160,7 @@ def _by_folder(prefix: str, config: Mapping[str, str], gone: str) -> Layout:
     sites = [os.path.join(lib, name, "site-packages") for name in names if name.startswith(("python3.", "pypy3."))]
     if os.name == "nt":
         sites = [os.path.join(lib, "site-packages")]
-    said = config.get("version_info") or config.get("version") or ""
-    version = ".".join(said.split(".")[:2])
+    version = ".".join(_version_said(config).split(".")[:2])
     if not version and sites:
         version = os.path.basename(os.path.dirname(sites[0])).removeprefix("python").rstrip("t")
     parts = version.split(".")

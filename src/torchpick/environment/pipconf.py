@@ -26,7 +26,6 @@ class ConfLine(Noun):
     section: str
     option: str
     indent: int
-    header: bool = False
 
 
 def read(text: str) -> Iterator[ConfLine]:
@@ -41,7 +40,7 @@ def read(text: str) -> Iterator[ConfLine]:
             yield ConfLine(text_line, section, option, indent)
         elif header := re.match(r"\[(.+)\]", plain):
             section, option, depth = header[1], "", indent
-            yield ConfLine(text_line, section, "", indent, header=True)
+            yield ConfLine(text_line, section, "", indent)
         else:
             option, depth = _normal(re.split("[=:]", plain, maxsplit=1)[0]), indent
             yield ConfLine(text_line, section, option, indent)
@@ -50,10 +49,6 @@ def read(text: str) -> Iterator[ConfLine]:
 def _normal(name: str) -> str:
     """Pip takes `find_links` and `--find-links` for `find-links`."""
     return name.strip().lower().replace("_", "-").removeprefix("--")
-
-
-def is_pinned(text: str) -> bool:
-    return any(line.text.startswith(BEGIN) for line in read(text))
 
 
 def pinned(text: str, options: Mapping[str, tuple[str, ...]]) -> str:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from torchpick.environment import configured, settings
-from torchpick.environment.configured import UvFile
+from torchpick.environment import config_files, settings
+from torchpick.environment.config_files import UvFile
 from torchpick.environment.installed import ProjectLock, TorchSetting
 from torchpick.environment.settings import Setting
 from torchpick.errors import TorchpickError
@@ -31,12 +31,12 @@ def read(environ: Mapping[str, str], prefix: str, folder: str) -> tuple[TorchSet
     places = [said for said in settings.pip_of_environ(environ) if said.name in settings.PIP_PLACES]
     for said in (*places, *settings.uv_of_environ(environ)):
         found += _indexes(said._replace(name=said.source, source=_VARIABLES))
-    for file in configured.pip_files(environ, prefix, home):
+    for file in config_files.pip_files(environ, prefix, home):
         with suppress(TorchpickError):  # pip itself says what is wrong with it
-            for said in configured.pip_file(file):
+            for said in config_files.pip_file(file):
                 found += _indexes(said) if said.name in settings.PIP_PLACES else ()
     with suppress(TorchpickError):
-        for uv_file in reversed(configured.uv(environ, home, folder)):
+        for uv_file in reversed(config_files.uv(environ, home, folder)):
             found += _uv(uv_file)
     return tuple(found[:100])
 

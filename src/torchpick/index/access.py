@@ -73,10 +73,10 @@ def certificates(environ: Mapping[str, str]) -> ssl.SSLContext:
 def _pip_cert(environ: Mapping[str, str]) -> str | None:
     import sys
 
-    from torchpick.environment import configured
+    from torchpick.environment import config_files
 
     with suppress(TorchpickError, RuntimeError):  # a broken pip.conf is for pip to report
-        setting = configured.pip(environ, sys.prefix, str(Path.home())).get("cert")
+        setting = config_files.pip(environ, sys.prefix, str(Path.home())).get("cert")
         return None if setting is None else os.path.expanduser(" ".join(setting.words))
     return None
 

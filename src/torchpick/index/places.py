@@ -10,13 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from torchpick.environment import configured, layout, settings
+from torchpick.environment import config_files, layout, settings
 from torchpick.environment.settings import Setting
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.model.noun import Noun
 
 _MOST_SOURCE = 1 << 20
-_YES = ("1", "true", "yes", "on", "y", "t")
 # pip's own constant: `PyPI = PackageIndex("https://…/", …)` in pip/_internal/models/index.py, the index below `simple`.
 _CONSTANT = re.compile(r"^PyPI\s*=\s*PackageIndex\(\s*[\"'](https://[^\"'\s]+)[\"']", re.MULTILINE)
 _INSIDE = "pip/_internal/models/index.py"
@@ -91,14 +90,14 @@ def _bundled() -> Iterator[str]:
 
 
 def _of_pip(environ: Mapping[str, str], python: str | None, home: str) -> IndexPlaces | None:
-    prefix = sys.prefix if python is None else os.path.dirname(os.path.dirname(os.path.abspath(python)))
+    prefix = sys.prefix if python is None else layout.prefix_of(python)
     said = settings.strongest(
-        [*configured.pip(environ, prefix, home).values(), *settings.pip_of_environ(environ)],
+        [*config_files.pip(environ, prefix, home).values(), *settings.pip_of_environ(environ)],
     )
     if not {"index-url", "extra-index-url", "find-links", "no-index"} & set(said):
         return None
     links = tuple(_page(word) for word in _words(said, "find-links"))
-    if _words(said, "no-index") and _words(said, "no-index")[0].lower() in _YES:
+    if _words(said, "no-index") and _words(said, "no-index")[0].lower() in config_files.YES:
         return IndexPlaces((), links)
     main = _words(said, "index-url")[:1] or (default(python),)
     return IndexPlaces((*main, *_words(said, "extra-index-url")), links)
@@ -109,7 +108,7 @@ def _words(said: Mapping[str, Setting], name: str) -> tuple[str, ...]:
 
 
 def _of_uv(environ: Mapping[str, str], python: str | None, home: str, folder: str) -> IndexPlaces | None:
-    table = configured.merged(configured.uv(environ, home, folder))
+    table = config_files.merged(config_files.uv(environ, home, folder))
     scopes: list[Mapping[str, object]] = [table]
     if isinstance(inner := table.get("pip"), Mapping):
         scopes.insert(0, inner)
@@ -123,7 +122,9 @@ def _of_uv(environ: Mapping[str, str], python: str | None, home: str, folder: st
     main += [_login(entry, environ) for entry in entries if entry.get("default")]
     main += [word for scope in scopes for word in _texts(scope, "index-url")]
     links = [*said.get("UV_FIND_LINKS", ()), *(word for scope in scopes for word in _texts(scope, "find-links"))]
-    if environ.get("UV_NO_INDEX", "").lower() in _YES or any(scope.get("no-index") is True for scope in scopes):
+    if environ.get("UV_NO_INDEX", "").lower() in config_files.YES or any(
+        scope.get("no-index") is True for scope in scopes
+    ):
         return IndexPlaces((), tuple(map(_page, links)), source="uv")
     if not (extra or main or links):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from torchpick.environment import requirements
-from torchpick.environment.configured import UvFile
+from torchpick.environment.config_files import UvFile
 from torchpick.environment.requirements import Requested
 from torchpick.errors import RequirementError
 from torchpick.installers import store

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from torchpick.environment import inherited
+from torchpick.environment import inherited, layout
 from torchpick.errors import UsageError
 from torchpick.install import wheelfiles
 from torchpick.installers import store, tools, uv, variables
@@ -75,4 +75,4 @@ def _around(session: Session, place: str, pick: Pick) -> variables.UserSettings:
 def _prefix(python: Python) -> str:
     """The environment of the target, whose own pip.conf counts."""
     program = python.executable
-    return sys.prefix if program is None else os.path.dirname(os.path.dirname(os.path.abspath(program)))
+    return sys.prefix if program is None else layout.prefix_of(program)

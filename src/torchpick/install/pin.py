@@ -7,12 +7,12 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 
-from torchpick.environment import interpreter, journal, pinplaces, pipconf, rewrite, settings
-from torchpick.environment.pinplaces import Places
+from torchpick.environment import interpreter, journal, pipconf, rewrite, settings, settings_places
 from torchpick.environment.project import editing
 from torchpick.environment.project.settings import UNPINNED, ProjectSettings
 from torchpick.environment.project.settings import pin as pin_settings
 from torchpick.environment.requirements import Given
+from torchpick.environment.settings_places import Places
 from torchpick.environment.targets import Target
 from torchpick.environment.world import World
 from torchpick.errors import TorchpickError, UsageError
@@ -51,7 +51,7 @@ def pin(session: Session, project: str | None) -> Pinned:
     check_named(session.request.python)
     target = plan.look(session, plan.Order(Given(("torch",)))).target
     pick = _decided(session, target)
-    places = pinplaces.of(target.prefix, sys.platform)
+    places = settings_places.of(target.prefix, sys.platform)
     file = _project(target, project)
     read = wheelfiles.companions_on_pages(pick, pick.build.companion_pins, offline=session.offline)
     if file is not None:  # whatever speaks against it must do so before anything is touched
@@ -108,7 +108,7 @@ def _pip_change(places: Places, found: variables.Variables) -> journal.FileChang
 def _project(target: Target, told: str | None) -> str | None:
     if told == "":
         return None
-    file = told or pinplaces.project_of(target.prefix, sys.platform)
+    file = told or settings_places.project_of(target.prefix, sys.platform)
     if file is None or (told is None and not os.path.isfile(file)):
         return None
     if not os.path.isfile(file):
@@ -169,11 +169,11 @@ def _make(folder: str) -> None:
 
 def unpin(prefix: str, project: str | None) -> tuple[str, ...]:
     """Put everything back as it was before it was pinned; returns the files that were touched."""
-    places = pinplaces.of(prefix, sys.platform)
+    places = settings_places.of(prefix, sys.platform)
     entries = journal.read(places.journal)
     touched = [each.file for each in entries if journal.put_back(each, _by_marks(places))]
     known = {each.file for each in entries}
-    file = os.path.abspath(project) if project else pinplaces.project_of(prefix, sys.platform)
+    file = os.path.abspath(project) if project else settings_places.project_of(prefix, sys.platform)
     others = (places.pip, *([file] if file and project != "" else []))
     for folder in {os.path.dirname(path) for path in (*known, *others)}:
         rewrite.clear(folder)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from torchpick.environment import interpreter, pinplaces, requirements, targets
+from torchpick.environment import interpreter, requirements, settings_places, targets
 from torchpick.environment.requirements import Given, Requested, Requirements
 from torchpick.environment.targets import Target
 from torchpick.environment.world import World
@@ -68,7 +68,7 @@ class Installation:
         """What is asked of torch's family, by the order and by the constraints that the installer obeys by itself."""
         own = self.session.own_settings(self.target.prefix)
         bound = constraints.of(
-            self.installer.name, own, (self.session.store, pinplaces.of(self.target.prefix, sys.platform).store)
+            self.installer.name, own, (self.session.store, settings_places.of(self.target.prefix, sys.platform).store)
         )
         asked = self.asked._replace(limits=(*self.asked.limits, *bound))
         texts = {each.marker for each in bound if each.marker}

@@ -40,5 +40,5 @@ def _sources(session: Session, installed: str) -> Iterator[Session]:
 
 
 def _is(build: Build, target: Target) -> bool:
-    """Whether it is this build that is installed: without a label its CUDA is compared, as conda's torch has another."""
+    """Whether this build is the installed one: without a label its CUDA is compared, as conda's torch has another."""
     return "+" in build.version or targets.cuda_of(target) == build.cuda

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from torchpick.environment import configured, settings
-from torchpick.environment.configured import UvFile
+from torchpick.environment import config_files, settings
+from torchpick.environment.config_files import UvFile
 from torchpick.environment.settings import Setting
 from torchpick.model.noun import Noun
 
@@ -42,11 +42,11 @@ class OwnSettings(Noun):
 def read(environ: Mapping[str, str], prefix: str, *, offline: bool = False) -> OwnSettings:
     """Read the files of the user, of the system and of the environment at `prefix`."""
     home = os.path.expanduser("~")
-    files = configured.pip(environ, prefix, home)
+    files = config_files.pip(environ, prefix, home)
     return OwnSettings(
         environ=environ,
         pip_files=files,
         pip={**files, **settings.strongest(settings.pip_of_environ(environ))},
-        uv_files=tuple(configured.uv(environ, home, os.getcwd())),
+        uv_files=tuple(config_files.uv(environ, home, os.getcwd())),
         offline=offline,
     )

@@ -20,11 +20,6 @@ class Installer(Protocol):
         raise NotImplementedError
 
     @property
-    def version(self) -> str | None:
-        """Its version, where that is known without starting it."""
-        raise NotImplementedError
-
-    @property
     def notes(self) -> tuple[Note, ...]:
         """Notes on the choice."""
         raise NotImplementedError

@@ -19,7 +19,7 @@ from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 
-# What torch itself may pull in of its family; field: uv takes these from the wheel host too.
+# What torch itself may pull in of its family; uv takes these from the wheel host too.
 TRITONS = ("triton", "triton-rocm", "triton-xpu", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from torchpick.environment import pinplaces
+from torchpick.environment import settings_places
 from torchpick.environment.inherited import Inherited, of_pip
 from torchpick.environment.settings import Setting
 from torchpick.environment.targets import Target
@@ -119,7 +119,7 @@ def of(pip: Pip, own: OwnSettings, target: Target, place: str, notes: tuple[Note
     """The pip with what the user's settings mean to it; constraints of ours in them must not bind this decision."""
     inherited = of_pip(own.pip, own.environ, own.pip_files)
     said = own.pip.get("constraint")
-    places = (place, pinplaces.of(target.prefix, sys.platform).store)
+    places = (place, settings_places.of(target.prefix, sys.platform).store)
     words = said.words if said is not None else ()
     kept = store.not_ours(words, *places)
     if len(kept) != len(words):

@@ -34,10 +34,6 @@ class UvInstaller(Noun):
     def name(self) -> str:
         return "uv"
 
-    @property
-    def version(self) -> str | None:
-        return None  # only a start of uv would tell
-
     def knows(self, job: Job) -> bool:
         """Whether `--torch-backend` leads this uv to the very index: its list of tags is fixed too."""
         return (

@@ -10,7 +10,7 @@ import re
 from torchpick.environment.world import World
 from torchpick.machine import kernel, reading
 from torchpick.machine.kernel import KernelFacts
-from torchpick.machine.pci import PciGpu
+from torchpick.machine.seen import PciGpu, Seen
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu, Note
 
@@ -24,10 +24,14 @@ _OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 WINDOWS_INDEX = "https://repo.amd.com/rocm/whl-multi-arch/"
 
 
-def look(
-    world: World, facts: KernelFacts, first: int, knowledge: Knowledge | None = None
-) -> tuple[list[Gpu], list[Note]]:
-    """The GPUs, numbered from `first`, and the notes on them."""
+def look(world: World, facts: KernelFacts, first: int, knowledge: Knowledge) -> Seen:
+    """The GPUs, numbered from `first`; processor graphics that no build supports do not count."""
+    found, notes = _reached(world, facts, first, knowledge.other_names)
+    gpus, idle = _without_idle_graphics(found, knowledge)
+    return Seen(tuple(gpus), notes=(*notes, *idle))
+
+
+def _reached(world: World, facts: KernelFacts, first: int, names: OtherNames) -> tuple[list[Gpu], list[Note]]:
     gpus: list[Gpu] = []
     notes: list[Note] = []
     nodes: list[str] = []
@@ -37,9 +41,7 @@ def look(
         if gpu is not None:
             gpus.append(gpu)
             nodes.append(node)
-    known = None if knowledge is None else knowledge.other_names
-    if known is not None:
-        gpus = [_named(gpu, facts, known) for gpu in gpus]
+    gpus = [_named(gpu, facts, names) for gpu in gpus]
     if gpus and not world.exists("/dev/kfd"):
         text = f"{_count(len(gpus))}: no /dev/kfd here (a container without it?), so ROCm cannot reach them; left out"
         return [gpu._replace(counted=False) for gpu in gpus], [Note("GPU_NOT_PASSED_IN", text)]
@@ -48,8 +50,19 @@ def look(
     reached = {gpu.pci for gpu in gpus}
     for pci in facts.pci:
         if pci.vendor == kernel.AMD and pci.bound != "vfio-pci" and pci.address not in reached and not gpus:
-            notes.append(Note("AMD_NOT_USABLE", _unusable(pci, world, known)))
+            notes.append(Note("AMD_NOT_USABLE", _unusable(pci, world, names)))
     return gpus, notes
+
+
+def _without_idle_graphics(gpus: list[Gpu], knowledge: Knowledge) -> tuple[list[Gpu], list[Note]]:
+    """Leave out processor graphics that no build supports: nearly every Ryzen has some."""
+    able = [gpu for gpu in gpus if gpu.integrated and gpu.counted and gpu.arch is not None]
+    idle = [gpu for gpu in able if gpu.arch is not None and not knowledge.supports_amd(gpu.arch)]
+    if not idle:
+        return gpus, []
+    text = f"{', '.join(gpu.label for gpu in idle)}: processor graphics that no build supports; left out"
+    kept = [gpu._replace(counted=False) if gpu in idle else gpu for gpu in gpus]
+    return kept, [Note("INTEGRATED_LEFT_OUT", text)]
 
 
 def _named(gpu: Gpu, facts: KernelFacts, names: OtherNames) -> Gpu:
@@ -59,9 +72,9 @@ def _named(gpu: Gpu, facts: KernelFacts, names: OtherNames) -> Gpu:
     return gpu if product is None else gpu._replace(name=product.name)
 
 
-def _unusable(pci: PciGpu, world: World, names: OtherNames | None) -> str:
+def _unusable(pci: PciGpu, world: World, names: OtherNames) -> str:
     """Why a GPU on the PCI bus cannot be reached, and what it is if its id is known."""
-    product = None if names is None else names.amd_device(pci.device)
+    product = names.amd_device(pci.device)
     what = "an AMD GPU" if product is None else f"{product.name} ({product.arch})"
     if world.system == "win32":
         return f"{what}: PyTorch publishes no ROCm builds for Windows, but AMD does ({WINDOWS_INDEX}); left out"
@@ -139,6 +152,7 @@ def _count(number: int) -> str:
 
 if __name__ == "__main__":
     from torchpick.environment import alone
+    from torchpick.knowledge.compat import Knowledge
 
     here = World.here()
-    raise SystemExit(alone.show(look(here, kernel.read(here), 0)))
+    raise SystemExit(alone.show(look(here, kernel.read(here), 0, Knowledge(here.environ))))

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import sys
 
+from torchpick.machine.seen import Seen
 from torchpick.model.machine import Gpu, Note, Platform
 from torchpick.model.versions import is_dotted
 
 
-def look(platform: Platform) -> tuple[list[Gpu], list[Note]]:
+def look(platform: Platform) -> Seen:
     """The GPU of Apple silicon, which the plain macOS wheel drives through MPS."""
     if platform.os != "macos":
-        return [], []
+        return Seen()
     if platform.cpu == "arm64":
         gpu = Gpu(0, "apple", _brand() or "Apple silicon", None, integrated=True, source="platform")
-        return [gpu], []
+        return Seen((gpu,))
     if _sysctl_number("sysctl.proc_translated") == 1:
         text = "this Python is for Intel and runs under Rosetta; an arm64 Python has newer builds and the GPU"
-        return [], [Note("ROSETTA", text)]
-    return [], []
+        return Seen(notes=(Note("ROSETTA", text),))
+    return Seen()
 
 
 def version() -> str | None:

@@ -63,7 +63,7 @@ class Reader:
                     self.stream(file, where)
         except (OSError, ValueError) as error:
             because = getattr(error, "strerror", None) or error
-            raise UsageError(f"--machine {where}: {because}", hint=HINT) from error
+            raise UsageError(f"cannot read {where}: {because}", hint=HINT) from error
 
     def folder(self, where: str) -> None:
         """A file a machine, as `detect --into` and `srun -o %N.json` write them: its name stands for the host's."""
@@ -73,6 +73,10 @@ class Reader:
             with open(path, "rb") as stream:
                 if not self.stream(stream, path, host):
                     self._crowds.silent("NO_ANSWER", "its file is empty", "run `torchpick detect` there", host, path)
+
+    def answer(self, stream: IO[bytes], host: str) -> bool:
+        """Whether a host that was asked answered anything."""
+        return self.stream(stream, f"{host}'s answer", host)
 
     def stream(self, stream: IO[bytes], name: str, host: str | None = None) -> bool:
         """Whether the stream contained anything."""

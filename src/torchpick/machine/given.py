@@ -49,21 +49,24 @@ def read(request: Request, knowledge: Knowledge) -> GivenFacts:
         raise UsageError(
             f"`{glibc}` is not a valid glibc version", hint="such as `--glibc 2.28`; `ldd --version` prints it"
         )
-    from torchpick.machine import given_gpus
-
+    gpus: tuple[Gpu, ...] | None = None
+    notes: tuple[Note, ...] = ()
     platform = _platform(_first(request.platform, environ, "TORCHPICK_PLATFORM"))
-    implied = given_gpus.read(specs, platform, request.macos, knowledge)
+    if specs or platform is not None or request.macos is not None:
+        from torchpick.machine import given_gpus
+
+        gpus, platform, notes = given_gpus.read(specs, platform, request.macos, knowledge)
     return GivenFacts(
-        gpus=implied.gpus,
+        gpus=gpus,
         driver=_driver(request, environ),
-        platform=implied.platform,
+        platform=platform,
         glibc=glibc,
         python=request.python,
         visible_only=request.visible_only,
         only=_only(request.only),
         trust_pci=request.trust_pci,
         timeout=_timeout(environ.get("TORCHPICK_DETECT_TIMEOUT")),
-        notes=implied.notes,
+        notes=notes,
     )
 
 
@@ -216,10 +219,3 @@ def _only(text: str | None) -> tuple[int, ...] | None:
             f"`--only {text}` is not a list of GPU numbers", hint="such as `--only 0,2`; `torchpick detect` lists them"
         )
     return tuple(int(part) for part in parts)
-
-
-def is_version(text: str) -> bool:
-    """Whether `--python` names a version (3.12, 3.12.4, 3.14t) and not a path."""
-    from torchpick.model.pythons import version_of
-
-    return version_of(text) is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchpick.environment.world import World
 from torchpick.machine import kernel
 from torchpick.machine.kernel import KernelFacts
+from torchpick.machine.seen import Seen
 from torchpick.model.machine import Gpu, Note
 
 TYPE_CHECKING = False
@@ -12,11 +13,11 @@ if TYPE_CHECKING:
     from torchpick.knowledge.compat import Knowledge
 
 
-def look(facts: KernelFacts, first: int, knowledge: Knowledge, *, alone: bool = False) -> tuple[list[Gpu], list[Note]]:
+def look(facts: KernelFacts, first: int, knowledge: Knowledge, *, alone: bool = False) -> Seen:
     """The supported GPUs, numbered from `first`; they count where no other vendor's GPU is there."""
     devices = [pci for pci in facts.pci if pci.vendor == kernel.INTEL and pci.bound != "vfio-pci"]
     if not devices:
-        return [], []
+        return Seen()
     known = knowledge.other_names
     gpus: list[Gpu] = []
     for pci in devices:
@@ -36,13 +37,13 @@ def look(facts: KernelFacts, first: int, knowledge: Knowledge, *, alone: bool = 
             )
         )
     if not gpus:
-        return [], []
+        return Seen()
     if not alone:
         text = f"{gpus[0].name}: the xpu builds support it; they are picked only with `--backend xpu`"
     else:
         text = f"{gpus[0].name}: there is no other GPU, so the xpu build is picked, which needs Intel's driver; "
         text += "`--cpu` picks the cpu build"
-    return gpus, [Note("INTEL_XPU", text)]
+    return Seen(tuple(gpus), notes=(Note("INTEL_XPU", text),))
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ import os
 
 from torchpick.environment.world import World
 from torchpick.machine import reading
-from torchpick.machine.pci import PciGpu
 from torchpick.machine.reading import Device, DriverReading
+from torchpick.machine.seen import PciGpu
 from torchpick.model.noun import Noun
 
 NVIDIA, AMD, INTEL, MICROSOFT = 0x10DE, 0x1002, 0x8086, 0x1414

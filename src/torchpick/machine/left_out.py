@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine.kernel import KernelFacts
-from torchpick.machine.pci import PciGpu
 from torchpick.machine.reading import Device, DriverReading
 from torchpick.machine.reasons import addresses, count, dropped_by
+from torchpick.machine.seen import PciGpu
 from torchpick.model.machine import Driver, Note
 
 

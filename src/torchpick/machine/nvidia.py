@@ -9,21 +9,12 @@ from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import kernel, left_out, libraries, probe, reasons, visible
 from torchpick.machine.kernel import KernelFacts
-from torchpick.machine.pci import PciGpu
 from torchpick.machine.reading import Device, DriverReading
+from torchpick.machine.seen import PciGpu, Seen
 from torchpick.model.arch import Arch
-from torchpick.model.machine import TIMEOUT_S, Driver, Gpu, Note, Trouble
+from torchpick.model.machine import TIMEOUT_S, Driver, Gpu, Note
 from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers
-
-
-class Nvidia(Noun):
-    """What was found; `trouble` says why a GPU that is present does not answer."""
-
-    gpus: tuple[Gpu, ...] = ()
-    driver: Driver | None = None
-    notes: tuple[Note, ...] = ()
-    trouble: Trouble | None = None
 
 
 class SourcedDevice(Noun):
@@ -42,13 +33,13 @@ def look(  # noqa: PLR0913  # the facts of one question
     trust_pci: bool = False,
     exact_order: bool = False,
     waiting: Callable[[str], None] | None = None,
-) -> Nvidia:
+) -> Seen:
     """Ask whatever there is to ask; nothing is started where nothing of NVIDIA is seen.
 
     `exact_order` also asks libcuda for its order of the GPUs where CUDA_VISIBLE_DEVICES needs it.
     """
     if not libraries.worth_asking(facts, world):
-        return Nvidia(notes=tuple(left_out.bystanders(facts)))
+        return Seen(notes=tuple(left_out.bystanders(facts)))
     readings: list[DriverReading] = []
     if not reasons.not_passed_in(facts):
         nvml = libraries.candidates(libraries.NVML, world)
@@ -119,7 +110,7 @@ def judge(
     *,
     knowledge: Knowledge,
     trust_pci: bool = False,
-) -> Nvidia:
+) -> Seen:
     """What the facts and the readings amount to; asks nobody."""
     found = merge(readings)
     driver, notes = _driver(facts, readings)
@@ -151,15 +142,15 @@ def judge(
     notes += left_out.silent_gpus(facts, readings, [each.device for each in found], driver, knowledge)
     notes += left_out.bystanders(facts)
     gpus, more = _apply_visible(gpus, [each.device for each in found], readings, world)
-    return Nvidia(tuple(gpus), driver, (*notes, *more))
+    return Seen(tuple(gpus), driver, (*notes, *more))
 
 
 def _without_answer(
     facts: KernelFacts, readings: Sequence[DriverReading], driver: Driver | None, knowledge: Knowledge, trust_pci: bool
-) -> Nvidia:
+) -> Seen:
     notes = tuple(left_out.bystanders(facts))
     if not reasons.is_there(facts, readings):
-        return Nvidia(driver=driver, notes=(*notes, *left_out.earlier_failures(readings, None)))
+        return Seen(driver=driver, notes=(*notes, *left_out.earlier_failures(readings, None)))
     gpus = tuple(_from_bus(index, pci, readings, knowledge, trust_pci) for index, pci in enumerate(facts.nvidia))
     if not gpus and facts.tegra is not None:
         pair = kernel.tegra_capability(facts.tegra) if trust_pci else None
@@ -167,8 +158,8 @@ def _without_answer(
         gpus = (Gpu(0, "nvidia", f"NVIDIA {facts.tegra}", arch, integrated=True, source="device-tree"),)
     if trust_pci and gpus and all(gpu.arch is not None for gpu in gpus):
         text = "the compute capability is from the PCI id (--trust-pci), as the driver did not answer"
-        return Nvidia(gpus, driver, (*notes, Note("PCI_TRUSTED", text)))
-    return Nvidia(gpus, driver, notes, reasons.why(facts, readings, knowledge, trust_pci=trust_pci))
+        return Seen(gpus, driver, (*notes, Note("PCI_TRUSTED", text)))
+    return Seen(gpus, driver, notes, reasons.why(facts, readings, knowledge, trust_pci=trust_pci))
 
 
 def _from_bus(index: int, pci: PciGpu, readings: Sequence[DriverReading], knowledge: Knowledge, trust_pci: bool) -> Gpu:

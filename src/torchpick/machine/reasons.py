@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine.kernel import KernelFacts
-from torchpick.machine.pci import PciGpu
 from torchpick.machine.reading import DriverReading, Failure
+from torchpick.machine.seen import PciGpu
 from torchpick.model.machine import Trouble
 from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers

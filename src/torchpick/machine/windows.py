@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torchpick.machine.pci import PciGpu
+from torchpick.machine.seen import PciGpu
 
 # cfgmgr32.h: CM_GETIDLIST_FILTER_CLASS | CM_GETIDLIST_FILTER_PRESENT, and the class of display adapters (devguid.h).
 _FILTER = 0x00000200 | 0x00000100

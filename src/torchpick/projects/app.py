@@ -16,10 +16,9 @@ from torchpick.model.specifiers import admits
 from torchpick.model.table import Table
 from torchpick.model.versions import release_key
 from torchpick.model.wish import Wish
-from torchpick.projects.library import MARK, python_test
+from torchpick.projects.library import HOME, MARK, python_test
 from torchpick.projects.served import PLATFORMS, generations, python_of, pythons, served
 
-HOME = "linux-x86_64"
 # How many minor releases the extras may lie apart; what a package pins for each CUDA lies further (vllm: 2.10, 2.14).
 _APART, _APART_BY_PACKAGES = 2, 6
 # The Arm Mac has plain wheels, which an exact local version would shut out.

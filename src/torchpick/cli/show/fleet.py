@@ -36,7 +36,6 @@ def _environment(group: Group, fleet: Fleet, wish: Wish) -> SiteEnvironment:
     return SiteEnvironment(
         name=f"torch-{build.version.replace('+', '-')}",
         version=build.version,
-        torch=build.torch,
         backend=build.backend,
         python=pythons[0] if pythons else "3.12",
         arches=tuple(sorted({str(gpu.arch) for gpu in gpus if gpu.arch is not None})),

@@ -12,6 +12,7 @@ from torchpick.install.lock.resolution import Aim
 from torchpick.install.plan import Installation, Order
 from torchpick.installers import tools
 from torchpick.installers.installer import Installer
+from torchpick.installers.pip import PipInstaller
 from torchpick.model import markers
 from torchpick.model.lock import LockEnvironment
 from torchpick.model.machine import Machine, Platform
@@ -113,7 +114,7 @@ def _wanted(ground: Ground, aims: list[tuple[int, Aim]]) -> str:
 def installer_of(ground: Ground, installation: Installation) -> Installer:
     """The installer that resolves for a lock, which asks more of pip than an installation does."""
     installer = installation.installer
-    if installer.name == "uv":
+    if not isinstance(installer, PipInstaller):
         return installer
     free = ground.order.installer == "auto" and ground.session.uv is not None
     projects = [path for path in ground.asked.opaque if os.path.basename(path) in _PROJECTS]
@@ -121,7 +122,7 @@ def installer_of(ground: Ground, installation: Installation) -> Installer:
         if free:
             return installation.installer_of("uv")
         raise UsageError(f"pip does not take {projects[0]} for requirements", hint="install uv, or `--installer uv`")
-    if tools.version_of(installer.version or "") < OLDEST_PIP:
+    if tools.version_of(installer.version) < OLDEST_PIP:
         if free:
             return installation.installer_of("uv")
         oldest = ".".join(map(str, OLDEST_PIP))

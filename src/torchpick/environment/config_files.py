@@ -12,6 +12,8 @@ from torchpick.errors import TorchpickError
 from torchpick.model.noun import Noun
 
 MOST_BYTES = 1 << 20
+# What pip and uv take for true in a setting that is written as text.
+YES = ("1", "true", "yes", "on", "y", "t")
 # Where a Unix system keeps the settings that no variable can move.
 ETC = "/etc"
 
@@ -72,7 +74,7 @@ class UvFile(Noun):
 
 def uv(environ: Mapping[str, str], home: str, folder: str, system: str = sys.platform) -> list[UvFile]:
     """Uv's configuration files that hold in this folder, the strongest first."""
-    if environ.get("UV_NO_CONFIG", "").lower() in ("1", "true", "yes", "on", "y", "t"):
+    if environ.get("UV_NO_CONFIG", "").lower() in YES:
         return []
     if told := environ.get("UV_CONFIG_FILE"):
         return [UvFile(told, table) for table in (_toml(told),) if table is not None]

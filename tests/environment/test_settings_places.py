@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.environment import pinplaces
+from torchpick.environment import settings_places
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from torchpick.environment import pinplaces
     ],
 )
 def test_places(prefix: str, system: str, pip: str, journal: str) -> None:
-    found = pinplaces.of(prefix, system)
+    found = settings_places.of(prefix, system)
 
     assert (found.pip, found.journal) == (pip, journal)
 
@@ -33,4 +33,4 @@ def test_places(prefix: str, system: str, pip: str, journal: str) -> None:
     ],
 )
 def test_a_projects_own_environment(prefix: str, system: str, project: str | None) -> None:
-    assert pinplaces.project_of(prefix, system) == project
+    assert settings_places.project_of(prefix, system) == project

@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import configured
+from torchpick.environment import config_files
 from torchpick.errors import TorchpickError
 
 
 @pytest.fixture
 def _etc(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(configured, "ETC", "/etc")
+    monkeypatch.setattr(config_files, "ETC", "/etc")
 
 
 @pytest.mark.usefixtures("_etc")
 def test_pips_files_on_three_systems() -> None:
-    linux = configured.pip_files({"XDG_CONFIG_DIRS": "/a:/b"}, "/env", "/home/me", "linux")
-    mac = configured.pip_files({}, "/env", "/Users/me", "darwin")
-    windows = configured.pip_files({"APPDATA": "C:\\A", "PROGRAMDATA": "C:\\P"}, "C:\\env", "C:\\me", "win32")
+    linux = config_files.pip_files({"XDG_CONFIG_DIRS": "/a:/b"}, "/env", "/home/me", "linux")
+    mac = config_files.pip_files({}, "/env", "/Users/me", "darwin")
+    windows = config_files.pip_files({"APPDATA": "C:\\A", "PROGRAMDATA": "C:\\P"}, "C:\\env", "C:\\me", "win32")
 
     assert linux == [
         "/a/pip/pip.conf",
@@ -37,10 +37,10 @@ def test_a_named_file_hides_the_users_and_devnull_hides_all(tmp_path: Path) -> N
     named = tmp_path / "x.conf"
     named.touch()
 
-    found = configured.pip_files({"PIP_CONFIG_FILE": str(named)}, "/env", "/home/me", "linux")
+    found = config_files.pip_files({"PIP_CONFIG_FILE": str(named)}, "/env", "/home/me", "linux")
 
     assert found == ["/etc/xdg/pip/pip.conf", "/etc/pip.conf", "/env/pip.conf", str(named)]
-    assert configured.pip_files({"PIP_CONFIG_FILE": os.devnull}, "/env", "/home/me", "linux") == []
+    assert config_files.pip_files({"PIP_CONFIG_FILE": os.devnull}, "/env", "/home/me", "linux") == []
 
 
 def test_the_install_section_is_stronger_than_a_later_files_global(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_the_install_section_is_stronger_than_a_later_files_global(tmp_path: Pat
     )
     env.joinpath("pip.conf").write_text("[global]\nextra_index_url = https://b\n  https://c\nproxy = q\n")
 
-    found = configured.pip({}, str(env), str(home))
+    found = config_files.pip({}, str(env), str(home))
 
     assert found["extra-index-url"].words == ("https://a",)
     assert found["proxy"].words == ("q",)
@@ -64,7 +64,7 @@ def test_a_broken_pip_conf_is_named(tmp_path: Path, text: str) -> None:
     tmp_path.joinpath("pip.conf").write_text(text)
 
     with pytest.raises(TorchpickError, match=r"pip\.conf"):
-        configured.pip({}, str(tmp_path), str(tmp_path / "nobody"))
+        config_files.pip({}, str(tmp_path), str(tmp_path / "nobody"))
 
 
 def test_uv_reads_the_nearest_project_then_the_users_file(tmp_path: Path) -> None:
@@ -76,10 +76,10 @@ def test_uv_reads_the_nearest_project_then_the_users_file(tmp_path: Path) -> Non
     tmp_path.joinpath("project", "pyproject.toml").write_text("[project]\nname = 'x'\n[tool.uv]\nno-index = true\n")
     tmp_path.joinpath("project", "src", "pyproject.toml").write_text("[project]\nname = 'no uv in it'\n")
 
-    found = configured.uv({}, str(home), str(inner))
+    found = config_files.uv({}, str(home), str(inner))
 
     assert [dict(each.table) for each in found] == [{"no-index": True}, {"offline": True}]
-    assert configured.uv({"UV_NO_CONFIG": "1"}, str(home), str(inner)) == []
+    assert config_files.uv({"UV_NO_CONFIG": "1"}, str(home), str(inner)) == []
 
 
 def test_a_named_uv_file_is_the_only_one(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_a_named_uv_file_is_the_only_one(tmp_path: Path) -> None:
     file.write_text("offline = true\n")
     tmp_path.joinpath("uv.toml").write_text("no-index = true\n")
 
-    (found,) = configured.uv({"UV_CONFIG_FILE": str(file)}, "/nobody", str(tmp_path))
+    (found,) = config_files.uv({"UV_CONFIG_FILE": str(file)}, "/nobody", str(tmp_path))
 
     assert found.path == str(file)
 
@@ -96,7 +96,7 @@ def test_a_broken_uv_file_is_named(tmp_path: Path) -> None:
     tmp_path.joinpath("uv.toml").write_text("= = =\n")
 
     with pytest.raises(TorchpickError, match=r"uv\.toml"):
-        configured.uv({}, "/nobody", str(tmp_path))
+        config_files.uv({}, "/nobody", str(tmp_path))
 
 
 def test_a_table_deeper_than_anybody_means_is_refused(tmp_path: Path) -> None:
@@ -104,13 +104,13 @@ def test_a_table_deeper_than_anybody_means_is_refused(tmp_path: Path) -> None:
     file.write_text("a" + ".a" * 900 + " = 1\n")
 
     with pytest.raises(TorchpickError, match="nested deeper than"):
-        configured.uv({"UV_CONFIG_FILE": str(file)}, str(tmp_path), str(tmp_path))
+        config_files.uv({"UV_CONFIG_FILE": str(file)}, str(tmp_path), str(tmp_path))
 
 
 @pytest.mark.parametrize("header", ["[ tool . uv ]", '["tool"."uv"]', '[tool."\\u0075v"]', "[tool.'uv']"])
 def test_uvs_table_is_found_however_it_is_written(tmp_path: Path, header: str) -> None:
     (tmp_path / "pyproject.toml").write_text(f'{header}\nindex-url = "https://x"\n')
 
-    (found,) = configured.uv({}, str(tmp_path), str(tmp_path))
+    (found,) = config_files.uv({}, str(tmp_path), str(tmp_path))
 
     assert found.table == {"index-url": "https://x"}
