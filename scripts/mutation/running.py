@@ -46,16 +46,20 @@ class Workshop:
         deadline = most_s or max(10.0, 4 * self._undisturbed(tuple(tests)))
         waiting, free = list(mutants), list(self._copies)
         running: list[_Run] = []
-        while waiting or running:
-            while waiting and free:
-                running.append(_Run(free.pop(), module, waiting.pop(0), tests, deadline))
-            for run in list(running):
-                if (word := run.word()) is not None:
-                    run.end()
-                    running.remove(run)
-                    free.append(run.copy)
-                    yield Verdict(run.mutant, word)
-            time.sleep(_POLL_S)
+        try:
+            while waiting or running:
+                while waiting and free:
+                    running.append(_Run(free.pop(), module, waiting.pop(0), tests, deadline))
+                for run in list(running):
+                    if (word := run.word()) is not None:
+                        run.end()
+                        running.remove(run)
+                        free.append(run.copy)
+                        yield Verdict(run.mutant, word)
+                time.sleep(_POLL_S)
+        finally:
+            for run in running:
+                run.end()
 
     def _undisturbed(self, tests: tuple[str, ...]) -> float:
         """How many seconds the tests take as things are."""

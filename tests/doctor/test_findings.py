@@ -110,6 +110,16 @@ def twice(home: Home) -> None:
     (home.site / "torch-2.8.0.dist-info" / "METADATA").write_text("Name: torch\nVersion: 2.8.0\n")
 
 
+def unrecorded(home: Home) -> None:
+    torch(home).add("triton", "3.5.1", without=["RECORD"])
+
+
+def unrecorded_by_conda(home: Home) -> None:
+    unrecorded(home)
+    (home.root / "conda-meta").mkdir()
+    (home.root / "conda-meta" / "pytorch-2.9.1-py3.12_cuda12.8_0.json").write_text("{}")
+
+
 def conda(version: str, installer: str) -> Make:
     def make(home: Home) -> None:
         home.torch(installer=installer)
@@ -324,6 +334,13 @@ CASES = (
         gpus=("sm_52", "sm_52"),
         miss_gpus=("sm_52",),
     ),
+    Case(
+        "PARTIAL_LIBRARY",
+        lambda home: cu126(home).add("nvidia-nccl-cu12", "2.28.9"),
+        lambda home: cu126(home).add("nvidia-nccl-cu12", "2.28.9"),
+        gpus=("sm_52", "sm_86"),
+        miss_gpus=("sm_86", "sm_86"),
+    ),
     Case("TRITON_DROPPED_GPU", triton("3.5.1"), triton("3.5.1"), gpus=("sm_61",), miss_gpus=("sm_70",)),
     Case(
         "COMPANION_MISMATCH",
@@ -482,6 +499,7 @@ CASES = (
         lambda home: torch(home).add("triton", "3.5.1", without=["RECORD"]),
         lambda home: torch(home).add("triton", "3.5.1"),
     ),
+    Case("UNREADABLE", unrecorded, unrecorded_by_conda),
     Case(
         "UNKNOWN_ARCHES",
         lambda home: home.torch("2.9.0a0+gitabc", "12.8", None),

@@ -14,7 +14,7 @@ from tests.fakes.rude import HEAD, Manner, forever, once, packed, rude, silent, 
 from tests.index.conftest import QUICK
 from tests.index.server import Host
 from torchpick.errors import NetworkError
-from torchpick.index.client import Client
+from torchpick.index.client import Client, Limits
 from torchpick.index.failures import TooSlowError, retry_after
 
 
@@ -61,14 +61,14 @@ def test_an_answer_without_end_is_given_up(manner: Manner) -> None:
 def test_layers_of_gzip_are_refused(times: int) -> None:
     with (
         rude(once(packed(b"x", times))) as url,
-        Client(QUICK) as client,
+        Client() as client,
         pytest.raises(NetworkError, match="compresses"),
     ):
         client.get(url)
 
 
 def test_gzip_is_inflated_as_far_as_a_page_may_go() -> None:
-    limits = QUICK._replace(page=1 << 20)
+    limits = Limits(page=1 << 20)
     with rude(once(packed(b"page" * 1000, 1))) as url, Client(limits) as client:
         assert client.get(url).body == b"page" * 1000
     bomb = once(packed(bytes(50 << 20), 1))
@@ -91,7 +91,7 @@ def test_a_page_is_asked_again_where_the_trouble_may_pass(host: Host, client: Cl
 def test_a_long_pause_is_not_begun(host: Host) -> None:
     pauses: list[float] = []
     host.mood = "503"
-    limits = QUICK._replace(pauses=(1.0, 2.0, 60.0))
+    limits = Limits(pauses=(1.0, 2.0, 60.0))
     with Client(limits, sleep=pauses.append) as client, pytest.raises(NetworkError, match="answered 503"):
         client.get(host.url)
     assert pauses == [1.0, 2.0]
@@ -168,17 +168,17 @@ def test_whom_to_trust_is_said_as_to_pip_and_uv(
         monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
     else:
         monkeypatch.setenv(name, str(authority.certificate))
-    with Client(QUICK) as client:
+    with Client() as client:
         assert client.get("https://mirror.example/x").body == b"page"
 
 
 @pytest.mark.usefixtures("tunnel")
 def test_whom_nobody_trusts_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    with Client(QUICK) as client, pytest.raises(NetworkError, match="CERTIFICATE_VERIFY_FAILED") as caught:
+    with Client() as client, pytest.raises(NetworkError, match="CERTIFICATE_VERIFY_FAILED") as caught:
         client.get("https://mirror.example/x")
     assert "SSL_CERT_FILE" in str(caught.value.hint)
     monkeypatch.setenv("PIP_CERT", str(tmp_path / "none.pem"))
-    with Client(QUICK) as client, pytest.raises(NetworkError, match="PIP_CERT: cannot read"):
+    with Client() as client, pytest.raises(NetworkError, match="PIP_CERT: cannot read"):
         client.get("https://mirror.example/x")
 
 
@@ -186,7 +186,7 @@ def test_no_redirect_leads_from_https_to_http(
     tunnel: Loopback, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(authority.certificate))
-    with Client(QUICK) as client, pytest.raises(NetworkError, match="from https to http"):
+    with Client() as client, pytest.raises(NetworkError, match="from https to http"):
         client.get("https://mirror.example/down")
     assert tunnel.log == [Asked("mirror.example", "GET", "/down", 302)]
 
@@ -194,9 +194,9 @@ def test_no_redirect_leads_from_https_to_http(
 def test_a_proxy_is_used_and_left_out_as_the_environment_says(
     tunnel: Loopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Client(QUICK) as client:
+    with Client() as client:
         assert client.get("http://mirror.example/x").body == b"page"
     monkeypatch.setenv("no_proxy", "mirror.example")
-    with Client(QUICK, sleep=lambda _: None) as client, pytest.raises(NetworkError, match="not a known host name"):
+    with Client(sleep=lambda _: None) as client, pytest.raises(NetworkError, match="not a known host name"):
         client.get("http://mirror.example/x")
     assert len(tunnel.log) == 1

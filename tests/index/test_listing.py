@@ -94,18 +94,18 @@ def test_too_many_links_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     b"<a ", b'<a href="', b"<!--", b"<a x='y' ", b"<base ", b'<a "', b'<a =">', b"<a " + b"x" * 5000 + b">", b"x=' ",
 ])  # fmt: skip
 def test_hostile_markup_costs_no_more_than_its_length(piece: bytes) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     listing.parse(b"<a " + piece * (2_000_000 // len(piece)), BASE)
 
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_a_thousand_links_are_quick() -> None:
     line = PAGE.splitlines()[4].encode()
-    began = time.perf_counter()
+    began = time.process_time()
 
     assert len(listing.parse(line * 10_000, BASE)) == 10_000
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 @given(st.binary(max_size=300) | st.text("<a href='torch-1-c-c-any.whl'=\"{}[]>!-\\ ", max_size=200).map(str.encode))

@@ -172,8 +172,8 @@ def test_an_endless_answer_is_given_up(host: Host, client: Client) -> None:
     assert one.bytes_read < 1_000_000
 
 
-def test_a_server_that_trickles_is_given_up(host: Host, client: Client) -> None:
-    with Client(client.limits._replace(slowest=1 << 20)) as hasty:
+def test_a_server_that_trickles_is_given_up(host: Host) -> None:
+    with Client(Limits(slowest=1 << 20, grace=1.0)) as hasty:
         one = source(host, hasty)
         host.mood, host.after = "slow", 1
         with pytest.raises(NetworkError, match="is too slow"):

@@ -125,7 +125,7 @@ class TestEnvironments:
         began = time.monotonic()
         with pytest.raises(UsageError, match="in time"):
             interpreter.choose(str(program), world(tmp_path), began + 0.3)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 30  # and not the 60 seconds that it sleeps
 
     def test_a_wrapper_that_prints_first(self, tmp_path: Path) -> None:
         program = script(tmp_path / "bin/python", f'echo "module loaded"; exec {sys.executable} "$@"')

@@ -88,7 +88,7 @@ def test_redacting_twice_changes_nothing(text: str) -> None:
     "piece", ["a://", "a:b@", "a+", "x:", "://@", "#sha256=", "Basic ", "token=", "glpat-", "a.", "-a_"]
 )
 def test_a_long_text_costs_no_more_than_its_length(piece: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     redacted(piece * (200_000 // len(piece)))
 
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5

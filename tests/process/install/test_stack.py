@@ -71,6 +71,18 @@ def test_what_is_built_from_source_is_said_before_an_installer_starts(world: Wor
     assert world.server.log == []
 
 
+def test_what_is_built_from_source_is_built_where_torch_is_in_place(world: World) -> None:
+    python = world.environment("uv", "torch==2.9.1+cu128")
+    world.wheels("127.0.0.1")["flash-attn"] = [TinyWheel("flash-attn", "2.8.3.post2", requires=("torch",))]
+    words = ("flash-attn", "--dry-run", "--installer", "uv", "--", "--no-build-isolation")
+
+    done = world.install(*words, python=python, gpu=A100)
+
+    assert "note: flash-attn is built from source, which needs nvcc of CUDA 12.8" in done.stderr
+    assert "flash-attn" in done.stdout
+    assert "--no-build-isolation" in done.stdout
+
+
 def test_a_proof_names_each_host(world: World, newest: str) -> None:
     python = world.environment(newest)
 
