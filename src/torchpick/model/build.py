@@ -71,6 +71,11 @@ class Build(Noun):
         return family_of(self.backend)
 
     @property
+    def cuda_major(self) -> int | None:
+        """The CUDA major it was built for."""
+        return None if self.cuda is None else int(self.cuda.partition(".")[0])
+
+    @property
     def label(self) -> str:
         """The local label with its plus, or nothing."""
         _, plus, local = self.version.partition("+")
