@@ -20,7 +20,7 @@ from torchpick.model.machine import Driver, Machine, Platform, Python
 from torchpick.model.wish import Wish
 
 PLATFORM = Platform("linux", "x86_64", "2.35", "glibc")
-TABLE = compat.with_builds(compat.rules({}), (PLATFORM.name,), {})
+TABLE = compat.Knowledge({}).table((PLATFORM.name,))
 
 
 def machine(arch: str, driver: str = "580.95.05") -> Machine:

@@ -14,6 +14,7 @@ from torchpick.model.versions import numbers, release_key
 COMPANIONS = ("torchvision", "torchaudio")
 # The backend of the default package index's own wheels: plain versions, on the user's own index.
 DEFAULT_INDEX = "default"
+BuildKey = tuple[str, str, str]  # platform, version, backend
 
 
 class TwinWheel(Noun):
@@ -62,6 +63,11 @@ class Build(Noun):
     companions: Mapping[str, str | None]
     companion_basis: Mapping[str, str]
     evidence: Evidence
+
+    @property
+    def key(self) -> BuildKey:
+        """What tells it from every other build of an index."""
+        return self.platform, self.version, self.backend
 
     @property
     def family(self) -> str:
