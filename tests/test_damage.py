@@ -174,3 +174,17 @@ def test_a_wrong_type_among_what_was_never_published_is_told(
         (small / "never.json").write_text(whole)
 
     assert "rows[0].torch: must be a string, not a number" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["780M", "Radeon 780M"])
+def test_a_number_in_the_place_of_a_target_is_told_by_its_path(small: Path, name: str) -> None:
+    file = small / "index" / "others.json"
+    whole = file.read_text()
+    damaged = json.loads(whole)
+    damaged["amd_names"].update({"780m": 7, "radeon780m": 7})
+    file.write_text(json.dumps(damaged))
+    try:
+        with pytest.raises(CompatError, match=r"others\.json.*amd_names"):
+            gpuspec.parse(name, Knowledge({"TORCHPICK_COMPAT_DIR": str(small)}))
+    finally:
+        file.write_text(whole)

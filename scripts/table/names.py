@@ -131,11 +131,13 @@ def _cores(listed: list[str], chips: Collection[str]) -> Iterator[str]:
 
 
 def _beginnings(listed: list[str]) -> Iterator[str]:
-    """The beginnings of the name, as long as they hold a number."""
+    """The beginnings of the name, as long as they hold a number; a Tesla's also without the letters of its board."""
     for end in range(1, len(listed) + 1):
         core = brand("".join(listed[:end]))[1]
         if re.search(r"\d", core) or core == "titan":
             yield core
+        if listed[0] == "tesla" and (board := re.fullmatch(r"([a-z]\d{2})[a-z]{1,2}", core)):  # K40c, K40m, K40st
+            yield board[1]
 
 
 def _ordered(capabilities: set[str]) -> list[str]:

@@ -59,7 +59,7 @@ def test_no_driver_is_the_newest_that_supports_the_gpu() -> None:
 
 @pytest.mark.parametrize(("source", "refused"), [("nvml", False), ("cuda", False), ("told", True), ("pci", True)])
 def test_a_gpu_that_the_driver_lists_is_supported_whatever_the_table_says(source: str, refused: bool) -> None:
-    table = compat.with_builds(RULES, ("linux-x86_64",), {})
+    table = compat.Knowledge({}).table(("linux-x86_64",))
     listed = machine("595.58.03", source=source, arch="sm_61")
     verdicts = list(resolve.judge(listed, table, Wish(torch="==2.14.1", backends=("cu126",))))
 

@@ -23,7 +23,7 @@ LINUX = Platform.parse("linux-x86_64")
 
 @pytest.fixture(scope="module")
 def table() -> Table:
-    return compat.with_builds(compat.rules(os.environ), ["linux-x86_64", "linux-aarch64"], os.environ)
+    return compat.Knowledge(os.environ).table(["linux-x86_64", "linux-aarch64"])
 
 
 def seen(verdict: Verdict) -> tuple[object, ...]:

@@ -13,6 +13,8 @@ from torchpick.environment.settings import Setting
 from torchpick.installers import shell, uv, variables
 from torchpick.installers.links import Wheel
 from torchpick.installers.variables import UserSettings
+from torchpick.model.request import Request
+from torchpick.session import Session
 
 PICK = api.pick(gpus=["sm_61", "sm_86"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
 
@@ -43,6 +45,23 @@ def test_the_variables_of_a_pick() -> None:
         "NV_VARIANT_PROVIDER_FORCE_CUDA_DRIVER_VERSION": "13.0",
     }
     assert {each.content.count("\n") for each in found.files if each.path.endswith(".txt")} == {3}
+
+
+def test_the_default_indexs_own_torch_is_held_by_its_version_alone() -> None:
+    """In an image and on GitHub an unset variable is an empty one, and uv takes no empty UV_TORCH_BACKEND."""
+    request = Request(gpus=("sm_86",), driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
+    pick = Session(request._replace(backends=("default",)), {}).pick()
+    links = Setting("find-links", ("https://own/links",), "pip.conf")
+
+    found = variables.of(pick, "/cache", UserSettings(pip={"find-links": links}), None)
+
+    (limits,) = found.files
+    assert limits.content == "torch==2.15.0\ntorchvision==0.29.2\n"
+    assert {name for name in found.set if name.startswith(("PIP_", "UV_"))} == {
+        "PIP_CONSTRAINT", "PIP_FIND_LINKS", "UV_CONSTRAINT",
+    }  # fmt: skip
+    assert found.set["PIP_FIND_LINKS"] == "https://own/links"
+    assert found.unset == ("UV_FIND_LINKS",)
 
 
 def test_a_uv_that_does_not_know_the_backend_is_given_links() -> None:

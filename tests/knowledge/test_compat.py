@@ -12,7 +12,6 @@ from torchpick.cli import main
 from torchpick.errors import CompatError
 from torchpick.knowledge import compat
 from torchpick.knowledge.places import cache_dir, compat_dir
-from torchpick.model.build import Build
 from torchpick.model.machine import PLATFORMS
 
 COMPAT = Path(compat_dir({}))
@@ -22,16 +21,12 @@ URL = ["url", "--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x8
 EMPTY = b'{"schema": 1, "platform": "p", "arch_sets": [], "python_sets": [], "refs": [], "bases": [], "builds": []}'
 
 
-def key(build: Build) -> tuple[str, str, str]:
-    return build.platform, build.version, build.backend
-
-
 def test_the_indexes_say_what_the_readable_files_say() -> None:
-    table = compat.with_builds(compat.rules({}), PLATFORMS, {"TORCHPICK_CACHE_DIR": "/nonexistent"})
-    indexed = sorted((build for platform in PLATFORMS for build in table.of(platform)), key=key)
+    table = compat.Knowledge({"TORCHPICK_CACHE_DIR": "/nonexistent"}).table(PLATFORMS)
+    indexed = sorted((build for platform in PLATFORMS for build in table.of(platform)), key=lambda build: build.key)
     readable = sorted(
         (each for each in compat.readable(str(COMPAT)) if each.backend != "default" and each.platform in PLATFORMS),
-        key=key,
+        key=lambda build: build.key,
     )
 
     assert indexed == readable

@@ -126,7 +126,7 @@ def test_the_grid_says_what_resolve_says(
     shown: dict[str, Any] = chromium.js(GRID)
     releases = chromium.js(HEADS)
 
-    table = compat.with_builds(compat.rules(os.environ), [system], os.environ)
+    table = compat.Knowledge(os.environ).table([system])
     said = Driver(driver, table.drivers.speaks(Driver(driver)))
     free = python.endswith("t")
     for name, words in shown.items():

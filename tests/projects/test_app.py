@@ -14,7 +14,7 @@ from torchpick.model.wish import Wish
 from torchpick.projects import app
 from torchpick.projects.served import PLATFORMS
 
-TABLE = compat.with_builds(compat.rules(os.environ), PLATFORMS, os.environ)
+TABLE = compat.Knowledge(os.environ).table(PLATFORMS)
 
 
 def requirements(project: Project, backend: str) -> tuple[str, ...]:

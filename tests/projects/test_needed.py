@@ -14,7 +14,7 @@ from torchpick.model.wish import Wish
 from torchpick.projects import app, needed
 from torchpick.projects.served import PLATFORMS
 
-TABLE = compat.with_builds(compat.rules(os.environ), PLATFORMS, os.environ)
+TABLE = compat.Knowledge(os.environ).table(PLATFORMS)
 KNOWN = KnownPackages(os.environ, READ_PLATFORM)
 
 

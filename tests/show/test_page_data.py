@@ -23,7 +23,7 @@ NAMES = (("GeForce GTX 1080 Ti", "6.1"), ("GeForce 8800 GTX", "1.0"), ("GeForce 
 
 @pytest.fixture(scope="module")
 def table() -> Table:
-    return compat.with_builds(compat.rules(os.environ), page_data.PLATFORMS, os.environ)
+    return compat.Knowledge(os.environ).table(page_data.PLATFORMS)
 
 
 @pytest.fixture(scope="module")

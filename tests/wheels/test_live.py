@@ -78,7 +78,7 @@ def row(version: str = "2.15.0+cu132", **facts: object) -> Build:
 
 
 def known(*builds: Build) -> dict[tuple[str, str, str], Build]:
-    return {(each.platform, each.version, each.backend): each for each in builds}
+    return {each.key: each for each in builds}
 
 
 LISTED = found("cu132/torch-2.15.0%2Bcu132-cp312-cp312-manylinux_2_28_x86_64.whl")

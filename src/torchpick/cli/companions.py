@@ -13,11 +13,11 @@ from torchpick.decide import requested
 from torchpick.environment import interpreter
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
-from torchpick.knowledge import beside, compat
+from torchpick.knowledge import beside
 from torchpick.knowledge.beside import BuildCompanions
-from torchpick.knowledge.places import compat_dir
+from torchpick.knowledge.compat import Knowledge
 from torchpick.model import envelope
-from torchpick.model.build import COMPANIONS, backend_order
+from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, backend_order
 from torchpick.model.machine import PLATFORMS
 from torchpick.model.specifiers import admits
 from torchpick.model.versions import release_key
@@ -44,11 +44,11 @@ def _rows(args: Arguments) -> list[BuildCompanions]:
     platform = args.platform or os.environ.get("TORCHPICK_PLATFORM") or interpreter.own(World.here()).platform.name
     if platform not in PLATFORMS:
         raise UsageError(f"`{platform}` is not a platform of PyTorch's builds", hint=f"one of {', '.join(PLATFORMS)}")
-    wish = requested.narrowed(Wish(), args.requirements, lambda: compat.family(os.environ))
+    knowledge = Knowledge(os.environ)
+    wish = requested.narrowed(Wish(), args.requirements, lambda: knowledge.family)
     admitted = admits(wish.torch)
-    file = os.path.join(compat_dir(os.environ), "companions.json")
-    known = compat.read(file, beside.others)
-    builds = compat.with_builds(compat.rules(os.environ), (platform,), os.environ).of(platform)
+    known = knowledge.file("companions.json", beside.others)
+    builds = knowledge.table((platform,), default_index=DEFAULT_INDEX in (args.backend or ())).of(platform)
     chosen = [
         build for build in builds if admitted(build.torch) and build.backend in (args.backend or (build.backend,))
     ]

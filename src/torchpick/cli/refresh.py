@@ -33,7 +33,7 @@ from torchpick.index import places
 from torchpick.knowledge import compat
 from torchpick.knowledge.places import cache_dir
 from torchpick.model import envelope
-from torchpick.model.build import DEFAULT_INDEX, Build, backend_order
+from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, backend_order
 from torchpick.model.machine import PLATFORMS
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
@@ -75,7 +75,7 @@ class IndexToRead(Noun):
 
     what: str
     job: RefreshJob
-    known: dict[refresh.Key, Build]
+    known: dict[BuildKey, Build]
 
 
 class UnreadIndex(Noun):
@@ -129,10 +129,10 @@ def run(args: RefreshArguments) -> int:
     return status
 
 
-def _shipped(*, default_index: bool) -> dict[refresh.Key, Build]:
+def _shipped(*, default_index: bool) -> dict[BuildKey, Build]:
     """The shipped table alone: what earlier refreshes wrote is compared with it."""
     builds = compat.as_shipped((*PLATFORMS, "linux-s390x"), os.environ, default_index=default_index)
-    return {(build.platform, build.version, build.backend): build for build in builds}
+    return {build.key: build for build in builds}
 
 
 def _plans(args: RefreshArguments) -> list[IndexToRead]:

@@ -34,10 +34,15 @@ class PackageDemand(Noun):
 
     def admits(self, version: str) -> bool:
         """Whether this version meets the requirement; pre-releases only where the specifier names one."""
-        return not self.specifier or _admits(self.specifier)(version)
+        return not self.specifier or _admits(self.specifier, version)
 
 
-_admits = lru_cache(maxsize=1024)(admits)
+_test = lru_cache(maxsize=1024)(admits)
+
+
+@lru_cache(maxsize=1 << 16)  # a search asks the same of the same builds thousands of times
+def _admits(specifier: str, version: str) -> bool:
+    return _test(specifier)(version)
 
 
 def asked(texts: Iterable[str]) -> tuple[PackageDemand, ...]:

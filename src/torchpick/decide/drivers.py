@@ -23,7 +23,7 @@ def completed(machine: Machine, table: DriverTable) -> Machine:
         return _assumed(machine, table)
     if machine.driver.source not in _UNSEEN or machine.driver.version is None:
         return machine
-    driver, notes = _understood(machine.driver, machine.driver.os or machine.platform.os, table)
+    driver, notes = _understood(machine.driver, machine.driver_os, table)
     return machine._replace(driver=driver, notes=(*machine.notes, *notes))
 
 

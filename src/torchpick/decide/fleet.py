@@ -60,13 +60,13 @@ def groups(kinds: Sequence[GpuKind], chosen: Sequence[Pin]) -> tuple[Group, ...]
     for kind in kinds:
         able = [pin for pin in chosen if pin in kind.served]
         if able:
-            places.setdefault(max(able, key=lambda pin: kind.alone(pin).rank), []).append(kind)
+            places.setdefault(max(able, key=lambda pin: kind.served[pin].rank), []).append(kind)
     found = [_group(pin, listed) for pin, listed in places.items()]
     return tuple(sorted(found, key=lambda group: group.verdict.rank, reverse=True))
 
 
 def _group(pin: Pin, kinds: list[GpuKind]) -> Group:
-    alone = [kind.alone(pin) for kind in kinds]
+    alone = [kind.served[pin] for kind in kinds]
     fits = tuple(
         fit._replace(gpu=gpu, machine=machine)
         for kind, verdict in zip(kinds, alone, strict=True)

@@ -8,7 +8,7 @@ from math import comb
 
 from torchpick.decide.cover import CoverSet, undominated
 from torchpick.decide.fleet import fewest, groups, shared
-from torchpick.decide.kinds import GpuKind, Judged, Pin, columns, judged
+from torchpick.decide.kinds import GpuKind, MachineJudge, Pin, columns
 from torchpick.model.fleet import Fleet
 from torchpick.model.hosts import Hosts
 from torchpick.model.machine import Driver, Machine
@@ -88,7 +88,8 @@ class Outlook(Noun):
 
 def outlook(fleet: Fleet, table: Table, wish: Wish, *, most: int | None = None, upgrades: bool = False) -> Outlook:
     """The answer with the fewest environments, or the best with at most so many, and what would change it."""
-    found = judged(fleet.machines, table, wish)
+    judge = MachineJudge(table, wish)
+    found = judge.judged(fleet.machines)
     weights = [crowd.hosts.count for crowd in fleet.crowds]
     plan = shared(found.running) or fewest(found.kinds)
     chosen = Chosen(tuple(plan)) if most is None else solve(found.kinds, most, weights, plan)
@@ -96,13 +97,15 @@ def outlook(fleet: Fleet, table: Table, wish: Wish, *, most: int | None = None, 
     served = {member for group in answer.groups for member in group.members}
     unserved = tuple(member for kind in found.kinds for member in kind.members if member not in served)
     limit = max(len(chosen.pins), 1)
+    # Where nothing says how many environments there may be, as many as each GPU's support takes.
+    before = _step(found.kinds, solve(found.kinds, limit, weights, fewest(found.kinds))).releases
     return Outlook(
         fleet,
         answer,
         _steps(found.kinds, weights, plan),
         unserved,
-        _absences(fleet, found, weights, limit),
-        _upgrades(fleet, found, table, wish, weights, limit) if upgrades else None,
+        _absences(fleet, found.kinds, before, weights, limit),
+        _upgrades(fleet, judge, before, weights, limit) if upgrades else None,
     )
 
 
@@ -121,7 +124,7 @@ def _steps(kinds: Sequence[GpuKind], weights: Sequence[int], plan: Sequence[Pin]
 
 
 def _best(kind: GpuKind) -> Pin:
-    return max(kind.served, key=lambda pin: kind.alone(pin).rank)
+    return max(kind.served, key=lambda pin: kind.served[pin].rank)
 
 
 def _step(kinds: Sequence[GpuKind], chosen: Chosen) -> FleetStep:
@@ -223,14 +226,15 @@ def _key(torch: str | None) -> Release:
     return release_key(torch or "0")
 
 
-def _absences(fleet: Fleet, found: Judged, weights: Sequence[int], limit: int) -> tuple[Absence, ...]:
+def _absences(
+    fleet: Fleet, kinds: Sequence[GpuKind], before: Releases, weights: Sequence[int], limit: int
+) -> tuple[Absence, ...]:
     """Each kind of GPU left out in turn, with as many environments as before."""
-    labels = label_of(fleet.machines, found.kinds)
-    before = _step(found.kinds, solve(found.kinds, limit, weights, fewest(found.kinds))).releases
+    labels = label_of(fleet.machines, kinds)
     answers: list[Absence] = []
     for label in dict.fromkeys(labels):
-        rest = [kind for kind, own in zip(found.kinds, labels, strict=True) if own != label]
-        gone = [kind for kind, own in zip(found.kinds, labels, strict=True) if own == label]
+        rest = [kind for kind, own in zip(kinds, labels, strict=True) if own != label]
+        gone = [kind for kind, own in zip(kinds, labels, strict=True) if own == label]
         mine = {machine for kind in gone for machine, _ in kind.members}
         if not rest:
             continue
@@ -252,11 +256,11 @@ def label_of(machines: Sequence[Machine], kinds: Sequence[GpuKind]) -> list[str]
     return found
 
 
-def _upgrades(  # noqa: PLR0913 # the question, and what is known of the answer
-    fleet: Fleet, found: Judged, table: Table, wish: Wish, weights: Sequence[int], limit: int
+def _upgrades(
+    fleet: Fleet, judge: MachineJudge, before: Releases, weights: Sequence[int], limit: int
 ) -> tuple[Upgrade, ...]:
     """Each driver that is there to each newer branch, for its machines alone and for all that are older."""
-    before = _step(found.kinds, solve(found.kinds, limit, weights, fewest(found.kinds))).releases
+    table = judge.table
     owners: dict[str, list[int]] = {}
     for place, machine in enumerate(fleet.machines):
         if machine.driver is not None and machine.driver.version is not None and _nvidia(machine):
@@ -274,7 +278,7 @@ def _upgrades(  # noqa: PLR0913 # the question, and what is known of the answer
             machines = list(fleet.machines)
             for place in able:
                 machines[place] = _with_driver(machines[place], branch, table)
-            kinds = judged(machines, table, wish).kinds
+            kinds = judge.kinds(machines)
             after = _step(kinds, solve(kinds, limit, weights, fewest(kinds))).releases
             moves = _moves(fleet, before, after, range(len(machines)))
             outcome = tuple(able), tuple(sorted(after.items()))
@@ -300,6 +304,5 @@ def _with_driver(machine: Machine, branch: int, table: Table) -> Machine:
 
 def _supports(machine: Machine, branch: int, table: Table) -> bool:
     """Whether a driver of that branch supports every GPU of the machine."""
-    os = machine.driver.os if machine.driver is not None and machine.driver.os else machine.platform.os
     arches = [gpu.arch for gpu in machine.counted if gpu.arch is not None and gpu.arch.kind == "sm"]
-    return all(table.drivers.unsupported(Driver(str(branch)), arch, os) is None for arch in arches)
+    return all(table.drivers.unsupported(Driver(str(branch)), arch, machine.driver_os) is None for arch in arches)

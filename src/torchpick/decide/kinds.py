@@ -27,19 +27,15 @@ Pin = tuple[str, str]  # version and backend: what one environment has
 
 
 class GpuKind(Noun):
-    """GPUs that no build can tell apart: same machine facts, same architecture. `served` are the builds they run."""
+    """GPUs that no build can tell apart: same machine facts, same architecture.
+
+    `served` are the builds they run, each with the verdict as if a GPU of this kind were the only one.
+    """
 
     machine: int
     gpu: int | None
     members: tuple[GpuPlace, ...]
     served: Mapping[Pin, Verdict]
-
-    def alone(self, pin: Pin) -> Verdict:
-        """The verdict as if a GPU of this kind were the only one."""
-        verdict = self.served[pin]
-        fits = tuple(fit for fit in verdict.fits if fit.gpu == self.gpu)
-        worst = min((int(fit.fit) for fit in fits), default=verdict.rank.worst_fit)
-        return verdict._replace(objections=(), fits=fits, rank=verdict.rank._replace(worst_fit=worst))
 
 
 class Judged(Noun):
@@ -54,42 +50,74 @@ def pin_of(verdict: Verdict) -> Pin:
     return verdict.build.version, verdict.build.backend
 
 
+class Judgement(Noun):
+    """What is kept of one machine: the builds that it runs, and those that each architecture in it would run alone."""
+
+    running: Mapping[Pin, Verdict]
+    alone: Mapping[Arch | str | None, Mapping[Pin, Verdict]]
+
+
+class MachineJudge:
+    """Judges each machine that differs once, in however many fleets it is; of what does not run little is kept."""
+
+    def __init__(self, table: Table, wish: Wish) -> None:
+        self.table, self.wish = table, wish
+        self._known: dict[object, Judgement] = {}
+
+    def judged(self, machines: Sequence[Machine]) -> Judged:
+        """The machines with everything that was considered for them."""
+        merged = _Merged()
+        found = [self._judgement(machine, place, merged) for place, machine in enumerate(machines)]
+        return Judged(tuple(each.running for each in found), _kinds(machines, found), merged.verdicts())
+
+    def kinds(self, machines: Sequence[Machine]) -> tuple[GpuKind, ...]:
+        """The kinds of GPU in these machines."""
+        return _kinds(machines, [self._judgement(machine, 0, None) for machine in machines])
+
+    def _judgement(self, machine: Machine, place: int, merged: _Merged | None) -> Judgement:
+        key = _signature(machine), tuple((gpu.index, gpu.name, gpu.arch) for gpu in machine.counted)
+        if key not in self._known:
+            fresh = tuple(resolve.judge(machine, self.table, self.wish))
+            if merged is not None:
+                merged.add(place, fresh)
+            running = {pin_of(verdict): verdict for verdict in fresh if verdict.ok}
+            self._known[key] = Judgement(running, _alone(machine, fresh, running))
+        return self._known[key]
+
+
 def judged(machines: Sequence[Machine], table: Table, wish: Wish) -> Judged:
-    """Each machine that differs is judged once; of what does not run only the objections are kept."""
-    known: dict[object, Mapping[Pin, Verdict]] = {}
+    """Each machine that differs, judged once."""
+    return MachineJudge(table, wish).judged(machines)
+
+
+def _alone(
+    machine: Machine, verdicts: Sequence[Verdict], running: Mapping[Pin, Verdict]
+) -> dict[Arch | str | None, Mapping[Pin, Verdict]]:
+    if len(machine.counted) < 2:
+        return {_kind_of(gpu): running for gpu in machine.counted or (None,)}
+    found: dict[Arch | str | None, Mapping[Pin, Verdict]] = {}
+    for gpu in machine.counted:
+        if gpu.arch not in found:
+            mine = (verdict for verdict in verdicts if verdict.supports(gpu.index))
+            found[gpu.arch] = {pin_of(verdict): verdict.alone(gpu.index) for verdict in mine}
+    return found
+
+
+def _kinds(machines: Sequence[Machine], judgements: Sequence[Judgement]) -> tuple[GpuKind, ...]:
     members: dict[tuple[object, Arch | str | None], list[GpuPlace]] = {}
     served: dict[tuple[object, Arch | str | None], Mapping[Pin, Verdict]] = {}
-    merged = _Merged()
-    running = []
-    for place, machine in enumerate(machines):
+    for place, (machine, judgement) in enumerate(zip(machines, judgements, strict=True)):
         facts = _signature(machine)
-        key = facts, tuple((gpu.index, gpu.name, gpu.arch) for gpu in machine.counted)
-        fresh: tuple[Verdict, ...] = ()
-        if key not in known:
-            fresh = tuple(resolve.judge(machine, table, wish))
-            known[key] = {pin_of(verdict): verdict for verdict in fresh if verdict.ok}
-            merged.add(place, fresh)
-        running.append(known[key])
         counted: Iterable[Gpu | None] = machine.counted or (None,)
         for gpu in counted:
-            kind = facts, "none" if gpu is None else gpu.arch
-            if kind not in members:
-                served[kind] = (
-                    known[key] if len(machine.counted) < 2 else _serving(gpu, fresh or _again(machine, table, wish))
-                )
+            kind = facts, _kind_of(gpu)
+            served.setdefault(kind, judgement.alone[_kind_of(gpu)])
             members.setdefault(kind, []).append(GpuPlace(place, None if gpu is None else gpu.index))
-    kinds = tuple(GpuKind(*listed[0], tuple(listed), served[kind]) for kind, listed in members.items())
-    return Judged(tuple(running), kinds, merged.verdicts())
+    return tuple(GpuKind(*listed[0], tuple(listed), served[kind]) for kind, listed in members.items())
 
 
-def _again(machine: Machine, table: Table, wish: Wish) -> tuple[Verdict, ...]:
-    return tuple(resolve.judge(machine, table, wish))
-
-
-def _serving(gpu: Gpu | None, verdicts: Iterable[Verdict]) -> dict[Pin, Verdict]:
-    return {
-        pin_of(verdict): verdict for verdict in verdicts if (verdict.ok if gpu is None else verdict.supports(gpu.index))
-    }
+def _kind_of(gpu: Gpu | None) -> Arch | str | None:
+    return "none" if gpu is None else gpu.arch
 
 
 def columns(kinds: Sequence[GpuKind]) -> dict[Pin, CoverSet]:

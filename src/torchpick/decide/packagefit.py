@@ -42,7 +42,7 @@ class Situation:
         self.machine = machine
         self.drivers = table.drivers
         self.gpus = tuple(gpu for gpu in machine.counted if gpu.vendor == "nvidia" and gpu.arch is not None)
-        self.os = machine.driver.os if machine.driver is not None and machine.driver.os else machine.platform.os
+        self.os = machine.driver_os
         self.spoken = None if machine.driver is None else table.drivers.speaks(machine.driver)
         self._coverage: dict[tuple[int, str | None], Coverage] = {}
 
@@ -119,7 +119,7 @@ class Situation:
             return None if level >= MIXED else Objection(Reason.CUDA_MAJOR_MIXED, facts)
         if package.per_cuda:
             return self._variant(package, build)
-        if package.links_torch and package.major not in (None, _major(build)) and level < MIXED:
+        if package.links_torch and package.major not in (None, build.cuda_major) and level < MIXED:
             facts = {"what": "links", "cuda": str(package.major), "other": _torch_is(build)}
             return Objection(Reason.CUDA_MAJOR_MIXED, facts)
         return None
@@ -234,10 +234,6 @@ def _pythons(package: Package) -> str:
     tags = tuple(tag for tag in package.pythons if tag != "any" and not tag.endswith("+"))
     later = [f"{python_name(tag.rstrip('+'))} and later" for tag in package.pythons if tag.endswith("+")]
     return ", ".join([*([span(tags)] if tags else []), *later, *filter(None, [package.requires_python])]) or "none"
-
-
-def _major(build: Build) -> int | None:
-    return None if build.cuda is None else int(build.cuda.partition(".")[0])
 
 
 def _torch_is(build: Build | None) -> str:

@@ -6,6 +6,9 @@ from torchpick.decide.demands import PackageDemand
 from torchpick.model.build import COMPANIONS, Build
 from torchpick.model.noun import Noun
 
+# What a build may not meet; a demand for anything else says nothing of it.
+CONCERNED = frozenset({"torch", "triton", *COMPANIONS})
+
 
 class PairedVersion(Noun):
     """A companion of a build; `inferred` where its maintainers name only an older torch."""
@@ -14,27 +17,20 @@ class PairedVersion(Noun):
     inferred: bool = False
 
 
-class PlatformPairs:
-    """The companions of one platform's builds: what the table, or a refresh, pairs with each."""
+def companion(build: Build, name: str) -> PairedVersion | None:
+    """The companion of this build, as the table or a refresh pairs them; None where there is none."""
+    version = build.companions.get(name)
+    return None if version is None else PairedVersion(version, inferred=build.companion_basis.get(name) == "inferred")
 
-    def __init__(self, platform: str) -> None:
-        self.platform = platform
 
-    def companion(self, build: Build, name: str) -> PairedVersion | None:
-        """The companion of this build; None where there is none."""
-        version = build.companions.get(name)
-        return (
-            None if version is None else PairedVersion(version, inferred=build.companion_basis.get(name) == "inferred")
-        )
-
-    def meets(self, build: Build, demand: PackageDemand) -> bool:
-        """Whether this build is what was asked; a demand for anything else is always met."""
-        if demand.name == "torch":
-            return demand.admits(build.version)
-        if demand.name == "triton":  # a build pins its own; where that is not known, nothing speaks against it
-            triton = build.libraries.get("triton")
-            return triton is None or demand.admits(triton)
-        if demand.name not in COMPANIONS:
-            return True
-        companion = self.companion(build, demand.name)
-        return companion is not None and demand.admits(companion.version)
+def meets(build: Build, demand: PackageDemand) -> bool:
+    """Whether this build is what was asked; a demand for anything else is always met."""
+    if demand.name not in CONCERNED:
+        return True
+    if demand.name == "torch":
+        return demand.admits(build.version)
+    if demand.name == "triton":  # a build pins its own; where that is not known, nothing speaks against it
+        triton = build.libraries.get("triton")
+        return triton is None or demand.admits(triton)
+    version = build.companions.get(demand.name)
+    return version is not None and demand.admits(version)

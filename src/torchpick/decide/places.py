@@ -25,7 +25,7 @@ def content(place: OtherIndex, package: Package, torch: Build | None) -> str:
     """What lies there, as file names or a label say it."""
     text = place.text.replace("{version}", package.version)
     if torch is not None:
-        text = text.replace("{major}", (torch.cuda or "").partition(".")[0]).replace("{abi}", _abi(torch))
+        text = text.replace("{major}", str(torch.cuda_major or "")).replace("{abi}", _abi(torch))
         text = text.replace("{torch}", ".".join(torch.torch.split(".")[:2]))
     return text
 

@@ -57,9 +57,9 @@ def parted(library: str) -> LibraryName:
 
 def by_torch(build: Build) -> frozenset[str]:
     """What a torch build provides, itself or through the nvidia wheels that it pins."""
-    if build.cuda is None:
+    if build.cuda_major is None:
         return frozenset()
-    found = set(_TOOLKIT.get(int(build.cuda.partition(".")[0]), ()))
+    found = set(_TOOLKIT.get(build.cuda_major, ()))
     if cudnn := build.libraries.get("cudnn"):
         found.add(f"libcudnn.so.{cudnn.partition('.')[0]}")
     return frozenset(found)

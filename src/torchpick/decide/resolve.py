@@ -83,7 +83,7 @@ class _Judge:
         self.table = table
         self.wish = wish
         self.gpus = machine.counted
-        self.os = machine.driver.os if machine.driver is not None and machine.driver.os else machine.platform.os
+        self.os = machine.driver_os
         self.natural = _natural(machine, wish)
         prereleases = wish.channel != "stable"
         self.admits = admits(wish.torch, prereleases=prereleases)

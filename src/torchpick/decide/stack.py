@@ -30,7 +30,10 @@ def stack(  # noqa: PLR0913 # what an environment depends on, nothing of it opti
     allow_mixed: bool = False,
 ) -> Stack:
     """The best environment for the requirements; if none fits, its objections say why."""
-    search = StackSearch(machine, table, wish, facts)
+    return _best(StackSearch(machine, table, wish, facts), asked, allow_mixed=allow_mixed)
+
+
+def _best(search: StackSearch, asked: tuple[PackageDemand, ...], *, allow_mixed: bool = False) -> Stack:
     best = search.best(asked, allow_mixed=allow_mixed)
     if best is not None:
         return stackwords.answer(search, asked, best)
@@ -42,8 +45,9 @@ def versions(
     machine: Machine, table: Table, wish: Wish, name: str, facts: Mapping[str, PackageFacts]
 ) -> Iterator[tuple[Package, Stack]]:
     """Every known version of a package, newest first, each with the environment it would be in."""
+    search = StackSearch(machine, table, wish, facts)
     for package in facts[name].versions:
-        yield package, stack(machine, table, wish, (PackageDemand(name, f"=={package.version}"),), facts)
+        yield package, _best(search, (PackageDemand(name, f"=={package.version}"),))
 
 
 def grouped(refused: Iterable[Refused], asked: tuple[PackageDemand, ...]) -> tuple[PackageObjection, ...]:

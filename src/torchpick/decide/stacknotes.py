@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from torchpick.decide import remarks
+from torchpick.decide import pairing, remarks
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, OWN_WHEELS
 from torchpick.decide.places import address, content
@@ -26,7 +26,7 @@ def notes(search: StackSearch, chosen: Solution) -> Iterator[Note]:
     yield from unread(search, chosen.demands)
     yield from _rivals(search, chosen)
     if torch is not None:
-        yield from _companions(search, chosen, torch)
+        yield from _companions(chosen, torch)
     yield from _mixed(search, chosen, torch)
 
 
@@ -84,9 +84,9 @@ def _rivals(search: StackSearch, chosen: Solution) -> Iterator[Note]:
                 yield Note("SAME_MODULE", f"{text}: uninstall both, then install {name} alone")
 
 
-def _companions(search: StackSearch, chosen: Solution, torch: Build) -> Iterator[Note]:
+def _companions(chosen: Solution, torch: Build) -> Iterator[Note]:
     for name in dict.fromkeys(demand.name for demand in chosen.demands if demand.name in COMPANIONS):
-        companion = search.pairing.companion(torch, name)
+        companion = pairing.companion(torch, name)
         if companion is not None and companion.inferred:
             text = f"that {name} {companion.version} goes with torch {torch.version} is inferred"
             yield Note("COMPANION_UNVERIFIED", text)
@@ -100,7 +100,7 @@ def _mixed(search: StackSearch, chosen: Solution, torch: Build | None) -> Iterat
     if chosen.level < OWN_WHEELS or torch is None or torch.cuda is None:
         return
     majors = {str(package.major) for package in chosen.packages.values() if package.major is not None}
-    others = sorted(majors - {torch.cuda.partition(".")[0]})
+    others = sorted(majors - {str(torch.cuda_major)})
     if others:
         allowed = ", as `--allow-mixed` allows" if chosen.level >= MIXED else ""
         text = f"libraries of CUDA {', '.join(others)} are installed next to torch's CUDA {torch.cuda}{allowed}"

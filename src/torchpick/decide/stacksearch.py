@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from torchpick.decide import resolve
 from torchpick.decide.demands import PackageDemand, required
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, Situation
-from torchpick.decide.pairing import PlatformPairs
+from torchpick.decide.pairing import CONCERNED, meets
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
@@ -45,7 +45,6 @@ class StackSearch:
     def __init__(self, machine: Machine, table: Table, wish: Wish, facts: Mapping[str, PackageFacts]) -> None:
         self.machine, self.table, self.wish, self.facts = machine, table, wish, facts
         self.situation = Situation(machine, table)
-        self.pairing = PlatformPairs(machine.platform.name)
         self.verdicts = tuple(resolve.judge(machine, table, wish._replace(torch="", companions={})))
         self.builds = tuple(verdict for verdict in self.verdicts if verdict.ok)
         torch = facts.get("torch")
@@ -53,6 +52,7 @@ class StackSearch:
         self.own_cuda = {} if torch is None else {own.version: own.cuda for own in torch.versions}
         self.refused: list[Refused] = []
         self._steps = 0
+        self._meeting: dict[tuple[PackageDemand, ...], tuple[Verdict, ...]] = {}
 
     def best(self, asked: tuple[PackageDemand, ...], *, allow_mixed: bool = False) -> Solution | None:
         """One CUDA major first; then another that a package brings itself; last one that is added for it."""
@@ -83,6 +83,16 @@ class StackSearch:
                 reverse=True,
             )
         )
+
+    def meeting(self, demands: Iterable[PackageDemand]) -> tuple[Verdict, ...]:
+        """All builds, running or not, that are what is asked of torch's family; a search asks the same many times."""
+        key = tuple(
+            dict.fromkeys(PackageDemand(each.name, each.specifier) for each in demands if each.name in CONCERNED)
+        )
+        if key not in self._meeting:
+            builds = (each for each in self.verdicts if all(meets(each.build, demand) for demand in key))
+            self._meeting[key] = tuple(builds)
+        return self._meeting[key]
 
     def lacking(self, chosen: Solution) -> Iterator[tuple[Package, str]]:
         """The libraries that nothing in an answer provides, each with the package that needs it."""
@@ -180,7 +190,7 @@ class _Attempt:
         return name in self.search.facts and name not in ("torch", *COMPANIONS)
 
     def _fits(self, verdict: Verdict, demands: tuple[PackageDemand, ...], package: Package | None) -> bool:
-        if not all(self.search.pairing.meets(verdict.build, demand) for demand in demands):
+        if not all(meets(verdict.build, demand) for demand in demands):
             return False
         situation = self.search.situation
         return package is None or situation.mismatch(package, verdict.build, demands, self.level) is None
@@ -213,13 +223,11 @@ class _Attempt:
         if package is not None:
             for verdict in search.ordered(state.builds, packages=True):
                 objection = search.situation.mismatch(package, verdict.build, demands, self.level)
-                if objection is not None and all(search.pairing.meets(verdict.build, demand) for demand in demands):
+                if objection is not None and all(meets(verdict.build, demand) for demand in demands):
                     return objection
         family = [demand for demand in every if demand.name in ("torch", *COMPANIONS) and demand.specifier]
         asks = " and ".join(dict.fromkeys(f"{each.text}{f' (by {each.by})' if each.by else ''}" for each in family))
-        meeting = [
-            each for each in search.verdicts if all(search.pairing.meets(each.build, demand) for demand in every)
-        ]
+        meeting = search.meeting(every)
         if not meeting:
             return Objection(Reason.CONSTRAINED, {"why": f"no torch build is {asks or 'known for this platform'}"})
         unfit = [verdict for verdict in meeting if not verdict.ok and verdict.rank.suits == 2]

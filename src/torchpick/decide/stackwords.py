@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchpick.decide import pairing
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import ADDED_WHEEL
 from torchpick.decide.places import address
@@ -81,7 +82,7 @@ def _family(search: StackSearch, chosen: Solution, torch: Verdict) -> list[Pinne
     pins = [PinnedPackage("torch", build.version, cuda, True, index, word, _why_torch(search, chosen, build), kind)]
     wanted = {demand.name for demand in chosen.demands}
     for name in COMPANIONS:
-        companion = search.pairing.companion(build, name) if name in wanted else None
+        companion = pairing.companion(build, name) if name in wanted else None
         if companion is not None:
             why = f"belongs to torch {build.torch}" + (", inferred" if companion.inferred else "")
             pins.append(PinnedPackage(name, companion.version, cuda, True, index, word, why, kind))
@@ -94,7 +95,7 @@ def _why_torch(search: StackSearch, chosen: Solution, build: Build) -> str:
     links = [package for package in chosen.packages.values() if package.major is not None and package.links_torch]
     reasons += [f"{package.name} links CUDA {package.major}" for package in links[:2]]
     needy = [package for package in chosen.packages.values() if package.needs and not package.links_torch]
-    reasons += [f"{p.name} needs {p.needs[0]}" for p in needy[:2] if str(p.major) == _major(build)]
+    reasons += [f"{p.name} needs {p.needs[0]}" for p in needy[:2] if p.major == build.cuda_major]
     if links and search.own_cuda.get(build.torch) == build.cuda:
         reasons.append(f"CUDA {build.cuda} is that of the default index's torch {build.torch}")
     return "; ".join(dict.fromkeys(reasons)) or "the newest that runs here"
@@ -105,7 +106,7 @@ def _index_url(search: StackSearch, build: Build) -> str | None:
 
 
 def _major(build: Build) -> str | None:
-    return None if build.cuda is None else build.cuda.partition(".")[0]
+    return None if build.cuda_major is None else str(build.cuda_major)
 
 
 def _added(search: StackSearch, chosen: Solution) -> list[PinnedPackage]:

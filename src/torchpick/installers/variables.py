@@ -53,12 +53,10 @@ def of(
     unset = [*around.dropped_pip.unset, *around.dropped_uv.unset]
     if pick.by_backend and around.uv_knows and not around.uv_cooldown:
         changed["UV_TORCH_BACKEND"] = pick.build.backend
+    elif links_of_uv := dict.fromkeys((*found_at, *around.uv_links)):
+        changed["UV_FIND_LINKS"] = ",".join(links_of_uv)
     else:
-        unset.append("UV_TORCH_BACKEND")
-        if links_of_uv := dict.fromkeys((*found_at, *around.uv_links)):
-            changed["UV_FIND_LINKS"] = ",".join(links_of_uv)
-        else:
-            unset.append("UV_FIND_LINKS")
+        unset.append("UV_FIND_LINKS")
     changed["UV_CONSTRAINT"] = " ".join((address(limits.path), *around.uv_constraints))
     files = [limits, *((page,) if page else ())]
     pip_limits = limits

@@ -36,8 +36,7 @@ class OtherCompanion(Noun):
 
     def fits(self, build: Build) -> bool:
         """Whether it belongs to this build; what links one CUDA does not work with another."""
-        major = None if build.cuda is None else int(build.cuda.split(".")[0])
-        return self.torch(build.torch) and self.cuda_major in (None, major)
+        return self.torch(build.torch) and self.cuda_major in (None, build.cuda_major)
 
 
 class BuildCompanions(Noun):

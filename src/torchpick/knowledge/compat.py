@@ -158,22 +158,6 @@ def _rules(compat: str) -> Table:
     return checked(compat, lambda: rules_.rules(*files))
 
 
-def with_builds(  # noqa: PLR0913  # the facts of one question
-    table: Table,
-    platforms: Iterable[str],
-    environ: Mapping[str, str],
-    channel: str = "stable",
-    *,
-    base: str = WHEEL_HOST,
-    default_index: bool = False,
-    user_base: str | None = None,
-) -> Table:
-    """The table with the builds of these platforms; what was refreshed from this base lies over what was shipped."""
-    found = {platform: _read_builds(environ, channel, platform, base) for platform in sorted(set(platforms))}
-    default = (lambda platform: _read_default(environ, platform, user_base)) if default_index else None
-    return _table(table, channel, found, default)
-
-
 class PlatformBuilds(Noun):
     """The builds of one platform, the day of the last refresh, and why what it left was ignored."""
 

@@ -23,6 +23,8 @@ BRANDS = {
     "quadro": "wn",
     "tesla": "dn",
     "jetson": "jn",
+    "drive": "jn",
+    "igx": "jn",
     "grid": "dn",
     "dgx": "dn",
     "hgx": "dn",
@@ -39,6 +41,7 @@ LONGEST = 200
 # Patterns are compiled where a name needs them: most are found as they stand.
 _DECORATION = (
     r"mig[0-9]+c?[0-9]*g[0-9]+gb(?:me(?:all)?|gfx)?$|withmaxqdesign|maxq|laptop(?:gpu)?|mobile|generation|graphics|"
+    r"founders|fe$|lhr$|server|workstation|"
     r"edition|nvgpu|active|developerkit|engineeringsample|embedded|vws$|nvl(?:16|72)?|pcie|sxm(?=[1-9][0-9]{0,2}gb)|"
     r"sxm[2-6]?|hbm[23]e?|3e$|shared|gpu"
 )
@@ -141,8 +144,12 @@ def _as_written(spoken: str) -> Iterator[str]:
         line := re.match(r"mig (\S+)\s+device\s+[0-9]+:", spoken)
     ):  # nvidia-smi -L
         spoken = line[1]
-    # `8x H100` and `T4:4` say how many, `(R)` and `(TM)` nothing.
-    spoken = re.sub(r"^[0-9]{1,2} ?x (?=[a-z])|:[0-9]{1,2}$|\(r\)|\(tm\)", "", spoken)
+    # lspci's line has the name after the chip's, in brackets; a Kubernetes label has it after its key.
+    if line := re.search(r"\b[a-z]{2,3}[0-9]{2,3}[a-z]* \[([^\]]+)\]", spoken):
+        spoken = line[1]
+    spoken = re.sub(r"^nvidia\.com/[a-z.]+=", "", spoken)
+    # `8x H100`, `RTX 4090 x2` and `T4:4` say how many, `(R)` and `(TM)` nothing.
+    spoken = re.sub(r"^[0-9]{1,2} ?x ?(?=[a-z])|(?<=[0-9i]) x[0-9]{1,2}$|:[0-9]{1,2}$|\(r\)|\(tm\)", "", spoken)
     yield spoken
     board = re.sub(r"(?:-[0-9]{1,2})?-[0-9]{1,3}(?:[abcq](?:me|gfx|nome)?[0-9]?)?$", "", spoken)
     if board != spoken:
@@ -229,6 +236,8 @@ def _forms(plain: str) -> Iterator[str]:
         yield bare
     if (shorter := re.sub(_SHORT_MEMORY, "", bare)) and shorter != bare:
         yield shorter
+    if (longer := re.sub(r"(?<=[0-9i])s$", "super", bare)) != bare:  # `4070 TiS`, `1660S`
+        yield longer
     for match in re.finditer(_MEMORY, bare):
         if shorter := bare[: match.start()] + bare[match.end(1) + 2 :]:
             yield shorter

@@ -81,11 +81,10 @@ def _target(text: str, knowledge: Knowledge) -> GivenGpu:
 
 
 def _other(text: str, vendor: str, knowledge: Knowledge) -> GivenGpu:
-    from torchpick.knowledge import compat, othernames
+    from torchpick.knowledge.othernames import OtherGpu
 
-    names = knowledge.other_names
-    found = compat.checked(_index(knowledge, "others"), lambda: othernames.look_up(text, names))
-    if not isinstance(found, othernames.OtherGpu):
+    found = _look_up_other(text, knowledge)
+    if not isinstance(found, OtherGpu):
         close = "; ".join(each.name if each.arch is None else str(each) for each in found.close)
         raise _refused(found, f"similar names: {close}; {_HINTS[vendor]}" if close else _HINTS[vendor])
     also = _tesla(text, knowledge) if vendor == "apple" else ()
@@ -113,22 +112,21 @@ def _tesla(text: str, knowledge: Knowledge) -> tuple[str, ...]:
 
 
 def _by_nvidia_name(text: str, knowledge: Knowledge) -> GivenGpu:
-    from torchpick.knowledge import compat, gpunames, othernames
+    from torchpick.knowledge import gpunames
+    from torchpick.knowledge.othernames import OtherGpu
 
     found = _look_up(text, knowledge)
     if gpunames.letters(text).removesuffix("m").isdigit() and gpunames.letters(text).endswith("m"):
         # `780M` without a maker: Radeons of the last years, and GeForces of 2013 that no build supports.
-        names = knowledge.other_names
-        radeon = othernames.look_up(text, names)
-        if isinstance(radeon, othernames.OtherGpu):
+        radeon = _look_up_other(text, knowledge)
+        if isinstance(radeon, OtherGpu):
             also = (f"GeForce {text.upper()} ({found.arch})",) if isinstance(found, gpunames.Meant) else ()
             return _of_other(radeon, also)
     if isinstance(found, gpunames.Meant):
         return _nvidia(text, found.arch, tuple(map(str, found.others)), arm_only=found.arm_only)
     if found.reason == "UNKNOWN_NAME":  # `780M`, `Phoenix`, `Max 1550`: names that need no maker's word
-        names = knowledge.other_names
-        other = compat.checked(_index(knowledge, "others"), lambda: othernames.look_up(text, names))
-        if isinstance(other, othernames.OtherGpu):
+        other = _look_up_other(text, knowledge)
+        if isinstance(other, OtherGpu):
             return _of_other(other)
     close = "; ".join(map(str, found.close))
     raise _refused(found, f"similar names: {close}" if close else "such as sm_61, 6.1, `GTX 1080 Ti` or a100")
@@ -145,6 +143,13 @@ def _look_up(text: str, knowledge: Knowledge) -> Meant | Candidates:
     index = _index(knowledge, "gpus")
     names = knowledge.gpu_names
     return compat.checked(index, lambda: gpunames.look_up(text, names))  # entries are checked as they are looked up
+
+
+def _look_up_other(text: str, knowledge: Knowledge) -> OtherGpu | Candidates:
+    from torchpick.knowledge import compat, othernames
+
+    names = knowledge.other_names
+    return compat.checked(_index(knowledge, "others"), lambda: othernames.look_up(text, names))
 
 
 def _index(knowledge: Knowledge, name: str) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 COMPANIONS = ("torchvision", "torchaudio")
 # The backend of the default package index's own wheels: plain versions, on the user's own index.
 DEFAULT_INDEX = "default"
+BuildKey = tuple[str, str, str]  # platform, version, backend
 
 
 class TwinWheel(Noun):
@@ -65,11 +66,21 @@ class Build(Noun):
     evidence: Evidence
 
     @property
+    def key(self) -> BuildKey:
+        """What tells it from every other build of an index."""
+        return self.platform, self.version, self.backend
+
+    @property
     def family(self) -> str:
         """`cuda`, `rocm`, `cpu` or `xpu`."""
         if self.backend == DEFAULT_INDEX:
             return "cpu" if self.cuda is None else "cuda"
         return family_of(self.backend)
+
+    @property
+    def cuda_major(self) -> int | None:
+        """The CUDA major it was built for."""
+        return None if self.cuda is None else int(self.cuda.partition(".")[0])
 
     @property
     def label(self) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from torchpick.model import markers
+from torchpick.model.machine import Platform
 from torchpick.model.noun import Noun
 
-# The contract's platform names as the markers of PEP 508 call them.
-_SYSTEMS = {"linux": "linux", "windows": "win32", "macos": "darwin"}
-_CPUS = {"windows-x86_64": "AMD64", "windows-arm64": "ARM64"}
+# The variables of PEP 508 that tell the environments of a lock apart.
+_TELLING = ("sys_platform", "platform_machine", "python_version")
 
 
 class LockFile(Noun):
@@ -57,13 +58,9 @@ class LockEnvironment(Noun):
 
     @property
     def facts(self) -> dict[str, str]:
-        """The variables of PEP 508."""
-        system, _, cpu = self.platform.partition("-")
-        return {
-            "sys_platform": _SYSTEMS.get(system, system),
-            "platform_machine": _CPUS.get(self.platform, cpu),
-            "python_version": self.python,
-        }
+        """The variables of PEP 508 that its marker names."""
+        known = markers.facts(self.python, platform=Platform.parse(self.platform))
+        return {name: known[name] for name in _TELLING}
 
     @property
     def marker(self) -> str:

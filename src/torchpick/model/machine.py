@@ -241,6 +241,11 @@ class Machine(Noun):
         return ", ".join([*facts, self.platform.name, f"Python {self.python.version}"])
 
     @property
+    def driver_os(self) -> str:
+        """The system whose driver decides, by which its numbers are read: under WSL2 it is Windows."""
+        return self.driver.os if self.driver is not None and self.driver.os else self.platform.os
+
+    @property
     def counted(self) -> tuple[Gpu, ...]:
         """The GPUs that a build must hold code for; Apple's and Intel's are reached without any in the wheel."""
         return tuple(gpu for gpu in self.gpus if gpu.counted and gpu.vendor in CODE_VENDORS)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from torchpick.index import names
 from torchpick.index.listing import Link
 from torchpick.model.arch import Arch
-from torchpick.model.build import DEFAULT_INDEX, Build, Evidence
+from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence
 from torchpick.model.noun import Noun
 from torchpick.model.versions import release_key
 
@@ -38,7 +38,7 @@ class ListedBuild(Noun):
     sample: Link
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> BuildKey:
         return self.platform, self.version, self.backend
 
 

@@ -14,7 +14,7 @@ from torchpick.index.pages import Page
 from torchpick.index.source import FileSource, Source, Tell
 from torchpick.knowledge import compact, places, rows
 from torchpick.model.arch import Arch
-from torchpick.model.build import DEFAULT_INDEX, Build, Evidence
+from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.machine import PLATFORMS
 from torchpick.model.noun import Noun
@@ -25,8 +25,7 @@ from torchpick.wheels.live import ListedBuild
 from torchpick.wheels.measured import Measured
 from torchpick.wheels.refused import FailedRead
 
-Key = tuple[str, str, str]  # platform, version, backend
-Table = Mapping[Key, Build]
+Table = Mapping[BuildKey, Build]
 # The libraries whose pins the table keeps: a pick is checked against their floors.
 _PINNED = {"nvidia-cudnn": "cudnn", "nvidia-nccl": "nccl", "triton": "triton"}
 
@@ -113,7 +112,7 @@ def together(reports: Iterable[Report]) -> Report:
 class _Run:
     def __init__(self, job: RefreshJob, shipped: Table, talk: Talk, client: Client) -> None:
         self.job, self.shipped, self.talk, self.client = job, shipped, talk, client
-        self.rows: dict[Key, Build] = {}
+        self.rows: dict[BuildKey, Build] = {}
         self.cost = self.requests = 0
 
     def work(self) -> Report:
@@ -125,12 +124,12 @@ class _Run:
         unlike = refused.with_another_hash(listed, before.found, (*self.shipped.values(), *kept.values()))
         found = tuple(each for each in listed if each.key not in unlike)
         news = live.compare(found, {**self.shipped, **self.rows}, whole=self.job.whole)
-        gone = tuple(row for row in news.gone if (row.platform, row.version, row.backend) not in here)
-        added = tuple(row for row in news.changed if (row.platform, row.version, row.backend) not in self.shipped)
-        changed = {(row.platform, row.version, row.backend): row for row in self._waiting(fetched, found)}
-        changed.update({(row.platform, row.version, row.backend): row for row in news.changed})
+        gone = tuple(row for row in news.gone if row.key not in here)
+        added = tuple(row for row in news.changed if row.key not in self.shipped)
+        changed = {row.key: row for row in self._waiting(fetched, found)}
+        changed.update({row.key: row for row in news.changed})
         for row in self._paired(changed.values(), fetched):
-            self.rows[row.platform, row.version, row.backend] = row
+            self.rows[row.key] = row
         self._write({*PLATFORMS, *(platform for platform, *_ in (*self.rows, *kept))})
         # A file that was refused is remembered by the hash it had, and its page is read anew next time.
         remembered = tuple(unlike[each.key].known if each.key in unlike else each for each in listed)
@@ -139,7 +138,7 @@ class _Run:
         new = {each.key for each in news.unread}
         todo = [each for each in found if self.job.forced(each) or (each.key in new and self.job.reads(each))]
         read = self._read(todo)
-        done = {(row.platform, row.version, row.backend) for row in read.rows}
+        done = {row.key for row in read.rows}
         return Report(
             fetched,
             added,
@@ -276,7 +275,7 @@ def table_file(cache: Path, base: str, channel: str, platform: str) -> Path:
     return Path(places.table_file(str(cache), base, channel, platform))
 
 
-def cached(cache: Path, base: str, channel: str) -> Iterator[tuple[Key, Build]]:
+def cached(cache: Path, base: str, channel: str) -> Iterator[tuple[BuildKey, Build]]:
     """The rows of earlier refreshes from this base; a file that is not ours any more is ignored."""
     for platform in (*PLATFORMS, "linux-s390x"):
         value = shelf.read(table_file(cache, base, channel, platform))
@@ -284,10 +283,10 @@ def cached(cache: Path, base: str, channel: str) -> Iterator[tuple[Key, Build]]:
             builds = [each for read in rows.index_shelf(Fields(value)).values() for each in read()]
         except ShapeError:
             continue
-        yield from (((each.platform, each.version, each.backend), each) for each in builds)
+        yield from ((each.key, each) for each in builds)
 
 
-def _still_needed(kept: Mapping[Key, Build], shipped: Table) -> dict[Key, Build]:
+def _still_needed(kept: Mapping[BuildKey, Build], shipped: Table) -> dict[BuildKey, Build]:
     """What earlier runs read themselves, and what they listed that the table still lacks; the rest is made anew."""
     found = {}
     for key, row in kept.items():

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torchpick.errors import TorchpickError, WheelError
-from torchpick.model.build import Build
+from torchpick.model.build import Build, BuildKey
 from torchpick.model.noun import Noun
 from torchpick.wheels.live import ListedBuild
-
-Key = tuple[str, str, str]  # platform, version, backend
 
 
 class FailedRead(Noun):
@@ -28,7 +26,7 @@ class RefusedBuild(Noun):
 
 def with_another_hash(
     listed: Iterable[ListedBuild], before: Iterable[ListedBuild], rows: Iterable[Build]
-) -> dict[Key, RefusedBuild]:
+) -> dict[BuildKey, RefusedBuild]:
     """The builds whose sample has another sha256 than the same file had before: a released wheel never changes."""
     known = {file: digest for row in rows for file, mark, digest in [row.evidence.ref.partition(" sha256:")] if mark}
     known.update({each.sample.file: each.sample.sha256 for each in before if each.sample.sha256})

@@ -1,0 +1,69 @@
+"""How much is judged for a question, as counts: a machine under load tells nothing by its clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.decide.test_stack import known, package
+from tests.laws.strategies import gpu
+from torchpick.decide import frontier, pairing, resolve, stack, stacksearch
+from torchpick.decide.demands import PackageDemand
+from torchpick.knowledge import compat
+from torchpick.model.arch import Arch
+from torchpick.model.build import Build
+from torchpick.model.fleet import Crowd, Fleet
+from torchpick.model.hosts import Hosts
+from torchpick.model.machine import Driver, Machine, Platform, Python
+from torchpick.model.wish import Wish
+
+PLATFORM = Platform("linux", "x86_64", "2.35", "glibc")
+TABLE = compat.Knowledge({}).table((PLATFORM.name,))
+
+
+def machine(arch: str, driver: str = "580.95.05") -> Machine:
+    return Machine(PLATFORM, Python("3.12"), Driver(driver), (gpu(0, Arch.parse(arch)),))
+
+
+def test_upgrades_judge_no_machine_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: Counter[object] = Counter()
+    really = resolve.judge
+
+    def counting(where: Machine, *more: Any) -> Any:
+        judged[where.driver, where.gpus] += 1
+        return really(where, *more)
+
+    monkeypatch.setattr(resolve, "judge", counting)
+    drivers = ("470.256.02", "535.183.01", "550.127.05")
+    machines = [machine(arch, driver) for arch in ("sm_60", "sm_70", "sm_80", "sm_86") for driver in drivers]
+    crowds = tuple(Crowd(each, Hosts(1, f"n{place}")) for place, each in enumerate(machines))
+
+    outlook = frontier.outlook(Fleet(crowds), TABLE, Wish(), upgrades=True)
+
+    assert outlook.upgrades
+    assert max(judged.values()) == 1
+
+
+def test_a_search_that_finds_nothing_asks_the_builds_of_each_demand_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = 0
+    really = pairing.meets
+
+    def counting(build: Build, demand: PackageDemand) -> bool:
+        nonlocal asked
+        asked += 1
+        return really(build, demand)
+
+    monkeypatch.setattr(stacksearch, "meets", counting)
+    versions = [str(number) for number in range(30, 0, -1)]
+    facts = known(
+        *(package("one", version, "torch==2.10.0", links_torch=True) for version in versions),
+        *(package("two", version, "torch==2.11.0", links_torch=True) for version in versions),
+    )
+
+    found = stack.stack(machine("sm_86"), TABLE, Wish(), (PackageDemand("one"), PackageDemand("two")), facts)
+
+    refused = len(versions) ** 2
+    assert not found.ok
+    assert asked < refused * len(list(TABLE.of(PLATFORM.name)))
