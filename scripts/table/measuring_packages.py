@@ -4,7 +4,7 @@ Of each wheel METADATA and the NEEDED entries of its smaller libraries, by range
 per wheel, kept across runs. The code per library is carried over from a reading of the whole wheel where there is one
 (`--code FILE`, matched by sha256).
 
-usage: scripts/measure-packages [--code FILE] [--out FILE] [--only SUBSTRING] NAME==VERSION …
+usage: scripts/measure-packages [--code FILE] [--out FILE] NAME==VERSION …
 """
 
 from __future__ import annotations
@@ -98,13 +98,14 @@ def main(argv: list[str]) -> int:
         rows = [json.loads(line) for line in args.out.read_text(encoding="utf-8").splitlines()]
         known = {(row["project"], row["version"]) for row in rows}
     code = carried(args.code)
-    with Client() as client, args.out.open("a", encoding="utf-8") as out, ThreadPoolExecutor(4) as pool:
+    index = index_url()
+    with args.out.open("a", encoding="utf-8") as out, ThreadPoolExecutor(4) as pool:
         todo: dict[str, list[str]] = {}
         for text in args.versions:
             name, _, version = text.partition("==")
             if (name, version) not in known:
                 todo.setdefault(name, []).append(version)
-        pages = dict(zip(todo, pool.map(lambda name: _page(name, client), todo), strict=True))
+        pages = dict(zip(todo, pool.map(lambda name: _page(f"{index}/{name}/"), todo), strict=True))
         jobs = []
         for name, versions in todo.items():
             for version in versions:
@@ -114,7 +115,7 @@ def main(argv: list[str]) -> int:
                 else:
                     jobs.append(wheel)
         failed = 0
-        for wheel, row in zip(jobs, pool.map(lambda wheel: _tried(wheel, client), jobs), strict=True):
+        for wheel, row in zip(jobs, pool.map(_tried, jobs), strict=True):
             if isinstance(row, TorchpickError):
                 failed += 1
                 print(f"{wheel.link.file}: {row}", file=sys.stderr)
@@ -125,16 +126,17 @@ def main(argv: list[str]) -> int:
     return 1 if failed else 0
 
 
-def _page(name: str, client: Client) -> tuple[Link, ...]:
-    accept = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
-    page = client.get(f"{index_url()}/{name}/", headers={"accept": accept})
+def _page(url: str) -> tuple[Link, ...]:
+    with Client() as client:  # which is for one thread
+        page = client.get(url, headers={"accept": "application/vnd.pypi.simple.v1+json, text/html;q=0.1"})
     if page.status != 200:
         return ()
     return listing.parse(page.body, str(page.url), page.headers.get("content-type", ""))
 
 
-def _tried(wheel: SurveyWheel, client: Client) -> dict[str, object] | TorchpickError:
+def _tried(wheel: SurveyWheel) -> dict[str, object] | TorchpickError:
     try:
-        return read(wheel, client)
+        with Client() as client:
+            return read(wheel, client)
     except TorchpickError as error:
         return error

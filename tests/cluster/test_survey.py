@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +17,12 @@ from typing import Any
 import pytest
 
 import torchpick
+from tests import usersettings
+from tests.cluster.conftest import RayCluster
 from tests.cluster.surveying import GpuIndex, asked
 from tests.fakes.loopback import Loopback
 from torchpick.cli import main
 
-RAY_PYTHON = os.environ.get("RAY_PYTHON", "")
 SOURCE = str(Path(torchpick.__file__).parents[1])
 
 
@@ -171,33 +174,20 @@ def test_an_unknown_name_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no wheel of nosuch" in capsys.readouterr().err
 
 
-@pytest.fixture
-def cluster() -> Iterator[str]:
-    port = "6398"
-    ray = str(Path(RAY_PYTHON).parent / "ray")
-    env = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
-    words = ["--head", "--node-ip-address=127.0.0.1", f"--port={port}", "--num-cpus=2", "--include-dashboard=false"]
-    subprocess.run([ray, "start", *words], env=env, timeout=90, check=True, capture_output=True)
-    try:
-        yield f"127.0.0.1:{port}"
-    finally:
-        subprocess.run([ray, "stop", "--force"], env=env, timeout=90, check=True, capture_output=True)
-
-
 @pytest.mark.process
 @pytest.mark.long
-@pytest.mark.skipif(not RAY_PYTHON, reason="RAY_PYTHON names no Python with ray")
-def test_a_cluster_reads_each_wheel_once_too(index: Loopback, cluster: str) -> None:
+@pytest.mark.network
+def test_a_cluster_reads_each_wheel_once_too(index: Loopback, ray_cluster: RayCluster) -> None:
     index.delay_s = 0.2
-    words = [*names(), "--out", "s", "--jobs", "2", "--on", f"ray:{cluster}"]
-    child = started(*words, python=RAY_PYTHON)
+    words = [*names(), "--out", "s", "--jobs", "2", "--on", f"ray:{ray_cluster.address}"]
+    child = started(*words, python=ray_cluster.python)
     done = {json.loads(line)["file"] for line in until_lines("s", 2)[:2]}
     child.kill()
     child.wait(10)
     time.sleep(3)
     index.log.clear()
 
-    assert started(*words, python=RAY_PYTHON).wait(120) == 0
+    assert started(*words, python=ray_cluster.python).wait(120) == 0
 
     assert not done & set(asked(index))
     assert [row["project"] for row in rows("s", "packages.jsonl")] == names()
@@ -208,3 +198,58 @@ def test_a_cluster_reads_each_wheel_once_too(index: Loopback, cluster: str) -> N
         for folder in ("here", "s")
     )
     assert here == there
+
+
+# Wheels of a few megabytes with GPU code: twelve of an index, of two projects.
+REAL = ["torchao>=0.10,<0.17", "torchcodec>=0.6,<0.14"]
+
+
+@pytest.mark.process
+@pytest.mark.long
+@pytest.mark.network
+def test_real_wheels_are_each_read_once_on_a_cluster_and_as_cuobjdump_reads_them(
+    ray_cluster: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in usersettings.index_settings().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    words = [*REAL, "--newest", "6", "--deep", "--out", "s", "--jobs", "2", "--on", f"ray:{ray_cluster.address}"]
+    child = started(*words, python=ray_cluster.python)
+    before = [json.loads(line) for line in until_lines("s", 5)[:5]]
+    child.kill()
+    child.wait(10)
+
+    assert started(*words, python=ray_cluster.python).wait(300) == 0
+
+    found = rows("s")
+    assert [row["file"] for row in found[:5]] == [row["file"] for row in before]
+    assert len(found) == len({row["sha256"] for row in found}) == len(rows("s", "packages.jsonl")) == 12
+    unpacked(["nvidia-cuda-cuobjdump"], tmp_path)
+    [cuobjdump] = tmp_path.glob("unpacked/nvidia/*/bin/cuobjdump")
+    cuobjdump.chmod(0o755)
+    held = [row for row in found if row["code"]]
+    assert len(held) == 6
+    for row in held:
+        unpacked([f"{row['project']}=={row['version']}", "--python-version=3.12", "--platform=manylinux_2_28_x86_64"])
+        for library in row["code"]:
+            assert set(library["sass"]) | set(library["ptx"]) == by_cuobjdump(
+                cuobjdump, Path("unpacked", library["path"])
+            )
+
+
+def unpacked(words: list[str], folder: Path = Path()) -> None:
+    """A wheel of the user's index, unpacked into the folder of that name."""
+    fetched = folder / "fetched"
+    line = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "-d", str(fetched)]
+    subprocess.run([*line, *words], env=usersettings.fetching(), check=True, timeout=200)
+    for file in fetched.iterdir():
+        with zipfile.ZipFile(file) as archive:
+            archive.extractall(folder / "unpacked")
+        file.unlink()
+
+
+def by_cuobjdump(program: Path, library: Path) -> set[str]:
+    done = subprocess.run([program, library], capture_output=True, text=True, check=True, timeout=100)
+    images = re.findall(r"^Fatbin (elf|ptx) code:\n=+\narch = sm_(\w+)", done.stdout, re.MULTILINE)
+    return {f"{'compute' if kind == 'ptx' else 'sm'}_{number}" for kind, number in images}

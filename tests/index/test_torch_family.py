@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from torchpick.errors import InstallerError, NetworkError
-from torchpick.index import torch_family
+from torchpick.index import listing, torch_family
 from torchpick.index.torch_family import Place
 from torchpick.model.machine import Platform
 
@@ -13,7 +15,7 @@ PAGE = "https://host/whl/cu126/torchcodec/"
 
 def find(files: list[str], specifier: str = "", place: Place = LINUX) -> str:
     body = "".join(f'<a href="../{each.replace("+", "%2B")}">x</a>\n' for each in files)
-    return torch_family.find("torchcodec", specifier, PAGE, place, lambda _: body.encode())
+    return torch_family.best("torchcodec", specifier, listing.parse(body.encode(), PAGE), PAGE, place)
 
 
 def wheel(version: str, tag: str = "cp312-cp312-manylinux_2_28_x86_64") -> str:
@@ -74,13 +76,9 @@ def test_the_triton_of_a_torch_wheel() -> None:
     }
 
 
-def test_a_folder_is_a_mirror_too(tmp_path: object) -> None:
-    from pathlib import Path
+def test_a_folder_is_a_mirror_too(tmp_path: Path) -> None:
+    (tmp_path / "a b").write_text("text")
 
-    folder = Path(str(tmp_path)) / "a b"
-    folder.mkdir()
-    folder.joinpath("index.html").write_text("page")
-
-    assert torch_family.read(folder.as_uri() + "/") == b"page"
+    assert torch_family.read((tmp_path / "a b").as_uri()) == b"text"
     with pytest.raises(NetworkError, match="cannot be read"):
-        torch_family.read(folder.as_uri() + "/none/")
+        torch_family.read((tmp_path / "none").as_uri())

@@ -11,13 +11,14 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 from tests.fakes.tinywheel import TinyWheel
 from tests.index.server import Host, serving
 from tests.wheels import making
 from torchpick.cli import main
 from torchpick.environment import layout
-from torchpick.errors import InstallerError, IntegrityError, RequirementError, TorchpickError
+from torchpick.errors import InstallerError, RequirementError, TorchpickError
 from torchpick.index import locate, places
 from torchpick.index.client import Client
 from torchpick.index.locate import WheelTarget
@@ -178,35 +179,21 @@ def test_pip_takes_the_best_of_all_indexes_and_uv_the_first_that_knows_the_name(
 
 
 def test_a_folder_of_wheels_is_a_place_too(client: Client, tmp_path: Path) -> None:
-    one = TinyWheel("pkg", "1.0", requires=("numpy",))
+    one = TinyWheel("pkg", "1.0")
     (tmp_path / one.filename).write_bytes(one.content)
     index = UserIndex(IndexPlaces((), (tmp_path.as_uri(),)), client)
     (found,) = index.candidates("pkg", "", TARGET)
 
-    assert "Requires-Dist: numpy" in index.metadata(found.link)
+    assert found.link.file == one.filename
 
 
-def test_metadata_comes_from_beside_the_wheel_or_out_of_it(host: Host, client: Client) -> None:
-    one = TinyWheel("pkg", "1.0", requires=("numpy",))
-    host.files[f"/{one.filename}"] = one.content
-    host.files[f"/{one.filename}.metadata"] = one.metadata
-    digest = sha256(one.metadata).hexdigest()
-    index = UserIndex(IndexPlaces((f"{host.url}/simple",)), client)
-    for line, path in (
-        (f"data-core-metadata=sha256={digest}", f"/{one.filename}.metadata"),
-        ("data-core-metadata", f"/{one.filename}.metadata"),
-        ("", f"/{one.filename}"),
-    ):
-        host.files["/simple/pkg/"], host.types["/simple/pkg/"] = page(f"href=/{one.filename} {line}"), "text/html"
-        host.seen.clear()
-        (found,) = UserIndex(index.places, client).candidates("pkg", "", TARGET)
+def test_a_page_of_many_projects_is_read_once(host: Host, client: Client) -> None:
+    host.files["/wheels/"] = page(f"href={wheel('1.0')}", "href=other-2.0-py3-none-any.whl")
+    host.types["/wheels/"] = "text/html"
+    index = UserIndex(IndexPlaces((), (f"{host.url}/wheels/",)), client)
 
-        assert "Requires-Dist: numpy" in index.metadata(found.link)
-        assert [seen.path for seen in host.seen] == ["/simple/pkg/", path]
-    host.files["/simple/pkg/"] = page(f"href=/{one.filename} data-core-metadata=sha256={'0' * 64}")
-    (found,) = UserIndex(index.places, client).candidates("pkg", "", TARGET)
-    with pytest.raises(IntegrityError, match="the hash of its metadata does not match"):
-        index.metadata(found.link)
+    assert [index.versions(name) for name in ("pkg", "other")] == [(Version("1.0"),), (Version("2.0"),)]
+    assert [seen.path for seen in host.seen] == ["/wheels/"]
 
 
 A, B, C = "https://a.example/simple", "https://b.example/simple", "https://c.example/simple"

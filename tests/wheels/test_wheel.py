@@ -33,7 +33,7 @@ def test_torch_is_read_by_its_flags() -> None:
     assert (found.depth, found.version, found.complete) == (FLAGS, "2.15.0+cu132", True)
     assert (texts(found.sass), texts(found.ptx)) == (["sm_75", "sm_80", "sm_90"], ["compute_90"])
     assert found.torch is not None
-    assert (found.torch.cuda, found.torch.local) == ("13.2", "cu132")
+    assert (found.torch.cuda, found.torch.version) == ("13.2", "2.15.0+cu132")
 
 
 def test_the_flags_cost_a_fraction_of_the_wheel(host: Host, client: Client) -> None:

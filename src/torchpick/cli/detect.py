@@ -87,7 +87,7 @@ def _write(folder: str, name: str | None, line: str) -> str:
         os.makedirs(folder, exist_ok=True)
     except OSError as error:
         raise TorchpickError(f"cannot write {folder}: {error.strerror}", hint="use another folder") from error
-    rewrite.write(rewrite.Text(file, "", exists=False), line + "\n")
+    rewrite.put(file, line + "\n")
     return file
 
 

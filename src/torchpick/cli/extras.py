@@ -100,7 +100,7 @@ def run(args: ExtrasArguments) -> int:
         folder = os.path.dirname(os.path.abspath(there.file)) if there is not None else ""
         plan = _app(args, builds, _with_needs(args, project, folder), driver, wish)
     else:
-        plan = _library(args, shop, known, project, wish)
+        plan = _library(args, shop, known, builds, wish)
     if args.readme and shop is not None:
         return _readme(plan, shop)
     if there is None or not (args.write or args.check):
@@ -150,11 +150,11 @@ def _names(args: ExtrasArguments) -> list[tuple[str, str]]:
     return found
 
 
-def _library(args: ExtrasArguments, shop: library.Shop, knowledge: Knowledge, project: Project, wish: Wish) -> Plan:
+def _library(args: ExtrasArguments, shop: library.Shop, knowledge: Knowledge, builds: Table, wish: Wish) -> Plan:
     if args.tool or args.groups:
         what = "--tool" if args.tool else "--groups"
         raise UsageError(f"`{what}` is for an app: a published library cannot name an index", hint="add `--for app`")
-    builds = knowledge.table(PLATFORMS)
+    project = shop.project
     named = [(name, naming.kinds(what, knowledge)) for name, what in _names(args)]
     exact = [app.exact(builds, project, backend, backend, wish) for backend in _backends(args)]
     found = () if args.backend and not named else library.extras(shop, named)
@@ -202,7 +202,7 @@ def _app(args: ExtrasArguments, builds: Table, project: Project, driver: Driver 
         )
     chosen = names or app.backends(builds, project, driver, wish)
     plan = app.plan(builds, project, chosen, tool, wish, groups=args.groups)
-    if not names and driver is None:
+    if not names and driver is None and not args.quiet:
         _say(args, app.left_out(builds, project, plan, wish))
     return plan
 

@@ -186,5 +186,5 @@ def _say(args: FleetArguments, found: Outlook, wish: Wish, status: int) -> None:
 
 
 def _write(file: str, text: str) -> str:
-    rewrite.write(rewrite.Text(file, "", exists=False), text)
+    rewrite.put(file, text)
     return redacted(file)

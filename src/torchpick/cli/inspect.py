@@ -157,7 +157,7 @@ def _scene(args: InspectArguments, session: Session) -> InspectScene:
     wanted = WheelTarget(args.python if version is None else None, version, platform, args.glibc)
     if platform and not session.given_gpus:
         return InspectScene((), "the package is for another machine; specify its GPU with `--gpu`", wanted)
-    if args.python is not None and version_of(args.python) is None:
+    if args.python is not None and version is None:
         # An interpreter says where the package is looked up and does not matter for a GPU.
         session = session.asking(session.request._replace(python=None))
     try:

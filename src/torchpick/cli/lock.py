@@ -29,7 +29,7 @@ from torchpick.cli.show.text import plain
 from torchpick.environment import rewrite
 from torchpick.environment.requirements import Given
 from torchpick.errors import UsageError
-from torchpick.index.host import Tell
+from torchpick.index.source import Tell
 from torchpick.install.lock import making, pylock
 from torchpick.install.lock.ground import LockOrder
 from torchpick.install.lock.making import Made
@@ -131,8 +131,7 @@ def _check(args: LockArguments) -> None:
 def _write(args: LockArguments, made: Made) -> str:
     path = os.path.join(args.output or ".", f"pylock.{made.name}.toml") if args.each else args.output or DEFAULT
     path = os.path.normpath(path)
-    # A lock is ours from the first to the last line: what was there is replaced, and read by nobody.
-    rewrite.write(rewrite.Text(path, ""), made.text)
+    rewrite.put(path, made.text)
     return path
 
 

@@ -252,5 +252,5 @@ def _write(file: str, page: str) -> None:
     if file == "-":
         print(page, end="")
         return
-    rewrite.write(rewrite.Text(file, ""), page)
+    rewrite.put(file, page)
     print(file)

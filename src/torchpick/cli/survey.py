@@ -210,7 +210,7 @@ def _taken(place: str) -> list[Line]:
 def _write(file: str, table: list[Line]) -> None:
     import json
 
-    rewrite.write(rewrite.Text(file, "", exists=False), "".join(json.dumps(row) + "\n" for row in table))
+    rewrite.put(file, "".join(json.dumps(row) + "\n" for row in table))
 
 
 def _to_stdout(row: Line) -> None:

@@ -57,6 +57,11 @@ def write(there: Text, text: str, mode: int = 0o666) -> None:
         raise TorchpickError(f"cannot write {there.file}: {error.strerror}", hint="name another file") from error
 
 
+def put(file: str, text: str) -> None:
+    """Write a file that is ours from the first to the last line: what was there is replaced, and read by nobody."""
+    write(Text(file, ""), text)
+
+
 def replace(file: str, content: bytes, mode: int = 0o666) -> None:
     """Replace a file in one step, with its mode and its owner; `mode` is that of a new one. Raises OSError.
 

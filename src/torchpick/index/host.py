@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from contextlib import ExitStack
 from urllib.parse import unquote, urlsplit
 
-from torchpick.errors import IntegrityError, RangesUnsupportedError, UsageError, WheelError
+from torchpick.errors import RangesUnsupportedError, UsageError, WheelError
 from torchpick.index import download, pages
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.remote import RemoteSource
+from torchpick.index.source import Tell
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 
 _CHUNK = 1 << 20
-Tell = Callable[[int], None]
 
 
 class Host:
@@ -69,8 +68,6 @@ class Host:
             try:
                 path = download.download(url, client, stack, download.Allowed(most), report)
             except WheelError as error:
-                if isinstance(error, IntegrityError):
-                    raise
                 raise _too_large(url, None, most) from error
             return _of_file(str(path))
 

@@ -34,15 +34,8 @@ class Place(Noun):
     platform: Platform
 
 
-def find(name: str, specifier: str, page: str, place: Place, read: Read) -> str:
-    """The address of the newest wheel that suits, with its hash if the page has it."""
-    from torchpick.index import listing
-
-    return best(name, specifier, listing.parse(read(page), page), page, place)
-
-
 def best(name: str, specifier: str, listed: Iterable[Link], page: str, place: Place) -> str:
-    """The same among links that were read already; the page is only named."""
+    """The address of the newest wheel that suits, with its hash if the page has it; the page is only named."""
     links = [link for link in listed if link.wheel.project == name and suits(link, place)]
     fitting = [link for link in links if admits(specifier)(link.wheel.version)]
     if not fitting:
@@ -86,12 +79,9 @@ def _rank(link: Link, place: Place) -> int:
 
 
 def read(url: str) -> bytes:
-    """A small file of the wheel host or a mirror; a folder's page is its index.html where the mirror is a folder."""
+    """A small file of the wheel host or a mirror."""
     from torchpick.index import pages
     from torchpick.index.client import Client
 
-    if url.startswith("file:"):
-        path = pages.local(url)
-        return pages.text((path / "index.html").as_uri() if path.is_dir() else url, Client())
     with Client() as client:
         return pages.text(url, client)

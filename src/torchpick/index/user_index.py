@@ -1,30 +1,19 @@
-"""The user's own index, read by ourselves: versions, the wheels that a Python can take, and their metadata."""
+"""The user's own index, read by ourselves: versions, and the wheels that a Python can take."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-import zipfile
 from collections.abc import Iterable
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from torchpick.errors import IntegrityError, TorchpickError, WheelLayoutError
 from torchpick.index import pages, tags
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.places import IndexPlaces
-from torchpick.index.remote import RemoteSource
-from torchpick.index.source import FileSource, Source
 from torchpick.model.machine import Platform
 from torchpick.model.names import normal
 from torchpick.model.noun import Noun
-from torchpick.model.redaction import redacted
-
-# The directory and METADATA of a wheel; the largest directory measured has 1.3 MB.
-_MOST_READ = 24 << 20
-_MOST_METADATA = 4 << 20
 
 
 class IndexTarget(Noun):
@@ -55,6 +44,7 @@ class UserIndex:
     def __init__(self, places: IndexPlaces, client: Client) -> None:
         self.places, self._client = places, client
         self._found: dict[str, tuple[IndexCandidate, ...] | None] = {}
+        self._flat: dict[str, tuple[Link, ...]] = {}
 
     def versions(self, name: str) -> tuple[Version, ...] | None:
         """Every version that has a wheel, the newest first; None where no index knows the name."""
@@ -80,24 +70,6 @@ class UserIndex:
         best = sorted((key for key in fitting if key[0] in versions), key=lambda key: key[:2], reverse=True)
         return tuple(one for _, _, one in best)
 
-    def metadata(self, link: Link) -> str:
-        """The METADATA of a wheel: the file beside it (PEP 658), else out of the wheel, by ranges."""
-        if link.metadata is not None and not link.url.startswith("file:"):
-            answer = self._client.get(f"{link.url}.metadata")
-            if answer.status == 200:
-                if link.metadata and hashlib.sha256(answer.body).hexdigest() != link.metadata:
-                    name = redacted(link.url)
-                    raise IntegrityError(f"{name}: the hash of its metadata does not match the index", hint="try again")
-                return answer.body.decode("utf-8", "replace")
-        if link.url.startswith("file:"):
-            source: Source = FileSource(pages.local(link.url))
-        else:
-            source = RemoteSource(link.url, self._client)
-        try:
-            return _metadata(source)
-        finally:
-            source.close()
-
     def _all(self, name: str) -> tuple[IndexCandidate, ...] | None:
         name = normal(name)
         if name not in self._found:
@@ -108,8 +80,7 @@ class UserIndex:
         found: list[IndexCandidate] = []
         known = False
         for place in self.places.links:
-            links = self._flat(place)
-            found += _of(name, links, place)
+            found += _of(name, self._links(place), place)
             known = known or bool(found)
         for index in self.places.indexes:
             page = pages.fetch(f"{index.rstrip('/')}/{name}/", self._client)
@@ -121,8 +92,11 @@ class UserIndex:
                 break
         return tuple(found) if known else None
 
-    def _flat(self, place: str) -> Iterable[Link]:
-        return pages.fetch(place, self._client).links or ()
+    def _links(self, place: str) -> tuple[Link, ...]:
+        """A page of the wheels of many projects."""
+        if place not in self._flat:
+            self._flat[place] = tuple(pages.fetch(place, self._client).links or ())
+        return self._flat[place]
 
 
 def _of(name: str, links: Iterable[Link], index: str) -> list[IndexCandidate]:
@@ -136,51 +110,3 @@ def _suits(link: Link, target: IndexTarget) -> bool:
         return SpecifierSet(link.requires_python).contains(target.full_version, prereleases=True)
     except ValueError:
         return True  # what cannot be read does not bind, as with pip
-
-
-class _Window(io.RawIOBase):
-    """A source as the standard library's zip reader wants it, with a limit to what is read in all."""
-
-    def __init__(self, source: Source) -> None:
-        self._source, self._place, self._left = source, 0, _MOST_READ
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._place
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._place = max(
-            0, offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._source.size}[whence]
-        )
-        return self._place
-
-    def read(self, size: int = -1) -> bytes:
-        rest = max(0, self._source.size - self._place)
-        wanted = rest if size < 0 else min(size, rest)
-        self._left -= wanted
-        if self._left < 0:
-            raise WheelLayoutError(f"{self._source.name}: its directory is too large", hint="download it again")
-        data = self._source.read(self._place, wanted) if wanted else b""
-        self._place += len(data)
-        return data
-
-
-def _metadata(source: Source) -> str:
-    trouble = WheelLayoutError(f"{source.name} is not a wheel with METADATA", hint="download it again")
-    try:
-        with zipfile.ZipFile(_Window(source)) as archive:
-            for info in archive.infolist():
-                folder, _, file = info.filename.rpartition("/")
-                if file == "METADATA" and folder.endswith(".dist-info") and "/" not in folder:
-                    with archive.open(info) as stream:
-                        return stream.read(_MOST_METADATA).decode("utf-8", "replace")
-    except TorchpickError:
-        raise
-    except (zipfile.BadZipFile, ValueError, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-        raise trouble from error
-    raise trouble

@@ -125,9 +125,6 @@ class Archive:
         """Announce the members to be streamed, in the order of their places; neighbours then come in one request."""
         self.source.expect([(each.offset, each.offset + _reach(each)) for each in members], gap)
 
-    def close(self) -> None:
-        self.source.close()
-
 
 def _reach(member: Member) -> int:
     """How far a member reaches from its header, without the extra field, whose length is only in the header."""

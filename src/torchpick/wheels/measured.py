@@ -16,7 +16,7 @@ from torchpick.wheels.archive import Archive
 from torchpick.wheels.library import Library, in_order, texts
 from torchpick.wheels.reading import TorchFacts
 from torchpick.wheels.verdict import Judge
-from torchpick.wheels.wheel import torch_of
+from torchpick.wheels.wheel import torch_of, whole_metadata
 from torchpick.wheels.zipdir import Member
 
 # The libraries beside libtorch_cuda that hold kernels of their own, read where they are no larger than this (packed).
@@ -117,12 +117,11 @@ def read(archive: Archive, link: Link, *, deep: bool) -> Measured:
 
 def metadata(archive: Archive, file: str) -> str:
     """A wheel's METADATA."""
-    wheel = names.parse(file)
-    for member in archive.members():
-        folder, _, name = member.name.rpartition("/")
-        if name == "METADATA" and folder.endswith(".dist-info") and "/" not in folder:
-            return archive.read(member, _MOST_TEXT).decode("utf-8", "replace")
-    raise WheelLayoutError(f"{wheel.project if wheel else file} has no METADATA", hint="download it again")
+    text = whole_metadata(archive)
+    if text is None:
+        wheel = names.parse(file)
+        raise WheelLayoutError(f"{wheel.project if wheel else file} has no METADATA", hint="download it again")
+    return text
 
 
 def _near(archive: Archive) -> list[Member]:

@@ -25,11 +25,6 @@ class TorchFacts(Noun):
     flags: tuple[Arch, ...] = ()
     certain: bool = True
 
-    @property
-    def local(self) -> str | None:
-        """`cu132` of `2.15.0+cu132`."""
-        return (self.version or "").partition("+")[2] or None
-
 
 def torch_facts(text: str) -> TorchFacts:
     """Read torch/version.py, which is never run."""

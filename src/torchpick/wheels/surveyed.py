@@ -6,7 +6,7 @@ The line is that of evidence/packages.jsonl, which scripts/build-packages makes 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from email.parser import HeaderParser
 
 from packaging.specifiers import SpecifierSet
@@ -37,7 +37,11 @@ class SurveyWheel(Noun):
 
 def wanted(links: Iterable[Link], version: str, platform: str = "linux-x86_64") -> SurveyWheel | None:
     """The wheel of this version for the platform (or for any), CPython 3.12 first; None where there is none."""
-    mine = [link for link in links if Version(link.wheel.version) == Version(version)]
+    return _one([link for link in links if Version(link.wheel.version) == Version(version)], platform)
+
+
+def _one(mine: Sequence[Link], platform: str) -> SurveyWheel | None:
+    """The same among the wheels of one version."""
     here = [link for link in mine if names.platform_of(link.wheel.platform) == platform or _of_any(link)]
     if not here:
         return None
@@ -56,13 +60,15 @@ def plan(links: Iterable[Link], specifier: str, newest: int, platforms: Iterable
     """The wheels to read of a project: of so many of the newest versions that the specifier admits, one a platform."""
     admitted = SpecifierSet(specifier)
     exact = any(part.operator == "==" and not part.version.endswith(".*") for part in admitted)
-    held = [link for link in links if exact or link.yanked is None]
+    versions: dict[Version, list[Link]] = {}
+    for link in links:
+        if exact or link.yanked is None:
+            versions.setdefault(Version(link.wheel.version), []).append(link)
     chosen: dict[str, SurveyWheel] = {}
     for platform in platforms:
-        versions = {Version(link.wheel.version): link.wheel.version for link in held}
         left = newest
         for version in sorted(admitted.filter(versions), reverse=True):
-            one = wanted(held, versions[version], platform) if left else None
+            one = _one(versions[version], platform) if left else None
             if one is not None:
                 chosen.setdefault(one.link.url, one)
                 left -= 1

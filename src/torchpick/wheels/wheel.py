@@ -149,11 +149,15 @@ def _linked(archive: Archive, member: Member, needed: set[str]) -> Library:
 
 def metadata_of(archive: Archive) -> str | None:
     """The headers of a wheel's METADATA, without the description behind them; None where there is none."""
+    text = whole_metadata(archive)
+    return None if text is None else text.replace("\r\n", "\n").partition("\n\n")[0]
+
+
+def whole_metadata(archive: Archive) -> str | None:
     for member in archive.members():
         folder, _, name = member.name.rpartition("/")
         if name == "METADATA" and folder.endswith(".dist-info") and "/" not in folder:
-            text = archive.read(member, _MOST_METADATA).decode("utf-8", "replace")
-            return text.replace("\r\n", "\n").partition("\n\n")[0]
+            return archive.read(member, _MOST_METADATA).decode("utf-8", "replace")
     return None
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.tinywheel import TinyWheel
 from torchpick.environment.requirements import Given
 from torchpick.errors import InstallerError, TorchpickError, UsageError
-from torchpick.index.host import Tell
+from torchpick.index.source import Tell
 from torchpick.install.lock import making
 from torchpick.install.lock.ground import LockOrder
 from torchpick.model.machine import Machine, Platform, Python

@@ -13,8 +13,9 @@ from torchpick.environment.requirements import Requirements
 from torchpick.environment.settings import is_wheel_index
 from torchpick.errors import InstallerError, IntegrityError
 from torchpick.index import names, torch_family
-from torchpick.index.host import Host, Tell, file_of, shown
+from torchpick.index.host import Host, file_of, shown
 from torchpick.index.listing import Link
+from torchpick.index.source import Tell
 from torchpick.install.lock import resolution
 from torchpick.install.lock.resolution import Aim
 from torchpick.installers import links, store
