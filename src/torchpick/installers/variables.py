@@ -10,17 +10,19 @@ from torchpick.environment.settings import Setting, is_wheel_index
 from torchpick.installers import jobs, links, store
 from torchpick.installers.links import Wheel
 from torchpick.installers.store import StoredFile
+from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.wish import WHEEL_HOST
 
 
 class Variables(Noun):
-    """What to set, what to unset, and the files that the values name."""
+    """What to set, what to unset, the files that the values name, and what they cannot do."""
 
     set: Mapping[str, str]
     unset: tuple[str, ...]
     files: tuple[StoredFile, ...]
+    notes: tuple[Note, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -31,13 +33,17 @@ class Variables(Noun):
 
 
 class UserSettings(Noun):
-    """What holds around the variables: the user's settings, which must not get lost behind them."""
+    """What holds around the variables: the user's settings, which must not get lost behind them.
+
+    `uv_linked` says that a setting of uv's names pages or folders of files.
+    """
 
     pip: Mapping[str, Setting] = {}
     dropped_pip: Inherited = Inherited()
     dropped_uv: Inherited = Inherited()
     uv_constraints: tuple[str, ...] = ()
     uv_links: tuple[str, ...] = ()
+    uv_linked: bool = False
     uv_knows: bool = True
     uv_cooldown: bool = False
 
@@ -58,24 +64,41 @@ def of(
     else:
         changed["UV_FIND_LINKS"] = ",".join(dict.fromkeys((*found_at, *around.uv_links)))
         unset.append("UV_TORCH_BACKEND")
-    changed["UV_CONSTRAINT"] = " ".join((address(limits.path), *around.uv_constraints))
     files = [limits, *((page,) if page else ())]
-    pip_limits = limits
-    direct = None
-    if "uploaded-prior-to" in around.pip or links.is_ambiguous(pick.build):
-        direct = _direct(pick, pins, read)
-    if direct is not None:
-        # Pip rejects a page without dates, and reads none in HTML; a direct address is not asked for its date.
-        pip_limits = store.file(place, "constraints", ".txt", direct)
-        files.append(pip_limits)
-    else:
-        said = around.pip.get("find-links")
-        kept = [word for word in store.not_ours(said.words if said else (), place) if not is_wheel_index(word)]
-        changed["PIP_FIND_LINKS"] = " ".join(dict.fromkeys((*found_at, *kept)))
+    # Pip rejects a page without dates, and reads none in HTML; a direct address is not asked for its date. And where
+    # several places of the user's may have the very version, an address alone says which file is meant.
+    shared = _shared(around, place)
+    for_pip = shared or "uploaded-prior-to" in around.pip or links.is_ambiguous(pick.build)
+    direct = _direct(pick, pins, read) if for_pip or around.uv_linked else None
+    exact = limits if direct is None else store.file(place, "constraints", ".txt", direct)
+    pip_limits, uv_limits = exact if for_pip else limits, exact if around.uv_linked else limits
+    files += [exact] if exact is not limits else []
+    changed["UV_CONSTRAINT"] = " ".join((address(uv_limits.path), *around.uv_constraints))
+    said = around.pip.get("find-links")
+    words = said.words if said else ()
+    kept = [word for word in store.not_ours(words, place) if not is_wheel_index(word)]
+    pages = found_at if pip_limits is limits else []
+    if pages or len(kept) != len(words):
+        changed["PIP_FIND_LINKS"] = " ".join(dict.fromkeys((*pages, *kept))) or " "
     said = around.pip.get("constraint")
     changed["PIP_CONSTRAINT"] = " ".join((address(pip_limits.path), *store.not_ours(said.words if said else (), place)))
     changed.update(_variants(pick, spoken))
-    return Variables(changed, tuple(name for name in dict.fromkeys(unset) if name not in changed), tuple(files))
+    notes = [_OTHER_PLACES] if (shared or around.uv_linked) and direct is None else []
+    left_out = tuple(name for name in dict.fromkeys(unset) if name not in changed)
+    return Variables(changed, left_out, tuple(files), tuple(notes))
+
+
+_OTHER_PLACES = Note(
+    "OTHER_PLACES",
+    "your settings name several places, and one with torch in this very version could supply it; `torchpick install` "
+    "names the very files",
+)
+
+
+def _shared(around: UserSettings, place: str) -> bool:
+    """Whether the user's settings name places for pip beside the one index."""
+    said = [each for name in ("extra-index-url", "find-links") if (each := around.pip.get(name)) is not None]
+    return any(not is_wheel_index(word) for each in said for word in store.not_ours(each.words, place))
 
 
 def _pages(
