@@ -85,9 +85,9 @@ def page_of(url: str, *_more: object) -> pages.Page:
     lines = []
     names = ["torch", "torchvision", "torchaudio"] if flat else [project]
     for name in names:
-        for version in sorted({pair.get(name) for pair in pairs} - {None}) or ["3.7.0"]:
-            label = "cu126" if flat else backend
-            file = f"{name.replace('-', '_')}-{version}%2B{label}-{TAG}-{TAG}-manylinux_2_28_x86_64.whl"
+        for version in sorted({pair.get(name) for pair in pairs} - {None}) or ["3.6.0", "3.7.0", "3.8.0"]:
+            label = "" if name == "triton" else f"%2B{'cu126' if flat else backend}"
+            file = f"{name.replace('-', '_')}-{version}{label}-{TAG}-{TAG}-manylinux_2_28_x86_64.whl"
             lines.append(f'<a href="{file}#sha256={"0" * 64}">{file}</a>')
     return pages.Page(url, listing.parse("".join(lines).encode(), f"{url}/"))
 

@@ -57,10 +57,8 @@ def test_the_default_indexs_own_torch_is_held_by_its_version_alone() -> None:
 
     (limits,) = found.files
     assert limits.content == "torch==2.15.0\ntorchvision==0.29.2\n"
-    assert {name for name in found.set if name.startswith(("PIP_", "UV_"))} == {
-        "PIP_CONSTRAINT", "PIP_FIND_LINKS", "UV_CONSTRAINT",
-    }  # fmt: skip
-    assert found.set["PIP_FIND_LINKS"] == "https://own/links"
+    # The user's own links are in their settings already, and stay there.
+    assert {name for name in found.set if name.startswith(("PIP_", "UV_"))} == {"PIP_CONSTRAINT", "UV_CONSTRAINT"}
     assert found.unset == ("UV_FIND_LINKS",)
 
 
@@ -83,6 +81,30 @@ def test_a_cooldown_of_uvs_does_too_and_pips_takes_addresses() -> None:
     assert any(line in each.content for each in found.files)
 
 
+@pytest.mark.parametrize("name", ["extra-index-url", "find-links"])
+def test_beside_several_places_the_very_files_are_named(name: str) -> None:
+    around = UserSettings(pip={name: Setting(name, ("https://own/x",), "x")})
+    found = variables.of(PICK, "/cache", around, None, READ)
+    texts = {variables.address(each.path): each.content for each in found.files}
+
+    assert "torch @ https://" in texts[found.set["PIP_CONSTRAINT"]]
+    assert texts[found.set["UV_CONSTRAINT"]].startswith("torch==2.14.1+cu126\n")
+    assert "PIP_FIND_LINKS" not in found.set
+    assert found.notes == ()
+    unread = variables.of(PICK, "/cache", around, None)
+    assert [note.code for note in unread.notes] == ["OTHER_PLACES"]
+    wheels = UserSettings(pip={name: Setting(name, ("https://download.pytorch.org/whl/cu126",), "x")})
+    assert "PIP_FIND_LINKS" in variables.of(PICK, "/cache", wheels, None, READ).set
+
+
+def test_pages_of_the_users_for_uv_lead_to_the_very_files_too() -> None:
+    found = variables.of(PICK, "/cache", UserSettings(uv_linked=True), None, READ)
+    texts = {variables.address(each.path): each.content for each in found.files}
+
+    assert "torch @ https://" in texts[found.set["UV_CONSTRAINT"]]
+    assert "torch==2.14.1+cu126\n" in texts[found.set["PIP_CONSTRAINT"]]
+
+
 def test_a_companion_whose_page_could_not_be_read_has_its_page_for_pip_to_read() -> None:
     found = variables.of(PICK, "/cache", UserSettings(), None)
 
@@ -98,7 +120,7 @@ def test_the_users_words_stay_and_ours_of_an_earlier_time_go() -> None:
     }
     found = made(pip=said, uv_constraints=("own.txt",))
 
-    assert found["PIP_FIND_LINKS"].split()[1:] == ["/opt/wheels"]
+    assert found["PIP_FIND_LINKS"] == "/opt/wheels"
     assert found["PIP_CONSTRAINT"].split()[1:] == ["own.txt"]
     assert found["UV_CONSTRAINT"].split()[1:] == ["own.txt"]
 

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.indexes import WheelHost
+from tests.fakes.loopback import Loopback
+from tests.fakes.tinywheel import TinyWheel
 from tests.index.server import serving
 from tests.kills.traced import Command, kill_everywhere, leftovers
 from tests.test_refresh import Index
@@ -25,6 +28,7 @@ PROJECT = (
     b'# mine\n[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.10"\ndependencies = ["torch"]\n'
     b"[tool.other]\nx = 1 # kept\n"
 )
+OLD_LOCK = b'lock-version = "1.0"\ncreated-by = "an older one"\npackages = []\n'
 DAMAGES = ("signal=KILL", "error=ENOSPC")
 
 
@@ -136,6 +140,40 @@ def test_a_killed_detect_leaves_a_whole_file_or_none(tmp_path: Path, count: Coun
         return " ".join(leftovers(into))
 
     report(count, "detect --into stopped", *kill_everywhere(detect, tmp_path / "log", fresh, whole, *DAMAGES))
+
+
+def test_a_killed_lock_leaves_the_old_one_or_the_new(tmp_path: Path, count: Count) -> None:
+    tag = f"cp3{sys.version_info[1]}-cp3{sys.version_info[1]}-manylinux_2_28_x86_64"
+    host = WheelHost(files_at="")
+    host.add("cu126", TinyWheel("torch", "2.14.1+cu126", tag))
+    folder, cache = tmp_path / "locks", tmp_path / "cache"
+    folder.mkdir()
+    file = folder / "pylock.torch.toml"
+    environ = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    environ["TORCHPICK_CACHE_DIR"] = str(cache)
+
+    def fresh() -> None:
+        shutil.rmtree(cache, ignore_errors=True)
+        for path in folder.iterdir():
+            path.unlink()
+        file.write_bytes(OLD_LOCK)
+
+    with Loopback({"127.0.0.1": host}).running() as server:
+        words = ("lock", "torch", "--no-deps", "--index-base", f"{server.url}/whl", *GPU, "-o", str(file))
+        command = Command(words, environ, tmp_path)
+        fresh()
+        assert command.run().status == 0
+        new = file.read_bytes()
+
+        def whole() -> str:
+            if file.read_bytes() not in (OLD_LOCK, new):
+                return f"half a lock: {file.read_bytes()!r}"
+            done = command.run()
+            if done.status or file.read_bytes() != new:
+                return done.err or "the next run comes to something else"
+            return " ".join(leftovers(folder, cache))
+
+        report(count, "lock stopped", *kill_everywhere(command, tmp_path / "log", fresh, whole, *DAMAGES))
 
 
 def test_a_killed_refresh_leaves_a_whole_table(tmp_path: Path, count: Count) -> None:

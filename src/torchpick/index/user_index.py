@@ -1,12 +1,14 @@
-"""The user's own index, read by ourselves: versions, and the wheels that a Python can take."""
+"""The user's own index, read by ourselves: versions, the wheels that a Python can take, and what lies beside them."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from torchpick.errors import IntegrityError
 from torchpick.index import pages, tags
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
@@ -14,6 +16,7 @@ from torchpick.index.places import IndexPlaces
 from torchpick.model.machine import Platform
 from torchpick.model.names import normal
 from torchpick.model.noun import Noun
+from torchpick.model.redaction import redacted
 
 
 class IndexTarget(Noun):
@@ -69,6 +72,18 @@ class UserIndex:
         versions = set(admitted.filter({version for version, _, _ in fitting}))
         best = sorted((key for key in fitting if key[0] in versions), key=lambda key: key[:2], reverse=True)
         return tuple(one for _, _, one in best)
+
+    def metadata(self, link: Link) -> str | None:
+        """The METADATA that lies beside a wheel (PEP 658); None where the index has none."""
+        if link.metadata is None or link.url.startswith("file:"):
+            return None
+        answer = self._client.get(f"{link.url}.metadata")
+        if answer.status != 200:
+            return None
+        if link.metadata and hashlib.sha256(answer.body).hexdigest() != link.metadata:
+            name = redacted(link.url)
+            raise IntegrityError(f"{name}: the hash of its metadata does not match the index", hint="try again")
+        return answer.body.decode("utf-8", "replace")
 
     def _all(self, name: str) -> tuple[IndexCandidate, ...] | None:
         name = normal(name)

@@ -34,7 +34,8 @@ def variables_for(session: Session, shell: str) -> tuple[Pick, variables.Variabl
     place = store.folder(os.path.join(runner, "torchpick")) if runner else session.store
     around = _around(session, place, pick)
     notes = (*around.dropped_pip.notes, *around.dropped_uv.notes, *_triton(pick))
-    return pick, variables.of(pick, place, around, spoken, read), notes
+    found = variables.of(pick, place, around, spoken, read)
+    return pick, found, (*notes, *found.notes)
 
 
 def _check_image(session: Session, pick: Pick) -> None:
@@ -61,12 +62,14 @@ def _around(session: Session, place: str, pick: Pick) -> variables.UserSettings:
     if dropped_uv.uv_file is not None:
         text = "no variable can take a PyTorch wheel index out of uv's files: `torchpick install` does for a run"
         dropped_uv = dropped_uv._replace(notes=(*dropped_uv.notes, Note("INDEX_STAYS", text)))
+    links = store.not_ours([*uv.find_links(own, dropped_uv)], place)
     return variables.UserSettings(
         pip=own.pip,
         dropped_pip=inherited.of_pip(own.pip, environ, own.pip_files),
         dropped_uv=dropped_uv,
         uv_constraints=store.not_ours(environ.get("UV_CONSTRAINT", "").split(), place),
-        uv_links=store.not_ours([*uv.find_links(own, dropped_uv)], place),
+        uv_links=links,
+        uv_linked=bool(links) or uv.linked_in_files(own),
         uv_knows=session.uv is None or tools.knows(session.uv.path, pick.build.backend),
         uv_cooldown=own.uv_cooldown is not None,
     )

@@ -17,7 +17,7 @@ from torchpick.environment.targets import Target
 from torchpick.environment.world import World
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import plan, staying, wheelfiles
-from torchpick.installers import activation, inherits, store, tools, variables
+from torchpick.installers import activation, inherits, store, tools, uv, variables
 from torchpick.installers.links import Wheel, uv_index
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
@@ -86,9 +86,12 @@ def _variables(
 ) -> tuple[variables.Variables, list[Note]]:
     """What `env` would set, with its files in the environment; without what this shell alone says."""
     # Read anew each time: what an earlier `pin` wrote is taken out in between.
-    files = inherits.read(session.environ, target.prefix).pip_files
+    own = inherits.read(session.environ, target.prefix)
+    files = own.pip_files
     around = variables.UserSettings(
-        pip=files, uv_knows=session.uv is None or tools.knows(session.uv.path, pick.build.backend)
+        pip=files,
+        uv_linked=uv.linked_in_files(own),
+        uv_knows=session.uv is None or tools.knows(session.uv.path, pick.build.backend),
     )
     notes = []
     for name in ("index-url", "extra-index-url"):
@@ -96,7 +99,8 @@ def _variables(
             if settings.is_wheel_index(url):
                 text = f"{files[name].source} names a PyTorch wheel index, from which pip takes other packages too"
                 notes.append(Note("INDEX_STAYS", f"{text}: {redacted(url)}"))
-    return variables.of(pick, places.store, around, session.spoken_cuda(pick), read), notes
+    found = variables.of(pick, places.store, around, session.spoken_cuda(pick), read)
+    return found, [*notes, *found.notes]
 
 
 def _pip_change(places: Places, found: variables.Variables) -> journal.FileChange:

@@ -231,7 +231,8 @@ class Installation:
         from torchpick.install import wheelfiles
 
         platform = self.session.machine.platform
-        return job._replace(files=wheelfiles.addresses(job, platform, self.session.environ, alone=alone))
+        triton = {} if alone or not self.installer.shared(job) else wheelfiles.triton(job)
+        return job._replace(files=wheelfiles.addresses(job, platform, self.session.environ, triton, alone=alone))
 
     def command(self, job: Job) -> Command:
         """The exact command for the pick; nothing is started or written."""

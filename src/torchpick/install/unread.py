@@ -18,6 +18,7 @@ from torchpick.environment.targets import Target
 from torchpick.errors import TorchpickError
 from torchpick.index import places
 from torchpick.index.client import Client
+from torchpick.index.listing import Link
 from torchpick.index.user_index import IndexTarget, UserIndex
 from torchpick.knowledge.packages import package_of
 from torchpick.knowledge.places import cache_dir
@@ -167,17 +168,21 @@ class UnreadWheels:
         if found.wheel is None:
             return None
         link = found.wheel.link
-        reading = Reading(link.file, WHOLE, complete=True, size=0, bytes_read=0, requests=0, file=link.file)
         try:
-            if found.compiled:
+            text = None if found.compiled else self._beside(link)
+            if text is None:
                 reading = thing.read(f"{link.url}#sha256={link.sha256}" if link.sha256 else link.url, how)
-            if reading.metadata is None:
-                with Client(environ=self.environ) as client:
-                    text = self._index(client).metadata(link)
+            else:
+                reading = Reading(link.file, WHOLE, complete=True, size=0, bytes_read=0, requests=0, file=link.file)
                 reading = reading._replace(metadata=text.replace("\r\n", "\n").partition("\n\n")[0])
-            return of_reading(found.wheel, found.rule, reading, around)
+            return None if reading.metadata is None else of_reading(found.wheel, found.rule, reading, around)
         except (TorchpickError, ValueError):
             return None
+
+    def _beside(self, link: Link) -> str | None:
+        """The METADATA beside a wheel; None where the index has none."""
+        with Client(environ=self.environ) as client:
+            return self._index(client).metadata(link)
 
     # What was made of a wheel is kept too: so the next run asks the index for none of these pages.
     def _file(self, asked: FoundWheel) -> Path:

@@ -17,24 +17,38 @@ from torchpick.installers.jobs import Job
 from torchpick.installers.links import Wheel
 from torchpick.model.machine import Platform
 from torchpick.model.pick import Pick
+from torchpick.model.wish import WHEEL_HOST
 
 # The wheel host and the other names its files are on.
 PYTORCH = ".pytorch.org"
 
 
-def addresses(job: Job, platform: Platform, environ: Mapping[str, str], *, alone: bool = False) -> dict[str, str]:
+def triton(job: Job) -> dict[str, str]:
+    """The triton that a CUDA build brings, as far as the table knows it: several places of the user's may have it."""
+    build = job.pick.build
+    version = build.libraries.get("triton") if build.family == "cuda" and build.platform.startswith("linux") else None
+    if version is None or not job.moves_torch or job.no_deps or job.target.installed.get("triton") == version:
+        return {}
+    if job.pick.wish.index_base != WHEEL_HOST:
+        return {}  # whose mirror it is, theirs is the choice of what it holds
+    return {"triton": f"=={version}" if version[:1].isdigit() else version}
+
+
+def addresses(
+    job: Job, platform: Platform, environ: Mapping[str, str], more: Mapping[str, str] = {}, *, alone: bool = False
+) -> dict[str, str]:
     """The address of each file of the family that this run may install, with its hash where that is known.
 
     Offline nothing is read but a mirror that is a folder. What is installed at the very build stays as it is. A build
     of the default index has no place of its own: the user's own index is asked. An installer that finds the family
-    `alone` only needs to know what has to be of one version.
+    `alone` only needs to know what has to be of one version. `more` are names and specifiers beside what the job says.
     """
     pick, index = job.pick, job.pick.index_url
     if not index or (job.offline and not _is_folder(pick)):
         return {}
     given = {each.name for each in job.asked.wanted if each.place}
     wanted = {name: f"=={job.pins[name]}" for name in jobs.concerned(job) if not jobs.stays(job, name)}
-    wanted |= {named(text): text[len(named(text)) :] for text in pick.wish.others}
+    wanted |= {named(text): text[len(named(text)) :] for text in pick.wish.others} | dict(more)
     others = {name: specifier for name, specifier in wanted.items() if name in job.related}
     wanted = {name: specifier for name, specifier in wanted.items() if name not in {*given, *others} and not alone}
     found: dict[str, str] = {}

@@ -42,6 +42,10 @@ class Installer(Protocol):
         """Whether no other index or page of the user's could supply torch's family by itself."""
         raise NotImplementedError
 
+    def shared(self, job: Job) -> bool:
+        """Whether an index or a page stands beside the user's own index, so that either may supply a file."""
+        raise NotImplementedError
+
     def command(self, job: Job) -> Command:
         """The installation."""
         raise NotImplementedError

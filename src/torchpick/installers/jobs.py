@@ -71,6 +71,15 @@ def constraints(job: Job) -> str:
     return "".join(f"{line}\n" for line in lines.values())
 
 
+_PLACES = ("--index", "-i", "--extra-index-url", "--find-links", "-f")
+
+
+def names_places(job: Job) -> bool:
+    """Whether this run names indexes or pages of its own, in its files or behind the dashes."""
+    words = (*job.passed_on, *(line.option for file in job.asked.sources.values() for line in file.entries))
+    return any(word.startswith(_PLACES) for word in words)
+
+
 def concerned(job: Job) -> list[str]:
     """The pinned projects that this run may install."""
     wanted = {*job.needs, *brought(job), *(each.name for each in job.asked.wanted)}

@@ -6,7 +6,7 @@ import sys
 
 from torchpick.environment import settings_places
 from torchpick.environment.inherited import Inherited, of_pip
-from torchpick.environment.settings import Setting
+from torchpick.environment.settings import Setting, is_wheel_index, pip_aliases
 from torchpick.environment.targets import Target
 from torchpick.errors import InstallerError, UsageError
 from torchpick.installers import jobs, settings_files, store, tools
@@ -20,6 +20,8 @@ from torchpick.model.noun import Noun
 
 # pip's `--group` (its news for 25.1).
 OLDEST_FOR_GROUPS = (25, 1)
+# Settings that name places beside the one index.
+_BESIDE = ("extra-index-url", "find-links")
 
 
 class PipInstaller(Noun):
@@ -32,6 +34,7 @@ class PipInstaller(Noun):
     cooldown: Setting | None = None
     notes: tuple[Note, ...] = ()
     files: tuple[StoredFile, ...] = ()
+    several: bool = False  # whether the user's settings name more places than one index
 
     @property
     def name(self) -> str:
@@ -42,6 +45,9 @@ class PipInstaller(Noun):
 
     def alone(self, job: Job) -> bool:  # noqa: ARG002 # every index of the user counts for pip
         return False
+
+    def shared(self, job: Job) -> bool:
+        return self.several or jobs.names_places(job)
 
     def command(self, job: Job) -> Command:
         _check_hashes(job)
@@ -119,12 +125,15 @@ def of(pip: Pip, own: OwnSettings, target: Target, place: str, notes: tuple[Note
     """The pip with what the user's settings mean to it; constraints of ours in them must not bind this decision."""
     inherited = of_pip(own.pip, own.environ, own.pip_files)
     said = own.pip.get("constraint")
-    places = (place, settings_places.of(target.prefix, sys.platform).store)
+    stores = (place, settings_places.of(target.prefix, sys.platform).store)
     words = said.words if said is not None else ()
-    kept = store.not_ours(words, *places)
+    kept = store.not_ours(words, *stores)
     if len(kept) != len(words):
         inherited = inherited._replace(set={**inherited.set, "PIP_CONSTRAINT": " ".join(kept) or " "})
     named = settings_files.of_pip(own, place, [word for word in words if word not in kept])
     inherited = inherited._replace(set={**inherited.set, **named.set}, notes=(*inherited.notes, *named.copies.notes))
     files = tuple(named.copies.files.values())
-    return PipInstaller(pip.argv, pip.version, pip.source, inherited, own.pip.get("uploaded-prior-to"), notes, files)
+    places = [said for said in (*own.pip.values(), *pip_aliases(own.environ)) if said.name in _BESIDE]
+    several = any(not is_wheel_index(word) for said in places for word in store.not_ours(said.words, *stores))
+    cooldown = own.pip.get("uploaded-prior-to")
+    return PipInstaller(pip.argv, pip.version, pip.source, inherited, cooldown, notes, files, several)

@@ -47,6 +47,9 @@ class UvInstaller(Noun):
         linked = any(word.startswith(("-f", "--find-links")) for word in words)
         return self.knows(job) and not self.linked and not linked
 
+    def shared(self, job: Job) -> bool:
+        return self.linked or jobs.names_places(job)
+
     def command(self, job: Job) -> Command:
         files: list[StoredFile] = [*self.files, *job.copies.files.values()]
         argv = [self.path, "pip", "install", "--python", job.target.python]
@@ -150,20 +153,22 @@ def of(uv: Uv, own: OwnSettings, place: str, notes: tuple[Note, ...] = ()) -> Uv
     inherited = of_uv(own.environ, own.uv_files)
     inherited = inherited._replace(set={**inherited.set, **named.set}, notes=(*inherited.notes, *named.copies.notes))
     links = find_links(own, inherited)
-    linked = bool(links) or any(
-        said.name == "find-links" and not all(map(is_wheel_index, said.words)) for said in own.uv
-    )
     return UvInstaller(
         path=uv.path,
         source=uv.source,
         inherited=inherited,
         constraints=tuple(map(named.copies.path, own.environ.get("UV_CONSTRAINT", "").split())),
         find_links=links,
-        linked=linked,
+        linked=bool(links) or linked_in_files(own),
         cooldown=own.uv_cooldown,
         notes=notes,
         files=tuple(named.copies.files.values()),
     )
+
+
+def linked_in_files(own: OwnSettings) -> bool:
+    """Whether a file of uv's names pages or folders of files, which uv asks beside any index."""
+    return any(said.name == "find-links" and not all(map(is_wheel_index, said.words)) for said in own.uv)
 
 
 def find_links(own: OwnSettings, inherited: Inherited) -> tuple[str, ...]:

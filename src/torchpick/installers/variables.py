@@ -10,16 +10,18 @@ from torchpick.environment.settings import Setting, is_wheel_index
 from torchpick.installers import jobs, links, store
 from torchpick.installers.links import Wheel
 from torchpick.installers.store import StoredFile
+from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 
 
 class Variables(Noun):
-    """What to set, what to unset, and the files that the values name."""
+    """What to set, what to unset, the files that the values name, and what they cannot do."""
 
     set: Mapping[str, str]
     unset: tuple[str, ...]
     files: tuple[StoredFile, ...]
+    notes: tuple[Note, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -30,13 +32,17 @@ class Variables(Noun):
 
 
 class UserSettings(Noun):
-    """What holds around the variables: the user's settings, which must not get lost behind them."""
+    """What holds around the variables: the user's settings, which must not get lost behind them.
+
+    `uv_linked` says that a setting of uv's names pages or folders of files.
+    """
 
     pip: Mapping[str, Setting] = {}
     dropped_pip: Inherited = Inherited()
     dropped_uv: Inherited = Inherited()
     uv_constraints: tuple[str, ...] = ()
     uv_links: tuple[str, ...] = ()
+    uv_linked: bool = False
     uv_knows: bool = True
     uv_cooldown: bool = False
 
@@ -57,25 +63,43 @@ def of(
         changed["UV_FIND_LINKS"] = ",".join(links_of_uv)
     else:
         unset.append("UV_FIND_LINKS")
-    changed["UV_CONSTRAINT"] = " ".join((address(limits.path), *around.uv_constraints))
     files = [limits, *((page,) if page else ())]
-    pip_limits = limits
-    direct = None
-    if pick.index_url and ("uploaded-prior-to" in around.pip or links.is_ambiguous(pick.build)):
-        direct = _direct(pick, pins, read)
-    if direct is not None:
-        # Pip rejects a page without dates, and reads none in HTML; a direct address is not asked for its date.
-        pip_limits = store.file(place, "constraints", ".txt", direct)
-        files.append(pip_limits)
-    else:
-        said = around.pip.get("find-links")
-        kept = [word for word in store.not_ours(said.words if said else (), place) if not is_wheel_index(word)]
-        if found_at or said:  # a blank: an empty variable would let the configuration file speak again
-            changed["PIP_FIND_LINKS"] = " ".join(dict.fromkeys((*found_at, *kept))) or " "
+    # Pip rejects a page without dates, and reads none in HTML; a direct address is not asked for its date. And where
+    # several places of the user's may have the very version, an address alone says which file is meant. A build of the
+    # user's own index may come from any of them.
+    elsewhere = bool(pick.index_url)
+    shared, linked = elsewhere and _shared(around, place), elsewhere and around.uv_linked
+    for_pip = shared or (elsewhere and ("uploaded-prior-to" in around.pip or links.is_ambiguous(pick.build)))
+    direct = _direct(pick, pins, read) if for_pip or linked else None
+    exact = limits if direct is None else store.file(place, "constraints", ".txt", direct)
+    pip_limits, uv_limits = exact if for_pip else limits, exact if linked else limits
+    files += [exact] if exact is not limits else []
+    changed["UV_CONSTRAINT"] = " ".join((address(uv_limits.path), *around.uv_constraints))
+    said = around.pip.get("find-links")
+    words = said.words if said else ()
+    kept = [word for word in store.not_ours(words, place) if not is_wheel_index(word)]
+    pages = found_at if pip_limits is limits else []
+    if pages or len(kept) != len(words):  # a blank: an empty variable would let the configuration file speak again
+        changed["PIP_FIND_LINKS"] = " ".join(dict.fromkeys((*pages, *kept))) or " "
     said = around.pip.get("constraint")
     changed["PIP_CONSTRAINT"] = " ".join((address(pip_limits.path), *store.not_ours(said.words if said else (), place)))
     changed.update(_variants(pick, spoken))
-    return Variables(changed, tuple(name for name in dict.fromkeys(unset) if name not in changed), tuple(files))
+    notes = [_OTHER_PLACES] if (shared or linked) and direct is None else []
+    left_out = tuple(name for name in dict.fromkeys(unset) if name not in changed)
+    return Variables(changed, left_out, tuple(files), tuple(notes))
+
+
+_OTHER_PLACES = Note(
+    "OTHER_PLACES",
+    "your settings name several places, and one with torch in this very version could supply it; `torchpick install` "
+    "names the very files",
+)
+
+
+def _shared(around: UserSettings, place: str) -> bool:
+    """Whether the user's settings name places for pip beside the one index."""
+    said = [each for name in ("extra-index-url", "find-links") if (each := around.pip.get(name)) is not None]
+    return any(not is_wheel_index(word) for each in said for word in store.not_ours(each.words, place))
 
 
 def _pages(

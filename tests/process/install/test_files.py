@@ -145,3 +145,18 @@ def test_a_group_of_a_project_and_a_constraint_of_its_file(world: World, newest:
     found = world.installed(python)
     assert (found["torch"], found["numpy"]) == ("2.7.1+cu126", "2.0.0")
     world.family_is_clean()
+
+
+def test_nor_in_a_shell_that_env_prepared(world: World, newest: str) -> None:
+    python = world.environment(newest)
+    folder = world.folder / "links"
+    folder.mkdir()
+    for wheel in (TinyWheel("torch", "2.14.1+cu126", EVIL), TinyWheel("torchvision", "0.29.1+cu126", EVIL)):
+        folder.joinpath(wheel.filename).write_bytes(wheel.content)
+    places = {"PIP_FIND_LINKS": str(folder), "UV_FIND_LINKS": str(folder)}
+
+    line = f"{prepared(world)} && {plain(world, python, newest, 'torch', 'torchvision')}"
+    world.run(["sh", "-c", line], environ=places)
+
+    assert world.sources()["torch"] == {"wheel host"}
+    assert world.sources()["torchvision"] == {"wheel host"}
