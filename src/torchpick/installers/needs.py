@@ -142,7 +142,9 @@ def learn(  # noqa: PLR0913 # facts of the run, each from another place
         return Learnt(versions=free.versions, users=free.users)
     needs = frozenset(name for name in ("torch", *COMPANIONS) if name in free.versions)
     if free.versions["torch"] == pick.version or _content(free, pick.pins):
-        return Learnt(needs, versions=free.versions, users=free.users)
+        # Pip's answer has the newest of the family, with which as with the pick everything is content.
+        of_pick = {name: version for name, version in pick.pins.items() if name in needs}
+        return Learnt(needs, versions={**free.versions, **of_pick}, users=free.users)
     held = [
         f"{name}=={version}" for name, version in sorted(free.versions.items()) if name not in ("torch", *COMPANIONS)
     ]

@@ -25,6 +25,8 @@ RELEASES = (
     ("2.9.1", "0.24.1", ("cu126", "cu128", "cu130", "cpu")),
     ("2.7.1", "0.22.1", ("cu126", "cu128", "cpu")),
 )
+# The triton that each of them requires.
+TRITON = {"2.14.1": "3.8.0", "2.9.1": "3.5.1", "2.7.1": "3.3.1"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -50,13 +52,13 @@ def wheel_host(**options: bool) -> WheelHost:
         for backend in backends:
             host.add(
                 backend,
-                TinyWheel("torch", f"{torch}+{backend}", TAG, ("filelock", "triton==3.8.0")),
+                TinyWheel("torch", f"{torch}+{backend}", TAG, ("filelock", f"triton=={TRITON[torch]}")),
                 TinyWheel("torchvision", f"{vision}+{backend}", TAG, (f"torch=={torch}", "numpy")),
             )
     for backend in ("cu126", "cu128", "cu130", "cpu"):
         host.add(
             backend,
-            TinyWheel("triton", "3.8.0", TAG),
+            *(TinyWheel("triton", version, TAG) for version in TRITON.values()),
             TinyWheel("torchcodec", f"0.13.0+{backend}", TAG, ("torch",)),
             TinyWheel("numpy", "9999.0.0"),
             TinyWheel("filelock", "9999.0.0"),
@@ -69,7 +71,7 @@ def users_index() -> SimpleIndex:
     return SimpleIndex(
         TinyWheel("numpy", "2.0.0"),
         TinyWheel("filelock", "3.20.0"),
-        TinyWheel("triton", "3.8.0", TAG),
+        *(TinyWheel("triton", version, TAG) for version in TRITON.values()),
         TinyWheel("torch", "2.15.0", TAG, ("filelock",)),
         TinyWheel("torch", "2.14.1", TAG, ("filelock",)),
         TinyWheel("torch", "2.7.1", TAG, ("filelock",)),
