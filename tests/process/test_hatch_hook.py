@@ -116,7 +116,7 @@ def test_names_backends_and_extras_of_ones_own(tmp_path: Path, installed: dict[s
     ("options", "said"),
     [
         ("nonesuch = 1", "`nonesuch` is not an option of tool.hatch.metadata.hooks.torchpick"),
-        ('names = { old = ["sm_35"] }', "serves Kepler (sm_35)"),
+        ('names = { old = ["sm_35"] }', "supports Kepler (sm_35)"),
         ("backends = 3", "must be a list of strings"),
         ('backends = ["cu126"]\noptional-dependencies = { cu126 = [] }', "is yours and torchpick's"),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from urllib.parse import urlsplit
 
 from torchpick.decide.requested import named
@@ -41,14 +41,14 @@ def addresses(
 
     Offline nothing is read but a mirror that is a folder. What is installed at the very build stays as it is. A build
     of the default index has no place of its own: the user's own index is asked. An installer that finds the family
-    `alone` only needs to know what has to be of one version. `more` are names and specifiers beside what the job says.
+    `alone` only needs to know what has to be of one version. `more` is what torch itself may bring.
     """
     pick, index = job.pick, job.pick.index_url
     if not index or (job.offline and not _is_folder(pick)):
         return {}
     given = {each.name for each in job.asked.wanted if each.place}
     wanted = {name: f"=={job.pins[name]}" for name in jobs.concerned(job) if not jobs.stays(job, name)}
-    wanted |= {named(text): text[len(named(text)) :] for text in pick.wish.others} | dict(more)
+    wanted |= {named(text): text[len(named(text)) :] for text in pick.wish.others}
     others = {name: specifier for name, specifier in wanted.items() if name in job.related}
     wanted = {name: specifier for name, specifier in wanted.items() if name not in {*given, *others} and not alone}
     found: dict[str, str] = {}
@@ -67,6 +67,9 @@ def addresses(
         for name, specifier in wanted.items():
             if name not in found:
                 found[name] = _newest(job, name, specifier, place, host)
+        for name, specifier in more.items():
+            with suppress(InstallerError):  # a host that lacks it leaves it to the user's own index
+                found.setdefault(name, _newest(job, name, specifier, place, host))
         for name, version in job.related.items():
             if name not in given and job.target.installed.get(name, "").partition("+")[0] != version:
                 address = _on_host(job, name, version, place, host) or _on_own_index(job, name, version, place, environ)

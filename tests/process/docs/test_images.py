@@ -108,7 +108,7 @@ def test_the_action_keeps_a_job_to_the_pick(opened: Opened) -> None:
         [PREPARED, *lines, "pip install accelerate", "pip list --format freeze"]
     )
 
-    assert [each.status for each in (pick, keep, install, later)] == [0, 0, 0, 0], (pick, keep, install, later)
+    assert [each.status for each in (pick, keep, install, later)] == [0, 0, 0, 0], install.printed
     assert (terminal.work / "output").read_text().splitlines() == [
         "version=2.14.1+cu126",
         "backend=cu126",
