@@ -5,7 +5,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     K = TypeVar("K")
     V = TypeVar("V")
@@ -16,21 +16,23 @@ _RELEASE = r"(\d+(?:\.\d+)*)(?:(a|b|rc|\.dev|\.post)(\d+))?(?:\+.*)?"
 _PHASES = {".dev": -4, "a": -3, "b": -2, "rc": -1, None: 0, ".post": 1}
 
 
-def remembered(look: Callable[[K], V]) -> Callable[[K], V]:
-    """What functools.lru_cache is for, without the eight files that functools loads."""
-    known: dict[K, V] = {}
+class _Remembered(dict):  # type: ignore[type-arg]  # a type variable is not defined where a program runs
+    """Answers by question; a new question is looked up. Indexing it takes no step in Python, as with lru_cache."""
 
-    def found(of: K) -> V:
-        try:
-            return known[of]
-        except KeyError:
-            pass
-        if len(known) >= _MOST:
-            known.clear()
-        answer = known[of] = look(of)
+    def __init__(self, look: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self._look = look
+
+    def __missing__(self, of: object) -> object:
+        if len(self) >= _MOST:
+            self.clear()
+        answer = self[of] = self._look(of)
         return answer
 
-    return found
+
+def remembered(look: Callable[[K], V]) -> Callable[[K], V]:
+    """What functools.lru_cache is for, without the eight files that functools loads."""
+    return _Remembered(look).__getitem__
 
 
 @remembered
