@@ -7,8 +7,6 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from packaging.requirements import InvalidRequirement, Requirement
-
 from scripts.table import build_format, fact_format, gpu_format
 from scripts.table.forms import holds, one_of
 from scripts.table.layout import PLATFORMS
@@ -18,6 +16,7 @@ from torchpick.knowledge.gpunames import Candidates, Names
 from torchpick.knowledge.othernames import OtherNames
 from torchpick.knowledge.pciids import PciIds
 from torchpick.model.fields import Fields, ShapeError, loads
+from torchpick.model.requirement import parsed
 
 COMPAT = Path(__file__).parents[2] / "compat"
 MOST_BYTES = 16 << 20
@@ -113,8 +112,8 @@ def package(fields: Fields) -> None:
             raise ShapeError(f"{path}.evidence.kind", "must be declared where no file with its sha256 was read")
         for text in row.requires:
             try:
-                Requirement(text)
-            except InvalidRequirement as error:
+                parsed(text)
+            except ValueError as error:
                 raise ShapeError(f"{path}.requires", f"must hold requirements: {text!r}") from error
 
 

@@ -140,10 +140,9 @@ def _name(fact: Fields) -> Row:
 
 def _device(fact: Fields) -> Row:
     """A PCI id with the product's name as pci.ids has it in brackets, else its chip's."""
-    listed = fact.maybe_text("name_pci_ids") or ""
-    product = listed.partition("[")[2].rstrip("]") or fact.text("chip")
+    product = _listed_product(fact) or fact.text("chip")
     return {
-        "id": f"0x{fact.text('id').partition(':')[2]}",
+        "id": _device_id(fact),
         "gfx": fact.text("gfx"),
         "chip": fact.text("chip"),
         "name": f"AMD {product}",
@@ -179,14 +178,23 @@ def intel(facts: Fields) -> Row:
 
 def _intel_devices(part: Fields) -> Iterator[Row]:
     for row in part.objects("pci"):
-        listed = row.maybe_text("name_pci_ids") or ""
-        name = row.maybe_text("name_level_zero") or listed.partition("[")[2].rstrip("]") or row.text("generation")
+        name = row.maybe_text("name_level_zero") or _listed_product(row) or row.text("generation")
         name = name.replace("(R)", "").replace("(TM)", "")
         yield {
-            "id": f"0x{row.text('id').partition(':')[2]}",
+            "id": _device_id(row),
             "name": name if name.startswith("Intel") else f"Intel {name}",
             "generation": row.text("generation"),
         }
+
+
+def _listed_product(fact: Fields) -> str:
+    """`Navi 31 [Radeon RX 7900 XTX]` in pci.ids → the product; empty where it names none."""
+    return (fact.maybe_text("name_pci_ids") or "").partition("[")[2].rstrip("]")
+
+
+def _device_id(fact: Fields) -> str:
+    """`1002:744c` → `0x744c`."""
+    return f"0x{fact.text('id').partition(':')[2]}"
 
 
 def apple(facts: Fields) -> Row:

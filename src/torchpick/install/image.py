@@ -6,19 +6,11 @@ from torchpick.decide.stackwords import DEFAULT_INDEX
 from torchpick.errors import UsageError
 from torchpick.install import env
 from torchpick.installers import shell
-from torchpick.model.noun import Noun
 from torchpick.model.stack import Stack
 from torchpick.session import Session
 
 # The architectures of Linux as images name them.
 _ARCHITECTURES = {"linux-x86_64": "linux/amd64", "linux-aarch64": "linux/arm64"}
-
-
-class ImagePart(Noun):
-    """Some lines of a Dockerfile and why they are there."""
-
-    why: str
-    lines: str
 
 
 def dockerfile(session: Session, stack: Stack) -> str:
@@ -37,24 +29,18 @@ def dockerfile(session: Session, stack: Stack) -> str:
     request = session.request._replace(requirements=(f"torch=={torch}",))
     _, variables, _ = env.variables_for(session.asking(request), "dockerfile")
     files = {each.path: each.content for each in variables.files}
-    wanted = " ".join(map(shell.sh, stack.requirements))
-    parts = (
-        ImagePart(
-            f"{' '.join(stack.asked)} for {machine.in_short}.\n"
-            "The whole image of Python has a C compiler, which triton needs while a program runs.",
+    return "\n".join(
+        (
+            f"# {' '.join(stack.asked)} for {machine.in_short}.",
+            "# The whole image of Python has a C compiler, which triton needs while a program runs.",
             f"FROM --platform={architecture} python:{machine.python.version}",
-        ),
-        ImagePart(
-            "Torch and its companions come from their own index, and nothing else does.",
+            "",
+            "# Torch and its companions come from their own index, and nothing else does.",
             shell.variables("dockerfile", variables.set, variables.unset, files),
-        ),
-        ImagePart("", f"RUN python -m pip install --no-cache-dir {wanted}"),
+            "",
+            f"RUN python -m pip install --no-cache-dir {' '.join(map(shell.sh, stack.requirements))}",
+        )
     )
-    return "\n\n".join("\n".join([*_comment(part.why), part.lines]) for part in parts)
-
-
-def _comment(why: str) -> list[str]:
-    return [f"# {line}" for line in why.splitlines()]
 
 
 def _check_origins(stack: Stack) -> None:

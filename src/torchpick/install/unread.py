@@ -32,7 +32,7 @@ from torchpick.wheels.reading import WHOLE, Reading
 from torchpick.wheels.readings import Readings
 from torchpick.wheels.surveyed import SurveyWheel
 from torchpick.wheels.thing import How
-from torchpick.wheels.wheel import Allowance
+from torchpick.wheels.wheel import Allowance, headers_of
 
 # Of all wheels of one resolution together; where one has more, its smaller libraries tell what it links, and the
 # beginning of its main ones most of what they were built for. A project of the table is worth several others.
@@ -173,8 +173,10 @@ class UnreadWheels:
             if text is None:
                 reading = thing.read(f"{link.url}#sha256={link.sha256}" if link.sha256 else link.url, how)
             else:
-                reading = Reading(link.file, WHOLE, complete=True, size=0, bytes_read=0, requests=0, file=link.file)
-                reading = reading._replace(metadata=text.replace("\r\n", "\n").partition("\n\n")[0])
+                headers = headers_of(text)
+                reading = Reading(
+                    link.file, WHOLE, complete=True, size=0, bytes_read=0, requests=0, file=link.file, metadata=headers
+                )
             return None if reading.metadata is None else of_reading(found.wheel, found.rule, reading, around)
         except (TorchpickError, ValueError):
             return None

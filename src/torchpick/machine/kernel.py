@@ -10,7 +10,7 @@ from torchpick.machine.reading import Device, DriverReading
 from torchpick.machine.seen import PciGpu
 from torchpick.model.noun import Noun
 
-NVIDIA, AMD, INTEL, MICROSOFT = 0x10DE, 0x1002, 0x8086, 0x1414
+NVIDIA, AMD, INTEL = 0x10DE, 0x1002, 0x8086
 
 # The version stands between spaces: `… Kernel Module  535.161.07  Sat …`, `… for x86_64  550.144.03  Release Build …`.
 _VERSION = r"\s(\d{3,4}\.\d+(?:\.\d+)*)(?=\s|$)"

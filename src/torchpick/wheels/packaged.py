@@ -9,11 +9,12 @@ import re
 from collections.abc import Container, Iterable, Mapping
 from typing import Any, TypeVar
 
-from packaging.requirements import InvalidRequirement, Requirement
+from packaging.requirements import InvalidRequirement
 from packaging.specifiers import SpecifierSet
 
 from torchpick.model.names import normal
 from torchpick.model.package import WheelRule
+from torchpick.model.requirement import parsed
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -132,7 +133,7 @@ def _requires(texts: Iterable[str], rule: WheelRule, number: str, known: Contain
     found = []
     for text in texts:
         try:
-            requirement = Requirement(text)
+            requirement = parsed(text)
         except InvalidRequirement:
             continue  # the installer has its own opinion of such a line
         name = normal(requirement.name)
@@ -155,7 +156,7 @@ def _with_minor(cuda: str | None, requires: list[str], own: Mapping[str, str | N
     if cuda is None or "." in cuda:
         return cuda
     for text in requires:
-        requirement = Requirement(text)
+        requirement = parsed(text)
         if requirement.name == "torch":
             for clause in requirement.specifier:
                 known = own.get(_release(clause.version)) if clause.operator in ("==", ">=") else None

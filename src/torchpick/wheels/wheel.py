@@ -150,7 +150,12 @@ def _linked(archive: Archive, member: Member, needed: set[str]) -> Library:
 def metadata_of(archive: Archive) -> str | None:
     """The headers of a wheel's METADATA, without the description behind them; None where there is none."""
     text = whole_metadata(archive)
-    return None if text is None else text.replace("\r\n", "\n").partition("\n\n")[0]
+    return None if text is None else headers_of(text)
+
+
+def headers_of(metadata: str) -> str:
+    """What stands before the description, with the ends of lines as one system has them."""
+    return metadata.replace("\r\n", "\n").partition("\n\n")[0]
 
 
 def whole_metadata(archive: Archive) -> str | None:
