@@ -33,6 +33,8 @@ _CONTAINER = Struct("<IHHQ")
 _ENTRY = Struct("<HHIQIIHHIIIQQQ")
 _GROUP_TABLE = Struct("<II")  # entries, bytes of the table, these eight included
 _OPTIONS = Struct("<II")  # offset of the text, its length
+_PADDING = 32  # containers begin at multiples of 8 or 32, with zeros between them
+_AHEAD = _PADDING + _CONTAINER.size + _ENTRY.size
 
 # Bounds: the fullest library measured holds 24,453 containers; the fullest container 12 entries.
 MOST_CONTAINERS = 1_000_000
@@ -75,11 +77,13 @@ def scan(cursor: Cursor, *, cubins: bool = True) -> Iterator[Container | Cubin]:
     """Every container (and bare cubin) up to the cursor's end; chance hits of the magic bytes are passed over."""
     patterns = (MAGIC, _ELF64) if cubins else (MAGIC,)
     found = 0
-    while (magic := cursor.find(*patterns)) is not None:
-        if magic == MAGIC:
-            hit: Container | Cubin | None = _container(cursor)
-        else:
-            hit = _cubin(cursor)
+    while True:
+        hit: Container | Cubin | None = _container(cursor)  # most lie one behind another
+        if hit is None:
+            magic = cursor.find(*patterns)
+            if magic is None:
+                return
+            hit = _container(cursor) if magic == MAGIC else _cubin(cursor)
         if hit is None:
             cursor.skip(1)
             continue
@@ -92,11 +96,16 @@ def scan(cursor: Cursor, *, cubins: bool = True) -> Iterator[Container | Cubin]:
 
 
 def _container(cursor: Cursor) -> Container | None:
-    """The container at the cursor, which is moved behind it; None, and not moved, where it is none."""
-    start = cursor.position
-    head = cursor.peek(_CONTAINER.size + _ENTRY.size)
-    if len(head) < _CONTAINER.size:
+    """The container at the cursor, which is moved behind it; None, and not moved, where it is none.
+
+    Zeros before it are passed, as many as lie between containers.
+    """
+    ahead = cursor.peek(_AHEAD)
+    head = ahead.lstrip(b"\0")
+    if not head.startswith(MAGIC) or len(head) < _CONTAINER.size:
         return None
+    padding = len(ahead) - len(head)
+    start = cursor.position + padding
     _, version, header, size = _CONTAINER.unpack_from(head)
     end = start + header + size
     if version != 1 or header != _CONTAINER.size or end > cursor.end:
@@ -104,6 +113,10 @@ def _container(cursor: Cursor) -> Container | None:
     step = _entry(head, header, size)
     if size and step is None:
         return None
+    if step is not None and step[2] == size and step[3] is not None:
+        cursor.skip(padding + header + size)
+        return Container(start, end, (step[3],), cursor.position != end)
+    cursor.skip(padding)
     cursor.skip(header)
     entries: list[CodeEntry] = []
     broken = False

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from mmap import mmap
+from operator import itemgetter
 
 from torchpick.errors import WheelLayoutError
 from torchpick.model.arch import Arch
@@ -110,28 +112,30 @@ class _Tally:
         self.places: dict[tuple[str, str], Alike] = {}
         self.broken = 0
 
-    def add(self, section: Section | None, hit: fatbin.Container | fatbin.Cubin) -> None:
-        if isinstance(hit, fatbin.Cubin):
-            self._count(_place(section), "cubin", (fatbin.CodeEntry(fatbin.ELF, hit.arch, (0, 0), empty=False),))
-            return
-        if hit.broken or (section is not None and hit.end > section.offset + section.size):
-            self.broken += 1
-        self._count(_place(section), "fatbin", hit.entries)
-
-    def _count(self, place: str, form: str, entries: tuple[fatbin.CodeEntry, ...]) -> None:
+    def add(self, section: Section | None, hits: Iterable[fatbin.Container | fatbin.Cubin]) -> None:
         """Containers with the same entries are counted and looked at once: a library has thousands of few kinds."""
-        alike = self.places.get((place, form))
-        if alike is None:
-            alike = self.places[place, form] = {}
-        alike[entries] = alike.get(entries, 0) + 1
-        if len(alike) > MOST_SETS:
-            raise WheelLayoutError(
-                f"contains more than {MOST_SETS} different sets of architectures",
-                hint="the file may be damaged or malicious",
-            )
+        place, end = _place(section), None if section is None else section.offset + section.size
+        containers, cubins = self._alike(place, "fatbin"), self._alike(place, "cubin")
+        for hit in hits:
+            if isinstance(hit, fatbin.Cubin):
+                alike = cubins
+                entries: tuple[fatbin.CodeEntry, ...] = (fatbin.CodeEntry(fatbin.ELF, hit.arch, (0, 0), empty=False),)
+            else:
+                alike, entries = containers, hit.entries
+                if hit.broken or (end is not None and hit.end > end):
+                    self.broken += 1
+            alike[entries] = alike.get(entries, 0) + 1
+            if len(alike) > MOST_SETS:
+                raise WheelLayoutError(
+                    f"contains more than {MOST_SETS} different sets of architectures",
+                    hint="the file may be damaged or malicious",
+                )
+
+    def _alike(self, place: str, form: str) -> Alike:
+        return self.places.setdefault((place, form), {})
 
     def library(self, path: str, size: int, *, complete: bool, notes: tuple[str, ...] = ()) -> Library:
-        held = {key: _held(alike) for key, alike in sorted(self.places.items())}
+        held = {key: _held(alike) for key, alike in sorted(self.places.items()) if alike}
         executable = held.pop((EXECUTABLE, "fatbin"), Held())
         relocatable = held.pop((RELOCATABLE, "fatbin"), Held())
         if self.broken:
@@ -193,8 +197,7 @@ def of_buffer(buffer: bytes | mmap, path: str, *, data: bool = True) -> Library:
     table = image.sections(buffer)
     tally = _Tally()
     if table is None:
-        for hit in fatbin.scan(BufferCursor(buffer)):
-            tally.add(None, hit)
+        tally.add(None, fatbin.scan(BufferCursor(buffer)))
         return _without_table(tally.library(path, size, complete=True))
     end = 0
     for section in sorted(table, key=lambda each: each.offset):
@@ -204,8 +207,7 @@ def of_buffer(buffer: bytes | mmap, path: str, *, data: bool = True) -> Library:
         cursor = BufferCursor(buffer, max(section.offset, end), section.offset + section.size)
         end = max(end, section.offset + section.size)
         # In nvcc's own sections nothing lies bare, and they are most of the file: one search the less.
-        for hit in fatbin.scan(cursor, cubins=section.role == image.DATA):
-            tally.add(section, hit)
+        tally.add(section, fatbin.scan(cursor, cubins=section.role == image.DATA))
     return tally.library(path, size, complete=True, notes=_notes(table))
 
 
@@ -239,12 +241,12 @@ def of_stream(
     tally = _Tally()
     if table is None:
         place = Section(".nv_fatbin", 0, size, EXECUTABLE) if not whole else None
-        for hit in hits:
-            if whole or not (isinstance(hit, fatbin.Container) and hit.broken):  # the last one, cut by the sample's end
-                tally.add(place, hit)
+        # The last container of a sample is cut by its end.
+        tally.add(place, (hit for hit in hits if whole or not (isinstance(hit, fatbin.Container) and hit.broken)))
         found = tally.library(path, size, complete=whole and seen >= size)
         return _without_table(found) if whole else found
-    _classify(tally, sorted(table, key=lambda each: each.offset), hits)
+    for section, here in groupby(_classified(sorted(table, key=lambda each: each.offset), hits), itemgetter(0)):
+        tally.add(section, (hit for _, hit in here))
     return tally.library(path, size, complete=seen >= size, notes=_notes(table))
 
 
@@ -288,8 +290,10 @@ def _notes(table: Iterable[Section]) -> tuple[str, ...]:
     return (_AMD,) if any(section.name == ".hip_fatbin" for section in table) else ()
 
 
-def _classify(tally: _Tally, table: list[Section], hits: list[fatbin.Container | fatbin.Cubin]) -> None:
-    """Give each hit to the first section that holds it, as the reader of a buffer meets them."""
+def _classified(
+    table: list[Section], hits: list[fatbin.Container | fatbin.Cubin]
+) -> Iterator[tuple[Section, fatbin.Container | fatbin.Cubin]]:
+    """Each hit with the first section that holds it, as the reader of a buffer meets them."""
     readable = [section for section in table if section.role != image.OTHER]
     place = 0
     for hit in hits:
@@ -298,7 +302,7 @@ def _classify(tally: _Tally, table: list[Section], hits: list[fatbin.Container |
         if place == len(readable) or hit.offset < readable[place].offset:
             continue
         if isinstance(hit, fatbin.Container) or readable[place].role == image.DATA:
-            tally.add(readable[place], hit)
+            yield readable[place], hit
 
 
 def _reread(chunks: Iterable[bytes], wanted: image.ByteRange) -> bytes:
@@ -319,6 +323,5 @@ def _bare(head: bytes, buffer: bytes | mmap, path: str) -> Library | None:
     if head[:4] != fatbin.MAGIC or size > _MOST_LOOSE:
         return None
     tally = _Tally()
-    for hit in fatbin.scan(BufferCursor(buffer)):
-        tally.add(Section(".nv_fatbin", 0, size, EXECUTABLE), hit)
+    tally.add(Section(".nv_fatbin", 0, size, EXECUTABLE), fatbin.scan(BufferCursor(buffer)))
     return tally.library(path, size, complete=True)
