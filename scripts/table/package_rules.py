@@ -101,6 +101,8 @@ RULES: dict[str, Rule] = {
                 "https://github.com/vllm-project/vllm/releases", "{version}+cu129 and +cpu", (12,), "0.20.0", "0.32.0"
             ),
         ),
+        advice="llama-cpp-python can be built for older GPUs: https://abetlen.github.io/llama-cpp-python/whl has "
+        "wheels for each CUDA",
     ),
     "sglang": Rule(main="", extras=False),
     "sglang-kernel": Rule(

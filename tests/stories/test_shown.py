@@ -44,6 +44,28 @@ def test_vllm_of_cuda_13_on_a_driver_for_cuda_12_names_the_library() -> None:
     assert stack.hints[0] == "without `>=0.20` on vllm: vllm 0.19.1, torch 2.10.0+cu128"
 
 
+@pytest.mark.parametrize("gpu", ["sm_61", "v100", "t4", "a100", "rtx 5090"])
+@pytest.mark.parametrize("asked", ["vllm", "vllm>=0.20", "torchcodec>=0.17", "flashinfer-python>=0.6", "xformers"])
+def test_a_newer_driver_is_named_only_where_it_helps(gpu: str, asked: str) -> None:
+    name = asked.partition(">")[0]
+    for hint in plan(asked, gpu=gpu, driver="535.183.01" if gpu != "rtx 5090" else "570.124.06").hints:
+        if hint.startswith("with driver "):
+            driver, _, versions = hint.removeprefix("with driver ").partition(" or newer: ")
+            stack = plan(asked, gpu=gpu, driver=driver)
+            assert f"{name} {stack.version(name)}" in versions
+            assert f"torch {stack.version('torch')}" in versions
+
+
+def test_no_driver_and_no_other_index_is_named_where_no_version_has_code() -> None:
+    assert not [
+        hint for hint in plan("vllm", gpu="sm_61", driver="535.183.01").hints if "driver" in hint or "index" in hint
+    ]
+    assert (
+        "with driver 580 or newer: vllm 0.33.0, torch 2.14.0+cu130"
+        in plan("vllm>=0.20", gpu="a100", driver="550.54.15").hints
+    )
+
+
 def test_the_newest_xformers_needs_a_torch_of_cuda_12() -> None:
     stack = plan("xformers", gpu="rtx 3090", driver="580.95.05")
 

@@ -94,6 +94,8 @@ def test_08_no_vllm_ever_held_code_for_pascal() -> None:
     assert not stack.ok
     assert "PACKAGE_NO_KERNELS" in codes(stack, "vllm")
     assert set(codes(stack, "vllm")) <= {"PACKAGE_NO_KERNELS", "GLIBC_TOO_OLD", "NO_WHEEL_FOR_PYTHON"}
+    assert "torch itself runs here: torch 2.14.1+cu126" in stack.hints
+    assert any("llama-cpp-python" in hint for hint in stack.hints)
     assert plan("torch", gpu="1080 ti", python="3.10", glibc="2.31").version("torch") == "2.14.1+cu126"
 
 

@@ -38,6 +38,12 @@ def _assumed(machine: Machine, table: DriverTable) -> Machine:
     return machine._replace(driver=driver, notes=(*machine.notes, Note("DRIVER_ASSUMED", text)))
 
 
+def another(machine: Machine, version: str, table: DriverTable) -> Machine:
+    """The machine as it would be with this driver."""
+    os = None if machine.driver is None else machine.driver.os
+    return machine._replace(driver=Driver(version, table.speaks(Driver(version)), "assumed", "assumed", os))
+
+
 def _understood(driver: Driver, os: str, table: DriverTable) -> tuple[Driver, list[Note]]:
     version = driver.version or ""
     branch = table.branch_of(version)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 from math import comb
 
+from torchpick.decide import drivers
 from torchpick.decide.cover import CoverSet, undominated
 from torchpick.decide.fleet import fewest, groups, shared
 from torchpick.decide.kinds import GpuKind, MachineJudge, Pin, columns
@@ -277,7 +278,7 @@ def _upgrades(
                 continue
             machines = list(fleet.machines)
             for place in able:
-                machines[place] = _with_driver(machines[place], branch, table)
+                machines[place] = drivers.another(machines[place], str(branch), table.drivers)
             kinds = judge.kinds(machines)
             after = _step(kinds, solve(kinds, limit, weights, fewest(kinds))).releases
             moves = _moves(fleet, before, after, range(len(machines)))
@@ -294,12 +295,6 @@ def _span(versions: Sequence[str]) -> str:
 
 def _nvidia(machine: Machine) -> bool:
     return any(gpu.vendor == "nvidia" for gpu in machine.counted)
-
-
-def _with_driver(machine: Machine, branch: int, table: Table) -> Machine:
-    version = str(branch)
-    os = None if machine.driver is None else machine.driver.os
-    return machine._replace(driver=Driver(version, table.drivers.speaks(Driver(version)), "assumed", "assumed", os))
 
 
 def _supports(machine: Machine, branch: int, table: Table) -> bool:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchpick.decide import drivers
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.places import address, content, has
 from torchpick.decide.refusal import JETSON_INDEX
 from torchpick.decide.stacksearch import Solution, StackSearch
 from torchpick.model.stack import PackageObjection
 from torchpick.model.verdict import Reason
+from torchpick.model.versions import is_dotted
 
 # What a wheel of another index may fix.
 _OF_CUDA = frozenset({Reason.PACKAGE_DRIVER_TOO_OLD, Reason.CUDA_MAJOR_MIXED, Reason.CONSTRAINED})
@@ -22,19 +24,28 @@ def hints(
     yield from _without_a_pin(search, asked)
     yield from _without_the_backend(search, asked)
     yield from _elsewhere(search, asked, objections)
-    old = [each.objection for each in objections if each.objection.reason is Reason.PACKAGE_DRIVER_TOO_OLD]
-    for needs in dict.fromkeys(objection.facts["needs"] for objection in old):
-        yield f"driver {needs} or newer carries it"
+    yield from _with_a_newer_driver(search, asked, objections)
     if not search.machine.counted and any(each.objection.reason is Reason.CUDA_MAJOR_MIXED for each in objections):
         yield "without a GPU torch's cpu build is picked: `--backend cu130` picks one for CUDA, `--gpu` specifies a GPU"
     if search.machine.platform.name == "linux-aarch64" and any(
         gpu.arch is not None and gpu.arch.capability == (8, 7) for gpu in search.machine.counted
     ):
         yield f"JetPack 6 takes NVIDIA's own torch (see {JETSON_INDEX}); build what depends on torch against that one"
+    yield from _instead(search, asked, objections)
+
+
+def _instead(
+    search: StackSearch, asked: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
+) -> Iterator[str]:
+    """What runs on this GPU where a package has no code for it."""
+    uncoded = {each.name for each in objections if each.objection.reason is Reason.PACKAGE_NO_KERNELS}
+    for_else = {each.name for each in objections} - uncoded
     for demand in asked:
         facts = search.facts.get(demand.name)
-        if facts is not None and facts.advice is not None:
+        if facts is not None and facts.advice is not None and demand.name not in for_else:
             yield facts.advice
+    if uncoded and search.builds:
+        yield f"torch itself runs here: torch {search.builds[0].build.version}"
 
 
 def _without_a_pin(search: StackSearch, asked: tuple[PackageDemand, ...]) -> Iterator[str]:
@@ -60,6 +71,18 @@ def _without_the_backend(search: StackSearch, asked: tuple[PackageDemand, ...]) 
         yield f"without `--backend {backends[0]}`: {_short(solution, asked[0].name)}"
 
 
+def _with_a_newer_driver(
+    search: StackSearch, asked: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
+) -> Iterator[str]:
+    """The environment that would fit with the driver that a package needs."""
+    old = [each.objection for each in objections if each.objection.reason is Reason.PACKAGE_DRIVER_TOO_OLD]
+    for needs in dict.fromkeys(objection.facts["needs"] for objection in old if is_dotted(objection.facts["needs"])):
+        machine = drivers.another(search.machine, needs, search.table.drivers)
+        chosen = StackSearch(machine, search.table, search.wish, search.facts).best(asked)
+        if chosen is not None:
+            yield f"with driver {needs} or newer: {_short(chosen, asked[0].name)}"
+
+
 def _short(chosen: Solution, name: str) -> str:
     package = chosen.packages.get(name)
     words = [] if package is None else [f"{name} {package.version}"]
@@ -78,7 +101,11 @@ def _elsewhere(
         if facts is None or each.name not in named or each.objection.reason not in _OF_CUDA:
             continue
         named.remove(each.name)  # the newest that was passed over says enough
-        refused = [package for package in facts.versions if package.version in each.versions]
+        refused = [
+            package
+            for package in facts.versions
+            if package.version in each.versions and not search.situation.coverage(package, None).failing
+        ]
         for place in facts.elsewhere:
             package = next((package for package in refused if has(place, package)), None)
             if package is not None and _carried(search, place.cuda):
