@@ -127,3 +127,13 @@ def test_what_no_dockerfile_is_made_for(words: list[str], said: str, capsys: pyt
 
     assert "RUN python" not in out
     assert said in out + err
+
+
+def test_a_list_says_what_torch_lacks_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "vllm", "--gpu", "t4", *MACHINE[2:], "--driver", "580.95.05"]) == 0
+    out, err = capsys.readouterr()
+    newest = out.splitlines()[1].split(maxsplit=4)
+
+    assert newest[3:] == ["partly", "vllm_flash_attn/_vllm_fa2_C holds no code for t4 (sm_75)"]
+    assert "libtorch_cuda_linalg.so" not in out
+    assert err.count("libtorch_cuda_linalg.so") == 1

@@ -99,8 +99,8 @@ def _versions(name: str, args: ListArguments) -> int:
     bold = console.painter(args)
     print(shown.versions(rows, console.width(), bold))
     if not args.quiet:
-        for note in rows[0][1].machine.notes:
-            print(f"note: {text.plain(note.text)}", file=sys.stderr)
+        for line in (*(f"note: {text.plain(note.text)}" for note in rows[0][1].machine.notes), *shown.of_torch(rows)):
+            print(line, file=sys.stderr)
     return status
 
 

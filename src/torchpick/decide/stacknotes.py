@@ -55,7 +55,7 @@ def _of_torch(search: StackSearch, chosen: Solution) -> Iterator[Note]:
 def _of_package(search: StackSearch, package: Package, torch: Build | None) -> Iterator[Note]:
     coverage = search.situation.coverage(package, None if torch is None else torch.cuda)
     facts = search.facts[package.name]
-    who = f"{package.name} {package.version}"
+    who = package.who
     if coverage.word == NOT_READ:
         text = f"which GPUs {who} was built for is not known for {search.machine.platform.name}"
         if package.code is not None:

@@ -98,7 +98,7 @@ class StackSearch:
         """The libraries that nothing in an answer provides, each with the package that needs it."""
         build = None if chosen.torch is None else chosen.torch.build
         for package in chosen.packages.values():
-            own = tuple(each for each in chosen.demands if each.by == f"{package.name} {package.version}")
+            own = tuple(each for each in chosen.demands if each.by == package.who)
             for library in self.situation.missing(package, build, own, OWN_WHEELS):
                 yield package, library
 
@@ -159,8 +159,7 @@ class _Attempt:
         if (objection := self.search.situation.refusal(package)) is not None:
             return state, objection
         extras = tuple(e for demand in state.demands if demand.name == package.name for e in demand.extras)
-        who = f"{package.name} {package.version}"
-        demands = required(package.requires, self.search.machine, extras, who)
+        demands = required(package.requires, self.search.machine, extras, package.who)
         chosen = state._replace(
             packages={**state.packages, package.name: package}, needs_torch=state.needs_torch or package.links_torch
         )
@@ -201,7 +200,7 @@ class _Attempt:
             torch = self.search.ordered(state.builds, packages=cuda)[0]
             return Solution(state.packages, torch, state.demands, self.level)
         for package in state.packages.values():
-            own = tuple(each for each in state.demands if each.by == f"{package.name} {package.version}")
+            own = tuple(each for each in state.demands if each.by == package.who)
             objection = self.search.situation.mismatch(package, None, own, self.level)
             if objection is not None:
                 self._refuse(package.name, package.version, objection)

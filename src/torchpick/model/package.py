@@ -50,6 +50,11 @@ class Package(Noun):
     evidence: Evidence = Evidence("declared", "")
 
     @property
+    def who(self) -> str:
+        """Its name and version, as messages say them."""
+        return f"{self.name} {self.version}"
+
+    @property
     def major(self) -> int | None:
         """The CUDA major that it links."""
         return None if self.cuda is None else int(self.cuda.partition(".")[0])

@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable
 
 from torchpick.cli.show import table as tables
 from torchpick.cli.show.text import plain
+from torchpick.model.machine import Note
 from torchpick.model.package import Package
 from torchpick.model.stack import Stack
 
 # A refusal shows so many reasons; `--json` has all.
 _MOST_REASONS = 6
+# The codes that say what may not run.
+_DOUBTS = ("PARTIAL_LIBRARY", "PACKAGE_UNREAD")
 
 
 def table(stack: Stack, width: int | None, bold: Callable[[str], str] = str) -> str:
@@ -39,9 +42,23 @@ def versions(rows: Iterable[tuple[Package, Stack]], width: int | None, bold: Cal
                 )
             )
         else:
-            notes = "; ".join(note.text for note in stack.notes if note.code in ("PARTIAL_LIBRARY", "PACKAGE_UNREAD"))
-            cells.append((package.version, stack.version("torch") or "-", pin.cuda or "-", pin.verdict, notes))
+            why = "; ".join(note.text.removeprefix(f"{package.who}: ") for note in _doubts(stack))
+            cells.append((package.version, stack.version("torch") or "-", pin.cuda or "-", pin.verdict, why))
     return tables.headed(cells, width, bold)
+
+
+def of_torch(rows: Iterable[tuple[Package, Stack]]) -> list[str]:
+    """What the torch builds beside the versions lack, a line each: many versions are beside the same."""
+    texts = [
+        note.text for _, stack in rows for note in stack.notes if note.code in _DOUBTS and note not in _doubts(stack)
+    ]
+    return [f"note: {plain(text)}" for text in dict.fromkeys(texts)]
+
+
+def _doubts(stack: Stack) -> list[Note]:
+    """The notes on whether a package of it runs, torch's own aside."""
+    pinned = [f"{each.name} {each.version}" for each in stack.packages]
+    return [each for each in stack.notes if each.code in _DOUBTS and any(who in each.text for who in pinned)]
 
 
 def refusal(stack: Stack) -> str:
