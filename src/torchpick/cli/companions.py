@@ -31,7 +31,7 @@ def run(args: Arguments) -> int:
     """Print the table; no machine is looked at."""
     rows = _rows(args)
     if args.json:
-        print(envelope.dumps(envelope.new("list", companions=[row.to_json() for row in rows])))
+        print(envelope.dumps(envelope.new("list", companions=rows)))
         return 0
     print(table.headed(_cells(rows), console.width(), console.painter(args)))
     if not args.quiet:

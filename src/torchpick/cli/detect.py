@@ -67,8 +67,7 @@ def run(args: DetectArguments) -> int:
 
 def _line(machine: Machine, error: DetectionError | None, *, short: bool) -> str:
     if not short:
-        facts = machine.to_json()
-        found = envelope.new("detect", machine=facts) if error is None else of_error(error, "detect", machine=facts)
+        found = envelope.new("detect", machine=machine) if error is None else of_error(error, "detect", machine=machine)
         return envelope.dumps(found)
     from torchpick.machine import compact
 
@@ -101,8 +100,7 @@ def _listed(fleet: Fleet, args: DetectArguments) -> int:
         machines = [
             {**crowd.to_json(), **(compact.machine(crowd.machine) if args.compact else {})} for crowd in fleet.crowds
         ]
-        left_out = [left.to_json() for left in fleet.left_out]
-        print(envelope.dumps(envelope.new("detect", machine=None, machines=machines, left_out=left_out)))
+        print(envelope.dumps(envelope.new("detect", machine=None, machines=machines, left_out=fleet.left_out)))
         return 0
     blocks = []
     for crowd in fleet.crowds:

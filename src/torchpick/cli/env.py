@@ -49,7 +49,7 @@ def run(args: EnvArguments) -> int:
     pick, found, notes = env.variables_for(Session(arguments.request_of(args), report=console.waiting), args.shell)
     console.tell(pick, args)
     if args.json:
-        print(envelope.dumps({**as_json(pick, "env"), "environ": found.to_json()}))
+        print(envelope.dumps({**as_json(pick, "env"), "environ": found}))
         return 0
     if args.shell != "dockerfile":
         store.keep(found.files)

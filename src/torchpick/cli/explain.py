@@ -22,6 +22,7 @@ from torchpick.cli.show.text import note as note_line
 from torchpick.doctor.explanation import Explained, Explanation, explain
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model import envelope
+from torchpick.model.fields import written
 from torchpick.session import Session
 
 _CHUNK = 1 << 20
@@ -93,9 +94,8 @@ def _lines(one: Explained) -> Iterator[tuple[str, str]]:
 
 
 def _json(found: Explanation) -> dict[str, object]:
-    machine = None if found.machine is None else found.machine.to_json()
-    notes = [note.to_json() for note in found.notes]
-    return envelope.new("explain", machine=machine, findings=[_finding(each) for each in found.errors], notes=notes)
+    findings = [_finding(each) for each in found.errors]
+    return envelope.new("explain", machine=found.machine, findings=findings, notes=found.notes)
 
 
 def _finding(one: Explained) -> dict[str, object]:
@@ -107,9 +107,8 @@ def _finding(one: Explained) -> dict[str, object]:
         "why": signature.meaning,
         "seen": {"line": match.line, "text": match.text, **match.kept},
         "cure": next((finding.cure for finding in one.here if finding.cure), None),
-        "here": [finding.to_json() for finding in one.here],
-        "causes": list(signature.causes),
-        "cures": list(signature.cures),
+        "here": one.here,
+        **written(signature, "causes", "cures"),
         "no_use": [{"what": what, "why": why} for what, why in signature.no_use],
-        "links": list(signature.links),
+        "links": signature.links,
     }

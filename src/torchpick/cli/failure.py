@@ -42,5 +42,5 @@ def of_error(error: TorchpickError, command: str, **facts: object) -> dict[str, 
         return {**as_json(error.pick, command), **facts, "error": told}
     status = "no_answer" if error.exit_status == 4 else "error"
     if isinstance(error, DetectionError) and error.machine is not None:
-        facts.setdefault("machine", error.machine.to_json())
+        facts.setdefault("machine", error.machine)
     return envelope.new(command, status=status, exit_status=error.exit_status, **facts, error=told)

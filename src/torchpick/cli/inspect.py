@@ -135,7 +135,7 @@ def run(args: InspectArguments) -> int:
 def _json(scene: InspectScene, results: list[dict[str, object]], worst: int) -> dict[str, object]:
     status = {0: "ok", 1: "error", 3: "no_build"}[worst]
     notes = [] if scene.unknown is None else [{"code": "NOT_JUDGED", "text": scene.unknown}]
-    found = [machine.to_json() for machine in scene.machines]
+    found = scene.machines
     machine = found[0] if len(found) == 1 else None
     facts = envelope.new("inspect", status=status, exit_status=worst, machine=machine, results=results, notes=notes)
     return facts if len(found) < 2 else {**facts, "machines": found}

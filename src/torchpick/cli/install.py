@@ -200,9 +200,9 @@ def _show(args: InstallArguments, pick: Pick, command: Command, taken: tuple[Ite
     from torchpick.installers import shell
 
     if args.json:
-        answer = {**as_json(pick, "install"), "install": command.shown().to_json()}
+        answer = {**as_json(pick, "install"), "install": command.shown()}
         if taken is not None:
-            answer["report"] = [each.to_json() for each in taken]
+            answer["report"] = taken
         print(envelope.dumps(answer))
         return 0
     _notes(args, pick, command)
@@ -274,7 +274,7 @@ def _ran(ran: Ran, found: Verified, pick: Pick) -> dict[str, object]:
     from torchpick.install import verification
 
     objection = None if ran.ok else verification.why(ran, found, pick)
-    return {**ran.to_json(), "code": None if objection is None else objection.reason.name}
+    return {**ran.to_json(), "code": None if objection is None else objection.code}
 
 
 def _words(ran: Ran, found: Verified, pick: Pick) -> str:
@@ -288,7 +288,7 @@ def _words(ran: Ran, found: Verified, pick: Pick) -> str:
 
     objection = verification.why(ran, found, pick)
     first = next(iter(ran.text.strip().splitlines()), "") or ran.error
-    return f"{name}: {f'{objection.reason.name}, {objection.text}; ' if objection else ''}{first}"
+    return f"{name}: {f'{objection.code}, {objection.text}; ' if objection else ''}{first}"
 
 
 def _broken(found: Verified) -> list[Ran]:

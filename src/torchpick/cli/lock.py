@@ -35,6 +35,7 @@ from torchpick.install.lock.ground import LockOrder
 from torchpick.install.lock.making import Made
 from torchpick.installers import choice
 from torchpick.model import envelope
+from torchpick.model.fields import written
 from torchpick.model.names import first_three
 from torchpick.model.pick import as_json
 from torchpick.session import Session
@@ -150,7 +151,7 @@ def _answer(made: list[Made], paths: list[str], *, single: bool) -> dict[str, ob
     locks = [{**_facts(each), "path": path} for each, path in zip(made, paths, strict=True)]
     if single:
         return {**as_json(made[0].pick, "lock"), "locks": locks}
-    machines = [each.pick.machine.to_json() for each in made]
+    machines = [each.pick.machine for each in made]
     picks = [{"pick": as_json(each.pick, "lock")["pick"]} for each in made]
     locks = [{**lock, **pick} for lock, pick in zip(locks, picks, strict=True)]
     machine = machines[0] if len(machines) == 1 else None
@@ -164,17 +165,15 @@ def _facts(made: Made) -> dict[str, object]:
             "name": entry.package.name,
             "version": entry.package.version,
             "marker": entry.marker or None,
-            "files": [{"url": file.url, "sha256": file.sha256} for file in entry.package.files],
+            "files": [written(file, "url", "sha256") for file in entry.package.files],
         }
         for entry in made.lock.entries
     ]
-    notes = [note.to_json() for note in made.notes]
     return {
         "name": made.name or None,
-        "environments": list(made.lock.environments),
+        "environments": made.lock.environments,
         "packages": packages,
-        "computed": list(made.computed),
-        "notes": notes,
+        **written(made, "computed", "notes"),
     }
 
 

@@ -29,7 +29,6 @@ from torchpick.knowledge import places
 from torchpick.model import envelope
 from torchpick.model.generations import NVIDIA, kind_of
 from torchpick.model.machine import Machine
-from torchpick.model.pick import hosts_json
 from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
@@ -83,7 +82,7 @@ def _groups(args: MatrixArguments, session: Session) -> int:
     found = grounds(fleet, session.table_of(fleet.machines), session.wish)
     if args.json:
         rows = [
-            {**_json(row, ground.machine), **hosts_json(hosts)}
+            {**_json(row, ground.machine), **hosts.to_json()}
             for ground in found
             for row, hosts in zip(ground.rows, ground.owners, strict=True)
         ]
@@ -131,18 +130,18 @@ def _json(row: Row, machine: Machine) -> dict[str, object]:
     kind = kind_of(row.gpu.arch)
     return {
         "machine": machine.name,
-        "platform": machine.platform.to_json(),
-        "python": machine.python.to_json(),
-        "driver": None if row.driver is None else row.driver.to_json(),
-        "gpu": row.gpu.to_json(),
+        "platform": machine.platform,
+        "python": machine.python,
+        "driver": row.driver,
+        "gpu": row.gpu,
         "generation": None if kind is None else kind.generation,
-        "examples": [] if kind is None else list(kind.examples),
+        "examples": () if kind is None else kind.examples,
         "newest": None if row.newest is None else row.newest.build.version,
         "releases": [
             {
                 "torch": cell.torch,
                 "best": None if cell.best is None else cell.best.build.backend,
-                "builds": [verdict.to_json() for verdict in cell.verdicts],
+                "builds": cell.verdicts,
             }
             for cell in row.cells
         ],

@@ -47,8 +47,7 @@ def run(args: PinArguments) -> int:
     found = pin.pin(Session(arguments.request_of(args), report=console.waiting), project)
     console.tell(found.pick, args)
     if args.json:
-        notes = [note.to_json() for note in found.notes]
-        print(envelope.dumps({**as_json(found.pick, "pin"), "files": list(found.touched), "pinned": notes}))
+        print(envelope.dumps({**as_json(found.pick, "pin"), "files": found.touched, "pinned": found.notes}))
         return 0
     for file in found.touched:
         print(text.plain(file))

@@ -50,7 +50,7 @@ class Move(Noun):
     hosts: Hosts
 
     def to_json(self) -> dict[str, object]:
-        return {"before": self.before, "after": self.after, "count": self.hosts.count, "hosts": self.hosts.text or None}
+        return {"before": self.before, "after": self.after, **self.hosts.to_json()}
 
 
 class Absence(Noun):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from torchpick.model.build import COMPANIONS, Build
-from torchpick.model.fields import Fields
+from torchpick.model.build import BUILD_NAMES, COMPANIONS, Build
+from torchpick.model.fields import Fields, written
 from torchpick.model.noun import Noun
 from torchpick.model.specifiers import admits
 from torchpick.model.versions import release_key
@@ -20,9 +20,6 @@ class KnownCompanion(Noun):
 
     version: str
     basis: str
-
-    def to_json(self) -> dict[str, object]:
-        return {"version": self.version, "basis": self.basis}
 
 
 class OtherCompanion(Noun):
@@ -46,13 +43,7 @@ class BuildCompanions(Noun):
     companions: Mapping[str, KnownCompanion]
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "torch": self.build.torch,
-            "backend": self.build.backend,
-            "version": self.build.version,
-            "platform": self.build.platform,
-            "companions": {name: known.to_json() for name, known in self.companions.items()},
-        }
+        return {**written(self.build, *BUILD_NAMES), **written(self, "companions")}
 
 
 def others(fields: Fields) -> tuple[OtherCompanion, ...]:

@@ -164,21 +164,27 @@ def _scanned(text: str | bytes) -> object:
     return value
 
 
-def written(noun: tuple[object, ...], *leave_out: str) -> dict[str, object]:
-    """A noun as a JSON object: a key for each field, in their order; `leave_out` names fields that None leaves out."""
-    names: tuple[str, ...] = noun._fields  # type: ignore[attr-defined]  # a noun
-    pairs = zip(names, noun, strict=True)
-    return {name: _plain(value) for name, value in pairs if value is not None or name not in leave_out}
+def written(noun: tuple[object, ...], *names: str, optional: tuple[str, ...] = ()) -> dict[str, object]:
+    """A noun as a JSON object: a key for each of these fields and properties, for every field where none is named.
+
+    Those in `optional` are left out where they are None.
+    """
+    names = names or noun._fields  # type: ignore[attr-defined]  # a noun
+    found = {name: plain(getattr(noun, name)) for name in names}
+    return {name: value for name, value in found.items() if value is not None or name not in optional}
 
 
-def _plain(value: object) -> object:
-    if value is None or isinstance(value, (str, bool)):
-        return value
-    if (to_json := getattr(value, "to_json", None)) is not None:
-        return to_json()
-    if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        return [_plain(item) for item in value]
-    return value if type(value) is int else str(value)  # an architecture is its name
+def plain(value: Any) -> Any:  # noqa: ANN401 # whatever a noun holds, as JSON has it
+    """Nouns as objects, unless they have a `to_json` of their own; whatever else it holds as JSON has it."""
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if hasattr(value, "_fields"):
+        return written(value)
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    if hasattr(value, "items"):
+        return {key: plain(item) for key, item in value.items()}
+    return value
 
 
 def read(noun: type[T], fields: Fields, **known: object) -> T:

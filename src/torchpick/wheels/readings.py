@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -90,31 +89,12 @@ def _origin(url: str) -> str:
 
 
 def to_json(reading: Reading) -> dict[str, object]:
-    torch = None if reading.torch is None else {**written(reading.torch), "flags": _texts(reading.torch.flags)}
-    return {**written(reading), "torch": torch, "libraries": [_library(each) for each in reading.libraries]}
+    return {**written(reading), "libraries": [_library(each) for each in reading.libraries]}
 
 
 def _library(one: Library) -> dict[str, object]:
-    return {
-        "path": one.path,
-        "size": one.size,
-        "code": _held(one.code),
-        "relocatable": _held(one.relocatable),
-        "elsewhere": [{"section": each.section, "form": each.form, "held": _held(each.held)} for each in one.elsewhere],
-        "lto": one.lto,
-        "isa": None if one.isa is None else f"{one.isa[0]}.{one.isa[1]}",
-        "complete": one.complete,
-        "notes": list(one.notes),
-    }
-
-
-def _held(held: Held) -> dict[str, object]:
-    sets = [{"sass": _texts(each.sass), "ptx": _texts(each.ptx), "count": each.count} for each in held.modules]
-    return {"sass": _texts(held.sass), "ptx": _texts(held.ptx), "modules": sets, "empty": held.empty}
-
-
-def _texts(arches: Iterable[Arch]) -> list[str]:
-    return [str(each) for each in arches]
+    isa = None if one.isa is None else f"{one.isa[0]}.{one.isa[1]}"
+    return {**written(one), "elsewhere": [written(each) for each in one.elsewhere], "isa": isa}
 
 
 def of_json(row: Fields) -> Reading:

@@ -34,7 +34,7 @@ def versions(rows: Iterable[tuple[Package, Stack]], width: int | None, bold: Cal
                     package.version,
                     "-",
                     package.cuda or "-",
-                    "-" if objection is None else objection.reason.name,
+                    "-" if objection is None else objection.code,
                     "" if objection is None else objection.text,
                 )
             )
