@@ -52,15 +52,11 @@ def _remade(kind: type[TorchpickError], words: tuple[object, ...]) -> TorchpickE
 
 
 class UsageError(TorchpickError):
-    """The request is not valid."""
-
     code = "USAGE"
     exit_status = 2
 
 
 class RequirementError(UsageError):
-    """A requirement that is not valid."""
-
     code = "REQUIREMENT"
 
 
@@ -88,8 +84,6 @@ class NoBuildError(TorchpickError):
 
 
 class ToolkitError(TorchpickError):
-    """The CUDA toolkit that was named, or every one that is known, cannot compile for these GPUs."""
-
     code = "NO_TOOLKIT"
     exit_status = 3
 
@@ -108,36 +102,24 @@ class DetectionError(TorchpickError):
 
 
 class InstallerError(TorchpickError):
-    """No suitable pip or uv."""
-
     code = "INSTALLER"
 
 
 class NetworkError(TorchpickError):
-    """A server did not deliver what was requested."""
-
     code = "NETWORK"
 
 
 class WheelError(TorchpickError):
-    """A wheel or library cannot be read."""
-
     code = "WHEEL"
 
 
 class RangesUnsupportedError(WheelError):
-    """The server does not support ranges."""
-
     code = "NO_RANGES"
 
 
 class WheelLayoutError(WheelError):
-    """The bytes do not follow the format."""
-
     code = "WHEEL_LAYOUT"
 
 
 class IntegrityError(WheelError):
-    """The file changed while it was read, or its hash does not match."""
-
     code = "INTEGRITY"

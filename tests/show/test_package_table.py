@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torchpick.cli.show import package_table
+from torchpick.cli.show import webpage
 from torchpick.decide.packagegpus import PackageGpuRow
 from torchpick.model.arch import Arch
 from torchpick.model.support import JIT, NOT, PARTLY, RUNS
@@ -18,7 +18,7 @@ def test_rows_and_packages_have_addresses_and_cells_their_words() -> None:
         PackageGpuRow("gsplat", "1.4", None, (JIT, PARTLY), False, "setup.py"),
         PackageGpuRow("<vllm>", "1", "13", (NOT, NOT), True, "vllm.whl"),
     ]
-    page = package_table.table(rows, GPUS)
+    page = webpage.packages(rows, GPUS)
 
     assert re.findall('id="([^"]*)"', page) == [
         "packages", "package-gsplat", "package-gsplat-1.5", "package-gsplat-1.4",

@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser
+from collections.abc import Iterable
 
 from torchpick.cli import arguments
 from torchpick.cli.arguments import Arguments
@@ -34,6 +35,7 @@ from torchpick.knowledge import packages
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
 from torchpick.model import envelope
+from torchpick.model.about import INSTALL_LINE
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Driver
 from torchpick.model.names import normal
@@ -102,7 +104,8 @@ def run(args: ExtrasArguments) -> int:
     else:
         plan = _library(args, shop, known, builds, wish)
     if args.readme and shop is not None:
-        return _readme(plan, shop)
+        print(_paragraph(*library.readme(shop, plan.extras)))
+        return 0
     if there is None or not (args.write or args.check):
         return _printed(args, plan, kind)
     return _finish(args, there, plan, kind)
@@ -207,13 +210,6 @@ def _app(args: ExtrasArguments, builds: Table, project: Project, driver: Driver 
     return plan
 
 
-def _readme(plan: Plan, shop: library.Shop) -> int:
-    from torchpick.cli.show import paragraph
-
-    print(paragraph.markdown(*library.readme(shop, plan.extras)))
-    return 0
-
-
 def _printed(args: ExtrasArguments, plan: Plan, kind: str) -> int:
     if args.json:
         print(envelope.dumps({**envelope.new("extras"), **_json(plan, kind)}))
@@ -289,3 +285,17 @@ def _json(plan: Plan, kind: str) -> dict[str, object]:
 def _say(args: ExtrasArguments, text: str) -> None:
     if text and not args.quiet:
         print(note_line(text), file=sys.stderr)
+
+
+def _paragraph(name: str, rows: Iterable[tuple[str, str]], rest: str) -> str:
+    """`rows` are (whom, extra), the plain install first with an empty extra; `rest` names whom no extra supports."""
+    lines = ["### Which PyTorch for which NVIDIA GPU", "", "| GPU and driver | command |", "|---|---|"]
+    for whom, extra in rows:
+        what = f'"{name}[{extra}]"' if extra else name
+        lines.append(f"| {whom} | `pip install {what}` |")
+    lines += [
+        f"| {rest or 'any other, or several at once'} | `torchpick install {name}` |",
+        "",
+        f"`torchpick` chooses by the machine itself; it is installed by `{INSTALL_LINE}` in a checkout of it.",
+    ]
+    return "\n".join(lines)

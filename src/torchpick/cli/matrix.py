@@ -149,17 +149,12 @@ def _json(row: Row, machine: Machine) -> dict[str, object]:
 
 
 def _page(args: MatrixArguments, session: Session) -> int:
-    from torchpick.cli.show import page_data, releases, timeline, webpage
+    from torchpick.cli.show import page_data, timeline, webpage
 
     request, wish = session.request, session.wish
-    for flag, value in (
-        ("--machine", request.machine),
-        ("--glibc", request.glibc),
-        ("--macos", request.macos),
-        ("--gpus", args.gpus),
-    ):
-        if value is not None:
-            raise UsageError(f"`{flag}` says nothing to a page for every machine", hint=f"leave out `{flag}`")
+    for flag in ("machine", "glibc", "macos", "gpus"):
+        if getattr(args, flag) is not None:
+            raise UsageError(f"`--{flag}` says nothing to a page for every machine", hint=f"leave out `--{flag}`")
     if request.only is not None or request.trust_pci or args.json or args.patches:
         hint = "`--gpu`, `--driver`, `--python` and `--platform` say what it opens with"
         raise UsageError("the page is for every machine", hint=hint)
@@ -177,7 +172,7 @@ def _page(args: MatrixArguments, session: Session) -> int:
         _scope(request, wish),
         shown,
         timeline.svg(timeline.of(known)) if not (request.requirements or wish.backends) else "",
-        releases.table(known, page_data.PLATFORMS, shown),
+        webpage.releases(known, page_data.PLATFORMS, shown),
         _packages(session),
     )
     page = webpage.html(_parts(), page_data.data(known, wish, names), facts)
@@ -191,9 +186,8 @@ def _start(session: Session, known: Table, wish: Wish) -> tuple[dict[str, str], 
 
     request = session.request
     (machine,) = session.asking(request._replace(gpus=request.gpus or ("none",))).machines
-    platform = (
-        machine.platform.name if machine.platform.name in page_data.PLATFORMS else next(iter(page_data.PLATFORMS))
-    )
+    own = machine.platform.name
+    platform = own if own in page_data.PLATFORMS else next(iter(page_data.PLATFORMS))
     gpu = machine.gpus[0] if machine.gpus else None
     kinds = [kind for kind in reversed(NVIDIA) if kind.found_on(platform)]
     bare = _open(machine._replace(gpus=matrix.gpus_of(kinds), platform=machine.platform.parse(platform)))
@@ -213,12 +207,12 @@ def _start(session: Session, known: Table, wish: Wish) -> tuple[dict[str, str], 
 
 def _packages(session: Session) -> str:
     """The CUDA packages whose code was read, for the GPUs that are found beside them."""
-    from torchpick.cli.show import package_table
+    from torchpick.cli.show import webpage
     from torchpick.decide import packagegpus
     from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 
     gpus = [kind.arch for kind in NVIDIA if kind.found_on(READ_PLATFORM)]
-    return package_table.table(packagegpus.rows(KnownPackages(session.environ, READ_PLATFORM).values(), gpus), gpus)
+    return webpage.packages(packagegpus.rows(KnownPackages(session.environ, READ_PLATFORM).values(), gpus), gpus)
 
 
 def _scope(request: Request, wish: Wish) -> str:

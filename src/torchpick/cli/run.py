@@ -16,15 +16,12 @@ from __future__ import annotations
 import os
 import sys
 from argparse import ArgumentParser
+from collections.abc import Sequence
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments, EverydayParser
 from torchpick.errors import UsageError
 from torchpick.session import Session
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def add_arguments(parser: ArgumentParser) -> None:

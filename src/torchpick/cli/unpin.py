@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
+from collections.abc import Sequence
 
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.pin import chosen
@@ -23,10 +24,6 @@ from torchpick.model import envelope
 from torchpick.model.request import Request
 from torchpick.projects import scripts
 from torchpick.session import Session
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class UnpinArguments(Arguments):

@@ -112,6 +112,13 @@ class Fields:
             found.append(value)
         return tuple(found)
 
+    def mapping(self, name: str) -> dict[str, Any]:
+        """An object as it stands, whose values are checked where they are used."""
+        value = self.raw(name)
+        if not isinstance(value, dict):
+            raise self.fail(name, f"must be an object, not {kind(value)}")
+        return value
+
     def object(self, name: str) -> Fields:
         return Fields(self.raw(name), self.at(name))
 
