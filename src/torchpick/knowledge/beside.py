@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from torchpick.model.build import BUILD_NAMES, COMPANIONS, Build
-from torchpick.model.fields import Fields, written
+from torchpick.model.fields import Fields, read, written
 from torchpick.model.noun import Noun
 from torchpick.model.specifiers import admits
 from torchpick.model.versions import release_key
@@ -48,16 +48,7 @@ class BuildCompanions(Noun):
 
 def others(fields: Fields) -> tuple[OtherCompanion, ...]:
     """The `others` of companions.json, the newest of each first."""
-    found = [
-        OtherCompanion(
-            row.text("name"),
-            row.text("version"),
-            admits(row.text("torch")),
-            None if row.raw("cuda_major") is None else row.number("cuda_major"),
-            row.text("basis"),
-        )
-        for row in fields.objects("others")
-    ]
+    found = [read(OtherCompanion, row, torch=admits(row.text("torch"))) for row in fields.objects("others")]
     return tuple(sorted(found, key=lambda one: release_key(one.version), reverse=True))
 
 

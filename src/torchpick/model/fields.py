@@ -96,6 +96,9 @@ class Fields:
             raise self.fail(name, f"must be an integer, not {kind(value)}")
         return value
 
+    def maybe_number(self, name: str) -> int | None:
+        return None if self._value.get(name) is None else self.number(name)
+
     def items(self, name: str) -> list[object]:
         value = self.raw(name)
         if not isinstance(value, list):
@@ -194,37 +197,31 @@ def plain(value: Any) -> Any:  # noqa: ANN401 # whatever a noun holds, as JSON h
     return value
 
 
-def read(noun: type[T], fields: Fields, **known: object) -> T:
-    """A noun from a JSON object, each field as it is declared; `known` holds those that need more than that."""
-    declared: dict[str, str] = noun.__annotations__
-    defaults: dict[str, object] = noun._field_defaults  # type: ignore[attr-defined]  # a noun
-    values = [
-        known[name] if name in known else _READERS[kind_](fields, name, defaults.get(name))
-        for name, kind_ in declared.items()
-    ]
-    return tuple.__new__(noun, values)
+def read(noun: type[T], fields: Fields, *, most: int | None = MOST_LINE, strict: bool = False, **known: object) -> T:
+    """A noun from a JSON object, each field as it is declared; `known` holds those that need more than that.
 
-
-def _text(fields: Fields, name: str, default: object) -> object:
-    return fields.text(name, MOST_LINE) if default is None else fields.maybe_text(name, MOST_LINE) or default
-
-
-def _maybe_text(fields: Fields, name: str, _: object) -> object:
-    return fields.maybe_text(name, MOST_LINE)
-
-
-def _texts(fields: Fields, name: str, _: object) -> object:
-    return fields.texts(name)
-
-
-def _flag(fields: Fields, name: str, default: object) -> object:
-    return fields.flag(name, default=None if default is None else bool(default))
+    No text is longer than `most`. A key that is not there has the field's default, unless it is `strict`.
+    """
+    defaults: dict[str, object] = {} if strict else noun._field_defaults  # type: ignore[attr-defined]  # a noun
+    found = []
+    for name, declared in noun.__annotations__.items():
+        default = defaults.get(name)
+        if name in known:
+            found.append(known[name])
+        elif default is not None and (not fields.has(name) or (declared == "str" and fields.raw(name) in (None, ""))):
+            found.append(default)
+        else:
+            found.append(_READERS[declared](fields, name, most))
+    return tuple.__new__(noun, found)
 
 
 # By the annotation, which is text: nothing is resolved at a start.
-_READERS: dict[str, Callable[[Fields, str, object], object]] = {
-    "str": _text,
-    "str | None": _maybe_text,
-    "bool": _flag,
-    "tuple[str, ...]": _texts,
+_READERS: dict[str, Callable[[Fields, str, int | None], object]] = {
+    "str": Fields.text,
+    "str | None": Fields.maybe_text,
+    "int": lambda fields, name, _: fields.number(name),
+    "int | None": lambda fields, name, _: fields.maybe_number(name),
+    "bool": lambda fields, name, _: fields.flag(name),
+    "bool | None": lambda fields, name, _: fields.maybe_flag(name),
+    "tuple[str, ...]": lambda fields, name, _: fields.texts(name),
 }

@@ -100,43 +100,28 @@ def _library(one: Library) -> dict[str, object]:
 def of_json(row: Fields) -> Reading:
     """Raises ShapeError or ValueError."""
     torch = row.maybe_object("torch")
-    return Reading(
-        target=row.text("target"),
-        depth=row.text("depth"),
-        complete=row.flag("complete"),
-        size=row.number("size"),
-        bytes_read=row.number("bytes_read"),
-        requests=row.number("requests"),
-        name=row.maybe_text("name"),
-        version=row.maybe_text("version"),
-        file=row.maybe_text("file"),
-        sha256=row.maybe_text("sha256"),
+    return read(
+        Reading,
+        row,
+        most=None,
+        strict=True,
         torch=None if torch is None else read(TorchFacts, torch, flags=_arches(torch, "flags")),
         libraries=tuple(_library_of(each) for each in row.objects("libraries")),
-        compilers=row.texts("compilers"),
-        notes=row.texts("notes"),
-        needed=row.texts("needed"),
-        unread=row.number("unread"),
-        metadata=row.maybe_text("metadata"),
     )
 
 
 def _library_of(row: Fields) -> Library:
     isa = row.maybe_text("isa")
     newest, _, minor = (isa or "").partition(".")
-    return Library(
-        row.text("path"),
-        row.number("size"),
-        _held_of(row.object("code")),
-        _held_of(row.object("relocatable")),
-        tuple(
-            Elsewhere(each.text("section"), each.text("form"), _held_of(each.object("held")))
-            for each in row.objects("elsewhere")
-        ),
-        row.number("lto"),
-        None if isa is None else (int(newest), int(minor)),
-        row.flag("complete"),
-        row.texts("notes"),
+    return read(
+        Library,
+        row,
+        most=None,
+        strict=True,
+        code=_held_of(row.object("code")),
+        relocatable=_held_of(row.object("relocatable")),
+        elsewhere=tuple(read(Elsewhere, each, held=_held_of(each.object("held"))) for each in row.objects("elsewhere")),
+        isa=None if isa is None else (int(newest), int(minor)),
     )
 
 
