@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from torchpick.environment.targets import Target
     from torchpick.installers.inherits import OwnSettings
-    from torchpick.installers.tools import Uv
     from torchpick.model.fleet import Fleet
     from torchpick.model.verdict import Verdict
 
@@ -262,7 +261,7 @@ class Session:
         return self._once("settings", lambda: inherits.read(self.environ, prefix, offline=self.offline), prefix)
 
     @property
-    def uv(self) -> Uv | None:
+    def uv(self) -> str | None:
         """The uv that would be used, if there is one."""
         from torchpick.installers import tools
 

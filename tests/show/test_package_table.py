@@ -14,9 +14,9 @@ GPUS = tuple(map(Arch.parse, ("sm_61", "sm_90")))
 
 def test_rows_and_packages_have_addresses_and_cells_their_words() -> None:
     rows = [
-        PackageGpuRow("gsplat", "1.5", "12.8", (NOT, RUNS), True, "gsplat-1.5.whl"),
-        PackageGpuRow("gsplat", "1.4", None, (JIT, PARTLY), False, "setup.py"),
-        PackageGpuRow("<vllm>", "1", "13", (NOT, NOT), True, "vllm.whl"),
+        PackageGpuRow("gsplat", "1.5", "12.8", (NOT, RUNS), True),
+        PackageGpuRow("gsplat", "1.4", None, (JIT, PARTLY), False),
+        PackageGpuRow("<vllm>", "1", "13", (NOT, NOT), True),
     ]
     page = webpage.packages(rows, GPUS)
 

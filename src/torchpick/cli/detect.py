@@ -18,7 +18,7 @@ from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.failure import of_error
 from torchpick.cli.show import text, words
-from torchpick.errors import DetectionError, TorchpickError, UsageError
+from torchpick.errors import DetectionError, UsageError
 from torchpick.model import envelope
 from torchpick.model.machine import CODE_VENDORS, Driver, Gpu, Machine, Platform, Python
 from torchpick.session import Session
@@ -82,10 +82,7 @@ def _write(folder: str, name: str | None, line: str) -> str:
     from torchpick.machine import hostname
 
     file = os.path.join(folder, f"{hostname.as_file(name)}.json")
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise TorchpickError(f"cannot write {folder}: {error.strerror}", hint="use another folder") from error
+    rewrite.folder(folder)
     rewrite.put(file, line + "\n")
     return file
 
@@ -107,8 +104,7 @@ def _listed(fleet: Fleet, args: DetectArguments) -> int:
         heading = [text.plain(str(crowd.hosts))] if crowd.hosts.count > 1 or crowd.hosts.text else []
         blocks.append("\n".join([*heading, *lines(crowd.machine)]))
     print("\n\n".join(blocks))
-    for note in fleet.notes:
-        print(f"note: {text.plain(note.text)}", file=sys.stderr)
+    console.notes(args, *fleet.notes)
     return 0
 
 

@@ -22,7 +22,6 @@ from argparse import ArgumentParser
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import answer, findings, words
-from torchpick.cli.show.text import note as note_line
 from torchpick.cli.show.text import plain
 from torchpick.doctor import examination
 from torchpick.doctor.examination import Examination, examine
@@ -84,10 +83,7 @@ def run(args: DoctorArguments) -> int:
         return status
     bold = console.painter(args)
     print(findings.page(_head(exam), exam.findings, console.width(), bold))
-    if not args.quiet:
-        sys.stdout.flush()
-        for note in exam.facts.machine.notes:
-            print(note_line(note.text), file=sys.stderr)
+    console.notes(args, *exam.facts.machine.notes)
     return _fix(exam, request) if args.fix else status
 
 

@@ -13,7 +13,6 @@ examples:
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
@@ -54,9 +53,5 @@ def run(args: EnvArguments) -> int:
     if args.shell != "dockerfile":
         store.keep(found.files)
     print(shell.variables(args.shell, found.set, found.unset, {each.path: each.content for each in found.files}))
-    if not args.quiet:
-        from torchpick.cli.show import text
-
-        for line in [*text.notes(pick), *(text.note(note.text) for note in notes)]:
-            print(line, file=sys.stderr)
+    console.notes(args, *pick.every_note, *notes)
     return 0

@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import findings
-from torchpick.cli.show.text import note as note_line
 from torchpick.doctor.explanation import Explained, Explanation, explain
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model import envelope
@@ -56,10 +55,7 @@ def run(args: ExplainArguments) -> int:
     bold = console.painter(args)
     width = console.width()
     print("\n\n".join(findings.block(_lines(each), width, bold) for each in found.errors))
-    if not args.quiet:
-        sys.stdout.flush()
-        for note in found.notes:
-            print(note_line(note.text), file=sys.stderr)
+    console.notes(args, *found.notes)
     return 0
 
 

@@ -17,13 +17,11 @@ examples:
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser
 from collections.abc import Iterable
 
-from torchpick.cli import arguments
+from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show.text import note as note_line
 from torchpick.cli.show.text import plain_lines
 from torchpick.decide import requested
 from torchpick.decide.wishes import is_backend
@@ -162,7 +160,7 @@ def _library(args: ExtrasArguments, shop: library.Shop, knowledge: Knowledge, bu
     exact = [app.exact(builds, project, backend, backend, wish) for backend in _backends(args)]
     found = () if args.backend and not named else library.extras(shop, named)
     if not named and not args.quiet and (lost := library.left_out(shop)):
-        _say(
+        console.notes(
             args,
             f"no release of the default index in the range supports {generations(lost)}: "
             "`torchpick list --gpu …` says what does",
@@ -183,7 +181,7 @@ def _with_needs(args: ExtrasArguments, project: Project, folder: str) -> Project
     known = packages.KnownPackages(os.environ, packages.READ_PLATFORM)
     found = [one for one in needed.companions(project, known, folder) if one.name not in project.companions]
     for one in found:
-        _say(args, f"{one.name} stands in each extra too, since {one.by} needs it")
+        console.notes(args, f"{one.name} stands in each extra too, since {one.by} needs it")
     names = {*project.companions, *(one.name for one in found)}
     return project._replace(
         companions=tuple(name for name in COMPANIONS if name in names),
@@ -206,7 +204,7 @@ def _app(args: ExtrasArguments, builds: Table, project: Project, driver: Driver 
     chosen = names or app.backends(builds, project, driver, wish)
     plan = app.plan(builds, project, chosen, tool, wish, groups=args.groups)
     if not names and driver is None and not args.quiet:
-        _say(args, app.left_out(builds, project, plan, wish))
+        console.notes(args, app.left_out(builds, project, plan, wish))
     return plan
 
 
@@ -234,7 +232,7 @@ def _finish(args: ExtrasArguments, there: rewrite.Text, plan: Plan, kind: str) -
         print(_difference(there, text), end="")
     elif changed:
         print(there.file)
-    _say(args, _outcome(args, there, plan, changed=changed))
+    console.notes(args, _outcome(args, there, plan, changed=changed))
     return status
 
 
@@ -280,11 +278,6 @@ def _json(plan: Plan, kind: str) -> dict[str, object]:
         ],
         "indexes": [{"name": each.name, "url": redacted(each.url)} for each in plan.indexes],
     }
-
-
-def _say(args: ExtrasArguments, text: str) -> None:
-    if text and not args.quiet:
-        print(note_line(text), file=sys.stderr)
 
 
 def _paragraph(name: str, rows: Iterable[tuple[str, str]], rest: str) -> str:

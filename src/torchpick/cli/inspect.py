@@ -100,8 +100,8 @@ def run(args: InspectArguments) -> int:
     session = Session(arguments.machine_request(args), report=console.waiting)
     drivers = session.knowledge.rules.drivers
     scene = _scene(args, session)
-    if scene.unknown is not None and not args.quiet:
-        print(text.note(f"no GPU is checked: {scene.unknown}"), file=sys.stderr)
+    if scene.unknown is not None:
+        console.notes(args, f"no GPU is checked: {scene.unknown}")
     bold = console.painter(args)
     results: list[dict[str, object]] = []
     worst = 0

@@ -21,7 +21,6 @@ from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show.text import note as note_line
 from torchpick.cli.show.text import plain
 from torchpick.environment.requirements import Given
 from torchpick.errors import UsageError
@@ -317,14 +316,8 @@ def _fail(message: str, hint: str) -> None:
 
 
 def _notes(args: InstallArguments, pick: Pick, command: Command) -> None:
-    if args.quiet or args.json:
-        return
-    from torchpick.cli.show import text
-
-    for line in text.notes(pick):
-        print(line, file=sys.stderr)
-    for note in command.notes:
-        print(note_line(note.text), file=sys.stderr)
+    if not args.json:
+        console.notes(args, *pick.every_note, *command.notes)
 
 
 def _how(status: int) -> str:

@@ -22,9 +22,7 @@ from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import text
 from torchpick.cli.show.progress import Progress
-from torchpick.cli.show.text import note as note_line
 from torchpick.cli.show.text import plain
 from torchpick.environment import rewrite
 from torchpick.environment.requirements import Given
@@ -99,8 +97,7 @@ def run(args: LockArguments) -> int:
     if args.json:
         print(envelope.dumps(_answer(made, paths, single=not args.each)))
         return 0
-    if not args.quiet:
-        _notes(made)
+    _notes(args, made)
     for path in paths:
         print(plain(path))
     return 0
@@ -136,15 +133,12 @@ def _write(args: LockArguments, made: Made) -> str:
     return path
 
 
-def _notes(made: list[Made]) -> None:
-    said = dict.fromkeys(line for each in made for line in text.notes(each.pick))
-    said |= dict.fromkeys(note_line(note.text) for each in made for note in each.notes)
+def _notes(args: LockArguments, made: list[Made]) -> None:
+    said = dict.fromkeys(note.text for each in made for note in (*each.pick.every_note, *each.notes))
     computed = list(dict.fromkeys(name for each in made for name in each.computed))
     if computed:
-        shown = plain(first_three(computed))
-        said[f"note: the index gives no sha256 for {shown}; it was computed from today's download"] = None
-    for line in said:
-        print(line, file=sys.stderr)
+        said[f"the index gives no sha256 for {first_three(computed)}; it was computed from today's download"] = None
+    console.notes(args, *said)
 
 
 def _answer(made: list[Made], paths: list[str], *, single: bool) -> dict[str, object]:

@@ -93,8 +93,7 @@ def _groups(args: MatrixArguments, session: Session) -> int:
         if ground.hosts.count > 1 or ground.hosts.text:
             heading += f" ({plain(str(ground.hosts))})"
         _print(args, heading, ground.shown, first=place == 0)
-    for note in fleet.notes if not args.quiet else ():
-        print(f"note: {plain(note.text)}", file=sys.stderr)
+    console.notes(args, *fleet.notes)
     return 0
 
 

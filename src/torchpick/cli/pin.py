@@ -14,7 +14,6 @@ examples:
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
@@ -51,9 +50,7 @@ def run(args: PinArguments) -> int:
         return 0
     for file in found.touched:
         print(text.plain(file))
-    if not args.quiet:
-        for line in [*text.notes(found.pick), *(text.note(note.text) for note in found.notes)]:
-            print(line, file=sys.stderr)
+    console.notes(args, *found.pick.every_note, *found.notes)
     return 0
 
 
@@ -68,9 +65,7 @@ def _scripts(args: PinArguments) -> int:
         print(envelope.dumps({**as_json(pinned.pick, "pin"), "files": [pinned.file], "pinned": []}))
         return 0
     print(text.plain(pinned.file))
-    if not args.quiet:
-        for line in text.notes(pinned.pick):
-            print(line, file=sys.stderr)
+    console.notes(args, *pinned.pick.every_note)
     return 0
 
 

@@ -14,7 +14,6 @@ examples:
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
@@ -56,9 +55,5 @@ def run(args: Arguments) -> int:
     session = Session(arguments.request_of(args), report=console.waiting)
     prepared = running.prepared(session, args.passed_on)
     console.tell(prepared.pick, args)
-    if not args.quiet:
-        from torchpick.cli.show import text
-
-        for line in [*text.notes(prepared.pick), *(text.note(note.text) for note in prepared.command.notes)]:
-            print(line, file=sys.stderr)
+    console.notes(args, *prepared.pick.every_note, *prepared.command.notes)
     return runner.die_of(runner.run(prepared.command, os.environ).status)

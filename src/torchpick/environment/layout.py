@@ -34,7 +34,6 @@ class Layout(Noun):
     sites: tuple[str, ...] = ()
     gone: str | None = None
     full_version: str | None = None
-    base: str | None = None
     packages: tuple[str, ...] = ()
     stdlib: str | None = None
     settings: Mapping[str, str] | None = None
@@ -73,7 +72,6 @@ def of(python: str, environ: Mapping[str, str]) -> Layout:
             free_threaded=answer.flag("free_threaded"),
             sites=_sites(answer, config, environ),
             full_version=answer.text("full_version"),
-            base=answer.text("base"),
             packages=tuple(dict.fromkeys(answer.texts("packages"))),
             stdlib=answer.text("stdlib"),
             settings=config,

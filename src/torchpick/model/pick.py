@@ -109,6 +109,11 @@ class Pick(Noun):
         return self.build.index_url(self.wish.index_base, self.wish.channel)
 
     @property
+    def every_note(self) -> tuple[Note, ...]:
+        """What a person should know of the machines, then of the answer."""
+        return (*(note for machine in self.machines for note in machine.notes), *self.notes)
+
+    @property
     def by_backend(self) -> bool:
         """Whether the backend's name alone leads a uv that knows it to the very index: its base is fixed."""
         return bool(self.index_url) and self.wish.index_base == WHEEL_HOST and self.wish.channel == "stable"

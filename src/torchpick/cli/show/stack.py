@@ -60,8 +60,3 @@ def refusal(stack: Stack) -> str:
     if stack.hints:
         lines += ["", *(f"hint: {plain(hint)}" for hint in stack.hints)]
     return "\n".join(lines)
-
-
-def notes(stack: Stack) -> list[str]:
-    """What a person should know of it, a line each."""
-    return [f"note: {plain(note.text)}" for note in (*stack.machine.notes, *stack.notes)]
