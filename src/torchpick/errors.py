@@ -42,6 +42,9 @@ class TorchpickError(Exception):
     def __str__(self) -> str:
         return self.message
 
+    def to_json(self) -> dict[str, object]:
+        return {"code": self.code, "text": self.message, "hint": self.hint}
+
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled without the constructor, whose keywords Exception does not keep; other processes send errors so."""
         return _remade, (type(self), self.args), self.__dict__

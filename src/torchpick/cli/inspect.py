@@ -113,7 +113,7 @@ def run(args: InspectArguments) -> int:
                 if len(args.things) == 1:
                     raise reading
                 worst = 1
-                results.append(inspected.failure(name, reading))
+                results.append({"target": name, "error": reading})
                 if not args.json:
                     print(text.error(reading), file=sys.stderr)
             else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from torchpick.cli.show.text import plain
-from torchpick.errors import TorchpickError
 from torchpick.model.arch import Arch
 from torchpick.model.build import is_unified
 from torchpick.model.fields import written
@@ -38,10 +37,6 @@ def facts(reading: Reading, verdicts: Sequence[ReadingVerdict]) -> dict[str, obj
         "differences": differences(reading),
         "notes": reading.notes,
     }
-
-
-def failure(target: str, error: TorchpickError) -> dict[str, object]:
-    return {"target": target, "error": {"code": error.code, "text": error.message, "hint": error.hint}}
 
 
 def _word(word: str) -> str | None:

@@ -155,20 +155,15 @@ def cuda_of(backend: str) -> str | None:
 
 def declared(found: ListedBuild) -> Build:
     """A row for a build that was listed and not read: its architectures are unknown, so it is never picked."""
+    facts = found._asdict()
+    del facts["sample"]
     return Build(
-        torch=found.torch,
-        backend=found.backend,
-        platform=found.platform,
-        version=found.version,
+        **facts,
         cuda=cuda_of(found.backend),
         arches=arches_of(found),
-        pythons=found.pythons,
-        tags=found.tags,
-        glibc=found.glibc,
         libraries={},
         lacks={},
         published=True,
-        yanked=found.yanked,
         companions={},
         companion_basis={},
         evidence=Evidence("declared", LISTED),
