@@ -67,7 +67,7 @@ def _names(environ: Mapping[str, str]) -> None:
 def _readable(environ: Mapping[str, str]) -> None:
     folder = environ["TORCHPICK_COMPAT_DIR"]
     compat.readable(folder)
-    compat.family(environ)
+    assert compat.Knowledge(environ).family
     compat.read(os.path.join(folder, "drivers.json"), Toolkits.from_json)
     compat.read(os.path.join(folder, "libraries.json"), triton_floors)
     compat.read(os.path.join(folder, "errors.json"), signatures.read)

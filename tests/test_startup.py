@@ -88,9 +88,10 @@ import time
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import vendors
+from torchpick.machine.seen import LookOptions
 from torchpick.model.machine import Platform
 world, platform = World({str(tmp_path)!r}, {{}}, "/", "linux"), Platform("linux", "x86_64")
-print(vendors.look(world, time.monotonic() + 60, platform, knowledge=Knowledge({{}})))
+print(vendors.look(LookOptions(world, time.monotonic() + 60, Knowledge({{}})), platform))
 """
     names = loaded(look)
 

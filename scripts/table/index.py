@@ -8,9 +8,9 @@ from pathlib import Path
 
 from scripts.table import layout, names, other_gpus
 from scripts.table.layout import PLATFORMS
-from torchpick.knowledge import pairings, rules
+from torchpick.knowledge import compact, pairings, releases, rules
+from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.fields import Fields
-from torchpick.model.versions import release_key
 
 COMPAT = Path(__file__).parents[2] / "compat"
 EVIDENCE = Path(__file__).parents[2] / "evidence"
@@ -20,18 +20,6 @@ DRIVER_RULES = ("toolkits", "majors", "branches", "last_branch", "first_driver",
 FLOORS = ("cudnn", "nccl")
 AMD_RULES = ("rocblas", "overrides", "indexes")
 ABOUT = ("source", "confidence", "note", "generation", "what", "windows_basis")
-
-
-class Pool:
-    """Values that many rows share, each kept once; a row names its place."""
-
-    def __init__(self) -> None:
-        self.values: list[object] = []
-
-    def place(self, value: object) -> int:
-        if value not in self.values:
-            self.values.append(value)
-        return self.values.index(value)
 
 
 def main(words: Sequence[str]) -> int:
@@ -54,13 +42,17 @@ def newest(evidence: Path) -> str:
 
 def indexes(compat: Path) -> dict[str, Row]:
     """Every index file by its name, as the readable files say."""
-    releases = [Fields(layout.read(path), path.name) for path in compat.glob("torch-*.json")]
-    releases.sort(key=lambda release: release_key(release.text("torch")), reverse=True)
     companions = pairings.companions(Fields(layout.read(compat / "companions.json"), "companions.json"))
     gpus, drivers = (Fields(layout.read(compat / name), name) for name in ("gpus.json", "drivers.json"))
-    found = {f"{platform}.json": _platform(platform, releases, companions, default=False) for platform in PLATFORMS}
+    files = [Fields(layout.read(path), path.name) for path in sorted(compat.glob("torch-*.json"))]
+    every = [build for file in files for build in releases.builds(file, companions)]
+    found: dict[str, Row] = {}
     for platform in PLATFORMS:
-        found[f"default-{platform}.json"] = _platform(platform, releases, companions, default=True)
+        own = [build for build in every if build.platform == platform]
+        found[f"{platform}.json"] = compact.index(platform, [each for each in own if each.backend != DEFAULT_INDEX])
+        # The default index's own wheels are in a file of their own: most questions are not about them.
+        default = [each for each in own if each.backend == DEFAULT_INDEX]
+        found[f"default-{platform}.json"] = compact.index(platform, default)
     named = names.index(gpus, drivers)
     others = [Fields(layout.read(compat / name), name) for name in ("amd.json", "intel.json", "apple.json")]
     return {
@@ -99,49 +91,3 @@ def _bare(value: object) -> object:
     if isinstance(value, dict):
         return {key: each for key, each in value.items() if key not in ABOUT}
     return value
-
-
-def _platform(platform: str, releases: list[Fields], companions: pairings.Companions, *, default: bool) -> Row:
-    arch_sets, python_sets, refs, bases = Pool(), Pool(), Pool(), Pool()
-    builds: list[list[object]] = []
-    for release in releases:
-        torch = release.text("torch")
-        for build in release.objects("builds"):
-            # The default index's own wheels are in a file of their own: most questions are not about them.
-            if build.text("platform") != platform or (build.text("backend") == "default") != default:
-                continue
-            evidence = build.object("evidence")
-            twin = evidence.maybe_object("twin")
-            _, plus, local = build.text("version").partition("+")
-            label, cuda = plus + local, build.maybe_text("cuda")
-            paired = companions(torch, build.text("backend"), platform, label, cuda)
-            builds.append(
-                [
-                    torch,
-                    build.text("backend"),
-                    build.text("version"),
-                    cuda,
-                    arch_sets.place(build.raw("arches")),
-                    python_sets.place(build.raw("pythons")),
-                    build.raw("tags"),
-                    build.maybe_text("glibc"),
-                    build.raw("libraries"),
-                    build.raw("lacks"),
-                    build.maybe_flag("published"),
-                    build.flag("yanked"),
-                    paired.versions,
-                    bases.place(dict(sorted(paired.bases.items()))),
-                    evidence.text("kind"),
-                    refs.place(evidence.text("ref")),
-                    None if twin is None else [twin.text("file"), twin.text("sha256")],
-                ]
-            )
-    return {
-        "schema": 1,
-        "platform": platform,
-        "arch_sets": arch_sets.values,
-        "python_sets": python_sets.values,
-        "refs": refs.values,
-        "bases": bases.values,
-        "builds": builds,
-    }

@@ -184,44 +184,29 @@ def check(
     )
 
 
-def _request(  # noqa: PLR0913 # the flags of the contract, by name
+def _request(
     requirements: tuple[str, ...] = (),
     *,
     gpus: object = None,
-    driver: str | None = None,
-    cuda_driver: str | None = None,
-    python: str | None = None,
-    platform: str | None = None,
-    glibc: str | None = None,
     backends: object = (),
     channel: str = "stable",
-    index_base: str | None = None,
+    **texts: str | None,
 ) -> Request:
     """What the flags of these names would specify; a value of another type is refused."""
     from torchpick.model.request import Request
 
-    _texts(driver=driver, cuda_driver=cuda_driver, python=python, platform=platform, glibc=glibc, index_base=index_base)
+    for name, value in texts.items():  # `python=3.10` would be 3.1
+        if value is not None and not isinstance(value, str):
+            raise UsageError(f"{name}={value!r} must be a string", hint=f'such as {name}="{_EXAMPLES[name]}"')
     if channel not in CHANNELS:
         raise UsageError(f"channel={channel!r} is not a channel", hint=f"one of {', '.join(CHANNELS)}")
     return Request(
         requirements=requirements,
-        gpus=_gpus(gpus),
-        driver=driver,
-        cuda_driver=cuda_driver,
-        platform=platform,
-        glibc=glibc,
-        python=python,
+        gpus=None if gpus is None else (_list("gpus", gpus, "sm_61") or ("none",)),
         backends=_list("backends", backends, "cu126"),
         channel=channel,
-        index_base=index_base,
+        **texts,  # type: ignore[arg-type]  # the names of `pick` and `plan`
     )
-
-
-def _texts(**given: object) -> None:
-    """Refuse what is not a string: `python=3.10` would be 3.1."""
-    for name, value in given.items():
-        if value is not None and not isinstance(value, str):
-            raise UsageError(f"{name}={value!r} must be a string", hint=f'such as {name}="{_EXAMPLES[name]}"')
 
 
 def _list(name: str, value: object, example: str) -> tuple[str, ...]:
@@ -233,10 +218,6 @@ def _list(name: str, value: object, example: str) -> tuple[str, ...]:
         if not isinstance(item, str):
             raise UsageError(f"{name} must be a list of strings, and {item!r} is not one", hint=hint)
     return items
-
-
-def _gpus(gpus: object) -> tuple[str, ...] | None:
-    return None if gpus is None else (_list("gpus", gpus, "sm_61") or ("none",))
 
 
 def _requirements(torch: object, companions: object) -> tuple[str, ...]:

@@ -42,6 +42,9 @@ class TorchpickError(Exception):
     def __str__(self) -> str:
         return self.message
 
+    def to_json(self) -> dict[str, object]:
+        return {"code": self.code, "text": self.message, "hint": self.hint}
+
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled without the constructor, whose keywords Exception does not keep; other processes send errors so."""
         return _remade, (type(self), self.args), self.__dict__
@@ -52,15 +55,11 @@ def _remade(kind: type[TorchpickError], words: tuple[object, ...]) -> TorchpickE
 
 
 class UsageError(TorchpickError):
-    """The request is not valid."""
-
     code = "USAGE"
     exit_status = 2
 
 
 class RequirementError(UsageError):
-    """A requirement that is not valid."""
-
     code = "REQUIREMENT"
 
 
@@ -88,8 +87,6 @@ class NoBuildError(TorchpickError):
 
 
 class ToolkitError(TorchpickError):
-    """The CUDA toolkit that was named, or every one that is known, cannot compile for these GPUs."""
-
     code = "NO_TOOLKIT"
     exit_status = 3
 
@@ -108,36 +105,24 @@ class DetectionError(TorchpickError):
 
 
 class InstallerError(TorchpickError):
-    """No suitable pip or uv."""
-
     code = "INSTALLER"
 
 
 class NetworkError(TorchpickError):
-    """A server did not deliver what was requested."""
-
     code = "NETWORK"
 
 
 class WheelError(TorchpickError):
-    """A wheel or library cannot be read."""
-
     code = "WHEEL"
 
 
 class RangesUnsupportedError(WheelError):
-    """The server does not support ranges."""
-
     code = "NO_RANGES"
 
 
 class WheelLayoutError(WheelError):
-    """The bytes do not follow the format."""
-
     code = "WHEEL_LAYOUT"
 
 
 class IntegrityError(WheelError):
-    """The file changed while it was read, or its hash does not match."""
-
     code = "INTEGRITY"

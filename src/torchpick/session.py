@@ -12,7 +12,7 @@ from torchpick.machine import given
 from torchpick.model.build import DEFAULT_INDEX, backend_order
 from torchpick.model.machine import PLATFORMS, Machine, Note, Python
 from torchpick.model.pick import Pick
-from torchpick.model.request import Request
+from torchpick.model.request import MACHINE_FIELDS, Request
 from torchpick.model.table import Table
 from torchpick.model.wish import Wish
 
@@ -23,19 +23,12 @@ if TYPE_CHECKING:
 
     from torchpick.environment.targets import Target
     from torchpick.installers.inherits import OwnSettings
-    from torchpick.installers.tools import Uv
     from torchpick.model.fleet import Fleet
     from torchpick.model.verdict import Verdict
 
     T = TypeVar("T")
     # Called with the sources that a slow detection waits for.
     Report = Callable[[str], None] | None
-
-# What of a request describes the machine; what two requests share here is looked up once for both.
-_MACHINE = (
-    "gpus", "driver", "cuda_driver", "platform", "glibc", "macos", "python", "machine", "visible_only", "only",
-    "trust_pci",
-)  # fmt: skip
 
 
 class Session:
@@ -62,7 +55,7 @@ class Session:
 
     def _once(self, what: str, look: Callable[[], T], *of: object) -> T:
         """The fact, looked up once for the machine that the request is about and for what else it depends `of`."""
-        key = (what, *(getattr(self.request, name) for name in _MACHINE), *of)
+        key = (what, *(getattr(self.request, name) for name in MACHINE_FIELDS), *of)
         if key not in self._known:
             self._known[key] = look()
         return self._known[key]  # type: ignore[return-value]  # kept under the name of what looked it up
@@ -102,19 +95,7 @@ class Session:
         from torchpick.machine import computer
 
         facts = given.read(self.request, self.knowledge)
-        machine = computer.detect(
-            gpus=facts.gpus,
-            driver=facts.driver,
-            platform=facts.platform,
-            glibc=facts.glibc,
-            python=facts.python,
-            visible_only=facts.visible_only,
-            only=facts.only or (),
-            trust_pci=facts.trust_pci,
-            timeout=facts.timeout,
-            knowledge=self.knowledge,
-            waiting=self.report,
-        )
+        machine = computer.detect(facts, knowledge=self.knowledge, waiting=self.report)
         machine = machine._replace(notes=(*facts.notes, *machine.notes))
         if facts.gpus is None:
             return machine if facts.driver is None else drivers.completed(machine, self.knowledge.rules.drivers)
@@ -280,7 +261,7 @@ class Session:
         return self._once("settings", lambda: inherits.read(self.environ, prefix, offline=self.offline), prefix)
 
     @property
-    def uv(self) -> Uv | None:
+    def uv(self) -> str | None:
         """The uv that would be used, if there is one."""
         from torchpick.installers import tools
 

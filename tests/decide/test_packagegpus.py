@@ -19,4 +19,4 @@ def test_the_newest_and_the_last_one_for_an_older_gpu() -> None:
     pascal = [version for version, words in xformers.items() if words[0] != NOT]
     assert pascal[:1] == ["0.0.30"], "the last version with code for Pascal"
     assert next(row for row in found if row.name == "bitsandbytes").words[0] == RUNS
-    assert all(len(row.words) == len(GPUS) and row.source for row in found)
+    assert all(len(row.words) == len(GPUS) for row in found)

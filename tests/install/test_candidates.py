@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import torchpick
-from torchpick.install.candidates import Candidate, best, eligible
+from torchpick.install.extras import Candidate, best, eligible
 
 
 def candidate(name: str, torch: str, *gpus: str) -> Candidate:

@@ -8,14 +8,15 @@ import pytest
 
 from torchpick.cli import main
 from torchpick.machine import computer
+from torchpick.machine.given import GivenFacts
 from torchpick.model.machine import Machine
 
 
 def without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     really_detect = computer.detect
 
-    def detect(**facts: Any) -> Machine:  # whatever the real one takes
-        return really_detect(**{**facts, "gpus": ()})
+    def detect(facts: GivenFacts, **how: Any) -> Machine:  # whatever the real one takes
+        return really_detect(facts._replace(gpus=()), **how)
 
     monkeypatch.setattr(computer, "detect", detect)
 

@@ -60,9 +60,9 @@ def test_one_detection_one_probe_and_each_file_once(
     looks: list[object] = []
     really_detect = computer.detect
 
-    def detect(**facts: Any) -> Machine:  # whatever the real one takes
+    def detect(*facts: Any, **how: Any) -> Machine:  # whatever the real one takes
         looks.append(facts)
-        return really_detect(**facts)
+        return really_detect(*facts, **how)
 
     monkeypatch.setattr(computer, "detect", detect)
     # What a resolver would say takes the network; how often the rest is looked up does not depend on it.

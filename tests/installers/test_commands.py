@@ -17,7 +17,7 @@ from torchpick.installers import copies, inherits, pip, store, uv
 from torchpick.installers.inherits import OwnSettings
 from torchpick.installers.jobs import Job
 from torchpick.installers.pip import PipInstaller
-from torchpick.installers.tools import Pip, Uv
+from torchpick.installers.tools import Pip
 from torchpick.installers.uv import UvInstaller
 from torchpick.model.machine import Note
 
@@ -43,7 +43,7 @@ def job(given: Given | None = None, **more: Any) -> Job:
 
 
 def a_pip(**more: Any) -> PipInstaller:
-    return PipInstaller(LINE, "26.0", "of the environment")._replace(**more)
+    return PipInstaller(LINE, "26.0")._replace(**more)
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def a_uv(tmp_path: Path) -> UvInstaller:
     names = "torch-backend no-sources no-sources-package exclude-newer-package"
     path.write_text(f"https://download.pytorch.org/whl/cu126 {names}")
     path.chmod(0o755)
-    return UvInstaller(str(path), "named")
+    return UvInstaller(str(path))
 
 
 def copy_of(made: Job) -> str:
@@ -125,9 +125,8 @@ def test_pip_installs_again_what_no_specifier_tells_apart() -> None:
     assert "--force-reinstall" not in a_pip().command(job(pick=plain)).argv
 
 
-def test_a_pip_has_its_name_and_knows_no_backend() -> None:
+def test_a_pip_has_its_name() -> None:
     assert a_pip().name == "pip"
-    assert not a_pip().knows(job())
 
 
 def test_constraints_of_ours_do_not_bind_pip_and_the_users_do(tmp_path: Path) -> None:
@@ -138,14 +137,14 @@ def test_constraints_of_ours_do_not_bind_pip_and_the_users_do(tmp_path: Path) ->
     said = {"constraint": Setting("constraint", (ours, str(held), str(kept)), "PIP_CONSTRAINT")}
     own = OwnSettings(pip=said, environ={})
 
-    found = pip.of(Pip(LINE, "26.0", "x"), own, target, str(tmp_path / "store"))
+    found = pip.of(Pip(LINE, "26.0"), own, target, str(tmp_path / "store"))
     assert found.inherited.set == {"PIP_CONSTRAINT": str(kept)}
 
     kept.write_text(f"numpy<3\n--extra-index {WHEELS}\n")
     for path in (Path(ours), held):
         path.parent.mkdir(parents=True)
         path.write_text(f"--index-url {WHEELS}\n")
-    found = pip.of(Pip(LINE, "26.0", "x"), own, target, str(tmp_path / "store"))
+    found = pip.of(Pip(LINE, "26.0"), own, target, str(tmp_path / "store"))
     (copy,) = found.files
     assert found.inherited.set == {"PIP_CONSTRAINT": f"file://{copy.path}"}
     assert "download.pytorch.org" not in copy.content
@@ -235,16 +234,16 @@ def test_uv_keeps_the_users_links_and_constraints_without_wheel_indexes(tmp_path
         "UV_BUILD_CONSTRAINT": str(file),
         "UV_FIND_LINKS": f"{WHEELS}/numpy/,/links, ,https://own",
     }
-    found = uv.of(Uv("/uv", "named"), OwnSettings(environ=environ), str(tmp_path / "store"), (Note("X", "x"),))
+    found = uv.of("/uv", OwnSettings(environ=environ), str(tmp_path / "store"), (Note("X", "x"),))
 
     (copy,) = found.files
     assert found.constraints == (copy.path, "/nowhere.txt")
     assert found.inherited.set["UV_BUILD_CONSTRAINT"] == f"file://{copy.path}"
     assert [link for link in found.find_links if link.strip()] == ["/links", "https://own"]
-    assert (found.path, found.source, found.notes) == ("/uv", "named", (Note("X", "x"),))
+    assert (found.path, found.notes) == ("/uv", (Note("X", "x"),))
     assert "INDEX_LEFT_OUT" in [note.code for note in found.inherited.notes]
     gone = {"UV_FIND_LINKS": f"{WHEELS}/numpy/"}
-    assert uv.of(Uv("/uv", "named"), OwnSettings(environ=gone), "/store").find_links == ()
+    assert uv.of("/uv", OwnSettings(environ=gone), "/store").find_links == ()
 
 
 def test_uvs_overrides_of_the_family_are_refused_with_their_place(tmp_path: Path) -> None:
@@ -252,7 +251,7 @@ def test_uvs_overrides_of_the_family_are_refused_with_their_place(tmp_path: Path
     file.write_text("numpy\ntorch==2.9.1\n")
 
     with pytest.raises(torchpick.TorchpickError, match=r"o\.txt line 2 overrides torch"):
-        uv.of(Uv("/uv", "named"), OwnSettings(environ={"UV_OVERRIDE": str(file)}), "/store")
+        uv.of("/uv", OwnSettings(environ={"UV_OVERRIDE": str(file)}), "/store")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from torchpick.environment import child
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import kernel, nvidia
-from torchpick.machine.seen import Seen
+from torchpick.machine.seen import LookOptions, Seen
 from torchpick.model.arch import Arch
 
 CAPABILITIES = {GTX_1080_TI: (6, 1), RTX_3090: (8, 6), RTX_4090: (8, 9), GTX_980_TI: (5, 2), A100: (8, 0)}
@@ -92,13 +92,7 @@ def look() -> Look:
         import time
 
         world: World = computer.world(**(environ or {}))
-        return nvidia.look(
-            world,
-            time.monotonic() + timeout,
-            kernel.read(world),
-            knowledge=Known(),
-            trust_pci=trust_pci,
-            exact_order=exact_order,
-        )
+        how = LookOptions(world, time.monotonic() + timeout, Known(), trust_pci, exact_order)
+        return nvidia.look(how, kernel.read(world))
 
     return ask

@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import pytest
 
 from tests.fakes.nvidia import RTX_4090, Computer, gpu
 from tests.machine.conftest import Ignorant, Known
 from torchpick.environment import child
+from torchpick.environment.world import World
 from torchpick.errors import UsageError
+from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import computer as this
 from torchpick.machine import kernel, narrow
-from torchpick.machine.computer import detect
+from torchpick.machine.given import GivenFacts
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
 
@@ -17,16 +21,20 @@ PASCAL = Gpu(0, "nvidia", "GTX 1080 Ti", Arch("sm", 6, 1))
 ELSEWHERE = "windows-x86_64" if sys.platform != "win32" else "linux-x86_64"
 
 
+def detect(*, world: World | None = None, knowledge: Knowledge | None = None, **facts: Any) -> Machine:
+    return this.detect(GivenFacts(**facts), knowledge=knowledge, world=world)
+
+
 def test_told_gpus_are_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "read", None)
     monkeypatch.setattr(child, "fork", None)
-    found = detect(gpus=[PASCAL])
+    found = detect(gpus=(PASCAL,))
     assert (found.gpus, found.driver, found.trouble) == ((PASCAL,), None, None)
     assert detect(gpus=()).gpus == ()
 
 
 def test_told_driver_facts() -> None:
-    assert detect(gpus=[PASCAL], driver=Driver("580.95.05")).driver == Driver("580.95.05", None, "told", None)
+    assert detect(gpus=(PASCAL,), driver=Driver("580.95.05")).driver == Driver("580.95.05", None, "told", None)
 
 
 @pytest.mark.process
@@ -43,17 +51,17 @@ def test_a_told_fact_replaces_its_own_and_no_other(computer: Computer) -> None:
 def test_another_platform_needs_its_gpus_told() -> None:
     with pytest.raises(UsageError, match="must be specified"):
         detect(platform=Platform.parse(ELSEWHERE))
-    found = detect(platform=Platform.parse(ELSEWHERE), gpus=[PASCAL])
+    found = detect(platform=Platform.parse(ELSEWHERE), gpus=(PASCAL,))
     assert found.platform.name == ELSEWHERE
     assert found.python.version == f"{sys.version_info[0]}.{sys.version_info[1]}"
     assert found.python.executable is None
-    assert detect(platform=Platform.parse(ELSEWHERE), gpus=[PASCAL], python="3.14t").python.tag == "cp314t"
+    assert detect(platform=Platform.parse(ELSEWHERE), gpus=(PASCAL,), python="3.14t").python.tag == "cp314t"
 
 
 def test_the_c_library_of_another_platform_is_not_judged_unless_told() -> None:
-    told = detect(platform=Platform.parse("linux-aarch64"), gpus=[PASCAL], glibc="2.31")
+    told = detect(platform=Platform.parse("linux-aarch64"), gpus=(PASCAL,), glibc="2.31")
     assert (told.platform.glibc, told.notes) == ("2.31", ())
-    assumed = detect(platform=Platform.parse("linux-aarch64"), gpus=[PASCAL])
+    assumed = detect(platform=Platform.parse("linux-aarch64"), gpus=(PASCAL,))
     if sys.platform == "linux" and assumed.notes:
         assert assumed.platform.glibc is None
         assert [note.code for note in assumed.notes] == ["GLIBC_ASSUMED"]

@@ -12,6 +12,7 @@ from torchpick.environment import child
 from torchpick.environment.child import Running
 from torchpick.machine import probe
 from torchpick.machine.seen import Seen
+from torchpick.model.fields import written
 from torchpick.model.machine import Driver
 
 pytestmark = pytest.mark.process
@@ -42,7 +43,7 @@ def test_one_gpu_and_where_each_fact_is_from(computer: Computer, look: Look) -> 
     found = look(computer)
     assert found.driver is not None
     assert found.driver == Driver("580.95.05", "13.0", "nvml", "nvml")
-    assert [each.to_json() for each in found.gpus] == [
+    assert [written(each) for each in found.gpus] == [
         {
             "index": 0,
             "vendor": "nvidia",

@@ -15,7 +15,7 @@ from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import amd, apple, intel, vendors
 from torchpick.machine.kernel import KernelFacts
-from torchpick.machine.seen import PciGpu, Seen
+from torchpick.machine.seen import LookOptions, PciGpu, Seen
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Platform
 
@@ -28,7 +28,7 @@ PROCESSOR = "cpu_cores_count 16\nsimd_count 0\ngfx_target_version 0\n"
 
 
 def look(computer: Computer, **environ: str) -> Seen:
-    return vendors.look(computer.world(**environ), time.monotonic() + 60, LINUX, knowledge=Known())
+    return vendors.look(LookOptions(computer.world(**environ), time.monotonic() + 60, Known()), LINUX)
 
 
 def nodes(computer: Computer, *properties: str) -> Computer:
@@ -178,4 +178,4 @@ def test_apple_silicon(tmp_path: Path) -> None:
     assert notes == ()
     assert apple.look(Platform("macos", "x86_64")) == Seen()
     mac = World(str(tmp_path), {}, "/", "darwin")
-    assert vendors.look(mac, time.monotonic() + 60, Platform("macos", "arm64"), knowledge=Known()).driver is None
+    assert vendors.look(LookOptions(mac, time.monotonic() + 60, Known()), Platform("macos", "arm64")).driver is None

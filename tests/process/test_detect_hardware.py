@@ -10,6 +10,7 @@ import pytest
 
 from torchpick.environment.world import World
 from torchpick.machine import computer, kernel, libraries, probe
+from torchpick.machine.given import GivenFacts
 from torchpick.machine.reading import DriverReading
 
 FACTS = kernel.read(World.here())
@@ -39,7 +40,7 @@ def test_every_source_tells_the_same_of_every_gpu() -> None:
 
 def test_detection_finds_what_nvidia_smi_lists() -> None:
     listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True, timeout=60).stdout
-    found = computer.detect(timeout=60)
+    found = computer.detect(GivenFacts(timeout=60))
     assert found.trouble is None
     assert len(found.counted) == sum(line.startswith("GPU ") for line in listed.splitlines())
     assert all(gpu.arch and gpu.source == "nvml" for gpu in found.counted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torchpick.cli.show import package_table
+from torchpick.cli.show import webpage
 from torchpick.decide.packagegpus import PackageGpuRow
 from torchpick.model.arch import Arch
 from torchpick.model.support import JIT, NOT, PARTLY, RUNS
@@ -14,11 +14,11 @@ GPUS = tuple(map(Arch.parse, ("sm_61", "sm_90")))
 
 def test_rows_and_packages_have_addresses_and_cells_their_words() -> None:
     rows = [
-        PackageGpuRow("gsplat", "1.5", "12.8", (NOT, RUNS), True, "gsplat-1.5.whl"),
-        PackageGpuRow("gsplat", "1.4", None, (JIT, PARTLY), False, "setup.py"),
-        PackageGpuRow("<vllm>", "1", "13", (NOT, NOT), True, "vllm.whl"),
+        PackageGpuRow("gsplat", "1.5", "12.8", (NOT, RUNS), True),
+        PackageGpuRow("gsplat", "1.4", None, (JIT, PARTLY), False),
+        PackageGpuRow("<vllm>", "1", "13", (NOT, NOT), True),
     ]
-    page = package_table.table(rows, GPUS)
+    page = webpage.packages(rows, GPUS)
 
     assert re.findall('id="([^"]*)"', page) == [
         "packages", "package-gsplat", "package-gsplat-1.5", "package-gsplat-1.4",

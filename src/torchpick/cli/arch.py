@@ -13,7 +13,6 @@ examples:
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Sequence
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
@@ -24,7 +23,7 @@ from torchpick.model import envelope
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Machine
 from torchpick.model.toolkits import CompileTarget, Toolkits, targets
-from torchpick.model.versions import is_dotted
+from torchpick.model.versions import is_dotted, span
 from torchpick.session import Session
 
 _FORMS = {"torch": emit.torch, "nvcc": emit.nvcc, "cmake": emit.cmake}
@@ -99,13 +98,9 @@ def _unable(cuda: str, left: tuple[Arch, ...], toolkits: Toolkits, gpus: tuple[A
     able = [each for each in toolkits.lists if all(each in toolkits.able(gpu) for gpu in gpus)]
     message = f"CUDA {cuda} does not compile for {', '.join(map(str, left))}"
     if able:
-        return ToolkitError(message, hint=f"CUDA {_span(able)} compiles for all of them")
+        return ToolkitError(message, hint=f"CUDA {span(able)} compiles for all of them")
     spans = []
     for gpu in dict.fromkeys(gpus):
         mine = toolkits.able(gpu)
-        spans.append(f"{gpu}: CUDA {_span(mine)}" if mine else f"{gpu}: none that is known")
+        spans.append(f"{gpu}: CUDA {span(mine)}" if mine else f"{gpu}: none that is known")
     return ToolkitError(f"{message}, and no toolkit does for all", hint="build twice; " + "; ".join(spans))
-
-
-def _span(cudas: Sequence[str]) -> str:
-    return cudas[0] if len(cudas) == 1 else f"{cudas[0]} to {cudas[-1]}"

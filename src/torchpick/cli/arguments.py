@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchpick.model.machine import PLATFORMS
-from torchpick.model.request import Request
+from torchpick.model.request import FACTS, Request
 from torchpick.model.wish import CHANNELS
 
 TYPE_CHECKING = False
@@ -209,32 +209,16 @@ def machine_request(args: Arguments) -> Request:
     """What the flags specify about the machine alone."""
     return Request(
         gpus=None if args.gpu is None else tuple(args.gpu),
-        driver=args.driver,
-        cuda_driver=args.cuda_driver,
-        platform=args.platform,
-        glibc=args.glibc,
-        macos=args.macos,
-        python=args.python,
         machine=None if args.machine is None else tuple(args.machine),
-        strict=args.strict,
         visible_only=args.gpus == "visible",
-        only=args.only,
-        trust_pci=args.trust_pci,
+        **{name: getattr(args, name) for name in (*FACTS, "strict", "only", "trust_pci")},
     )
 
 
 def with_wish(request: Request, args: Arguments) -> Request:
     """The request with what the flags specify about the selection."""
-    return request._replace(
-        backends=tuple(args.backend or ()),
-        channel=args.channel,
-        cpu=args.cpu,
-        allow_cpu=args.allow_cpu,
-        allow_unconfirmed=args.allow_unconfirmed,
-        whole=args.whole,
-        index_base=args.index_base,
-        offline=args.offline,
-    )
+    same = ("channel", "cpu", "allow_cpu", "allow_unconfirmed", "whole", "index_base", "offline")
+    return request._replace(backends=tuple(args.backend or ()), **{name: getattr(args, name) for name in same})
 
 
 def request_of(args: Arguments) -> Request:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
 
 from torchpick.cli import console
@@ -31,12 +30,11 @@ def run(args: Arguments) -> int:
     """Print the table; no machine is looked at."""
     rows = _rows(args)
     if args.json:
-        print(envelope.dumps(envelope.new("list", companions=[row.to_json() for row in rows])))
+        print(envelope.dumps(envelope.new("list", companions=rows)))
         return 0
     print(table.headed(_cells(rows), console.width(), console.painter(args)))
-    if not args.quiet:
-        note = "inferred: neither its metadata nor its release notes name that torch, only an older one"
-        print(f"note: {_INFERRED} {note}", file=sys.stderr)
+    note = "inferred: neither its metadata nor its release notes name that torch, only an older one"
+    console.notes(args, f"{_INFERRED} {note}")
     return 0
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from torchpick.cli.arguments import Arguments
-    from torchpick.model.machine import Machine
+    from torchpick.model.machine import Machine, Note
     from torchpick.model.pick import Pick
     from torchpick.model.verdict import Verdict
 
@@ -75,6 +75,18 @@ def _say(line: str) -> None:
     from torchpick.model.redaction import redacted
 
     print(f"torchpick: {plain(redacted(line))}", file=sys.stderr)
+
+
+def notes(args: Arguments, *found: Note | str) -> None:
+    """On stderr what a person should know, a line each."""
+    if args.quiet or not any(found):
+        return
+    from torchpick.cli.show.text import note
+
+    sys.stdout.flush()
+    for each in found:
+        if text := each if isinstance(each, str) else each.text:
+            print(note(text), file=sys.stderr)
 
 
 def waiting(sources: str) -> None:

@@ -18,7 +18,7 @@ from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.failure import of_error
 from torchpick.cli.show import text, words
-from torchpick.errors import DetectionError, TorchpickError, UsageError
+from torchpick.errors import DetectionError, UsageError
 from torchpick.model import envelope
 from torchpick.model.machine import CODE_VENDORS, Driver, Gpu, Machine, Platform, Python
 from torchpick.session import Session
@@ -67,8 +67,7 @@ def run(args: DetectArguments) -> int:
 
 def _line(machine: Machine, error: DetectionError | None, *, short: bool) -> str:
     if not short:
-        facts = machine.to_json()
-        found = envelope.new("detect", machine=facts) if error is None else of_error(error, "detect", machine=facts)
+        found = envelope.new("detect", machine=machine) if error is None else of_error(error, "detect", machine=machine)
         return envelope.dumps(found)
     from torchpick.machine import compact
 
@@ -83,10 +82,7 @@ def _write(folder: str, name: str | None, line: str) -> str:
     from torchpick.machine import hostname
 
     file = os.path.join(folder, f"{hostname.as_file(name)}.json")
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise TorchpickError(f"cannot write {folder}: {error.strerror}", hint="use another folder") from error
+    rewrite.folder(folder)
     rewrite.put(file, line + "\n")
     return file
 
@@ -101,16 +97,14 @@ def _listed(fleet: Fleet, args: DetectArguments) -> int:
         machines = [
             {**crowd.to_json(), **(compact.machine(crowd.machine) if args.compact else {})} for crowd in fleet.crowds
         ]
-        left_out = [left.to_json() for left in fleet.left_out]
-        print(envelope.dumps(envelope.new("detect", machine=None, machines=machines, left_out=left_out)))
+        print(envelope.dumps(envelope.new("detect", machine=None, machines=machines, left_out=fleet.left_out)))
         return 0
     blocks = []
     for crowd in fleet.crowds:
         heading = [text.plain(str(crowd.hosts))] if crowd.hosts.count > 1 or crowd.hosts.text else []
         blocks.append("\n".join([*heading, *lines(crowd.machine)]))
     print("\n\n".join(blocks))
-    for note in fleet.notes:
-        print(f"note: {text.plain(note.text)}", file=sys.stderr)
+    console.notes(args, *fleet.notes)
     return 0
 
 

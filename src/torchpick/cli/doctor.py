@@ -22,13 +22,13 @@ from argparse import ArgumentParser
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import answer, findings, words
-from torchpick.cli.show.text import note as note_line
 from torchpick.cli.show.text import plain
 from torchpick.doctor import examination
 from torchpick.doctor.examination import Examination, examine
 from torchpick.environment.installed import Distribution
 from torchpick.errors import UsageError
 from torchpick.model import envelope
+from torchpick.model.fields import written
 from torchpick.model.finding import ERROR, Ailment, Finding
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
@@ -83,10 +83,7 @@ def run(args: DoctorArguments) -> int:
         return status
     bold = console.painter(args)
     print(findings.page(_head(exam), exam.findings, console.width(), bold))
-    if not args.quiet:
-        sys.stdout.flush()
-        for note in exam.facts.machine.notes:
-            print(note_line(note.text), file=sys.stderr)
+    console.notes(args, *exam.facts.machine.notes)
     return _fix(exam, request) if args.fix else status
 
 
@@ -129,33 +126,27 @@ def _json(exam: Examination, status: int) -> dict[str, object]:
     here, torch = facts.environment, facts.torch
     found = None
     if torch is not None:
-        found = {
-            "version": torch.version,
-            "cuda": torch.cuda,
-            "backend": torch.backend,
-            "arches": None if torch.arches is None else [str(arch) for arch in torch.arches],
-            "measured": torch.measured,
-            "fits": [] if torch.verdict is None else [fit.to_json() for fit in torch.verdict.fits],
-        }
+        fits = () if torch.verdict is None else torch.verdict.fits
+        found = {**written(torch, "version", "cuda", "backend", "arches", "measured"), "fits": fits}
     cure = None
     if exam.cure is not None and exam.command is not None:
         cure = {
             "command": shlex.join(exam.command),
             "version": exam.cure.version,
             "keeps_version": exam.cure.kept,
-            "lost": list(exam.cure.lost),
+            "lost": exam.cure.lost,
         }
     return envelope.new(
         "doctor",
         status="ok" if status == 0 else "no_build",
         exit_status=status,
-        machine=facts.machine.to_json(),
-        environment={"prefix": here.prefix, "source": here.source, "sites": list(here.sites)},
+        machine=facts.machine,
+        environment=written(here, "prefix", "source", "sites"),
         torch=found,
-        findings=[finding.to_json() for finding in exam.findings],
+        findings=exam.findings,
         cure=cure,
-        ran=list(exam.ran),
-        origins=list(exam.origins),
+        ran=exam.ran,
+        origins=exam.origins,
     )
 
 

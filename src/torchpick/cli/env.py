@@ -13,7 +13,6 @@ examples:
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
@@ -49,14 +48,10 @@ def run(args: EnvArguments) -> int:
     pick, found, notes = env.variables_for(Session(arguments.request_of(args), report=console.waiting), args.shell)
     console.tell(pick, args)
     if args.json:
-        print(envelope.dumps({**as_json(pick, "env"), "environ": found.to_json()}))
+        print(envelope.dumps({**as_json(pick, "env"), "environ": found}))
         return 0
     if args.shell != "dockerfile":
         store.keep(found.files)
     print(shell.variables(args.shell, found.set, found.unset, {each.path: each.content for each in found.files}))
-    if not args.quiet:
-        from torchpick.cli.show import text
-
-        for line in [*text.notes(pick), *(text.note(note.text) for note in notes)]:
-            print(line, file=sys.stderr)
+    console.notes(args, *pick.every_note, *notes)
     return 0

@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import findings
-from torchpick.cli.show.text import note as note_line
 from torchpick.doctor.explanation import Explained, Explanation, explain
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model import envelope
+from torchpick.model.fields import written
 from torchpick.session import Session
 
 _CHUNK = 1 << 20
@@ -55,10 +55,7 @@ def run(args: ExplainArguments) -> int:
     bold = console.painter(args)
     width = console.width()
     print("\n\n".join(findings.block(_lines(each), width, bold) for each in found.errors))
-    if not args.quiet:
-        sys.stdout.flush()
-        for note in found.notes:
-            print(note_line(note.text), file=sys.stderr)
+    console.notes(args, *found.notes)
     return 0
 
 
@@ -93,9 +90,8 @@ def _lines(one: Explained) -> Iterator[tuple[str, str]]:
 
 
 def _json(found: Explanation) -> dict[str, object]:
-    machine = None if found.machine is None else found.machine.to_json()
-    notes = [note.to_json() for note in found.notes]
-    return envelope.new("explain", machine=machine, findings=[_finding(each) for each in found.errors], notes=notes)
+    findings = [_finding(each) for each in found.errors]
+    return envelope.new("explain", machine=found.machine, findings=findings, notes=found.notes)
 
 
 def _finding(one: Explained) -> dict[str, object]:
@@ -107,9 +103,8 @@ def _finding(one: Explained) -> dict[str, object]:
         "why": signature.meaning,
         "seen": {"line": match.line, "text": match.text, **match.kept},
         "cure": next((finding.cure for finding in one.here if finding.cure), None),
-        "here": [finding.to_json() for finding in one.here],
-        "causes": list(signature.causes),
-        "cures": list(signature.cures),
+        "here": one.here,
+        **written(signature, "causes", "cures"),
         "no_use": [{"what": what, "why": why} for what, why in signature.no_use],
-        "links": list(signature.links),
+        "links": signature.links,
     }

@@ -17,12 +17,11 @@ examples:
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser
+from collections.abc import Iterable
 
-from torchpick.cli import arguments
+from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show.text import note as note_line
 from torchpick.cli.show.text import plain_lines
 from torchpick.decide import requested
 from torchpick.decide.wishes import is_backend
@@ -34,6 +33,7 @@ from torchpick.knowledge import packages
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
 from torchpick.model import envelope
+from torchpick.model.about import INSTALL_LINE
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Driver
 from torchpick.model.names import normal
@@ -102,7 +102,8 @@ def run(args: ExtrasArguments) -> int:
     else:
         plan = _library(args, shop, known, builds, wish)
     if args.readme and shop is not None:
-        return _readme(plan, shop)
+        print(_paragraph(*library.readme(shop, plan.extras)))
+        return 0
     if there is None or not (args.write or args.check):
         return _printed(args, plan, kind)
     return _finish(args, there, plan, kind)
@@ -159,7 +160,7 @@ def _library(args: ExtrasArguments, shop: library.Shop, knowledge: Knowledge, bu
     exact = [app.exact(builds, project, backend, backend, wish) for backend in _backends(args)]
     found = () if args.backend and not named else library.extras(shop, named)
     if not named and not args.quiet and (lost := library.left_out(shop)):
-        _say(
+        console.notes(
             args,
             f"no release of the default index in the range supports {generations(lost)}: "
             "`torchpick list --gpu …` says what does",
@@ -180,7 +181,7 @@ def _with_needs(args: ExtrasArguments, project: Project, folder: str) -> Project
     known = packages.KnownPackages(os.environ, packages.READ_PLATFORM)
     found = [one for one in needed.companions(project, known, folder) if one.name not in project.companions]
     for one in found:
-        _say(args, f"{one.name} stands in each extra too, since {one.by} needs it")
+        console.notes(args, f"{one.name} stands in each extra too, since {one.by} needs it")
     names = {*project.companions, *(one.name for one in found)}
     return project._replace(
         companions=tuple(name for name in COMPANIONS if name in names),
@@ -203,15 +204,8 @@ def _app(args: ExtrasArguments, builds: Table, project: Project, driver: Driver 
     chosen = names or app.backends(builds, project, driver, wish)
     plan = app.plan(builds, project, chosen, tool, wish, groups=args.groups)
     if not names and driver is None and not args.quiet:
-        _say(args, app.left_out(builds, project, plan, wish))
+        console.notes(args, app.left_out(builds, project, plan, wish))
     return plan
-
-
-def _readme(plan: Plan, shop: library.Shop) -> int:
-    from torchpick.cli.show import paragraph
-
-    print(paragraph.markdown(*library.readme(shop, plan.extras)))
-    return 0
 
 
 def _printed(args: ExtrasArguments, plan: Plan, kind: str) -> int:
@@ -238,7 +232,7 @@ def _finish(args: ExtrasArguments, there: rewrite.Text, plan: Plan, kind: str) -
         print(_difference(there, text), end="")
     elif changed:
         print(there.file)
-    _say(args, _outcome(args, there, plan, changed=changed))
+    console.notes(args, _outcome(args, there, plan, changed=changed))
     return status
 
 
@@ -286,6 +280,15 @@ def _json(plan: Plan, kind: str) -> dict[str, object]:
     }
 
 
-def _say(args: ExtrasArguments, text: str) -> None:
-    if text and not args.quiet:
-        print(note_line(text), file=sys.stderr)
+def _paragraph(name: str, rows: Iterable[tuple[str, str]], rest: str) -> str:
+    """`rows` are (whom, extra), the plain install first with an empty extra; `rest` names whom no extra supports."""
+    lines = ["### Which PyTorch for which NVIDIA GPU", "", "| GPU and driver | command |", "|---|---|"]
+    for whom, extra in rows:
+        what = f'"{name}[{extra}]"' if extra else name
+        lines.append(f"| {whom} | `pip install {what}` |")
+    lines += [
+        f"| {rest or 'any other, or several at once'} | `torchpick install {name}` |",
+        "",
+        f"`torchpick` chooses by the machine itself; it is installed by `{INSTALL_LINE}` in a checkout of it.",
+    ]
+    return "\n".join(lines)

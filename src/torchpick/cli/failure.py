@@ -37,10 +37,9 @@ def tell(error: TorchpickError, command: str, words: Sequence[str], guard: str |
 
 def of_error(error: TorchpickError, command: str, **facts: object) -> dict[str, object]:
     """An error as an object; `no_answer` for exit 4, and the whole answer where no build runs."""
-    told = {"code": error.code, "text": error.message, "hint": error.hint}
     if isinstance(error, NoBuildError):
-        return {**as_json(error.pick, command), **facts, "error": told}
+        return {**as_json(error.pick, command), **facts, "error": error}
     status = "no_answer" if error.exit_status == 4 else "error"
     if isinstance(error, DetectionError) and error.machine is not None:
-        facts.setdefault("machine", error.machine.to_json())
-    return envelope.new(command, status=status, exit_status=error.exit_status, **facts, error=told)
+        facts.setdefault("machine", error.machine)
+    return envelope.new(command, status=status, exit_status=error.exit_status, **facts, error=error)

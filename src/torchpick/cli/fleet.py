@@ -26,7 +26,7 @@ from torchpick.cluster.engine import Asking, ClusterError
 from torchpick.decide import frontier
 from torchpick.decide.frontier import Outlook
 from torchpick.environment import rewrite
-from torchpick.errors import DetectionError, TorchpickError, UsageError
+from torchpick.errors import DetectionError, UsageError
 from torchpick.machine import files, given
 from torchpick.model import envelope
 from torchpick.model.fleet import Fleet
@@ -164,10 +164,7 @@ def _say(args: FleetArguments, found: Outlook, wish: Wish, status: int) -> None:
     for form in args.emit or ():
         for name, text in emit.files(form, environments, found.fleet).items():
             path = os.path.join(str(args.out), *name.split("/"))
-            try:
-                os.makedirs(os.path.dirname(path), exist_ok=True)
-            except OSError as error:
-                raise TorchpickError(f"cannot write {path}: {error.strerror}", hint="use another folder") from error
+            rewrite.folder(os.path.dirname(path))
             written.append(_write(path, text))
     if args.json:
         facts = shown.as_json(found, wish, environments)
@@ -180,9 +177,7 @@ def _say(args: FleetArguments, found: Outlook, wish: Wish, status: int) -> None:
     else:
         bold = console.painter(args)
         print(shown.text(found, environments, bold))
-    if not args.quiet:
-        for note in found.fleet.notes:
-            print(f"note: {plain(note.text)}", file=sys.stderr)
+    console.notes(args, *found.fleet.notes)
 
 
 def _write(file: str, text: str) -> str:

@@ -100,8 +100,8 @@ def run(args: InspectArguments) -> int:
     session = Session(arguments.machine_request(args), report=console.waiting)
     drivers = session.knowledge.rules.drivers
     scene = _scene(args, session)
-    if scene.unknown is not None and not args.quiet:
-        print(text.note(f"no GPU is checked: {scene.unknown}"), file=sys.stderr)
+    if scene.unknown is not None:
+        console.notes(args, f"no GPU is checked: {scene.unknown}")
     bold = console.painter(args)
     results: list[dict[str, object]] = []
     worst = 0
@@ -113,7 +113,7 @@ def run(args: InspectArguments) -> int:
                 if len(args.things) == 1:
                     raise reading
                 worst = 1
-                results.append(inspected.failure(name, reading))
+                results.append({"target": name, "error": reading})
                 if not args.json:
                     print(text.error(reading), file=sys.stderr)
             else:
@@ -135,7 +135,7 @@ def run(args: InspectArguments) -> int:
 def _json(scene: InspectScene, results: list[dict[str, object]], worst: int) -> dict[str, object]:
     status = {0: "ok", 1: "error", 3: "no_build"}[worst]
     notes = [] if scene.unknown is None else [{"code": "NOT_JUDGED", "text": scene.unknown}]
-    found = [machine.to_json() for machine in scene.machines]
+    found = scene.machines
     machine = found[0] if len(found) == 1 else None
     facts = envelope.new("inspect", status=status, exit_status=worst, machine=machine, results=results, notes=notes)
     return facts if len(found) < 2 else {**facts, "machines": found}

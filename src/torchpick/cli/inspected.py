@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from torchpick.cli.show.text import plain
-from torchpick.errors import TorchpickError
 from torchpick.model.arch import Arch
 from torchpick.model.build import is_unified
+from torchpick.model.fields import written
 from torchpick.model.support import UNKNOWN, WORST_FIRST
 from torchpick.wheels.library import Library, texts
 from torchpick.wheels.reading import FLAGS, SAMPLE, Reading, differences
@@ -27,30 +27,16 @@ def facts(reading: Reading, verdicts: Sequence[ReadingVerdict]) -> dict[str, obj
     overall = min(words, key=WORST_FIRST.index) if words else UNKNOWN if reading.holds_code else without_code(reading)
     torch = reading.torch
     return {
-        "target": reading.target,
-        "name": reading.name,
-        "version": reading.version,
-        "file": reading.file,
-        "sha256": reading.sha256,
-        "depth": reading.depth,
-        "complete": reading.complete,
+        **written(reading, "target", "name", "version", "file", "sha256", "depth", "complete"),
         "cuda": torch.cuda if torch else None,
-        "sass": texts(reading.sass),
-        "ptx": texts(reading.ptx),
-        "size": reading.size,
-        "bytes_read": reading.bytes_read,
-        "requests": reading.requests,
+        **written(reading, "sass", "ptx", "size", "bytes_read", "requests"),
         "verdict": _word(overall),
         "gpus": [_verdict(verdict) for verdict in verdicts],
         "libraries": [_library(library, reading, verdicts) for library in reading.libraries],
-        "compilers": list(reading.compilers),
-        "differences": list(differences(reading)),
-        "notes": list(reading.notes),
+        "compilers": reading.compilers,
+        "differences": differences(reading),
+        "notes": reading.notes,
     }
-
-
-def failure(target: str, error: TorchpickError) -> dict[str, object]:
-    return {"target": target, "error": {"code": error.code, "text": error.message, "hint": error.hint}}
 
 
 def _word(word: str) -> str | None:
@@ -59,12 +45,11 @@ def _word(word: str) -> str | None:
 
 def _verdict(verdict: ReadingVerdict) -> dict[str, object]:
     return {
-        "gpu": str(verdict.gpu),
+        "gpu": verdict.gpu,
         "verdict": _word(verdict.word),
-        "fit": verdict.fit.word,
-        "via": None if verdict.via is None else str(verdict.via),
+        **written(verdict, "fit", "via"),
         "failing": [{"path": each.path, "verdict": each.word, "text": each.text} for each in verdict.failing],
-        "notes": list(verdict.notes),
+        "notes": verdict.notes,
     }
 
 
@@ -73,19 +58,13 @@ def _library(library: Library, reading: Reading, verdicts: Sequence[ReadingVerdi
     unified = torch is not None and is_unified(torch.version, torch.cuda)
     gpus = [verdict.gpu for verdict in verdicts] or _generations(library)
     return {
-        "path": library.path,
-        "size": library.size,
-        "sass": texts(library.sass),
-        "ptx": texts(library.ptx),
+        **written(library, "path", "size", "sass", "ptx"),
         "modules": library.code.total,
         "empty": library.code.empty,
-        "sets": [each.to_json() for each in library.code.modules],
-        "coverage": {str(gpu): Judge(gpu, unified=unified).tally(library.code, library.isa).to_json() for gpu in gpus},
-        "relocatable": {"sass": texts(library.relocatable.sass), "ptx": texts(library.relocatable.ptx)},
-        "elsewhere": [each.to_json() for each in library.elsewhere],
-        "lto": library.lto,
-        "complete": library.complete,
-        "notes": list(library.notes),
+        "sets": library.code.modules,
+        "coverage": {str(gpu): Judge(gpu, unified=unified).tally(library.code, library.isa) for gpu in gpus},
+        "relocatable": written(library.relocatable, "sass", "ptx"),
+        **written(library, "elsewhere", "lto", "complete", "notes"),
     }
 
 

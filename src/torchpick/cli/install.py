@@ -21,7 +21,6 @@ from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show.text import note as note_line
 from torchpick.cli.show.text import plain
 from torchpick.environment.requirements import Given
 from torchpick.errors import UsageError
@@ -200,9 +199,9 @@ def _show(args: InstallArguments, pick: Pick, command: Command, taken: tuple[Ite
     from torchpick.installers import shell
 
     if args.json:
-        answer = {**as_json(pick, "install"), "install": command.shown().to_json()}
+        answer = {**as_json(pick, "install"), "install": command.shown()}
         if taken is not None:
-            answer["report"] = [each.to_json() for each in taken]
+            answer["report"] = taken
         print(envelope.dumps(answer))
         return 0
     _notes(args, pick, command)
@@ -274,7 +273,7 @@ def _ran(ran: Ran, found: Verified, pick: Pick) -> dict[str, object]:
     from torchpick.install import verification
 
     objection = None if ran.ok else verification.why(ran, found, pick)
-    return {**ran.to_json(), "code": None if objection is None else objection.reason.name}
+    return {**ran.to_json(), "code": None if objection is None else objection.code}
 
 
 def _words(ran: Ran, found: Verified, pick: Pick) -> str:
@@ -288,7 +287,7 @@ def _words(ran: Ran, found: Verified, pick: Pick) -> str:
 
     objection = verification.why(ran, found, pick)
     first = next(iter(ran.text.strip().splitlines()), "") or ran.error
-    return f"{name}: {f'{objection.reason.name}, {objection.text}; ' if objection else ''}{first}"
+    return f"{name}: {f'{objection.code}, {objection.text}; ' if objection else ''}{first}"
 
 
 def _broken(found: Verified) -> list[Ran]:
@@ -317,14 +316,8 @@ def _fail(message: str, hint: str) -> None:
 
 
 def _notes(args: InstallArguments, pick: Pick, command: Command) -> None:
-    if args.quiet or args.json:
-        return
-    from torchpick.cli.show import text
-
-    for line in text.notes(pick):
-        print(line, file=sys.stderr)
-    for note in command.notes:
-        print(note_line(note.text), file=sys.stderr)
+    if not args.json:
+        console.notes(args, *pick.every_note, *command.notes)
 
 
 def _how(status: int) -> str:

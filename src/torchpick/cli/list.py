@@ -10,12 +10,11 @@ examples:
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import table, text
+from torchpick.cli.show import table
 from torchpick.model import envelope
 from torchpick.model.pick import as_json
 from torchpick.session import Session
@@ -63,15 +62,9 @@ def run(args: ListArguments) -> int:
     bold = console.painter(args)
     shown = pick.considered if args.all else table.shortlist(pick)
     print(table.builds(pick, shown, console.width(), bold))
-    if not args.quiet:
-        for line in text.notes(pick):
-            print(line, file=sys.stderr)
-    left = len(pick.considered) - len(shown)
-    if left and not args.quiet:
-        print(
-            f"note: {left} builds for other hardware or outside the request are left out; `--all` adds them",
-            file=sys.stderr,
-        )
+    console.notes(args, *pick.every_note)
+    if left := len(pick.considered) - len(shown):
+        console.notes(args, f"{left} builds for other hardware or outside the request are left out; `--all` adds them")
     return 0 if pick.ok else 3
 
 
@@ -98,9 +91,7 @@ def _versions(name: str, args: ListArguments) -> int:
         return status
     bold = console.painter(args)
     print(shown.versions(rows, console.width(), bold))
-    if not args.quiet:
-        for line in (*(f"note: {text.plain(note.text)}" for note in rows[0][1].machine.notes), *shown.of_torch(rows)):
-            print(line, file=sys.stderr)
+    console.notes(args, *rows[0][1].machine.notes, *shown.of_torch(rows))
     return status
 
 

@@ -22,9 +22,7 @@ from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import text
 from torchpick.cli.show.progress import Progress
-from torchpick.cli.show.text import note as note_line
 from torchpick.cli.show.text import plain
 from torchpick.environment import rewrite
 from torchpick.environment.requirements import Given
@@ -35,6 +33,7 @@ from torchpick.install.lock.ground import LockOrder
 from torchpick.install.lock.making import Made
 from torchpick.installers import choice
 from torchpick.model import envelope
+from torchpick.model.fields import written
 from torchpick.model.names import first_three
 from torchpick.model.pick import as_json
 from torchpick.session import Session
@@ -98,8 +97,7 @@ def run(args: LockArguments) -> int:
     if args.json:
         print(envelope.dumps(_answer(made, paths, single=not args.each)))
         return 0
-    if not args.quiet:
-        _notes(made)
+    _notes(args, made)
     for path in paths:
         print(plain(path))
     return 0
@@ -135,22 +133,19 @@ def _write(args: LockArguments, made: Made) -> str:
     return path
 
 
-def _notes(made: list[Made]) -> None:
-    said = dict.fromkeys(line for each in made for line in text.notes(each.pick))
-    said |= dict.fromkeys(note_line(note.text) for each in made for note in each.notes)
+def _notes(args: LockArguments, made: list[Made]) -> None:
+    said = dict.fromkeys(note.text for each in made for note in (*each.pick.every_note, *each.notes))
     computed = list(dict.fromkeys(name for each in made for name in each.computed))
     if computed:
-        shown = plain(first_three(computed))
-        said[f"note: the index gives no sha256 for {shown}; it was computed from today's download"] = None
-    for line in said:
-        print(line, file=sys.stderr)
+        said[f"the index gives no sha256 for {first_three(computed)}; it was computed from today's download"] = None
+    console.notes(args, *said)
 
 
 def _answer(made: list[Made], paths: list[str], *, single: bool) -> dict[str, object]:
     locks = [{**_facts(each), "path": path} for each, path in zip(made, paths, strict=True)]
     if single:
         return {**as_json(made[0].pick, "lock"), "locks": locks}
-    machines = [each.pick.machine.to_json() for each in made]
+    machines = [each.pick.machine for each in made]
     picks = [{"pick": as_json(each.pick, "lock")["pick"]} for each in made]
     locks = [{**lock, **pick} for lock, pick in zip(locks, picks, strict=True)]
     machine = machines[0] if len(machines) == 1 else None
@@ -164,17 +159,15 @@ def _facts(made: Made) -> dict[str, object]:
             "name": entry.package.name,
             "version": entry.package.version,
             "marker": entry.marker or None,
-            "files": [{"url": file.url, "sha256": file.sha256} for file in entry.package.files],
+            "files": [written(file, "url", "sha256") for file in entry.package.files],
         }
         for entry in made.lock.entries
     ]
-    notes = [note.to_json() for note in made.notes]
     return {
         "name": made.name or None,
-        "environments": list(made.lock.environments),
+        "environments": made.lock.environments,
         "packages": packages,
-        "computed": list(made.computed),
-        "notes": notes,
+        **written(made, "computed", "notes"),
     }
 
 

@@ -29,7 +29,6 @@ from torchpick.knowledge import places
 from torchpick.model import envelope
 from torchpick.model.generations import NVIDIA, kind_of
 from torchpick.model.machine import Machine
-from torchpick.model.pick import hosts_json
 from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
@@ -83,7 +82,7 @@ def _groups(args: MatrixArguments, session: Session) -> int:
     found = grounds(fleet, session.table_of(fleet.machines), session.wish)
     if args.json:
         rows = [
-            {**_json(row, ground.machine), **hosts_json(hosts)}
+            {**_json(row, ground.machine), **hosts.to_json()}
             for ground in found
             for row, hosts in zip(ground.rows, ground.owners, strict=True)
         ]
@@ -94,8 +93,7 @@ def _groups(args: MatrixArguments, session: Session) -> int:
         if ground.hosts.count > 1 or ground.hosts.text:
             heading += f" ({plain(str(ground.hosts))})"
         _print(args, heading, ground.shown, first=place == 0)
-    for note in fleet.notes if not args.quiet else ():
-        print(f"note: {plain(note.text)}", file=sys.stderr)
+    console.notes(args, *fleet.notes)
     return 0
 
 
@@ -131,18 +129,18 @@ def _json(row: Row, machine: Machine) -> dict[str, object]:
     kind = kind_of(row.gpu.arch)
     return {
         "machine": machine.name,
-        "platform": machine.platform.to_json(),
-        "python": machine.python.to_json(),
-        "driver": None if row.driver is None else row.driver.to_json(),
-        "gpu": row.gpu.to_json(),
+        "platform": machine.platform,
+        "python": machine.python,
+        "driver": row.driver,
+        "gpu": row.gpu,
         "generation": None if kind is None else kind.generation,
-        "examples": [] if kind is None else list(kind.examples),
+        "examples": () if kind is None else kind.examples,
         "newest": None if row.newest is None else row.newest.build.version,
         "releases": [
             {
                 "torch": cell.torch,
                 "best": None if cell.best is None else cell.best.build.backend,
-                "builds": [verdict.to_json() for verdict in cell.verdicts],
+                "builds": cell.verdicts,
             }
             for cell in row.cells
         ],
@@ -150,17 +148,12 @@ def _json(row: Row, machine: Machine) -> dict[str, object]:
 
 
 def _page(args: MatrixArguments, session: Session) -> int:
-    from torchpick.cli.show import page_data, releases, timeline, webpage
+    from torchpick.cli.show import page_data, timeline, webpage
 
     request, wish = session.request, session.wish
-    for flag, value in (
-        ("--machine", request.machine),
-        ("--glibc", request.glibc),
-        ("--macos", request.macos),
-        ("--gpus", args.gpus),
-    ):
-        if value is not None:
-            raise UsageError(f"`{flag}` says nothing to a page for every machine", hint=f"leave out `{flag}`")
+    for flag in ("machine", "glibc", "macos", "gpus"):
+        if getattr(args, flag) is not None:
+            raise UsageError(f"`--{flag}` says nothing to a page for every machine", hint=f"leave out `--{flag}`")
     if request.only is not None or request.trust_pci or args.json or args.patches:
         hint = "`--gpu`, `--driver`, `--python` and `--platform` say what it opens with"
         raise UsageError("the page is for every machine", hint=hint)
@@ -178,7 +171,7 @@ def _page(args: MatrixArguments, session: Session) -> int:
         _scope(request, wish),
         shown,
         timeline.svg(timeline.of(known)) if not (request.requirements or wish.backends) else "",
-        releases.table(known, page_data.PLATFORMS, shown),
+        webpage.releases(known, page_data.PLATFORMS, shown),
         _packages(session),
     )
     page = webpage.html(_parts(), page_data.data(known, wish, names), facts)
@@ -192,9 +185,8 @@ def _start(session: Session, known: Table, wish: Wish) -> tuple[dict[str, str], 
 
     request = session.request
     (machine,) = session.asking(request._replace(gpus=request.gpus or ("none",))).machines
-    platform = (
-        machine.platform.name if machine.platform.name in page_data.PLATFORMS else next(iter(page_data.PLATFORMS))
-    )
+    own = machine.platform.name
+    platform = own if own in page_data.PLATFORMS else next(iter(page_data.PLATFORMS))
     gpu = machine.gpus[0] if machine.gpus else None
     kinds = [kind for kind in reversed(NVIDIA) if kind.found_on(platform)]
     bare = _open(machine._replace(gpus=matrix.gpus_of(kinds), platform=machine.platform.parse(platform)))
@@ -214,12 +206,12 @@ def _start(session: Session, known: Table, wish: Wish) -> tuple[dict[str, str], 
 
 def _packages(session: Session) -> str:
     """The CUDA packages whose code was read, for the GPUs that are found beside them."""
-    from torchpick.cli.show import package_table
+    from torchpick.cli.show import webpage
     from torchpick.decide import packagegpus
     from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 
     gpus = [kind.arch for kind in NVIDIA if kind.found_on(READ_PLATFORM)]
-    return package_table.table(packagegpus.rows(KnownPackages(session.environ, READ_PLATFORM).values(), gpus), gpus)
+    return webpage.packages(packagegpus.rows(KnownPackages(session.environ, READ_PLATFORM).values(), gpus), gpus)
 
 
 def _scope(request: Request, wish: Wish) -> str:

@@ -14,7 +14,6 @@ examples:
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
@@ -47,14 +46,11 @@ def run(args: PinArguments) -> int:
     found = pin.pin(Session(arguments.request_of(args), report=console.waiting), project)
     console.tell(found.pick, args)
     if args.json:
-        notes = [note.to_json() for note in found.notes]
-        print(envelope.dumps({**as_json(found.pick, "pin"), "files": list(found.touched), "pinned": notes}))
+        print(envelope.dumps({**as_json(found.pick, "pin"), "files": found.touched, "pinned": found.notes}))
         return 0
     for file in found.touched:
         print(text.plain(file))
-    if not args.quiet:
-        for line in [*text.notes(found.pick), *(text.note(note.text) for note in found.notes)]:
-            print(line, file=sys.stderr)
+    console.notes(args, *found.pick.every_note, *found.notes)
     return 0
 
 
@@ -69,9 +65,7 @@ def _scripts(args: PinArguments) -> int:
         print(envelope.dumps({**as_json(pinned.pick, "pin"), "files": [pinned.file], "pinned": []}))
         return 0
     print(text.plain(pinned.file))
-    if not args.quiet:
-        for line in text.notes(pinned.pick):
-            print(line, file=sys.stderr)
+    console.notes(args, *pinned.pick.every_note)
     return 0
 
 

@@ -53,7 +53,5 @@ def run(args: PlanArguments) -> int:
         print(shown.table(found, console.width(), bold))
     else:
         print(shown.refusal(found), file=sys.stderr)
-    if not args.quiet:
-        for line in shown.notes(found):
-            print(line, file=sys.stderr)
+    console.notes(args, *found.machine.notes, *found.notes)
     return 0 if found.ok else 3

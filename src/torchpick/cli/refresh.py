@@ -33,7 +33,8 @@ from torchpick.index import places
 from torchpick.knowledge import compat
 from torchpick.knowledge.places import cache_dir
 from torchpick.model import envelope
-from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, backend_order
+from torchpick.model.build import BUILD_NAMES, DEFAULT_INDEX, Build, BuildKey, backend_order
+from torchpick.model.fields import written
 from torchpick.model.machine import PLATFORMS
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
@@ -190,9 +191,7 @@ def _platforms(told: list[str] | None) -> tuple[str, ...]:
 
 
 def _row(build: Build) -> dict[str, object]:
-    arches = None if build.arches is None else [str(arch) for arch in build.arches]
-    facts = {"torch": build.torch, "backend": build.backend, "platform": build.platform, "version": build.version}
-    return {**facts, "arches": arches, "pythons": list(build.pythons), "evidence": build.evidence.to_json()}
+    return written(build, *BUILD_NAMES, "arches", "pythons", "evidence")
 
 
 def _json(report: Report, notes: Iterable[str], status: int) -> dict[str, object]:

@@ -14,17 +14,13 @@ examples:
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser
+from collections.abc import Sequence
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments, EverydayParser
 from torchpick.errors import UsageError
 from torchpick.session import Session
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -59,9 +55,5 @@ def run(args: Arguments) -> int:
     session = Session(arguments.request_of(args), report=console.waiting)
     prepared = running.prepared(session, args.passed_on)
     console.tell(prepared.pick, args)
-    if not args.quiet:
-        from torchpick.cli.show import text
-
-        for line in [*text.notes(prepared.pick), *(text.note(note.text) for note in prepared.command.notes)]:
-            print(line, file=sys.stderr)
+    console.notes(args, *prepared.pick.every_note, *prepared.command.notes)
     return runner.die_of(runner.run(prepared.command, os.environ).status)

@@ -190,10 +190,7 @@ def _part(word: str | None) -> tuple[int, int]:
 
 
 def _folder(folder: str, stack: ExitStack) -> None:
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise TorchpickError(f"cannot write {folder}: {error.strerror}", hint="name another folder") from error
+    rewrite.folder(folder)
     from pathlib import Path
 
     stack.enter_context(shelf.locked(Path(folder), most=1.0, by="survey"))

@@ -10,9 +10,10 @@ examples:
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
+from collections.abc import Sequence
 
+from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.pin import chosen
 from torchpick.cli.show.text import plain
@@ -23,10 +24,6 @@ from torchpick.model import envelope
 from torchpick.model.request import Request
 from torchpick.projects import scripts
 from torchpick.session import Session
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class UnpinArguments(Arguments):
@@ -66,6 +63,6 @@ def _told(args: UnpinArguments, touched: Sequence[str], where: str) -> int:
         return 0
     for file in touched:
         print(plain(file))
-    if not touched and not args.quiet:
-        print(f"note: nothing was pinned in {plain(where)}", file=sys.stderr)
+    if not touched:
+        console.notes(args, f"nothing was pinned in {where}")
     return 0

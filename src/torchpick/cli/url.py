@@ -15,8 +15,6 @@ examples:
 
 from __future__ import annotations
 
-import sys
-
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.errors import UsageError
@@ -57,8 +55,5 @@ def run(args: UrlArguments) -> int:
         print(envelope.dumps(as_json(pick, "url")))
         return 0
     print(pick.index_url if args.bare else pip_line.line(pick.build, pick.wish))
-    if not args.quiet and (pick.notes or pick.machine.notes):
-        from torchpick.cli.show import text
-
-        print(*text.notes(pick), sep="\n", file=sys.stderr)
+    console.notes(args, *pick.every_note)
     return 0

@@ -41,8 +41,7 @@ def answer(question: str, client: Client | None = None) -> str:
         found = readings.to_json(cost)
         return json.dumps({"number": number, "reading": found})
     except TorchpickError as error:
-        said = {"code": error.code, "text": error.message, "hint": error.hint}
-        return json.dumps({"number": number, "error": said})
+        return json.dumps({"number": number, "error": error.to_json()})
     except Exception as error:  # noqa: BLE001 # one wheel that nobody foresaw does not end the survey
         said = {"code": "FAILED", "text": redacted(f"{type(error).__name__}: {error}"[:300]), "hint": None}
         return json.dumps({"number": number, "error": said})

@@ -16,7 +16,7 @@ from torchpick.model.machine import Driver, Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pick import GpuPlace, Group
 from torchpick.model.table import Table
-from torchpick.model.versions import Release, numbers, release_key
+from torchpick.model.versions import Release, numbers, release_key, span
 from torchpick.model.wish import Wish
 
 # Each set of builds is tried up to here; beyond, the best set is widened and improved build by build.
@@ -51,7 +51,7 @@ class Move(Noun):
     hosts: Hosts
 
     def to_json(self) -> dict[str, object]:
-        return {"before": self.before, "after": self.after, "count": self.hosts.count, "hosts": self.hosts.text or None}
+        return {"before": self.before, "after": self.after, **self.hosts.to_json()}
 
 
 class Absence(Noun):
@@ -285,12 +285,8 @@ def _upgrades(
             outcome = tuple(able), tuple(sorted(after.items()))
             if any(_key(move.after) > _key(move.before) for move in moves) and outcome not in seen:
                 seen.add(outcome)
-                answers.append(Upgrade(_span(listed), str(branch), fleet.hosts(able), moves))
+                answers.append(Upgrade(span(listed), str(branch), fleet.hosts(able), moves))
     return tuple(answers)
-
-
-def _span(versions: Sequence[str]) -> str:
-    return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
 
 
 def _nvidia(machine: Machine) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from torchpick.decide import provided
 from torchpick.decide.demands import PackageDemand
-from torchpick.model.arch import Arch, Fit, best
+from torchpick.model.arch import Fit, best, listed
 from torchpick.model.build import Build
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.noun import Noun
@@ -207,12 +207,8 @@ def _name(library: LibraryCode) -> str:
 
 
 def _no_kernels(library: LibraryCode, gpu: Gpu) -> Objection:
-    facts = {"gpu": gpu.label, "library": _name(library), "arches": _words(library.arches)}
+    facts = {"gpu": gpu.label, "library": _name(library), "arches": listed(library.arches)}
     return Objection(Reason.PACKAGE_NO_KERNELS, facts, gpu.index)
-
-
-def _words(arches: tuple[Arch, ...]) -> str:
-    return " ".join(str(arch) for arch in arches) or "no GPU"
 
 
 def _python_fits(machine: Machine, package: Package) -> bool:

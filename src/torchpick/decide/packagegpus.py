@@ -18,7 +18,6 @@ class PackageGpuRow(Noun):
     cuda: str | None
     words: tuple[str, ...]
     measured: bool
-    source: str
 
 
 def rows(packages: Iterable[PackageFacts], gpus: Sequence[Arch], newest: int = 3) -> tuple[PackageGpuRow, ...]:
@@ -32,9 +31,7 @@ def rows(packages: Iterable[PackageFacts], gpus: Sequence[Arch], newest: int = 3
             # What matters to an older GPU is the last version that still had code for it.
             shown |= set([one.version for one in read if words[one.version][place] != NOT][:1])
         found += [
-            PackageGpuRow(
-                one.name, one.version, one.cuda, words[one.version], one.evidence.kind == "measured", one.evidence.ref
-            )
+            PackageGpuRow(one.name, one.version, one.cuda, words[one.version], one.evidence.kind == "measured")
             for one in read
             if one.version in shown
         ]

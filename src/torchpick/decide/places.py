@@ -5,14 +5,14 @@ from __future__ import annotations
 from torchpick.decide.demands import PackageDemand
 from torchpick.model.build import Build
 from torchpick.model.package import OtherIndex, Package
-from torchpick.model.versions import release_key
+from torchpick.model.versions import major_minor, release_key
 
 
 def address(place: OtherIndex, package: Package, torch: Build | None) -> str:
     """The place's URL, filled in as far as the package and torch say."""
     values = {"version": package.version}
     if torch is not None:
-        values["torch"] = ".".join(torch.torch.split(".")[:2])
+        values["torch"] = major_minor(torch.torch)
         values["release"] = torch.torch
         values["cu"] = torch.backend
     url = place.url
@@ -26,7 +26,7 @@ def content(place: OtherIndex, package: Package, torch: Build | None) -> str:
     text = place.text.replace("{version}", package.version)
     if torch is not None:
         text = text.replace("{major}", str(torch.cuda_major or "")).replace("{abi}", _abi(torch))
-        text = text.replace("{torch}", ".".join(torch.torch.split(".")[:2]))
+        text = text.replace("{torch}", major_minor(torch.torch))
     return text
 
 

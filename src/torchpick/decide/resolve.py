@@ -8,7 +8,7 @@ from __future__ import annotations
 from torchpick.decide import other_vendors
 from torchpick.decide.drivers import lists
 from torchpick.decide.remarks import changes, lacking, nccl_gap, notes
-from torchpick.model.arch import Arch, CodeFit, Fit, best, crosses
+from torchpick.model.arch import CodeFit, Fit, best, crosses, listed
 from torchpick.model.build import DEFAULT_INDEX, Build, family_of, toolkit_order
 from torchpick.model.libraries import below
 from torchpick.model.machine import Gpu, Machine
@@ -201,7 +201,7 @@ class _Judge:
             if build.family == "cuda" and gpu.index in self._refused:
                 found.append(self._refused[gpu.index])
             if fit is Fit.NONE:
-                facts = {"gpu": gpu.label, "arches": _words(build.arches or ())}
+                facts = {"gpu": gpu.label, "arches": listed(build.arches or ())}
                 found.append(Objection(Reason.NO_KERNELS, facts, gpu.index))
             elif fit is Fit.JIT and not self._known(build, gpu):
                 facts = {"library": f"cuBLAS and cuDNN of CUDA {build.cuda}", "floor": "older GPUs", "gpu": gpu.label}
@@ -312,7 +312,3 @@ def _python_facts(tag: str, tags: tuple[str, ...]) -> dict[str, str]:
     from torchpick.model.pythons import python_name, span
 
     return {"python": python_name(tag), "pythons": span(tags)}
-
-
-def _words(arches: tuple[Arch, ...]) -> str:
-    return " ".join(str(arch) for arch in arches) or "no GPU"

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from torchpick.doctor.logs import message
 from torchpick.model.fields import Fields, ShapeError
+from torchpick.model.fields import read as noun_of
 from torchpick.model.noun import Noun
 
 _WILD = re.compile(r"\*|\{([a-z]{1,20})\}")
@@ -83,20 +84,7 @@ def read(fields: Fields) -> tuple[Signature, ...]:
 
 
 def _signature(row: Fields) -> Signature:
-    keys = (
-        "id",
-        "title",
-        "patterns",
-        "meaning",
-        "causes",
-        "cures",
-        "no_use",
-        "findings",
-        "install",
-        "links",
-        "follows",
-    )
-    row.only(*keys)
+    row.only(*Signature._fields)
     patterns = row.texts("patterns")
     if not patterns:
         raise row.fail("patterns", "is empty")
@@ -105,19 +93,7 @@ def _signature(row: Fields) -> Signature:
         if not parts or max(len(part.text) for part in parts) < 6:
             raise ShapeError(f"{row.at('patterns')}[{place}]", "needs a text of six or more ASCII characters")
     no_use = tuple((each.text("what"), each.text("why")) for each in row.objects("no_use"))
-    return Signature(
-        row.text("id"),
-        row.text("title"),
-        patterns,
-        row.text("meaning"),
-        row.texts("causes"),
-        row.texts("cures"),
-        no_use,
-        row.texts("findings"),
-        row.texts("links"),
-        row.flag("install"),
-        row.texts("follows"),
-    )
+    return noun_of(Signature, row, most=None, strict=True, no_use=no_use)
 
 
 def pieces(pattern: str) -> tuple[Piece, ...]:

@@ -40,7 +40,6 @@ if sys.argv[1:]:
     paths = sysconfig.get_paths()
     folders = ", " + json.dumps({
         "prefix": sys.prefix,
-        "base": sys.base_prefix,
         "stdlib": paths["stdlib"],
         "packages": [paths["purelib"], paths["platlib"]],
         "sites": site.getsitepackages([sys.prefix]),
@@ -125,7 +124,6 @@ def own_folders() -> dict[str, object]:
         "free_threaded": "t" in getattr(sys, "abiflags", "")
         or (os.name == "nt" and bool(sysconfig.get_config_var("Py_GIL_DISABLED"))),
         "prefix": sys.prefix,
-        "base": sys.base_prefix,
         "stdlib": paths["stdlib"],
         "packages": [paths["purelib"], paths["platlib"]],
         "sites": site.getsitepackages([sys.prefix]),

@@ -13,6 +13,7 @@ from torchpick.environment.introspection import Said
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.noun import Noun
+from torchpick.model.versions import major_minor
 
 # Longer than a Python on a network drive takes; a broken one must not hold up the user.
 SECONDS = 30.0
@@ -33,7 +34,6 @@ class Layout(Noun):
     sites: tuple[str, ...] = ()
     gone: str | None = None
     full_version: str | None = None
-    base: str | None = None
     packages: tuple[str, ...] = ()
     stdlib: str | None = None
     settings: Mapping[str, str] | None = None
@@ -72,7 +72,6 @@ def of(python: str, environ: Mapping[str, str]) -> Layout:
             free_threaded=answer.flag("free_threaded"),
             sites=_sites(answer, config, environ),
             full_version=answer.text("full_version"),
-            base=answer.text("base"),
             packages=tuple(dict.fromkeys(answer.texts("packages"))),
             stdlib=answer.text("stdlib"),
             settings=config,
@@ -160,7 +159,7 @@ def _by_folder(prefix: str, config: Mapping[str, str], gone: str) -> Layout:
     sites = [os.path.join(lib, name, "site-packages") for name in names if name.startswith(("python3.", "pypy3."))]
     if os.name == "nt":
         sites = [os.path.join(lib, "site-packages")]
-    version = ".".join(_version_said(config).split(".")[:2])
+    version = major_minor(_version_said(config))
     if not version and sites:
         version = os.path.basename(os.path.dirname(sites[0])).removeprefix("python").rstrip("t")
     parts = version.split(".")

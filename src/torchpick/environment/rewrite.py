@@ -57,6 +57,14 @@ def write(there: Text, text: str, mode: int = 0o666) -> None:
         raise TorchpickError(f"cannot write {there.file}: {error.strerror}", hint="name another file") from error
 
 
+def folder(path: str, hint: str = "use another folder") -> None:
+    """Make a folder, and those above it, where it is not there yet."""
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise TorchpickError(f"cannot write {path}: {error.strerror}", hint=hint) from error
+
+
 def put(file: str, text: str) -> None:
     """Write a file that is ours from the first to the last line: what was there is replaced, and read by nobody."""
     write(Text(file, ""), text)

@@ -70,7 +70,7 @@ def _around(session: Session, place: str, pick: Pick) -> variables.UserSettings:
         uv_constraints=store.not_ours(environ.get("UV_CONSTRAINT", "").split(), place),
         uv_links=links,
         uv_linked=bool(links) or uv.linked_in_files(own),
-        uv_knows=session.uv is None or tools.knows(session.uv.path, pick.build.backend),
+        uv_knows=tools.knows(session.uv, pick.build.backend),
         uv_cooldown=own.uv_cooldown is not None,
     )
 

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from torchpick.decide.requested import named
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Requested
 from torchpick.errors import NoBuildError, UsageError
-from torchpick.install import candidates, plan
-from torchpick.install.candidates import Candidate
+from torchpick.install import plan
 from torchpick.install.plan import Order
 from torchpick.installers import run
 from torchpick.model.names import normal
+from torchpick.model.noun import Noun
+from torchpick.model.pick import Pick
 from torchpick.session import Session
 
 Say = Callable[[str], None]
 AUTO = "auto"
 # pip: `mylib 1.0 does not provide the extra 'new'`; uv: "The package `mylib==1.0` does not have an extra named `new`".
 _NO_EXTRA = re.compile(r"(?:provide the extra|an extra named) [`'\"]?([A-Za-z0-9][\w.-]*)")
+
+
+class Candidate(Noun):
+    """An extra, and what its pins come to: the pick, which may be none that runs."""
+
+    name: str
+    pick: Pick
+    why: str = ""
 
 
 def names(text: str) -> tuple[str, ...]:
@@ -43,20 +52,20 @@ def chosen(session: Session, order: Order, among: tuple[str, ...], say: Say) -> 
     """The extra that fits this machine; NoBuildError, with what each of them came to, where none does."""
     word = order.given.words[_place(session, order)]
     (machine,) = session.machines
-    tried = candidates.eligible(among, gpu=bool(machine.counted), allow_cpu=session.request.allow_cpu)
+    tried = eligible(among, gpu=bool(machine.counted), allow_cpu=session.request.allow_cpu)
     if not tried:
         hint = "`--allow-cpu` takes it"
         raise UsageError("there is a GPU, and only cpu is among the extras", hint=hint)
     say(f"asking what {', '.join(tried)} of {word} pin{'' if len(tried) > 1 else 's'}")
     found = [_candidate(session, with_extra(session, order, name), name) for name in tried]
-    best = candidates.best(found)
-    if best is None:
+    chosen = best(found)
+    if chosen is None:
         message = f"no extra of {word} fits: " + "; ".join(f"{each.name}: {each.why}" for each in found)
         hint = f"leave out `--extra`: `torchpick install {word}` finds a build that runs without one, if there is one"
         raise NoBuildError(message, pick=found[0].pick._replace(verdicts=()), hint=hint)
-    _check_provided(session, order, best.name)
-    say(f"{best.name} fits: it takes torch {best.pick.version}")
-    return best.name
+    _check_provided(session, order, chosen.name)
+    say(f"{chosen.name} fits: it takes torch {chosen.pick.version}")
+    return chosen.name
 
 
 def _place(session: Session, order: Order) -> int:
@@ -98,3 +107,21 @@ def _candidate(session: Session, order: Order, name: str) -> Candidate:
         return Candidate(name, installation.narrowed(installation.job(installation.pick())).pick)
     except NoBuildError as error:
         return Candidate(name, error.pick._replace(verdicts=()), error.message)
+
+
+def eligible(names: Sequence[str], *, gpu: bool, allow_cpu: bool) -> tuple[str, ...]:
+    """The names that may be chosen: `cpu` only without a GPU, where it goes first, or where it is allowed."""
+    if "cpu" not in names:
+        return tuple(names)
+    others = tuple(name for name in names if name != "cpu")
+    if gpu:
+        return (*others, "cpu") if allow_cpu else others
+    return ("cpu", *others)
+
+
+def best(candidates: Sequence[Candidate]) -> Candidate | None:
+    """The one whose build ranks highest, the first of equals; a `cpu` that goes first and runs is taken."""
+    running = [each for each in candidates if each.pick.ok]
+    if running and running[0] is candidates[0] and running[0].name == "cpu":
+        return running[0]
+    return max(running, key=lambda each: each.pick.verdicts[0].rank, default=None)

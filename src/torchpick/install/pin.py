@@ -28,6 +28,7 @@ from torchpick.session import Session
 
 # pip's options that are ours to say in a pinned environment.
 _PIP_OPTIONS = {"PIP_FIND_LINKS": "find-links", "PIP_CONSTRAINT": "constraint"}
+_ANOTHER = "name an environment of yours with `--python PATH`"
 
 
 class Pinned(Noun):
@@ -66,11 +67,11 @@ def pin(session: Session, project: str | None) -> Pinned:
     else:
         text = 'uv keeps no settings for one environment: `eval "$(torchpick env)"` gives them to `uv pip` in a shell'
         notes.append(Note("UV_NOT_PINNED", text))
-    _make(places.store)
+    rewrite.folder(places.store, _ANOTHER)
     store.keep(found.files)
     journal.write(places.journal, changes)
     for change in changes:
-        _make(os.path.dirname(change.file))
+        rewrite.folder(os.path.dirname(change.file), _ANOTHER)
         rewrite.write(rewrite.read(change.file), change.after)
     return Pinned(pick, tuple(change.file for change in changes), (*notes, *_hidden(session.environ)))
 
@@ -91,7 +92,7 @@ def _variables(
     around = variables.UserSettings(
         pip=files,
         uv_linked=uv.linked_in_files(own),
-        uv_knows=session.uv is None or tools.knows(session.uv.path, pick.build.backend),
+        uv_knows=tools.knows(session.uv, pick.build.backend),
     )
     notes = []
     for name in ("index-url", "extra-index-url"):
@@ -161,14 +162,6 @@ def _hidden(environ: Mapping[str, str]) -> list[Note]:
     names = [name for name in _PIP_OPTIONS if environ.get(name)]
     text = "{} is set in this shell and hides what was written: unset it"
     return [Note("HIDDEN", text.format(name)) for name in names]
-
-
-def _make(folder: str) -> None:
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        hint = "name an environment of yours with `--python PATH`"
-        raise TorchpickError(f"cannot write in {folder}: {error.strerror}", hint=hint) from error
 
 
 def unpin(prefix: str, project: str | None) -> tuple[str, ...]:

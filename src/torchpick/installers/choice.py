@@ -9,14 +9,14 @@ from torchpick.errors import InstallerError
 from torchpick.installers import pip, tools, uv
 from torchpick.installers.inherits import OwnSettings
 from torchpick.installers.installer import Installer
-from torchpick.installers.tools import Pip, Uv
+from torchpick.installers.tools import Pip
 from torchpick.model.machine import Note
 from torchpick.model.redaction import redacted
 
 INSTALLERS = ("auto", "uv", "pip")
 
 
-def choose(wanted: str, target: Target, has_uv: Uv | None, own: OwnSettings, place: str) -> Installer:
+def choose(wanted: str, target: Target, has_uv: str | None, own: OwnSettings, place: str) -> Installer:
     """The installer for this target; `place` is where files of ours are kept. `auto`: see docs/install.md."""
     uv_own = [word for said in own_places(own.uv) for word in said.words]
     unseen = [said for said in own_places(own.pip.values()) if not set(said.words) <= set(uv_own)]
@@ -40,7 +40,7 @@ def _pip(target: Target) -> Pip | None:
     return tools.pip(target, *(tools.beside() if target.pip is None else (None, None)))
 
 
-def _there(has_pip: Pip | None, target: Target, has_uv: Uv | None) -> Pip:
+def _there(has_pip: Pip | None, target: Target, has_uv: str | None) -> Pip:
     if has_pip is None:
         word = "" if has_uv else ", and no uv was found"
         hint = f"`{target.python} -m ensurepip`, or install uv"

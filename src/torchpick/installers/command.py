@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torchpick.installers.store import StoredFile
+from torchpick.model.fields import plain, written
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
@@ -34,9 +35,8 @@ class Command(Noun):
 
     def to_json(self) -> dict[str, object]:
         return {
-            "installer": self.installer,
-            "argv": list(self.argv),
-            "environ": {"set": dict(self.set), "unset": list(self.unset)},
+            **written(self, "installer", "argv"),
+            "environ": written(self, "set", "unset"),
             "files": {each.path: each.content for each in self.files},
-            "notes": [note.to_json() for note in self.notes],
+            "notes": plain(self.notes),
         }

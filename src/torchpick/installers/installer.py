@@ -34,10 +34,6 @@ class Installer(Protocol):
         """How old a file must be, where the user's settings ask that of it."""
         raise NotImplementedError
 
-    def knows(self, job: Job) -> bool:
-        """Whether it finds the build's own index by the name of the backend."""
-        raise NotImplementedError
-
     def alone(self, job: Job) -> bool:
         """Whether no other index or page of the user's could supply torch's family by itself."""
         raise NotImplementedError

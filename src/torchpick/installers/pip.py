@@ -29,7 +29,6 @@ class PipInstaller(Noun):
 
     argv: tuple[str, ...]
     version: str
-    source: str
     inherited: Inherited = Inherited()
     cooldown: Setting | None = None
     notes: tuple[Note, ...] = ()
@@ -39,9 +38,6 @@ class PipInstaller(Noun):
     @property
     def name(self) -> str:
         return "pip"
-
-    def knows(self, job: Job) -> bool:  # noqa: ARG002 # a pip knows no backend
-        return False
 
     def alone(self, job: Job) -> bool:  # noqa: ARG002 # every index of the user counts for pip
         return False
@@ -136,4 +132,4 @@ def of(pip: Pip, own: OwnSettings, target: Target, place: str, notes: tuple[Note
     places = [said for said in (*own.pip.values(), *pip_aliases(own.environ)) if said.name in _BESIDE]
     several = any(not is_wheel_index(word) for said in places for word in store.not_ours(said.words, *stores))
     cooldown = own.pip.get("uploaded-prior-to")
-    return PipInstaller(pip.argv, pip.version, pip.source, inherited, cooldown, notes, files, several)
+    return PipInstaller(pip.argv, pip.version, inherited, cooldown, notes, files, several)

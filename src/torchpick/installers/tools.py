@@ -16,31 +16,17 @@ OLDEST_PIP = (22, 2)
 OLDEST_PIP_FOR_OTHERS = (22, 3)
 
 
-class Uv(Noun):
-    """A uv, and how it was found."""
-
-    path: str
-    source: str
-
-
 class Pip(Noun):
     """How to call a pip for the target: the words up to `install`."""
 
     argv: tuple[str, ...]
     version: str
-    source: str
 
 
-def uv(environ: Mapping[str, str]) -> Uv | None:
+def uv(environ: Mapping[str, str]) -> str | None:
     """The uv to use: as a module beside torchpick, in $UV, on PATH."""
-    for path, source in _places(environ):
-        if path and os.path.isfile(path) and os.access(path, os.X_OK):
-            return Uv(path, source)
-    return None
-
-
-def _places(environ: Mapping[str, str]) -> list[tuple[str | None, str]]:
-    return [(_module(), "the uv package"), (environ.get("UV"), "$UV"), (which("uv", environ), "PATH")]
+    places = (_module(), environ.get("UV"), which("uv", environ))
+    return next((path for path in places if path and os.path.isfile(path) and os.access(path, os.X_OK)), None)
 
 
 def _module() -> str | None:
@@ -76,10 +62,10 @@ def which(name: str, environ: Mapping[str, str]) -> str | None:
 # and then gets our own links page, which every uv can read.
 
 
-def knows(uv: str, backend: str) -> bool:
-    """Whether the uv at this path has an address for the backend."""
+def knows(uv: str | None, backend: str) -> bool:
+    """Whether the uv at this path has an address for the backend; true where there is none."""
     # A longer name may begin alike: rocm6.2 and rocm6.2.4, cpu and cpu-cxx11-abi.
-    return _holds(uv, f"download.pytorch.org/whl/{backend}".encode(), barred=b"0123456789.-_")
+    return uv is None or _holds(uv, f"download.pytorch.org/whl/{backend}".encode(), barred=b"0123456789.-_")
 
 
 def takes(uv: str, flag: str) -> bool:
@@ -109,11 +95,11 @@ def pip(target: Target, own: str | None, own_version: str | None) -> Pip | None:
     """The target's pip, else the pip beside torchpick (`own` is its interpreter) with `--python`."""
     if target.pip is not None:
         _check(target.pip, OLDEST_PIP, f"the pip in {target.prefix}", f"{target.python} -m pip install -U pip")
-        return Pip((target.python, "-m", "pip"), target.pip, "the target's pip")
+        return Pip((target.python, "-m", "pip"), target.pip)
     if own is None or own_version is None:
         return None
     _check(own_version, OLDEST_PIP_FOR_OTHERS, "the pip beside torchpick", f"{own} -m pip install -U pip")
-    return Pip((own, "-m", "pip", "--python", target.python), own_version, "the pip beside torchpick")
+    return Pip((own, "-m", "pip", "--python", target.python), own_version)
 
 
 def _check(version: str, oldest: tuple[int, int], whose: str, mend: str) -> None:

@@ -9,7 +9,6 @@ from torchpick.installers.command import Command
 from torchpick.installers.inherits import OwnSettings
 from torchpick.installers.jobs import Job
 from torchpick.installers.store import StoredFile
-from torchpick.installers.tools import Uv
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 
@@ -21,7 +20,6 @@ class UvInstaller(Noun):
     """
 
     path: str
-    source: str
     inherited: Inherited = Inherited()
     constraints: tuple[str, ...] = ()
     find_links: tuple[str, ...] = ()
@@ -147,15 +145,14 @@ class UvInstaller(Noun):
         return [Note("UV_LACKS_BACKEND", text)]
 
 
-def of(uv: Uv, own: OwnSettings, place: str, notes: tuple[Note, ...] = ()) -> UvInstaller:
+def of(path: str, own: OwnSettings, place: str, notes: tuple[Note, ...] = ()) -> UvInstaller:
     """The uv with what the user's settings mean to it."""
     named = settings_files.of_uv(own, place)
     inherited = of_uv(own.environ, own.uv_files)
     inherited = inherited._replace(set={**inherited.set, **named.set}, notes=(*inherited.notes, *named.copies.notes))
     links = find_links(own, inherited)
     return UvInstaller(
-        path=uv.path,
-        source=uv.source,
+        path=path,
         inherited=inherited,
         constraints=tuple(map(named.copies.path, own.environ.get("UV_CONSTRAINT", "").split())),
         find_links=links,

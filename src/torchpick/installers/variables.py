@@ -10,6 +10,7 @@ from torchpick.environment.settings import Setting, is_wheel_index
 from torchpick.installers import jobs, links, store
 from torchpick.installers.links import Wheel
 from torchpick.installers.store import StoredFile
+from torchpick.model.fields import written
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
@@ -24,11 +25,7 @@ class Variables(Noun):
     notes: tuple[Note, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "set": dict(self.set),
-            "unset": list(self.unset),
-            "files": {each.path: each.content for each in self.files},
-        }
+        return {**written(self, "set", "unset"), "files": {each.path: each.content for each in self.files}}
 
 
 class UserSettings(Noun):

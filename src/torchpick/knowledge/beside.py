@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from torchpick.model.build import COMPANIONS, Build
-from torchpick.model.fields import Fields
+from torchpick.model.build import BUILD_NAMES, COMPANIONS, Build
+from torchpick.model.fields import Fields, read, written
 from torchpick.model.noun import Noun
 from torchpick.model.specifiers import admits
 from torchpick.model.versions import release_key
@@ -20,9 +20,6 @@ class KnownCompanion(Noun):
 
     version: str
     basis: str
-
-    def to_json(self) -> dict[str, object]:
-        return {"version": self.version, "basis": self.basis}
 
 
 class OtherCompanion(Noun):
@@ -46,27 +43,12 @@ class BuildCompanions(Noun):
     companions: Mapping[str, KnownCompanion]
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "torch": self.build.torch,
-            "backend": self.build.backend,
-            "version": self.build.version,
-            "platform": self.build.platform,
-            "companions": {name: known.to_json() for name, known in self.companions.items()},
-        }
+        return {**written(self.build, *BUILD_NAMES), **written(self, "companions")}
 
 
 def others(fields: Fields) -> tuple[OtherCompanion, ...]:
     """The `others` of companions.json, the newest of each first."""
-    found = [
-        OtherCompanion(
-            row.text("name"),
-            row.text("version"),
-            admits(row.text("torch")),
-            None if row.raw("cuda_major") is None else row.number("cuda_major"),
-            row.text("basis"),
-        )
-        for row in fields.objects("others")
-    ]
+    found = [read(OtherCompanion, row, torch=admits(row.text("torch"))) for row in fields.objects("others")]
     return tuple(sorted(found, key=lambda one: release_key(one.version), reverse=True))
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
-from torchpick.model.build import Build, toolkit_order
+from torchpick.model.build import Build
 from torchpick.model.versions import release_key
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import TypeVar
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
 def index(platform: str, builds: Iterable[Build]) -> dict[str, object]:
@@ -21,7 +18,7 @@ def index(platform: str, builds: Iterable[Build]) -> dict[str, object]:
     refs: dict[str, int] = {}
     bases: dict[tuple[tuple[str, str], ...], int] = {}
     rows: list[list[object]] = []
-    for build in sorted(builds, key=_order, reverse=True):
+    for build in sorted(builds, key=lambda build: release_key(build.torch), reverse=True):
         arches = None if build.arches is None else tuple(str(arch) for arch in build.arches)
         evidence = build.evidence
         rows.append(
@@ -54,10 +51,6 @@ def index(platform: str, builds: Iterable[Build]) -> dict[str, object]:
         "bases": [dict(each) for each in bases],
         "builds": rows,
     }
-
-
-def _order(build: Build) -> tuple[tuple[tuple[int, ...], int, int], str, tuple[int, ...], str]:
-    return release_key(build.torch), build.family, toolkit_order(build.backend), build.version
 
 
 def _place(known: dict[T, int], value: T) -> int:

@@ -61,7 +61,7 @@ class Knowledge:
     @property
     def family(self) -> tuple[str, ...]:
         """The names that belong to the wheel host."""
-        return self._once("family", lambda: family(self.environ))
+        return self._once("family", lambda: self.file("family.json", lambda fields: fields.texts("names")))
 
     def table(
         self,
@@ -78,14 +78,11 @@ class Knowledge:
         what was refreshed from the user's own index, `user_base`.
         """
         found = {platform: self._read_builds(channel, platform, base) for platform in sorted(set(platforms))}
-        default = (lambda platform: self._default_index(platform, user_base)) if default_index else None
+        default = (lambda platform: self._read_builds(DEFAULT_INDEX, platform, user_base)) if default_index else None
         return _table(self.rules, channel, found, default)
 
-    def _read_builds(self, channel: str, platform: str, base: str) -> PlatformBuilds:
+    def _read_builds(self, channel: str, platform: str, base: str | None) -> PlatformBuilds:
         return self._once((channel, platform, base), lambda: _read_builds(self.environ, channel, platform, base))
-
-    def _default_index(self, platform: str, base: str | None) -> PlatformBuilds:
-        return self._once(("default", platform, base), lambda: _read_default(self.environ, platform, base))
 
     @property
     def readable(self) -> tuple[Build, ...]:
@@ -116,7 +113,8 @@ class Knowledge:
 
     def never_published(self, backend: str, platforms: Iterable[str]) -> str:
         """What is known of a backend that was never published, as the end of a sentence; empty where nothing is."""
-        return never_published(backend, platforms, self.environ)
+        asked, rows = set(platforms), self.file("never.json", _never)
+        return next((f": {reason}" for never, where, reason in rows if never == backend and asked <= where), "")
 
     def pci_capability(self, device: int) -> Arch | None:
         """The architecture of an NVIDIA PCI device id; None where only the driver knows."""
@@ -185,18 +183,13 @@ def _table(
     return rules._replace(builds=builds, date=max([*days, rules.date or ""]) or None, notes=notes)
 
 
-def _read_builds(environ: Mapping[str, str], channel: str, platform: str, base: str) -> PlatformBuilds:
-    shipped = _shipped(compat_dir(environ), platform) if channel == "stable" else NO_BUILDS
-    refreshed = _refreshed(table_file(cache_dir(environ), base, channel, platform))
-    return refreshed._replace(shelf=_merged(shipped, refreshed.shelf))
-
-
-def _read_default(environ: Mapping[str, str], platform: str, base: str | None) -> PlatformBuilds:
-    """The default index's own wheels, and over them what was refreshed from the user's index."""
-    shipped = _default_index(compat_dir(environ), platform)
+def _read_builds(environ: Mapping[str, str], channel: str, platform: str, base: str | None) -> PlatformBuilds:
+    """What was shipped, and over it what was refreshed from this base; the default index's own wheels are a channel."""
+    known = channel in ("stable", DEFAULT_INDEX)
+    shipped = _shipped(compat_dir(environ), platform, default=channel == DEFAULT_INDEX) if known else NO_BUILDS
     if base is None:
         return PlatformBuilds(shipped)
-    refreshed = _refreshed(table_file(cache_dir(environ), base, DEFAULT_INDEX, platform))
+    refreshed = _refreshed(table_file(cache_dir(environ), base, channel, platform))
     return refreshed._replace(shelf=_merged(shipped, refreshed.shelf))
 
 
@@ -211,31 +204,17 @@ def as_shipped(
     platforms: Iterable[str], environ: Mapping[str, str], *, default_index: bool = False
 ) -> tuple[Build, ...]:
     """The builds of these platforms without what was refreshed: the wheel host's, or the default index's own."""
-    compat, shelf = compat_dir(environ), _default_index if default_index else _shipped
-    return tuple(build for platform in platforms for build in shelf(compat, platform))
-
-
-def family(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The names that belong to the wheel host."""
-    return read(os.path.join(compat_dir(environ), "family.json"), lambda fields: fields.texts("names"))
-
-
-def never_published(backend: str, platforms: Iterable[str], environ: Mapping[str, str]) -> str:
-    """What is known of a backend that was never published, as the end of a sentence; empty where nothing is."""
-    asked = set(platforms)
-    for never, where, reason in read(os.path.join(compat_dir(environ), "never.json"), _never):
-        if never == backend and asked <= where:
-            return f": {reason}"
-    return ""
+    compat = compat_dir(environ)
+    return tuple(build for platform in platforms for build in _shipped(compat, platform, default=default_index))
 
 
 def _never(fields: Fields) -> list[tuple[str, set[str], str]]:
     """The backends that no release was ever published for: each with its platforms and the reason."""
-    read_ = [
-        (row.text("torch"), row.text("backend"), set(row.texts("platforms")), row.text("reason"))
+    return [
+        (row.text("backend"), set(row.texts("platforms")), row.text("reason"))
         for row in fields.objects("rows")
+        if row.text("torch") == "*"
     ]
-    return [(backend, platforms, reason) for torch, backend, platforms, reason in read_ if torch == "*"]
 
 
 def read(file: str, parse: Callable[[Fields], T]) -> T:
@@ -264,21 +243,17 @@ def _fields(file: str) -> Fields:
     return fields
 
 
-def _index(file: str) -> Shelf:
-    """One compact index, its releases read as they are asked for."""
-    unread = read(file, rows.index_shelf)
-    return Shelf({torch: _checked_later(file, builds) for torch, builds in unread.items()})
+def _shipped(compat: str, platform: str, *, default: bool = False) -> Shelf:
+    """One compact index, its releases read as they are asked for; without it the readable files."""
+    index = os.path.join(compat, "index", f"{'default-' if default else ''}{platform}.json")
+    if places.is_file(index):
+        return Shelf({torch: _checked_later(index, builds) for torch, builds in read(index, rows.index_shelf).items()})
+    found = (build for build in readable(compat) if build.platform == platform)
+    return Shelf.of(build for build in found if (build.backend == DEFAULT_INDEX) == default)
 
 
 def _checked_later(file: str, builds: Read) -> Read:
     return lambda: checked(file, builds)
-
-
-def _shipped(compat: str, platform: str) -> Shelf:
-    index = os.path.join(compat, "index", f"{platform}.json")
-    if places.is_file(index):
-        return _index(index)
-    return Shelf.of(build for build in readable(compat) if build.platform == platform and build.backend != "default")
 
 
 def readable(compat: str) -> tuple[Build, ...]:
@@ -291,13 +266,6 @@ def readable(compat: str) -> tuple[Build, ...]:
         if name.startswith("torch-") and name.endswith(".json"):
             found += read(os.path.join(compat, name), lambda fields: releases.builds(fields, companions))
     return tuple(found)
-
-
-def _default_index(compat: str, platform: str) -> Shelf:
-    index = os.path.join(compat, "index", f"default-{platform}.json")
-    if places.is_file(index):
-        return _index(index)
-    return Shelf.of(each for each in readable(compat) if each.platform == platform and each.backend == DEFAULT_INDEX)
 
 
 def _refreshed(file: str) -> PlatformBuilds:

@@ -97,11 +97,11 @@ class Names(Noun):
             raise fields.fail("product_capabilities", f"must have {len(named)} items, has {len(capabilities)}")
         return cls(
             capabilities=fields.texts("capabilities"),
-            full=_table(fields, "full"),
-            core=_table(fields, "core"),
+            full=fields.mapping("full"),
+            core=fields.mapping("core"),
             products=tuple(zip(named, capabilities, strict=True)),
-            sold_most=_table(fields, "sold_most"),
-            mig=_table(fields, "mig"),
+            sold_most=fields.mapping("sold_most"),
+            mig=fields.mapping("mig"),
             arm_only=fields.texts("arm_only"),
         )
 
@@ -300,13 +300,6 @@ def _arch(capability: str) -> Arch:
 
 def _maybe_arch(capability: str) -> Arch | None:
     return None if capability == "?" else _arch(capability)
-
-
-def _table(fields: Fields, name: str) -> Mapping[str, str]:
-    value = fields.raw(name)
-    if not isinstance(value, dict):
-        raise fields.fail(name, f"must be an object, is {kind(value)}")
-    return value
 
 
 def _value(table: Mapping[str, str], name: str, key: str) -> str:

@@ -54,14 +54,14 @@ class OtherNames(Noun):
     @classmethod
     def from_json(cls, fields: Fields) -> OtherNames:
         return cls(
-            amd=_table(fields, "amd_names"),
+            amd=fields.mapping("amd_names"),
             amd_products=fields.texts("amd_products"),
             amd_integrated=fields.texts("amd_integrated"),
-            amd_pci=_table(fields, "amd_pci"),
-            intel=_table(fields, "intel_names"),
+            amd_pci=fields.mapping("amd_pci"),
+            intel=fields.mapping("intel_names"),
             intel_products=fields.texts("intel_products"),
             intel_generations=tuple(fields.items("intel_generations")),
-            intel_pci=_table(fields, "intel_pci"),
+            intel_pci=fields.mapping("intel_pci"),
             apple_chips=fields.texts("apple_chips"),
         )
 
@@ -175,10 +175,3 @@ def _close(plain: str, products: tuple[str, ...], names: OtherNames) -> tuple[Na
         target = value.split()[0] if isinstance(value, str) else None
         found.append(Named(known[key], target_of(target) if target else None))
     return tuple(found)
-
-
-def _table(fields: Fields, name: str) -> Mapping[str, object]:
-    value = fields.raw(name)
-    if not isinstance(value, dict):
-        raise fields.fail(name, f"must be an object, is {kind(value)}")
-    return value

@@ -10,6 +10,7 @@ from torchpick.knowledge.places import compat_dir
 from torchpick.knowledge.rows import dotted, read_arches
 from torchpick.model.build import Evidence
 from torchpick.model.fields import Fields
+from torchpick.model.fields import read as noun_of
 from torchpick.model.package import LibraryCode, OtherIndex, Package, PackageFacts, WheelRule
 
 # The wheels whose code was read; on another platform the code of the same version is another.
@@ -54,35 +55,26 @@ def facts_of(file: str, platform: str) -> PackageFacts:
 
 def parse(fields: Fields, platform: str) -> PackageFacts:
     """One file's content; raises ShapeError."""
-    fields.only(
-        "schema", "name", "rule", "versions", "elsewhere", "rivals", "source_only", "refused", "advice", "wheel_host"
-    )
+    fields.only("schema", *PackageFacts._fields)
     name = fields.text("name")
-    return PackageFacts(
-        name=name,
+    return noun_of(
+        PackageFacts,
+        fields,
+        most=None,
         versions=tuple(package_of(name, row, platform) for row in fields.objects("versions")),
         elsewhere=tuple(_place(row) for row in fields.objects("elsewhere")) if fields.has("elsewhere") else (),
-        rivals=fields.texts("rivals") if fields.has("rivals") else (),
-        source_only=fields.maybe_text("source_only"),
-        refused=fields.maybe_text("refused"),
-        advice=fields.maybe_text("advice"),
-        wheel_host=fields.flag("wheel_host", default=False),
         rule=_rule(fields.object("rule")) if fields.has("rule") else WheelRule(),
     )
 
 
 def _rule(row: Fields) -> WheelRule:
-    usual = WheelRule()
-    row.only(*usual._fields)
-    return WheelRule(
-        main=row.text("main") if row.has("main") else usual.main,
-        links_torch=row.maybe_flag("links_torch"),
+    row.only(*WheelRule._fields)
+    return noun_of(
+        WheelRule,
+        row,
+        most=None,
         cuda=_by_specifier(row, "cuda"),
         dlopens={text: row.object("dlopens").texts(text) for text in _keys(row, "dlopens")},
-        preloads=row.flag("preloads", default=False),
-        few=row.texts("few") if row.has("few") else (),
-        per_cuda=row.flag("per_cuda", default=False),
-        extras=row.flag("extras", default=False),
         beyond=_by_specifier(row, "beyond"),
     )
 
@@ -103,24 +95,9 @@ def package_of(name: str, row: Fields, platform: str = READ_PLATFORM) -> Package
         raise evidence.fail("kind", f"must be measured or declared, is {kind!r}")
     for key in ("glibc", "cuda"):
         dotted(row.maybe_text(key), row.at(key))
-    return Package(
-        name=name,
-        version=row.text("version"),
-        requires=row.texts("requires"),
-        requires_python=row.text("requires_python"),
-        pythons=row.texts("pythons"),
-        platforms=row.texts("platforms"),
-        glibc=row.maybe_text("glibc"),
-        cuda=row.maybe_text("cuda"),
-        links_torch=row.flag("links_torch"),
-        needs=row.texts("needs"),
-        preloads=row.flag("preloads"),
-        code=_code(row, platform),
-        file=row.maybe_text("file"),
-        sha256=row.maybe_text("sha256"),
-        yanked=row.flag("yanked"),
-        evidence=Evidence(kind, evidence.text("ref")),
-    )
+    rests_on = Evidence(kind, evidence.text("ref"))
+    code = _code(row, platform)
+    return noun_of(Package, row, most=None, strict=True, name=name, code=code, evidence=rests_on)
 
 
 def _code(row: Fields, platform: str) -> tuple[LibraryCode, ...] | None:
@@ -141,4 +118,4 @@ def _library(row: Fields) -> LibraryCode:
 
 def _place(row: Fields) -> OtherIndex:
     majors = tuple(int(str(value)) for value in row.items("cuda"))
-    return OtherIndex(row.text("url"), row.text("text"), majors, row.text("since"), row.text("until"))
+    return noun_of(OtherIndex, row, most=None, strict=True, cuda=majors)

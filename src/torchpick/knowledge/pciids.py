@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torchpick.model.arch import Arch
-from torchpick.model.fields import Fields, ShapeError, kind
+from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.noun import Noun
 
 
@@ -32,17 +32,14 @@ class PciIds(Noun):
                 case _:
                     raise ShapeError(path, "must be first id, last id, capability")
         devices: dict[int, Arch | None] = {}
-        raw = fields.raw("pci_devices")
-        if not isinstance(raw, dict):
-            raise fields.fail("pci_devices", f"must be an object, is {kind(raw)}")
-        for name in raw:
-            path = f"{fields.at('pci_devices')}.{name}"
+        listed = fields.object("pci_devices")
+        for name in listed.names():
             try:
                 number = int(name, 16)
             except ValueError as error:
-                raise ShapeError(path, "is not a device id") from error
-            known = Fields(raw, fields.at("pci_devices")).maybe_text(name)
-            devices[number] = None if known is None else _arch(known, path)
+                raise listed.fail(name, "is not a device id") from error
+            known = listed.maybe_text(name)
+            devices[number] = None if known is None else _arch(known, listed.at(name))
         return cls(tuple(ranges), devices)
 
 

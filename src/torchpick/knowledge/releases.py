@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchpick.knowledge.pairings import Companions
 from torchpick.knowledge.rows import dotted, read_arches, read_lacks, read_libraries, released
 from torchpick.model.build import Build, Evidence, TwinWheel
-from torchpick.model.fields import Fields
+from torchpick.model.fields import Fields, read
 
 
 def builds(fields: Fields, companions: Companions) -> list[Build]:
@@ -27,20 +27,14 @@ def _build(row: Fields, torch: str, companions: Companions) -> Build:
     word = evidence.text("kind")
     if word not in ("measured", "declared"):
         raise evidence.fail("kind", f"must be measured or declared, is {word!r}")
-    return Build(
+    return read(
+        Build,
+        row,
+        most=None,
         torch=torch,
-        backend=backend,
-        platform=platform,
-        version=version,
-        cuda=row.maybe_text("cuda"),
         arches=None if row.raw("arches") is None else read_arches(row.texts("arches"), row.at("arches")),
-        pythons=row.texts("pythons"),
-        tags=row.texts("tags"),
-        glibc=row.maybe_text("glibc"),
         libraries=read_libraries(row.raw("libraries"), row.at("libraries")),
         lacks=read_lacks(row.raw("lacks"), row.at("lacks")),
-        published=row.maybe_flag("published"),
-        yanked=row.flag("yanked"),
         companions=paired.versions,
         companion_basis=paired.bases,
         evidence=Evidence(

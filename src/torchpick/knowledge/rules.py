@@ -134,8 +134,8 @@ def _floors(fields: Fields, library: str) -> tuple[Floor, ...]:
     found = []
     for row in fields.objects(library):
         dotted(row.text("from"), row.at("from"))
-        major = row.number("cuda_major") if row.has("cuda_major") else None
-        found.append(Floor(row.text("from"), _capability(row.text("floor"), row.at("floor")), major))
+        floor = _capability(row.text("floor"), row.at("floor"))
+        found.append(Floor(row.text("from"), floor, row.maybe_number("cuda_major")))
     return tuple(found)
 
 

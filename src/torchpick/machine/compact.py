@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from torchpick.model import envelope
 from torchpick.model.arch import Arch
+from torchpick.model.fields import written
 from torchpick.model.machine import MOST_GPUS, Driver, Gpu, Machine, Platform, Trouble
 
 MOST_BYTES = 1_000
@@ -44,7 +45,7 @@ def machine(found: Machine, *, named: bool = True) -> dict[str, object]:
         "gpus": _rows(found.gpus, named=named),
     }
     if found.trouble is not None:
-        value["trouble"] = trouble(found.trouble).to_json()
+        value["trouble"] = trouble(found.trouble)
     return value
 
 
@@ -57,7 +58,7 @@ def _cut(text: str) -> str:
 
 
 def _present(facts: Platform | Driver) -> dict[str, object]:
-    return {name: value for name, value in facts.to_json().items() if value is not None}
+    return written(facts, optional=facts._fields)
 
 
 def _rows(gpus: tuple[Gpu, ...], *, named: bool) -> list[dict[str, object]]:

@@ -10,84 +10,67 @@ from torchpick.environment.interpreter import Interpreter
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
-from torchpick.model.machine import TIMEOUT_S, Driver, Gpu, Machine, Note, Platform, Python
+from torchpick.machine.given import GivenFacts
+from torchpick.machine.seen import LookOptions
+from torchpick.model.machine import Driver, Machine, Note, Platform, Python
 from torchpick.model.pythons import version_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
+
+_NOTHING = GivenFacts()
 
 
-def detect(  # noqa: PLR0913  # every fact of a machine is an argument
+def detect(
+    facts: GivenFacts = _NOTHING,
     *,
-    gpus: Sequence[Gpu] | None = None,
-    driver: Driver | None = None,
-    platform: Platform | None = None,
-    glibc: str | None = None,
-    python: str | None = None,
-    visible_only: bool = False,
-    only: Sequence[int] = (),
-    trust_pci: bool = False,
-    timeout: float = TIMEOUT_S,
     knowledge: Knowledge | None = None,
     waiting: Callable[[str], None] | None = None,
     world: World | None = None,
 ) -> Machine:
-    """The machine; what is specified is not probed, and was checked by the caller.
+    """The machine; what is specified is not probed.
 
     `Machine.trouble` is set where a GPU is present and does not answer. `waiting` is called once, after two seconds,
     with the names of the sources that are still silent.
     """
     world = world or World.here()
-    deadline = time.monotonic() + timeout
-    place, notes = _place(platform, glibc, python, world, deadline, told_gpus=gpus is not None)
-    if gpus is not None:
-        machine = Machine(
-            platform=place.platform,
-            python=place.python,
-            driver=driver,
-            gpus=tuple(gpus),
-            notes=notes,
-        )
+    deadline = time.monotonic() + facts.timeout
+    place, notes = _place(facts, world, deadline)
+    if facts.gpus is not None:
+        machine = Machine(place.platform, place.python, facts.driver, facts.gpus, notes)
     else:
         from torchpick.machine import vendors
 
-        seen = vendors.look(
-            world,
-            deadline,
-            place.platform,
-            knowledge=knowledge or Knowledge(world.environ),
-            trust_pci=trust_pci,
-            exact_order=visible_only,
-            waiting=waiting,
-        )
+        known = knowledge or Knowledge(world.environ)
+        how = LookOptions(world, deadline, known, facts.trust_pci, exact_order=facts.visible_only, waiting=waiting)
+        seen = vendors.look(how, place.platform)
         machine = Machine(
             platform=place.platform,
             python=place.python,
-            driver=_told_driver(seen.driver, driver),
+            driver=_told_driver(seen.driver, facts.driver),
             gpus=seen.gpus,
             notes=(*notes, *seen.notes),
             trouble=seen.trouble,
         )
-    if not visible_only and not only:
+    if not facts.visible_only and not facts.only:
         return machine
     from torchpick.machine import narrow
 
-    return narrow.narrow(machine, visible_only=visible_only, only=only)
+    return narrow.narrow(machine, visible_only=facts.visible_only, only=facts.only or ())
 
 
-def _place(  # noqa: PLR0913
-    told: Platform | None, glibc: str | None, python: str | None, world: World, deadline: float, *, told_gpus: bool
-) -> tuple[Interpreter, tuple[Note, ...]]:
+def _place(facts: GivenFacts, world: World, deadline: float) -> tuple[Interpreter, tuple[Note, ...]]:
     """The interpreter and the platform, as far as they are not specified."""
+    told, glibc = facts.platform, facts.glibc
     if told is not None and told.name != interpreter.own(world).platform.name:
-        if not told_gpus:
+        if facts.gpus is None:
             raise UsageError(
                 f"`--platform {told.name}` is not this computer's, so its GPUs must be specified",
                 hint="add `--gpu sm_86` (or `--gpu none`), or leave out `--platform`",
             )
-        return _elsewhere(told, glibc, python, world, deadline)
-    place = interpreter.choose(python, world, deadline)
+        return _elsewhere(told, glibc, facts.python, world, deadline)
+    place = interpreter.choose(facts.python, world, deadline)
     if told is not None and place.platform.name != told.name:
         place = place._replace(platform=told)
     if place.platform.os == "macos":
@@ -128,4 +111,4 @@ def _told_driver(found: Driver | None, told: Driver | None) -> Driver | None:
 if __name__ == "__main__":
     from torchpick.environment import alone
 
-    raise SystemExit(alone.show(detect().to_json()))
+    raise SystemExit(alone.show(detect()))

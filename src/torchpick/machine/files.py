@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from typing import IO
 
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.machine import compact, kubernetes
@@ -16,10 +17,6 @@ from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.fleet import Fleet
 from torchpick.model.hosts import HostNames, expanded
 from torchpick.model.machine import Machine, Python
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import IO
 
 HINT = "pass lines of `torchpick detect --json`, or `kubectl get nodes -o json`"
 # The files of a folder that are read, and how many.

@@ -6,7 +6,7 @@ from torchpick.errors import DetectionError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.machine import PLATFORMS, TIMEOUT_S, Driver, Gpu, Note, Platform, Python
 from torchpick.model.noun import Noun
-from torchpick.model.request import Request
+from torchpick.model.request import FACTS, Request, flag_of
 from torchpick.model.versions import is_dotted, numbers
 
 TYPE_CHECKING = False
@@ -87,17 +87,13 @@ def listed(request: Request, knowledge: Knowledge) -> Fleet:
     """The machines of `--machine`; flags that describe another one are refused."""
     from torchpick.machine import files
 
-    flags = {
-        "--gpu": request.gpus,
-        "--driver": request.driver,
-        "--cuda-driver": request.cuda_driver,
-        "--platform": request.platform,
-        "--glibc": request.glibc,
-        "--macos": request.macos,
-        "--gpus visible": request.visible_only or None,
-        "--only": request.only,
-    }
-    for flag, value in flags.items():
+    flags = {flag_of(name): getattr(request, name) for name in FACTS if name != "python"}
+    for flag, value in (
+        ("--gpu", request.gpus),
+        *flags.items(),
+        ("--gpus visible", request.visible_only or None),
+        ("--only", request.only),
+    ):
         if value is not None:
             hint = f"remove `{flag}`, or change the fact in the file"
             raise UsageError(f"`--machine` and `{flag}` both describe the machine", hint=hint)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, kind
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
+from torchpick.model.versions import major_minor
 
 _MOST_GPUS = 64
 # Sixteen GPUs in seven instances each are 112; no node has more than this.
@@ -158,7 +159,7 @@ def _driver(labels: dict[str, str]) -> Driver | None:
     cuda = _version(labels, "cuda.runtime-version.full", "cuda.runtime.", ("major", "minor"))
     if version is None and cuda is None:
         return None
-    return Driver(version, ".".join(cuda.split(".")[:2]) if cuda else None, "label", "label" if cuda else None)
+    return Driver(version, major_minor(cuda) if cuda else None, "label", "label" if cuda else None)
 
 
 def _version(labels: dict[str, str], full: str, old: str, parts: tuple[str, ...]) -> str | None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from typing import IO
 
 from torchpick.model.noun import Noun
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import IO
 
 # One value: `kubectl get nodes -o json` is 10 to 30 kB a node, so this is a cluster of several thousand.
 MOST_BYTES = 128 << 20

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import kernel, left_out, libraries, probe, reasons, visible
 from torchpick.machine.kernel import KernelFacts
 from torchpick.machine.reading import Device, DriverReading
-from torchpick.machine.seen import PciGpu, Seen
+from torchpick.machine.seen import LookOptions, PciGpu, Seen
 from torchpick.model.arch import Arch
 from torchpick.model.machine import TIMEOUT_S, Driver, Gpu, Note
 from torchpick.model.noun import Noun
@@ -24,20 +24,9 @@ class SourcedDevice(Noun):
     source: str
 
 
-def look(  # noqa: PLR0913  # the facts of one question
-    world: World,
-    deadline: float,
-    facts: KernelFacts,
-    *,
-    knowledge: Knowledge,
-    trust_pci: bool = False,
-    exact_order: bool = False,
-    waiting: Callable[[str], None] | None = None,
-) -> Seen:
-    """Ask whatever there is to ask; nothing is started where nothing of NVIDIA is seen.
-
-    `exact_order` also asks libcuda for its order of the GPUs where CUDA_VISIBLE_DEVICES needs it.
-    """
+def look(how: LookOptions, facts: KernelFacts) -> Seen:
+    """Ask whatever there is to ask; nothing is started where nothing of NVIDIA is seen."""
+    world = how.world
     if not libraries.worth_asking(facts, world):
         return Seen(notes=tuple(left_out.bystanders(facts)))
     readings: list[DriverReading] = []
@@ -50,9 +39,9 @@ def look(  # noqa: PLR0913  # the facts of one question
             probe.smi_step(world),
             probe.library_step("proc", {"root": world.root}),
         ]
-        choice = visible.parse(world.environ.get("CUDA_VISIBLE_DEVICES")) if exact_order else visible.Choice()
-        readings = probe.ask(steps, deadline, lambda told: enough(told, facts, choice, bool(cuda)), waiting)
-    return judge(facts, readings, world, knowledge=knowledge, trust_pci=trust_pci)
+        choice = visible.parse(world.environ.get("CUDA_VISIBLE_DEVICES")) if how.exact_order else visible.Choice()
+        readings = probe.ask(steps, how.deadline, lambda told: enough(told, facts, choice, bool(cuda)), how.waiting)
+    return judge(facts, readings, how)
 
 
 def enough(readings: Sequence[DriverReading], facts: KernelFacts, choice: visible.Choice, has_cuda: bool) -> bool:
@@ -103,25 +92,18 @@ def match(device: Device, mine: Sequence[Device], theirs: Sequence[Device]) -> D
     return theirs[0] if len(mine) == len(theirs) == 1 else None
 
 
-def judge(
-    facts: KernelFacts,
-    readings: Sequence[DriverReading],
-    world: World,
-    *,
-    knowledge: Knowledge,
-    trust_pci: bool = False,
-) -> Seen:
+def judge(facts: KernelFacts, readings: Sequence[DriverReading], how: LookOptions) -> Seen:
     """What the facts and the readings amount to; asks nobody."""
     found = merge(readings)
     driver, notes = _driver(facts, readings)
     known = [each for each in found if each.device.capability is not None]
     if not known:
-        return _without_answer(facts, readings, driver, knowledge, trust_pci)
+        return _without_answer(facts, readings, driver, how)
     gpus: list[Gpu] = []
     for each in found:
         device, arch, source = each.device, _arch(each.device), each.source
-        if arch is None and trust_pci and (pci := _on_bus(facts, device.pci)) is not None:
-            arch, source = knowledge.pci_capability(pci.device), "pci"
+        if arch is None and how.trust_pci and (pci := _on_bus(facts, device.pci)) is not None:
+            arch, source = how.knowledge.pci_capability(pci.device), "pci"
         if arch is None:
             text = f"{device.name or device.pci or 'a GPU'}: no source gives its compute capability, so it is left out"
             notes.append(Note("CAPABILITY_UNKNOWN", text))
@@ -139,36 +121,36 @@ def judge(
             )
         )
     notes += left_out.earlier_failures(readings, gpus[0].source)
-    notes += left_out.silent_gpus(facts, readings, [each.device for each in found], driver, knowledge)
+    notes += left_out.silent_gpus(facts, readings, [each.device for each in found], driver, how.knowledge)
     notes += left_out.bystanders(facts)
-    gpus, more = _apply_visible(gpus, [each.device for each in found], readings, world)
+    gpus, more = _apply_visible(gpus, [each.device for each in found], readings, how.world)
     return Seen(tuple(gpus), driver, (*notes, *more))
 
 
 def _without_answer(
-    facts: KernelFacts, readings: Sequence[DriverReading], driver: Driver | None, knowledge: Knowledge, trust_pci: bool
+    facts: KernelFacts, readings: Sequence[DriverReading], driver: Driver | None, how: LookOptions
 ) -> Seen:
     notes = tuple(left_out.bystanders(facts))
     if not reasons.is_there(facts, readings):
         return Seen(driver=driver, notes=(*notes, *left_out.earlier_failures(readings, None)))
-    gpus = tuple(_from_bus(index, pci, readings, knowledge, trust_pci) for index, pci in enumerate(facts.nvidia))
+    gpus = tuple(_from_bus(index, pci, readings, how) for index, pci in enumerate(facts.nvidia))
     if not gpus and facts.tegra is not None:
-        pair = kernel.tegra_capability(facts.tegra) if trust_pci else None
+        pair = kernel.tegra_capability(facts.tegra) if how.trust_pci else None
         arch = Arch.of_capability(*pair) if pair else None
         gpus = (Gpu(0, "nvidia", f"NVIDIA {facts.tegra}", arch, integrated=True, source="device-tree"),)
-    if trust_pci and gpus and all(gpu.arch is not None for gpu in gpus):
+    if how.trust_pci and gpus and all(gpu.arch is not None for gpu in gpus):
         text = "the compute capability is from the PCI id (--trust-pci), as the driver did not answer"
         return Seen(gpus, driver, (*notes, Note("PCI_TRUSTED", text)))
-    return Seen(gpus, driver, notes, reasons.why(facts, readings, knowledge, trust_pci=trust_pci))
+    return Seen(gpus, driver, notes, reasons.why(facts, readings, how.knowledge, trust_pci=how.trust_pci))
 
 
-def _from_bus(index: int, pci: PciGpu, readings: Sequence[DriverReading], knowledge: Knowledge, trust_pci: bool) -> Gpu:
+def _from_bus(index: int, pci: PciGpu, readings: Sequence[DriverReading], how: LookOptions) -> Gpu:
     names = [device for reading in readings for device in reading.devices if device.pci == pci.address]
     return Gpu(
         index=index,
         vendor="nvidia",
         name=next((device.name for device in names if device.name), None),
-        arch=knowledge.pci_capability(pci.device) if trust_pci else None,
+        arch=how.knowledge.pci_capability(pci.device) if how.trust_pci else None,
         uuid=next((device.uuid for device in names if device.uuid), None),
         pci=pci.address,
         source="pci",
@@ -282,6 +264,5 @@ if __name__ == "__main__":
 
     here = World.here()
     known = Knowledge(here.environ)
-    raise SystemExit(
-        alone.show(look(here, time.monotonic() + TIMEOUT_S, kernel.read(here), knowledge=known, exact_order=True))
-    )
+    how = LookOptions(here, time.monotonic() + TIMEOUT_S, known, exact_order=True)
+    raise SystemExit(alone.show(look(how, kernel.read(here))))

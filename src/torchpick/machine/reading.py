@@ -83,7 +83,7 @@ def _load(fields: Fields, source: str) -> DriverReading:
         devices=tuple(_load_device(each) for each in fields.objects("devices")[:MOST_DEVICES]),
         failure=None
         if failure is None
-        else Failure(failure.text("kind"), failure.text("text")[:500], _maybe_number(failure, "code")),
+        else Failure(failure.text("kind"), failure.text("text")[:500], failure.maybe_number("code")),
         libcuda=driver_version(fields.maybe_text("libcuda")),
     )
 
@@ -96,12 +96,8 @@ def _load_device(fields: Fields) -> Device:
         uuid=uuid(fields.maybe_text("uuid")),
         pci=pci(fields.maybe_text("pci")),
         mig=tuple(text for text in fields.texts("mig")[:MOST_DEVICES] if uuid(text)),
-        error=_maybe_number(fields, "error"),
+        error=fields.maybe_number("error"),
     )
-
-
-def _maybe_number(fields: Fields, key: str) -> int | None:
-    return None if fields.raw(key) is None else fields.number(key)
 
 
 def _match(pattern: str, text: str) -> re.Match[str] | None:

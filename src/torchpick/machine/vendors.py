@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from torchpick.environment.world import World
-from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import narrow
-from torchpick.machine.seen import Seen
+from torchpick.machine.seen import LookOptions, Seen
 from torchpick.model.machine import Platform
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
-
-def look(  # noqa: PLR0913  # the facts of one question
-    world: World,
-    deadline: float,
-    platform: Platform,
-    *,
-    knowledge: Knowledge,
-    trust_pci: bool = False,
-    exact_order: bool = False,
-    waiting: Callable[[str], None] | None = None,
-) -> Seen:
+def look(how: LookOptions, platform: Platform) -> Seen:
     """Look for GPUs of every vendor."""
+    world, knowledge = how.world, how.knowledge
     if platform.os == "macos":
         from torchpick.machine import apple
 
@@ -36,15 +22,7 @@ def look(  # noqa: PLR0913  # the facts of one question
     if facts.vfio or facts.wsl_kernel or libraries.worth_asking(facts, world):
         from torchpick.machine import nvidia
 
-        seen = nvidia.look(
-            world,
-            deadline,
-            facts,
-            knowledge=knowledge,
-            trust_pci=trust_pci,
-            exact_order=exact_order,
-            waiting=waiting,
-        )
+        seen = nvidia.look(how, facts)
     if world.exists("/sys/class/kfd") or any(pci.vendor == kernel.AMD for pci in facts.pci):
         from torchpick.machine import amd
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from torchpick.errors import InstallerError
 from torchpick.knowledge import places
+from torchpick.model.fields import written
 from torchpick.model.machine import Gpu
 from torchpick.model.noun import Noun
 
@@ -53,8 +54,7 @@ class Ran(Noun):
         return bool(self.work) and not self.ok
 
     def to_json(self) -> dict[str, object]:
-        facts = {"gpu": self.gpu, "name": self.name, "ok": self.ok, "error": self.error, "text": self.text}
-        return {**facts, "work": self.work or None}
+        return {**written(self), "work": self.work or None}
 
 
 Done = dict[tuple[int, str], Ran]  # by the GPU's place and the work

@@ -9,6 +9,10 @@ from __future__ import annotations
 from torchpick.model.noun import Noun, Scale
 from torchpick.model.versions import is_dotted
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 # The Tegra member of each generation: discrete code does not run there, nor theirs on discrete boards
 # (torch/cuda/__init__.py, DEVICE_REQUIREMENT: 50 and 52 exclude 5.3, 60 and 61 exclude 6.2, 70 excludes 7.2,
 # 80 and 86 exclude 8.7).
@@ -49,6 +53,9 @@ class Fit(Scale):
     def word(self) -> str:
         return self.name.lower()
 
+    def to_json(self) -> str:
+        return self.word
+
 
 class Arch(Noun):
     """One architecture: machine code (`sm_61`, `sm_90a`), PTX (`compute_120`) or an AMD target (`gfx1100`).
@@ -82,6 +89,9 @@ class Arch(Noun):
         if self.kind == "gfx":
             return f"gfx{self.suffix}"
         return f"{self.kind}_{self.major}{self.minor}{self.suffix}"
+
+    def to_json(self) -> str:
+        return str(self)
 
     @property
     def capability(self) -> tuple[int, int]:
@@ -147,6 +157,11 @@ def best(codes: tuple[Arch, ...], gpu: Arch, *, unified: bool = False) -> CodeFi
         if here and here >= found:
             found, by = here, code
     return CodeFit(found, by) if found else _NOTHING
+
+
+def listed(arches: Iterable[Arch]) -> str:
+    """`sm_61 sm_70`, as a sentence names what code was built for."""
+    return " ".join(map(str, arches)) or "no GPU"
 
 
 def spoken_capability(spoken: str) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from torchpick.model.arch import Arch
-from torchpick.model.fields import written
 from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers, release_key, remembered
 
@@ -15,6 +14,8 @@ if TYPE_CHECKING:
 COMPANIONS = ("torchvision", "torchaudio")
 # The backend of the default package index's own wheels: plain versions, on the user's own index.
 DEFAULT_INDEX = "default"
+# What names a build in JSON.
+BUILD_NAMES = ("torch", "backend", "version", "platform")
 BuildKey = tuple[str, str, str]  # platform, version, backend
 
 
@@ -23,9 +24,6 @@ class TwinWheel(Noun):
 
     file: str
     sha256: str
-
-    def to_json(self) -> dict[str, object]:
-        return written(self)
 
 
 class Evidence(Noun):
@@ -37,9 +35,6 @@ class Evidence(Noun):
     kind: str
     ref: str
     twin: TwinWheel | None = None
-
-    def to_json(self) -> dict[str, object]:
-        return written(self)
 
 
 class Build(Noun):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from torchpick.model.about import VERSION
+from torchpick.model.fields import plain
 from torchpick.model.redaction import redacted_json
 
 SCHEMA = 1
@@ -23,5 +24,5 @@ def new(command: str, *, status: str = "ok", exit_status: int = 0, **facts: obje
 
 
 def dumps(value: dict[str, object]) -> str:
-    """One line, fit for a pipe and for `--machine`, without secrets; ASCII, so no code page can break it."""
-    return json.dumps(redacted_json(value), separators=(", ", ": "))
+    """One line with the nouns in it as JSON, for a pipe and for `--machine`: without secrets, and in ASCII alone."""
+    return json.dumps(redacted_json(plain(value)), separators=(", ", ": "))

@@ -96,6 +96,9 @@ class Fields:
             raise self.fail(name, f"must be an integer, not {kind(value)}")
         return value
 
+    def maybe_number(self, name: str) -> int | None:
+        return None if self._value.get(name) is None else self.number(name)
+
     def items(self, name: str) -> list[object]:
         value = self.raw(name)
         if not isinstance(value, list):
@@ -111,6 +114,13 @@ class Fields:
                 raise ShapeError(f"{self.at(name)}[{place}]", f"must be a string, not {kind(value)}")
             found.append(value)
         return tuple(found)
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        """An object as it stands, whose values are checked where they are used."""
+        value = self.raw(name)
+        if not isinstance(value, dict):
+            raise self.fail(name, f"must be an object, not {kind(value)}")
+        return value
 
     def object(self, name: str) -> Fields:
         return Fields(self.raw(name), self.at(name))
@@ -164,54 +174,54 @@ def _scanned(text: str | bytes) -> object:
     return value
 
 
-def written(noun: tuple[object, ...], *leave_out: str) -> dict[str, object]:
-    """A noun as a JSON object: a key for each field, in their order; `leave_out` names fields that None leaves out."""
-    names: tuple[str, ...] = noun._fields  # type: ignore[attr-defined]  # a noun
-    pairs = zip(names, noun, strict=True)
-    return {name: _plain(value) for name, value in pairs if value is not None or name not in leave_out}
+def written(noun: tuple[object, ...], *names: str, optional: tuple[str, ...] = ()) -> dict[str, object]:
+    """A noun as a JSON object: a key for each of these fields and properties, for every field where none is named.
+
+    Those in `optional` are left out where they are None.
+    """
+    names = names or noun._fields  # type: ignore[attr-defined]  # a noun
+    found = {name: plain(getattr(noun, name)) for name in names}
+    return {name: value for name, value in found.items() if value is not None or name not in optional}
 
 
-def _plain(value: object) -> object:
-    if value is None or isinstance(value, (str, bool)):
-        return value
-    if (to_json := getattr(value, "to_json", None)) is not None:
-        return to_json()
-    if isinstance(value, tuple) and not hasattr(value, "_fields"):
-        return [_plain(item) for item in value]
-    return value if type(value) is int else str(value)  # an architecture is its name
+def plain(value: Any) -> Any:  # noqa: ANN401 # whatever a noun holds, as JSON has it
+    """Nouns as objects, unless they have a `to_json` of their own; whatever else it holds as JSON has it."""
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if hasattr(value, "_fields"):
+        return written(value)
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    if hasattr(value, "items"):
+        return {key: plain(item) for key, item in value.items()}
+    return value
 
 
-def read(noun: type[T], fields: Fields, **known: object) -> T:
-    """A noun from a JSON object, each field as it is declared; `known` holds those that need more than that."""
-    declared: dict[str, str] = noun.__annotations__
-    defaults: dict[str, object] = noun._field_defaults  # type: ignore[attr-defined]  # a noun
-    values = [
-        known[name] if name in known else _READERS[kind_](fields, name, defaults.get(name))
-        for name, kind_ in declared.items()
-    ]
-    return tuple.__new__(noun, values)
+def read(noun: type[T], fields: Fields, *, most: int | None = MOST_LINE, strict: bool = False, **known: object) -> T:
+    """A noun from a JSON object, each field as it is declared; `known` holds those that need more than that.
 
-
-def _text(fields: Fields, name: str, default: object) -> object:
-    return fields.text(name, MOST_LINE) if default is None else fields.maybe_text(name, MOST_LINE) or default
-
-
-def _maybe_text(fields: Fields, name: str, _: object) -> object:
-    return fields.maybe_text(name, MOST_LINE)
-
-
-def _texts(fields: Fields, name: str, _: object) -> object:
-    return fields.texts(name)
-
-
-def _flag(fields: Fields, name: str, default: object) -> object:
-    return fields.flag(name, default=None if default is None else bool(default))
+    No text is longer than `most`. A key that is not there has the field's default, unless it is `strict`.
+    """
+    defaults: dict[str, object] = {} if strict else noun._field_defaults  # type: ignore[attr-defined]  # a noun
+    found = []
+    for name, declared in noun.__annotations__.items():
+        default = defaults.get(name)
+        if name in known:
+            found.append(known[name])
+        elif default is not None and (not fields.has(name) or (declared == "str" and fields.raw(name) in (None, ""))):
+            found.append(default)
+        else:
+            found.append(_READERS[declared](fields, name, most))
+    return tuple.__new__(noun, found)
 
 
 # By the annotation, which is text: nothing is resolved at a start.
-_READERS: dict[str, Callable[[Fields, str, object], object]] = {
-    "str": _text,
-    "str | None": _maybe_text,
-    "bool": _flag,
-    "tuple[str, ...]": _texts,
+_READERS: dict[str, Callable[[Fields, str, int | None], object]] = {
+    "str": Fields.text,
+    "str | None": Fields.maybe_text,
+    "int": lambda fields, name, _: fields.number(name),
+    "int | None": lambda fields, name, _: fields.maybe_number(name),
+    "bool": lambda fields, name, _: fields.flag(name),
+    "bool | None": lambda fields, name, _: fields.maybe_flag(name),
+    "tuple[str, ...]": lambda fields, name, _: fields.texts(name),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import Enum
 
+from torchpick.model.fields import written
 from torchpick.model.noun import Noun
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
@@ -99,6 +100,10 @@ class Finding(Noun):
         return self.ailment.name
 
     @property
+    def why(self) -> str:
+        return self.ailment.why
+
+    @property
     def severity(self) -> str:
         return self.weight or self.ailment.severity
 
@@ -108,15 +113,7 @@ class Finding(Noun):
         return "; ".join(part for part in (self.brings, self.advice) if part) or None
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "code": self.code,
-            "severity": self.severity,
-            "text": self.text,
-            "why": self.ailment.why,
-            "seen": dict(self.seen),
-            "cure": self.cure,
-            "advice": self.remark,
-        }
+        return {**written(self, "code", "severity", "text", "why", "seen", "cure"), "advice": self.remark}
 
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

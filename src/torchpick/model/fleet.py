@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from torchpick.model.fields import written
 from torchpick.model.hosts import HostNames, Hosts
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
@@ -19,7 +20,7 @@ class Crowd(Noun):
     hosts: Hosts
 
     def to_json(self) -> dict[str, object]:
-        return {**self.machine.to_json(), "count": self.hosts.count, "hosts": self.hosts.text or None}
+        return {**self.machine.to_json(), **self.hosts.to_json()}
 
 
 class LeftOut(Noun):
@@ -36,13 +37,7 @@ class LeftOut(Noun):
         return f"{who}: {self.text}" if who else self.text
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "hosts": self.hosts.text or None,
-            "count": self.hosts.count,
-            "code": self.code,
-            "text": self.text,
-            "hint": self.hint or None,
-        }
+        return {**self.hosts.to_json(), **written(self, "code", "text"), "hint": self.hint or None}
 
 
 class CountedNote(Noun):

@@ -33,6 +33,10 @@ class Hosts(Noun):
         machines = f"{self.count} machine{'' if self.count == 1 else 's'}"
         return f"{machines}: {self.brief}" if self.text else machines
 
+    def to_json(self) -> dict[str, object]:
+        """How many machines, and their names in ranges, null where none has one."""
+        return {"count": self.count, "hosts": self.text or None}
+
     @property
     def names(self) -> Iterator[str]:
         """The names, one by one."""

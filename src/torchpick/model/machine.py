@@ -30,9 +30,6 @@ class Note(Noun):
     code: str
     text: str
 
-    def to_json(self) -> dict[str, object]:
-        return written(self)
-
 
 class Trouble(Noun):
     """Why a GPU that is present does not answer; a machine with such a GPU is never judged."""
@@ -40,9 +37,6 @@ class Trouble(Noun):
     code: str
     text: str
     hint: str
-
-    def to_json(self) -> dict[str, object]:
-        return written(self)
 
 
 class Gpu(Noun):
@@ -66,9 +60,6 @@ class Gpu(Noun):
         if self.name and arch:
             return f"{self.name} ({arch})"
         return self.name or arch or f"GPU {self.index}"
-
-    def to_json(self) -> dict[str, object]:
-        return written(self)
 
     @classmethod
     def from_json(cls, fields: Fields, index: int) -> Gpu:
@@ -111,9 +102,6 @@ class Driver(Noun):
     cuda_source: str | None = None
     os: str | None = None
 
-    def to_json(self) -> dict[str, object]:
-        return written(self)
-
     @classmethod
     def from_json(cls, fields: Fields) -> Driver:
         for name in ("version", "cuda"):
@@ -150,9 +138,6 @@ class Platform(Noun):
         os, _, cpu = name.partition("-")
         return cls(os, cpu, glibc, "glibc" if os == "linux" else None)
 
-    def to_json(self) -> dict[str, object]:
-        return written(self)
-
     @classmethod
     def from_json(cls, fields: Fields) -> Platform:
         for name in ("glibc", "macos"):
@@ -188,9 +173,6 @@ class Python(Noun):
     def tag(self) -> str:
         """`cp312`, `cp314t`, `pp310`."""
         return f"{self.implementation}{self.version.replace('.', '')}{'t' if self.free_threaded else ''}"
-
-    def to_json(self) -> dict[str, object]:
-        return written(self)
 
     @classmethod
     def from_json(cls, fields: Fields) -> Python:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from torchpick.model.machine import Platform
+from collections.abc import Mapping
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from torchpick.model.machine import Platform
 
 _SYSTEMS = {
     "linux": ("linux", "Linux", "posix"),

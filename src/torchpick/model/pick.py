@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchpick.model import pip_line
 from torchpick.model.build import Build
+from torchpick.model.fields import plain, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.verdict import Verdict
@@ -12,7 +13,6 @@ from torchpick.model.wish import WHEEL_HOST, Wish
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.model.fleet import Fleet
-    from torchpick.model.hosts import Hosts
 
 
 class Change(Noun):
@@ -22,12 +22,18 @@ class Change(Noun):
     text: str
     verdict: Verdict
 
+    def to_json(self) -> dict[str, object]:
+        return {**written(self, "code", "text"), "version": self.verdict.build.version}
+
 
 class GpuPlace(Noun):
     """One GPU of one of several machines; None stands for a machine without GPUs."""
 
     machine: int
     gpu: int | None
+
+    def to_json(self) -> list[int | None]:
+        return list(self)
 
 
 class Group(Noun):
@@ -103,6 +109,11 @@ class Pick(Noun):
         return self.build.index_url(self.wish.index_base, self.wish.channel)
 
     @property
+    def every_note(self) -> tuple[Note, ...]:
+        """What a person should know of the machines, then of the answer."""
+        return (*(note for machine in self.machines for note in machine.notes), *self.notes)
+
+    @property
     def by_backend(self) -> bool:
         """Whether the backend's name alone leads a uv that knows it to the very index: its base is fixed."""
         return bool(self.index_url) and self.wish.index_base == WHEEL_HOST and self.wish.channel == "stable"
@@ -119,7 +130,8 @@ class Pick(Noun):
 
     def to_json(self) -> dict[str, object]:
         """The object that `torchpick --json` prints."""
-        return as_json(self, "pick")
+        found: dict[str, object] = plain(as_json(self, "pick"))
+        return found
 
 
 def as_json(pick: Pick, command: str) -> dict[str, object]:
@@ -128,60 +140,42 @@ def as_json(pick: Pick, command: str) -> dict[str, object]:
     one = len(pick.machines) == 1 if fleet is None else fleet.count == 1
     from torchpick.model import envelope
 
-    found = envelope.new(
+    facts: dict[str, object] = {"machine": pick.machine if one else None}
+    if not one:
+        facts["machines"] = pick.machines if fleet is None else fleet.crowds
+    if fleet is not None and fleet.left_out:
+        facts["left_out"] = fleet.left_out
+    return envelope.new(
         command,
         status="ok" if pick.ok else "no_build",
         exit_status=0 if pick.ok else 3,
-        machine=pick.machine.to_json() if one else None,
+        **facts,
+        pick=_chosen(pick.verdicts, pick.wish, pick.notes) if pick.ok else None,
+        plan=[group_json(group, pick.wish, fleet) for group in pick.plan],
+        **written(pick, "unserved", "changes", "considered"),
     )
-    if not one:
-        crowds = pick.machines if fleet is None else fleet.crowds
-        found["machines"] = [crowd.to_json() for crowd in crowds]
-    if fleet is not None and fleet.left_out:
-        found["left_out"] = [left.to_json() for left in fleet.left_out]
-    found["pick"] = _chosen(pick) if pick.ok else None
-    found["plan"] = [group_json(group, pick.wish, fleet) for group in pick.plan]
-    found["unserved"] = [[machine, gpu] for machine, gpu in pick.unserved]
-    found["changes"] = [
-        {"code": change.code, "text": change.text, "version": change.verdict.build.version} for change in pick.changes
-    ]
-    found["considered"] = [verdict.to_json() for verdict in pick.considered]
-    return found
-
-
-def _chosen(pick: Pick) -> dict[str, object]:
-    fits = [fit.to_json() for verdict in pick.verdicts for fit in verdict.fits]
-    return {**_build(pick.verdicts[0], pick.wish), "fits": fits, "notes": [note.to_json() for note in pick.notes]}
-
-
-def hosts_json(hosts: Hosts) -> dict[str, object]:
-    """How many machines, and their names in ranges, null where none has one."""
-    return {"count": hosts.count, "hosts": hosts.text or None}
 
 
 def group_json(group: Group, wish: Wish, fleet: Fleet | None) -> dict[str, object]:
-    members = [[machine, gpu] for machine, gpu in group.members if gpu is not None]
     machines = sorted({machine for machine, _ in group.members})
-    hosts = {} if fleet is None else hosts_json(fleet.hosts(machines))
     return {
         "machines": machines,
-        **hosts,
-        "gpus": members,
-        "pick": {**_build(group.verdict, wish), "fits": [fit.to_json() for fit in group.verdict.fits], "notes": []},
+        **({} if fleet is None else fleet.hosts(machines).to_json()),
+        "gpus": [place for place in group.members if place.gpu is not None],
+        "pick": _chosen((group.verdict,), wish, ()),
     }
 
 
-def _build(verdict: Verdict, wish: Wish) -> dict[str, object]:
+def _chosen(verdicts: tuple[Verdict, ...], wish: Wish, notes: tuple[Note, ...]) -> dict[str, object]:
     from torchpick.model.redaction import redacted
 
-    build = verdict.build
+    build = verdicts[0].build
     return {
-        "torch": build.torch,
-        "backend": build.backend,
-        "version": build.version,
-        "cuda": build.cuda,
+        **written(build, "torch", "backend", "version", "cuda"),
         "index_url": redacted(build.index_url(wish.index_base, wish.channel)) or None,
-        "requirements": list(pip_line.requirements(build, wish)),
+        "requirements": pip_line.requirements(build, wish),
         "companions": build.companion_pins,
-        "evidence": build.evidence.to_json(),
+        "evidence": build.evidence,
+        "fits": [fit for verdict in verdicts for fit in verdict.fits],
+        "notes": notes,
     }

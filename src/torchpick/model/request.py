@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from torchpick.model.noun import Noun
 
+# Facts of a machine whose flags have their names.
+FACTS = ("driver", "cuda_driver", "platform", "glibc", "macos", "python")
+# What of a request describes the machine; what two requests share here is looked up once for both.
+MACHINE_FIELDS = ("gpus", *FACTS, "machine", "visible_only", "only", "trust_pci")
+
+
+def flag_of(name: str) -> str:
+    """`cuda_driver` → `--cuda-driver`."""
+    return "--" + name.replace("_", "-")
+
 
 class Request(Noun):
     """One field for each flag of the contract; `gpus` empty-handed (None) means that none was specified."""
@@ -36,28 +46,15 @@ class Request(Noun):
         words: list[str] = []
         for flag, values in (("--gpu", self.gpus), ("--machine", self.machine), ("--backend", self.backends)):
             words += [word for value in values or () for word in (flag, value)]
-        for flag, value in (
-            ("--driver", self.driver),
-            ("--cuda-driver", self.cuda_driver),
-            ("--platform", self.platform),
-            ("--glibc", self.glibc),
-            ("--macos", self.macos),
-            ("--python", self.python),
-            ("--gpus", "visible" if self.visible_only else None),
-            ("--only", self.only),
-            ("--index-base", self.index_base),
-            ("--channel", None if self.channel == "stable" else self.channel),
-        ):
-            if value is not None:
-                words += [flag, value]
-        for flag, there in (
-            ("--cpu", self.cpu),
-            ("--allow-cpu", self.allow_cpu),
-            ("--allow-unconfirmed", self.allow_unconfirmed),
-            ("--whole", self.whole),
-            ("--trust-pci", self.trust_pci),
-            ("--offline", self.offline),
-        ):
-            if there:
-                words.append(flag)
+        given = {
+            **self._asdict(),
+            "gpus": "visible" if self.visible_only else None,
+            "channel": None if self.channel == "stable" else self.channel,
+        }
+        for name in (*FACTS, "gpus", "only", "index_base", "channel"):
+            if given[name] is not None:
+                words += [flag_of(name), given[name]]
+        for name in ("cpu", "allow_cpu", "allow_unconfirmed", "whole", "trust_pci", "offline"):
+            if given[name]:
+                words.append(flag_of(name))
         return tuple(words)

@@ -8,18 +8,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torchpick.model.arch import Fit
-from torchpick.model.build import Evidence, TwinWheel
+from torchpick.model.build import BUILD_NAMES, Build, Evidence, TwinWheel
 from torchpick.model.envelope import SCHEMA
+from torchpick.model.finding import SEVERITIES, Finding
 from torchpick.model.machine import VENDORS, Driver, Gpu, Machine, Note, Platform, Python, Trouble
-from torchpick.model.stack import PIN_VERDICTS, PinnedPackage
+from torchpick.model.stack import PIN_VERDICTS, PinnedPackage, Stack
 from torchpick.model.support import VERDICTS
-from torchpick.model.verdict import GpuFit, Reason
+from torchpick.model.verdict import GpuFit, Objection, Reason, Verdict
 
 Schema = dict[str, object]
 
+_CODE: Schema = {"type": "string", "pattern": "^[A-Z][A-Z0-9_]*$", "description": "stable"}
 STATUSES = ("ok", "no_build", "no_answer", "error")
 # Several machines, their GPUs as (machine, GPU) places.
 _MACHINE = {"type": "integer", "minimum": 0, "description": "place in `machines`; only where there are several"}
+_BUILD_VERSION: Schema = {"type": "string", "description": "with its local label where the wheel has one"}
 _GPU = {"type": "integer", "minimum": 0, "description": "`gpus[].index` of the machine"}
 
 
@@ -60,7 +63,11 @@ def schema() -> Schema:
             error=_ref("error"),
         ),
         "allOf": [
-            _when("ok", _deciding(), {"required": ["pick"], "properties": {"pick": _ref("pick")}}),
+            _when(
+                "ok",
+                {"command": {"enum": list(_DECIDING)}},
+                {"required": ["pick"], "properties": {"pick": _ref("pick")}},
+            ),
             _when("no_build", {}, {"properties": {"exit": {"const": 3}, "pick": {"type": "null"}}}),
             _when("no_answer", {}, {"required": ["error"], "properties": {"exit": {"const": 4}}}),
         ],
@@ -72,8 +79,8 @@ def _definitions() -> Schema:
     text: Schema = {"type": "string"}
     flag: Schema = {"type": "boolean"}
     return {
-        "note": _noun(Note, code=_code("stable")),
-        "error": _noun(Trouble, code=_code("stable"), hint=_text_or_null("the next command")),
+        "note": _noun(Note, code=_CODE),
+        "error": _noun(Trouble, code=_CODE, hint=_text_or_null("the next command")),
         "platform": _noun(Platform, optional=("macos",), macos=_text_or_null("the version of a Mac's system")),
         "python": _noun(Python),
         "driver": _noun(
@@ -89,7 +96,7 @@ def _definitions() -> Schema:
             counted={**flag, "description": "whether a build must support it"},
         ),
         "machine": _with(_noun(Machine, optional=("name", "trouble")), **_several()),
-        "left_out": _object({"code": _code("stable"), "text": text, "hint": _text_or_null()}, **_several()),
+        "left_out": _object({"code": _CODE, "text": text, "hint": _text_or_null()}, **_several()),
         "fit": _noun(
             GpuFit,
             optional=("machine",),
@@ -101,10 +108,7 @@ def _definitions() -> Schema:
         "evidence": _noun(Evidence, kind={"enum": ["measured", "declared"]}, twin=_maybe(_noun(TwinWheel))),
         "pick": _object(
             {
-                "torch": text,
-                "backend": text,
-                "version": {**text, "description": "with its local label where the wheel has one"},
-                "cuda": _text_or_null(),
+                **_fields(Build, "torch", "backend", "version", "cuda", version=_BUILD_VERSION),
                 "index_url": _text_or_null("the wheel index of its torch; null for your own index"),
                 "requirements": _list(text),
                 "companions": {"type": "object", "additionalProperties": text},
@@ -121,27 +125,19 @@ def _definitions() -> Schema:
             },
             **_several(),
         ),
-        "change": _object({"code": _code("stable"), "text": text, "version": text}),
+        "change": _object({"code": _CODE, "text": text, "version": text}),
         "objection": _object(
-            {"code": {"enum": [each.name for each in Reason]}, "text": text}, gpu=_GPU, machine=_MACHINE
+            _fields(Objection, "code", "text", code={"enum": [each.name for each in Reason]}),
+            gpu=_GPU,
+            machine=_MACHINE,
         ),
-        "verdict": _object(
-            {
-                "torch": text,
-                "backend": text,
-                "version": text,
-                "platform": text,
-                "ok": flag,
-                "objections": _list(_ref("objection")),
-            }
-        ),
+        "verdict": _object({**_fields(Build, *BUILD_NAMES), **_fields(Verdict, "ok", "objections")}),
         "stack": _object(
-            {
-                "requirements": _list(text),
-                "packages": _list(_ref("pinned")),
-                "index_url": _text_or_null("the wheel index of its torch"),
-                "notes": _list(_ref("note")),
-            }
+            _fields(
+                Stack,
+                *("requirements", "packages", "index_url", "notes"),
+                index_url=_text_or_null("the wheel index of its torch"),
+            )
         ),
         "pinned": _noun(
             PinnedPackage,
@@ -195,23 +191,19 @@ def _definitions() -> Schema:
             }
         ),
         "finding": _object(
-            {
-                "code": _code("stable"),
-                "severity": {"enum": ["error", "warning", "note"]},
-                "text": text,
-                "seen": {"type": "object"},
-                "cure": _text_or_null("a command"),
-            }
+            _fields(
+                Finding,
+                *("code", "severity", "text", "seen", "cure"),
+                code=_CODE,
+                severity={"enum": list(SEVERITIES)},
+                cure=_text_or_null("a command"),
+            )
         ),
     }
 
 
 # What these print is the pick; an installer's own failure is in `error` beside it.
 _DECIDING = ("pick", "url", "label", "env", "install")
-
-
-def _deciding() -> Schema:
-    return {"command": {"enum": list(_DECIDING)}}
 
 
 def _when(status: str, also: Schema, then: Schema) -> Schema:
@@ -226,6 +218,8 @@ _NAMED = {
     "Gpu": "gpu",
     "Note": "note",
     "Trouble": "error",
+    "Objection": "objection",
+    "PinnedPackage": "pinned",
 }
 _PLAIN = {"str": "string", "int": "integer", "bool": "boolean"}
 
@@ -235,15 +229,26 @@ def _noun(noun: type, /, *, optional: tuple[str, ...] = (), **known: Schema) -> 
 
     The fields in `optional` come last, in that order.
     """
-    found = {name: known.get(name) or _declared(kind) for name, kind in noun.__annotations__.items()}
+    found = _fields(noun, *noun.__annotations__, **known)
     required = {name: value for name, value in found.items() if name not in optional}
     return _object(required, **{name: found[name] for name in optional})
+
+
+def _fields(noun: type, /, *names: str, **known: Schema) -> Schema:
+    """Some fields and properties of a noun, each as it is declared or `known`."""
+    kinds = noun.__annotations__
+    return {
+        name: known.get(name) or _declared(kinds.get(name) or getattr(noun, name).fget.__annotations__["return"])
+        for name in names
+    }
 
 
 def _declared(kind: str) -> Schema:
     """The schema of an annotation."""
     if kind.startswith("tuple[") and kind.endswith(", ...]"):
         return _list(_declared(kind.removeprefix("tuple[").removesuffix(", ...]")))
+    if kind.startswith("Mapping["):
+        return {"type": "object"}
     if kind == "str | None":
         return _text_or_null()
     if kind.endswith(" | None"):
@@ -279,10 +284,6 @@ def _with(value: Schema, **optional: object) -> Schema:
 
 def _text_or_null(about: str = "") -> Schema:
     return {"type": ["string", "null"], **({"description": about} if about else {})}
-
-
-def _code(about: str) -> Schema:
-    return {"type": "string", "pattern": "^[A-Z][A-Z0-9_]*$", "description": about}
 
 
 def _ref(name: str) -> Schema:

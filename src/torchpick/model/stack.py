@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpick.model.fields import written
+from torchpick.model.fields import plain, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.support import COMPILES, JIT, NO_CODE, PARTLY, RUNS
@@ -29,9 +29,6 @@ class PinnedPackage(Noun):
     def requirement(self) -> str:
         return f"{self.name}=={self.version}"
 
-    def to_json(self) -> dict[str, object]:
-        return written(self)
-
 
 class PackageObjection(Noun):
     """What prevents these versions of a package, newest first; the text is one for all of them."""
@@ -46,7 +43,7 @@ class PackageObjection(Noun):
         return "".join(self.versions) if len(self.versions) < 2 else f"{self.versions[-1]} to {self.versions[0]}"
 
     def to_json(self) -> dict[str, object]:
-        return {**self.objection.to_json(), "versions": list(self.versions)}
+        return {**self.objection.to_json(), "versions": self.versions}
 
 
 class Stack(Noun):
@@ -94,24 +91,14 @@ class Stack(Noun):
 
         by_package: dict[str, list[object]] = {}
         for each in self.objections:
-            by_package.setdefault(each.name, []).append(each.to_json())
-        inside = {
-            "requirements": list(self.requirements),
-            "packages": [package.to_json() for package in self.packages],
-            "index_url": self.index_url,
-            "notes": [note.to_json() for note in self.notes],
-        }
-        found = envelope.new(
+            by_package.setdefault(each.name, []).append(each)
+        return envelope.new(
             command,
             status="ok" if self.ok else "no_build",
             exit_status=0 if self.ok else 3,
             machine=self.machine.to_json(),
+            pick=None,
+            stack=written(self, "requirements", "packages", "index_url", "notes") if self.ok else None,
+            objections=plain(by_package),
+            **written(self, "hints", "notes"),
         )
-        return {
-            **found,
-            "pick": None,
-            "stack": inside if self.ok else None,
-            "objections": by_package,
-            "hints": list(self.hints),
-            "notes": [note.to_json() for note in self.notes],
-        }

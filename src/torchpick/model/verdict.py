@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchpick.model.arch import Arch, Fit
-from torchpick.model.build import Build
+from torchpick.model.build import BUILD_NAMES, Build
 from torchpick.model.fields import written
 from torchpick.model.noun import Noun, OneOf
 from torchpick.model.versions import Release
@@ -48,13 +48,12 @@ class Objection(Noun):
     def text(self) -> str:
         return self.reason.value.format_map(self.facts)
 
+    @property
+    def code(self) -> str:
+        return self.reason.name
+
     def to_json(self) -> dict[str, object]:
-        value: dict[str, object] = {"code": self.reason.name, "text": self.text}
-        if self.gpu is not None:
-            value["gpu"] = self.gpu
-        if self.machine is not None:
-            value["machine"] = self.machine
-        return value
+        return written(self, "code", "text", "gpu", "machine", optional=("gpu", "machine"))
 
 
 class GpuFit(Noun):
@@ -66,7 +65,7 @@ class GpuFit(Noun):
     machine: int | None = None
 
     def to_json(self) -> dict[str, object]:
-        return {**written(self, "machine"), "fit": self.fit.word}
+        return written(self, optional=("machine",))
 
 
 class Rank(Noun):
@@ -117,11 +116,4 @@ class Verdict(Noun):
         return frozenset(objection.reason for objection in self.objections)
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "torch": self.build.torch,
-            "backend": self.build.backend,
-            "version": self.build.version,
-            "platform": self.build.platform,
-            "ok": self.ok,
-            "objections": [objection.to_json() for objection in self.objections],
-        }
+        return {**written(self.build, *BUILD_NAMES), **written(self, "ok", "objections")}

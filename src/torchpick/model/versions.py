@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any, TypeVar
 
     K = TypeVar("K")
@@ -84,6 +84,11 @@ def release_key(text: str) -> Release:
 
 def is_prerelease(text: str) -> bool:
     return release_key(text)[1] < 0
+
+
+def span(versions: Sequence[str]) -> str:
+    """`12.6`, or `12.6 to 13.2`: the first and the last of them."""
+    return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
 
 
 def major_minor(text: str) -> str:

@@ -14,7 +14,7 @@ from torchpick.model.pick import Pick
 from torchpick.model.pythons import python_order
 from torchpick.model.specifiers import admits
 from torchpick.model.table import Table
-from torchpick.model.versions import release_key
+from torchpick.model.versions import major_minor, release_key
 from torchpick.model.wish import Wish
 from torchpick.projects.library import HOME, MARK, python_test
 from torchpick.projects.served import PLATFORMS, generations, python_of, pythons, served
@@ -113,7 +113,7 @@ def _given(table: Table, project: Project, driver: Driver | None, wish: Wish) ->
     releases = [torch for torch in _releases(table, project) if release_key(torch) <= newest]
     recent = matrix.newest_patches(sorted(releases, key=release_key, reverse=True))
     recent = recent[: _APART_BY_PACKAGES if project.packages else _APART]
-    return [build for build in found.values() if release_key(build.torch) >= release_key(_minor(recent[-1]))]
+    return [build for build in found.values() if release_key(build.torch) >= release_key(major_minor(recent[-1]))]
 
 
 def _newest(row: matrix.Row, project: Project) -> Build | None:
@@ -160,10 +160,6 @@ def _replaces(newer: Build, build: Build, table: Table) -> bool:
 def _releases(table: Table, project: Project) -> set[str]:
     admitted = admits(project.torch)
     return {build.torch for build in table.of(HOME) if build.published and admitted(build.torch)}
-
-
-def _minor(release: str) -> str:
-    return ".".join(release.split(".")[:2])
 
 
 def exact(table: Table, project: Project, name: str, backend: str, wish: Wish) -> Extra:

@@ -17,7 +17,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_order
 from torchpick.model.specifiers import admits
 from torchpick.model.table import Table
-from torchpick.model.versions import is_dotted, numbers, release_key
+from torchpick.model.versions import is_dotted, major_minor, numbers, release_key
 from torchpick.projects.served import PLATFORMS, BuildAudience, default_table, generations, pythons, served
 
 # Where the default index has wheels for GPUs, so what an extra is made for; its comment tells of the other platforms.
@@ -96,7 +96,7 @@ class Shop:
         if not inside:
             return ""
         first = newer[0]
-        minor = ".".join(first.split(".")[:2])
+        minor = major_minor(first)
         return minor if release_key(minor) > release_key(build.torch) else first
 
 

@@ -132,6 +132,6 @@ def _settings(session: Session, pick: Pick) -> ProjectSettings:
     links = tuple(project_page(pick.index_url, name) for name in linked if pick.index_url)
     if pick.wish.index_base.startswith("flat+"):
         links = (pick.index_url,)
-    by_backend = pick.by_backend and (session.uv is None or tools.knows(session.uv.path, pick.build.backend))
+    by_backend = pick.by_backend and tools.knows(session.uv, pick.build.backend)
     backend = pick.build.backend if by_backend else None
     return pin_script(pins, backend, uv_index(pick), () if by_backend else links)

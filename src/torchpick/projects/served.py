@@ -30,10 +30,6 @@ class BuildAudience(Noun):
     kinds: tuple[Kind, ...]
     driver: str | None
 
-    @property
-    def pythons(self) -> tuple[str, ...]:
-        return self.build.pythons
-
 
 def default_table(builds: Iterable[Build], table: Table) -> Table:
     """The default index as a table: each of its builds under the backend that it was built for."""

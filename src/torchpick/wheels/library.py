@@ -27,9 +27,6 @@ class Modules(Noun):
     ptx: tuple[Arch, ...]
     count: int  # type: ignore[assignment]  # nobody calls tuple.count on it
 
-    def to_json(self) -> dict[str, object]:
-        return written(self)
-
 
 class Held(Noun):
     """The code of one place: everything named in it, and its modules; `empty` of them have no kernel at all."""
@@ -53,8 +50,7 @@ class Elsewhere(Noun):
     held: Held
 
     def to_json(self) -> dict[str, object]:
-        facts = {"section": self.section, "form": self.form, "modules": self.held.total}
-        return {**facts, "sass": texts(self.held.sass), "ptx": texts(self.held.ptx)}
+        return {**written(self, "section", "form"), "modules": self.held.total, **written(self.held, "sass", "ptx")}
 
 
 class Library(Noun):

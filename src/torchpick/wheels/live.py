@@ -11,7 +11,7 @@ from torchpick.index.listing import Link
 from torchpick.model.arch import Arch
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence
 from torchpick.model.noun import Noun
-from torchpick.model.versions import release_key
+from torchpick.model.versions import numbers, release_key
 
 _BACKEND = re.compile(r"cpu|xpu|cu\d{2,3}|rocm\d{1,2}(?:\.\d{1,2}){1,2}")
 # The Pythons that torch was ever built for as CPython; `cp27mu` and its like are older than the table.
@@ -94,7 +94,7 @@ def _found(key: tuple[str, str, str, str], links: list[Link]) -> ListedBuild:
         tuple(sorted(pythons, key=lambda name: (_digits(name), name))),
         tuple(tags),
         # The one that every wheel keeps to; none where one of them promises nothing.
-        max(floors, key=_floor) if len(floors) == len(tags) and floors else None,
+        max(floors, key=numbers) if len(floors) == len(tags) and floors else None,
         yanked=all(link.yanked is not None for link in links),
         sample=sample,
     )
@@ -108,10 +108,6 @@ def _python(link: Link) -> str | None:
 
 def _digits(text: str) -> int:
     return int("".join(char for char in text if char.isdigit()) or 0)
-
-
-def _floor(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split("."))
 
 
 def _newest(found: list[ListedBuild]) -> list[ListedBuild]:
@@ -159,20 +155,15 @@ def cuda_of(backend: str) -> str | None:
 
 def declared(found: ListedBuild) -> Build:
     """A row for a build that was listed and not read: its architectures are unknown, so it is never picked."""
+    facts = found._asdict()
+    del facts["sample"]
     return Build(
-        torch=found.torch,
-        backend=found.backend,
-        platform=found.platform,
-        version=found.version,
+        **facts,
         cuda=cuda_of(found.backend),
         arches=arches_of(found),
-        pythons=found.pythons,
-        tags=found.tags,
-        glibc=found.glibc,
         libraries={},
         lacks={},
         published=True,
-        yanked=found.yanked,
         companions={},
         companion_basis={},
         evidence=Evidence("declared", LISTED),

@@ -9,6 +9,7 @@ from torchpick.index import names
 from torchpick.index.listing import Link
 from torchpick.model.arch import Arch
 from torchpick.model.build import is_unified
+from torchpick.model.fields import plain
 from torchpick.model.names import normal
 from torchpick.model.noun import Noun
 from torchpick.wheels import library, verdict
@@ -75,9 +76,7 @@ class Measured(Noun):
             "cuda": self.torch.cuda,
             "arches": texts(self.sass),
             "ptx": texts(self.ptx),
-            "libraries": {
-                one.path.rpartition("/")[2]: [each.to_json() for each in one.code.modules] for one in self.libraries
-            },
+            "libraries": {one.path.rpartition("/")[2]: plain(one.code.modules) for one in self.libraries},
             "lacks": self.lacks,
             "pins": self.pins,
             "uploaded": self.link.uploaded,

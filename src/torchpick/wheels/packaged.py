@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 from packaging.requirements import InvalidRequirement
 from packaging.specifiers import SpecifierSet
 
+from torchpick.model.fields import written
 from torchpick.model.names import normal
-from torchpick.model.package import WheelRule
+from torchpick.model.package import Package, WheelRule
 from torchpick.model.requirement import parsed
 
 Row = dict[str, Any]
@@ -32,6 +33,13 @@ _MAJOR = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc|nvJitLink)\.so\.(\d+)")
 _VARIANT = re.compile(r"cuda(\d\d)(\d)")
 
 
+# A row's keys beside its evidence, in the order of the files.
+_KEYS = (
+    *("version", "file", "sha256", "requires_python", "pythons", "platforms", "glibc", "requires", "cuda"),
+    *("links_torch", "needs", "preloads", "yanked", "code"),
+)
+
+
 class Around:
     """What a version is read beside: the projects of the table, and the CUDA of the default index's own torches."""
 
@@ -41,23 +49,7 @@ class Around:
 
 def empty(version: str, evidence: dict[str, str]) -> Row:
     """A version of which nothing is known."""
-    return {
-        "version": version,
-        "file": None,
-        "sha256": None,
-        "requires_python": "",
-        "pythons": ["any"],
-        "platforms": ["any"],
-        "glibc": None,
-        "requires": [],
-        "cuda": None,
-        "links_torch": False,
-        "needs": [],
-        "preloads": False,
-        "yanked": False,
-        "code": [],
-        "evidence": evidence,
-    }
+    return {**written(Package("", version), *_KEYS), "evidence": evidence}
 
 
 def version(line: Mapping[str, Any], rule: WheelRule, around: Around) -> Row:
@@ -84,18 +76,13 @@ def version(line: Mapping[str, Any], rule: WheelRule, around: Around) -> Row:
     kind = "measured" if code is not None and (whole or not code) else "declared"
     return {
         **empty(number, {"kind": kind, "ref": ref if kind == "measured" else f"METADATA and links of {ref}"}),
-        "file": line["file"],
-        "sha256": line["sha256"],
+        **{key: line[key] for key in ("file", "sha256", "pythons", "platforms", "glibc", "yanked")},
         "requires_python": line["requires_python"] or "",
-        "pythons": line["pythons"],
-        "platforms": line["platforms"],
-        "glibc": line["glibc"],
         "requires": requires,
         "cuda": _with_minor(cuda, requires, around.own_cuda),
         "links_torch": torch if torch or rule.links_torch is None else rule.links_torch,
         "needs": [] if rule.per_cuda else needs,
         "preloads": rule.preloads,
-        "yanked": line["yanked"],
         "code": code,
     }
 

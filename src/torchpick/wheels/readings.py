@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -90,73 +89,39 @@ def _origin(url: str) -> str:
 
 
 def to_json(reading: Reading) -> dict[str, object]:
-    torch = None if reading.torch is None else {**written(reading.torch), "flags": _texts(reading.torch.flags)}
-    return {**written(reading), "torch": torch, "libraries": [_library(each) for each in reading.libraries]}
+    return {**written(reading), "libraries": [_library(each) for each in reading.libraries]}
 
 
 def _library(one: Library) -> dict[str, object]:
-    return {
-        "path": one.path,
-        "size": one.size,
-        "code": _held(one.code),
-        "relocatable": _held(one.relocatable),
-        "elsewhere": [{"section": each.section, "form": each.form, "held": _held(each.held)} for each in one.elsewhere],
-        "lto": one.lto,
-        "isa": None if one.isa is None else f"{one.isa[0]}.{one.isa[1]}",
-        "complete": one.complete,
-        "notes": list(one.notes),
-    }
-
-
-def _held(held: Held) -> dict[str, object]:
-    sets = [{"sass": _texts(each.sass), "ptx": _texts(each.ptx), "count": each.count} for each in held.modules]
-    return {"sass": _texts(held.sass), "ptx": _texts(held.ptx), "modules": sets, "empty": held.empty}
-
-
-def _texts(arches: Iterable[Arch]) -> list[str]:
-    return [str(each) for each in arches]
+    isa = None if one.isa is None else f"{one.isa[0]}.{one.isa[1]}"
+    return {**written(one), "elsewhere": [written(each) for each in one.elsewhere], "isa": isa}
 
 
 def of_json(row: Fields) -> Reading:
     """Raises ShapeError or ValueError."""
     torch = row.maybe_object("torch")
-    return Reading(
-        target=row.text("target"),
-        depth=row.text("depth"),
-        complete=row.flag("complete"),
-        size=row.number("size"),
-        bytes_read=row.number("bytes_read"),
-        requests=row.number("requests"),
-        name=row.maybe_text("name"),
-        version=row.maybe_text("version"),
-        file=row.maybe_text("file"),
-        sha256=row.maybe_text("sha256"),
+    return read(
+        Reading,
+        row,
+        most=None,
+        strict=True,
         torch=None if torch is None else read(TorchFacts, torch, flags=_arches(torch, "flags")),
         libraries=tuple(_library_of(each) for each in row.objects("libraries")),
-        compilers=row.texts("compilers"),
-        notes=row.texts("notes"),
-        needed=row.texts("needed"),
-        unread=row.number("unread"),
-        metadata=row.maybe_text("metadata"),
     )
 
 
 def _library_of(row: Fields) -> Library:
     isa = row.maybe_text("isa")
     newest, _, minor = (isa or "").partition(".")
-    return Library(
-        row.text("path"),
-        row.number("size"),
-        _held_of(row.object("code")),
-        _held_of(row.object("relocatable")),
-        tuple(
-            Elsewhere(each.text("section"), each.text("form"), _held_of(each.object("held")))
-            for each in row.objects("elsewhere")
-        ),
-        row.number("lto"),
-        None if isa is None else (int(newest), int(minor)),
-        row.flag("complete"),
-        row.texts("notes"),
+    return read(
+        Library,
+        row,
+        most=None,
+        strict=True,
+        code=_held_of(row.object("code")),
+        relocatable=_held_of(row.object("relocatable")),
+        elsewhere=tuple(read(Elsewhere, each, held=_held_of(each.object("held"))) for each in row.objects("elsewhere")),
+        isa=None if isa is None else (int(newest), int(minor)),
     )
 
 

@@ -126,9 +126,8 @@ def code_of(one: Library) -> Line:
 def failed(wheel: SurveyWheel, error: TorchpickError) -> Line:
     """The line of a wheel that could not be read: it is read again by the next run."""
     link = wheel.link
-    about = {"code": error.code, "text": error.message, "hint": error.hint}
     named = {"project": link.wheel.project, "version": link.wheel.version}
-    return {"file": link.file, "sha256": link.sha256, **named, "error": about}
+    return {"file": link.file, "sha256": link.sha256, **named, "error": error.to_json()}
 
 
 def key(row: Mapping[str, object]) -> str:

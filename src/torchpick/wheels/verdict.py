@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from torchpick.model.arch import Arch, CodeFit, Fit, best
 from torchpick.model.drivers import DriverTable
-from torchpick.model.fields import written
 from torchpick.model.machine import Driver
 from torchpick.model.noun import Noun
 from torchpick.model.support import COMPILES, FAILS, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
@@ -39,9 +38,6 @@ class ModuleCount(Noun):
     sass: int
     ptx: int
     none: int
-
-    def to_json(self) -> dict[str, object]:
-        return written(self)
 
 
 class LibraryVerdict(Noun):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from torchpick.cli.show import words
 from torchpick.cli.show.text import plain, wrap
 from torchpick.model import pip_line
-from torchpick.model.machine import Machine, Note
+from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
 from torchpick.model.verdict import Reason, Verdict
@@ -34,7 +34,7 @@ def text(pick: Pick, install: str | None, width: int | None, bold: Paint = str) 
         ("run", commands[:1]),
         ("or", commands[1:]),
         ("why not newer", _wrapped(why_not_newer(pick), width)),
-        ("note", _wrapped([note.text for note in _notes(pick)], width)),
+        ("note", _wrapped([note.text for note in pick.every_note if note.code != _UNDER_THE_PICK], width)),
     ]
     lines = []
     for heading, body in parts:
@@ -47,11 +47,6 @@ def text(pick: Pick, install: str | None, width: int | None, bold: Paint = str) 
 
 
 _INDENT = len("why not newer") + 2
-
-
-def _notes(pick: Pick) -> list[Note]:
-    others = (note for note in pick.notes if note.code != _UNDER_THE_PICK)
-    return [*(note for machine in pick.machines for note in machine.notes), *others]
 
 
 def _wrapped(lines: list[str], width: int | None) -> list[str]:

@@ -11,7 +11,7 @@ from torchpick.decide.frontier import FleetStep, Move, Outlook
 from torchpick.model import pip_line
 from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Machine
-from torchpick.model.pick import GpuPlace, Group, group_json, hosts_json
+from torchpick.model.pick import GpuPlace, Group, group_json
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import numbers
 from torchpick.model.wish import Wish
@@ -148,24 +148,18 @@ def as_json(found: Outlook, wish: Wish, groups: Sequence[SiteEnvironment]) -> di
     one = len(plan) == 1 and not found.unserved
     return {
         "machine": None,
-        "machines": [crowd.to_json() for crowd in fleet.crowds],
-        "left_out": [left.to_json() for left in fleet.left_out],
-        "notes": [note.to_json() for note in fleet.notes],
+        "machines": fleet.crowds,
+        "left_out": fleet.left_out,
+        "notes": fleet.notes,
         "pick": plan[0]["pick"] if one else None,
         "plan": plan,
-        "unserved": [[machine, gpu] for machine, gpu in found.unserved],
+        "unserved": found.unserved,
         "frontier": [_step(place, step, fleet) for place, step in enumerate(found.steps, start=1)],
         "without": [
-            {"kind": absence.label, **hosts_json(absence.hosts), "moves": [move.to_json() for move in absence.moves]}
-            for absence in found.absences
+            {"kind": absence.label, **absence.hosts.to_json(), "moves": absence.moves} for absence in found.absences
         ],
         "upgrades": [
-            {
-                "from": upgrade.before,
-                "to": upgrade.after,
-                **hosts_json(upgrade.hosts),
-                "moves": [move.to_json() for move in upgrade.moves],
-            }
+            {"from": upgrade.before, "to": upgrade.after, **upgrade.hosts.to_json(), "moves": upgrade.moves}
             for upgrade in found.upgrades or ()
         ],
     }
@@ -177,7 +171,7 @@ def _step(place: int, step: FleetStep, fleet: Fleet) -> dict[str, object]:
         "groups": [
             {
                 "version": group.verdict.build.version,
-                **hosts_json(fleet.hosts({machine for machine, _ in group.members})),
+                **fleet.hosts({machine for machine, _ in group.members}).to_json(),
             }
             for group in step.groups
         ],

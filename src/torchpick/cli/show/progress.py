@@ -9,12 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TextIO
 
 from torchpick.cli.show.text import plain
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import TextIO
 
 # Often enough to look alive, seldom enough to cost nothing.
 _EVERY_S = 0.1

@@ -37,7 +37,7 @@ def versions(rows: Iterable[tuple[Package, Stack]], width: int | None, bold: Cal
                     package.version,
                     "-",
                     package.cuda or "-",
-                    "-" if objection is None else objection.reason.name,
+                    "-" if objection is None else objection.code,
                     "" if objection is None else objection.text,
                 )
             )
@@ -52,7 +52,7 @@ def of_torch(rows: Iterable[tuple[Package, Stack]]) -> list[str]:
     texts = [
         note.text for _, stack in rows for note in stack.notes if note.code in _DOUBTS and note not in _doubts(stack)
     ]
-    return [f"note: {plain(text)}" for text in dict.fromkeys(texts)]
+    return list(dict.fromkeys(texts))
 
 
 def _doubts(stack: Stack) -> list[Note]:
@@ -77,8 +77,3 @@ def refusal(stack: Stack) -> str:
     if stack.hints:
         lines += ["", *(f"hint: {plain(hint)}" for hint in stack.hints)]
     return "\n".join(lines)
-
-
-def notes(stack: Stack) -> list[str]:
-    """What a person should know of it, a line each."""
-    return [f"note: {plain(note.text)}" for note in (*stack.machine.notes, *stack.notes)]

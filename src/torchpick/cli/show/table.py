@@ -71,7 +71,7 @@ def _row(verdict: Verdict, all_platforms: bool) -> tuple[str, ...]:
         worst = min(verdict.fits, key=lambda each: each.fit, default=None)
         word, why = "runs", "" if worst is None else f"{worst.fit.word} by {worst.via}"
     else:
-        word, why = verdict.objections[0].reason.name, verdict.objections[0].text
+        word, why = verdict.objections[0].code, verdict.objections[0].text
         if len(verdict.objections) > 1:
             why += f" (and {len(verdict.objections) - 1} more)"
     return (build.torch, build.backend, *platform, build.cuda or "-", word, why)

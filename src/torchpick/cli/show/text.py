@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from torchpick.errors import TorchpickError
-from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
 
 # A message may quote a line of somebody's file, and such a line can have megabytes.
@@ -70,9 +69,3 @@ def error(failure: TorchpickError) -> str:
     if failure.hint:
         lines += ["", f"hint: {plain(redacted(failure.hint))}"]
     return "\n".join(lines)
-
-
-def notes(pick: Pick) -> list[str]:
-    """What a person should know of the answer, a line each."""
-    found = [note for machine in pick.machines for note in machine.notes]
-    return [f"note: {plain(note.text)}" for note in (*found, *pick.notes)]

@@ -16,6 +16,7 @@ from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.noun import Noun
 from torchpick.model.table import Table
 from torchpick.model.verdict import Reason, Verdict
+from torchpick.model.versions import major_minor
 from torchpick.model.wish import Wish
 
 PLATFORM = "linux-x86_64"
@@ -130,8 +131,8 @@ def svg(timeline: Timeline) -> str:
 
 
 def _heading(release: str, left: int) -> str:
-    minor = ".".join(release.split(".")[:2])
-    return f'<text class="soft" x="{left + _CELL / 2:.0f}" y="{_TOP - 12}" text-anchor="middle">{escape(minor)}</text>'
+    minor = escape(major_minor(release))
+    return f'<text class="soft" x="{left + _CELL / 2:.0f}" y="{_TOP - 12}" text-anchor="middle">{minor}</text>'
 
 
 def _drawn(bar: Bar, top: int, width: int, releases: Sequence[str]) -> Iterable[str]:

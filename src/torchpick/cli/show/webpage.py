@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from torchpick.cli.show.text import plain
 from torchpick.decide.matrix import Row
+from torchpick.decide.packagegpus import PackageGpuRow
 from torchpick.model.about import VERSION
+from torchpick.model.arch import Arch
+from torchpick.model.build import Build, backend_order
 from torchpick.model.noun import Noun
+from torchpick.model.support import JIT, NOT, PARTLY, RUNS
+from torchpick.model.table import Table
+from torchpick.model.versions import release_key
 
 # The template's own parts, files of the folder `page` beside this module.
 PARTS = ("page.html", "page.css", "page.js")
+# The class and the text of a cell for each verdict.
+_CELLS = {RUNS: ("runs", "runs"), JIT: ("jit", "JIT"), PARTLY: ("partly", "partly"), NOT: ("none", "–")}
 
 
 class PageFacts(Noun):
@@ -62,3 +70,55 @@ def fallback(rows: Sequence[tuple[str, Row]]) -> str:
         cells = (plain(row.gpu.label), plain(examples), newest)
         lines.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
     return "\n".join([*lines, "</tbody></table>"])
+
+
+def releases(known: Table, platforms: Iterable[str], listed: Iterable[str]) -> str:
+    """A table of the releases, newest first, each with an anchor: `#torch-2.14.1`."""
+    builds: dict[str, list[Build]] = {}
+    for platform in platforms:
+        for build in known.of(platform):
+            builds.setdefault(build.torch, []).append(build)
+    shown = [torch for torch in listed if torch in builds]
+    paired = [pair for torch in shown for build in builds[torch] for pair in build.companions.items()]
+    names = sorted({name for name, version in paired if version})
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("torch", *names, "backends"))
+    rows = "\n".join(_release(torch, builds[torch], names) for torch in shown)
+    return f'<table id="releases"><thead><tr>{heads}</tr></thead><tbody>\n{rows}\n</tbody></table>'
+
+
+def _release(torch: str, builds: list[Build], names: list[str]) -> str:
+    cells = [_versions(build.companions.get(name) for build in builds) for name in names]
+    cells.append(" ".join(sorted({build.backend for build in builds}, key=backend_order)))
+    inside = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+    anchor = escape(f"torch-{torch}")
+    return f'<tr id="{anchor}"><th scope="row"><a href="#{anchor}">{escape(torch)}</a></th>{inside}</tr>'
+
+
+def _versions(versions: Iterable[str | None]) -> str:
+    """Without the label of the backend; more than one where the backends differ."""
+    found = {version.partition("+")[0] for version in versions if version}
+    return ", ".join(sorted(found, key=release_key, reverse=True))
+
+
+def packages(rows: Sequence[PackageGpuRow], gpus: Sequence[Arch]) -> str:
+    """A table with a column for each GPU; each version and, for its first one, each package has an anchor."""
+    heads = "".join(f'<th scope="col" data-gpu="{gpu}">{gpu}</th>' for gpu in gpus)
+    names = [row.name for row in rows]
+    groups = "\n".join(_group([row for row in rows if row.name == name]) for name in dict.fromkeys(names))
+    return (
+        f'<table id="packages"><thead><tr><th scope="col">package</th><th scope="col">CUDA</th>{heads}</tr></thead>\n'
+        f"{groups}\n</table>"
+    )
+
+
+def _group(rows: Sequence[PackageGpuRow]) -> str:
+    anchor = escape(f"package-{rows[0].name}")
+    return f'<tbody id="{anchor}">\n' + "\n".join(map(_package, rows)) + "\n</tbody>"
+
+
+def _package(row: PackageGpuRow) -> str:
+    anchor = escape(f"package-{row.name}-{row.version}")
+    link = f'<a href="#{anchor}">{escape(f"{row.name} {row.version}")}</a>'
+    declared = "" if row.measured else " (declared)"
+    cells = "".join(f'<td class="{kind}">{shown}</td>' for kind, shown in map(_CELLS.__getitem__, row.words))
+    return f'<tr id="{anchor}"><th scope="row">{link}{declared}</th><td>{escape(row.cuda or "")}</td>{cells}</tr>'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchpick.doctor.facts import Facts, InspectedPackage
+from torchpick.model.arch import listed
 from torchpick.model.finding import NOTE, Ailment, Finding
 from torchpick.model.support import NOT, PARTLY
 from torchpick.model.verdict import Reason
@@ -28,7 +29,7 @@ def without_kernels(facts: Facts) -> Iterator[Finding]:
             how = "holds no code" if word == NOT else f"has libraries without code ({_named(failing)})"
             yield Finding(
                 ailment,
-                f"{package.name} {package.version} {how} for {labels}: it was built for {_arches(package)}",
+                f"{package.name} {package.version} {how} for {labels}: it was built for {listed(package.arches)}",
                 {
                     "package": f"{package.name} {package.version}",
                     "arches": [str(arch) for arch in package.arches],
@@ -78,10 +79,6 @@ def _advice(package: InspectedPackage, word: str) -> str | None:
 def _named(failing: tuple[LibraryVerdict, ...]) -> str:
     names = [library.path.rpartition("/")[2] for library in failing]
     return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
-
-
-def _arches(package: InspectedPackage) -> str:
-    return " ".join(str(arch) for arch in package.arches)
 
 
 def runtimes(facts: Facts) -> Iterator[Finding]:
