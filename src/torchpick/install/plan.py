@@ -14,10 +14,12 @@ from torchpick.errors import NoBuildError, UsageError
 from torchpick.index.remote_text import fetcher
 from torchpick.install import constraints, staying
 from torchpick.install.agreement import FAMILY, Agreement, outcome, passed_over, refused
+from torchpick.install.joined import LearntPackages, WheelReader
 from torchpick.installers import choice, copies, jobs, settings_files
 from torchpick.installers.command import Command
 from torchpick.installers.installer import Installer
 from torchpick.installers.jobs import Job
+from torchpick.knowledge.packages import KnownPackages
 from torchpick.model import markers
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
@@ -26,7 +28,7 @@ from torchpick.session import Session, decided
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.install.unread import Watcher
+    from torchpick.install.sought import Watcher
     from torchpick.installers.reporting import Item
 
 
@@ -148,11 +150,10 @@ class Installation:
         settings_files.check(made.passed_on, self.session.own_settings(self.target.prefix))
         return made
 
-    def narrowed(self, job: Job, watcher: Watcher | None = None) -> Job:
+    def narrowed(self, job: Job) -> Job:
         """The job with what the other requirements need of torch; it asks the installer's resolver."""
         from torchpick.install import agreeing
         from torchpick.install.agreeing import Agreeing
-        from torchpick.install.unread import UnreadWheels
         from torchpick.installers import needs
 
         everything = self.weighed()
@@ -165,16 +166,29 @@ class Installation:
             raise agreeing.conflict(learnt.conflict, everything)
         if learnt.torch is not None:
             job = job._replace(pick=self._pick_of(learnt.torch))
-        reader = None
-        if not job.offline:
-            reader = UnreadWheels(self.target, self.session.machine.platform, self.session.environ, watcher)
-        parties = Agreeing(self.agreement, resolver, self.session.environ, everything, self._pick_of, reader)
+        parties = Agreeing(self.agreement, resolver, self.session.environ, everything, self._pick_of)
         return self._held(parties.job(job, learnt))
 
     @cached_property
     def agreement(self) -> Agreement:
-        """What the table says of the packages that are asked for."""
-        return Agreement(self.session, self.asked, self.applies, self.staying, allow_mixed=self.order.allow_mixed)
+        """What is known of the packages that are asked for."""
+        (machine,) = self.session.machines
+        return self.agreement_of(machine, self.known_of(machine, self.target.full_version), self.staying)
+
+    def agreement_of(self, machine: Machine, known: LearntPackages, stays: Pick | None) -> Agreement:
+        """The order as it is judged for a machine, beside the torch that stays where one does."""
+        mixed = self.order.allow_mixed
+        return Agreement(self.session, machine, self.asked, self.applies, known, stays, allow_mixed=mixed)
+
+    def known_of(self, machine: Machine, full_version: str | None) -> LearntPackages:
+        """The packages of the table for a machine, and a reader of what it lacks."""
+        table = KnownPackages(self.session.environ, machine.platform.name)
+        return LearntPackages(table, machine, None if self.session.offline else self.reader, full_version)
+
+    @cached_property
+    def reader(self) -> WheelReader:
+        """What reads wheels for all environments of this order."""
+        return WheelReader(self.session, self.target.python)
 
     def _pick_of(self, torch: str) -> Pick:
         return decided(self.weighed(f"torch=={torch}"), self.session.knowledge.rules)
@@ -197,6 +211,7 @@ class Installation:
     def decided_job(self, pick: Pick, watcher: Watcher | None = None) -> Job:
         """The job with all that is to be learnt before it: by a dry run too, which shows what a real one does."""
         job = self.job(pick)
+        self.reader.watcher = watcher or self.reader.watcher
         if job.offline and self.installer.name == "pip":
             from torchpick.install import offline
 
@@ -206,13 +221,14 @@ class Installation:
 
             job = job._replace(notes=building.check(job, self.agreement))
         if self.strangers:
-            return self.with_files(self.narrowed(job, watcher))
+            return self.with_files(self.narrowed(job))
         job = self.alone(job)
         return self.with_files(self._related(job) if job.needs and self.agreement.concerns else job)
 
     def _related(self, job: Job) -> Job:
         """The job where members of torch's family that the table knows as CUDA packages are asked for, as xformers."""
-        stack = self.agreement.of_nothing()
+        self.agreement.read_placed()
+        stack = self.agreement.known.judged(self.agreement.of_nothing)
         if not stack.ok:
             raise refused(stack, self.agreement.machine, job.pick)
         result = outcome(stack, job.pick)
