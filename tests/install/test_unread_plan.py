@@ -1,4 +1,4 @@
-"""`torchpick plan` where the table lacks a package or a version: the wheel on the user's own index is read, and judged."""
+"""`torchpick plan` where the table lacks a package or a version: a wheel of the user's own index is read and judged."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_what_cannot_be_read_is_said_with_the_reason(
         own.add(wheel("swift-ops", 12, "sm_80"))
         site = own.server.sites["127.0.0.1"]
         bad = Answer(403) if broken == "forbidden" else Answer(200, b"PK\x03\x04 and no more")
-        own.server.sites["127.0.0.1"] = lambda path: bad if path.endswith(".whl") else site(path)  # type: ignore[index]
+        own.server.sites["127.0.0.1"] = lambda path: bad if path.endswith(".whl") else site(path)
 
     said = refused(capsys, "swift-ops", *A100, "580.95.05", *LINUX)
 
@@ -201,7 +201,7 @@ def test_pages_of_many_projects_are_read_once(
     pages = [own.index(f"/simple/{each.name}/").body for each in wheels]
     page = b"".join(pages).replace(b"../../files/", b"/files/")
     site = own.server.sites["127.0.0.1"]
-    own.server.sites["127.0.0.1"] = lambda path: (  # type: ignore[index]
+    own.server.sites["127.0.0.1"] = lambda path: (
         Answer(200, page, {"Content-Type": "text/html"}) if path == "/flat.html" else site(path)
     )
     monkeypatch.setenv("PIP_FIND_LINKS", f"{own.server.url}/flat.html")

@@ -33,7 +33,7 @@ class Agreeing(Noun):
     everything: Pick
     pick_of: Callable[[str], Pick]
 
-    def job(self, job: Job, learnt: Learnt) -> Job:
+    def agreed(self, job: Job, learnt: Learnt) -> Tried:
         """The job whose packages agree with its torch; NoBuildError with what stands in the way."""
         agreement, found, trouble = self.agreement, learnt, learnt.conflict
         said: list[Note] = []
@@ -44,12 +44,14 @@ class Agreeing(Noun):
             stack = None if trouble else agreement.of_versions(found.versions)
             unread = agreement.unread(found.versions)
             if stack is None and not trouble:
-                return job._replace(needs=found.needs, held=found.versions, notes=(*job.notes, *said, *unread))
+                notes = (*job.notes, *said, *unread)
+                return Tried(job._replace(needs=found.needs, held=found.versions, notes=notes), found)
             if stack is not None and stack.ok:
                 result = outcome(stack, job.pick)
                 if result.torch is None:
                     notes = (*job.notes, *said, *unread, *result.notes)
-                    return job._replace(needs=found.needs, held=found.versions, notes=notes, added=result.added)
+                    job = job._replace(needs=found.needs, held=found.versions, notes=notes, added=result.added)
+                    return Tried(job, found)
                 moves = [AgreementMove(stack, found.versions)]
             else:
                 moves = [*agreement.moves(found.versions)]

@@ -79,7 +79,7 @@ class Agreement:
             if _is_judged(name)
             and name not in self._placed
             and (name in self.facts or name in learnt.users)
-            and not (name in self.facts and self._has(name, version))
+            and not (name in self.facts and self.has(name, version))
         }
         self.known.read({name: lacking[name] for name in sorted(lacking, key=lambda name: name not in self.named)})
 
@@ -111,7 +111,7 @@ class Agreement:
         exact = [
             PackageDemand(name, f"=={version}")
             for name, version in sorted(versions.items())
-            if self.knows(name) and self._has(name, version)
+            if self.knows(name) and self.has(name, version)
         ]
         too_new = [PackageDemand(name) for name, version in sorted(versions.items()) if self.refuses(name, version)]
         if too_new:  # its newest version that was read says why
@@ -143,7 +143,7 @@ class Agreement:
         there = {*self.named, *versions, "torch"}
         mine = [each for each in self.wanted if each.name in there and (self.knows(each.name) or each.name in FAMILY)]
         found = {name: version for name, version in sorted(versions.items()) if self.knows(name)}
-        unread = {name: version for name, version in found.items() if not self._has(name, version)}
+        unread = {name: version for name, version in found.items() if not self.has(name, version)}
         if found:
             # What was named stays as it was found, and so does what nobody has read; the rest and torch may move.
             family = [each for each in mine if each.name in FAMILY]
@@ -159,7 +159,7 @@ class Agreement:
 
     def refuses(self, name: str, version: str) -> bool:
         """Whether a version that is not in the table is too new for this machine, by the newest before it that is."""
-        if not self.readable or not self.knows(name) or self._has(name, version):
+        if not self.readable or not self.knows(name) or self.has(name, version):
             return False
         before = [one for one in self.facts[name].versions if PackageDemand(name, f"<{version}").admits(one.version)]
         return bool(before) and Situation(self.machine, self.table).refusal(before[0]) is not None
@@ -169,7 +169,7 @@ class Agreement:
         return [
             _unread(f"{name} {version}".rstrip(), self.known.lacking.get(name, ""))
             for name, version in sorted({**dict.fromkeys(self._placed, ""), **versions}.items())
-            if (self.knows(name) and self._holds_code(name) and not (self.readable and self._has(name, version)))
+            if (self.knows(name) and self._holds_code(name) and not (self.readable and self.has(name, version)))
             or (name in self.known.lacking and not self.knows(name))
         ]
 
@@ -177,7 +177,8 @@ class Agreement:
         """Whether any version of it that was read has to do with CUDA."""
         return any(package.cuda or package.links_torch or package.code != () for package in self.facts[name].versions)
 
-    def _has(self, name: str, version: str) -> bool:
+    def has(self, name: str, version: str) -> bool:
+        """Whether this very version is known, so that it can be judged."""
         return any(package.version == version for package in self.facts[name].versions)
 
     def _beside(self, asked: tuple[PackageDemand, ...], torch: str | None) -> Stack | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 
 from torchpick.environment import interpreter, requirements, settings_places, targets
@@ -167,7 +167,7 @@ class Installation:
         if learnt.torch is not None:
             job = job._replace(pick=self._pick_of(learnt.torch))
         parties = Agreeing(self.agreement, resolver, self.session.environ, everything, self._pick_of)
-        return self._held(parties.job(job, learnt))
+        return self.held(parties.agreed(job, learnt).job, self.agreement)
 
     @cached_property
     def agreement(self) -> Agreement:
@@ -193,11 +193,11 @@ class Installation:
     def _pick_of(self, torch: str) -> Pick:
         return decided(self.weighed(f"torch=={torch}"), self.session.knowledge.rules)
 
-    def _held(self, job: Job) -> Job:
-        """Held are the packages that were asked for by name, and those of the table, which were judged."""
+    def held(self, job: Job, agreement: Agreement) -> Job:
+        """The job that holds the packages which were asked for by name, and those of the table, which were judged."""
         placed = {each.name for each in self.asked.wanted if each.place}
-        named = self.agreement.named - placed
-        kept = {name: job.held[name] for name in sorted(job.held) if name in named or self.agreement.knows(name)}
+        named = agreement.named - placed
+        kept = {name: job.held[name] for name in sorted(job.held) if name in named or agreement.knows(name)}
         held = {name: version for name, version in kept.items() if name not in {*FAMILY, *placed}}
         related = {name: version for name, version in held.items() if name in self.session.knowledge.family}
         return job._replace(held=held, related=related, notes=_taken_from_host(job.notes))
@@ -223,18 +223,20 @@ class Installation:
         if self.strangers:
             return self.with_files(self.narrowed(job))
         job = self.alone(job)
-        return self.with_files(self._related(job) if job.needs and self.agreement.concerns else job)
+        return self.with_files(self.related(job, self.agreement, self._pick_of) if job.needs else job)
 
-    def _related(self, job: Job) -> Job:
+    def related(self, job: Job, agreement: Agreement, pick_of: Callable[[str], Pick]) -> Job:
         """The job where members of torch's family that the table knows as CUDA packages are asked for, as xformers."""
-        self.agreement.read_placed()
-        stack = self.agreement.known.judged(self.agreement.of_nothing)
+        if not agreement.concerns:
+            return job
+        agreement.read_placed()
+        stack = agreement.known.judged(agreement.of_nothing)
         if not stack.ok:
-            raise refused(stack, self.agreement.machine, job.pick)
+            raise refused(stack, agreement.machine, job.pick)
         result = outcome(stack, job.pick)
-        pick = job.pick if result.torch is None else self._pick_of(result.torch)
-        notes = (*passed_over(stack), *result.notes)
-        return job._replace(pick=pick, related=result.versions, added=result.added, notes=_taken_from_host(notes))
+        pick = job.pick if result.torch is None else pick_of(result.torch)
+        notes = _taken_from_host((*passed_over(stack), *result.notes))
+        return job._replace(pick=pick, related=result.versions, added=result.added, notes=notes)
 
     def with_files(self, job: Job) -> Job:
         """The job with the addresses of the family's files, where the installer alone could take others.
