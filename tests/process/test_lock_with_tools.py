@@ -161,7 +161,7 @@ def installers(tmp_path_factory: pytest.TempPathFactory) -> Installers:
     here, uv = Path(pip.__file__).parent, shutil.which("uv") or Path(sys.executable).with_name("uv")
     if int(pip.__version__.partition(".")[0]) * 100 + int(pip.__version__.split(".")[1]) >= 2601 and Path(uv).exists():
         for folder in (here, *here.parent.glob("pip-*.dist-info")):
-            shutil.copytree(folder, shared / "pip" / folder.name)
+            shutil.copytree(folder, shared / "pip" / folder.name, dirs_exist_ok=True)
         return Installers(str(uv), {"pip": shared / "pip"})
     return fetched(shared)
 

@@ -6,7 +6,7 @@ the table knows may move within what was asked, as `torchpick plan` moves them, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from torchpick.decide import stack as stacks
 from torchpick.decide.demands import PackageDemand
@@ -21,6 +21,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.package import PackageFacts
 from torchpick.model.pick import Pick
 from torchpick.model.stack import Stack
+from torchpick.model.table import Shelf
 from torchpick.session import Session
 
 TYPE_CHECKING = False
@@ -40,7 +41,10 @@ class AgreementMove(Noun):
 
 
 class Agreement:
-    """One order judged as a stack, beside the torch that stays where one does; it knows no installer."""
+    """One order judged as a stack, beside the torch that stays where one does; it knows no installer.
+
+    `torches` are the versions that may be taken, where other machines have a say.
+    """
 
     def __init__(  # noqa: PLR0913 # what is judged, and beside what
         self,
@@ -51,6 +55,7 @@ class Agreement:
         known: LearntPackages,
         stays: Pick | None = None,
         *,
+        torches: Container[str] | None = None,
         allow_mixed: bool = False,
     ) -> None:
         self.machine, self.known, self.stays = machine, known, stays
@@ -58,6 +63,9 @@ class Agreement:
         self._session = session
         bare = session.asking(session.request._replace(requirements=()))
         self.table, self.wish = bare.table_of((self.machine,)), bare.wish
+        if torches is not None:
+            builds = (build for build in self.table.of(machine.platform.name) if build.version in torches)
+            self.table = self.table._replace(builds={machine.platform.name: Shelf.of(builds)})
         wanted = [each for each in (*asked.wanted, *asked.limits) if applies.get(each.marker, True)]
         self.wanted = tuple(_demand(each) for each in wanted if each.name and not (each.place and not each.specifier))
         self.named = frozenset(each.name for each in asked.wanted)

@@ -88,7 +88,7 @@ class LearntPackages:
     def read(self, wanted: Mapping[str, str], placed: Mapping[str, str] = {}, *, pure: bool = False) -> bool:
         """Read the wheels of these projects, each by its specifier or at its place; whether anything was tried.
 
-        A wheel without code tells what it needs, which is news only where no installer's resolver was asked (`pure`).
+        A wheel without code says what it needs, which is news only where no installer's resolver was asked (`pure`).
         """
         wanted = {
             name: specifier

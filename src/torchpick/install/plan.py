@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cached_property
 
 from torchpick.environment import interpreter, requirements, settings_places, targets
@@ -175,10 +175,16 @@ class Installation:
         (machine,) = self.session.machines
         return self.agreement_of(machine, self.known_of(machine, self.target.full_version), self.staying)
 
-    def agreement_of(self, machine: Machine, known: LearntPackages, stays: Pick | None) -> Agreement:
-        """The order as it is judged for a machine, beside the torch that stays where one does."""
-        mixed = self.order.allow_mixed
-        return Agreement(self.session, machine, self.asked, self.applies, known, stays, allow_mixed=mixed)
+    def agreement_of(
+        self,
+        machine: Machine,
+        known: LearntPackages,
+        stays: Pick | None,
+        torches: Container[str] | None = None,
+    ) -> Agreement:
+        """The order as it is judged for a machine, with these torches, beside the one that stays where one does."""
+        session, mixed = self.session, self.order.allow_mixed
+        return Agreement(session, machine, self.asked, self.applies, known, stays, torches=torches, allow_mixed=mixed)
 
     def known_of(self, machine: Machine, full_version: str | None) -> LearntPackages:
         """The packages of the table for a machine, and a reader of what it lacks."""

@@ -38,6 +38,8 @@ class Made(Noun):
 
 def make(session: Session, order: LockOrder, listener: Listener) -> list[Made]:
     """One lock for all the machines, or one for each; nothing is written."""
+    # What is asked for stands in the order: a session's requirements are of torch's family alone.
+    session = session.asking(session.request._replace(requirements=()))
     fetch = fetcher(session.environ, offline=session.offline)
     asked = requirements.read(order.given, session.environ, fetch)
     if not asked.wanted and not asked.opaque:

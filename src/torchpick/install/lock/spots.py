@@ -59,6 +59,7 @@ class _Rounds:
     ) -> None:
         self.installation, self.installer, self.pick, self.aims = installation, installer, pick, aims
         self.everything = installation.weighed(machines=pick.machines)
+        self.common = _common(self.everything)
         self.spots = _spots(pick.machines, aims)
         self.picks = {pick.version: pick}
         self.learnt: dict[LockEnvironment, Learnt] = {}
@@ -100,9 +101,10 @@ class _Rounds:
         installation, env = self.installation, spot.aim.environment
         pick = _alone(self.pick, spot.place)
         job = installation.job(pick)
-        stays = pick if len(self.spots) > 1 else None
-        known = self.known[env]
-        agreement = installation.agreement_of(pick.machine, known, stays)
+        several = len(self.spots) > 1
+        agreement = installation.agreement_of(
+            pick.machine, self.known[env], pick if several else None, self.common if several else None
+        )
         if not installation.strangers:
             self.learnt[env] = Learnt()
             if job.no_deps or job.asked.hashed:
@@ -152,6 +154,15 @@ def _spots(machines: tuple[Machine, ...], aims: list[tuple[int, Aim]]) -> list[S
             if LockEnvironment(machine.platform.name, python.version, python.free_threaded) == env:
                 found.setdefault((env, kind_of(machine)), Spot(place, aim))
     return list(found.values())
+
+
+def _common(everything: Pick) -> frozenset[str]:
+    """The versions of torch that run on all the machines, whatever their platforms."""
+    running: dict[str, set[str]] = {machine.platform.name: set() for machine in everything.machines}
+    for verdict in everything.considered:
+        if verdict.ok:
+            running.setdefault(verdict.build.platform, set()).add(verdict.build.version)
+    return frozenset.intersection(*map(frozenset, running.values()))
 
 
 def _alone(pick: Pick, place: int) -> Pick:
