@@ -14,6 +14,7 @@ from tests.fakes.loopback import Answer, Loopback
 from tests.fakes.tinywheel import TinyWheel
 from tests.wheels import making
 from torchpick.cli import main
+from torchpick.install import unread
 
 LINUX = ("--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35")
 A100 = ("--gpu", "a100", "--driver")
@@ -211,3 +212,41 @@ def test_pages_of_many_projects_are_read_once(
 
     assert {each.name for each in wheels} <= set(found)
     assert own.asked("flat.html") == ["/flat.html"]
+
+
+def test_of_a_large_wheel_a_part_is_read_and_its_metadata(
+    own: OwnIndex, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(unread, "MOST_BYTES", 300_000)
+    small = linking(["libtorch_cuda.so", "libcudart.so.13"])
+    large = linking([], making.module("sm_80"), making.noise(1, 1_000_000))
+    files = {"vllm/_links.so": small, "vllm/_C.abi3.so": large}
+    own.add(TinyWheel("vllm", "0.99.0", TAG, VLLM, files=files))
+
+    found = planned(capsys, "vllm==0.99.0", *A100, "580.95.05", *LINUX)
+
+    assert (found["vllm"], found["torch"]) == ("0.99.0", "2.14.0+cu130")
+    assert "needs libcudart.so.13" in refused(capsys, "vllm==0.99.0", *A100, "550.54.14", *LINUX)
+
+
+def test_no_more_than_eight_wheels_are_read(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
+    wheels = [wheel(f"swift-{number}", 12, "sm_80") for number in range(10)]
+    own.add(*wheels)
+    capsys.readouterr()
+
+    assert main(["plan", *(each.name for each in wheels), *A100, "580.95.05", *LINUX]) == 0
+
+    err = capsys.readouterr().err
+    assert err.count("was read: no more than 8 wheels are read at once") == 2
+    assert len({each for each in own.asked(".whl") if not each.endswith(".metadata")}) == 8
+
+
+def test_a_slow_wheel_is_given_up(
+    own: OwnIndex, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(unread, "MOST_SECONDS", -1.0)
+    own.add(wheel("swift-ops", 12, "sm_80"))
+
+    said = refused(capsys, "swift-ops", *A100, "580.95.05", *LINUX)
+
+    assert "no wheel of swift-ops was read: it did not come within" in said
