@@ -44,7 +44,7 @@ def wheel_host(*, hashes: bool = True) -> WheelHost:
                 host.add("cu126", TinyWheel("torchvision", f"{vision}+cu126", tag(python, platform), ("numpy",)))
     for python in (OWN, OTHER):
         host.add("cu126", TinyWheel("triton", "3.8.0", tag(python), files={"triton/here.py": "wheel_host = True\n"}))
-        host.add("cu126", TinyWheel("torchcodec", "0.9.0+cu126", tag(python), ("torch",)))
+        host.add("cu126", TinyWheel("torchcodec", "0.13.0+cu126", tag(python), ("torch",)))
     host.add("cu126", TinyWheel("numpy", "9999.0.0"), TinyWheel("filelock", "9999.0.0"))
     return host
 
@@ -59,7 +59,7 @@ def users_index() -> SimpleIndex:
         *(TinyWheel("triton", "3.8.0", tag(python)) for python in (OWN, OTHER)),
         TinyWheel("torch", "2.15.0", tag(OWN), ("filelock",)),
         TinyWheel("torch", "2.14.1", tag(OWN), ("filelock",)),
-        TinyWheel("torchcodec", "0.10.0", tag(OWN), ("torch",)),
+        TinyWheel("torchcodec", "0.13.0", tag(OWN), ("torch",)),
         TinyWheel("mylib", "1.0", requires=("torch>=2.5", 'torch<2.8; extra == "nvidia-old"'), extras=("nvidia-old",)),
     )
 
@@ -161,7 +161,7 @@ def installers(tmp_path_factory: pytest.TempPathFactory) -> Installers:
     here, uv = Path(pip.__file__).parent, shutil.which("uv") or Path(sys.executable).with_name("uv")
     if int(pip.__version__.partition(".")[0]) * 100 + int(pip.__version__.split(".")[1]) >= 2601 and Path(uv).exists():
         for folder in (here, *here.parent.glob("pip-*.dist-info")):
-            shutil.copytree(folder, shared / "pip" / folder.name)
+            shutil.copytree(folder, shared / "pip" / folder.name, dirs_exist_ok=True)
         return Installers(str(uv), {"pip": shared / "pip"})
     return fetched(shared)
 
@@ -212,7 +212,7 @@ def test_a_lock_of_either_resolver_installs_with_both_tools(world: World, resolv
 def test_the_family_comes_from_the_wheel_host_and_all_else_from_the_users_index(world: World, resolver: str) -> None:
     found = world.locked("torch", "torchcodec", "numpy", *GTX_1080_TI, "--installer", resolver)
 
-    assert found["torchcodec"]["version"] == "0.9.0+cu126"
+    assert found["torchcodec"]["version"] == "0.13.0+cu126"
     for name, package in found.items():
         (url,) = urls(package)
         assert (FILE_HOST in url) == (name in ("torch", "torchcodec", "triton")), url

@@ -140,20 +140,12 @@ def _decided(args: InstallArguments, installation: Installation, pick: Pick) -> 
     strangers, name = installation.strangers, installation.installer.name
     if not strangers:
         return _waited(args, "wheel index", lambda: installation.decided_job(pick))
-    from torchpick.cli.show.progress import Progress
+    from torchpick.cli.show import reading
     from torchpick.install import agreeing
-    from torchpick.install.unread import Watcher
 
     _say(args, agreeing.question(name, strangers))
-    progress = Progress(sys.stderr, f"{name} resolves", quiet=args.quiet or args.json)
-
-    def talk(text: str) -> None:
-        if not args.quiet:
-            progress.say(f"torchpick: {text}")
-        progress.rename("read")
-
-    with progress.ticking():
-        return installation.decided_job(pick, Watcher(talk, progress.add))
+    with reading.watched(f"{name} resolves", quiet=args.quiet, json=args.json) as watcher:
+        return installation.decided_job(pick, watcher)
 
 
 def _say(args: InstallArguments, text: str) -> None:

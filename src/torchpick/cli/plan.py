@@ -1,11 +1,13 @@
 """Plan one whole environment: every pin, where it comes from, whether it runs here, and why. Nothing is installed.
 
 One CUDA major in everything that links torch, code for these GPUs in each CUDA wheel, companions of the same build;
-if there is no such environment, what prevents it. It uses only the table of packages and no network.
+if there is no such environment, what prevents it. The table of packages answers without the network; a version or a
+package that it lacks is read from your own index, METADATA and parts of its wheel, unless `--offline`.
 
 examples:
   torchpick plan vllm                                  this machine
   torchpick plan "vllm>=0.12" --gpu a100 --driver 535.183.01
+  torchpick plan vllm==0.27.0 --gpu a100               a version that the table lacks
   torchpick plan faster-whisper torch --gpu "RTX 5090" --json
   torchpick plan vllm --gpu a100 --driver 535.183.01 --dockerfile > Dockerfile
 """
@@ -17,6 +19,7 @@ from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
+from torchpick.cli.show import reading
 from torchpick.cli.show import stack as shown
 from torchpick.errors import UsageError
 from torchpick.install import image, stack
@@ -42,7 +45,8 @@ def run(args: PlanArguments) -> int:
     if args.dockerfile and args.json:
         raise UsageError("--dockerfile and --json are two forms of one answer", hint="use only one of them")
     session = Session(arguments.request_of(args), report=console.waiting)
-    found = stack.plan(session, allow_mixed=args.allow_mixed)
+    with reading.watched("index", quiet=args.quiet, json=args.json) as watcher:
+        found = stack.plan(session, allow_mixed=args.allow_mixed, watcher=watcher)
     if args.json:
         print(envelope.dumps(found.to_json(args.command)))
         return 0 if found.ok else 3

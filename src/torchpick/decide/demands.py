@@ -46,7 +46,7 @@ def _admits(specifier: str, version: str) -> bool:
 
 
 def asked(texts: Iterable[str]) -> tuple[PackageDemand, ...]:
-    """A requirement of the user; a URL or a path is refused, since nothing is known about it without reading it."""
+    """A requirement of the user; a URL or a path is refused: it is judged where it is installed."""
     found = []
     for text in texts:
         try:
@@ -57,7 +57,7 @@ def asked(texts: Iterable[str]) -> tuple[PackageDemand, ...]:
             raise RequirementError(f"`{text}` is not a valid requirement: {reason}", hint=hint) from error
         if requirement.url:
             hint = f"`torchpick plan {requirement.name}`, or `torchpick install --dry-run` with the URL"
-            raise RequirementError(f"`{text}` is a URL, and a plan reads no files", hint=hint)
+            raise RequirementError(f"`{text}` is a URL, and a plan takes names", hint=hint)
         found.append(_demand(requirement, ""))
     return tuple(found)
 

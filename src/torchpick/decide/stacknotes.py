@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from torchpick.decide import pairing, remarks
 from torchpick.decide.demands import PackageDemand
@@ -11,7 +11,7 @@ from torchpick.decide.places import address, content
 from torchpick.decide.stacksearch import WITH_TORCH, Solution, StackSearch
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
 from torchpick.model.machine import Note
-from torchpick.model.package import Package
+from torchpick.model.package import Package, PackageFacts
 from torchpick.model.stack import NOT_READ
 from torchpick.model.support import JIT
 from torchpick.model.wish import Wish
@@ -30,18 +30,39 @@ def notes(search: StackSearch, chosen: Solution) -> Iterator[Note]:
     yield from _mixed(search, chosen, torch)
 
 
+def unknown(facts: Mapping[str, PackageFacts], demands: Iterable[PackageDemand]) -> dict[str, str]:
+    """The packages of which no known version meets what is asked, each with all of that."""
+    asked: dict[str, list[PackageDemand]] = {}
+    for demand in demands:
+        asked.setdefault(demand.name, []).append(demand)
+    return {
+        name: ",".join(dict.fromkeys(demand.specifier for demand in mine if demand.specifier))
+        for name, mine in asked.items()
+        if _is_unknown(facts, name, mine)
+    }
+
+
+def _is_unknown(facts: Mapping[str, PackageFacts], name: str, asked: Sequence[PackageDemand]) -> bool:
+    if name in ("torch", *COMPANIONS) or name in WITH_TORCH or name.startswith("nvidia-"):
+        return False
+    known = facts.get(name)
+    if known is None:
+        return any(not demand.by for demand in asked)
+    return known.refused is None and not any(
+        all(demand.admits(package.version) for demand in asked) for package in known.versions
+    )
+
+
 def unread(search: StackSearch, demands: Iterable[PackageDemand]) -> Iterator[Note]:
     """What the table does not know: nothing is approved silently."""
-    for demand in demands:
-        name = demand.name
-        if name in ("torch", *COMPANIONS) or name in WITH_TORCH or name.startswith("nvidia-"):
-            continue
-        facts = search.facts.get(name)
-        if facts is None and not demand.by:
+    demands = tuple(demands)
+    for name in unknown(search.facts, demands):
+        if name not in search.facts:
             text = f"{name} is not in the table: its requirements are only known on installation"
             yield Note("PACKAGE_UNREAD", text)
-        elif facts is not None and demand.by and not any(demand.admits(each.version) for each in facts.versions):
-            yield Note("PACKAGE_UNREAD", f"{demand.by} asks for {demand.text}, which is not in the table")
+        for demand in demands if name in search.facts else ():
+            if demand.name == name and demand.by:
+                yield Note("PACKAGE_UNREAD", f"{demand.by} asks for {demand.text}, which is not in the table")
 
 
 def _of_torch(search: StackSearch, chosen: Solution) -> Iterator[Note]:

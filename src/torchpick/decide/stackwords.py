@@ -8,7 +8,7 @@ from torchpick.decide.packagefit import ADDED_WHEEL
 from torchpick.decide.places import address
 from torchpick.decide.provided import parted, wheel_for
 from torchpick.decide.stackhints import hints
-from torchpick.decide.stacknotes import notes, unread
+from torchpick.decide.stacknotes import notes, unknown, unread
 from torchpick.decide.stacksearch import Solution, StackSearch
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, Build
@@ -32,6 +32,7 @@ def answer(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Soluti
         packages=(*packages, *family, *_added(search, chosen)),
         notes=tuple(dict.fromkeys(notes(search, chosen))),
         index_url=None if chosen.torch is None else _index_url(search, chosen.torch.build),
+        unknown=unknown(search.facts, chosen.demands),
     )
 
 
@@ -43,6 +44,7 @@ def refusal(search: StackSearch, asked: tuple[PackageDemand, ...], objections: t
         objections=objections,
         notes=tuple(unread(search, asked)),
         hints=tuple(dict.fromkeys(hints(search, asked, objections))),
+        unknown=unknown(search.facts, asked),
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Iterable
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from torchpick.errors import IntegrityError
+from torchpick.errors import IntegrityError, TorchpickError
 from torchpick.index import pages, tags
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
@@ -41,13 +42,20 @@ class IndexCandidate(Noun):
     place: str
 
 
+class SeenPages:
+    """What was read of the user's indexes in a run, for all threads: a page of many projects is read by one of them."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, tuple[IndexCandidate, ...] | None] = {}
+        self.flat: dict[str, tuple[Link, ...] | TorchpickError] = {}
+        self.lock = threading.Lock()
+
+
 class UserIndex:
     """The indexes and link pages of the user as one; each page is read once. It knows no constraints."""
 
-    def __init__(self, places: IndexPlaces, client: Client) -> None:
-        self.places, self._client = places, client
-        self._found: dict[str, tuple[IndexCandidate, ...] | None] = {}
-        self._flat: dict[str, tuple[Link, ...]] = {}
+    def __init__(self, places: IndexPlaces, client: Client, seen: SeenPages | None = None) -> None:
+        self.places, self._client, self._seen = places, client, seen or SeenPages()
 
     def versions(self, name: str) -> tuple[Version, ...] | None:
         """Every version that has a wheel, the newest first; None where no index knows the name."""
@@ -87,9 +95,9 @@ class UserIndex:
 
     def _all(self, name: str) -> tuple[IndexCandidate, ...] | None:
         name = normal(name)
-        if name not in self._found:
-            self._found[name] = self._read(name)
-        return self._found[name]
+        if name not in self._seen.found:
+            self._seen.found[name] = self._read(name)
+        return self._seen.found[name]
 
     def _read(self, name: str) -> tuple[IndexCandidate, ...] | None:
         found: list[IndexCandidate] = []
@@ -108,10 +116,18 @@ class UserIndex:
         return tuple(found) if known else None
 
     def _links(self, place: str) -> tuple[Link, ...]:
-        """A page of the wheels of many projects."""
-        if place not in self._flat:
-            self._flat[place] = tuple(pages.fetch(place, self._client).links or ())
-        return self._flat[place]
+        """A page of the wheels of many projects; one that cannot be read is not tried again."""
+        seen = self._seen
+        with seen.lock:  # the other threads wait for it, and do not read it too
+            if place not in seen.flat:
+                try:
+                    seen.flat[place] = tuple(pages.fetch(place, self._client).links or ())
+                except TorchpickError as error:
+                    seen.flat[place] = error
+            found = seen.flat[place]
+        if isinstance(found, TorchpickError):
+            raise found
+        return found
 
 
 def _of(name: str, links: Iterable[Link], index: str) -> list[IndexCandidate]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 
 from torchpick.errors import NoBuildError
 from torchpick.install.agreement import FAMILY, ROUNDS, Agreement, AgreementMove, outcome, passed_over, refused
-from torchpick.install.unread import UnreadWheels
 from torchpick.installers import needs
 from torchpick.installers.command import Command
 from torchpick.installers.jobs import Job
@@ -26,31 +25,33 @@ class Tried(Noun):
 
 
 class Agreeing(Noun):
-    """Who takes part: the judgement, the resolver, who picks a torch by its version, who reads wheels if anybody."""
+    """Who takes part: the judgement, the resolver, who picks a torch by its version."""
 
     agreement: Agreement
     resolver: Command
     environ: Mapping[str, str]
     everything: Pick
     pick_of: Callable[[str], Pick]
-    reader: UnreadWheels | None
 
-    def job(self, job: Job, learnt: Learnt) -> Job:
+    def agreed(self, job: Job, learnt: Learnt) -> Tried:
         """The job whose packages agree with its torch; NoBuildError with what stands in the way."""
         agreement, found, trouble = self.agreement, learnt, learnt.conflict
         said: list[Note] = []
+        agreement.read_placed()
         for _ in range(ROUNDS):
-            if self.reader is not None:
-                agreement.learn(self.reader.packages(agreement.unknown(found), agreement.facts))
+            found = found._replace(versions=agreement.completed(found.versions))
+            agreement.read(found)
             stack = None if trouble else agreement.of_versions(found.versions)
             unread = agreement.unread(found.versions)
             if stack is None and not trouble:
-                return job._replace(needs=found.needs, held=found.versions, notes=(*job.notes, *said, *unread))
+                notes = (*job.notes, *said, *unread)
+                return Tried(job._replace(needs=found.needs, held=found.versions, notes=notes), found)
             if stack is not None and stack.ok:
                 result = outcome(stack, job.pick)
                 if result.torch is None:
                     notes = (*job.notes, *said, *unread, *result.notes)
-                    return job._replace(needs=found.needs, held=found.versions, notes=notes, added=result.added)
+                    job = job._replace(needs=found.needs, held=found.versions, notes=notes, added=result.added)
+                    return Tried(job, found)
                 moves = [AgreementMove(stack, found.versions)]
             else:
                 moves = [*agreement.moves(found.versions)]

@@ -6,56 +6,31 @@ the table knows may move within what was asked, as `torchpick plan` moves them, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from torchpick.decide import stack as stacks
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import Situation
 from torchpick.environment.requirements import Requested, Requirements
 from torchpick.errors import NoBuildError
+from torchpick.install.joined import LearntPackages
 from torchpick.installers import jobs
-from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
-from torchpick.model.package import Package, PackageFacts
+from torchpick.model.package import PackageFacts
 from torchpick.model.pick import Pick
 from torchpick.model.stack import Stack
+from torchpick.model.table import Shelf
 from torchpick.session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.install.unread import ReadPackages
     from torchpick.installers.needs import Learnt
 
 FAMILY = frozenset({"torch", *COMPANIONS})
-# CUDA wheels are read for these alone.
-READ = ("linux-x86_64", "windows-x86_64")
 # Resolutions until everything agrees; two were the most that was met.
 ROUNDS = 4
-
-
-class JoinedPackages(Mapping[str, PackageFacts]):
-    """The packages of the table, and the versions that were read in this run."""
-
-    def __init__(self, table: Mapping[str, PackageFacts], read: Iterable[Package]) -> None:
-        from packaging.version import Version
-
-        self._table = table
-        self._read: dict[str, PackageFacts] = {}
-        for package in read:
-            facts = self._read.get(package.name) or table.get(package.name) or PackageFacts(package.name, ())
-            versions = sorted((package, *facts.versions), key=lambda each: Version(each.version), reverse=True)
-            self._read[package.name] = facts._replace(versions=tuple(versions))
-
-    def __getitem__(self, name: str) -> PackageFacts:
-        return self._read.get(name) or self._table[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter({**dict.fromkeys(self._table), **self._read})
-
-    def __len__(self) -> int:
-        return len({*self._table, *self._read})
 
 
 class AgreementMove(Noun):
@@ -66,50 +41,69 @@ class AgreementMove(Noun):
 
 
 class Agreement:
-    """One order judged as a stack, beside the torch that stays where one does; it knows no installer."""
+    """One order judged as a stack, beside the torch that stays where one does; it knows no installer.
 
-    def __init__(
+    `torches` are the versions that may be taken, where other machines have a say.
+    """
+
+    def __init__(  # noqa: PLR0913 # what is judged, and beside what
         self,
         session: Session,
+        machine: Machine,
         asked: Requirements,
         applies: Mapping[str, bool],
+        known: LearntPackages,
         stays: Pick | None = None,
         *,
-        allow_mixed: bool,
+        torches: Container[str] | None = None,
+        allow_mixed: bool = False,
     ) -> None:
-        (self.machine,) = session.machines
-        self.stays = stays
+        self.machine, self.known, self.stays = machine, known, stays
         self.allow_mixed = allow_mixed
         self._session = session
         bare = session.asking(session.request._replace(requirements=()))
         self.table, self.wish = bare.table_of((self.machine,)), bare.wish
-        self.facts: Mapping[str, PackageFacts] = KnownPackages(session.environ, self.machine.platform.name)
+        if torches is not None:
+            builds = (build for build in self.table.of(machine.platform.name) if build.version in torches)
+            self.table = self.table._replace(builds={machine.platform.name: Shelf.of(builds)})
         wanted = [each for each in (*asked.wanted, *asked.limits) if applies.get(each.marker, True)]
         self.wanted = tuple(_demand(each) for each in wanted if each.name and not (each.place and not each.specifier))
         self.named = frozenset(each.name for each in asked.wanted)
-        self.readable = self.machine.platform.name in READ
-        self.lacking: set[str] = set()  # what was looked for and could not be read
+        self._placed = {each.name: each for each in wanted if each.place and each.name}
 
-    def unknown(self, learnt: Learnt) -> dict[str, str]:
-        """What of a resolution is to be read: versions that the table lacks, and what else needs torch or CUDA."""
-        if not self.readable:
-            return {}
+    @property
+    def facts(self) -> Mapping[str, PackageFacts]:
+        return self.known.facts
+
+    @property
+    def readable(self) -> bool:
+        return self.known.readable
+
+    def read(self, learnt: Learnt) -> None:
+        """Read what of a resolution the table lacks: versions of its packages, and what else needs torch or CUDA."""
         lacking = {
-            name: version
+            name: f"=={version}"
             for name, version in sorted(learnt.versions.items())
-            if name not in FAMILY
-            and not name.startswith(("nvidia-", "cuda-"))
-            and name not in jobs.TRITONS
+            if _is_judged(name)
+            and name not in self._placed
             and (name in self.facts or name in learnt.users)
-            and name not in self.lacking
-            and not (name in self.facts and self._has(name, version))
+            and not (name in self.facts and self.has(name, version))
         }
-        return {name: lacking[name] for name in sorted(lacking, key=lambda name: name not in self.named)}
+        self.known.read({name: lacking[name] for name in sorted(lacking, key=lambda name: name not in self.named)})
 
-    def learn(self, read: ReadPackages) -> None:
-        """Know these too from now on."""
-        self.facts = JoinedPackages(self.facts, read.packages) if read.packages else self.facts
-        self.lacking |= set(read.lacking)
+    def read_placed(self) -> None:
+        """Read the wheels that are asked for by a URL or a path, whatever is known of their versions."""
+        placed = {
+            name: each
+            for name, each in self._placed.items()
+            if _is_judged(name) and (each.specifier or name in self.facts)
+        }
+        wanted = {name: each.specifier for name, each in placed.items()}
+        self.known.read(wanted, {name: each.place for name, each in placed.items()})
+
+    def completed(self, versions: Mapping[str, str]) -> dict[str, str]:
+        """The versions of a resolution with those of the wheels that are asked for by their place."""
+        return {**versions, **{name: each.specifier[2:] for name, each in self._placed.items() if each.specifier}}
 
     @property
     def concerns(self) -> bool:
@@ -125,7 +119,7 @@ class Agreement:
         exact = [
             PackageDemand(name, f"=={version}")
             for name, version in sorted(versions.items())
-            if self.knows(name) and self._has(name, version)
+            if self.knows(name) and self.has(name, version)
         ]
         too_new = [PackageDemand(name) for name, version in sorted(versions.items()) if self.refuses(name, version)]
         if too_new:  # its newest version that was read says why
@@ -157,7 +151,7 @@ class Agreement:
         there = {*self.named, *versions, "torch"}
         mine = [each for each in self.wanted if each.name in there and (self.knows(each.name) or each.name in FAMILY)]
         found = {name: version for name, version in sorted(versions.items()) if self.knows(name)}
-        unread = {name: version for name, version in found.items() if not self._has(name, version)}
+        unread = {name: version for name, version in found.items() if not self.has(name, version)}
         if found:
             # What was named stays as it was found, and so does what nobody has read; the rest and torch may move.
             family = [each for each in mine if each.name in FAMILY]
@@ -173,7 +167,7 @@ class Agreement:
 
     def refuses(self, name: str, version: str) -> bool:
         """Whether a version that is not in the table is too new for this machine, by the newest before it that is."""
-        if not self.readable or not self.knows(name) or self._has(name, version):
+        if not self.readable or not self.knows(name) or self.has(name, version):
             return False
         before = [one for one in self.facts[name].versions if PackageDemand(name, f"<{version}").admits(one.version)]
         return bool(before) and Situation(self.machine, self.table).refusal(before[0]) is not None
@@ -181,17 +175,18 @@ class Agreement:
     def unread(self, versions: Mapping[str, str]) -> list[Note]:
         """The versions of CUDA packages that are in no table and could not be read."""
         return [
-            Note("PACKAGE_UNREAD", f"which GPUs and which CUDA {name} {version} was built for has not been read")
-            for name, version in sorted(versions.items())
-            if (self.knows(name) and self._holds_code(name) and not (self.readable and self._has(name, version)))
-            or (name in self.lacking and not self.knows(name))
+            _unread(f"{name} {version}".rstrip(), self.known.lacking.get(name, ""))
+            for name, version in sorted({**dict.fromkeys(self._placed, ""), **versions}.items())
+            if (self.knows(name) and self._holds_code(name) and not (self.readable and self.has(name, version)))
+            or (name in self.known.lacking and not self.knows(name))
         ]
 
     def _holds_code(self, name: str) -> bool:
         """Whether any version of it that was read has to do with CUDA."""
         return any(package.cuda or package.links_torch or package.code != () for package in self.facts[name].versions)
 
-    def _has(self, name: str, version: str) -> bool:
+    def has(self, name: str, version: str) -> bool:
+        """Whether this very version is known, so that it can be judged."""
         return any(package.version == version for package in self.facts[name].versions)
 
     def _beside(self, asked: tuple[PackageDemand, ...], torch: str | None) -> Stack | None:
@@ -206,6 +201,16 @@ class Agreement:
 
     def _stack(self, asked: tuple[PackageDemand, ...]) -> Stack:
         return stacks.stack(self.machine, self.table, self.wish, asked, self.facts, allow_mixed=self.allow_mixed)
+
+
+def _is_judged(name: str) -> bool:
+    """Whether a package of this name is judged beside torch, and not as a part of it."""
+    return name not in FAMILY and not name.startswith(("nvidia-", "cuda-")) and name not in jobs.TRITONS
+
+
+def _unread(what: str, why: str) -> Note:
+    text = f"which GPUs and which CUDA {what} was built for has not been read"
+    return Note("PACKAGE_UNREAD", f"{text}: {why}" if why else text)
 
 
 def _demand(each: Requested) -> PackageDemand:

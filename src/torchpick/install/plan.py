@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cached_property
 
 from torchpick.environment import interpreter, requirements, settings_places, targets
@@ -14,10 +14,12 @@ from torchpick.errors import NoBuildError, UsageError
 from torchpick.index.remote_text import fetcher
 from torchpick.install import constraints, staying
 from torchpick.install.agreement import FAMILY, Agreement, outcome, passed_over, refused
+from torchpick.install.joined import LearntPackages, WheelReader
 from torchpick.installers import choice, copies, jobs, settings_files
 from torchpick.installers.command import Command
 from torchpick.installers.installer import Installer
 from torchpick.installers.jobs import Job
+from torchpick.knowledge.packages import KnownPackages
 from torchpick.model import markers
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
@@ -26,7 +28,7 @@ from torchpick.session import Session, decided
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.install.unread import Watcher
+    from torchpick.install.sought import Watcher
     from torchpick.installers.reporting import Item
 
 
@@ -148,11 +150,10 @@ class Installation:
         settings_files.check(made.passed_on, self.session.own_settings(self.target.prefix))
         return made
 
-    def narrowed(self, job: Job, watcher: Watcher | None = None) -> Job:
+    def narrowed(self, job: Job) -> Job:
         """The job with what the other requirements need of torch; it asks the installer's resolver."""
         from torchpick.install import agreeing
         from torchpick.install.agreeing import Agreeing
-        from torchpick.install.unread import UnreadWheels
         from torchpick.installers import needs
 
         everything = self.weighed()
@@ -165,25 +166,44 @@ class Installation:
             raise agreeing.conflict(learnt.conflict, everything)
         if learnt.torch is not None:
             job = job._replace(pick=self._pick_of(learnt.torch))
-        reader = None
-        if not job.offline:
-            reader = UnreadWheels(self.target, self.session.machine.platform, self.session.environ, watcher)
-        parties = Agreeing(self.agreement, resolver, self.session.environ, everything, self._pick_of, reader)
-        return self._held(parties.job(job, learnt))
+        parties = Agreeing(self.agreement, resolver, self.session.environ, everything, self._pick_of)
+        return self.held(parties.agreed(job, learnt).job, self.agreement)
 
     @cached_property
     def agreement(self) -> Agreement:
-        """What the table says of the packages that are asked for."""
-        return Agreement(self.session, self.asked, self.applies, self.staying, allow_mixed=self.order.allow_mixed)
+        """What is known of the packages that are asked for."""
+        (machine,) = self.session.machines
+        return self.agreement_of(machine, self.known_of(machine, self.target.full_version), self.staying)
+
+    def agreement_of(
+        self,
+        machine: Machine,
+        known: LearntPackages,
+        stays: Pick | None,
+        torches: Container[str] | None = None,
+    ) -> Agreement:
+        """The order as it is judged for a machine, with these torches, beside the one that stays where one does."""
+        session, mixed = self.session, self.order.allow_mixed
+        return Agreement(session, machine, self.asked, self.applies, known, stays, torches=torches, allow_mixed=mixed)
+
+    def known_of(self, machine: Machine, full_version: str | None) -> LearntPackages:
+        """The packages of the table for a machine, and a reader of what it lacks."""
+        table = KnownPackages(self.session.environ, machine.platform.name)
+        return LearntPackages(table, machine, None if self.session.offline else self.reader, full_version)
+
+    @cached_property
+    def reader(self) -> WheelReader:
+        """What reads wheels for all environments of this order."""
+        return WheelReader(self.session, self.target.python)
 
     def _pick_of(self, torch: str) -> Pick:
         return decided(self.weighed(f"torch=={torch}"), self.session.knowledge.rules)
 
-    def _held(self, job: Job) -> Job:
-        """Held are the packages that were asked for by name, and those of the table, which were judged."""
+    def held(self, job: Job, agreement: Agreement) -> Job:
+        """The job that holds the packages which were asked for by name, and those of the table, which were judged."""
         placed = {each.name for each in self.asked.wanted if each.place}
-        named = self.agreement.named - placed
-        kept = {name: job.held[name] for name in sorted(job.held) if name in named or self.agreement.knows(name)}
+        named = agreement.named - placed
+        kept = {name: job.held[name] for name in sorted(job.held) if name in named or agreement.knows(name)}
         held = {name: version for name, version in kept.items() if name not in {*FAMILY, *placed}}
         related = {name: version for name, version in held.items() if name in self.session.knowledge.family}
         return job._replace(held=held, related=related, notes=_taken_from_host(job.notes))
@@ -197,6 +217,7 @@ class Installation:
     def decided_job(self, pick: Pick, watcher: Watcher | None = None) -> Job:
         """The job with all that is to be learnt before it: by a dry run too, which shows what a real one does."""
         job = self.job(pick)
+        self.reader.watcher = watcher or self.reader.watcher
         if job.offline and self.installer.name == "pip":
             from torchpick.install import offline
 
@@ -206,19 +227,22 @@ class Installation:
 
             job = job._replace(notes=building.check(job, self.agreement))
         if self.strangers:
-            return self.with_files(self.narrowed(job, watcher))
+            return self.with_files(self.narrowed(job))
         job = self.alone(job)
-        return self.with_files(self._related(job) if job.needs and self.agreement.concerns else job)
+        return self.with_files(self.related(job, self.agreement, self._pick_of) if job.needs else job)
 
-    def _related(self, job: Job) -> Job:
+    def related(self, job: Job, agreement: Agreement, pick_of: Callable[[str], Pick]) -> Job:
         """The job where members of torch's family that the table knows as CUDA packages are asked for, as xformers."""
-        stack = self.agreement.of_nothing()
+        if not agreement.concerns:
+            return job
+        agreement.read_placed()
+        stack = agreement.known.judged(agreement.of_nothing)
         if not stack.ok:
-            raise refused(stack, self.agreement.machine, job.pick)
+            raise refused(stack, agreement.machine, job.pick)
         result = outcome(stack, job.pick)
-        pick = job.pick if result.torch is None else self._pick_of(result.torch)
-        notes = (*passed_over(stack), *result.notes)
-        return job._replace(pick=pick, related=result.versions, added=result.added, notes=_taken_from_host(notes))
+        pick = job.pick if result.torch is None else pick_of(result.torch)
+        notes = _taken_from_host((*passed_over(stack), *result.notes))
+        return job._replace(pick=pick, related=result.versions, added=result.added, notes=notes)
 
     def with_files(self, job: Job) -> Job:
         """The job with the addresses of the family's files, where the installer alone could take others.

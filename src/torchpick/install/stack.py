@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from torchpick.decide import demands
 from torchpick.decide import stack as stacks
 from torchpick.errors import DetectionError, UsageError
+from torchpick.install.joined import READ, LearntPackages, WheelReader
+from torchpick.install.sought import Watcher
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
@@ -42,11 +44,32 @@ def _ground(bare: Session, machine: Machine, wish: Wish) -> PlanGround:
     return PlanGround(machine, bare.table_of((machine,)), wish, facts)
 
 
-def plan(session: Session, *, allow_mixed: bool = False) -> Stack:
-    """The environment for the request's requirements; where none fits its `ok` is false."""
+def plan(session: Session, *, allow_mixed: bool = False, watcher: Watcher | None = None) -> Stack:
+    """The environment for the request's requirements; where none fits its `ok` is false.
+
+    What the table lacks of them is read from the user's own index.
+    """
     asked = demands.asked(session.request.requirements or ("torch",))
     here = ground(session)
-    return stacks.stack(here.machine, here.table, here.wish, asked, here.facts, allow_mixed=allow_mixed)
+    reader = None if session.offline else WheelReader(session, here.machine.python.executable, watcher)
+    known = LearntPackages(here.facts, here.machine, reader)
+
+    def judge() -> Stack:
+        return stacks.stack(here.machine, here.table, here.wish, asked, known.facts, allow_mixed=allow_mixed)
+
+    found = known.judged(judge)
+    notes = tuple(_unread(name, specifier, known, session) for name, specifier in found.unknown.items())
+    return found._replace(notes=(*found.notes, *notes))
+
+
+def _unread(name: str, specifier: str, known: LearntPackages, session: Session) -> Note:
+    """Why a package that the table lacks was not judged."""
+    why = known.lacking.get(name)
+    if why is None and not known.readable:
+        why = f"wheels are read for {' and '.join(READ)}"
+    if why is None:
+        why = "nothing is read with `--offline`" if session.offline else "your index has no release within that"
+    return Note("PACKAGE_UNREAD", f"no wheel of {name}{specifier} was read: {why}")
 
 
 def versions(session: Session, name: str) -> Iterator[tuple[Package, Stack]]:

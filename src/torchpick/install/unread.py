@@ -1,31 +1,35 @@
-"""Wheels of a resolution that the table does not know, read by ranges: METADATA, what they link, code per library.
+"""Wheels that the table does not know, read by ranges: METADATA, what they link, code per library.
 
-What is read of all of them together is bounded, in bytes, in number and in time. Each wheel is read once ever: its
-reading is kept by its sha256, and `torchpick inspect` and `survey` find it there too.
+What is read of all that is asked for at once is bounded, in bytes, in number and in time. Each wheel is read once ever:
+its reading is kept by its sha256, and `torchpick inspect` and `survey` find it there too.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
-from torchpick.environment.targets import Target
 from torchpick.errors import TorchpickError
-from torchpick.index import places
+from torchpick.index import names, places, tags
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
-from torchpick.index.user_index import IndexTarget, UserIndex
+from torchpick.index.places import IndexPlaces
+from torchpick.index.user_index import IndexTarget, SeenPages, UserIndex
+from torchpick.install.sought import ReadPackages, SoughtWheels, Watcher
 from torchpick.knowledge.packages import package_of
 from torchpick.knowledge.places import cache_dir
 from torchpick.model.fields import Fields, ShapeError
-from torchpick.model.machine import Platform
 from torchpick.model.noun import Noun
-from torchpick.model.package import Package, PackageFacts, WheelRule
+from torchpick.model.package import PackageFacts, WheelRule
+from torchpick.model.pythons import python_name
 from torchpick.wheels import packaged, shelf, surveyed, thing
 from torchpick.wheels.packaged import Around, Row
 from torchpick.wheels.reading import WHOLE, Reading
@@ -39,33 +43,23 @@ from torchpick.wheels.wheel import Allowance, headers_of
 MOST_BYTES = 60_000_000
 _WORTH = 4
 _MOST_KEPT = 1 << 20
-_SCHEMA = 1  # raised where wheels are read for more or other things than before
+_SCHEMA = 2  # raised where wheels are read for more or other things than before
 MOST_WHEELS = 8
 MOST_SECONDS = 120.0
 _AT_ONCE = 4
-
-
-class Watcher(Noun):
-    """Who hears that wheels are read, and of each byte that comes."""
-
-    talk: Callable[[str], None] = lambda _: None
-    report: Callable[[int], None] = lambda _: None
-
-
-class ReadPackages(Noun):
-    """What was read, and what could not be."""
-
-    packages: tuple[Package, ...] = ()
-    lacking: tuple[str, ...] = ()
+_EXACT = re.compile(r"==\s*([^,*=\s]+)")
 
 
 class FoundWheel(Noun):
-    """A version of a project that the table does not have: the wheel that an installer would take, and the rule."""
+    """A version that the table does not have: the wheel that an installer would take, or why there is none."""
 
     name: str
-    version: str
+    specifier: str
     rule: WheelRule | None  # None: the table does not have the project
+    version: str = ""  # empty until it is found
+    place: str = ""  # a URL or a path that is asked for instead of an index
     wheel: SurveyWheel | None = None
+    why: str = ""
 
     @property
     def plain(self) -> bool:
@@ -86,87 +80,101 @@ class FoundWheel(Noun):
 
 
 class UnreadWheels:
-    """Reads for one target, from the user's own index."""
+    """Reads in one run, from the user's own index, each page of it once; `python` is whose settings name it."""
 
-    def __init__(
-        self, target: Target, platform: Platform, environ: Mapping[str, str], watcher: Watcher | None = None
-    ) -> None:
-        self.environ, self.watcher = environ, watcher or Watcher()
-        self.aim = IndexTarget(target.tag, platform, target.full_version)
-        self.python = target.python
+    def __init__(self, python: str | None, environ: Mapping[str, str], watcher: Watcher) -> None:
+        self.environ, self.watcher, self._python = environ, watcher, python
+        self._seen = SeenPages()
 
-    def packages(self, wanted: Mapping[str, str], known: Mapping[str, PackageFacts]) -> ReadPackages:
-        """The packages at these versions, as far as they can be read.
-
-        A wheel for every platform holds no code; of a project that the table does not have it says nothing new.
-        """
-        if not wanted:
-            return ReadPackages()
+    def packages(self, sought: SoughtWheels, known: Mapping[str, PackageFacts], aim: IndexTarget) -> ReadPackages:
+        """The newest version of each within its specifier that this Python can take, as far as it can be read."""
         from concurrent.futures import ThreadPoolExecutor
 
+        wanted, placed, pure = sought
+        lacking: dict[str, str] = {}
         try:
-            self.places = places.of_user(self.environ, self.python)
-        except TorchpickError:
-            return ReadPackages(lacking=tuple(wanted))
-        asked = [FoundWheel(name, wanted[name], known[name].rule if name in known else None) for name in wanted]
-        rows = {each.name: self._kept(each) for each in asked}
+            self._places  # noqa: B018 # read before there are threads
+        except TorchpickError as error:
+            lacking = {name: error.message for name in wanted if name not in placed}
+            wanted = {name: specifier for name, specifier in wanted.items() if name in placed}
+        asked = [_asked(name, specifier, known, placed.get(name, "")) for name, specifier in wanted.items()]
+        rows: dict[str, Row | None] = {each.name: self._kept(each, aim, pure=pure) for each in asked}
         torch = known.get("torch")
         around = Around(known, {} if torch is None else {own.version: own.cuda for own in torch.versions})
         over = threading.Event()
         pool = ThreadPoolExecutor(_AT_ONCE)
         try:
-            found = list(pool.map(self._found, [each for each in asked if rows[each.name] is None]))
-            for each in found:
-                if each.plain and each.rule is None:
-                    rows[each.name] = {}
-            compiled = [each for each in found if each.compiled][:MOST_WHEELS]
-            todo = [*(each for each in found if each.plain and each.rule is not None), *compiled]
+            lost = [each for each in asked if rows[each.name] is None]
+            found = list(pool.map(lambda each: self._found(each, aim), lost))
+            rows |= {each.name: self._kept(each, aim, pure=pure) for each in found}
+            left = [each for each in found if rows[each.name] is None]
+            silent = [each for each in left if each.plain and each.rule is None and not pure]
+            results: dict[str, Row | str] = {each.name: {} for each in silent}
+            compiled = [each for each in left if each.compiled][:MOST_WHEELS]
+            todo = [*(each for each in left if each.plain and each not in silent), *compiled]
             self._say(compiled)
             shares, how = sum(each.worth for each in compiled), self._how(over)
             made = pool.map(lambda each: self._row(each, how._replace(allowance=each.allowance(shares)), around), todo)
-            rows |= {each.name: row for each, row in zip(todo, made, strict=True)}
+            results |= {each.name: result for each, result in zip(todo, made, strict=True)}
         finally:
             over.set()
             pool.shutdown(cancel_futures=True)
-        for each in found:
-            self._keep(each, rows[each.name])
-        packages = (package_of(name, Fields(row)) for name, row in rows.items() if row)
-        return ReadPackages(tuple(packages), tuple(name for name, row in rows.items() if row is None))
+        for each in left:
+            result = results.get(each.name, each.why or f"no more than {MOST_WHEELS} wheels are read at once")
+            if isinstance(result, str):
+                lacking[each.name] = result
+            else:
+                rows[each.name] = result
+                self._keep(each, aim, result, pure=pure)
+        return ReadPackages(tuple(package_of(name, Fields(row)) for name, row in rows.items() if row), lacking)
+
+    @cached_property
+    def _places(self) -> IndexPlaces:
+        return places.of_user(self.environ, self._python)
 
     def _index(self, client: Client) -> UserIndex:
-        return UserIndex(self.places, client)
+        return UserIndex(self._places, client, self._seen)
 
-    def _found(self, asked: FoundWheel) -> FoundWheel:
-        """The same with its wheel, where there is one."""
+    def _found(self, asked: FoundWheel, aim: IndexTarget) -> FoundWheel:
+        """The same with its wheel, where there is one, and with the reason where there is none."""
+        if asked.place:
+            return _at_place(asked, aim)
         try:
             with Client(environ=self.environ) as client:
-                candidates = self._index(client).candidates(asked.name, f"=={asked.version}", self.aim)
-        except (TorchpickError, ValueError):
-            return asked
+                candidates = self._index(client).candidates(asked.name, asked.specifier, aim)
+        except TorchpickError as error:
+            return asked._replace(why=error.message)
+        except ValueError:
+            return asked._replace(why=f"`{asked.specifier}` is not a specifier of versions")
         links = [each.link for each in candidates]
-        wheel = surveyed.wanted(links, asked.version, self.aim.platform.name) if links else None
-        return asked if wheel is None else asked._replace(wheel=wheel._replace(link=links[0]))
+        if not links:
+            return asked._replace(why=f"your index has no wheel of it for {_for(aim)}")
+        version = links[0].wheel.version
+        wheel = surveyed.wanted(links, version, aim.platform.name)
+        if wheel is None:
+            return asked._replace(why=f"your index has no wheel of it for {aim.platform.name}")
+        return asked._replace(version=version, wheel=wheel._replace(link=links[0]))
 
     def _say(self, compiled: list[FoundWheel]) -> None:
-        names = [f"{each.name} {each.version}" for each in compiled]
-        if names:
-            verb = "were" if len(names) > 1 else "was"
-            self.watcher.talk(f"reading which GPUs and which CUDA {', '.join(names)} {verb} built for")
+        named = [f"{each.name} {each.version}" for each in compiled]
+        if named:
+            verb = "were" if len(named) > 1 else "was"
+            self.watcher.talk(f"reading which GPUs and which CUDA {', '.join(named)} {verb} built for")
 
     def _how(self, over: threading.Event) -> How:
         deadline = time.monotonic() + MOST_SECONDS
 
         def report(size: int) -> None:
             if over.is_set() or time.monotonic() > deadline:
-                raise TorchpickError("the wheel was given up", hint="run the command again")
+                raise TorchpickError(f"it did not come within {MOST_SECONDS:.0f} seconds", hint="run the command again")
             self.watcher.report(size)
 
         return How(report=report, readings=Readings(cache_dir(self.environ)))
 
-    def _row(self, found: FoundWheel, how: How, around: Around) -> Row | None:
-        """The version as the table has it; None where its wheel or its METADATA cannot be read."""
+    def _row(self, found: FoundWheel, how: How, around: Around) -> Row | str:
+        """The version as the table has it; where its wheel or its METADATA cannot be read, the reason."""
         if found.wheel is None:
-            return None
+            return found.why
         link = found.wheel.link
         try:
             text = None if found.compiled else self._beside(link)
@@ -177,9 +185,14 @@ class UnreadWheels:
                 reading = Reading(
                     link.file, WHOLE, complete=True, size=0, bytes_read=0, requests=0, file=link.file, metadata=headers
                 )
-            return None if reading.metadata is None else of_reading(found.wheel, found.rule, reading, around)
-        except (TorchpickError, ValueError):
-            return None
+            if reading.metadata is None:
+                return "it has no METADATA"
+            row = of_reading(found.wheel, found.rule, reading, around)
+        except TorchpickError as error:
+            return error.message
+        except ValueError:
+            return "its METADATA cannot be understood"
+        return row if row is not None else "what is read of so large a wheel does not show it"
 
     def _beside(self, link: Link) -> str | None:
         """The METADATA beside a wheel; None where the index has none."""
@@ -187,24 +200,55 @@ class UnreadWheels:
             return self._index(client).metadata(link)
 
     # What was made of a wheel is kept too: so the next run asks the index for none of these pages.
-    def _file(self, asked: FoundWheel) -> Path:
+    def _file(self, asked: FoundWheel, aim: IndexTarget, *, pure: bool) -> Path | None:
+        if not asked.version or asked.place:
+            return None
         rule = None if asked.rule is None else asked.rule.to_json()
-        aim = self.aim.tag, self.aim.platform.name
-        key = json.dumps([_SCHEMA, self.places.base, asked.name, asked.version, aim, rule])
+        about = aim.tag, aim.platform.name, aim.platform.glibc, pure
+        key = json.dumps([_SCHEMA, self._places.base, asked.name, asked.version, about, rule])
         return Path(cache_dir(self.environ)) / "packages" / f"{sha256(key.encode()).hexdigest()}.json"
 
-    def _kept(self, asked: FoundWheel) -> Row | None:
+    def _kept(self, asked: FoundWheel, aim: IndexTarget, *, pure: bool) -> Row | None:
+        if (file := self._file(asked, aim, pure=pure)) is None:
+            return None
         with suppress(ShapeError, ValueError):
-            row = Fields(shelf.read(self._file(asked))).object("row")
+            row = Fields(shelf.read(file)).object("row")
             if row.names():
                 package_of(asked.name, row)  # a damaged one counts as none
             return {name: row.raw(name) for name in row.names()}
         return None
 
-    def _keep(self, found: FoundWheel, row: Row | None) -> None:
-        if row is not None:
+    def _keep(self, found: FoundWheel, aim: IndexTarget, row: Row, *, pure: bool) -> None:
+        if (file := self._file(found, aim, pure=pure)) is not None:
             with suppress(TorchpickError):
-                shelf.write(self._file(found), {"row": row}, _MOST_KEPT)
+                shelf.write(file, {"row": row}, _MOST_KEPT)
+
+
+def _asked(name: str, specifier: str, known: Mapping[str, PackageFacts], place: str) -> FoundWheel:
+    exact = _EXACT.fullmatch(specifier)
+    rule = known[name].rule if name in known else None
+    return FoundWheel(name, specifier, rule, exact[1] if exact else "", place)
+
+
+def _at_place(asked: FoundWheel, aim: IndexTarget) -> FoundWheel:
+    """The wheel that a URL or a path leads to."""
+    url = asked.place if "://" in asked.place else Path(asked.place).absolute().as_uri()
+    try:
+        address, _, fragment = url.partition("#")
+        wheel = names.parse(file := unquote(urlsplit(address).path.rpartition("/")[2]))
+    except ValueError:
+        wheel = None
+    if wheel is None:
+        return asked._replace(why="it is not taken from a wheel")
+    if tags.rank(wheel, aim.tag, aim.platform) is None:
+        return asked._replace(why=f"{file} is not for {_for(aim)}")
+    link = Link(file, address, wheel, thing.sha256_of(fragment))
+    found = surveyed.wanted([link], wheel.version, aim.platform.name)
+    return asked._replace(version=wheel.version, wheel=found, why="" if found else f"{file} is not for {_for(aim)}")
+
+
+def _for(aim: IndexTarget) -> str:
+    return f"{python_name(aim.tag)} on {aim.platform.name}"
 
 
 def of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, around: Around) -> Row | None:
@@ -219,10 +263,10 @@ def of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, aro
     return row if not reading.unread or (decisive and (row["cuda"] or rule.per_cuda)) else None
 
 
-def _as_one(name: str, code: list[Row], *, all_read: bool) -> list[Row]:
+def _as_one(name: str, code: list[Row], *, all_read: bool) -> list[Row] | None:
     """Which libraries of an unknown project decide nobody knows: all of them together must support the GPU."""
     if not code:
-        return []
+        return [] if all_read else None
     arches = dict.fromkeys(arch for each in code for arch in each["arches"].split())
     whole = all_read and all(each.get("whole", True) for each in code)
     union = {"path": f"{name}/{name}", "main": True, "cuda": None, "arches": " ".join(arches), "whole": whole}

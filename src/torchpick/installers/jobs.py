@@ -133,7 +133,7 @@ def unpinned(job: Job, *, paths_as_given: bool = False) -> list[str]:
         else:
             text = os.path.abspath(each.text) if each.place == each.text and "://" not in each.text else each.text
             found.append(f"-e {text}" if each.editable else text)
-    return found
+    return [*found, *job.added]
 
 
 def groups(job: Job) -> list[str]:

@@ -32,7 +32,7 @@ def wheels(build: Build, name: str, version: str, tag: str, index_url: str) -> t
     found = []
     for platform in build.tags:
         file = f"torch-{version}-{tag.rstrip('t')}-{_abi(build, tag)}-{platform}.whl"
-        found.append(Wheel(name, file, f"{index_url}/{file.replace('+', '%2B')}", _sha256(build, file)))
+        found.append(Wheel(name, file, f"{index_url}/{file.replace('+', '%2B')}", measured(build, file)))
     return tuple(found)
 
 
@@ -84,7 +84,7 @@ def _numbers(tag: str) -> tuple[int, int]:
     return int(digits[:1]), int(digits[1:] or 0)
 
 
-def _sha256(build: Build, file: str) -> str | None:
+def measured(build: Build, file: str) -> str | None:
     """The hash where this very file was read."""
     if build.evidence.kind != "measured" or file not in build.evidence.ref.replace("%2B", "+"):
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from torchpick.model.fields import plain, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
@@ -49,7 +51,8 @@ class PackageObjection(Noun):
 class Stack(Noun):
     """One environment for a machine; `packages` is empty where none fits, and `objections` then say why.
 
-    `hints` are what would have to change, best first.
+    `hints` are what would have to change, best first. `unknown` is what is asked of packages of which no known version
+    meets it, by name: they were not judged.
     """
 
     machine: Machine
@@ -59,6 +62,7 @@ class Stack(Noun):
     notes: tuple[Note, ...] = ()
     hints: tuple[str, ...] = ()
     index_url: str | None = None
+    unknown: Mapping[str, str] = {}
 
     @property
     def ok(self) -> bool:

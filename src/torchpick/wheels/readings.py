@@ -17,7 +17,7 @@ from torchpick.wheels.reading import FLAGS, SAMPLE, WHOLE, Reading, TorchFacts
 from torchpick.wheels.wheel import DEFAULT_WHOLE, Allowance
 
 # Raised where the readers of wheels find more or other things than before: older readings are then read anew.
-_SCHEMA = 1
+_SCHEMA = 2
 # The largest of the packages read so far takes 40 KB; so the cache stays below some 100 MB.
 _MOST_BYTES = 1 << 20
 _MOST_FILES = 4096

@@ -99,7 +99,7 @@ def _url(url: str, how: How, target: str | None = None, located: Located | None 
         raise UsageError(f"`{shown}`: only http, https and file addresses can be read", hint="download it yourself")
     if how.offline:
         raise UsageError(f"`{shown}` is on the web", hint="remove `--offline`, or give a file")
-    sha256 = located.sha256 if located is not None else _fragment(parts.fragment)
+    sha256 = located.sha256 if located is not None else sha256_of(parts.fragment)
     known = how.readings.find(url, sha256, how.depth, how.allowance) if how.readings is not None else None
     if known is not None:
         return known._replace(target=shown, bytes_read=0, requests=0)
@@ -129,7 +129,7 @@ def _remote(url: str, sha256: str | None, client: Client, how: How, stack: ExitS
         return FileSource(download(url, client, stack, Allowed(how.allow_full, sha256), how.report))
 
 
-def _fragment(text: str) -> str | None:
+def sha256_of(text: str) -> str | None:
     """The hash that an index puts behind a file's address."""
     kind, _, digest = text.partition("=")
     return digest.lower() if kind == "sha256" and len(digest) == 64 and digest.isalnum() else None

@@ -65,7 +65,7 @@ def read(archive: Archive, facts: WheelFacts, depth: str | None = None, allowanc
     present = {each.name for each in members}
     torch = torch_of(archive) if depth == WHOLE and not present.isdisjoint(_PYTHON_LIBRARIES) else None
     compilers = () if torch is not None else names.compilers(present)
-    metadata = metadata_of(archive) if depth == WHOLE else None
+    metadata = metadata_of(archive)
     needed: set[str] = set()
     allowance = allowance or Allowance(int(archive.source.size * SAMPLE_SHARE))
     libraries = _whole(archive, wanted, needed) if depth == WHOLE else _sample(archive, wanted, needed, allowance)

@@ -44,7 +44,7 @@ class Listener(Protocol):
 
 
 class Want(Noun):
-    """What is resolved, beside the environment."""
+    """What is resolved, beside the environment; `held` are the versions that were judged beside torch."""
 
     asked: Requirements
     family: tuple[str, ...]
@@ -53,6 +53,7 @@ class Want(Noun):
     machine: Machine
     place: str
     most: int
+    held: Mapping[str, str] = {}
 
     @property
     def pins(self) -> dict[str, str]:
@@ -129,8 +130,9 @@ class _Work:
     def limits(self) -> tuple[store.StoredFile, ...]:
         """The page of links and the constraints as they stand."""
         page = store.file(self.want.place, "lock", ".html", page_of(self.links.values()), private=True)
-        pins = "".join(f"{self._limit(name, version)}\n" for name, version in self.pins.items())
-        return page, store.file(self.want.place, "constraints", ".txt", pins)
+        lines = [self._limit(name, version) for name, version in self.pins.items()]
+        lines += [f"{name}=={version}" for name, version in self.want.held.items() if name not in self.pins]
+        return page, store.file(self.want.place, "constraints", ".txt", "".join(f"{line}\n" for line in lines))
 
     def _limit(self, name: str, version: str) -> str:
         """The exact version; without a label another index may hold it as another build, so the very file is named."""
@@ -146,10 +148,14 @@ class _Work:
             if name not in self.want.family or name in self.pins:
                 continue
             there = self.usable(name)
+            what = name
+            if there and name in self.want.held:
+                what = f"{name} {version}"
+                there = [link for link in there if link.wheel.version.partition("+")[0] == version.partition("+")[0]]
             if not there:
                 if there is not None:
                     label = self.aim.environment.label
-                    text = f"the wheel host has no {name} for {label}, so it comes from your own index"
+                    text = f"the wheel host has no {what} for {label}, so it comes from your own index"
                     self.notes.append(Note("FAMILY_FROM_INDEX", text))
                 continue
             chosen = self._chosen(name, version, there)
@@ -210,11 +216,7 @@ class _Work:
                 self.links[name] = tuple(self._hashed(link, measured.get(link.file)) for link in self.links[name])
 
     def _hashed(self, link: Link, measured: str | None) -> Link:
-        if link.sha256 is not None and measured is not None and link.sha256 != measured:
-            raise IntegrityError(
-                f"{link.file}: the index says sha256 {link.sha256}, the wheel that was read had {measured}",
-                hint="somebody changed the file or the page: do not install it, and compare with another source",
-            )
+        _check_hash(link.file, link.sha256, measured)
         return link._replace(sha256=link.sha256 or measured or self._computed(link.url))
 
     def _computed(self, url: str) -> str:
@@ -245,10 +247,13 @@ class _Work:
             package = package._replace(version=version)
             files = tuple(LockFile(link.url, link.sha256, link.size) for link in self.links[package.name])
             return package._replace(wheels=files, sdist=None, index_url=self.index)
-        return package._replace(
+        package = package._replace(
             wheels=tuple(map(self._complete, package.wheels)),
             sdist=None if package.sdist is None else self._complete(package.sdist),
         )
+        for file in package.wheels if package.name == "torch" else ():
+            _check_hash(file.name, file.sha256, links.measured(self.want.build, file.name))
+        return package
 
     def _told(self, file: LockFile) -> LockFile:
         """A file of the wheel host under another of its names (they hold the same bytes), with the page's hash."""
@@ -260,6 +265,15 @@ class _Work:
 
     def _complete(self, file: LockFile) -> LockFile:
         return file if file.sha256 is not None else file._replace(sha256=self._computed(file.url))
+
+
+def _check_hash(file: str, found: str | None, measured: str | None) -> None:
+    """Refuse a file of torch's that has another content than the one that was read for the table."""
+    if found is not None and measured is not None and found != measured:
+        raise IntegrityError(
+            f"{file}: the index says sha256 {found}, the wheel that was read had {measured}",
+            hint="somebody changed the file or the page: do not install it, and compare with another source",
+        )
 
 
 def page_of(shelves: Iterable[Iterable[Link]]) -> str:

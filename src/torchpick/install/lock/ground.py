@@ -139,3 +139,10 @@ def installer_of(ground: Ground, installation: Installation) -> Installer:
             code="COOLDOWN",
         )
     return installer
+
+
+def kind_of(machine: Machine) -> object:
+    """Machines that are alike get the same lock, which is made once."""
+    gpus = tuple((gpu.vendor, gpu.arch, gpu.counted, gpu.integrated) for gpu in machine.gpus)
+    driver = machine.driver
+    return machine.platform, machine.python.tag, None if driver is None else (driver.version, driver.cuda), gpus

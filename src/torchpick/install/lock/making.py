@@ -9,27 +9,20 @@ from contextlib import closing
 
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Requirements
-from torchpick.errors import NoBuildError
 from torchpick.index.host import Host, shown
 from torchpick.index.remote_text import fetcher
+from torchpick.index.source import Tell
 from torchpick.install import agreeing
-from torchpick.install.lock import family, pylock, resolution
+from torchpick.install.lock import family, pylock, resolution, spots
 from torchpick.install.lock.family import Listener, Want
-from torchpick.install.lock.ground import Ground, LockOrder, aims_of, installation_of, installer_of
+from torchpick.install.lock.ground import Ground, LockOrder, aims_of, installation_of, installer_of, kind_of
 from torchpick.install.lock.merging import merged
-from torchpick.install.lock.resolution import Aim
-from torchpick.install.plan import Installation
-from torchpick.installers import needs
-from torchpick.installers.installer import Installer
-from torchpick.model.build import Build
+from torchpick.install.sought import Watcher
 from torchpick.model.lock import Lock, LockedPackage, Part
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
-from torchpick.session import Session, decided
-
-# Other builds of torch that a library's pins may lead to, before it is called a conflict.
-_ROUNDS = 8
+from torchpick.session import Session
 
 
 class Made(Noun):
@@ -45,6 +38,8 @@ class Made(Noun):
 
 def make(session: Session, order: LockOrder, listener: Listener) -> list[Made]:
     """One lock for all the machines, or one for each; nothing is written."""
+    # What is asked for stands in the order: a session's requirements are of torch's family alone.
+    session = session.asking(session.request._replace(requirements=()))
     fetch = fetcher(session.environ, offline=session.offline)
     asked = requirements.read(order.given, session.environ, fetch)
     if not asked.wanted and not asked.opaque:
@@ -60,19 +55,12 @@ def make(session: Session, order: LockOrder, listener: Listener) -> list[Made]:
         known: dict[object, Made] = {}
         found = []
         for name, machine in zip(called, machines, strict=True):
-            key = _kind(machine)
+            key = kind_of(machine)
             if key not in known:
                 known[key] = _one(ground, (machine,), host, listener)
             made = known[key]
             found.append(made._replace(name=name, pick=made.pick._replace(machines=(machine,))))
         return found
-
-
-def _kind(machine: Machine) -> object:
-    """Machines that are alike get the same lock, which is made once."""
-    gpus = tuple((gpu.vendor, gpu.arch, gpu.counted, gpu.integrated) for gpu in machine.gpus)
-    driver = machine.driver
-    return machine.platform, machine.python.tag, None if driver is None else (driver.version, driver.cuda), gpus
 
 
 def _check(asked: Requirements) -> None:
@@ -98,22 +86,33 @@ def names(machines: Sequence[Machine]) -> list[str]:
 def _one(ground: Ground, machines: tuple[Machine, ...], host: Host, listener: Listener) -> Made:
     aims = aims_of(machines, ground)
     installation = installation_of(ground, aims)
-    pick = _picked(installation, machines)
+    pick = spots.picked(installation, machines)
     installer = installer_of(ground, installation)
     if strangers := installation.strangers:
         listener.say(agreeing.question(installer.name, strangers))
-        pick = _narrowed(installation, installer, pick, aims)
-    job = installation.job(pick)
+    installation.reader.watcher = _watcher(listener)
+    agreed = spots.agreed(installation, installer, pick, aims)
+    pick = agreed.pick
+    job = installation.job(pick)._replace(added=agreed.added)
     parts: list[Part] = []
     computed: list[str] = []
-    notes = [*installer.notes, *installer.inherited.notes, *job.copies.notes]
+    notes = [*installer.notes, *installer.inherited.notes, *job.copies.notes, *agreed.notes]
     family_ = ground.session.knowledge.family
     for place, aim in aims:
         build = pick.verdicts[place].build
-        aim_ = aim._replace(macos=_macos(build))
+        aim_ = aim._replace(macos=spots.macos_of(build))
         listener.say(f"resolving for {aim.environment.label}")
         resolver = resolution.aimed(installer.resolver(job, for_lock=True), aim_)
-        want = Want(ground.asked, family_, build, pick, machines[place], job.place, ground.order.most)
+        want = Want(
+            ground.asked,
+            family_,
+            build,
+            pick,
+            machines[place],
+            job.place,
+            ground.order.most,
+            agreed.held[aim.environment],
+        )
         taken = family.resolve(want, aim_, resolver, host, ground.session.environ, listener)
         parts.append(Part(aim.environment, tuple(_public(each, notes) for each in taken.packages)))
         computed += [each for each in taken.computed if each not in computed]
@@ -127,47 +126,19 @@ def _one(ground: Ground, machines: tuple[Machine, ...], host: Host, listener: Li
     return Made("", pick, lock, pylock.text(lock, told), tuple(computed), tuple(notes))
 
 
-def _picked(installation: Installation, machines: tuple[Machine, ...], *more: str) -> Pick:
-    try:
-        return decided(installation.weighed(*more, machines=machines))
-    except NoBuildError as error:
-        if len(machines) == 1:
-            raise
-        hint = f"`--each` writes one lock for each machine; {error.hint}"
-        raise NoBuildError(error.message, pick=error.pick, hint=hint) from error
+def _watcher(listener: Listener) -> Watcher:
+    """The listener as one who hears that wheels are read."""
+    tells: list[Tell] = []
 
+    def talk(text: str) -> None:
+        listener.say(text)
+        tells[:] = [listener.progress("read")]
 
-def _narrowed(installation: Installation, installer: Installer, pick: Pick, aims: list[tuple[int, Aim]]) -> Pick:
-    """The pick with what the other requirements need of torch, in every environment."""
-    environ = installation.session.environ
-    everything = installation.weighed(machines=pick.machines)
-    left = [*aims]
-    for _ in range(_ROUNDS):
-        if not left:
-            break
-        place, aim = left.pop(0)
-        env = aim.environment
-        tag = pick.machines[place].python.tag
-        mine = [each for each in everything.considered if each.build.platform == env.platform]
-        mine = [each for each in mine if tag in each.build.pythons]
-        job = installation.job(pick)
-        macos = _macos(mine[0].build)
-        resolver = resolution.aimed(installer.resolver(job, for_lock=True), aim._replace(macos=macos))
-        runnable = [each.build for each in mine if each.ok]
-        build = pick.verdicts[place].build
-        learnt = needs.learn(resolver, [each.build for each in mine], runnable, build, job.place, environ)
-        if learnt.conflict:
-            raise agreeing.conflict(learnt.conflict, everything)
-        if learnt.torch is not None:
-            pick = _picked(installation, pick.machines, f"torch=={learnt.torch}")
-            left = [each for each in aims if each[0] != place]
-    return pick
+    def report(size: int) -> None:
+        for tell in tells:
+            tell(size)
 
-
-def _macos(build: Build) -> str | None:
-    """The oldest macOS that the build runs on, by its tag: `macosx_14_0_arm64` → `14.0`."""
-    found = [re.match(r"macosx_(\d+)_(\d+)_", tag) for tag in build.tags]
-    return next((f"{match[1]}.{match[2]}" for match in found if match), None)
+    return Watcher(talk, report)
 
 
 def _public(package: LockedPackage, notes: list[Note]) -> LockedPackage:

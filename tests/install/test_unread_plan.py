@@ -1,0 +1,252 @@
+"""`torchpick plan` where the table lacks a package or a version: a wheel of the user's own index is read and judged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.doctor.homes import linking
+from tests.fakes.indexes import SimpleIndex
+from tests.fakes.loopback import Answer, Loopback
+from tests.fakes.tinywheel import TinyWheel
+from tests.wheels import making
+from torchpick.cli import main
+from torchpick.install import unread
+
+LINUX = ("--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35")
+A100 = ("--gpu", "a100", "--driver")
+TAG = "py3-none-manylinux_2_28_x86_64"
+
+
+def wheel(
+    name: str, major: int, *arches: str, version: str = "1.0", tag: str = TAG, requires: tuple[str, ...] = ("torch",)
+) -> TinyWheel:
+    """A wheel whose one library links this CUDA and holds code for these architectures."""
+    folder = name.replace("-", "_")
+    library = linking(["libtorch_cuda.so", f"libcudart.so.{major}"], making.module(*arches))
+    return TinyWheel(name, version, tag, requires, files={f"{folder}/_C.abi3.so": library})
+
+
+class OwnIndex:
+    """The user's index on loopback, and what was asked of it."""
+
+    def __init__(self, server: Loopback, index: SimpleIndex) -> None:
+        self.server, self.index = server, index
+
+    def add(self, *wheels: TinyWheel) -> None:
+        self.index.add(*wheels)
+
+    def asked(self, part: str) -> list[str]:
+        return [each.path for each in self.server.log if part in each.path]
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnIndex]:
+    index = SimpleIndex()
+    with Loopback({"127.0.0.1": index}).running() as server:
+        monkeypatch.setenv("PIP_INDEX_URL", f"{server.url}/simple/")
+        monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path / "cache"))
+        yield OwnIndex(server, index)
+
+
+def planned(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, str]:
+    """The versions of the plan, by name."""
+    capsys.readouterr()
+    assert main(["plan", *words, "--json"]) == 0
+    stack = json.loads(capsys.readouterr().out)["stack"]
+    return {each["name"]: each["version"] for each in stack["packages"]}
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    capsys.readouterr()
+    assert main(["plan", *words]) == 3
+    out, err = capsys.readouterr()
+    assert out == ""
+    return err
+
+
+VLLM = ("torch==2.14.0", "torchvision==0.29.0", "torchaudio==2.11.0")
+
+
+def test_a_version_that_the_table_lacks_is_judged_like_any(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
+    own.add(wheel("vllm", 13, "sm_80", "sm_90", version="0.99.0", requires=VLLM))
+
+    found = planned(capsys, "vllm==0.99.0", *A100, "580.95.05", *LINUX)
+    said = refused(capsys, "vllm>=0.99", *A100, "550.54.14", *LINUX)
+
+    assert (found["vllm"], found["torch"]) == ("0.99.0", "2.14.0+cu130")
+    assert "vllm 0.99.0: needs libcudart.so.13, and CUDA 13 needs driver 580" in said
+
+
+def test_what_the_table_knows_is_not_looked_up(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
+    own.add(wheel("vllm", 13, "sm_80", version="0.99.0", requires=VLLM))
+
+    assert planned(capsys, "vllm", *A100, "535.183.01", *LINUX)["vllm"] == "0.19.1"
+    assert own.server.log == []
+
+
+@pytest.mark.parametrize(
+    ("major", "arch", "says"),
+    [(13, "sm_80", "needs libcudart.so.13"), (12, "sm_90", "holds no code for a100 (sm_80)")],
+)
+def test_a_project_that_the_table_lacks_is_refused_for_what_its_wheel_holds(
+    own: OwnIndex, major: int, arch: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.add(wheel("swift-ops", major, arch))
+
+    assert says in refused(capsys, "swift-ops", *A100, "550.54.14", *LINUX)
+
+
+def test_a_project_that_the_table_lacks_decides_which_cuda_torch_has(
+    own: OwnIndex, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.add(wheel("swift-ops", 12, "sm_80"))
+
+    found = planned(capsys, "swift-ops", *A100, "580.95.05", *LINUX)
+
+    assert found["torch"].rpartition("+")[2] in ("cu126", "cu128", "cu129")
+
+
+def test_the_newest_that_this_python_can_take_is_read(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
+    linux, windows = "cp312-cp312-manylinux_2_28_x86_64", "cp312-cp312-win_amd64"
+    own.add(
+        wheel("swift-ops", 12, "sm_80", version="1.0", tag=linux),
+        wheel("swift-ops", 12, "sm_90", version="2.0", tag=windows),
+        wheel("swift-ops", 12, "sm_90", version="3.0", tag=linux.replace("312", "313")),
+    )
+
+    assert planned(capsys, "swift-ops", *A100, "580.95.05", *LINUX)["swift-ops"] == "1.0"
+    assert planned(capsys, "swift-ops<2", *A100, "580.95.05", *LINUX)["swift-ops"] == "1.0"
+    assert own.asked(linux) == own.asked(".whl")
+    machine = ("--gpu", "h100", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.13")
+    assert planned(capsys, "swift-ops", *machine)["swift-ops"] == "3.0"
+
+
+def test_what_pure_python_needs_is_read_beside_its_wheel(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
+    own.add(TinyWheel("swift-train", "1.0", requires=("torch<2.8", "numpy")))
+
+    assert planned(capsys, "swift-train", *A100, "580.95.05", *LINUX)["torch"].startswith("2.7.1+")
+    assert own.asked("files") == ["/files/swift_train-1.0-py3-none-any.whl.metadata"]
+
+
+def test_what_a_read_wheel_asks_for_is_read_too(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
+    own.add(
+        TinyWheel("swift-train", "1.0", requires=("xformers==0.99.0",)),
+        wheel("xformers", 13, "sm_90", version="0.99.0"),
+    )
+
+    said = refused(capsys, "swift-train", *A100, "550.54.14", *LINUX)
+
+    assert "xformers 0.99.0: needs libcudart.so.13" in said
+
+
+def test_a_second_plan_asks_for_no_page_of_a_pinned_version(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
+    own.add(wheel("swift-ops", 12, "sm_80"))
+    words = ("swift-ops==1.0", *A100, "580.95.05", *LINUX)
+    first = planned(capsys, *words)
+    own.server.log.clear()
+
+    assert planned(capsys, *words) == first
+    assert own.server.log == []
+
+
+def test_offline_reads_nothing_and_says_so(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
+    own.add(wheel("vllm", 13, "sm_80", version="0.99.0", requires=VLLM))
+
+    said = refused(capsys, "vllm==0.99.0", *A100, "580.95.05", *LINUX, "--offline")
+
+    assert "no wheel of vllm==0.99.0 was read: nothing is read with `--offline`" in said
+    assert own.server.log == []
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        ("no project", "your index has no wheel of it for Python 3.12 on linux-x86_64"),
+        ("forbidden", "403"),
+        ("truncated", ""),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_the_reason(
+    own: OwnIndex, broken: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if broken != "no project":
+        own.add(wheel("swift-ops", 12, "sm_80"))
+        site = own.server.sites["127.0.0.1"]
+        bad = Answer(403) if broken == "forbidden" else Answer(200, b"PK\x03\x04 and no more")
+        own.server.sites["127.0.0.1"] = lambda path: bad if path.endswith(".whl") else site(path)
+
+    said = refused(capsys, "swift-ops", *A100, "580.95.05", *LINUX)
+
+    assert "note: no wheel of swift-ops was read: " in said
+    assert says in said
+
+
+def test_a_platform_whose_wheels_are_not_read_is_said(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
+    own.add(wheel("swift-ops", 12, "sm_80"))
+
+    said = refused(capsys, "swift-ops", *A100, "580.95.05", "--platform", "linux-aarch64", "--python", "3.12")
+
+    assert "wheels are read for linux-x86_64 and windows-x86_64" in said
+    assert own.server.log == []
+
+
+def test_pages_of_many_projects_are_read_once(
+    own: OwnIndex, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wheels = [wheel(f"swift-{part}", 12, "sm_80") for part in ("ops", "norm", "attn", "rope", "moe")]
+    own.add(*wheels)
+    pages = [own.index(f"/simple/{each.name}/").body for each in wheels]
+    page = b"".join(pages).replace(b"../../files/", b"/files/")
+    site = own.server.sites["127.0.0.1"]
+    own.server.sites["127.0.0.1"] = lambda path: (
+        Answer(200, page, {"Content-Type": "text/html"}) if path == "/flat.html" else site(path)
+    )
+    monkeypatch.setenv("PIP_FIND_LINKS", f"{own.server.url}/flat.html")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+
+    found = planned(capsys, *(each.name for each in wheels), *A100, "580.95.05", *LINUX)
+
+    assert {each.name for each in wheels} <= set(found)
+    assert own.asked("flat.html") == ["/flat.html"]
+
+
+def test_of_a_large_wheel_a_part_is_read_and_its_metadata(
+    own: OwnIndex, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(unread, "MOST_BYTES", 300_000)
+    small = linking(["libtorch_cuda.so", "libcudart.so.13"])
+    large = linking([], making.module("sm_80"), making.noise(1, 1_000_000))
+    files = {"vllm/_links.so": small, "vllm/_C.abi3.so": large}
+    own.add(TinyWheel("vllm", "0.99.0", TAG, VLLM, files=files))
+
+    found = planned(capsys, "vllm==0.99.0", *A100, "580.95.05", *LINUX)
+
+    assert (found["vllm"], found["torch"]) == ("0.99.0", "2.14.0+cu130")
+    assert "needs libcudart.so.13" in refused(capsys, "vllm==0.99.0", *A100, "550.54.14", *LINUX)
+
+
+def test_no_more_than_eight_wheels_are_read(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
+    wheels = [wheel(f"swift-{number}", 12, "sm_80") for number in range(10)]
+    own.add(*wheels)
+    capsys.readouterr()
+
+    assert main(["plan", *(each.name for each in wheels), *A100, "580.95.05", *LINUX]) == 0
+
+    err = capsys.readouterr().err
+    assert err.count("was read: no more than 8 wheels are read at once") == 2
+    assert len({each for each in own.asked(".whl") if not each.endswith(".metadata")}) == 8
+
+
+def test_a_slow_wheel_is_given_up(
+    own: OwnIndex, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(unread, "MOST_SECONDS", -1.0)
+    own.add(wheel("swift-ops", 12, "sm_80"))
+
+    said = refused(capsys, "swift-ops", *A100, "580.95.05", *LINUX)
+
+    assert "no wheel of swift-ops was read: it did not come within" in said
