@@ -45,12 +45,14 @@ class Agreeing(Noun):
             stack = None if trouble else agreement.of_versions(found.versions)
             unread = agreement.unread(found.versions)
             if stack is None and not trouble:
-                return job._replace(needs=found.needs, held=found.versions, notes=(*job.notes, *said, *unread))
+                notes = (*job.notes, *said, *unread)
+                return job._replace(needs=found.needs, held=found.versions, taken=found.items, notes=notes)
             if stack is not None and stack.ok:
                 result = outcome(stack, job.pick)
                 if result.torch is None:
                     notes = (*job.notes, *said, *unread, *result.notes)
-                    return job._replace(needs=found.needs, held=found.versions, notes=notes, added=result.added)
+                    made = job._replace(needs=found.needs, held=found.versions, taken=found.items, notes=notes)
+                    return made._replace(added=result.added)
                 moves = [AgreementMove(stack, found.versions)]
             else:
                 moves = [*agreement.moves(found.versions)]

@@ -206,7 +206,7 @@ class Installation:
 
             job = job._replace(notes=building.check(job, self.agreement))
         if self.strangers:
-            return self.with_files(self.narrowed(job, watcher))
+            return self._proven(self.with_files(self.narrowed(job, watcher)))
         job = self.alone(job)
         return self.with_files(self._related(job) if job.needs and self.agreement.concerns else job)
 
@@ -240,11 +240,14 @@ class Installation:
 
     def prove(self, job: Job) -> tuple[Item, ...]:
         """The report, checked: InstallerError where a file would come from the wrong host."""
+        return self._proven(job._replace(taken=self.report(job))).taken
+
+    def _proven(self, job: Job) -> Job:
+        """The job, checked as far as a resolution has named its files, with their hosts in a note."""
         from torchpick.install import proof
 
-        items = self.report(job)
-        proof.check(items, job, self.session.knowledge.family)
-        return items
+        proof.check(job.taken, job, self.session.knowledge.family)
+        return job._replace(notes=(*job.notes, proof.note(job))) if job.taken else job
 
     def report(self, job: Job) -> tuple[Item, ...]:
         """What the command would take from where, by the installer's own resolver."""

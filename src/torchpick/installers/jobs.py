@@ -19,6 +19,10 @@ from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.installers.reporting import Item
+
 # What torch itself may pull in of its family; uv takes these from the wheel host too.
 TRITONS = ("triton", "triton-rocm", "triton-xpu", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu")
 
@@ -28,7 +32,8 @@ class Job(Noun):
 
     `needs` is what of the family is needed by what is asked for. `files` are the addresses of the very files of the
     family, `held` the versions that other packages were found at while the pick was decided, `related` those of the
-    rest of the family that go with the pick, and `added` what they need beside them.
+    rest of the family that go with the pick, and `added` what they need beside them. `taken` are the files that the
+    last resolution before the command named.
     """
 
     asked: Requirements
@@ -46,6 +51,7 @@ class Job(Noun):
     held: Mapping[str, str] = {}
     related: Mapping[str, str] = {}
     added: tuple[str, ...] = ()
+    taken: tuple[Item, ...] = ()
     notes: tuple[Note, ...] = ()
     copies: Copies = Copies()
 

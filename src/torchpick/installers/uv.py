@@ -71,7 +71,7 @@ class UvInstaller(Noun):
     def reporter(self, job: Job) -> Command:
         """The same choice as the installation's, as a lock that names every file."""
         files: list[StoredFile] = []
-        more = ["--format", "pylock.toml", *self._torch(job, files)]
+        more = [*tools.LOCK, *self._torch(job, files)]
         made = self._compile(job, [*jobs.lines(job)], more)
         return made._replace(files=(*made.files, *files))
 
