@@ -28,7 +28,7 @@ def host_of(url: str) -> str:
 def note(job: Job) -> Note:
     """Which host each file comes from, for the files that a resolution named and for torch's family."""
     index = job.pick.index_url.removeprefix("flat+")
-    family = {name: job.files.get(name, index) for name in jobs.concerned(job)} | dict(job.files)
+    family = {name: index for name in jobs.concerned(job) if name not in _given(job)} | dict(job.files)
     hosts: dict[str, list[str]] = {}
     for name, url in {**{item.name: item.url for item in job.taken}, **family}.items():
         hosts.setdefault(host_of(url), []).append(name)
@@ -39,14 +39,24 @@ def note(job: Job) -> Note:
 def check(items: Iterable[Item], job: Job, family: Iterable[str]) -> None:
     """Raise where one of torch's family comes from elsewhere, or anything else from the wheel host."""
     index = job.pick.index_url
-    given = {each.name for each in job.asked.wanted if each.place}
+    given = _given(job)
     for item in items:
         named = job.files.get(item.name, "").partition("#")[0]
-        from_index = is_wheel_index(item.url) or item.url.partition("#")[0] == named or _is_below(item.url, index)
+        from_index = item.url.partition("#")[0] == named or is_from(item.url, index)
         if index and item.name in _STRICT and item.name not in given and not from_index:
             raise _wrong(item, f"and only {redacted(index)} may supply it")
         if item.name not in {*family, *TRITONS, *given} and is_wheel_index(item.url):
             raise _wrong(item, "and that host supplies nothing but torch's family here")
+
+
+def _given(job: Job) -> set[str]:
+    """The projects whose files the user named."""
+    return {each.name for each in job.asked.wanted if each.place}
+
+
+def is_from(url: str, index: str) -> bool:
+    """Whether a file comes from the wheel host, or from the mirror that stands for it."""
+    return is_wheel_index(url) or _is_below(url, index)
 
 
 def _is_below(url: str, index: str) -> bool:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 
 from torchpick.decide.requested import named
 from torchpick.environment.requirements import Requested, Requirements
-from torchpick.environment.settings import is_wheel_index
 from torchpick.environment.targets import Target
-from torchpick.errors import UsageError
-from torchpick.installers import links, store
+from torchpick.installers import dashes, links, store
 from torchpick.installers.copies import Copies
 from torchpick.installers.store import StoredFile
 from torchpick.model.build import COMPANIONS
@@ -77,13 +74,14 @@ def constraints(job: Job) -> str:
     return "".join(f"{line}\n" for line in lines.values())
 
 
-_PLACES = ("--index", "-i", "--extra-index-url", "--find-links", "-f")
-
-
 def names_places(job: Job) -> bool:
     """Whether this run names indexes or pages of its own, in its files or behind the dashes."""
-    words = (*job.passed_on, *(line.option for file in job.asked.sources.values() for line in file.entries))
-    return any(word.startswith(_PLACES) for word in words)
+    return dashes.names_places((*job.passed_on, *in_files(job)))
+
+
+def in_files(job: Job) -> list[str]:
+    """The options in the requirements files of this run."""
+    return [line.option for file in job.asked.sources.values() for line in file.entries]
 
 
 def concerned(job: Job) -> list[str]:
@@ -218,14 +216,3 @@ def kept_names(job: Job) -> list[str]:
     """The family as far as this run may meet it."""
     asked_for = {named(each) for each in job.pick.wish.others}
     return [*job.pins, *sorted(asked_for - set(job.pins)), *(name for name in TRITONS if name not in asked_for)]
-
-
-def check(job: Job) -> None:
-    """Refuse what would lead around the pick."""
-    for word in job.passed_on:
-        url = word.partition("=")[2] if word.startswith("--") and "=" in word else word
-        if re.match(r"-[a-z].", url):  # such as `-ihttps://…`
-            url = url[2:]
-        if is_wheel_index(url):
-            hint = "remove it: torchpick selects the index that fits; `--index-base URL` specifies a mirror"
-            raise UsageError(f"`{url}` is a PyTorch wheel index, and two of them mix builds", hint=hint)
