@@ -192,4 +192,65 @@ OTHER_SUPPLIERS = (
     Attack("build tag, links behind the dashes", words=(*PLAIN, "--", "--find-links", "EVILtorch/")),
 )  # fmt: skip
 
-ALL = (*IN_FILES, *IN_SETTINGS, *BEHIND_THE_DASHES, *OTHER_SUPPLIERS)
+# Another file of the very version, named by its address where something binds the installer unasked.
+BAD = "torch @ BADWHEEL"
+LIMIT = {"c.txt": f"{BAD}\n"}
+OTHER = 'override-dependencies = ["torch==2.15.0"]\n'
+OVERRIDE = f'override-dependencies = ["{BAD}"]\n'
+SOURCE = '[tool.uv.sources]\ntorch = { url = "BADWHEEL" }\n'
+BY_ADDRESS = (
+    Attack("address, constraint", LIMIT, words=(*PLAIN, "-c", "c.txt"), says="c.txt line 1"),
+    Attack("address, constraint of a file", {"r.txt": "torch\nnumpy\n-c c.txt\n", **LIMIT}, says="c.txt line 1"),
+    Attack("address, UV_CONSTRAINT", LIMIT, {"UV_CONSTRAINT": "c.txt"}, PLAIN, says="UV_CONSTRAINT: c.txt line 1"),
+    Attack("address, PIP_CONSTRAINT", LIMIT, {"PIP_CONSTRAINT": "c.txt"}, PLAIN, says="PIP_CONSTRAINT: c.txt line 1"),
+    Attack("address, UV_OVERRIDE", LIMIT, {"UV_OVERRIDE": "c.txt"}, PLAIN, says="c.txt line 1 overrides torch"),
+    Attack(
+        "address, constraint-dependencies",
+        {"pyproject.toml": f'[tool.uv]\nconstraint-dependencies = ["{BAD}"]\n'}, {}, PLAIN,
+        says="pyproject.toml constraint-dependencies leads torch to",
+    ),
+    Attack(
+        "address, override-dependencies", {"pyproject.toml": f"[tool.uv]\n{OVERRIDE}"}, {}, PLAIN,
+        says="pyproject.toml override-dependencies leads torch to",
+    ),
+    Attack("address, uv.toml", {"uv.toml": OVERRIDE}, {}, PLAIN, says="uv.toml override-dependencies"),
+    Attack("address, torch alone", {"uv.toml": OVERRIDE}, {}, ("torch",), says="uv.toml override-dependencies"),
+    Attack("address, sources", {"pyproject.toml": f'[project]\nname = "x"\nversion = "1"\n{SOURCE}'}, {}, PLAIN),
+    Attack(
+        "address, sources of an override",
+        {"pyproject.toml": f'[tool.uv]\noverride-dependencies = ["torch"]\n{SOURCE}'}, {}, PLAIN,
+    ),
+    Attack("address behind the dashes", LIMIT, words=(*PLAIN, "--", "-c", "c.txt"), says="c.txt line 1"),
+    Attack("address, abbreviated", LIMIT, words=(*PLAIN, "--", "--constr=c.txt"), says="c.txt line 1"),
+    Attack("address, override", LIMIT, words=(*PLAIN, "--", "--overrides", "c.txt"), says="overrides torch"),
+    Attack("address as a word", words=(*PLAIN, "--", BAD), says="name it before `--`"),
+    Attack("address without a name", words=("numpy", "--", "BADWHEEL"), says="name it before `--`"),
+    Attack(
+        "another version, override", {"c.txt": "torch==2.15.0\n"}, words=(*PLAIN, "--", "--override=c.txt"),
+        says="c.txt line 1 overrides torch",
+    ),
+    Attack("another version, uv.toml", {"uv.toml": OTHER}, {}, PLAIN, says="uv.toml override-dependencies"),
+)  # fmt: skip
+
+SETTINGS = {"x.toml": f'extra-index-url = ["{WHEELS}"]\n'}
+ABBREVIATED = (
+    Attack("an index, abbreviated", words=(*PLAIN, "--", "--extra-index", WHEELS), says="wheel index"),
+    Attack("an index, abbreviated in one word", words=(*PLAIN, "--", f"--ext={WHEELS}"), says="wheel index"),
+    Attack("several in one word", words=(*PLAIN, "--", f"-Ui{WHEELS}"), says="wheel index"),
+    Attack("several in one word, torch alone", words=("torch", "--", f"-qi{WHEELS}"), says="wheel index"),
+    Attack("the default index of uv's", words=(*PLAIN, "--", "--default-index", WHEELS), says="wheel index"),
+    Attack("a file, abbreviated", {"x.txt": f"numpy\n--ext {WHEELS}\n"}, words=("torch", "--", "--req", "x.txt")),
+    Attack("a backend of uv's", words=(*PLAIN, "--", "--torch-backend", "cu130"), says="`--backend NAME`"),
+    Attack("a settings file of uv's", SETTINGS, words=("torch", "--", "--config-file", "x.toml"), says="UV_CONFIG"),
+    Attack("a settings file in one word", SETTINGS, words=("torch", "--", "--config-file=x.toml"), says="UV_CONFIG"),
+    Attack("another project's settings", {"a/uv.toml": SETTINGS["x.toml"]}, words=("torch", "--", "--project", "a"), says="in that folder"),  # noqa: E501 # one attack a line
+    Attack("build tag, abbreviated", words=(*PLAIN, "--", "--extra-in", "EVIL")),
+    Attack("build tag, links abbreviated", words=(*PLAIN, "--", "--find", "EVILtorch/")),
+    Attack("build tag, several in one word", words=(*PLAIN, "--", "-qfEVILtorch/")),
+    Attack("build tag, the index", words=(*PLAIN, "--", "-i", "EVIL")),
+    Attack("build tag, pip's old name", words=(*PLAIN, "--", "--pypi-url", "EVIL")),
+    Attack("build tag, a file of theirs", {"x.txt": "--extra-index-url EVIL\n"}, words=(*PLAIN, "--", "-rx.txt")),
+    Attack("build tag, constraints of theirs", {"x.txt": "--ext EVIL\n"}, words=(*PLAIN, "--", "-c", "x.txt")),
+)  # fmt: skip
+
+ALL = (*IN_FILES, *IN_SETTINGS, *BEHIND_THE_DASHES, *OTHER_SUPPLIERS, *BY_ADDRESS, *ABBREVIATED)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 from tests.attacks.attacks import ALL, Attack
 from tests.fakes.indexes import SimpleIndex
@@ -28,11 +29,14 @@ class Tagged(TinyWheel):
         return f"{self.stem}-9evil-{self.tag}.whl"
 
 
+BAD = Tagged("torch", "2.14.1+cu126", TAG, ("filelock",))
+
+
 def test_no_second_index_gets_beside_the_pick(
     world: World, newest: str, count: Callable[[str, int, int], None]
 ) -> None:
     evil = SimpleIndex(
-        Tagged("torch", "2.14.1+cu126", TAG, ("filelock",)),
+        BAD,
         Tagged("torchvision", "0.29.1+cu126", TAG, ("torch==2.14.1",)),
         TinyWheel("numpy", "2.0.0"),
         TinyWheel("filelock", "3.20.0"),
@@ -62,6 +66,7 @@ def tried(world: World, installer: str, attack: Attack, folder: Path) -> str:
         "REMOTE": world.private.replace("/simple/", "/texts"),
         "CORP": world.index,
         "EVIL": world.private,
+        "BADWHEEL": f"{world.private.replace('/simple/', '/files/')}{quote(BAD.filename)}",
     }
 
     def filled(text: str) -> str:
@@ -105,5 +110,13 @@ def tried(world: World, installer: str, attack: Attack, folder: Path) -> str:
 def _is_installers_own(text: str) -> bool:
     return any(
         words in text
-        for words in ("Invalid requirement", "Invalid URL", "no such option", "Couldn't parse", "Expected `--hash`")
+        for words in (
+            "Invalid requirement",
+            "Invalid URL",
+            "no such option",
+            "Couldn't parse",
+            "Expected `--hash`",
+            "unexpected argument",
+            "Unexpected '-'",
+        )
     )

@@ -146,3 +146,21 @@ def test_a_torch_that_is_no_plain_range_asks_for_the_flag(requirement: str) -> N
 )
 def test_what_is_not_of_the_form_counts_as_not_said(text: str) -> None:
     assert project(text).torch == ""
+
+
+@pytest.mark.parametrize(
+    ("listed", "limit"),
+    [
+        ('["torch<2.15"]', "<2.15"),
+        ('["torch<2.15", "Torch>=2.5", "numpy<3"]', "<2.15,>=2.5"),
+        ("[\"torch<2.15 ; sys_platform == 'darwin'\"]", ""),
+        ('[\n  "torch==2.14.1+cu126", # torchpick pin\n  "torch<2.15",\n]', "<2.15"),
+        ('["torch??", "torch"]', ""),
+        ('"torch<2.15"', ""),
+        ("3", ""),
+    ],
+)
+def test_what_uvs_constraints_allow_of_torch(listed: str, limit: str) -> None:
+    text = f'[project]\nname = "app"\ndependencies = ["torch>=2.5"]\n[tool.uv]\nconstraint-dependencies = {listed}\n'
+
+    assert (project(text).torch, project(text).limit) == (">=2.5", limit)

@@ -13,7 +13,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from torchpick.environment.project import document, editing
 from torchpick.environment.project.plan import Extra, Index, Plan
-from torchpick.environment.project.settings import TOOLS, wanted
+from torchpick.environment.project.settings import TOOLS, UNPINNED, pin, wanted
 from torchpick.errors import TorchpickError
 
 LIBRARY = Plan((Extra("nvidia-old", ("torch>=2.5,<2.8",), ("torchpick: Maxwell to Hopper", "no wheel on 3.14")),))
@@ -204,3 +204,41 @@ def test_a_file_that_cannot_be_edited_is_told_so(text: str) -> None:
 def test_any_text_is_edited_or_refused(text: str) -> None:
     with suppress(TorchpickError):
         editing.merged(text, wanted(app("uv", "cpu", "cu126")))
+
+
+PINS = {"torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126"}
+
+
+@pytest.mark.parametrize(
+    ("override", "allowed"),
+    [
+        ("torch<2.15", True),
+        ("torch==2.14.1", True),
+        ("torch>=2.5 ; sys_platform == 'linux'", True),
+        ("numpy<3", True),
+        ("torch==2.10.0", False),
+        ("torchvision<0.29", False),
+        ("Torch @ https://x/torch-2.14.1-py3-none-any.whl", False),
+        ("torch??", False),
+    ],
+)
+def test_an_override_of_uvs_that_would_undo_the_pin_is_a_clash(override: str, allowed: bool) -> None:
+    text = f'[tool.uv]\noverride-dependencies = ["numpy<3", "{override}"] # mine\n'
+
+    written, clashes = editing.merged(text, pin(PINS, "cu126", None, None))
+
+    assert bool(clashes) is not allowed
+    assert ("torch==2.14.1+cu126" in written) is allowed
+    assert written.startswith(text)
+    if not allowed:
+        assert (clashes[0].where, clashes[0].theirs) == ("tool.uv.override-dependencies", override)
+
+
+def test_extras_stand_beside_no_override_of_torch_at_all() -> None:
+    """Uv puts it in the place of what each extra requires."""
+    plan = Plan((), "uv", sources={"torch": (("pytorch-cu126", "cu126"),)})
+    text = '[tool.uv]\noverride-dependencies = ["torch<2.15"]\n'
+
+    written, clashes = editing.merged(text, wanted(plan))
+    assert (written, [each.where for each in clashes]) == (text, ["tool.uv.override-dependencies"])
+    assert editing.merged(text, UNPINNED)[1] == ()

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import usersettings
+from tests.fakes.tinysource import TinySource
 from tests.fakes.tinywheel import TinyWheel
 from tests.process import tools, torches
 from torchpick.cli import main
@@ -244,6 +245,95 @@ def test_an_extra_of_the_authors_that_contradicts_ours_keeps_the_lock_satisfiabl
     assert done.returncode == 0, done.stderr
     assert "+ torch==2.7.1" in old.stderr
     assert "are incompatible" in both.stderr
+
+
+# ---- what packages and uv's own settings say against the extras -----------------------------------------------------
+
+ABOUT = '[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.11"\n'
+
+
+def locked(host: torches.Host, folder: Path, needs: list[str], *words: str, more: str = "") -> tuple[Path, str]:
+    """A project with its extras, and what `uv lock` says against it."""
+    file = folder / "pyproject.toml"
+    own = f'[[tool.uv.index]]\nurl = "{host.own}"\ndefault = true\n\n[tool.uv]\npackage = false\n{more}'
+    file.write_text(f"{ABOUT}dependencies = {json.dumps(needs)}\n\n{own}")
+    torchpick("--for", "app", "--write", str(file), "--index-base", host.base, *words)
+    done = uv(folder, "lock")
+    return file, done.stderr if done.returncode else ""
+
+
+def synced(folder: Path, extra: str) -> str:
+    return uv(folder, "sync", "--dry-run", "--frozen", "--extra", extra).stderr
+
+
+def test_companions_that_belong_to_several_torches_need_no_override(host: torches.Host, tmp_path: Path) -> None:
+    """With the METADATA of the real ones: torchaudio 2.11.0 asks for no torch, torchvision 0.29.1 for a lower bound."""
+    file, trouble = locked(host, tmp_path, ["torch>=2.5", "torchvision", "torchaudio"])
+
+    assert trouble == ""
+    assert "override-dependencies" not in file.read_text()
+    for name in ("cu126", "cu130"):
+        assert f"+ torch==2.14.1+{name}" in synced(tmp_path, name)
+        assert f"+ torchaudio==2.11.0+{name}" in synced(tmp_path, name)
+        assert f"+ torchvision==0.29.1+{name}" in synced(tmp_path, name)
+
+
+def test_a_package_that_pins_a_release_takes_the_other_builds_of_it_too(tmp_path: Path) -> None:
+    """Its `torch==2.14.1` and the extra's `torch==2.14.1+cu126` are one; another release uv names with the package."""
+    pinning = TinyWheel("pinning", "1.0", requires=("torch==2.14.1", "torchvision==0.29.1"))
+    with torches.hosts(("2.14.1", "2.15.0"), pinning) as host:
+        needs = ["torch>=2.5", "torchvision", "pinning"]
+        _, trouble = locked(host, tmp_path, needs)
+        assert "all versions of pinning depend on torch" in " ".join(trouble.split())
+
+        file, trouble = locked(host, tmp_path, needs, "--torch", "==2.14.1")
+
+        assert trouble == ""
+        assert "override-dependencies" not in file.read_text()
+        for name in ("cpu", "cu126", "cu132"):
+            assert f"+ torch==2.14.1+{name}" in synced(tmp_path, name)
+            assert f"+ torchvision==0.29.1+{name}" in synced(tmp_path, name)
+
+
+def test_what_is_built_from_source_is_built_with_the_torch_of_the_extra(tmp_path: Path) -> None:
+    """By `extra-build-dependencies`: without them uv builds it in an environment that holds no torch."""
+    with torches.hosts(("2.14.1", "2.15.0")) as host:
+        host.user.wheels["flash-attn"] = [TinySource("flash-attn", "2.8.3.post2", ("torch",))]  # type: ignore[list-item]  # what an index needs of a file it has too
+        file, trouble = locked(host, tmp_path, ["torch>=2.5", "flash-attn"])
+        assert trouble == ""
+        assert "match-runtime = true" in file.read_text()
+
+        for name, build in (("cu126", "2.14.1+cu126"), ("cu132", "2.15.0+cu132")):
+            done = uv(tmp_path, "sync", "--frozen", "--extra", name)
+            assert done.returncode == 0, done.stderr
+            (seen,) = (tmp_path / ".venv").glob("lib/python*/site-packages/flash_attn/built_with.txt")
+            assert seen.read_text() == build
+
+
+def test_the_extras_obey_what_uvs_constraints_say_of_torch(host: torches.Host, tmp_path: Path) -> None:
+    limits = 'constraint-dependencies = ["torch<2.15"] # mine\n'
+
+    file, trouble = locked(host, tmp_path, ["torch>=2.5"], more=limits)
+
+    assert trouble == ""
+    assert limits in file.read_text()
+    assert "+ torch==2.14.1+cu132" in synced(tmp_path, "cu132")
+
+
+def test_an_override_of_torch_would_make_every_extra_the_same(host: torches.Host, tmp_path: Path) -> None:
+    """So `extras` and `pin` refuse it: uv puts it in the place of the extras' requirements, without a word."""
+    override = 'override-dependencies = ["numpy<3", "torch<2.15"] # mine\n'
+    file, trouble = locked(host, tmp_path, ["torch>=2.5"], more='override-dependencies = ["numpy<3"] # mine\n')
+    assert trouble == ""
+    assert "+ torch==2.14.1+cu126" in synced(tmp_path, "cu126")
+
+    file.write_text(file.read_text().replace('override-dependencies = ["numpy<3"] # mine\n', override))
+    assert uv(tmp_path, "lock").returncode == 0
+    assert "+ torch==2.14.1\n" in synced(tmp_path, "cu126")  # the user's own index has it for CUDA 13
+    before = file.read_text()
+
+    assert main(["extras", "--for", "app", "--write", str(file), "--index-base", host.base]) == 1
+    assert file.read_text() == before
 
 
 def test_label_names_the_extra_for_uv(uv_project: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 from tests.fakes.indexes import SimpleIndex, WheelHost
@@ -14,6 +16,8 @@ from torchpick.knowledge import compat
 from torchpick.knowledge.places import compat_dir
 from torchpick.model.build import Build
 
+# What the companions' own METADATA asks of torch (torchaudio 2.11.0: nothing).
+_METADATA = json.loads(Path(__file__).parents[2].joinpath("evidence", "companions.json").read_text())["requires"]
 # The first Python of a release, as its METADATA says it.
 _PYTHON = {"cp38": ">=3.8", "cp39": ">=3.9", "cp310": ">=3.10", "cp311": ">=3.11"}
 
@@ -45,7 +49,7 @@ def hosts(releases: Iterable[str], *wheels: TinyWheel) -> Iterator[Host]:
     # Shadow copies: whoever takes these took something else than torch from the wheel host.
     for backend in ("cpu", "cu126", "cu132"):
         host.add(backend, TinyWheel("filelock", "9999.0"), TinyWheel("numpy", "9999.0"))
-    wanted = set(releases)
+    wanted, seen = set(releases), set[tuple[str, str]]()
     for build in compat.readable(compat_dir(os.environ)):
         if (
             build.torch in wanted
@@ -53,7 +57,10 @@ def hosts(releases: Iterable[str], *wheels: TinyWheel) -> Iterator[Host]:
             and build.backend in ("default", "cpu", "cu118", "cu126", "cu128", "cu130", "cu132")
         ):
             for wheel in _wheels(build):
-                (user.add if build.backend == "default" else _to(host, build.backend))(wheel)
+                # One companion may belong to several releases of torch.
+                if (build.backend, wheel.filename) not in seen:
+                    seen.add((build.backend, wheel.filename))
+                    (user.add if build.backend == "default" else _to(host, build.backend))(wheel)
 
     def site(path: str) -> Answer:
         return host(path) if path.startswith("/whl/") else user(path)
@@ -75,4 +82,6 @@ def _wheels(build: Build) -> Iterator[TinyWheel]:
         yield TinyWheel("torch", build.version, tag, ("filelock",), requires_python=_PYTHON.get(first, ">=3.8"))
         for name, version in build.companions.items():
             if version is not None:
-                yield TinyWheel(name, version, tag, (f"torch=={build.torch}", "numpy"))
+                asked = _METADATA[name].get(version.partition("+")[0]) or ""
+                requires = (f"torch{asked}", "numpy") if asked else ("numpy",)
+                yield TinyWheel(name, version, tag, requires)

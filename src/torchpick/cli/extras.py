@@ -196,6 +196,8 @@ def _app(args: ExtrasArguments, builds: Table, project: Project, driver: Driver 
         if not is_backend(backend):
             raise UsageError(f"unknown backend `{backend}`", hint="such as `--name old=cu126`")
     tool = args.tool or project.tool or "uv"
+    if tool == "uv":
+        project = project._replace(torch=",".join(filter(None, (project.torch, project.limit))))
     if project.classic and (tool != "poetry" or args.groups):
         what = "for `--groups`" if args.groups else f"that {tool} needs"
         raise UsageError(

@@ -93,7 +93,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     group.add_argument("--dry-run", action="store_true", help="show the exact command and its files; install nothing")
     group.add_argument("--report", action="store_true", help="with --dry-run: what would come from where")
-    words = "first print which host each file comes from, and refuse a wrong one"
+    words = "first resolve the final command, print the host of each file, refuse a wrong one"
     group.add_argument("--prove", action="store_true", help=words)
     group.add_argument("--verify", action="store_true", help="then run small kernels on each GPU; exit 3 if one fails")
     arguments.add_decision_flags(parser)
@@ -132,7 +132,8 @@ def _tell_hosts(items: tuple[Item, ...]) -> None:
     from torchpick.install import proof
 
     for item in items:
-        print(f"  {plain(item.name)} {plain(item.version)}  {plain(redacted(proof.host_of(item)))}", file=sys.stderr)
+        host = plain(redacted(proof.host_of(item.url)))
+        print(f"  {plain(item.name)} {plain(item.version)}  {host}", file=sys.stderr)
 
 
 def _decided(args: InstallArguments, installation: Installation, pick: Pick) -> Job:

@@ -25,6 +25,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
+    from torchpick.model.pick import Pick
+    from torchpick.model.wish import Wish
+
 
 class UrlArguments(Arguments):
     bare: bool
@@ -54,6 +57,16 @@ def run(args: UrlArguments) -> int:
 
         print(envelope.dumps(as_json(pick, "url")))
         return 0
-    print(pick.index_url if args.bare else pip_line.line(pick.build, pick.wish))
+    print(pick.index_url if args.bare else pip_line.line(pick.build, _bounded(session, pick)))
     console.notes(args, *pick.every_note)
     return 0
+
+
+def _bounded(session: Session, pick: Pick) -> Wish:
+    """The wish with the rest of the family kept to what belongs to this torch: the wheel host may have newer ones."""
+    if not pick.wish.others:
+        return pick.wish
+    from torchpick.knowledge import beside
+
+    known = session.knowledge.file("companions.json", beside.others)
+    return pick.wish._replace(others=beside.bounded(pick.wish.others, pick.build, known))

@@ -45,13 +45,14 @@ class Agreeing(Noun):
             unread = agreement.unread(found.versions)
             if stack is None and not trouble:
                 notes = (*job.notes, *said, *unread)
-                return Tried(job._replace(needs=found.needs, held=found.versions, notes=notes), found)
+                made = job._replace(needs=found.needs, held=found.versions, taken=found.items, notes=notes)
+                return Tried(made, found)
             if stack is not None and stack.ok:
                 result = outcome(stack, job.pick)
                 if result.torch is None:
                     notes = (*job.notes, *said, *unread, *result.notes)
-                    job = job._replace(needs=found.needs, held=found.versions, notes=notes, added=result.added)
-                    return Tried(job, found)
+                    job = job._replace(needs=found.needs, held=found.versions, taken=found.items, notes=notes)
+                    return Tried(job._replace(added=result.added), found)
                 moves = [AgreementMove(stack, found.versions)]
             else:
                 moves = [*agreement.moves(found.versions)]

@@ -26,11 +26,16 @@ def _read(words: Iterable[str], source: str, own: OwnSettings, places: tuple[str
     return requirements.limits(store.not_ours(words, *places), source, own.environ, own.fetch)
 
 
+# An override takes the place of what anybody requires, and our pins are constraints, which hold beside it (uv 0.13.9).
+_BINDING = ("constraint-dependencies", "override-dependencies")
+
+
 def _of_uv(file: UvFile) -> Iterator[Requested]:
-    """`constraint-dependencies` of a uv.toml or of `[tool.uv]`; what uv cannot read either is left to it."""
-    listed = file.table.get("constraint-dependencies")
-    for text in listed if isinstance(listed, list) else ():
-        try:
-            yield requirements.parse(str(text), f"{file.path} constraint-dependencies")
-        except RequirementError:
-            continue
+    """The constraints and overrides of a uv.toml or of `[tool.uv]`; what uv cannot read either is left to it."""
+    for name in _BINDING:
+        listed = file.table.get(name)
+        for text in listed if isinstance(listed, list) else ():
+            try:
+                yield requirements.parse(str(text), f"{file.path} {name}")
+            except RequirementError:
+                continue

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from torchpick.errors import InstallerError
-from torchpick.installers import jobs
+from torchpick.installers import dashes, jobs
 from torchpick.installers.inherits import OwnSettings
 from torchpick.installers.jobs import Job
 from torchpick.model.names import normal
@@ -44,11 +44,7 @@ def _places(job: Job, own: OwnSettings) -> Iterator[str]:
     """Folders, files and pages of the user's own, which pip asks without an index."""
     if "find-links" in own.pip:
         yield from own.pip["find-links"].words
-    words = iter(job.passed_on)
-    for word in words:
-        name, mark, value = word.partition("=")
-        if name in ("--find-links", "-f"):
-            yield value if mark else next(words, "")
+    yield from dashes.files(job.passed_on, "--find-links")
     for source in job.asked.sources.values():
         yield from (line.value for line in source.entries if line.option == "--find-links")
 

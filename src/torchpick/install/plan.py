@@ -15,7 +15,7 @@ from torchpick.index.remote_text import fetcher
 from torchpick.install import constraints, staying
 from torchpick.install.agreement import FAMILY, Agreement, outcome, passed_over, refused
 from torchpick.install.joined import LearntPackages, WheelReader
-from torchpick.installers import choice, copies, jobs, settings_files
+from torchpick.installers import choice, copies, dashes, jobs, settings_files
 from torchpick.installers.command import Command
 from torchpick.installers.installer import Installer
 from torchpick.installers.jobs import Job
@@ -24,6 +24,7 @@ from torchpick.model import markers
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
+from torchpick.model.redaction import redacted
 from torchpick.session import Session, decided
 
 TYPE_CHECKING = False
@@ -66,14 +67,17 @@ class Installation:
         return choice.choose(wanted, target, has_uv, session.own_settings(target.prefix), session.store)
 
     @cached_property
-    def asks(self) -> tuple[Requested, ...]:
-        """What is asked of torch's family, by the order and by the constraints that the installer obeys by itself."""
+    def limits(self) -> tuple[Requested, ...]:
+        """The constraints of the order, and those that the installer obeys by itself."""
         own = self.session.own_settings(self.target.prefix)
-        bound = constraints.of(
-            self.installer.name, own, (self.session.store, settings_places.of(self.target.prefix, sys.platform).store)
-        )
-        asked = self.asked._replace(limits=(*self.asked.limits, *bound))
-        texts = {each.marker for each in bound if each.marker}
+        places = (self.session.store, settings_places.of(self.target.prefix, sys.platform).store)
+        return (*self.asked.limits, *constraints.of(self.installer.name, own, places))
+
+    @cached_property
+    def asks(self) -> tuple[Requested, ...]:
+        """What is asked of torch's family, by the order and by all constraints."""
+        asked = self.asked._replace(limits=self.limits)
+        texts = {each.marker for each in self.limits if each.marker}
         applies = {**_apply(texts, self.target), **self.applies}
         return requirements.of_family(asked, self.session.knowledge.family, applies)
 
@@ -146,9 +150,20 @@ class Installation:
             cuda_installed=targets.cuda_of(self.target) if "+" not in pick.version else None,
             copies=copies.without_wheel_indexes(self.asked, self.session.store),
         )
-        jobs.check(made)
         settings_files.check(made.passed_on, self.session.own_settings(self.target.prefix))
+        self._check_addresses(pick)
         return made
+
+    def _check_addresses(self, pick: Pick) -> None:
+        """Refuse a constraint that names a file of the family elsewhere: uv would take it, and pip stop at it."""
+        from torchpick.install import proof
+
+        for each in self.limits:
+            elsewhere = each.place and pick.index_url and not proof.is_from(each.place, pick.index_url)
+            if elsewhere and each.name in FAMILY:
+                hint = "leave that line out: torchpick names the very file; `--index-base URL` specifies a mirror"
+                message = f"{each.where} leads {each.name} to {redacted(each.place)}"
+                raise UsageError(f"{message}, and only {redacted(pick.index_url)} may supply it", hint=hint)
 
     def narrowed(self, job: Job) -> Job:
         """The job with what the other requirements need of torch; it asks the installer's resolver."""
@@ -227,7 +242,7 @@ class Installation:
 
             job = job._replace(notes=building.check(job, self.agreement))
         if self.strangers:
-            return self.with_files(self.narrowed(job))
+            return self._proven(self.with_files(self.narrowed(job)))
         job = self.alone(job)
         return self.with_files(self.related(job, self.agreement, self._pick_of) if job.needs else job)
 
@@ -264,11 +279,14 @@ class Installation:
 
     def prove(self, job: Job) -> tuple[Item, ...]:
         """The report, checked: InstallerError where a file would come from the wrong host."""
+        return self._proven(job._replace(taken=self.report(job))).taken
+
+    def _proven(self, job: Job) -> Job:
+        """The job, checked as far as a resolution has named its files, with their hosts in a note."""
         from torchpick.install import proof
 
-        items = self.report(job)
-        proof.check(items, job, self.session.knowledge.family)
-        return items
+        proof.check(job.taken, job, self.session.knowledge.family)
+        return job._replace(notes=(*job.notes, proof.note(job))) if job.taken else job
 
     def report(self, job: Job) -> tuple[Item, ...]:
         """What the command would take from where, by the installer's own resolver."""
@@ -285,12 +303,23 @@ def _taken_from_host(notes: Iterable[Note]) -> tuple[Note, ...]:
 def look(session: Session, order: Order) -> Installation:
     """Read what there is; raises where an installation could only fail."""
     _check_place(session)
+    order = _with_files_after_dashes(order)
+    dashes.check(order.passed_on)
     asked = requirements.read(order.given, session.environ, fetcher(session.environ, offline=session.offline))
     if not asked.wanted and not asked.opaque:
         raise UsageError("nothing to install is named", hint="such as `torchpick install torch torchvision`")
     target = session.target
     targets.check(target, order.passed_on)
     return Installation(session, order, asked, target, _applies(asked, target))
+
+
+def _with_files_after_dashes(order: Order) -> Order:
+    """The order with the files that stand after `--` among its own, where they are read."""
+    files = dashes.files(order.passed_on, dashes.REQUIREMENT)
+    limits = dashes.files(order.passed_on, dashes.CONSTRAINT)
+    given = order.given._replace(files=(*order.given.files, *files), constraints=(*order.given.constraints, *limits))
+    passed_on = dashes.without(order.passed_on, dashes.REQUIREMENT, dashes.CONSTRAINT)
+    return order._replace(given=given, passed_on=passed_on) if files or limits else order
 
 
 def _check_place(session: Session) -> None:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 
 from torchpick.decide.requested import named
 from torchpick.environment.requirements import Requested, Requirements
-from torchpick.environment.settings import is_wheel_index
 from torchpick.environment.targets import Target
-from torchpick.errors import UsageError
-from torchpick.installers import links, store
+from torchpick.installers import dashes, links, store
 from torchpick.installers.copies import Copies
 from torchpick.installers.store import StoredFile
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.installers.reporting import Item
 
 # What torch itself may pull in of its family; uv takes these from the wheel host too.
 TRITONS = ("triton", "triton-rocm", "triton-xpu", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu")
@@ -28,7 +29,8 @@ class Job(Noun):
 
     `needs` is what of the family is needed by what is asked for. `files` are the addresses of the very files of the
     family, `held` the versions that other packages were found at while the pick was decided, `related` those of the
-    rest of the family that go with the pick, and `added` what they need beside them.
+    rest of the family that go with the pick, and `added` what they need beside them. `taken` are the files that the
+    last resolution before the command named.
     """
 
     asked: Requirements
@@ -46,6 +48,7 @@ class Job(Noun):
     held: Mapping[str, str] = {}
     related: Mapping[str, str] = {}
     added: tuple[str, ...] = ()
+    taken: tuple[Item, ...] = ()
     notes: tuple[Note, ...] = ()
     copies: Copies = Copies()
 
@@ -71,13 +74,14 @@ def constraints(job: Job) -> str:
     return "".join(f"{line}\n" for line in lines.values())
 
 
-_PLACES = ("--index", "-i", "--extra-index-url", "--find-links", "-f")
-
-
 def names_places(job: Job) -> bool:
     """Whether this run names indexes or pages of its own, in its files or behind the dashes."""
-    words = (*job.passed_on, *(line.option for file in job.asked.sources.values() for line in file.entries))
-    return any(word.startswith(_PLACES) for word in words)
+    return dashes.names_places((*job.passed_on, *in_files(job)))
+
+
+def in_files(job: Job) -> list[str]:
+    """The options in the requirements files of this run."""
+    return [line.option for file in job.asked.sources.values() for line in file.entries]
 
 
 def concerned(job: Job) -> list[str]:
@@ -212,14 +216,3 @@ def kept_names(job: Job) -> list[str]:
     """The family as far as this run may meet it."""
     asked_for = {named(each) for each in job.pick.wish.others}
     return [*job.pins, *sorted(asked_for - set(job.pins)), *(name for name in TRITONS if name not in asked_for)]
-
-
-def check(job: Job) -> None:
-    """Refuse what would lead around the pick."""
-    for word in job.passed_on:
-        url = word.partition("=")[2] if word.startswith("--") and "=" in word else word
-        if re.match(r"-[a-z].", url):  # such as `-ihttps://…`
-            url = url[2:]
-        if is_wheel_index(url):
-            hint = "remove it: torchpick selects the index that fits; `--index-base URL` specifies a mirror"
-            raise UsageError(f"`{url}` is a PyTorch wheel index, and two of them mix builds", hint=hint)

@@ -7,11 +7,13 @@ pick never moves a library.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from torchpick.installers import reporting, run, store, stubs
+from torchpick.installers import reporting, run, store, stubs, tools
 from torchpick.installers.command import Command
+from torchpick.installers.reporting import Item
 from torchpick.model.build import COMPANIONS, Build
 from torchpick.model.names import normal
 from torchpick.model.noun import Noun
@@ -33,13 +35,14 @@ class Answer(Noun):
     """The result of a resolution: a version each, or the resolver's own message if there is none.
 
     `asked` are the specifiers that the resolved packages have for torch's family, if the resolver reports them;
-    `users` the packages that need torch or one of CUDA's own wheels.
+    `users` the packages that need torch or one of CUDA's own wheels; `items` the files, if it names them.
     """
 
     versions: Mapping[str, str] = {}
     asked: tuple[tuple[str, str], ...] | None = None
     trouble: str = ""
     users: frozenset[str] = frozenset()
+    items: tuple[Item, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -49,7 +52,8 @@ class Answer(Noun):
 class Learnt(Noun):
     """What of the family is needed, which torch to ask for (None: the pick), who asks for what where nothing fits.
 
-    `versions` are those of everything that was resolved, `users` what of it needs torch or one of CUDA's own wheels.
+    `versions` are those of everything that was resolved, `users` what of it needs torch or one of CUDA's own wheels,
+    `items` the files of it that the resolver named.
     """
 
     needs: frozenset[str] = frozenset()
@@ -57,21 +61,36 @@ class Learnt(Noun):
     conflict: tuple[str, ...] = ()
     versions: Mapping[str, str] = {}
     users: frozenset[str] = frozenset()
+    items: tuple[Item, ...] = ()
 
 
-def resolve(
-    resolver: Command, found: tuple[stubs.Stub, ...], limits: str, place: str, environ: Mapping[str, str]
+def resolve(  # noqa: PLR0913 # facts of the run, each from another place
+    resolver: Command,
+    found: tuple[stubs.Stub, ...],
+    limits: str,
+    place: str,
+    environ: Mapping[str, str],
+    before: Answer | None = None,
 ) -> Answer:
-    """One resolution with these stand-ins for torch's family and these constraints."""
+    """One resolution with these stand-ins for torch's family and these constraints.
+
+    With what was found `before`, of the same packages, uv is asked for its files: its lock names them, and not who
+    needs what.
+    """
     limit_file = store.file(place, "limits", ".txt", limits)
-    argv = (*resolver.argv, "--find-links", stubs.shelf(place, found), "-c", limit_file.path)
+    shelf = stubs.shelf(place, found)
+    argv = (*resolver.argv, "--find-links", shelf, "-c", limit_file.path)
     asked = resolver._replace(argv=argv, files=(*resolver.files, limit_file))
     if resolver.installer == "uv":
-        heard = run.capture(asked, environ)
-        return Answer(trouble=_trouble(heard)) if heard.status else of_pins(heard.out)
+        named = before if tools.locks(resolver.argv[0]) else None
+        more = () if named is None else tools.LOCK
+        heard = run.capture(asked._replace(argv=(*argv, *more)), environ)
+        if heard.status:
+            return Answer(trouble=_trouble(heard))
+        return of_pins(heard.out) if named is None else _of_lock(heard.out, named, shelf)
     with reporting.file() as report:
         heard = run.capture(asked._replace(argv=(*argv, "--report", report)), environ)
-        return Answer(trouble=_trouble(heard)) if heard.status else of_report(reporting.text(report))
+        return Answer(trouble=_trouble(heard)) if heard.status else of_report(reporting.text(report), shelf)
 
 
 def _trouble(heard: run.Heard) -> str:
@@ -99,8 +118,21 @@ def _brings_cuda(name: str) -> bool:
     return name == "torch" or name.startswith(("nvidia-", "cuda-"))
 
 
-def of_report(text: str) -> Answer:
-    """The report of pip, which also has what each package requires."""
+def _of_lock(text: str, before: Answer, shelf: str) -> Answer:
+    """Uv's lock of packages of which another resolution said who needs what."""
+    items = reporting.locked(text)
+    versions = {item.name: item.version for item in items if item.version and item.name in before.versions}
+    return Answer(versions, users=before.users & versions.keys(), items=_elsewhere(items, shelf))
+
+
+def _elsewhere(items: Iterable[Item], shelf: str) -> tuple[Item, ...]:
+    """The files that are no stand-ins of ours."""
+    ours = f"/{os.path.basename(shelf)}/"
+    return tuple(item for item in items if ours not in item.url.replace("\\", "/"))
+
+
+def of_report(text: str, shelf: str = "") -> Answer:
+    """The report of pip, which also has what each package requires, and the files that are not on our `shelf`."""
     items = reporting.items(text)
     asked = [
         specifier
@@ -110,7 +142,8 @@ def of_report(text: str) -> Answer:
         for specifier in _of_family(line)
     ]
     users = {item.name for item in items if any(_brings_cuda(_name(line)) for line in item.requires)}
-    return Answer({item.name: item.version for item in items}, tuple(asked), users=frozenset(users))
+    versions = {item.name: item.version for item in items}
+    return Answer(versions, tuple(asked), users=frozenset(users), items=_elsewhere(items, shelf))
 
 
 def _name(line: str) -> str:
@@ -139,23 +172,23 @@ def learn(  # noqa: PLR0913 # facts of the run, each from another place
         # Such as a release that was never made for this Python; what else is wrong the installer will say.
         return Learnt(conflict=_said(_unmet(who_asks(free.trouble, f"torch<={_newest(builds)}"), runnable)))
     if "torch" not in free.versions:
-        return Learnt(versions=free.versions, users=free.users)
+        return Learnt(versions=free.versions, users=free.users, items=free.items)
     needs = frozenset(name for name in ("torch", *COMPANIONS) if name in free.versions)
     if free.versions["torch"] == pick.version or _content(free, pick.pins):
         # Pip's answer has the newest of the family, with which as with the pick everything is content.
         of_pick = {name: version for name, version in pick.pins.items() if name in needs}
-        return Learnt(needs, versions={**free.versions, **of_pick}, users=free.users)
+        return Learnt(needs, versions={**free.versions, **of_pick}, users=free.users, items=free.items)
     held = [
         f"{name}=={version}" for name, version in sorted(free.versions.items()) if name not in ("torch", *COMPANIONS)
     ]
     answer = free
     for offered in _offers(pick, runnable):
         limits = "\n".join([*held, _bounds(offered, builds)])
-        answer = resolve(resolver, stubs.of_builds(offered), limits, place, environ)
+        answer = resolve(resolver, stubs.of_builds(offered), limits, place, environ, free)
         if answer.ok:
             torch = answer.versions.get("torch")
             asked_for = None if torch == pick.version else torch
-            return Learnt(needs, asked_for, versions=answer.versions, users=answer.users)
+            return Learnt(needs, asked_for, versions=answer.versions, users=answer.users, items=answer.items)
     return Learnt(needs, conflict=_conflict(answer.trouble, runnable))
 
 
@@ -167,7 +200,7 @@ def held_to(
     answer = resolve(resolver, stubs.of_builds((build,)), "\n".join([*lines, _bounds((build,))]), place, environ)
     needed = frozenset(name for name in ("torch", *COMPANIONS) if name in answer.versions)
     conflict = _conflict(answer.trouble, (build,)) if answer.trouble else ()
-    return Learnt(needed, conflict=conflict, versions=answer.versions, users=answer.users)
+    return Learnt(needed, conflict=conflict, versions=answer.versions, users=answer.users, items=answer.items)
 
 
 def _conflict(trouble: str, runnable: Sequence[Build]) -> tuple[str, ...]:

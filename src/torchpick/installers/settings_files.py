@@ -10,18 +10,16 @@ from torchpick.environment.requirement_texts import located
 from torchpick.environment.requirements import Given, Requirements
 from torchpick.environment.settings import pip_variable
 from torchpick.errors import UsageError
-from torchpick.installers import copies, variables
+from torchpick.installers import copies, dashes, variables
 from torchpick.installers.copies import Copies
 from torchpick.installers.inherits import OwnSettings
 from torchpick.model.build import COMPANIONS
 from torchpick.model.noun import Noun
+from torchpick.model.redaction import redacted
 
 # pip's options that name such files, and uv's variables that do.
 _PIP = ("requirement", "constraint", "build-constraint")
 _UV = ("UV_CONSTRAINT", "UV_OVERRIDE", "UV_BUILD_CONSTRAINT")
-# The same options behind `--`, by what follows them.
-_OPTIONS = ("-r", "-c", "-b", "--requirement", "--requirements", "--constraint", "--constraints", "--override",
-            "--overrides", "--build-constraint", "--build-constraints")  # fmt: skip
 
 
 class SettingsFiles(Noun):
@@ -42,14 +40,9 @@ def of_pip(own: OwnSettings, place: str, skipped: Sequence[str] = ()) -> Setting
 
 
 def of_uv(own: OwnSettings, place: str) -> SettingsFiles:
-    """For uv; refuses to override the family, as uv would hold an override against the pick."""
+    """For uv; an override of the family is refused."""
     named = {name: words for name in _UV if (words := own.environ.get(name, "").split())}
-    if override := named.get("UV_OVERRIDE"):
-        asked = _read(override, own)
-        for line in asked.limits:
-            if line.name in ("torch", *COMPANIONS):
-                hint = "take it out of that file for this run"
-                raise UsageError(f"{line.where} overrides {line.name} (UV_OVERRIDE)", hint=hint)
+    _check_overrides(named.get("UV_OVERRIDE", ()), "UV_OVERRIDE", own)
     return _changed(named, own, place)
 
 
@@ -77,16 +70,20 @@ def _read(words: Iterable[str], own: OwnSettings) -> Requirements:
 
 
 def check(passed_on: Sequence[str], own: OwnSettings) -> None:
-    """Refuse a file among the installer's own arguments that names a wheel index: of those no copies are made."""
-    rest = iter(passed_on)
-    for word in rest:
-        name, mark, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
-        long = [option for option in _OPTIONS if option.startswith(name)] if len(name) > 4 else []
-        if name not in _OPTIONS and not long:
-            continue
-        file = value if mark else next(rest, "")
+    """Refuse a file among the installer's own arguments that leads around the pick: of those no copies are made."""
+    overrides = dashes.files(passed_on, dashes.OVERRIDE)
+    _check_overrides(overrides, "after `--`", own)
+    for file in (*overrides, *dashes.files(passed_on, dashes.BUILD)):
         for source in _read([file], own).sources.values():
             for entry in source.entries:
                 if copies.names_wheel_index(entry):
-                    hint = f"name the file before `--`, such as `-r {file}`"
+                    hint = f"leave that line out: `{redacted(entry.value)}` would supply other packages too"
                     raise UsageError(f"{source.path} line {entry.first} names a PyTorch wheel index", hint=hint)
+
+
+def _check_overrides(files: Iterable[str], source: str, own: OwnSettings) -> None:
+    """Refuse to override the family: uv would hold an override against the pick."""
+    for line in _read(files, own).limits:
+        if line.name in ("torch", *COMPANIONS):
+            hint = "take it out of that file for this run"
+            raise UsageError(f"{line.where} overrides {line.name} ({source})", hint=hint)

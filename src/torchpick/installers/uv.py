@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchpick.environment.inherited import Inherited, of_uv
 from torchpick.environment.settings import Setting, is_wheel_index
-from torchpick.installers import jobs, settings_files, store, tools
+from torchpick.installers import dashes, jobs, settings_files, store, tools
 from torchpick.installers.command import Command
 from torchpick.installers.inherits import OwnSettings
 from torchpick.installers.jobs import Job
@@ -41,9 +41,8 @@ class UvInstaller(Noun):
         )
 
     def alone(self, job: Job) -> bool:
-        words = (*job.passed_on, *(line.option for file in job.asked.sources.values() for line in file.entries))
-        linked = any(word.startswith(("-f", "--find-links")) for word in words)
-        return self.knows(job) and not self.linked and not linked
+        linked = self.linked or dashes.names_links((*job.passed_on, *jobs.in_files(job)))
+        return self.knows(job) and not linked
 
     def shared(self, job: Job) -> bool:
         return self.linked or jobs.names_places(job)
@@ -69,7 +68,7 @@ class UvInstaller(Noun):
     def reporter(self, job: Job) -> Command:
         """The same choice as the installation's, as a lock that names every file."""
         files: list[StoredFile] = []
-        more = ["--format", "pylock.toml", *self._torch(job, files)]
+        more = [*tools.LOCK, *self._torch(job, files)]
         made = self._compile(job, [*jobs.lines(job)], more)
         return made._replace(files=(*made.files, *files))
 

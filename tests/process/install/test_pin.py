@@ -269,3 +269,20 @@ def test_a_copy_of_a_pinned_environment_is_unpinned_alone(world: World) -> None:
     assert "torchpick" in (first / "pip.conf").read_text()
     assert (first / "share" / "torchpick" / "pin.json").exists()
     assert "torchpick" not in (second / "pip.conf").read_text()
+
+
+@pytest.mark.parametrize("override", ["torch==2.10.0", "torchvision<0.29"])
+def test_an_override_that_would_undo_the_pin_is_refused_before_anything_is_touched(world: World, override: str) -> None:
+    python = world.environment("uv")
+    folder = world.folder / "app"
+    folder.mkdir()
+    file = folder / "pyproject.toml"
+    file.write_text(f'{PROJECT}\n[tool.uv]\noverride-dependencies = ["{override}"] # mine\n')
+    before = file.read_text()
+    words = ("pin", "--project", str(file), "--gpu", "sm_61", "--driver", "580.95.05")
+
+    done = world.torchpick(*words, python=python, status=1)
+
+    assert f"tool.uv.override-dependencies is {override}" in done.stderr
+    assert file.read_text() == before
+    assert not (python.parent.parent / "pip.conf").exists()

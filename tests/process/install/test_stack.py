@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.fakes.tinywheel import TinyWheel
@@ -50,6 +52,26 @@ def test_a_package_without_code_for_the_gpu_is_refused(vllm: World, newest: str)
 
     assert "holds no code for sm_61" in done.stderr
     assert vllm.installed(python) == {}
+
+
+@pytest.mark.parametrize("label", ["", "+cu126"])
+@pytest.mark.parametrize("words", [("torch", "torchcodec"), ("torchcodec", "accelerate")])
+def test_what_is_installed_beside_torch_is_what_plan_says(
+    world: World, newest: str, words: tuple[str, ...], label: str
+) -> None:
+    """Whether the wheel host has the judged version or your own index alone, and whatever newer ones lie there."""
+    python = world.environment(newest)
+    host, index = world.wheels("download.pytorch.org"), world.wheels("127.0.0.1")
+    index["torchcodec"] = [TinyWheel("torchcodec", version, TAG, ("torch",)) for version in ("0.17.0", "0.13.0")]
+    there = ("0.17.0+cu126", "0.13.0+cu126") if label else ("0.17.0+cu126",)
+    host["cu126", "torchcodec"] = [TinyWheel("torchcodec", version, TAG, ("torch",)) for version in there]
+
+    plan = world.torchpick("plan", "torch", "torchcodec", *A100, "--json", python=python)
+    world.install(*words, "--installer", kind(newest), python=python, gpu=A100)
+
+    assert json.loads(plan.stdout)["stack"]["requirements"] == ["torchcodec==0.13.0", "torch==2.14.1+cu126"]
+    found = world.installed(python)
+    assert (found["torchcodec"], found["torch"]) == (f"0.13.0{label}", "2.14.1+cu126")
 
 
 def test_a_pin_that_the_driver_cannot_carry_is_refused_with_what_would_run(vllm: World, newest: str) -> None:

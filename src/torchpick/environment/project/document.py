@@ -43,7 +43,7 @@ def project(text: str) -> Project:
     optional = table_at(data, "project", "optional-dependencies")
     groups = table_at(data, "dependency-groups")
     more = [text for table in (optional, groups) for values in table.values() for text in _texts(values)]
-    uv = table_at(data, "tool", "uv")
+    uv = table_at(document, "tool", "uv")
     more += _texts(uv.get("dev-dependencies"))
     names = {*map(named, (*requirements, *more)), *by_poetry}
     own = (*_own(document, optional, group=False), *_own(document, groups, group=True))
@@ -55,6 +55,7 @@ def project(text: str) -> Project:
         tool=next((name for name in TOOLS if name in table_at(data, "tool")), ""),
         packaged="build-system" in data and uv.get("package") is not False,
         needs=tuple(sorted(names - {"", "python", "torch", *COMPANIONS})),
+        limit=",".join(_limits(uv)),
         own=own,
         classic=bool(classic),
         kept=poetry.kept(classic, ("torch", *COMPANIONS)),
@@ -64,6 +65,25 @@ def project(text: str) -> Project:
 def _texts(value: object) -> list[str]:
     """The requirements of a list; a group may hold tables that include other groups."""
     return [each for each in list_of(value) if isinstance(each, str)]
+
+
+def _limits(uv: Mapping[str, Node]) -> Iterator[str]:
+    """What the author's constraints allow of torch on every machine; what `pin` wrote is not the author's."""
+    listed = uv.get("constraint-dependencies")
+    for text in unmarked(listed, MARK) if listed is not None else ():
+        try:
+            requirement = parsed(text)
+        except ValueError:
+            continue  # uv says what is wrong with it
+        if named(text) == "torch" and requirement.specifier and not requirement.marker:
+            yield str(requirement.specifier)
+
+
+def unmarked(array: Node, mark: str) -> list[str]:
+    """The texts of a list on whose lines the mark does not stand."""
+    lines = array.as_string().splitlines() if hasattr(array, "as_string") else []
+    marked = " ".join(line for line in lines if mark in line)
+    return [each for each in list_of(array) if isinstance(each, str) and each not in marked]
 
 
 def _poetry_range(dependencies: Mapping[str, Node], name: str) -> str:

@@ -61,12 +61,19 @@ def _spaced(written: str, before: str) -> str:
     return written if before.strip() else written.lstrip("\n")
 
 
-def _clashes(document: Node, wanted: ProjectSettings) -> Iterator[Clash]:
+def _clashes_in_lists(document: Node, wanted: ProjectSettings) -> Iterator[Clash]:
     for addition in wanted.additions:
         holder = _at(document, addition.path[:-1])
         theirs = joining.others(holder, addition, wanted.mark) if holder is not None else []
         if theirs:
             yield Clash(".".join(addition.path), ", ".join(theirs), ", ".join(addition.values))
+    uv = _at(document, ("tool", "uv"))
+    if uv is not None and (overrides := joining.overriding(uv, wanted)):
+        yield Clash("tool.uv.override-dependencies", ", ".join(overrides), "without torch and its companions")
+
+
+def _clashes(document: Node, wanted: ProjectSettings) -> Iterator[Clash]:
+    yield from _clashes_in_lists(document, wanted)
     for setting in wanted.settings:
         holder = _at(document, setting.path[:-1])
         if holder is None or (item := _get(holder, setting.path[-1])) is None or _is_ours(item, wanted.mark):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 from torchpick.decide.requested import named
-from torchpick.environment.project.document import Node, inline, list_of, plain
+from torchpick.environment.project.document import Node, inline, list_of, plain, unmarked
 from torchpick.environment.project.settings import Addition, Path, ProjectSettings
 from torchpick.errors import TorchpickError
+from torchpick.model.requirement import parsed
+from torchpick.model.specifiers import admits
 
 
 def add(holder: Node, addition: Addition, mark: str) -> None:
@@ -51,10 +53,22 @@ def others(holder: Node, addition: Addition, mark: str) -> list[str]:
     array = holder.get(addition.path[-1])
     if array is None:
         return []
-    lines = array.as_string().splitlines() if hasattr(array, "as_string") else []
-    marked = " ".join(line for line in lines if mark in line)
-    values = [each for each in list_of(array) if isinstance(each, str) and each not in marked]
-    return [each for each in values if named(each) in mine and each not in addition.values]
+    return [each for each in unmarked(array, mark) if named(each) in mine and each not in addition.values]
+
+
+def overriding(holder: Node, wanted: ProjectSettings) -> list[str]:
+    """The overrides of uv's that would undo what is to be written: they take the place of every requirement."""
+    listed = [each for each in list_of(holder.get("override-dependencies")) if isinstance(each, str)]
+    return [each for each in listed if named(each) in wanted.binding and not _allows(each, wanted.binding[named(each)])]
+
+
+def _allows(override: str, version: str | None) -> bool:
+    """Whether this very version may be held beside the override."""
+    try:
+        requirement = parsed(override)
+        return version is not None and requirement.url is None and admits(str(requirement.specifier))(version)
+    except ValueError:
+        return False
 
 
 def exclude(holder: Node, wanted: ProjectSettings, stale: set[Path]) -> None:

@@ -68,7 +68,10 @@ class Plan(Noun):
 
 
 class Project(Noun):
-    """What a project says of itself, as far as torch is concerned; `needs` are the names that it depends on."""
+    """What a project says of itself, as far as torch is concerned; `needs` are the names that it depends on.
+
+    `limit` is what uv's constraints allow of torch, which hold in a checkout alone.
+    """
 
     name: str = "mylib"
     torch: str = ""
@@ -77,6 +80,7 @@ class Project(Noun):
     tool: str = ""
     packaged: bool = True
     needs: tuple[str, ...] = ()
+    limit: str = ""
     packages: tuple[NeededPackage, ...] = ()
     own: tuple[OwnExtra, ...] = ()
     classic: bool = False

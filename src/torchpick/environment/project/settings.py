@@ -48,7 +48,8 @@ class ProjectSettings(Noun):
     """Everything that a file should hold.
 
     `homes` are the tables, `arrays` the arrays of tables and `joined` the shared lists that may hold what an earlier
-    run wrote with this `mark`. `apart` are sets of uv's extras and groups that exclude each other.
+    run wrote with this `mark`. `apart` are sets of uv's extras and groups that exclude each other. `binding` are the
+    projects whose requirements must hold in uv, to a version where there is one for all.
     """
 
     settings: tuple[ProjectSetting, ...] = ()
@@ -60,6 +61,7 @@ class ProjectSettings(Noun):
     mark: str = MARK
     apart: tuple[tuple[Mapping[str, str], ...], ...] = ()
     kind: str = "extra"
+    binding: Mapping[str, str | None] = {}
 
 
 def wanted(plan: Plan) -> ProjectSettings:
@@ -113,6 +115,7 @@ def _uv(plan: Plan) -> ProjectSettings:
         arrays=(("tool", "uv", "index"),),
         apart=_apart(plan, kind),
         kind=kind,
+        binding=dict.fromkeys(plan.sources),
     )
 
 
@@ -241,7 +244,7 @@ def pin(
         ProjectSetting((*uv, "sources", name), {"index": entry.name}, (PIN,)) for entry in entries for name in pins
     ]
     constraints = Addition((*uv, "constraint-dependencies"), tuple(f"{name}=={pins[name]}" for name in pins))
-    return UNPINNED._replace(settings=tuple(settings), entries=entries, additions=(constraints,))
+    return UNPINNED._replace(settings=tuple(settings), entries=entries, additions=(constraints,), binding={**pins})
 
 
 def pin_script(

@@ -1,0 +1,136 @@
+"""Which host each file comes from: checked before the installer starts wherever a resolution has named the files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.indexes import SimpleIndex
+from tests.fakes.tinywheel import TinyWheel
+from tests.process.install.conftest import GTX_1080_TI, TAG, World
+from tests.process.install.test_install import kind
+
+# A GPU for which the first resolution finds the pick itself, so that no second one is run.
+NEWEST_GPU = ("--gpu", "h100", "--driver", "610.43.02")
+NUMBERED = """
+import sys
+from torchpick.installers import run
+real = run.capture
+def counted(*words, **more):
+    print("RESOLVED", file=sys.stderr)
+    return real(*words, **more)
+run.capture = counted
+from torchpick.cli import main
+raise SystemExit(main())
+"""
+
+
+class LeadingAway(SimpleIndex):
+    """The user's index, whose pages of some projects lead to the wheel host's shadow copies."""
+
+    def __init__(self, there: SimpleIndex, *projects: str) -> None:
+        super().__init__()
+        self.wheels = there.wheels
+        self.projects = projects
+
+    def _page(self, wheels: object) -> bytes:
+        listed = list(wheels)  # type: ignore[call-overload]  # the wheels of one project
+        page = super()._page(listed)
+        if listed[0].name not in self.projects:
+            return page
+        bad = TinyWheel(listed[0].name, "9999.0.0")
+        link = f'<a href="https://download.pytorch.org/whl/cu126/{bad.filename}">{bad.filename}</a>'
+        return page.replace(b"</body>", f"{link}</body>".encode())
+
+
+@pytest.fixture
+def led_away(world: World) -> World:
+    site = world.server.sites["127.0.0.1"]
+    assert isinstance(site, SimpleIndex)
+    world.server.sites["127.0.0.1"] = LeadingAway(site, "numpy")
+    return world
+
+
+def resolutions(
+    world: World, *words: str, python: Path, gpu: tuple[str, ...] = GTX_1080_TI, environ: Mapping[str, str] = {}
+) -> int:
+    """How often the installer's resolver was run for this installation."""
+    command = [sys.executable, "-c", NUMBERED, "install", *words, *gpu, "--python", str(python)]
+    return world.run([*command], environ=environ).stderr.splitlines().count("RESOLVED")
+
+
+def test_what_the_users_index_leads_to_the_wheel_host_for_is_refused_unasked(led_away: World, installer: str) -> None:
+    python = led_away.environment(installer)
+
+    done = led_away.install("accelerate", "--installer", kind(installer), python=python, status=1)
+
+    assert "numpy 9999.0.0 would come from https://download.pytorch.org/" in done.stderr
+    assert led_away.installed(python) == {}
+    assert "torch" not in led_away.sources()
+
+
+def test_that_costs_no_resolution(world: World, newest: str) -> None:
+    python = world.environment(newest)
+    words = ("accelerate", "--dry-run", "--quiet", "--installer", kind(newest))
+
+    bare = resolutions(world, *words, python=python)
+    proven = resolutions(world, *words, "--prove", python=python)
+
+    assert (bare, proven) == ({"uv": 2, "pip": 1}[newest], bare + 1)
+    assert ("torch" in world.sources()) == (newest == "pip")  # which fetches what is named by its address
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="torch 2.15 was not made for this Python")
+def test_uv_names_no_files_where_its_first_answer_is_the_pick(led_away: World) -> None:
+    python = led_away.environment("uv")
+    wheels = led_away.wheels("download.pytorch.org")
+    wheels["cu132", "torch"] = [TinyWheel("torch", "2.15.0+cu132", TAG, ("filelock",))]
+    words = ("accelerate", "--installer", "uv", "--dry-run", "--quiet")
+
+    assert resolutions(led_away, *words, python=python, gpu=NEWEST_GPU) == 1
+    done = led_away.install(*words, "--prove", python=python, gpu=NEWEST_GPU, status=1)
+
+    assert "numpy 9999.0.0 would come from https://download.pytorch.org/" in done.stderr
+
+
+def test_torch_alone_is_named_by_its_address_and_resolves_nothing(world: World, installer: str) -> None:
+    python = world.environment(installer)
+    words = ("torch", "torchvision", "--dry-run", "--quiet", "--installer", kind(installer))
+
+    assert resolutions(world, *words, python=python) == 0
+
+
+def test_a_library_that_names_a_torch_of_its_own_by_address_is_refused(world: World, newest: str) -> None:
+    """Where the installer itself would take it: uv refuses such an address by itself."""
+    python = world.environment(newest)
+    bad = TinyWheel("torch", "2.14.1+cu126", TAG, ("filelock",))
+    world.wheels("localhost")["torch"] = [bad]
+    address = f"{world.private.replace('/simple/', '/files/')}{bad.filename}"
+    world.wheels("127.0.0.1")["leading"] = [TinyWheel("leading", "1.0", requires=(f"torch @ {address}",))]
+
+    done = world.install("leading", "--installer", kind(newest), python=python, status=None)
+
+    assert done.returncode in (1, 3)
+    assert ("would come from http://localhost" in done.stderr) == (newest == "pip")
+    assert world.installed(python) == {}
+
+
+def test_the_hosts_are_said(world: World, newest: str) -> None:
+    python = world.environment(newest)
+
+    done = world.install("accelerate", "--installer", kind(newest), python=python)
+
+    assert "note: checked before the start: accelerate, numpy from 127.0.0.1; torch from download" in done.stderr
+
+
+def test_a_file_of_the_wheel_host_that_the_user_names_is_the_users(world: World, newest: str) -> None:
+    python = world.environment(newest)
+    shadow = TinyWheel("numpy", "9999.0.0")
+    words = (f"numpy @ https://download.pytorch.org/whl/cu126/{shadow.filename}", "accelerate")
+
+    world.install(*words, "--installer", kind(newest), python=python)
+
+    assert world.installed(python)["numpy"] == "9999.0.0"
