@@ -1,16 +1,23 @@
-"""Each finding has a case that raises it and a near miss that must not; the environments are folders."""
+"""Each finding has a case that raises it and a near miss that must not; the environments are folders.
+
+What is said of each, word for word, is in findings.json: `python -m tests.doctor.test_findings` records it anew.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pytest
 
-from tests.doctor.homes import CU126, CU128, Home, codes, examine, linking
+from tests.doctor.homes import CU126, CU128, VERSION, Home, codes, examine, linking
 from tests.wheels import making
+from torchpick.doctor.examination import Examination
 from torchpick.environment import distributions
 from torchpick.model.arch import Arch
 from torchpick.model.finding import Ailment
@@ -508,16 +515,27 @@ CASES = (
 )
 
 
+def named(cases: tuple[Case, ...]) -> Iterator[tuple[str, Case]]:
+    """Each case by its code and its place among those of that code."""
+    count: Counter[str] = Counter()
+    for case in cases:
+        count[case.code] += 1
+        yield f"{case.code} {count[case.code]}", case
+
+
+NAMED = dict(named(CASES))
+FILE = Path(__file__).parent / "findings.json"
+
+
 def _filled(environ: Mapping[str, str], home: Home) -> dict[str, str]:
     return {name: value.replace("{}", str(home.root.parent)) for name, value in environ.items()}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
-def test_a_case_raises_it_and_a_near_miss_does_not(case: Case, tmp_path: Path) -> None:
-    sick, well = Home(tmp_path / "sick" / ".venv"), Home(tmp_path / "well" / ".venv")
+def examined(case: Case, folder: Path) -> tuple[Examination, Examination]:
+    """The environment of the case, and its near miss."""
+    sick, well = Home(folder / "sick" / ".venv"), Home(folder / "well" / ".venv")
     case.make(sick)
     case.miss(well)
-
     found = examine(sick, *case.gpus, driver=case.driver, environ=_filled(case.environ, sick))
     near = examine(
         well,
@@ -525,9 +543,31 @@ def test_a_case_raises_it_and_a_near_miss_does_not(case: Case, tmp_path: Path) -
         driver=case.miss_driver or case.driver,
         environ=_filled(case.environ if case.miss_environ is None else case.miss_environ, well),
     )
+    return found, near
+
+
+def said(exam: Examination, folder: Path) -> list[dict[str, object]]:
+    """The findings without what differs from one computer to another: folders, and the build that fixes torch."""
+    shown = []
+    for finding in exam.findings:
+        words = {key: value for key, value in finding.to_json().items() if key != "why"}
+        if finding.by_torch:
+            # Which build there is depends on the Python that runs the tests.
+            words |= {"cure": "torch", "advice": finding.advice if exam.command else None}
+        text = json.dumps(words).replace(str(folder), "$FOLDER").replace(f"python{VERSION}", "python$VERSION")
+        shown.append(json.loads(text))
+    return shown
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_case_raises_it_and_a_near_miss_does_not(name: str, tmp_path: Path) -> None:
+    case = NAMED[name]
+
+    found, near = examined(case, tmp_path)
 
     assert case.code in codes(found)
     assert case.code not in codes(near)
+    assert {"case": said(found, tmp_path), "miss": said(near, tmp_path)} == json.loads(FILE.read_text())[name]
 
 
 # What no told machine can have, or what another file of tests makes.
@@ -747,3 +787,16 @@ def test_doctor_says_of_a_package_what_inspect_says(
 
     assert of_reading(reading, Judge(Arch.parse(gpu)), "12.8").word == word
     assert codes(examine(home, gpu, driver="580.95.05")) == ([] if code is None else [code])
+
+
+def record() -> None:
+    recorded = {}
+    for name, case in NAMED.items():
+        with TemporaryDirectory() as folder:
+            found, near = examined(case, Path(folder))
+            recorded[name] = {"case": said(found, Path(folder)), "miss": said(near, Path(folder))}
+    FILE.write_text(json.dumps(recorded, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    record()

@@ -85,6 +85,8 @@ def check(passed_on: Sequence[str], own: OwnSettings) -> None:
         if name not in _OPTIONS and not long:
             continue
         file = value if mark else next(rest, "")
+        if not file:
+            continue  # the installer itself says what is missing
         for source in _read([file], own).sources.values():
             for entry in source.entries:
                 if copies.names_wheel_index(entry):
