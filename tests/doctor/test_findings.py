@@ -85,6 +85,16 @@ def without_of(package: str, gone: str) -> Make:
     return make
 
 
+def kernels_without(gone: str) -> Make:
+    """A package with code for GPUs whose recorded file was deleted."""
+
+    def make(home: Home) -> None:
+        torch(home).add("kernels", "1.0", {"kernels/_C.so": making.library(making.module("sm_86")), gone: ""})
+        (home.site / gone).unlink()
+
+    return make
+
+
 def with_cudnn(version: str, name: str = "nvidia-cudnn-cu12") -> Make:
     def make(home: Home) -> None:
         cu126(home).add(name, version)
@@ -512,6 +522,34 @@ CASES = (
         lambda home: home.torch("2.9.0a0+gitabc", "12.8", None),
         lambda home: home.torch("2.9.1+cu128", "12.8", None),
     ),
+    # Without a cuDNN of its own, that which lies inside torch counts; one for another CUDA does not.
+    Case(
+        "LIBRARY_DROPPED_GPU",
+        lambda home: home.torch("2.9.1+cu130", "13.0", "sm_61 sm_75"),
+        lambda home: cu126(home).add("nvidia-cudnn-cu13", "9.13.0.50"),
+        gpus=("sm_61",),
+    ),
+    Case(
+        "JIT_ONLY",
+        lambda home: home.torch("2.15.0.dev20260901+cu132", "13.2", "sm_75 sm_80 compute_90"),
+        lambda home: home.torch("2.15.0.dev20260901+cu132", "13.2", "sm_75 sm_80 sm_120"),
+        gpus=("sm_120",),
+        driver="595.58.03",
+    ),
+    Case("CPU_ONLY_BUILD", cpu, cpu, gpus=("gfx1100", "gfx1100"), miss_gpus=("arc a770",)),
+    Case("NO_KERNELS", ptx_only, torch, gpus=("sm_61", "sm_70", "sm_61"), driver="580.95.05", miss_gpus=("sm_70",)),
+    Case("FILES_MISSING", without_of("numpy", "numpy/core.py"), without_of("scipy", "scipy/core.py")),
+    Case("FILES_MISSING", without_of("triton", "triton/core.py"), without_of("triton", "triton/tests/core.py")),
+    Case("FILES_MISSING", without_of("torchcodec", "torchcodec/x.so.1"), without_of("torchcodec", "torchcodec/x.txt")),
+    Case("FILES_MISSING", kernels_without("kernels/ops.py"), kernels_without("kernels/ops.txt")),
+    Case(
+        "PACKAGE_DRIVER_TOO_OLD",
+        linked("libnvJitLink.so.13", "libcufft.so.12"),
+        linked("libcufft.so.13"),
+        driver="570.124.06",
+    ),
+    Case("LOCK_UNDO", locked("2.9.1+cu130"), locked("2.9.1+cu128")),
+    Case("UNREADABLE", lambda home: home.torch().site.joinpath("torch-2.9.1.dist-info").rename(home.root / "x"), torch),
 )
 
 
