@@ -34,12 +34,16 @@ MACHINE = Machine(Platform("linux", "x86_64"), Python("3.12"))
 TORCH = InstalledTorch("2.9.1+cu128", "2.9.1", "cu128", "12.8", "/env/lib", (Arch.parse("sm_86"),), measured=True)
 
 
-def distribution(name: str, version: str, *faults: str, installer: str = "pip", folder: str = "/env/lib") -> Distribution:
+def distribution(
+    name: str, version: str, *faults: str, installer: str = "pip", folder: str = "/env/lib"
+) -> Distribution:
     info = f"{name}-{version}.dist-info"
     return Distribution(name, version, folder, info, installer=installer, faults=faults)
 
 
-def facts(*names: str, vendor: str = "nvidia", driver: str | None = None, here: Environment = HERE, **more: object) -> Facts:
+def facts(
+    *names: str, vendor: str = "nvidia", driver: str | None = None, here: Environment = HERE, **more: object
+) -> Facts:
     gpus = tuple(Gpu(place, vendor, name, None) for place, name in enumerate(names))
     machine = MACHINE._replace(gpus=gpus, driver=None if driver is None else Driver(driver))
     return Facts(here, machine)._replace(**more)
@@ -202,7 +206,9 @@ def test_of_many_replaced_libraries_four_are_shown_by_their_folder() -> None:
         ("torchaudio", "0.9.0+cu90", "cu92", True),
     ],
 )
-def test_a_companion_goes_with_torch_within_one_cuda_major(name: str, version: str, backend: str, *, other: bool) -> None:
+def test_a_companion_goes_with_torch_within_one_cuda_major(
+    name: str, version: str, backend: str, *, other: bool
+) -> None:
     beside = TORCH._replace(backend=backend, version=f"2.9.1+{backend}")
     found = list(companions.other_cuda(facts(torch=beside, companions=(Companion(name, version),))))
 
@@ -250,7 +256,9 @@ def test_of_many_missing_files_three_are_shown(count: int, shown: str) -> None:
     names = ("a", "b", "c", "d")[:count]
 
     of_torch = only(torch.broken(facts(torch=TORCH._replace(missing=names))))
-    package = only(whole.gone(facts(gone=(GoneFiles("needy", "needy 1.0", names), GoneFiles("torch", "torch 2", names)))))
+    package = only(
+        whole.gone(facts(gone=(GoneFiles("needy", "needy 1.0", names), GoneFiles("torch", "torch 2", names))))
+    )
 
     assert of_torch.text == f"torch 2.9.1+cu128 lacks {shown}"
     assert of_torch.seen == {"folder": "/env/lib", "missing": list(names)}

@@ -17,6 +17,7 @@ from torchpick.environment.targets import Target
 from torchpick.installers import copies, inherits, jobs, pip, settings_files, store, uv
 from torchpick.installers.inherits import OwnSettings
 from torchpick.installers.jobs import Job
+from torchpick.installers.links import Wheel
 from torchpick.installers.pip import PipInstaller
 from torchpick.installers.tools import Pip, Uv
 from torchpick.installers.uv import UvInstaller
@@ -126,6 +127,47 @@ def test_pip_installs_again_what_no_specifier_tells_apart() -> None:
     assert "--force-reinstall" not in a_pip().command(job(pick=plain)).argv
 
 
+@pytest.mark.parametrize(("version", "old"), [("25.0.1", True), ("25.1", False), ("26", False), ("nonsense", True)])
+def test_dependency_groups_need_a_pip_that_knows_them(version: str, *, old: bool) -> None:
+    grouped = job(Given(("torch",)))
+    grouped = grouped._replace(asked=grouped.asked._replace(given=Given(("torch",), groups=("dev", "test"))))
+
+    if old:
+        with pytest.raises(
+            torchpick.TorchpickError, match=r"does not know dependency groups; 25\.1 and newer do"
+        ) as told:
+            a_pip(version=version).command(grouped)
+        assert told.value.code == "OLD_INSTALLER"
+        assert told.value.hint == "`/env/bin/python -m pip install -U pip`, or `--installer uv`"
+        assert "--group" not in a_pip(version=version).command(job()).argv
+    else:
+        assert follows(a_pip(version=version).command(grouped).argv, "--group", "dev", "--group", "test")
+
+
+def test_a_file_with_a_password_is_the_users_alone(a_uv: UvInstaller) -> None:
+    mirror = PICK._replace(wish=PICK.wish._replace(index_base="https://anna:hunter2@mirror.example/whl"))
+
+    for installer in (a_pip(), a_uv):
+        assert [file.private for file in installer.command(job(pick=mirror)).files] == [True]
+        assert [file.private for file in installer.command(job()).files] == [False]
+    wheel = Wheel("torch", "torch.whl", "https://x")
+    pages = [jobs.page_file("/store", [wheel], index) for index in ("https://a@b/whl", "https://b/whl")]
+    assert [page is not None and page.private for page in pages] == [True, False]
+    assert jobs.page_file("/store", [], "https://b/whl") is None
+
+
+def test_pip_takes_none_without_a_hash_beside_those_that_have_one(tmp_path: Path) -> None:
+    file = tmp_path / "r.txt"
+    file.write_text(f"numpy==2.0 --hash=sha256:{'0' * 64}\n")
+    hashed = job(Given((), (str(file),)))
+    both = job(Given(("torch",), (str(file),)))
+
+    assert "--no-deps" not in a_pip().command(hashed).argv
+    with pytest.raises(torchpick.TorchpickError, match="has no hash, and pip takes none without") as told:
+        a_pip().command(both)
+    assert told.value.exit_status == 2
+
+
 def test_a_pip_has_its_name_and_knows_no_backend() -> None:
     assert a_pip().name == "pip"
     assert not a_pip().knows(job())
@@ -169,6 +211,12 @@ def test_uv_resolves_the_users_own_words_and_installs_nothing(files: Given, a_uv
     assert needs.content == f"torch<3\nnumpy\n-e {Path.cwd() / 'here'}\n"
     assert needs.private
     assert copy_of(made) in {file.path for file in command.files}
+
+
+def test_uv_resolves_online_with_dependencies_unless_told(a_uv: UvInstaller) -> None:
+    argv = a_uv.resolver(job()).argv
+
+    assert not {"--offline", "--no-deps", "--config-file", "-c", "--find-links", "--no-sources-package"} & set(argv)
 
 
 def test_uv_reports_the_choice_of_the_installation_as_a_lock(a_uv: UvInstaller) -> None:
@@ -243,7 +291,8 @@ def test_uv_keeps_the_users_links_and_constraints_without_wheel_indexes(tmp_path
     assert found.inherited.set["UV_BUILD_CONSTRAINT"] == f"file://{copy.path}"
     assert [link for link in found.find_links if link.strip()] == ["/links", "https://own"]
     assert (found.path, found.source, found.notes) == ("/uv", "named", (Note("X", "x"),))
-    assert "INDEX_LEFT_OUT" in [note.code for note in found.inherited.notes]
+    left_out = [note.text for note in found.inherited.notes if note.code == "INDEX_LEFT_OUT"]
+    assert any(text.startswith("c.txt line 2") for text in left_out)
     gone = {"UV_FIND_LINKS": f"{WHEELS}/numpy/"}
     assert uv.of(Uv("/uv", "named"), OwnSettings(environ=gone), "/store").find_links == ()
 

@@ -104,7 +104,10 @@ def test_pips_report_tells_who_requires_what_of_the_family() -> None:
     assert found.users == {"my-lib", "torchvision"}
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"install": [{}]}', '{"install": 3}', "{" * 100_000])
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"install": [{}]}', '{"install": 3}', "{" * 100_000, '{"install": [{"metadata": {"name": 3}}]}'],
+)
 def test_a_report_that_is_none_is_said(text: str) -> None:
     with pytest.raises(InstallerError, match="pip's report"):
         reporting.items(text)
@@ -126,9 +129,9 @@ def test_content_only_where_every_specifier_is_met() -> None:
 
 def test_bounds_keep_a_resolver_to_what_is_offered() -> None:
     offered = [build(), build(torch="2.9.1", version="2.9.1+cu126")]
-    known = [*offered, build(torch="2.10.0", version="2.10.0+cu128"), build(torch="2.15.0", version="2.15.0+cu132")]
+    known = [*offered, *(build(torch=torch, version=f"{torch}+cu128") for torch in ("2.10.0", "2.8.0", "2.15.0"))]
 
-    assert needs._bounds(offered, known) == "torch<=2.14.1,!=2.10.0\n"
+    assert needs._bounds(offered, known) == "torch<=2.14.1,!=2.8.0,!=2.10.0\n"
     assert needs._bounds((), known) == "torch==0+nothing.runs.here\n"
 
 

@@ -131,6 +131,14 @@ def test_we_die_of_the_signal_that_ended_it(number: int) -> None:
     assert run.die_of(7) == 7
 
 
+def test_where_the_signal_ends_nothing_the_status_says_it() -> None:
+    code = "import signal; from torchpick.installers import run; raise SystemExit(run.die_of(-signal.SIGCHLD))"
+
+    done = subprocess.run([sys.executable, "-c", code], timeout=30, check=False)
+
+    assert done.returncode == 128 + signal.SIGCHLD
+
+
 def test_a_command_is_shown_without_its_passwords() -> None:
     url = "https://anna:hunter2@mirror.example/whl"
     file = store.file("/store", "limits", ".txt", f"torch @ {url}\n")

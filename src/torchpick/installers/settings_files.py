@@ -19,9 +19,9 @@ from torchpick.model.noun import Noun
 # pip's options that name such files, and uv's variables that do.
 _PIP = ("requirement", "constraint", "build-constraint")
 _UV = ("UV_CONSTRAINT", "UV_OVERRIDE", "UV_BUILD_CONSTRAINT")
-# The same options behind `--`, by what follows them.
-_OPTIONS = ("-r", "-c", "-b", "--requirement", "--requirements", "--constraint", "--constraints", "--override",
-            "--overrides", "--build-constraint", "--build-constraints")  # fmt: skip
+# The same options behind `--`, by what follows them: the long ones may be cut short.
+_SHORT = ("-r", "-c", "-b")
+_LONG = ("--requirements", "--constraints", "--overrides", "--build-constraints")
 
 
 class SettingsFiles(Noun):
@@ -81,8 +81,8 @@ def check(passed_on: Sequence[str], own: OwnSettings) -> None:
     rest = iter(passed_on)
     for word in rest:
         name, mark, value = word.partition("=") if word.startswith("--") else (word[:2], word[2:], word[2:])
-        long = [option for option in _OPTIONS if option.startswith(name)] if len(name) > 4 else []
-        if name not in _OPTIONS and not long:
+        long = len(name) > 4 and any(option.startswith(name) for option in _LONG)
+        if name not in _SHORT and not long:
             continue
         file = value if mark else next(rest, "")
         if not file:
