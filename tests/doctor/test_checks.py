@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,7 @@ def distribution(
 
 
 def facts(
-    *names: str, vendor: str = "nvidia", driver: str | None = None, here: Environment = HERE, **more: object
+    *names: str, vendor: str = "nvidia", driver: str | None = None, here: Environment = HERE, **more: Any
 ) -> Facts:
     gpus = tuple(Gpu(place, vendor, name, None) for place, name in enumerate(names))
     machine = MACHINE._replace(gpus=gpus, driver=None if driver is None else Driver(driver))
@@ -216,7 +217,7 @@ def test_a_companion_goes_with_torch_within_one_cuda_major(
 
 
 def test_what_torchpick_does_not_pin_is_to_be_installed_by_hand() -> None:
-    """torchcodec is not pinned with torch, so the command that fixes torch does not bring it along."""
+    """Torchcodec is not pinned with torch, so the command that fixes torch does not bring it along."""
     mine = Companion("torchcodec", "0.9.0+cu130", "0.10.0")
     torch_without_label = TORCH._replace(version="2.9.1")
 
