@@ -1,16 +1,23 @@
-"""Each finding has a case that raises it and a near miss that must not; the environments are folders."""
+"""Each finding has a case that raises it and a near miss that must not; the environments are folders.
+
+What is said of each, word for word, is in findings.json: `python -m tests.doctor.test_findings` records it anew.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pytest
 
-from tests.doctor.homes import CU126, CU128, Home, codes, examine, linking
+from tests.doctor.homes import CU126, CU128, VERSION, Home, codes, examine, linking
 from tests.wheels import making
+from torchpick.doctor.examination import Examination
 from torchpick.environment import distributions
 from torchpick.model.arch import Arch
 from torchpick.model.finding import Ailment
@@ -73,6 +80,16 @@ def without_of(package: str, gone: str) -> Make:
 
     def make(home: Home) -> None:
         torch(home).add(package, "0.24.1" if package == "torchvision" else "9.10.2.21", files)
+        (home.site / gone).unlink()
+
+    return make
+
+
+def kernels_without(gone: str) -> Make:
+    """A package with code for GPUs whose recorded file was deleted."""
+
+    def make(home: Home) -> None:
+        torch(home).add("kernels", "1.0", {"kernels/_C.so": making.library(making.module("sm_86")), gone: ""})
         (home.site / gone).unlink()
 
     return make
@@ -505,19 +522,58 @@ CASES = (
         lambda home: home.torch("2.9.0a0+gitabc", "12.8", None),
         lambda home: home.torch("2.9.1+cu128", "12.8", None),
     ),
+    # Without a cuDNN of its own, that which lies inside torch counts; one for another CUDA does not.
+    Case(
+        "LIBRARY_DROPPED_GPU",
+        lambda home: home.torch("2.9.1+cu130", "13.0", "sm_61 sm_75"),
+        lambda home: cu126(home).add("nvidia-cudnn-cu13", "9.13.0.50"),
+        gpus=("sm_61",),
+    ),
+    Case(
+        "JIT_ONLY",
+        lambda home: home.torch("2.15.0.dev20260901+cu132", "13.2", "sm_75 sm_80 compute_90"),
+        lambda home: home.torch("2.15.0.dev20260901+cu132", "13.2", "sm_75 sm_80 sm_120"),
+        gpus=("sm_120",),
+        driver="595.58.03",
+    ),
+    Case("CPU_ONLY_BUILD", cpu, cpu, gpus=("gfx1100", "gfx1100"), miss_gpus=("arc a770",)),
+    Case("NO_KERNELS", ptx_only, torch, gpus=("sm_61", "sm_70", "sm_61"), driver="580.95.05", miss_gpus=("sm_70",)),
+    Case("FILES_MISSING", without_of("numpy", "numpy/core.py"), without_of("scipy", "scipy/core.py")),
+    Case("FILES_MISSING", without_of("triton", "triton/core.py"), without_of("triton", "triton/tests/core.py")),
+    Case("FILES_MISSING", without_of("torchcodec", "torchcodec/x.so.1"), without_of("torchcodec", "torchcodec/x.txt")),
+    Case("FILES_MISSING", kernels_without("kernels/ops.py"), kernels_without("kernels/ops.txt")),
+    Case(
+        "PACKAGE_DRIVER_TOO_OLD",
+        linked("libnvJitLink.so.13", "libcufft.so.12"),
+        linked("libcufft.so.13"),
+        driver="570.124.06",
+    ),
+    Case("LOCK_UNDO", locked("2.9.1+cu130"), locked("2.9.1+cu128")),
+    Case("UNREADABLE", lambda home: home.torch().site.joinpath("torch-2.9.1.dist-info").rename(home.root / "x"), torch),
 )
+
+
+def named(cases: tuple[Case, ...]) -> Iterator[tuple[str, Case]]:
+    """Each case by its code and its place among those of that code."""
+    count: Counter[str] = Counter()
+    for case in cases:
+        count[case.code] += 1
+        yield f"{case.code} {count[case.code]}", case
+
+
+NAMED = dict(named(CASES))
+FILE = Path(__file__).parent / "findings.json"
 
 
 def _filled(environ: Mapping[str, str], home: Home) -> dict[str, str]:
     return {name: value.replace("{}", str(home.root.parent)) for name, value in environ.items()}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.code)
-def test_a_case_raises_it_and_a_near_miss_does_not(case: Case, tmp_path: Path) -> None:
-    sick, well = Home(tmp_path / "sick" / ".venv"), Home(tmp_path / "well" / ".venv")
+def examined(case: Case, folder: Path) -> tuple[Examination, Examination]:
+    """The environment of the case, and its near miss."""
+    sick, well = Home(folder / "sick" / ".venv"), Home(folder / "well" / ".venv")
     case.make(sick)
     case.miss(well)
-
     found = examine(sick, *case.gpus, driver=case.driver, environ=_filled(case.environ, sick))
     near = examine(
         well,
@@ -525,9 +581,31 @@ def test_a_case_raises_it_and_a_near_miss_does_not(case: Case, tmp_path: Path) -
         driver=case.miss_driver or case.driver,
         environ=_filled(case.environ if case.miss_environ is None else case.miss_environ, well),
     )
+    return found, near
+
+
+def said(exam: Examination, folder: Path) -> list[dict[str, object]]:
+    """The findings without what differs from one computer to another: folders, and the build that fixes torch."""
+    shown = []
+    for finding in exam.findings:
+        words = {key: value for key, value in finding.to_json().items() if key != "why"}
+        if finding.by_torch:
+            # Which build there is depends on the Python that runs the tests.
+            words |= {"cure": "torch", "advice": finding.advice if exam.command else None}
+        text = json.dumps(words).replace(str(folder), "$FOLDER").replace(f"python{VERSION}", "python$VERSION")
+        shown.append(json.loads(text))
+    return shown
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_case_raises_it_and_a_near_miss_does_not(name: str, tmp_path: Path) -> None:
+    case = NAMED[name]
+
+    found, near = examined(case, tmp_path)
 
     assert case.code in codes(found)
     assert case.code not in codes(near)
+    assert {"case": said(found, tmp_path), "miss": said(near, tmp_path)} == json.loads(FILE.read_text())[name]
 
 
 # What no told machine can have, or what another file of tests makes.
@@ -747,3 +825,16 @@ def test_doctor_says_of_a_package_what_inspect_says(
 
     assert of_reading(reading, Judge(Arch.parse(gpu)), "12.8").word == word
     assert codes(examine(home, gpu, driver="580.95.05")) == ([] if code is None else [code])
+
+
+def record() -> None:
+    recorded = {}
+    for name, case in NAMED.items():
+        with TemporaryDirectory() as folder:
+            found, near = examined(case, Path(folder))
+            recorded[name] = {"case": said(found, Path(folder)), "miss": said(near, Path(folder))}
+    FILE.write_text(json.dumps(recorded, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    record()

@@ -84,10 +84,10 @@ def test_a_package_for_another_cuda_misses_its_own(tmp_path: Path) -> None:
     assert absent(home, "vllm", "bnb") == [(NOWHERE, "vllm 1.0")]
 
 
-def findings(*missing: Absent, given: bool = False) -> list[tuple[str, bool, str | None]]:
+def findings(*missing: Absent) -> list[tuple[str, bool, str | None]]:
     here = Environment(None, "/env", "3.12")
     machine = Machine(Platform("linux", "x86_64"), Python("3.12"))
-    found = loader_checks.absent(Facts(here, machine, absent=missing, given_gpus=given))
+    found = loader_checks.absent(Facts(here, machine, absent=missing))
     return [(finding.code, finding.by_torch, finding.advice) for finding in found]
 
 
@@ -96,4 +96,3 @@ def test_what_torch_itself_misses_is_said_once() -> None:
 
     assert [(code, by_torch) for code, by_torch, _ in findings(torch, other)] == [("MISSING_LIBRARY", True)]
     assert findings(own)[0][2] == "install the release of flash that was built for this torch"
-    assert findings(torch, given=True) == []

@@ -29,10 +29,32 @@ from torchpick.doctor.mentions import Mentions, of_text
         ("requires compute capability 9.0", Mentions()),
         ("I use a GTX 1080 Ti and it fails", Mentions(name="GTX 1080 Ti")),
         ("for GPU arch : gfx1103", Mentions("gfx1103")),
+        ("ptxas --gpu-name=sm_120a", Mentions("sm_120a")),
+        ("capability (CC) 6.0", Mentions("6.0")),
+        ("cuda capability of 12.1", Mentions("12.1")),
+        ("requires 7.0\ncompute capability 6.1\ncompute capability 5.0", Mentions("6.1")),
+        ("needs capability 7.5 or higher", Mentions("7.5")),  # what is wanted stands before the number
+        ("minimum compute capability 3.7", Mentions()),
+        ("GPU 0: Tesla T4\nGPU 1: Tesla K80", Mentions(name="Tesla T4")),
+        ("an RTX 4090 Laptop GPU\nGTX 1080", Mentions(name="RTX 4090 Laptop GPU")),
+        ("driver version: 470.57\ndriver version: 535.1", Mentions(driver="470.57")),
+        ("found version 11040\nCUDA Version: 12.2", Mentions(driver_cuda="11.4")),
+        ("found version 9020", Mentions(driver_cuda="9.2")),
+        ("torch==2.8.0\ntorch==2.9.1", Mentions(torch="2.8.0")),
+        ("torch v2.6.0+rocm6.4.1 and more", Mentions(torch="2.6.0+rocm6.4.1")),
+        ("2026-11-22 03:12:11 torch 2.9.1+cpu", Mentions(torch="2.9.1+cpu")),
+        ("x" * (1 << 16) + " torch 2.9.1", Mentions()),
     ],
 )  # fmt: skip
 def test_what_a_line_says(text: str, said: Mentions) -> None:
     assert of_text([text.encode()]) == said
+
+
+def test_a_line_may_come_in_pieces_and_only_the_start_is_read() -> None:
+    assert of_text([b"torch 2.", b"9.1\n"]) == Mentions(torch="2.9.1")
+    block = b"x" * ((1 << 20) - 1) + b"\n"
+    assert of_text([*[block] * 4, b"\n", b"torch 2.9.1\n"]) == Mentions()
+    assert of_text([*[block] * 3, b"torch 2.9.1\n"]) == Mentions(torch="2.9.1")
 
 
 @pytest.mark.parametrize(

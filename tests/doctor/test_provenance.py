@@ -121,3 +121,96 @@ def test_the_command_shows_it(home: Home, capsys: pytest.CaptureFixture[str]) ->
     assert "hunter2" not in out
     assert main(["doctor", "--python", home.python, "--gpu", "sm_86"]) == 0
     assert "ORIGIN" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("said", "url", "sha256", "is_source"),
+    [
+        ({"url": "u", "archive_info": {"hashes": {"sha256": SHA}}}, "u", SHA, False),
+        ({"url": "u", "archive_info": {"hash": f"sha256={SHA}"}}, "u", SHA, False),
+        ({"url": "u", "archive_info": {"hashes": {"sha256": SHA}, "hash": "sha256=other"}}, "u", SHA, False),
+        ({"url": "u", "archive_info": {"hash": "md5=1"}}, "u", None, False),
+        ({"url": "u", "archive_info": {"hashes": {"sha256": 3}, "hash": f"sha256={SHA}"}}, "u", None, False),
+        ({"url": "u", "archive_info": {"hashes": 3, "hash": 4}}, "u", None, False),
+        ({"url": "u", "archive_info": {}}, "u", None, False),
+        ({"url": "u", "vcs_info": {}}, "u", None, True),
+        ({"archive_info": {}}, None, None, False),
+        (["url"], None, None, False),
+    ],
+)
+def test_what_an_installer_wrote_is_read(
+    said: object, url: str | None, sha256: str | None, *, is_source: bool, home: Home
+) -> None:
+    home.torch().write("torch-2.9.1.dist-info/direct_url.json", json.dumps(said))
+    torch = distributions.read(home.python, {}).find("torch")
+    assert torch is not None
+
+    assert provenance.read(torch) == provenance.RecordedOrigin(url, sha256, is_source)
+
+
+def test_each_finding_says_what_it_rests_on_and_what_is_shown_is_listed(home: Home) -> None:
+    url = "https://anna:hunter2@download.pytorch.org/whl/cu128/torch.whl"
+    from_url(home, url)
+
+    findings, shown = looked_at(home)
+    assert findings == []
+    assert shown == (f"torch 2.9.1: https://anna:****@download.pytorch.org/whl/cu128/torch.whl, sha256 {SHA}",)
+
+    (finding,) = looked_at(home, "https://own.example/whl/")[0]
+    assert finding.seen == {"package": "torch 2.9.1", "url": url, "sha256": SHA}
+    assert finding.text.endswith("which is not below https://own.example/whl")
+    home.write("torch-2.9.1.dist-info/direct_url.json", json.dumps({"url": url, "archive_info": {}}))
+    assert looked_at(home)[1] == (f"torch 2.9.1: {url.replace('hunter2', '****')}",)
+    # What was changed since is still from there.
+    home.write("torch/__init__.py", "import evil\n")
+    assert len(looked_at(home)[1]) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "base", "other"),
+    [
+        ("https://d21usjoq99fcb9.cloudfront.net/whl/cu128/torch.whl", None, False),
+        ("https://download.pytorch.org/other/torch.whl", None, True),
+        ("https://download.pytorch.org/whl-own/torch.whl", None, True),
+        ("https://own.example/wheels/torch.whl", "flat+https://own.example/wheels/", False),
+        ("https://own.example/wheels-of-others/torch.whl", "flat+https://own.example/wheels", True),
+        ("https://download.pytorch.org/whl/torch.whl", "https://own.example/whl", True),
+    ],
+)
+def test_only_what_lies_below_the_index_is_from_there(url: str, base: str | None, *, other: bool, home: Home) -> None:
+    findings, _ = looked_at(from_url(home, url), base)
+
+    assert [finding.code for finding in findings] == (["ORIGIN_OTHER"] if other else [])
+
+
+def test_what_installers_write_themselves_and_what_is_large_is_not_hashed(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from_url(home, f"{HOST}/torch.whl")
+    written = ("INSTALLER", "REQUESTED", "RECORD", "uv_cache.json", "uv_build.json", "direct_url.json")
+    lines = [f"torch-2.9.1.dist-info/{name},sha256=x,1\n" for name in written]
+    lines += ["/etc/passwd,sha256=x,1\n", "../../bin/torchrun,sha256=x,1\n", "torch/gone.py,sha256=x,1\n"]
+    lines += [f"torch/part{number}.py,sha256=x,1\n" for number in range(5)]
+    record = home.site / "torch-2.9.1.dist-info" / "RECORD"
+    record.write_text("".join(lines))
+    for name in ("REQUESTED", "uv_cache.json", "uv_build.json"):
+        home.write(f"torch-2.9.1.dist-info/{name}", "x")
+    (home.site.parents[1] / "bin").mkdir(exist_ok=True)
+    for number in range(5):
+        home.write(f"torch/part{number}.py", "y")
+
+    def changed() -> list[Finding]:
+        return [finding for finding in looked_at(home)[0] if finding.code == "FILES_CHANGED"]
+
+    (finding,) = changed()
+    assert finding.seen == {"package": "torch 2.9.1", "files": [f"torch/part{number}.py" for number in range(5)]}
+    assert finding.text.endswith("torch/part0.py, torch/part1.py, torch/part2.py …")
+    # By the size alone, beyond what is hashed.
+    monkeypatch.setattr(provenance, "_MOST_FILE", 0)
+    assert changed() == []
+    record.write_text("torch/part0.py,sha256=x,2\ntorch/part1.py,sha256=x,\n")
+    assert changed()[0].seen["files"] == ["torch/part0.py"]
+    monkeypatch.setattr(provenance, "_MOST_FILE", 1 << 20)
+    monkeypatch.setattr(provenance, "_MOST_BYTES", 1)
+    record.write_text("torch/part0.py,sha256=x,1\ntorch/part1.py,sha256=x,1\n")
+    assert changed()[0].seen["files"] == ["torch/part0.py"]

@@ -71,13 +71,71 @@ def test_no_value_breaks_a_line(value: str) -> None:
         assert len(text.splitlines()) <= 4 or not value.isprintable(), name
 
 
-def test_every_shell_that_conda_knows_has_both() -> None:
-    found = activation.scripts({"A": "1"}, ["A"])
+# What each shell is given, word for word: most computers have one or two of them.
+WRITTEN = {
+    "activate.d/torchpick.sh": """\
+# torchpick pin; `torchpick unpin` removes this file
+if [ -n "${UV_TORCH_BACKEND+x}" ]; then export _TORCHPICK_UV_TORCH_BACKEND="$UV_TORCH_BACKEND"; fi
+export UV_TORCH_BACKEND=cu126
+if [ -n "${UV_CONSTRAINT+x}" ]; then export _TORCHPICK_UV_CONSTRAINT="$UV_CONSTRAINT"; fi
+export UV_CONSTRAINT='it'"'"'s 5%'"${UV_CONSTRAINT:+ $UV_CONSTRAINT}"
+""",
+    "deactivate.d/torchpick.sh": """\
+# torchpick pin; `torchpick unpin` removes this file
+if [ -n "${_TORCHPICK_UV_TORCH_BACKEND+x}" ]; then export UV_TORCH_BACKEND="$_TORCHPICK_UV_TORCH_BACKEND"; unset \
+_TORCHPICK_UV_TORCH_BACKEND; else unset UV_TORCH_BACKEND; fi
+if [ -n "${_TORCHPICK_UV_CONSTRAINT+x}" ]; then export UV_CONSTRAINT="$_TORCHPICK_UV_CONSTRAINT"; unset \
+_TORCHPICK_UV_CONSTRAINT; else unset UV_CONSTRAINT; fi
+""",
+    "activate.d/torchpick.fish": """\
+# torchpick pin; `torchpick unpin` removes this file
+set -q UV_TORCH_BACKEND; and set -gx _TORCHPICK_UV_TORCH_BACKEND $UV_TORCH_BACKEND
+set -gx UV_TORCH_BACKEND 'cu126'
+set -q UV_CONSTRAINT; and set -gx _TORCHPICK_UV_CONSTRAINT $UV_CONSTRAINT; and set -gx UV_CONSTRAINT \
+'it\\'s 5%'" $UV_CONSTRAINT"; or set -gx UV_CONSTRAINT 'it\\'s 5%'
+""",
+    "deactivate.d/torchpick.fish": """\
+# torchpick pin; `torchpick unpin` removes this file
+set -q _TORCHPICK_UV_TORCH_BACKEND; and set -gx UV_TORCH_BACKEND $_TORCHPICK_UV_TORCH_BACKEND; and set -e \
+_TORCHPICK_UV_TORCH_BACKEND; or set -e UV_TORCH_BACKEND
+set -q _TORCHPICK_UV_CONSTRAINT; and set -gx UV_CONSTRAINT $_TORCHPICK_UV_CONSTRAINT; and set -e \
+_TORCHPICK_UV_CONSTRAINT; or set -e UV_CONSTRAINT
+""",
+    "activate.d/torchpick.ps1": """\
+# torchpick pin; `torchpick unpin` removes this file
+$env:_TORCHPICK_UV_TORCH_BACKEND = $env:UV_TORCH_BACKEND
+$env:UV_TORCH_BACKEND = 'cu126'
+$env:_TORCHPICK_UV_CONSTRAINT = $env:UV_CONSTRAINT
+$env:UV_CONSTRAINT = 'it''s 5%' + $(if ($env:_TORCHPICK_UV_CONSTRAINT) { " $env:_TORCHPICK_UV_CONSTRAINT" } else { "" })
+""",
+    "deactivate.d/torchpick.ps1": """\
+# torchpick pin; `torchpick unpin` removes this file
+$env:UV_TORCH_BACKEND = $env:_TORCHPICK_UV_TORCH_BACKEND
+Remove-Item -ErrorAction Ignore Env:_TORCHPICK_UV_TORCH_BACKEND
+$env:UV_CONSTRAINT = $env:_TORCHPICK_UV_CONSTRAINT
+Remove-Item -ErrorAction Ignore Env:_TORCHPICK_UV_CONSTRAINT
+""",
+    "activate.d/torchpick.bat": """\
+@rem torchpick pin; `torchpick unpin` removes this file\r
+@if defined UV_TORCH_BACKEND set "_TORCHPICK_UV_TORCH_BACKEND=%UV_TORCH_BACKEND%"\r
+@set "UV_TORCH_BACKEND=cu126"\r
+@if defined UV_CONSTRAINT set "_TORCHPICK_UV_CONSTRAINT=%UV_CONSTRAINT%"\r
+@if defined UV_CONSTRAINT (set "UV_CONSTRAINT=it's 5%% %UV_CONSTRAINT%") else (set "UV_CONSTRAINT=it's 5%%")\r
+""",
+    "deactivate.d/torchpick.bat": """\
+@rem torchpick pin; `torchpick unpin` removes this file\r
+@set "UV_TORCH_BACKEND="\r
+@if defined _TORCHPICK_UV_TORCH_BACKEND set "UV_TORCH_BACKEND=%_TORCHPICK_UV_TORCH_BACKEND%"\r
+@set "_TORCHPICK_UV_TORCH_BACKEND="\r
+@set "UV_CONSTRAINT="\r
+@if defined _TORCHPICK_UV_CONSTRAINT set "UV_CONSTRAINT=%_TORCHPICK_UV_CONSTRAINT%"\r
+@set "_TORCHPICK_UV_CONSTRAINT="\r
+""",
+}
 
-    assert {name.partition("/")[0] for name in found} == {"activate.d", "deactivate.d"}
-    assert {name.rpartition(".")[2] for name in found} == {"sh", "fish", "ps1", "bat"}
-    assert found["activate.d/torchpick.bat"].endswith('@if defined A (set "A=1 %A%") else (set "A=1")\r\n')
-    assert (
-        '$env:A = \'1\' + $(if ($env:_TORCHPICK_A) { " $env:_TORCHPICK_A" } else { "" })'
-        in found["activate.d/torchpick.ps1"]
-    )
+
+def test_every_shell_that_conda_knows_has_both() -> None:
+    found = activation.scripts({"UV_TORCH_BACKEND": "cu126", "UV_CONSTRAINT": "it's 5%"}, ["UV_CONSTRAINT"])
+
+    for name in (*WRITTEN, *found):
+        assert found.get(name) == WRITTEN.get(name), name

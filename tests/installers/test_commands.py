@@ -9,13 +9,15 @@ import pytest
 
 import torchpick
 from torchpick.environment import requirements
+from torchpick.environment.config_files import UvFile
 from torchpick.environment.inherited import Inherited
 from torchpick.environment.requirements import Given
 from torchpick.environment.settings import Setting
 from torchpick.environment.targets import Target
-from torchpick.installers import copies, inherits, pip, store, uv
+from torchpick.installers import copies, dashes, inherits, jobs, pip, settings_files, store, uv
 from torchpick.installers.inherits import OwnSettings
 from torchpick.installers.jobs import Job
+from torchpick.installers.links import Wheel
 from torchpick.installers.pip import PipInstaller
 from torchpick.installers.tools import Pip
 from torchpick.installers.uv import UvInstaller
@@ -125,6 +127,47 @@ def test_pip_installs_again_what_no_specifier_tells_apart() -> None:
     assert "--force-reinstall" not in a_pip().command(job(pick=plain)).argv
 
 
+@pytest.mark.parametrize(("version", "old"), [("25.0.1", True), ("25.1", False), ("26", False), ("nonsense", True)])
+def test_dependency_groups_need_a_pip_that_knows_them(version: str, *, old: bool) -> None:
+    grouped = job(Given(("torch",)))
+    grouped = grouped._replace(asked=grouped.asked._replace(given=Given(("torch",), groups=("dev", "test"))))
+
+    if old:
+        with pytest.raises(
+            torchpick.TorchpickError, match=r"does not know dependency groups; 25\.1 and newer do"
+        ) as told:
+            a_pip(version=version).command(grouped)
+        assert told.value.code == "OLD_INSTALLER"
+        assert told.value.hint == "`/env/bin/python -m pip install -U pip`, or `--installer uv`"
+        assert "--group" not in a_pip(version=version).command(job()).argv
+    else:
+        assert follows(a_pip(version=version).command(grouped).argv, "--group", "dev", "--group", "test")
+
+
+def test_a_file_with_a_password_is_the_users_alone(a_uv: UvInstaller) -> None:
+    mirror = PICK._replace(wish=PICK.wish._replace(index_base="https://anna:hunter2@mirror.example/whl"))
+
+    for installer in (a_pip(), a_uv):
+        assert [file.private for file in installer.command(job(pick=mirror)).files] == [True]
+        assert [file.private for file in installer.command(job()).files] == [False]
+    wheel = Wheel("torch", "torch.whl", "https://x")
+    pages = [jobs.page_file("/store", [wheel], index) for index in ("https://a@b/whl", "https://b/whl")]
+    assert [page is not None and page.private for page in pages] == [True, False]
+    assert jobs.page_file("/store", [], "https://b/whl") is None
+
+
+def test_pip_takes_none_without_a_hash_beside_those_that_have_one(tmp_path: Path) -> None:
+    file = tmp_path / "r.txt"
+    file.write_text(f"numpy==2.0 --hash=sha256:{'0' * 64}\n")
+    hashed = job(Given((), (str(file),)))
+    both = job(Given(("torch",), (str(file),)))
+
+    assert "--no-deps" not in a_pip().command(hashed).argv
+    with pytest.raises(torchpick.TorchpickError, match="has no hash, and pip takes none without") as told:
+        a_pip().command(both)
+    assert told.value.exit_status == 2
+
+
 def test_a_pip_has_its_name() -> None:
     assert a_pip().name == "pip"
 
@@ -167,6 +210,12 @@ def test_uv_resolves_the_users_own_words_and_installs_nothing(files: Given, a_uv
     assert needs.content == f"torch<3\nnumpy\n-e {Path.cwd() / 'here'}\n"
     assert needs.private
     assert copy_of(made) in {file.path for file in command.files}
+
+
+def test_uv_resolves_online_with_dependencies_unless_told(a_uv: UvInstaller) -> None:
+    argv = a_uv.resolver(job()).argv
+
+    assert not {"--offline", "--no-deps", "--config-file", "-c", "--find-links", "--no-sources-package"} & set(argv)
 
 
 def test_uv_reports_the_choice_of_the_installation_as_a_lock(a_uv: UvInstaller) -> None:
@@ -241,7 +290,8 @@ def test_uv_keeps_the_users_links_and_constraints_without_wheel_indexes(tmp_path
     assert found.inherited.set["UV_BUILD_CONSTRAINT"] == f"file://{copy.path}"
     assert [link for link in found.find_links if link.strip()] == ["/links", "https://own"]
     assert (found.path, found.notes) == ("/uv", (Note("X", "x"),))
-    assert "INDEX_LEFT_OUT" in [note.code for note in found.inherited.notes]
+    left_out = [note.text for note in found.inherited.notes if note.code == "INDEX_LEFT_OUT"]
+    assert any(text.startswith("c.txt line 2") for text in left_out)
     gone = {"UV_FIND_LINKS": f"{WHEELS}/numpy/"}
     assert uv.of("/uv", OwnSettings(environ=gone), "/store").find_links == ()
 
@@ -282,6 +332,142 @@ def test_every_option_that_matters_to_a_resolution_takes_what_uv_takes() -> None
         assert uv.resolving((option, "rest")) == [option]
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("-b", "FILE"), ("-bFILE",), ("--override", "FILE"), ("--overrides=FILE",), ("--build-constraint", "FILE"),
+        ("--build-constraints=FILE",), ("-v", "-b", "FILE"),
+    ],
+)  # fmt: skip
+def test_a_file_behind_the_dashes_names_no_wheel_index(words: tuple[str, ...], tmp_path: Path) -> None:
+    """Of those no copies are made; requirements and constraints are read as if they stood before the dashes."""
+    bad, good = tmp_path / "bad.txt", tmp_path / "good.txt"
+    bad.write_text(f"numpy\n--extra-index-url {WHEELS}\n")
+    good.write_text("numpy\n--extra-index-url https://own.example/simple\n")
+
+    def check(file: Path) -> None:
+        settings_files.check([word.replace("FILE", str(file)) for word in words], OwnSettings())
+
+    check(good)
+    check(tmp_path / "gone.txt")
+    with pytest.raises(torchpick.TorchpickError, match=r"bad\.txt line 2 names a PyTorch wheel index") as caught:
+        check(bad)
+    assert caught.value.exit_status == 2
+    assert caught.value.hint == f"leave that line out: `{WHEELS}` would supply other packages too"
+
+
+def test_what_is_no_file_behind_the_dashes_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("bad.txt", "=bad.txt"):
+        (tmp_path / name).write_text(f"--extra-index-url {WHEELS}\n")
+
+    settings_files.check(("--no-cache", "bad.txt", "-v", "bad.txt", "--re", "bad.txt", "--", "bad.txt"), OwnSettings())
+    settings_files.check(("-r",), OwnSettings())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (WHEELS,), ("--index-url", WHEELS), (f"--index-url={WHEELS}",), ("-i", WHEELS), (f"-i{WHEELS}",),
+        (f"-f{WHEELS}/torch_stable.html",), ("-v", f"--extra-index={WHEELS}"),
+    ],
+)  # fmt: skip
+def test_a_wheel_index_behind_the_dashes_is_refused(words: tuple[str, ...]) -> None:
+    with pytest.raises(torchpick.TorchpickError, match="is a PyTorch wheel index, and two of them mix") as caught:
+        dashes.check(words)
+
+    assert WHEELS in caught.value.message
+    assert f"`{WHEELS}" in caught.value.message
+    dashes.check(("-ihttps://own.example/simple", "--index=https://own.example", "https://own.example/x"))
+
+
+@pytest.mark.parametrize("word", ["--force-reinstall", "--reinstall", "--reinstall-package=torch", "--ignore-installed",
+                                  "-I"])  # fmt: skip
+def test_the_very_build_stays_unless_it_is_to_be_installed_again(word: str) -> None:
+    there = TARGET._replace(installed={"torch": PICK.version, "torchvision": "0.1"})
+
+    assert jobs.stays(job(target=there), "torch")
+    assert not jobs.stays(job(target=there), "torchvision")
+    assert not jobs.stays(job(target=there), "torchaudio")
+    assert not jobs.stays(job(target=there, passed_on=(word,)), "torch")
+    assert jobs.stays(job(target=there, passed_on=("--no-cache-dir",)), "torch")
+
+
+def test_a_default_index_build_stays_by_the_cuda_it_was_built_for() -> None:
+    """Its version says nothing of that."""
+    plain = torchpick.pick(platform="macos-arm64", gpus=["none"], python="3.12")
+    there = TARGET._replace(installed={"torch": plain.version})
+
+    assert jobs.reinstalled(job(pick=plain, target=there)) == []
+    assert jobs.stays(job(pick=plain, target=there), "torch")
+    assert jobs.reinstalled(job(pick=plain, target=there, cuda_installed="12.8")) == ["torch"]
+    assert not jobs.stays(job(pick=plain, target=there, cuda_installed="12.8"), "torch")
+    assert jobs.reinstalled(job(Given(("numpy",)), pick=plain, target=there, cuda_installed="12.8")) == []
+
+
+@pytest.mark.parametrize("words", [("--index", "x"), ("-i", "x"), ("-ix",), ("--extra-index-url=x",), ("-f", "x"),
+                                   ("--find-links=x",)])  # fmt: skip
+def test_places_of_a_run_stand_beside_the_index(words: tuple[str, ...], a_uv: UvInstaller, tmp_path: Path) -> None:
+    file = tmp_path / "r.txt"
+    file.write_text(f"numpy\n{'--find-links' if words[0].startswith(('-f', '--find')) else '--index-url'} https://x\n")
+    in_file = job(Given(("torch",), (str(file),)))
+
+    assert all(each.shared(job(passed_on=words)) and each.shared(in_file) for each in (a_uv, a_pip()))
+    assert not any(each.shared(job(passed_on=("--no-cache-dir",))) for each in (a_uv, a_pip()))
+    links = words[0].startswith(("-f", "--find"))
+    assert a_uv.alone(job(passed_on=words)) is a_uv.alone(in_file) is not links
+
+
+def test_whether_others_may_supply_the_family(a_uv: UvInstaller) -> None:
+    assert a_uv.alone(job())
+    assert not a_uv.alone(job(pick=NIGHTLY))
+    assert not a_uv._replace(linked=True).alone(job())
+    assert a_uv._replace(linked=True).shared(job())
+    assert not a_pip().alone(job())
+    assert a_pip(several=True).shared(job())
+
+
+@pytest.mark.parametrize(
+    ("pip_settings", "environ", "several"),
+    [
+        ({}, {}, False),
+        ({"extra-index-url": "https://own"}, {}, True),
+        ({"find-links": "/links"}, {}, True),
+        ({"index-url": "https://own"}, {}, False),
+        ({"extra-index-url": WHEELS}, {}, False),
+        ({"find-links": "/env/share/torchpick/links.html"}, {}, False),
+        ({}, {"PIP_extra_index_url": "https://own"}, True),
+    ],
+)
+def test_pip_has_several_places_where_the_settings_name_more_than_its_index(
+    pip_settings: dict[str, str], environ: dict[str, str], *, several: bool
+) -> None:
+    said = {name: Setting(name, (value,), "x") for name, value in pip_settings.items()}
+    cooldown = Setting("uploaded-prior-to", ("P3D",), "pip.conf")
+    own = OwnSettings(environ=environ, pip={**said, "uploaded-prior-to": cooldown})
+
+    found = pip.of(Pip(LINE, "26.0"), own, TARGET, "/store", (Note("X", "x"),))
+
+    assert (found.several, found.cooldown, found.notes) == (several, cooldown, (Note("X", "x"),))
+    assert (found.argv, found.version) == (LINE, "26.0")
+
+
+@pytest.mark.parametrize(
+    ("table", "linked"),
+    [
+        ({"find-links": ["/links"]}, True),
+        ({"find-links": [f"{WHEELS}/numpy/"]}, False),
+        ({"index": [{"url": "https://own"}]}, False),
+        ({}, False),
+    ],
+)
+def test_links_in_uvs_files_stand_beside_any_index(table: dict[str, Any], *, linked: bool) -> None:
+    own = OwnSettings(uv_files=(UvFile("uv.toml", table),))
+
+    assert uv.of("/uv", own, "/store").linked is linked
+    assert uv.of("/uv", own._replace(environ={"UV_FIND_LINKS": "/links"}), "/store").linked
+
+
 def test_settings_are_read_where_the_target_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pip.conf").write_text("[install]\nconstraint = a.txt\n")
@@ -291,3 +477,16 @@ def test_settings_are_read_where_the_target_is(tmp_path: Path, monkeypatch: pyte
     assert {name: said.words for name, said in found.pip.items()} == {
         "constraint": ("a.txt",), "requirement": ("b.txt",),
     }  # fmt: skip
+
+
+def test_uvs_settings_are_its_variables_then_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "uv.toml").write_text('exclude-newer = "2026-01-01"\n[[index]]\nurl = "https://file.example"\n')
+
+    found = inherits.read({"UV_INDEX": "https://variable.example"}, str(tmp_path), offline=True)
+
+    assert [said.words for said in found.uv] == [("https://variable.example",), ("https://file.example",)]
+    assert found.uv_cooldown is not None
+    assert found.uv_cooldown.words == ("2026-01-01",)
+    assert found.offline
+    assert found.pip_files == {}

@@ -19,7 +19,7 @@ def build(**changes: object) -> Build:
         "version": "2.14.1+cu126",
         "cuda": "12.6",
         "arches": (),
-        "pythons": ("cp37", "cp311", "cp313", "cp314", "cp314t"),
+        "pythons": ("cp37", "cp38", "cp311", "cp313", "cp314", "cp314t"),
         "tags": ("manylinux_2_28_x86_64",),
         "glibc": "2.28",
         "libraries": {},
@@ -61,6 +61,7 @@ def test_uv_is_given_the_index_of_the_pick(wish: Wish, name: str, url: str) -> N
         ("cp311", "torch-2.14.1+cu126-cp311-cp311-manylinux_2_28_x86_64.whl"),
         ("cp314t", "torch-2.14.1+cu126-cp314-cp314t-manylinux_2_28_x86_64.whl"),
         ("cp37", "torch-2.14.1+cu126-cp37-cp37m-manylinux_2_28_x86_64.whl"),
+        ("cp38", "torch-2.14.1+cu126-cp38-cp38-manylinux_2_28_x86_64.whl"),
     ],
 )
 def test_names_by_python(tag: str, expected: str) -> None:

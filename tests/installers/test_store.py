@@ -72,3 +72,53 @@ def test_our_own_files_are_known_as_path_and_as_url(tmp_path: Path) -> None:
     assert store.is_ours((tmp_path / "a b" / "x.txt").as_uri(), place)
     assert not store.is_ours(f"{place}/sub/x.txt", place)
     assert not store.is_ours("own.txt", place)
+
+
+def test_anybody_may_read_what_holds_no_secret(tmp_path: Path) -> None:
+    made = store.file(str(tmp_path), "limits", ".txt", "a")
+    umask = os.umask(0o022)
+    try:
+        store.keep([made])
+    finally:
+        os.umask(umask)
+
+    assert stat.S_IMODE(os.stat(made.path).st_mode) == 0o644
+
+
+def test_files_are_kept_in_the_cache_where_it_can_be_written(tmp_path: Path) -> None:
+    assert store.folder(str(tmp_path), "/nowhere") == str(tmp_path / "install")
+    assert store.folder(str(tmp_path), "/nowhere") == str(tmp_path / "install")
+
+
+def test_a_cache_that_is_read_only_gives_way_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: not (str(path).startswith(str(tmp_path)) and mode & os.W_OK))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+
+    assert store.folder(str(tmp_path)) == str(tmp_path / "temporary" / f"torchpick-{os.getuid()}")
+
+
+def test_where_nothing_can_be_written_the_variable_is_named(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("no folder")
+
+    with pytest.raises(
+        InstallerError, match=r"neither .*/cache nor a temporary folder is writable: Not a dir"
+    ) as caught:
+        store.folder(str(tmp_path / "cache"), str(tmp_path / "cache"))
+
+    assert caught.value.code == "NO_CACHE"
+    assert "TORCHPICK_CACHE_DIR" in str(caught.value.hint)
+
+
+def test_a_file_in_the_place_of_ones_own_folder_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("no folder")
+    (tmp_path / f"torchpick-{os.getuid()}").write_text("a file")
+
+    with pytest.raises(InstallerError, match="File exists"):
+        store.folder(str(tmp_path / "cache"), str(tmp_path))
+
+
+def test_the_words_that_are_not_ours_stay(tmp_path: Path) -> None:
+    words = (f"{tmp_path}/one/x.txt", "own.txt", f"file://{tmp_path}/two/y.txt", f"{tmp_path}/three/z.txt")
+
+    assert store.not_ours(words, f"{tmp_path}/one", f"{tmp_path}/two") == ("own.txt", f"{tmp_path}/three/z.txt")

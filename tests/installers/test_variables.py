@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick import api
+from torchpick.environment.inherited import Inherited
 from torchpick.environment.settings import Setting
 from torchpick.installers import shell, uv, variables
 from torchpick.installers.links import Wheel
@@ -183,6 +184,103 @@ def test_a_real_powershell_reads_back_hard_values() -> None:
     )
 
     assert done.stdout.strip() == "|".join(hard.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("fish", ["set -e B", r"set -gx A 'it\'s \\n'"]),
+        ("powershell", ["Remove-Item -ErrorAction Ignore Env:B", r"$env:A = 'it''s \n'"]),
+        ("github", ["B=", r"A=it's \n"]),
+        ("dockerfile", ["ENV B=", 'ENV A="it\'s \\\\n"']),
+    ],
+)
+def test_each_shell_has_its_own_words(name: str, lines: list[str]) -> None:
+    assert shell.variables(name, {"A": r"it's \n"}, ("B",), {}).splitlines() == lines
+
+
+def test_an_image_writes_the_files_itself() -> None:
+    """It does not see the cache of the computer that it is described on."""
+    line = shell.variables("dockerfile", {"A": '"$x"'}, (), {"/opt/a b/c.txt": "torch==2.9.1\nit's\n"})
+
+    assert line.splitlines() == [
+        "RUN mkdir -p '/opt/a b' && printf '%s\\n' \\",
+        "    torch==2.9.1 \\",
+        "    'it'\"'\"'s' \\",
+        "    > '/opt/a b/c.txt'",
+        r'ENV A="\"\$x\""',
+    ]
+    assert "RUN" not in shell.variables("sh", {"A": "1"}, (), {"/x": "y"})
+
+
+def test_files_go_where_an_image_has_them() -> None:
+    found = variables.of(PICK, "C:\\Ca che", UserSettings(), None, READ)
+    there = variables.moved(found, "/opt/torchpick")
+
+    names = [each.path.replace("\\", "/").rpartition("/")[2] for each in found.files]
+    assert [each.path for each in there.files] == [f"/opt/torchpick/{name}" for name in names]
+    assert there.set["UV_CONSTRAINT"] == there.set["PIP_CONSTRAINT"] == f"file:///opt/torchpick/{names[0]}"
+    assert there.set["PIP_FIND_LINKS"] == f"file:///opt/torchpick/{names[1]}"
+    assert there.to_json() == {
+        "set": dict(there.set),
+        "unset": [],
+        "files": {each.path: each.content for each in there.files},
+    }
+
+
+def test_a_flat_mirror_is_one_page_that_both_are_led_to() -> None:
+    """Nothing is known of the addresses of its files, so the version alone holds them."""
+    pick = PICK._replace(wish=PICK.wish._replace(index_base="flat+https://mirror.example/wheels/"))
+    own = Setting("extra-index-url", ("https://own/x",), "x")
+
+    found = variables.of(pick, "/cache", UserSettings(uv_links=("https://own/links",)), None, READ)
+    beside = variables.of(pick, "/cache", UserSettings(pip={"extra-index-url": own}), None, READ)
+
+    (limits,) = found.files
+    assert found.set == {
+        "UV_FIND_LINKS": "https://mirror.example/wheels/,https://own/links",
+        "UV_CONSTRAINT": variables.address(limits.path),
+        "PIP_FIND_LINKS": "https://mirror.example/wheels/",
+        "PIP_CONSTRAINT": variables.address(limits.path),
+    }
+    assert [note.code for note in beside.notes] == ["OTHER_PLACES"]
+    assert beside.set["PIP_FIND_LINKS"] == "https://mirror.example/wheels/"
+
+
+def test_what_was_dropped_of_the_users_settings_stays_dropped() -> None:
+    around = UserSettings(
+        dropped_pip=Inherited({"PIP_EXTRA_INDEX_URL": "https://own"}, ("PIP_INDEX_URL", "UV_CONSTRAINT")),
+        dropped_uv=Inherited({"UV_INDEX": "https://own"}, ("UV_DEFAULT_INDEX", "PIP_INDEX_URL")),
+    )
+    found = variables.of(PICK, "/cache", around, None, READ)
+
+    assert found.set["PIP_EXTRA_INDEX_URL"] == found.set["UV_INDEX"] == "https://own"
+    assert found.unset == ("PIP_INDEX_URL", "UV_DEFAULT_INDEX")
+
+
+def test_only_wheel_indexes_among_the_users_links_leave_an_empty_setting() -> None:
+    """An empty variable would let the configuration file speak again."""
+    wheels = Setting("find-links", ("https://download.pytorch.org/whl/torch_stable.html",), "x")
+    own = Setting("extra-index-url", ("https://own/x",), "x")
+
+    found = variables.of(PICK, "/cache", UserSettings(pip={"find-links": wheels, "extra-index-url": own}), None, READ)
+
+    assert found.set["PIP_FIND_LINKS"] == " "
+
+
+def test_files_for_another_python_are_not_named() -> None:
+    """A constraint is for one environment; the page is for all of them."""
+    other = READ["torchaudio"][0]._replace(file="torchaudio-2.11.0+cu126-cp313-cp313-manylinux_2_28_x86_64.whl")
+    own = Setting("extra-index-url", ("https://own/x",), "x")
+    around = UserSettings(pip={"extra-index-url": own})
+
+    found = variables.of(PICK, "/cache", around, None, {**READ, "torchaudio": [other, *READ["torchaudio"]]})
+    alone = variables.of(PICK, "/cache", around, None, {**READ, "torchaudio": [other]})
+
+    text = next(each.content for each in found.files if "@" in each.content)
+    assert READ["torchaudio"][0].url in text
+    assert "cp313" not in text.replace("torch-2", "")
+    assert any("torchaudio==2.11.0+cu126\n" in each.content and "torch @" in each.content for each in alone.files)
 
 
 def test_a_line_break_in_a_value_is_a_defect() -> None:

@@ -59,7 +59,7 @@ def torch_alone(here: Environment, around: Circumstances) -> Facts:
         files = binaries.torch(here)
         torch = None if files is None else _torch(files, here, around)
     outside = shell.read(around.knowledge.environ)
-    return Facts(here, around.machine, torch, shell=outside, floors=around.table.floors, given_gpus=around.given_gpus)
+    return Facts(here, around.machine, torch, shell=outside, floors=around.table.floors)
 
 
 def everything(here: Environment, around: Circumstances) -> Facts:
@@ -111,7 +111,6 @@ def everything(here: Environment, around: Circumstances) -> Facts:
         lock=torchsettings.lock(here.prefix),
         floors=table.floors,
         triton_floor=_triton_floor(here, around.knowledge),
-        given_gpus=around.given_gpus,
     )
 
 
@@ -153,7 +152,7 @@ def _torch(files: TorchFiles, here: Environment, around: Circumstances) -> Insta
         evidence=Evidence("measured" if torch.measured else "declared", files.folder),
     )
     # What is installed was wished for: neither its backend nor a pre-release is an objection any more.
-    wish = Wish(backends=(backend,), channel="nightly", allow_unconfirmed=True)
+    wish = Wish(backends=(backend,), channel="nightly")
     alone = around.table._replace(builds={build.platform: Shelf.of([build])})
     return torch._replace(verdict=next(resolve.judge(around.machine, alone, wish)))
 

@@ -153,8 +153,8 @@ class GoneFiles(Noun):
 class Facts(Noun):
     """Everything a check may look at; nothing is asked for while judging.
 
-    `given_gpus`: the GPUs may be another machine's, whose system folders are not here. `wanted` is the torch that the
-    environment should have: the one that fixes it, else the installed one. `unwheeled`: why no wheel fits this Python.
+    `wanted` is the torch that the environment should have: the one that fixes it, else the installed one. `unwheeled`:
+    why no wheel fits this Python. `absent` is empty for a given machine, whose system folders are not here.
     `cuda_is_found`: torch's CUDA libraries are there, wherever they lie. `torch_is_wanted`: false in an environment of
     another framework where nothing asks for torch.
     """
@@ -181,7 +181,6 @@ class Facts(Noun):
     triton_floor: tuple[int, int] | None = None
     uv_auto_fails: bool = False
     unwheeled: str | None = None
-    given_gpus: bool = False
     wanted: WantedTorch | None = None
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from torchpick.installers import shell
 
@@ -75,9 +75,7 @@ def _batch_leave(name: str) -> list[str]:
     return [f'@set "{name}="', f'@if defined {_SAVED}{name} set "{name}=%{_SAVED}{name}%"', f'@set "{_SAVED}{name}="']
 
 
-_Enter = Callable[[str, str, bool], list[str]]
-_Leave = Callable[[str], list[str]]
-_SHELLS: Mapping[str, tuple[_Enter, _Leave]] = {
+_SHELLS = {
     "sh": (_sh_enter, _sh_leave),
     "fish": (_fish_enter, _fish_leave),
     "ps1": (_powershell_enter, _powershell_leave),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-SHELLS = ("sh", "fish", "powershell", "github", "dockerfile")
-
 # What a POSIX shell takes as it is.
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_-+=:,./")
 
@@ -69,6 +67,7 @@ _QUOTES: dict[str, Callable[[str], str]] = {
     "github": str,
     "dockerfile": _docker,
 }
+SHELLS = tuple(_QUOTES)
 # How to set, and how to take away; GitHub's file and an image know only empty.
 _LINES = {
     "sh": ("export {name}={value}", "unset {name}"),

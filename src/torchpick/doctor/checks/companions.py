@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from torchpick.doctor.facts import Facts
 from torchpick.model.build import family_of
 from torchpick.model.finding import Ailment, Finding
+from torchpick.model.versions import is_dotted, numbers
 
 # torchpick pins these with torch, so the command that fixes torch brings them along.
 _PINNED = ("torchvision", "torchaudio")
@@ -51,11 +52,6 @@ def _series(version: str) -> list[str]:
     return version.partition("+")[0].split(".")[:2]
 
 
-def _minor(version: str) -> int:
-    parts = _series(version)
-    return int(parts[1]) if len(parts) > 1 and parts[1].isascii() and parts[1].isdigit() else 99
-
-
 def other_cuda(facts: Facts) -> Iterator[Finding]:
     """A companion's local label says what it was built for. Within one CUDA major they go together.
 
@@ -68,7 +64,8 @@ def other_cuda(facts: Facts) -> Iterator[Finding]:
         label = one.version.partition("+")[2]
         if not label.startswith(("cu", "cpu", "rocm", "xpu")):
             continue
-        strict = one.name == "torchvision" and _series(one.version)[:1] == ["0"] and _minor(one.version) < 16
+        series = ".".join(_series(one.version))
+        strict = one.name == "torchvision" and is_dotted(series) and numbers(series) < (0, 16)
         if label == torch.backend or (not strict and _kind(label) == _kind(torch.backend)):
             continue
         yield Finding(

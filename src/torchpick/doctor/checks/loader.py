@@ -33,8 +33,6 @@ _REFUSED = ("geforce", "titan")
 
 def absent(facts: Facts) -> Iterator[Finding]:
     """Libraries that torch or a package asks for and that are in no folder the loader looks into."""
-    if facts.given_gpus:
-        return  # the system folders of a machine that was given are not here
     wanted: dict[str, list[str]] = {}
     for each in facts.absent:
         wanted.setdefault(each.wanted_by, []).append(each.library)

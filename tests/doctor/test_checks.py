@@ -1,0 +1,455 @@
+"""What the checks make of facts: GPUs of many makers, shells and images, which no folder of a test can have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from torchpick.doctor.checks import companions, hardware, loader, packages, torch, whole
+from torchpick.doctor.facts import (
+    Absent,
+    Companion,
+    Facts,
+    GoneFiles,
+    GpuSupport,
+    InspectedPackage,
+    InstalledTorch,
+    MissingRequirement,
+    Override,
+    PackageTrouble,
+    Rivals,
+    TwinRuntimes,
+)
+from torchpick.environment.installed import CondaPackage, Distribution, Environment, Fault
+from torchpick.environment.shell import DriverLibrary, Shell
+from torchpick.model.arch import Arch
+from torchpick.model.finding import Finding
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
+from torchpick.model.support import NOT, PARTLY, RUNS
+from torchpick.model.verdict import Objection, Reason
+
+HERE = Environment("/env/bin/python", "/env", "3.12", sites=("/env/lib",))
+MACHINE = Machine(Platform("linux", "x86_64"), Python("3.12"))
+TORCH = InstalledTorch("2.9.1+cu128", "2.9.1", "cu128", "12.8", "/env/lib", (Arch.parse("sm_86"),), measured=True)
+
+
+def distribution(
+    name: str, version: str, *faults: str, installer: str = "pip", folder: str = "/env/lib"
+) -> Distribution:
+    info = f"{name}-{version}.dist-info"
+    return Distribution(name, version, folder, info, installer=installer, faults=faults)
+
+
+def facts(
+    *names: str, vendor: str = "nvidia", driver: str | None = None, here: Environment = HERE, **more: Any
+) -> Facts:
+    gpus = tuple(Gpu(place, vendor, name, None) for place, name in enumerate(names))
+    machine = MACHINE._replace(gpus=gpus, driver=None if driver is None else Driver(driver))
+    return Facts(here, machine)._replace(**more)
+
+
+def coded(findings: Iterable[Finding]) -> list[tuple[str, str]]:
+    return [(finding.code, finding.severity) for finding in findings]
+
+
+def only(findings: Iterable[Finding]) -> Finding:
+    (finding,) = findings
+    return finding
+
+
+COMPAT = Shell(driver_library=DriverLibrary("compat", "/opt/compat", "570.26"))
+ON_DATA_CENTRE = (
+    "Tesla T4", "Tesla V100-SXM2-16GB", "NVIDIA A100-SXM4-80GB", "NVIDIA A30", "NVIDIA A40", "NVIDIA A10",
+    "NVIDIA A16", "NVIDIA A2", "NVIDIA H100 PCIe", "NVIDIA H200", "NVIDIA H800", "NVIDIA B100", "NVIDIA B200",
+    "NVIDIA GB200", "NVIDIA L4", "NVIDIA L40",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ON_DATA_CENTRE)
+def test_cuda_compat_is_for_data_centres(name: str) -> None:
+    assert coded(loader.driver_library(facts(name, shell=COMPAT, driver="550.54"))) == []
+    assert coded(loader.driver_library(facts(name, "Quadro RTX 4000", shell=COMPAT))) == [("CUDA_COMPAT", "warning")]
+
+
+@pytest.mark.parametrize("name", ["NVIDIA GeForce RTX 4090", "NVIDIA TITAN V"])
+def test_cuda_compat_is_refused_by_other_boards(name: str) -> None:
+    finding = only(loader.driver_library(facts("Tesla T4", name, shell=COMPAT, driver="550.54")))
+
+    assert coded([finding]) == [("CUDA_COMPAT", "error")]
+    assert finding.text == f"cuda-compat in /opt/compat does not support {name}"
+    assert finding.seen == {"folder": "/opt/compat", "version": "570.26"}
+    assert finding.advice == "remove /opt/compat from LD_LIBRARY_PATH"
+
+
+@pytest.mark.parametrize(
+    ("version", "driver", "code"),
+    [
+        ("570.26", "570.26", "error"), ("570.26", "580.95.05", "error"), ("570.26", "570.25", None),
+        (None, "580.95.05", None), ("570.26", None, None), ("unknown", "580.95.05", None),
+    ],
+)  # fmt: skip
+def test_cuda_compat_serves_only_while_it_is_newer_than_the_driver(
+    version: str | None, driver: str | None, code: str | None
+) -> None:
+    shell = Shell(driver_library=DriverLibrary("compat", "/opt/compat", version))
+
+    found = list(loader.driver_library(facts("Tesla T4", shell=shell, driver=driver)))
+
+    assert coded(found) == ([] if code is None else [("CUDA_COMPAT", code)])
+    if found:
+        assert found[0].seen == {"folder": "/opt/compat", "version": version, "driver": driver}
+
+
+@pytest.mark.parametrize(
+    "name", ["libcudart.so.12", "libcuda.so.1", "libcublas.so.12", "libcudnn.so.9", "libnccl.so.2", "libnvrtc.so.12",
+             "libnvJitLink.so.12", "libcusparse.so.12"]
+)  # fmt: skip
+def test_each_of_cudas_libraries_is_told_where_it_is_preloaded(name: str) -> None:
+    shell = Shell({"LD_PRELOAD": f"/usr/lib/libjemalloc.so:/opt/{name} /opt/libx.so"})
+
+    finding = only(loader.preloaded(facts(shell=shell)))
+
+    assert (finding.seen, finding.cure) == ({"libraries": [f"/opt/{name}"]}, "unset LD_PRELOAD")
+
+
+@pytest.mark.parametrize(
+    ("vendor", "name", "value", "severity"),
+    [
+        ("nvidia", "CUDA_VISIBLE_DEVICES", "", "warning"),
+        ("nvidia", "CUDA_VISIBLE_DEVICES", " -1,0", "warning"),
+        ("nvidia", "CUDA_VISIBLE_DEVICES", "-GPU", "warning"),
+        ("nvidia", "CUDA_VISIBLE_DEVICES", "none", "warning"),
+        ("nvidia", "CUDA_VISIBLE_DEVICES", "0", "note"),
+        ("nvidia", "CUDA_VISIBLE_DEVICES", "+0,x", "note"),
+        ("nvidia", "CUDA_VISIBLE_DEVICES", "GPU-8f3", "note"),
+        ("nvidia", "HIP_VISIBLE_DEVICES", "", None),
+        ("amd", "HIP_VISIBLE_DEVICES", "", "warning"),
+        ("amd", "ROCR_VISIBLE_DEVICES", "-1", "warning"),
+        ("amd", "ROCR_VISIBLE_DEVICES", "0", "note"),
+        ("amd", "CUDA_VISIBLE_DEVICES", "", None),
+    ],
+)
+def test_a_variable_hides_all_or_some(vendor: str, name: str, value: str, severity: str | None) -> None:
+    there = facts("one", "two", vendor=vendor, shell=Shell({name: value}))
+    gpus = there.machine.gpus
+    some = there._replace(machine=there.machine._replace(gpus=(gpus[0], gpus[1]._replace(visible=False))))
+
+    found = list(loader.hidden(some))
+
+    assert coded(found) == ([] if severity is None else [("GPUS_HIDDEN", severity)])
+    for finding in found:
+        hidden = [1] if severity == "note" else [0, 1]
+        assert finding.seen == {"variable": name, "value": value, "hidden": hidden}
+        assert finding.cure == (None if severity == "note" else f"unset {name}")
+        assert finding.text.endswith("two" if severity == "note" else "every GPU")
+    assert coded(loader.hidden(there)) == ([("GPUS_HIDDEN", "warning")] if severity == "warning" else [])
+
+
+def test_of_many_missing_libraries_four_are_shown() -> None:
+    names = [f"lib{letter}.so" for letter in "abcde"]
+    finding = only(loader.absent(facts(absent=tuple(Absent(name, "flash 2") for name in names))))
+
+    assert "flash 2 needs liba.so, libb.so, libc.so, libd.so …, which" in finding.text
+    assert finding.seen == {"package": "flash 2", "libraries": names}
+    assert finding.advice is not None
+    assert finding.advice.startswith("install the flash that was built for the CUDA of this torch")
+    four = only(loader.absent(facts(absent=tuple(Absent(name, "torch 2.9.1") for name in names[:4]))))
+    assert "libd.so, which" in four.text
+    assert (four.advice, four.by_torch) == (None, True)
+
+
+@pytest.mark.parametrize("name", ["nvidia-cublas-cu12", "cuda-toolkit"])
+def test_a_missing_library_is_said_with_the_package_that_should_have_brought_it(name: str) -> None:
+    absent = (Absent("libcublas.so.12", "flash 2"), Absent("libc10.so", "flash 2"), Absent("libtorch.so", "flash 2"))
+    lacks = facts(absent=absent, required=(MissingRequirement("flash 2", name, f"{name}==12"),))
+    other = facts(absent=absent, required=(MissingRequirement("flash 2", "einops", "einops"),))
+    trouble = PackageTrouble("flash", "flash 2", Objection(Reason.CUDA_MAJOR_MIXED))
+
+    assert only(loader.absent(lacks)).seen["libraries"] == ["libc10.so", "libtorch.so"]
+    assert only(loader.absent(facts(absent=absent, troubles=(trouble,)))).seen == only(loader.absent(lacks)).seen
+    assert only(loader.absent(other)).seen["libraries"] == ["libcublas.so.12", "libc10.so", "libtorch.so"]
+    for library in ("libc10.so", "libtorch.so"):
+        advice = only(loader.absent(facts(absent=(Absent(library, "flash 2"),)))).advice
+        assert advice == "install the release of flash that was built for this torch"
+
+
+def test_of_many_replaced_libraries_four_are_shown_by_their_folder() -> None:
+    overrides = tuple(Override(f"lib{letter}.so", folder) for folder in ("/one", "/two") for letter in "edcba")
+
+    one, two = loader.library_path(facts(overrides=overrides))
+
+    assert one.text.startswith("LD_LIBRARY_PATH puts /one first, so liba.so, libb.so, libc.so, libd.so come from there")
+    assert two.seen == {"folder": "/two", "libraries": [f"lib{letter}.so" for letter in "abcde"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "backend", "other"),
+    [
+        ("torchvision", "0.24.1+cu128", "cu128", False),
+        ("torchvision", "0.24.1+cu126", "cu128", False),
+        ("torchvision", "0.24.1+cu130", "cu128", True),
+        ("torchvision", "0.24.1+cpu", "cu128", True),
+        ("torchvision", "0.24.1+rocm6.4", "cu128", True),
+        ("torchvision", "0.24.1+rocm6.4", "rocm6.3", False),
+        ("torchvision", "0.24.1+xpu", "cu128", True),
+        ("torchvision", "0.24.1+xpu", "xpu", False),
+        ("torchvision", "0.24.1+local", "cu128", False),
+        ("torchvision", "0.24.1", "cu128", False),
+        ("torchvision", "0.15.2+cu117", "cu118", True),
+        ("torchvision", "0.16.0+cu117", "cu118", False),
+        ("torchvision", "0.9.1+cu92", "cu111", True),
+        ("torchvision", "1.2+cu126", "cu128", False),
+        ("torchvision", "0.15.0a0+cu117", "cu118", True),
+        ("torchvision", "main+cu126", "cu128", False),
+        ("torchaudio", "0.15.2+cu117", "cu118", False),
+        ("torchaudio", "0.9.0+cu90", "cu92", True),
+    ],
+)
+def test_a_companion_goes_with_torch_within_one_cuda_major(
+    name: str, version: str, backend: str, *, other: bool
+) -> None:
+    beside = TORCH._replace(backend=backend, version=f"2.9.1+{backend}")
+    found = list(companions.other_cuda(facts(torch=beside, companions=(Companion(name, version),))))
+
+    assert coded(found) == ([("COMPANION_OTHER_CUDA", "error")] if other else [])
+
+
+def test_what_torchpick_does_not_pin_is_to_be_installed_by_hand() -> None:
+    """Torchcodec is not pinned with torch, so the command that fixes torch does not bring it along."""
+    mine = Companion("torchcodec", "0.9.0+cu130", "0.10.0")
+    torch_without_label = TORCH._replace(version="2.9.1")
+
+    other = only(companions.other_cuda(facts(torch=torch_without_label, companions=(mine,))))
+    mismatch = only(companions.mismatch(facts(torch=TORCH, companions=(mine,))))
+
+    assert other.advice == "install torchcodec from the same index as torch"
+    assert other.text == "torchcodec 0.9.0+cu130 is installed beside torch 2.9.1 (a cu128 build)"
+    assert mismatch.advice == "install torchcodec 0.10.0"
+    assert not other.by_torch
+    assert not mismatch.by_torch
+
+
+def test_a_driver_that_gives_no_answer_is_said_and_nothing_is_concluded() -> None:
+    silent = facts("GPU", torch=TORCH)
+    trouble = Trouble("DRIVER_NOT_LOADED", "no answer", "load it")
+
+    finding = only(hardware.silent(silent._replace(machine=silent.machine._replace(trouble=trouble))))
+
+    assert (finding.text, finding.seen, finding.advice) == ("no answer", {"code": "DRIVER_NOT_LOADED"}, "load it")
+
+
+def test_an_environment_without_its_python_and_one_without_a_wheel() -> None:
+    gone = only(torch.interpreter(facts(here=HERE._replace(gone="its Python is gone"))))
+    unwheeled = facts(unwheeled="no wheel is made for CPython 3.6")
+
+    assert gone.seen == {"prefix": "/env", "why": "its Python is gone"}
+    assert coded([gone]) == [("PYTHON_GONE", "error")]
+    finding = only(torch.interpreter(unwheeled))
+    assert coded([finding]) == [("NO_WHEEL_FOR_PYTHON", "error")]
+    assert finding.seen == {"python": "cp312", "platform": "linux-x86_64"}
+    assert list(torch.interpreter(unwheeled._replace(torch=TORCH))) == []
+
+
+@pytest.mark.parametrize(("count", "shown"), [(3, "a, b, c"), (4, "a, b, c …")])
+def test_of_many_missing_files_three_are_shown(count: int, shown: str) -> None:
+    names = ("a", "b", "c", "d")[:count]
+
+    of_torch = only(torch.broken(facts(torch=TORCH._replace(missing=names))))
+    package = only(
+        whole.gone(facts(gone=(GoneFiles("needy", "needy 1.0", names), GoneFiles("torch", "torch 2", names))))
+    )
+
+    assert of_torch.text == f"torch 2.9.1+cu128 lacks {shown}"
+    assert of_torch.seen == {"folder": "/env/lib", "missing": list(names)}
+    assert package.text == f"needy 1.0 lacks {shown}"
+
+
+def test_torch_in_several_folders_records_and_by_two_installers() -> None:
+    records = (distribution("torch", "2.9.1"), distribution("torch", "2.8.0"), distribution("torch", "1", folder="/b"))
+    conda = tuple(CondaPackage(name, "2.5.1", "py312_0") for name in ("numpy", "pytorch", "libtorch"))
+
+    folders = only(torch.twice(facts(here=HERE._replace(torches=("/env/lib", "/b")))))
+    same = only(torch.twice(facts(here=HERE._replace(distributions=records))))
+    both = HERE._replace(distributions=(distribution("torch", "2.9.1", installer="uv"),), conda=conda)
+
+    assert folders.text == "torch is in 2 folders of the search path; /env/lib comes first"
+    assert folders.seen == {"folders": ["/env/lib", "/b"]}
+    assert same.seen == {"folder": "/env/lib", "versions": ["2.9.1", "2.8.0"]}
+    finding = only(torch.twice(facts(here=both)))
+    assert finding.seen == {"conda": ["pytorch 2.5.1 py312_0", "libtorch 2.5.1 py312_0"], "torch": "2.9.1"}
+    assert finding.advice == "keep one: `conda remove pytorch libtorch`, then install torch again"
+    by_conda = both._replace(distributions=(distribution("torch", "2.9.1", installer="conda"),))
+    assert list(torch.twice(facts(here=by_conda))) == []
+
+
+@pytest.mark.parametrize("name", ["pytorch", "libtorch", "pytorch-gpu", "pytorch-cpu"])
+def test_each_of_condas_names_is_torchs(name: str) -> None:
+    here = HERE._replace(distributions=(distribution("torch", "2.9.1"),), conda=(CondaPackage(name, "2.5.1", "0"),))
+
+    assert coded(torch.twice(facts(here=here))) == [("TORCH_TWICE", "warning")]
+
+
+def test_metadata_that_cannot_be_read_matters_where_it_is_the_familys() -> None:
+    ours = ("torch", "torchvision", "torchaudio", "triton", "nvidia-nccl-cu12")
+    here = HERE._replace(
+        distributions=tuple(distribution(name, "1", "METADATA is gone", "RECORD is gone") for name in (*ours, "other")),
+        faults=(Fault("/env/lib", "cannot be read"),),
+    )
+
+    first, *rest = torch.unreadable(facts(here=here))
+
+    assert (first.text, first.seen) == ("/env/lib cannot be read", {"where": "/env/lib", "what": "cannot be read"})
+    assert [finding.severity for finding in rest] == [*["warning"] * 5, "note"]
+    assert rest[0].advice == "install torch again with `--force-reinstall`"
+    assert rest[-1].advice is None
+    assert rest[0].seen == {"where": "/env/lib/torch-1.dist-info", "what": "METADATA is gone, RECORD is gone"}
+    conda = facts(here=here._replace(conda=(CondaPackage("x", "1", "0"),), faults=()))
+    assert {finding.seen["what"] for finding in torch.unreadable(conda)} == {"METADATA is gone"}
+
+
+def test_a_torch_without_metadata_is_known_to_no_installer() -> None:
+    finding = only(torch.unreadable(facts(torch=TORCH)))
+
+    assert finding.seen == {"where": "/env/lib", "what": "no metadata"}
+    assert finding.advice == "remove the folder before another torch is installed"
+
+
+def test_what_another_cuda_of_condas_means() -> None:
+    names = ("cudatoolkit", "cuda-cudart", "cuda-runtime", "other")
+    conda = tuple(CondaPackage(name, "11.8.0", "0") for name in names)
+    by_pip = HERE._replace(distributions=(distribution("torch", "2.9.1"),), conda=conda)
+
+    found = list(packages.runtimes(facts(here=by_pip, torch=TORCH)))
+
+    assert coded(found) == [("TWO_CUDA_RUNTIMES", "note")] * 3
+    assert [finding.seen for finding in found] == [
+        {"packages": [f"{name} 11.8.0", "torch 2.9.1+cu128"], "file": None} for name in names[:3]
+    ]
+    same = by_pip._replace(conda=(CondaPackage("cudatoolkit", "12.1.0", "0"),))
+    by_conda = by_pip._replace(distributions=(distribution("torch", "2.9.1", installer="conda"),))
+    for here in (same, by_conda, by_pip._replace(distributions=())):
+        assert list(packages.runtimes(facts(here=here, torch=TORCH))) == []
+    assert list(packages.runtimes(facts(here=by_pip, torch=TORCH._replace(cuda=None)))) == []
+    assert coded(packages.runtimes(facts(here=by_conda._replace(
+        distributions=(distribution("torch", "2.9.1", installer="uv"),)), torch=TORCH))) == coded(found)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "cuda", "drop", "keep"),
+    [
+        ("nvidia-cudnn-cu12 9.1", "nvidia-cudnn-cu13 9.2", "12.8", "nvidia-cudnn-cu13", "nvidia-cudnn-cu12==9.1"),
+        ("nvidia-cudnn-cu12 9.1", "nvidia-cudnn-cu13 9.2", "13.0", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13==9.2"),
+        ("nvidia-cublas 13.1", "nvidia-cublas-cu12 12.8", "13.0", "nvidia-cublas-cu12", "nvidia-cublas==13.1"),
+        ("nvidia-cublas 13.1", "nvidia-cublas-cu12 12.8", "12.8", "nvidia-cublas", "nvidia-cublas-cu12==12.8"),
+        ("nvidia-x-custom 13.1", "nvidia-x 12.8", "13.0", "nvidia-x", "nvidia-x-custom==13.1"),
+        ("nvidia-cudnn-cu12 9.1", "nvidia-cudnn-cu13 9.2", None, "nvidia-cudnn-cu12", "nvidia-cudnn-cu13==9.2"),
+    ],
+)
+def test_of_two_with_one_file_torchs_own_is_installed_again(
+    one: str, other: str, cuda: str | None, drop: str, keep: str
+) -> None:
+    both = facts(torch=TORCH._replace(cuda=cuda), twins=(TwinRuntimes(one, other, "lib.so"),))
+
+    finding = only(packages.runtimes(both))
+
+    assert finding.advice == (
+        f"`/env/bin/python -m pip uninstall {drop}`, then "
+        f"`/env/bin/python -m pip install --force-reinstall --no-deps {keep}`"
+    )
+    nobody = only(packages.runtimes(both._replace(environment=HERE._replace(executable=None), torch=None)))
+    assert str(nobody.advice).startswith("`python -m pip uninstall")
+
+
+def test_of_a_package_that_no_gpu_loads_what_it_was_built_for_is_said() -> None:
+    arches = (Arch.parse("sm_80"), Arch.parse("sm_90a"))
+    support = (GpuSupport(0, NOT), GpuSupport(1, RUNS), GpuSupport(2, NOT))
+    package = InspectedPackage("kern", "1.0", arches, support)
+
+    finding = only(packages.without_kernels(facts("one", "two", "one", packages=(package,))))
+
+    assert finding.text == "kern 1.0 holds no code for one: it was built for sm_80 sm_90a"
+    assert finding.seen == {"package": "kern 1.0", "arches": ["sm_80", "sm_90a"], "gpus": [0, 2], "libraries": {}}
+    assert str(finding.advice).startswith("install a release of kern that was built for this GPU")
+    assert not finding.by_torch
+    partly = package._replace(name="torchaudio", support=(GpuSupport(0, PARTLY),))
+    finding = only(packages.without_kernels(facts("one", packages=(partly,))))
+    assert (finding.code, finding.advice, finding.by_torch) == ("PACKAGE_PARTLY", None, True)
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"), [(20, "p19==1, and they are not"), (21, "p19==1 and 1 more, and they are not")]
+)
+def test_of_many_missing_requirements_twenty_are_shown(count: int, shown: str) -> None:
+    required = tuple(MissingRequirement("torch 2", f"p{place}", f"p{place}==1") for place in range(count))
+
+    assert shown.partition(", and")[0] in only(whole.required(facts(required=required))).text
+
+
+def test_what_an_import_does_without_is_a_warning() -> None:
+    spare = ("triton", "pytorch-triton", "filelock", "fsspec", "jinja2", "networkx")
+
+    def severity(*names: str, found: bool = False) -> tuple[str, str | None]:
+        required = tuple(MissingRequirement("torch 2", name, f"{name}>1") for name in names)
+        finding = only(whole.required(facts(required=required, cuda_is_found=found)))
+        return finding.severity, finding.advice
+
+    for name in spare:
+        assert severity(name) == ("warning", None)
+    assert severity(*spare) == ("warning", None)
+    assert severity("triton", "sympy") == ("error", None)
+    assert severity("nvidia-nccl-cu12", "cuda-bindings") == ("error", None)
+    elsewhere = "its CUDA libraries are found elsewhere on this machine"
+    assert severity("nvidia-nccl-cu12", "cuda-bindings", found=True) == ("warning", elsewhere)
+    assert severity("nvidia-nccl-cu12", "sympy", found=True) == ("error", None)
+
+
+def test_requirements_are_named_by_who_has_them_and_cudas_first() -> None:
+    required = (
+        MissingRequirement("torch 2", "sympy", "sympy"),
+        MissingRequirement("vision 1", "numpy", "numpy"),
+        MissingRequirement("torch 2", "cuda-bindings", "cuda-bindings"),
+        MissingRequirement("torch 2", "nvidia-nccl-cu12", "nvidia-nccl-cu12"),
+    )
+
+    one, two = whole.required(facts(required=required))
+
+    assert one.text == "torch 2 requires cuda-bindings, nvidia-nccl-cu12, sympy, and they are not installed"
+    assert one.seen == {"package": "torch 2", "missing": ["sympy", "cuda-bindings", "nvidia-nccl-cu12"]}
+    assert two.text == "vision 1 requires numpy, and it is not installed"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "keep", "drop"),
+    [
+        ("cupy 1", "cupy-x 2", "cupy", "cupy-x"),
+        ("onnxruntime 1", "onnxruntime-gpu 2", "onnxruntime-gpu", "onnxruntime"),
+        ("onnxruntime-gpu 2", "onnxruntime 1", "onnxruntime-gpu", "onnxruntime"),
+        ("faiss-gpu 1", "faiss-gpu-cu12 2", "faiss-gpu", "faiss-gpu-cu12"),
+    ],
+)
+def test_of_two_rivals_the_one_for_gpus_is_kept(one: str, other: str, keep: str, drop: str) -> None:
+    rivals = facts(rivals=(Rivals(one, other, one),))
+    with_pip = rivals._replace(environment=HERE._replace(distributions=(distribution("pip", "26.3"),)))
+    version = "2" if keep == other.split()[0] else one.split()[1]
+
+    finding = only(whole.twice(with_pip))
+
+    assert finding.text == f"{one} and {other} install the same module; the files of {one} are there now"
+    assert finding.seen == {"packages": [one, other], "winner": one}
+    assert finding.cure == (
+        f"/env/bin/python -m pip uninstall -y {keep} {drop} && /env/bin/python -m pip install {keep}=={version}"
+    )
+    assert finding.advice == f"to uninstall one alone would take files of {keep} away"
+    assert str(only(whole.twice(rivals)).cure).startswith("uv pip uninstall --python /env/bin/python")
+
+
+def test_files_come_back_by_the_installer_that_is_there() -> None:
+    gone = facts(gone=(GoneFiles("needy", "needy 1.0", ("a",)),))
+    with_pip = gone._replace(environment=HERE._replace(distributions=(distribution("pip", "26.3"),)))
+
+    assert only(whole.gone(with_pip)).cure == "/env/bin/python -m pip install --force-reinstall --no-deps needy==1.0"
+    assert only(whole.gone(gone)).cure == "uv pip install --python /env/bin/python --reinstall --no-deps needy==1.0"
+    nobody = gone._replace(environment=HERE._replace(executable=None))
+    assert only(whole.gone(nobody)).cure == "uv pip install --python python --reinstall --no-deps needy==1.0"

@@ -1,0 +1,190 @@
+"""What the text says of its machine is what the answer is about, unless the user says otherwise."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from tests.doctor.homes import CU126, Home
+from torchpick.doctor import explanation
+from torchpick.doctor.explanation import Explanation
+from torchpick.errors import UsageError
+from torchpick.model.machine import Machine, Platform, Python, Trouble
+from torchpick.model.request import Request
+from torchpick.session import Session
+
+pytestmark = pytest.mark.process
+
+KERNELS = "CUDA error: no kernel image is available for execution on the device"
+DRIVER = "The NVIDIA driver on your system is too old (found version 12020)"
+SMI = "| NVIDIA-SMI 535.183.01   Driver Version: 535.183.01   CUDA Version: 12.2 |\nGPU 0: Tesla T4 (UUID: GPU-1)"
+VISION = "operator torchvision::nms does not exist"
+
+
+def explained(home: Home, *lines: str, request: Request | None = None, **environ: str) -> Explanation:
+    variables = {"HOME": str(home.root), "VIRTUAL_ENV": str(home.root), **environ}
+    session = Session(request or Request(), variables)
+    return explanation.explain(["\n".join(lines).encode()], session)
+
+
+def notes(found: Explanation) -> list[tuple[str, str]]:
+    return [(note.code, note.text) for note in found.notes if "_TEXT" in note.code or note.code.startswith("NO")]
+
+
+def here(found: Explanation) -> list[tuple[str, list[str]]]:
+    return [(error.match.signature.id, [finding.code for finding in error.here]) for error in found.errors]
+
+
+GPU_NOTE = "so that GPU is meant; `--gpu` names another"
+
+
+def test_the_gpu_and_the_driver_of_the_text_are_taken(home: Home) -> None:
+    home.torch("2.9.1+cu130", "13.0", CU126)
+    found = explained(home, SMI, KERNELS)
+
+    assert notes(found) == [
+        ("GPU_OF_THE_TEXT", f"the text names Tesla T4, {GPU_NOTE}"),
+        ("DRIVER_OF_THE_TEXT", "the text names driver 535.183.01"),
+    ]
+    assert found.machine is not None
+    assert found.machine.driver is not None
+    assert (found.machine.driver.version, [str(gpu.arch) for gpu in found.machine.gpus]) == ("535.183.01", ["sm_75"])
+
+
+def test_the_cuda_of_the_text_is_taken_where_it_names_no_driver(home: Home) -> None:
+    home.torch("2.9.1+cu130", "13.0", CU126)
+
+    found = explained(home, DRIVER, "with compute capability 7.5")
+
+    assert notes(found) == [
+        ("GPU_OF_THE_TEXT", f"the text names 7.5, {GPU_NOTE}"),
+        ("DRIVER_OF_THE_TEXT", "the text says that the driver supports CUDA 12.2"),
+    ]
+    assert here(found) == [("DRIVER_TOO_OLD", ["DRIVER_TOO_OLD"])]
+
+
+@pytest.mark.parametrize(
+    ("request_", "environ", "codes"),
+    [
+        (Request(gpus=("sm_90",)), {}, ["DRIVER_OF_THE_TEXT"]),
+        (Request(gpus=("sm_90",), driver="580.1"), {}, []),
+        (Request(gpus=("sm_90",), cuda_driver="13.0"), {}, []),
+        (Request(), {"TORCHPICK_GPU": "sm_90"}, []),
+        (Request(gpus=("sm_90",)), {"TORCHPICK_DRIVER": "580.1"}, []),
+    ],
+)
+def test_what_is_given_counts_and_not_the_text(
+    request_: Request, environ: dict[str, str], codes: list[str], home: Home
+) -> None:
+    home.torch()
+    found = explained(home, SMI, KERNELS, request=request_, **environ)
+
+    assert [code for code, _ in notes(found)] == codes
+    assert found.machine is not None
+    assert [str(gpu.arch) for gpu in found.machine.gpus] == ["sm_90"]
+
+
+def test_a_name_that_is_no_gpu_is_not_taken(home: Home) -> None:
+    found = explained(home, "GPU 0: Whatever 9000 (UUID: GPU-1)", KERNELS, request=Request(gpus=("none",)))
+
+    assert notes(found) == []
+
+
+def test_a_text_about_a_gpu_is_not_answered_for_a_machine_without_one(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Session, "machine", Machine(Platform("linux", "x86_64", "2.35"), Python("3.12")))
+    home.torch()
+
+    found = explained(home, KERNELS)
+
+    assert [code for code, _ in notes(found)] == ["NO_GPU_KNOWN"]
+    assert here(found) == [("NO_KERNEL_IMAGE", [])]
+    assert found.machine is not None
+    # A machine that was given without a GPU is meant.
+    assert notes(explained(home, KERNELS, request=Request(gpus=("none",)))) == []
+
+
+def test_a_driver_that_does_not_answer_does_not_stop_it(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    silent = Machine(
+        Platform("linux", "x86_64", "2.35"),
+        Python("3.12"),
+        trouble=Trouble("DRIVER_NOT_LOADED", "no answer", "load it"),
+    )
+    monkeypatch.setattr(Session, "machine", silent)
+
+    assert [error.match.signature.id for error in explained(home, KERNELS).errors] == ["NO_KERNEL_IMAGE"]
+
+
+def test_an_environment_that_is_not_there_is_a_note_unless_it_was_named(home: Home) -> None:
+    found = explained(home, KERNELS, VIRTUAL_ENV=str(home.root / "gone"))
+
+    (note,) = found.notes
+    assert note.code == "NOT_EXAMINED"
+    assert note.text.startswith("this environment was not looked at: ")
+    assert here(found) == [("NO_KERNEL_IMAGE", [])]
+    with pytest.raises(UsageError):
+        explained(home, KERNELS, request=Request(python="3.12"))
+    with pytest.raises(UsageError):
+        explained(home, KERNELS, TORCHPICK_GPU="GTX 9999")
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        (KERNELS, [("NO_KERNEL_IMAGE", ["NO_KERNELS"])]),
+        ("CUDA out of memory", [("OUT_OF_MEMORY", [])]),
+    ],
+)
+def test_only_the_findings_that_a_text_points_at_are_shown(
+    text: str, ids: list[tuple[str, list[str]]], home: Home
+) -> None:
+    home.torch().companion("torchvision", "0.22.1+cu130")
+
+    assert here(explained(home, text, request=Request(gpus=("sm_61",), driver="580.1"))) == ids
+
+
+def test_without_a_torch_the_command_that_installs_one_is_shown(home: Home) -> None:
+    old = Request(gpus=("sm_61",), driver="580.1")
+
+    (error,) = explained(home, KERNELS, request=old).errors
+
+    assert [finding.code for finding in error.here] == ["TORCH_MISSING"]
+    assert error.here[0].cure == "torchpick install torch --gpu sm_61 --driver 580.1"
+    home.add("torch", "2.9.1+cu126")
+    assert here(explained(home, KERNELS, request=old)) == [("NO_KERNEL_IMAGE", ["TORCH_BROKEN"])]
+    assert here(explained(home, "CUDA out of memory", request=old)) == [("OUT_OF_MEMORY", [])]
+
+
+def test_where_no_build_runs_that_is_said_and_nothing_is_installed(home: Home) -> None:
+    kepler = Request(gpus=("sm_30",), driver="470.1")
+
+    (error,) = explained(home, KERNELS, request=kepler).errors
+
+    assert [(finding.code, finding.cure) for finding in error.here] == [("NO_KERNELS", None)]
+    assert error.here[0].text.startswith("no published build from torch 1.7.0 on has code for sm_30")
+
+
+@pytest.mark.parametrize(
+    ("version", "is_other"), [("2.15.0", True), ("2.9.1", False), ("2.9.1+cu128", False), ("2.9.1+cu126", True)]
+)
+def test_a_text_of_another_torch_is_told_from_the_installed_one(version: str, *, is_other: bool, home: Home) -> None:
+    home.torch()
+    found = explained(home, f"torch=={version}", KERNELS, request=Request(gpus=("sm_61",), driver="580.1"))
+
+    text = f"the text names torch {version}, and torch 2.9.1+cu128 is installed here"
+    assert notes(found) == ([("TORCH_OF_THE_TEXT", text)] if is_other else [])
+
+
+def test_only_the_start_of_a_long_text_is_searched_for_its_machine(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors are looked for in all of it."""
+    monkeypatch.setattr(explanation, "_MOST_START", 100)
+    home.torch()
+    session = Session(Request(gpus=("sm_61",)), {"VIRTUAL_ENV": str(home.root), "HOME": os.sep})
+    chunks = [b"torch 2.0.1\n", b"x" * 99 + b"\n", SMI.encode() + b"\n" + KERNELS.encode()]
+
+    found = explanation.explain(chunks, session)
+
+    assert [error.match.signature.id for error in found.errors] == ["NO_KERNEL_IMAGE"]
+    assert [code for code, _ in notes(found)] == ["TORCH_OF_THE_TEXT"]

@@ -1,0 +1,216 @@
+"""What an installer is started with, and what is made of how it ends. Signals are tested on real runs of torchpick."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from torchpick.errors import InstallerError
+from torchpick.installers import reporting, run, store
+from torchpick.installers.command import Command
+from torchpick.installers.run import Ended, Heard
+from torchpick.model.machine import Note
+
+pytestmark = pytest.mark.process
+
+
+def stand_in(folder: Path, script: str, installer: str = "uv") -> Command:
+    """An installer that does what the script says."""
+    file = store.file(str(folder), "limits", ".txt", "torch==2.9.1\n")
+    return Command(installer, ("sh", "-c", script, "sh", "install", file.path), {"SET": "by us"}, ("GONE",), (file,))
+
+
+ENVIRON = {"PATH": os.environ["PATH"], "GONE": "x", "SET": "before", "KEPT": "y"}
+
+
+def test_a_command_starts_with_its_files_and_variables(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    script = 'cat "$2"; echo "$SET ${GONE-gone} $KEPT"; echo words >&2; exit 7'
+
+    assert run.run(stand_in(tmp_path, script), ENVIRON) == Ended(7)
+    out, err = capfd.readouterr()
+    assert (out, err) == ("torch==2.9.1\nby us gone y\n", "words\n")
+    assert run.run(stand_in(tmp_path, script), ENVIRON, talk_only=True) == Ended(7)
+    out, err = capfd.readouterr()
+    assert (out, err) == ("", "torch==2.9.1\nby us gone y\nwords\n")
+
+
+def test_a_captured_one_has_no_terminal_and_is_heard(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    script = 'cat; cat "$2"; echo "$SET ${GONE-gone}"; printf "\\377 words\\n" >&2; exit 3'
+
+    found = run.capture(stand_in(tmp_path, script), ENVIRON)
+
+    assert found == Heard(3, "torch==2.9.1\nby us gone\n", "\ufffd words")
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("script", "ended"),
+    [
+        ("exit 0", Ended(0)),
+        ("exit 130", Ended(130, interrupted=True)),
+        ("kill -INT $$", Ended(-signal.SIGINT, interrupted=True)),
+        ("kill -TERM $$", Ended(-signal.SIGTERM)),
+    ],
+)
+def test_an_interrupt_is_told_from_a_failure(script: str, ended: Ended, tmp_path: Path) -> None:
+    assert run.run(stand_in(tmp_path, script), ENVIRON) == ended
+
+
+def test_one_that_does_not_start_is_named(tmp_path: Path) -> None:
+    command = stand_in(tmp_path, "")._replace(argv=(str(tmp_path / "nowhere"),))
+
+    for start in (run.run, run.capture):
+        with pytest.raises(InstallerError, match=r"nowhere does not start: No such file or directory") as caught:
+            start(command, ENVIRON)
+        assert "--installer" in str(caught.value.hint)
+
+
+def test_one_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "ASK_S", 0.2)
+
+    with pytest.raises(InstallerError, match="uv did not resolve within 0 s"):
+        run.capture(stand_in(tmp_path, "exec sleep 60"), ENVIRON)
+
+
+def test_signals_are_as_they_were_when_it_has_ended(tmp_path: Path) -> None:
+    names = ("SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+    before = [signal.getsignal(getattr(signal, name)) for name in names]
+
+    run.run(stand_in(tmp_path, "exit 0"), ENVIRON)
+
+    assert [signal.getsignal(getattr(signal, name)) for name in names] == before
+
+
+FORWARDING = """
+import os, signal, sys
+from torchpick.installers import run
+from torchpick.installers.command import Command
+
+if sys.argv[1] == "ignored":
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+script = sys.argv[3]
+print(*run.run(Command("uv", ("sh", "-c", script)), os.environ))
+"""
+
+
+@pytest.mark.parametrize("name", ["INT", "QUIT", "TERM", "HUP", "USR1", "USR2"])
+def test_a_signal_goes_on_to_the_installer_and_its_answer_counts(name: str) -> None:
+    script = f"trap 'exit 42' {name}; kill -{name} $PPID; while :; do sleep 0.05; done"
+    words = [sys.executable, "-c", FORWARDING, "", "--", script]
+
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=30, check=False, start_new_session=True, stdin=subprocess.DEVNULL
+    )
+
+    assert done.stdout.split() == ["42", str(name in ("INT", "QUIT"))], done.stderr
+
+
+def test_a_signal_that_is_ignored_stays_ignored() -> None:
+    """As under nohup, for the installer too."""
+    script = "kill -HUP $$; exit 5"
+    words = [sys.executable, "-c", FORWARDING, "ignored", "--", script]
+
+    done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+
+    assert done.stdout.split() == ["5", "False"], done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL, signal.SIGSEGV])
+def test_we_die_of_the_signal_that_ended_it(number: int) -> None:
+    code = f"from torchpick.installers import run; print('said', end=''); raise SystemExit(run.die_of({-number}))"
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False)
+
+    assert (done.returncode, done.stdout) == (-number, "" if number == signal.SIGKILL and not done.stdout else "said")
+    assert run.die_of(0) == 0
+    assert run.die_of(7) == 7
+
+
+def test_where_the_signal_ends_nothing_the_status_says_it() -> None:
+    code = "import signal; from torchpick.installers import run; raise SystemExit(run.die_of(-signal.SIGCHLD))"
+
+    done = subprocess.run([sys.executable, "-c", code], timeout=30, check=False)
+
+    assert done.returncode == 128 + signal.SIGCHLD
+
+
+def test_a_command_is_shown_without_its_passwords() -> None:
+    url = "https://anna:hunter2@mirror.example/whl"
+    file = store.file("/store", "limits", ".txt", f"torch @ {url}\n")
+    command = Command("pip", ("pip", url), {"PIP_INDEX_URL": url}, ("X",), (file,), (Note("A", "b"),))
+
+    assert command.shown().to_json() == {
+        "installer": "pip",
+        "argv": ["pip", "https://anna:****@mirror.example/whl"],
+        "environ": {"set": {"PIP_INDEX_URL": "https://anna:****@mirror.example/whl"}, "unset": ["X"]},
+        "files": {file.path: "torch @ https://anna:****@mirror.example/whl\n"},
+        "notes": [{"code": "A", "text": "b"}],
+    }
+    assert command.environ({"X": "1", "Y": "2"}) == {"Y": "2", "PIP_INDEX_URL": url}
+
+
+REPORT = '{"install": [{"metadata": {"name": "My_Lib", "version": 1}, "download_info": {"url": "https://own/y.whl"}}]}'
+LOCK = """
+[[packages]]
+name = "Torch"
+version = "2.9.1"
+wheels = [{ url = "https://host/torch.whl" }, { url = "https://host/other.whl" }]
+[[packages]]
+name = "old"
+version = "1"
+wheels = []
+sdist = { path = "old-1.tar.gz" }
+[[packages]]
+name = "own"
+vcs = { url = "https://host/own" }
+directory = { path = "./own" }
+[[packages]]
+name = "here"
+directory = { path = "./here" }
+[[packages]]
+name = "archived"
+archive = { url = "https://host/a.zip" }
+sdist = { url = "https://host/s.tar.gz" }
+[[packages]]
+name = "nowhere"
+"""
+
+
+def test_the_report_of_each_is_read(tmp_path: Path) -> None:
+    pip = stand_in(tmp_path, f'test "$2" = --report && echo \'{REPORT}\' > "$3" && echo other words', "pip")
+    uv = stand_in(tmp_path, f"cat <<'END'\n{LOCK}\nEND")
+
+    assert [item.to_json() for item in reporting.of(pip, ENVIRON)] == [
+        {"name": "my-lib", "version": "1", "url": "https://own/y.whl"}
+    ]
+    assert [tuple(item)[:3] for item in reporting.of(uv, ENVIRON)] == [
+        ("torch", "2.9.1", "https://host/torch.whl"),
+        ("old", "1", "old-1.tar.gz"),
+        ("own", "", "https://host/own"),
+        ("here", "", "./here"),
+        ("archived", "", "https://host/a.zip"),
+        ("nowhere", "", ""),
+    ]
+    assert not list(Path(reporting.__file__).parent.glob("torchpick-*.json"))
+
+
+@pytest.mark.parametrize("installer", ["pip", "uv"])
+def test_where_it_fails_its_last_words_are_the_error(installer: str, tmp_path: Path) -> None:
+    script = "for i in $(seq 20); do echo; echo line $i >&2; done; exit 1"
+
+    with pytest.raises(InstallerError) as caught:
+        reporting.of(stand_in(tmp_path, script, installer), ENVIRON)
+
+    lines = caught.value.message.splitlines()
+    assert lines == [f"{installer} could not resolve the requirements: line 9", *(f"line {i}" for i in range(10, 21))]
+
+
+@pytest.mark.parametrize("text", ["packages = 3", "[[packages]]\nversion = '1'\n", "[", "packages = ['x']"])
+def test_a_lock_that_is_none_is_said(text: str) -> None:
+    with pytest.raises(InstallerError, match="uv's lock is not valid"):
+        reporting.locked(text)

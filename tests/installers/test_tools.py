@@ -1,0 +1,167 @@
+"""Which uv and which pip are used, told by their files alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from torchpick.environment.targets import Target
+from torchpick.errors import InstallerError
+from torchpick.installers import tools
+from torchpick.installers.tools import Pip
+
+TARGET = Target("/env/bin/python", "3.12", "/env", ())
+
+
+def program(folder: Path, *, runs: bool = True, name: str = "uv") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755 if runs else 0o644)
+    return path
+
+
+@pytest.fixture
+def no_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uv", None)
+
+
+def beside_torchpick(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A uv package in the environment that torchpick runs in."""
+    site = folder / "site"
+    (site / "uv").mkdir(parents=True)
+    (site / "uv" / "__init__.py").touch()
+    monkeypatch.setattr(sys, "path", ["", str(site)])
+    monkeypatch.setattr(sys, "prefix", str(folder))
+    monkeypatch.delitem(sys.modules, "uv", raising=False)
+    return program(folder / "bin")
+
+
+def test_the_uv_beside_torchpick_comes_first_then_the_named_one_then_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = beside_torchpick(tmp_path / "own", monkeypatch)
+    named, on_path = program(tmp_path / "named"), program(tmp_path / "path")
+    environ = {"UV": str(named), "PATH": str(on_path.parent)}
+
+    assert tools.uv(environ) == str(module)
+    module.chmod(0o644)
+    assert tools.uv(environ) == str(named)
+    module.chmod(0o755)
+    monkeypatch.setitem(sys.modules, "uv", None)
+    assert tools.uv(environ) == str(named)
+    named.chmod(0o644)
+    assert tools.uv(environ) == str(on_path)
+    on_path.unlink()
+    assert tools.uv(environ) is None
+
+
+def test_a_uv_package_elsewhere_says_itself_where_its_program_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a user's own site-packages: its program is not beside the interpreter."""
+    beside_torchpick(tmp_path, monkeypatch).unlink()
+    module, other = tmp_path / "site" / "uv" / "__init__.py", program(tmp_path / "other")
+
+    module.write_text(f"def find_uv_bin(): return {str(other)!r}\n")
+    assert tools.uv({}) == str(other)
+    monkeypatch.delitem(sys.modules, "uv")
+    module.write_text("def find_uv_bin(): raise FileNotFoundError('no uv here, says the package')\n")
+    assert tools.uv({}) is None
+
+
+@pytest.mark.usefixtures("no_module")
+def test_neither_a_folder_nor_a_relative_place_is_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    program(tmp_path / "bin")
+    (tmp_path / "folder" / "uv").mkdir(parents=True)
+    last = program(tmp_path / "last")
+    silent = program(tmp_path / "silent", runs=False)
+
+    assert tools.which("uv", {"PATH": "bin"}) is None
+    assert tools.which("uv", {}) is None
+    everywhere = os.pathsep.join(["", "bin", str(tmp_path / "folder"), str(silent.parent), str(last.parent)])
+    assert tools.which("uv", {"PATH": everywhere}) == str(last)
+    assert tools.uv({"UV": str(tmp_path / "folder" / "uv"), "PATH": everywhere}) == str(last)
+
+
+@pytest.mark.parametrize(
+    ("text", "backend", "known"),
+    [
+        ("https://download.pytorch.org/whl/cu126", "cu126", True),
+        ("https://download.pytorch.org/whl/cu126 and more", "cu126", True),
+        ("https://download.pytorch.org/whl/cu126", "cu12", False),
+        ("https://download.pytorch.org/whl/rocm6.2.4", "rocm6.2", False),
+        ("download.pytorch.org/whl/rocm6.2.4/download.pytorch.org/whl/rocm6.2/", "rocm6.2", True),
+        ("https://download.pytorch.org/whl/cpu-cxx11-abi", "cpu", False),
+        ("https://download.pytorch.org/whl/cpu_x", "cpu", False),
+        ("", "cu126", False),
+    ],
+)
+def test_a_backend_is_known_by_its_whole_address(text: str, backend: str, *, known: bool, tmp_path: Path) -> None:
+    (tmp_path / "uv").write_text(text)
+
+    assert tools.knows(str(tmp_path / "uv"), backend) is known
+    assert not tools.knows(str(tmp_path / "gone"), backend)
+
+
+def test_a_flag_is_taken_where_the_program_has_its_name(tmp_path: Path) -> None:
+    (tmp_path / "uv").write_text("--torch-backend <TORCH_BACKEND>")
+
+    assert tools.takes(str(tmp_path / "uv"), "torch-backend")
+    assert not tools.takes(str(tmp_path / "uv"), "no-sources-package")
+
+
+@pytest.mark.parametrize("version", ["22.2", "22.2.1", "26.3", "23.0.dev0"])
+def test_the_targets_own_pip_is_taken_from_22_2_on(version: str) -> None:
+    found = tools.pip(TARGET._replace(installed={"pip": version}), "/own/python", "26.3")
+
+    assert found == Pip(("/env/bin/python", "-m", "pip"), version)
+
+
+@pytest.mark.parametrize("version", ["22.1.2", "9", "nonsense"])
+def test_an_older_one_is_refused_with_what_to_do(version: str) -> None:
+    with pytest.raises(InstallerError, match=r"the pip in /env is .*, and torchpick needs 22\.2 or newer") as caught:
+        tools.pip(TARGET._replace(installed={"pip": version}), "/own/python", "26.3")
+
+    assert caught.value.code == "OLD_INSTALLER"
+    assert caught.value.hint == "`/env/bin/python -m pip install -U pip`, or `--installer uv`"
+
+
+def test_a_target_without_pip_is_served_by_the_pip_beside_torchpick() -> None:
+    line = ("/own/python", "-m", "pip", "--python", "/env/bin/python")
+
+    assert tools.pip(TARGET, "/own/python", "22.3") == Pip(line, "22.3")
+    assert tools.pip(TARGET, None, None) is None
+    assert tools.pip(TARGET, "/own/python", None) is None
+    assert tools.pip(TARGET, None, "26.3") is None
+    with pytest.raises(InstallerError, match=r"the pip beside torchpick is 22\.2\.2, and torchpick needs 22\.3") as old:
+        tools.pip(TARGET, "/own/python", "22.2.2")
+    assert old.value.hint == "`/own/python -m pip install -U pip`, or `--installer uv`"
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("23.1.dev0", (23, 1)), ("22.3.1", (22, 3, 1)), ("26", (26,)), ("nonsense", ()), ("", ())],
+)
+def test_the_numbers_of_a_version(text: str, numbers: tuple[int, ...]) -> None:
+    assert tools.version_of(text) == numbers
+
+
+def test_the_pip_beside_torchpick_is_found_by_its_metadata(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pip").mkdir()
+    (tmp_path / "pip" / "__init__.py").touch()
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "pip", raising=False)
+
+    assert tools.beside() == (None, None)
+    for name in ("pipdeptree-2.0.dist-info", "pip-26.3.dist-info", "pip-26.3.dist-info.bak"):
+        (tmp_path / name).mkdir()
+    assert tools.beside() == (sys.executable, "26.3")
+    monkeypatch.setattr(sys, "executable", "")
+    assert tools.beside() == (None, None)
+    monkeypatch.setattr(sys, "path", [])
+    assert tools.beside() == (None, None)
