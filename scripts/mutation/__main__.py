@@ -36,17 +36,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     total = dead = 0
     chosen = _chosen(lines, args.sample, args.seed)
     with TemporaryDirectory(prefix="torchpick-mutants-") as folder:
-        workshop = running.Workshop(Path.cwd(), Path(folder), args.jobs if chosen else 0)
-        for path, mutations in chosen.items():
-            began = time.monotonic()
-            killed = 0
-            for verdict in workshop.verdicts(path, mutations, args.tests or mapping.tests_of(path), args.timeout):
-                killed += verdict.killed
-                if not verdict.killed:
-                    print(f"{path}:{verdict.mutant.line}: alive: {verdict.mutant.change}", flush=True)
-            spent, ratio = time.monotonic() - began, killed / len(mutations)
-            print(f"{path}: {killed} of {len(mutations)} killed ({ratio:.0%}) in {spent:.0f} s", flush=True)
-            total, dead = total + len(mutations), dead + killed
+        workshop = running.Workshop(Path.cwd(), Path(folder), args.jobs if chosen else 0, [*chosen])
+        try:
+            for path, mutations in chosen.items():
+                began = time.monotonic()
+                killed = 0
+                for verdict in workshop.verdicts(path, mutations, args.tests or mapping.tests_of(path), args.timeout):
+                    killed += verdict.killed
+                    if not verdict.killed:
+                        what = f"alive, tried with {verdict.tried} tests" if verdict.tried else "run by no test"
+                        print(f"{path}:{verdict.mutant.line}: {verdict.mutant.change}: {what}", flush=True)
+                spent, ratio = time.monotonic() - began, killed / len(mutations)
+                print(f"{path}: {killed} of {len(mutations)} killed ({ratio:.0%}) in {spent:.0f} s", flush=True)
+                total, dead = total + len(mutations), dead + killed
+        finally:
+            workshop.close()
     if not total:
         print("nothing to change", file=sys.stderr)
         return 0

@@ -12,7 +12,7 @@ _SOURCE = Path("src/torchpick")
 # ends a run. Installing is held by real pip and uv.
 _WITH_TOOLS = ["tests/process/install"]
 _TESTS = {
-    "install": ["tests/install", "tests/installers", "tests/cli/test_extras.py", *_WITH_TOOLS],
+    "install": ["tests/install", "tests/installers", "tests/cli", "tests/test_cases.py", *_WITH_TOOLS],
     "install/lock": ["tests/install/lock", "tests/cli/test_lock.py", "tests/process/test_lock_with_tools.py"],
     "installers": ["tests/installers", *_WITH_TOOLS],
     "doctor": ["tests/doctor", "tests/cli/test_doctor.py"],
@@ -28,7 +28,7 @@ def tests_of(module: Path) -> list[str]:
     rooms = [room.as_posix() for room in module.relative_to(_SOURCE).parents[:-1]]
     tests = next((_TESTS[room] for room in rooms if room in _TESTS), [f"tests/{rooms[-1]}"] if rooms else [])
     named = [path for path in tests if Path(path).exists()]
-    return [*(named or ["tests"]), "-m", "not long"]
+    return named or ["tests"]
 
 
 def modules(paths: Iterable[Path]) -> list[Path]:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from queue import SimpleQueue
 from typing import NamedTuple
 
+from scripts.mutation import survey, warm
 from scripts.mutation.mutants import Mutant
+from scripts.mutation.survey import Survey
 
-_POLL_S = 0.05
 # What no test reads, or what every copy would only make slower.
 _LEFT = shutil.ignore_patterns(".git", ".venv*", ".*_cache", ".hypothesis", "__pycache__", "dist", "build")
+# Python knows a module by the second it was written: each writing gets one of its own, long ago.
+_seconds = itertools.count(1_000_000_000)
 
 
 class Verdict(NamedTuple):
@@ -24,6 +31,7 @@ class Verdict(NamedTuple):
 
     mutant: Mutant
     word: str
+    tried: int
 
     @property
     def killed(self) -> bool:
@@ -33,74 +41,109 @@ class Verdict(NamedTuple):
 class Workshop:
     """Copies of a project, one for each job, in which modules are changed and tested."""
 
-    def __init__(self, root: Path, folder: Path, jobs: int) -> None:
-        self._copies = [folder / f"copy-{number}" for number in range(jobs)]
-        for copy in self._copies:
-            shutil.copytree(root, copy, ignore=_LEFT, symlinks=True)
-        self._usual: dict[tuple[str, ...], float] = {}
+    def __init__(self, root: Path, folder: Path, jobs: int, modules: Sequence[Path]) -> None:
+        self._modules = modules
+        self._benches = [_Bench(root, folder / f"copy-{number}") for number in range(jobs)]
+        self._surveys: dict[tuple[str, ...], Survey] = {}
 
     def verdicts(
         self, module: Path, mutants: Sequence[Mutant], tests: Sequence[str], most_s: float | None
     ) -> Iterator[Verdict]:
-        """The verdict on each mutant, as they come; raises RuntimeError where the tests fail as things are."""
-        deadline = most_s or max(10.0, 4 * self._undisturbed(tuple(tests)))
-        waiting, free = list(mutants), list(self._copies)
-        running: list[_Run] = []
+        """The verdict on each mutant, in their order; raises RuntimeError where no test succeeds as things are."""
+        seen = self._survey(tuple(tests))
+        source = (self._benches[0].copy / module).read_text(encoding="utf-8")
+        free: SimpleQueue[_Bench] = SimpleQueue()
+        for bench in self._benches:
+            free.put(bench)
+
+        def verdict(mutant: Mutant) -> Verdict:
+            bench = free.get()
+            try:
+                chosen = seen.tests_of(module, source, mutant.line)
+                deadline = most_s or 10.0 + 4 * sum(seen.seconds[test] for test in chosen)
+                word, test = bench.tried(module, mutant, chosen, deadline)
+                if test:
+                    seen.killed_by(test)
+                return Verdict(mutant, word, len(chosen))
+            finally:
+                free.put(bench)
+
+        with ThreadPoolExecutor(len(self._benches)) as pool:
+            yield from pool.map(verdict, mutants)
+
+    def _survey(self, tests: tuple[str, ...]) -> Survey:
+        if tests not in self._surveys:
+            self._surveys[tests] = found = self._benches[0].surveyed(tests, self._modules)
+            if not set(found.seconds) - found.failed:
+                raise RuntimeError(f"none of these tests succeeds without any change: {' '.join(tests)}")
+            for test in sorted(found.failed):
+                print(f"left out, as it fails without any change: {test}", file=sys.stderr)
+        return self._surveys[tests]
+
+    def close(self) -> None:
+        """End the processes."""
+        for bench in self._benches:
+            bench.close()
+
+
+class _Bench:
+    """A copy of the project, and a process that runs tests in it."""
+
+    def __init__(self, root: Path, copy: Path) -> None:
+        self.copy = copy
+        self._words = ["-x", "-q", "-p", "no:randomly", "-m", "not long", f"--basetemp={copy}-temporary"]
+        self._failed = Path(f"{copy}-failed")
+        tools = f"{copy}-tools"
+        shutil.copytree(root, copy, ignore=_LEFT, symlinks=True)
+        self._environ = {**os.environ, "PYTHONPATH": str(copy / "src"), "TORCHPICK_TEST_TOOLS": tools}
+        self._warm = subprocess.Popen(
+            [sys.executable, str(warm.__file__)], cwd=copy, env=self._environ, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+
+    def surveyed(self, tests: Sequence[str], modules: Sequence[Path]) -> Survey:
+        """What the tests run as things are."""
+        survey.prepare(self.copy, modules)
+        words = [sys.executable, "-c", survey.RUN, *self._words[1:], *tests]
+        subprocess.run(words, cwd=self.copy, env=self._environ, check=False, stdout=subprocess.DEVNULL)
+        return survey.finish(self.copy)
+
+    def tried(self, module: Path, mutant: Mutant, tests: Sequence[str], most_s: float) -> tuple[str, str]:
+        """The word for this mutant, and the test that killed it."""
+        if not tests:
+            return "alive", ""
+        file = self.copy / module
+        before = file.read_text(encoding="utf-8")
+        _write(file, mutant.source)
         try:
-            while waiting or running:
-                while waiting and free:
-                    running.append(_Run(free.pop(), module, waiting.pop(0), tests, deadline))
-                for run in list(running):
-                    if (word := run.word()) is not None:
-                        run.end()
-                        running.remove(run)
-                        free.append(run.copy)
-                        yield Verdict(run.mutant, word)
-                time.sleep(_POLL_S)
+            return self._ran(tests, most_s)
         finally:
-            for run in running:
-                run.end()
+            _write(file, before)
 
-    def _undisturbed(self, tests: tuple[str, ...]) -> float:
-        """How many seconds the tests take as things are."""
-        if tests not in self._usual:
-            began = time.monotonic()
-            if _start(self._copies[0], tests).wait() != 0:
-                raise RuntimeError(f"these tests fail without any change: {' '.join(tests)}")
-            self._usual[tests] = time.monotonic() - began
-        return self._usual[tests]
+    def _ran(self, tests: Sequence[str], most_s: float) -> tuple[str, str]:
+        process = self._warm
+        assert process.stdin is not None  # noqa: S101 # as it was started
+        assert process.stdout is not None  # noqa: S101
+        self._failed.write_text("", encoding="utf-8")
+        process.stdin.write(json.dumps([[*self._words, *tests], str(self._failed)]) + "\n")
+        process.stdin.flush()
+        child = int(process.stdout.readline())
+        late = threading.Timer(most_s, os.killpg, (child, signal.SIGKILL))
+        late.start()
+        status = int(process.stdout.readline())
+        late.cancel()
+        if status == -signal.SIGKILL:
+            return "too slow", ""
+        if status not in (0, 1):
+            print(f"status {status} with {tests[:3]}", file=sys.stderr)
+        return ("killed" if status else "alive"), self._failed.read_text(encoding="utf-8")
 
-
-class _Run:
-    """The tests at work on one mutant, in a copy that has its module as it was again after `end`."""
-
-    def __init__(self, copy: Path, module: Path, mutant: Mutant, tests: Sequence[str], deadline: float) -> None:
-        self.copy, self.mutant = copy, mutant
-        self._file = copy / module
-        self._before = self._file.read_text(encoding="utf-8")
-        self._file.write_text(mutant.source, encoding="utf-8")
-        self._until = time.monotonic() + deadline
-        self._process = _start(copy, tests)
-
-    def word(self) -> str | None:
-        """The verdict; None while the tests run."""
-        status = self._process.poll()
-        if status is not None:
-            return "alive" if status == 0 else "killed"
-        return "too slow" if time.monotonic() > self._until else None
-
-    def end(self) -> None:
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-        self._file.write_text(self._before, encoding="utf-8")
+    def close(self) -> None:
+        self._warm.kill()
+        self._warm.communicate()
 
 
-def _start(copy: Path, tests: Sequence[str]) -> subprocess.Popen[bytes]:
-    """The tests of a copy, in a session of their own."""
-    words = ["-x", "-q", "-p", "no:randomly", "--basetemp", f"{copy}-temporary", *tests]
-    environ = {**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "pytest", *words], cwd=copy, env=environ, start_new_session=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+def _write(file: Path, source: str) -> None:
+    file.write_text(source, encoding="utf-8")
+    second = next(_seconds)
+    os.utime(file, (second, second))

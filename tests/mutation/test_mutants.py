@@ -60,9 +60,10 @@ def test_what_a_test_notices_is_killed_also_in_a_process_of_its_own(tmp_path: Pa
         "    assert subprocess.run([sys.executable, '-c', code], capture_output=True).stdout == b'7\\n'\n"
     )
     changes = list(mutants.of((root / module).read_text()))
-    workshop = running.Workshop(root, tmp_path, 2)
+    workshop = running.Workshop(root, tmp_path, 2, [module])
 
     verdicts = list(workshop.verdicts(module, changes, ["test_example.py"], 60.0))
+    workshop.close()
 
     assert {each.mutant.change for each in verdicts if not each.killed} == {"Gt → GtE", "0 → 1"}
     assert len(verdicts) == len(changes)

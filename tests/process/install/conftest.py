@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -40,7 +41,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def installers(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Installers:
     """Before any test's environment is cleared, so that the user's own index is asked."""
     base = tmp_path_factory.getbasetemp()
-    shared = (base if worker_id == "master" else base.parent) / "installers"
+    kept = os.environ.get("TORCHPICK_TEST_TOOLS")  # of `scripts/mutate`, which runs these again and again
+    shared = Path(kept) if kept else (base if worker_id == "master" else base.parent) / "installers"
     shared.mkdir(exist_ok=True)
     return fetched(shared)
 
