@@ -186,6 +186,7 @@ def _with_needs(args: ExtrasArguments, project: Project, folder: str) -> Project
     return project._replace(
         companions=tuple(name for name in COMPANIONS if name in names),
         builds_with_torch=needed.built_with_torch(project, known),
+        doubles=needed.doubles(project, known),
         packages=needed.pinning(project, known),
     )
 

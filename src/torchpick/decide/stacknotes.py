@@ -11,7 +11,7 @@ from torchpick.decide.places import address, content
 from torchpick.decide.stacksearch import WITH_TORCH, Solution, StackSearch
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
 from torchpick.model.machine import Note
-from torchpick.model.package import Package, PackageFacts
+from torchpick.model.package import Package, PackageFacts, doubles
 from torchpick.model.stack import NOT_READ
 from torchpick.model.support import JIT
 from torchpick.model.wish import Wish
@@ -98,11 +98,9 @@ def _of_package(search: StackSearch, package: Package, torch: Build | None) -> I
 
 def _rivals(search: StackSearch, chosen: Solution) -> Iterator[Note]:
     names = {demand.name for demand in chosen.demands}
-    for name in chosen.packages:
-        for rival in search.facts[name].rivals:
-            if rival in names:
-                text = f"{name} and {rival} install the same module, and the one installed last wins"
-                yield Note("SAME_MODULE", f"{text}: uninstall both, then install {name} alone")
+    for name, stays in doubles(chosen.packages, names, search.facts).items():
+        text = f"{stays} and {name} install the same module, and the one installed last wins"
+        yield Note("SAME_MODULE", f"{text}: uninstall both, then install {stays} alone")
 
 
 def _companions(chosen: Solution, torch: Build) -> Iterator[Note]:

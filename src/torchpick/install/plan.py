@@ -167,7 +167,7 @@ class Installation:
 
     def narrowed(self, job: Job) -> Job:
         """The job with what the other requirements need of torch; it asks the installer's resolver."""
-        from torchpick.install import agreeing
+        from torchpick.install import agreeing, twins
         from torchpick.install.agreeing import Agreeing
         from torchpick.installers import needs
 
@@ -182,7 +182,9 @@ class Installation:
         if learnt.torch is not None:
             job = job._replace(pick=self._pick_of(learnt.torch))
         parties = Agreeing(self.agreement, resolver, self.session.environ, everything, self._pick_of)
-        return self.held(parties.agreed(job, learnt).job, self.agreement)
+        tried, known = parties.agreed(job, learnt), self.agreement.known
+        job = self.held(tried.job, self.agreement)
+        return twins.apart(job, tried.learnt.versions, known.facts, leaves_out=self.installer.name == "uv")
 
     @cached_property
     def agreement(self) -> Agreement:

@@ -30,7 +30,7 @@ class Job(Noun):
     `needs` is what of the family is needed by what is asked for. `files` are the addresses of the very files of the
     family, `held` the versions that other packages were found at while the pick was decided, `related` those of the
     rest of the family that go with the pick, and `added` what they need beside them. `taken` are the files that the
-    last resolution before the command named.
+    last resolution before the command named, `left_out` packages that must not be installed whoever needs them.
     """
 
     asked: Requirements
@@ -49,6 +49,7 @@ class Job(Noun):
     related: Mapping[str, str] = {}
     added: tuple[str, ...] = ()
     taken: tuple[Item, ...] = ()
+    left_out: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
     copies: Copies = Copies()
 

@@ -10,6 +10,7 @@ from torchpick.installers.inherits import OwnSettings
 from torchpick.installers.jobs import Job
 from torchpick.installers.store import StoredFile
 from torchpick.model.machine import Note
+from torchpick.model.markers import NEVER
 from torchpick.model.noun import Noun
 
 
@@ -22,6 +23,7 @@ class UvInstaller(Noun):
     path: str
     inherited: Inherited = Inherited()
     constraints: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
     find_links: tuple[str, ...] = ()
     linked: bool = False
     cooldown: Setting | None = None
@@ -53,6 +55,7 @@ class UvInstaller(Noun):
         argv += self._config(job, files)
         argv += self._torch(job, files)
         argv += self._users(job, with_links=False)
+        argv += self._overrides(job, files)
         argv += self._switches(job)
         for path in job.asked.given.files:
             argv += ["-r", job.copies.path(path)]
@@ -77,6 +80,7 @@ class UvInstaller(Noun):
         argv = [self.path, "pip", "compile", "--quiet", "--no-header", "--python", job.target.python, *more]
         argv += self._config(job, files)
         argv += self._users(job)
+        argv += self._overrides(job, files)
         if jobs.has_sources(job):
             argv += self._no_sources(job)
         argv += resolving(job.passed_on)
@@ -113,6 +117,15 @@ class UvInstaller(Noun):
         if with_links:
             argv += [word for link in self.find_links for word in ("--find-links", link)]
         return argv
+
+    def _overrides(self, job: Job, files: list[StoredFile]) -> list[str]:
+        """What is never to be installed, whoever needs it; the option hides the user's variable, which is repeated."""
+        if not job.left_out:
+            return []
+        lines = "".join(f"{name} ; {NEVER}\n" for name in job.left_out)
+        ours = store.file(job.place, "overrides", ".txt", lines)
+        files.append(ours)
+        return [word for path in (ours.path, *self.overrides) for word in ("--overrides", path)]
 
     def _switches(self, job: Job) -> list[str]:
         argv = []
@@ -154,6 +167,7 @@ def of(path: str, own: OwnSettings, place: str, notes: tuple[Note, ...] = ()) ->
         path=path,
         inherited=inherited,
         constraints=tuple(map(named.copies.path, own.environ.get("UV_CONSTRAINT", "").split())),
+        overrides=tuple(map(named.copies.path, own.environ.get("UV_OVERRIDE", "").split())),
         find_links=links,
         linked=bool(links) or linked_in_files(own),
         cooldown=own.uv_cooldown,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence
@@ -122,3 +122,12 @@ class PackageFacts(Noun):
     advice: str | None = None
     wheel_host: bool = False
     rule: WheelRule = WheelRule()
+
+
+def doubles(packages: Iterable[str], names: Container[str], known: Mapping[str, PackageFacts]) -> dict[str, str]:
+    """Which of the names install the same module as one of the packages, each with the one that stays: the first."""
+    found: dict[str, str] = {}
+    for name in packages:
+        if name in known and name not in found:
+            found |= {each: name for each in known[name].rivals if each in names and each not in found.values()}
+    return found

@@ -46,6 +46,7 @@ def plan(  # noqa: PLR0913 # the flags of `extras`
         classic=project.classic,
         kept=project.kept,
         builds_with_torch=project.builds_with_torch,
+        doubles=project.doubles,
     )
 
 

@@ -81,6 +81,12 @@ def built_with_torch(project: Project, known: Mapping[str, PackageFacts]) -> tup
     return tuple(name for name in project.needs if name in known and _builds_with_torch(known[name]))
 
 
+def doubles(project: Project, known: Mapping[str, PackageFacts]) -> tuple[str, ...]:
+    """What would overwrite a package that the project always needs; what it names itself it wants somewhere."""
+    rivals = (rival for name in project.always if name in known for rival in known[name].rivals)
+    return tuple(dict.fromkeys(rival for rival in rivals if rival not in project.needs))
+
+
 def _builds_with_torch(facts: PackageFacts) -> bool:
     return facts.source_only is not None and any(package.links_torch for package in facts.versions[:1])
 

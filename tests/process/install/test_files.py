@@ -96,6 +96,31 @@ def test_a_library_does_not_slide_to_a_version_that_needs_no_torch(world: World,
     assert "sliding" not in world.installed(python)
 
 
+def test_a_package_of_the_same_module_is_left_out_where_the_installer_can(world: World, installer: str) -> None:
+    """faster-whisper asks for onnxruntime, whose files would lie over onnxruntime-gpu's; pip has no overrides."""
+    python = world.environment(installer)
+    index = world.wheels("127.0.0.1")
+    index["onnxruntime"], index["flatbuffers"] = [TinyWheel("onnxruntime", "1.20.0")], [TinyWheel("flatbuffers", "25")]
+    index["onnxruntime-gpu"] = [TinyWheel("onnxruntime-gpu", "1.20.0")]
+    index["whisper-like"] = [TinyWheel("whisper-like", "1.0", requires=("onnxruntime", "flatbuffers", "torch"))]
+    (world.folder / "mine.txt").write_text("flatbuffers==25\n")
+
+    done = world.install(
+        "whisper-like", "onnxruntime-gpu", "--installer", kind(installer), python=python,
+        environ={"UV_OVERRIDE": str(world.folder / "mine.txt")},
+    )  # fmt: skip
+
+    found = world.installed(python)
+    assert found["onnxruntime-gpu"] == "1.20.0"
+    assert found["whisper-like"] == "1.0"
+    assert found["flatbuffers"] == "25"
+    assert ("onnxruntime" in found) == (kind(installer) == "pip")
+    left_out = "so onnxruntime is left out" if kind(installer) == "uv" else "then install onnxruntime-gpu alone"
+    assert "onnxruntime-gpu and onnxruntime install the same module, " in done.stderr
+    assert left_out in done.stderr
+    world.family_is_clean()
+
+
 def test_a_dry_run_shows_what_the_real_run_does(world: World, newest: str) -> None:
     python = world.environment(newest)
     (wheel,) = world.wheels("127.0.0.1")["mylib"]

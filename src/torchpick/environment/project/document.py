@@ -55,6 +55,7 @@ def project(text: str) -> Project:
         tool=next((name for name in TOOLS if name in table_at(data, "tool")), ""),
         packaged="build-system" in data and uv.get("package") is not False,
         needs=tuple(sorted(names - {"", "python", "torch", *COMPANIONS})),
+        always=tuple(sorted(named(each) for each in requirements if ";" not in each)),
         limit=",".join(_limits(uv)),
         own=own,
         classic=bool(classic),

@@ -53,7 +53,8 @@ class Plan(Noun):
 
     `apart` are the author's own extras and groups, each with those of the plan that it cannot go together with.
     `classic` is a Poetry file without a [project] table, and `kept` what it says of a package itself.
-    `builds_with_torch` are packages that are built from source against the torch of the environment.
+    `builds_with_torch` are packages that are built from source against the torch of the environment, `doubles` those
+    that would overwrite a package of the project, since they install the same module.
     """
 
     extras: tuple[Extra, ...]
@@ -65,11 +66,13 @@ class Plan(Noun):
     classic: bool = False
     kept: Mapping[str, object] = {}
     builds_with_torch: tuple[str, ...] = ()
+    doubles: tuple[str, ...] = ()
 
 
 class Project(Noun):
-    """What a project says of itself, as far as torch is concerned; `needs` are the names that it depends on.
+    """What a project says of itself, as far as torch is concerned.
 
+    `needs` are the names that it depends on, `always` those of them that it needs on every machine.
     `limit` is what uv's constraints allow of torch, which hold in a checkout alone.
     """
 
@@ -80,9 +83,11 @@ class Project(Noun):
     tool: str = ""
     packaged: bool = True
     needs: tuple[str, ...] = ()
+    always: tuple[str, ...] = ()
     limit: str = ""
     packages: tuple[NeededPackage, ...] = ()
     own: tuple[OwnExtra, ...] = ()
     classic: bool = False
     kept: Mapping[str, object] = {}
     builds_with_torch: tuple[str, ...] = ()
+    doubles: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from torchpick.decide.requested import named
 from torchpick.environment.project import poetry
 from torchpick.environment.project.plan import Extra, Plan
+from torchpick.model.markers import NEVER
 from torchpick.model.noun import Noun
 
 Path = tuple[str, ...]
@@ -108,11 +109,15 @@ def _uv(plan: Plan) -> ProjectSettings:
     against = [{"requirement": "torch", "match-runtime": True}]
     built = tuple(ProjectSetting((*builds, package), against, (MARK,)) for package in plan.builds_with_torch)
     homes = (_extras_home(plan), ("tool", "uv", "sources"), builds)
+    overrides = ("tool", "uv", "override-dependencies")
+    never = Addition(overrides, tuple(f"{name} ; {NEVER}" for name in plan.doubles))
     return ProjectSettings(
         (*_extras(plan), *sources, *built),
         entries,
+        additions=(never,) if plan.doubles else (),
         homes=homes,
         arrays=(("tool", "uv", "index"),),
+        joined=(overrides,),
         apart=_apart(plan, kind),
         kind=kind,
         binding=dict.fromkeys(plan.sources),
