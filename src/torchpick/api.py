@@ -134,11 +134,12 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
     allow_cpu: bool = False,
     allow_unconfirmed: bool = False,
     allow_mixed: bool = False,
+    offline: bool = False,
     environ: Mapping[str, str] | None = None,
 ) -> Stack:
     """One environment with these requirements: every pin and why. If none fits, its `ok` is false.
 
-    Nothing is installed and no network is used: it is based on the table of packages.
+    Nothing is installed. What the table of packages lacks is read from your own index, unless `offline`.
     """
     from torchpick.install import stack
     from torchpick.session import Session
@@ -154,7 +155,7 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
         glibc=glibc,
         python=python,
         index_base=index_base,
-    )._replace(allow_cpu=allow_cpu, allow_unconfirmed=allow_unconfirmed)
+    )._replace(allow_cpu=allow_cpu, allow_unconfirmed=allow_unconfirmed, offline=offline)
     return stack.plan(Session(request, environ), allow_mixed=allow_mixed)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import torchpick
 from tests.doctor.homes import linking
 from tests.fakes.indexes import SimpleIndex
 from tests.fakes.loopback import Answer, Loopback
@@ -157,7 +158,9 @@ def test_offline_reads_nothing_and_says_so(own: OwnIndex, capsys: pytest.Capture
     own.add(wheel("vllm", 13, "sm_80", version="0.99.0", requires=VLLM))
 
     said = refused(capsys, "vllm==0.99.0", *A100, "580.95.05", *LINUX, "--offline")
+    stack = torchpick.plan("vllm==0.99.0", gpus=["a100"], platform="linux-x86_64", python="3.12", offline=True)
 
+    assert not stack.ok
     assert "no wheel of vllm==0.99.0 was read: nothing is read with `--offline`" in said
     assert own.server.log == []
 
@@ -250,3 +253,20 @@ def test_a_slow_wheel_is_given_up(
     said = refused(capsys, "swift-ops", *A100, "580.95.05", *LINUX)
 
     assert "no wheel of swift-ops was read: it did not come within" in said
+
+
+def test_of_a_wheel_for_windows_the_code_is_judged_and_the_rest_is_said(
+    own: OwnIndex, capsys: pytest.CaptureFixture[str]
+) -> None:
+    library = making.pe({".text": bytes(700), ".nv_fatb": making.module("sm_90")})
+    own.add(
+        TinyWheel("swift-ops", "1.0", "cp312-cp312-win_amd64", ("torch",), files={"swift_ops/_C.pyd": library}),
+        wheel("swift-ops", 12, "sm_80", version="2.0"),
+    )
+    windows = ("--platform", "windows-x86_64", "--python", "3.12")
+
+    said = refused(capsys, "swift-ops", *A100, "581.15", *windows)
+    assert main(["plan", "swift-ops", "--gpu", "h100", "--driver", "581.15", *windows]) == 0
+
+    assert "holds no code for a100 (sm_80)" in said
+    assert "note: which CUDA swift-ops 1.0 links is not read on Windows" in capsys.readouterr().err

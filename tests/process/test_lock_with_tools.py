@@ -283,7 +283,8 @@ def test_the_default_indexs_own_torch_is_locked_from_the_users_index(world: Worl
     index = world.server.sites["127.0.0.1"]
     assert isinstance(index, SimpleIndex)
     index.add(
-        TinyWheel("torch", "2.7.1", tag(OWN), ("filelock",)),
+        # No file of this name was read for the table, which would tell it from a real one.
+        TinyWheel("torch", "2.7.1", tag(OWN, "manylinux_2_27_x86_64"), ("filelock",)),
         TinyWheel("torchvision", "0.22.1", tag(OWN), ("torch==2.7.1",)),
     )
     words = ("torch", "torchvision", "mylib", "--backend", "default", *GTX_1080_TI)

@@ -1,9 +1,9 @@
 """Write a lock: the pick and its dependencies, with URLs and sha256, for `pip install -r` and `uv pip sync`.
 
-Torch's family comes from the wheel host, everything else from your own indexes; uv or pip resolves. If an index gives
-no hash, the file is downloaded to compute it. For machines of several platforms or Pythons one lock covers all, or
-with --each every machine gets its own. uv and pip 26.1 or newer read it; its name must be pylock.toml or
-pylock.NAME.toml.
+Torch's family comes from the wheel host, everything else from your own indexes; uv or pip resolves. CUDA packages are
+judged as `install` judges them. If an index gives no hash, the file is downloaded to compute it. For machines of
+several platforms or Pythons one lock covers all, or with --each every machine gets its own. uv and pip 26.1 or newer
+read it; its name must be pylock.toml or pylock.NAME.toml.
 
 examples:
   torchpick lock torch torchvision -o pylock.torch.toml

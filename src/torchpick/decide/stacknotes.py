@@ -82,6 +82,8 @@ def _of_package(search: StackSearch, package: Package, torch: Build | None) -> I
         if package.code is not None:
             text = f"only a part of {who} was read, and it names none of these GPUs"
         yield Note("PACKAGE_UNREAD", text)
+    elif package.code and package.cuda is None and not package.per_cuda and search.machine.platform.os == "windows":
+        yield Note("PACKAGE_UNREAD", f"which CUDA {who} links is not read on Windows")
     if coverage.partial:
         yield Note("PARTIAL_LIBRARY", f"{who}: {'; '.join(coverage.partial)}")
     if coverage.word == JIT:

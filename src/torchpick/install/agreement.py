@@ -69,7 +69,8 @@ class Agreement:
         wanted = [each for each in (*asked.wanted, *asked.limits) if applies.get(each.marker, True)]
         self.wanted = tuple(_demand(each) for each in wanted if each.name and not (each.place and not each.specifier))
         self.named = frozenset(each.name for each in asked.wanted)
-        self._placed = {each.name: each for each in wanted if each.place and each.name}
+        mine = (each for each in asked.wanted if applies.get(each.marker, True))
+        self._placed = {each.name: each for each in mine if each.place and _is_judged(each.name)}
 
     @property
     def facts(self) -> Mapping[str, PackageFacts]:
@@ -93,11 +94,7 @@ class Agreement:
 
     def read_placed(self) -> None:
         """Read the wheels that are asked for by a URL or a path, whatever is known of their versions."""
-        placed = {
-            name: each
-            for name, each in self._placed.items()
-            if _is_judged(name) and (each.specifier or name in self.facts)
-        }
+        placed = {name: each for name, each in self._placed.items() if each.specifier or name in self.facts}
         wanted = {name: each.specifier for name, each in placed.items()}
         self.known.read(wanted, {name: each.place for name, each in placed.items()})
 
@@ -205,7 +202,7 @@ class Agreement:
 
 def _is_judged(name: str) -> bool:
     """Whether a package of this name is judged beside torch, and not as a part of it."""
-    return name not in FAMILY and not name.startswith(("nvidia-", "cuda-")) and name not in jobs.TRITONS
+    return name != "" and name not in FAMILY and not name.startswith(("nvidia-", "cuda-")) and name not in jobs.TRITONS
 
 
 def _unread(what: str, why: str) -> Note:

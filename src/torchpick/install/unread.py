@@ -233,18 +233,16 @@ def _asked(name: str, specifier: str, known: Mapping[str, PackageFacts], place: 
 def _at_place(asked: FoundWheel, aim: IndexTarget) -> FoundWheel:
     """The wheel that a URL or a path leads to."""
     url = asked.place if "://" in asked.place else Path(asked.place).absolute().as_uri()
-    try:
-        address, _, fragment = url.partition("#")
-        wheel = names.parse(file := unquote(urlsplit(address).path.rpartition("/")[2]))
-    except ValueError:
-        wheel = None
-    if wheel is None:
-        return asked._replace(why="it is not taken from a wheel")
-    if tags.rank(wheel, aim.tag, aim.platform) is None:
-        return asked._replace(why=f"{file} is not for {_for(aim)}")
-    link = Link(file, address, wheel, thing.sha256_of(fragment))
-    found = surveyed.wanted([link], wheel.version, aim.platform.name)
-    return asked._replace(version=wheel.version, wheel=found, why="" if found else f"{file} is not for {_for(aim)}")
+    address, _, fragment = url.partition("#")
+    with suppress(ValueError):
+        file = unquote(urlsplit(address).path.rpartition("/")[2])
+        if (wheel := names.parse(file)) is not None:
+            link = Link(file, address, wheel, thing.sha256_of(fragment))
+            fits = tags.rank(wheel, aim.tag, aim.platform) is not None
+            found = surveyed.wanted([link], wheel.version, aim.platform.name) if fits else None
+            why = "" if found else f"{file} is not for {_for(aim)}"
+            return asked._replace(version=wheel.version, wheel=found, why=why)
+    return asked._replace(why="it is not taken from a wheel")
 
 
 def _for(aim: IndexTarget) -> str:
