@@ -67,7 +67,8 @@ def refusal(stack: Stack) -> str:
     driver = stack.machine.driver
     where = f" for {gpus}" if gpus else ""
     where += f" with driver {driver.version}" if gpus and driver is not None and driver.version else ""
-    lines = [f"error: no environment fits {' '.join(stack.asked)}{where}"]
+    what = "no environment fits" if stack.objections else "nothing is known that could be planned of"
+    lines = [f"error: {what} {' '.join(stack.asked)}{where}"]
     lines += [
         plain(f"  {f'{each.name} {each.span}'.rstrip()}: {each.objection.text}")
         for each in stack.objections[:_MOST_REASONS]
