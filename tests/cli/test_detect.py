@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -75,6 +76,19 @@ def test_errors_have_a_hint_and_a_status(words: list[str], status: int, capsys: 
     assert main(["detect", *words, "--json"]) == status
     out, err = capsys.readouterr()
     assert (json.loads(out)["exit"], err) == (status, "")
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_what_a_file_leaves_out_is_a_note_that_quiet_spares(
+    quiet: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "machines.jsonl"
+    file.write_text(f"{json.dumps(MACHINE.to_json())}\n{{}}\n")
+
+    assert main(["detect", "--machine", str(file), *(["--quiet"] if quiet else [])]) == 0
+    out, err = capsys.readouterr()
+    assert "RTX 4090" in out
+    assert err.startswith("note: 1 line or file could not be read") is not quiet
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("", 10.0), ("30", 30.0), ("0.5", 0.5)])

@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torchpick.errors import UsageError
+from torchpick.model.arch import Arch, Fit
 from torchpick.model.fields import Fields, ShapeError, loads, plain, read, written
 from torchpick.model.machine import Driver, Gpu, Note, Python, Trouble
 from torchpick.model.schema import schema
+from torchpick.model.verdict import Objection, Reason
 
 VALUE = {"name": "x", "size": 3, "on": True, "parts": ["a", "b"], "inside": {"deep": [{"at": "y"}]}, "gone": None}
 
@@ -84,3 +87,29 @@ def test_a_noun_is_read_as_it_is_declared() -> None:
     ):
         with pytest.raises(ShapeError, match=message):
             read(Python, Fields(value))
+
+
+def test_a_strict_reader_asks_for_every_key_and_an_unbounded_one_takes_any_text() -> None:
+    with pytest.raises(ShapeError, match="implementation: is missing"):
+        read(Python, Fields({"version": "3.12"}), strict=True)
+    assert read(Note, Fields({"code": "A", "text": "x" * 300}), most=None).text == "x" * 300
+
+
+def test_what_stands_in_tuples_and_mappings_is_written_too() -> None:
+    value = {
+        "inside": (Note("A", "b"), Arch("sm", 6, 1), Fit.JIT, 3, True, None),
+        "error": UsageError("no", hint="yes"),
+    }
+
+    assert plain(value) == {
+        "inside": [{"code": "A", "text": "b"}, "sm_61", "jit", 3, True, None],
+        "error": {"code": "USAGE", "text": "no", "hint": "yes"},
+    }
+
+
+def test_properties_are_written_by_name_and_what_is_optional_is_left_out() -> None:
+    objection = Objection(Reason.YANKED)
+
+    assert objection.to_json() == {"code": "YANKED", "text": "it was withdrawn"}
+    assert objection._replace(gpu=0).to_json() == {"code": "YANKED", "text": "it was withdrawn", "gpu": 0}
+    assert written(objection, "code", "gpu") == {"code": "YANKED", "gpu": None}

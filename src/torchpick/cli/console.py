@@ -78,15 +78,18 @@ def _say(line: str) -> None:
 
 
 def notes(args: Arguments, *found: Note | str) -> None:
-    """On stderr what a person should know, a line each."""
+    """On stderr what a person should know, a line each.
+
+    A text may hold a secret; a pick's or a machine's notes do not, and to look for one costs a start some milliseconds.
+    """
     if args.quiet or not any(found):
         return
-    from torchpick.cli.show.text import note
+    from torchpick.cli.show.text import note, plain
 
     sys.stdout.flush()
     for each in found:
-        if text := each if isinstance(each, str) else each.text:
-            print(note(text), file=sys.stderr)
+        if each:
+            print(note(each) if isinstance(each, str) else f"note: {plain(each.text)}", file=sys.stderr)
 
 
 def waiting(sources: str) -> None:

@@ -83,7 +83,7 @@ def run(args: DoctorArguments) -> int:
         return status
     bold = console.painter(args)
     print(findings.page(_head(exam), exam.findings, console.width(), bold))
-    console.notes(args, *exam.facts.machine.notes)
+    console.notes(args, *(note.text for note in exam.facts.machine.notes))
     return _fix(exam, request) if args.fix else status
 
 

@@ -53,5 +53,5 @@ def run(args: EnvArguments) -> int:
     if args.shell != "dockerfile":
         store.keep(found.files)
     print(shell.variables(args.shell, found.set, found.unset, {each.path: each.content for each in found.files}))
-    console.notes(args, *pick.every_note, *notes)
+    console.notes(args, *pick.every_note, *(note.text for note in notes))
     return 0

@@ -55,7 +55,7 @@ def run(args: ExplainArguments) -> int:
     bold = console.painter(args)
     width = console.width()
     print("\n\n".join(findings.block(_lines(each), width, bold) for each in found.errors))
-    console.notes(args, *found.notes)
+    console.notes(args, *(note.text for note in found.notes))
     return 0
 
 

@@ -175,8 +175,7 @@ def _say(args: FleetArguments, found: Outlook, wish: Wish, status: int) -> None:
     if written:
         print("\n".join(written))
     else:
-        bold = console.painter(args)
-        print(shown.text(found, environments, bold))
+        print(shown.text(found, environments, console.painter(args)))
     console.notes(args, *found.fleet.notes)
 
 

@@ -310,7 +310,7 @@ def _fail(message: str, hint: str) -> None:
 
 def _notes(args: InstallArguments, pick: Pick, command: Command) -> None:
     if not args.json:
-        console.notes(args, *pick.every_note, *command.notes)
+        console.notes(args, *pick.every_note, *(note.text for note in command.notes))
 
 
 def _how(status: int) -> str:

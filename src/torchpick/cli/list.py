@@ -59,9 +59,8 @@ def run(args: ListArguments) -> int:
     if args.json:
         print(envelope.dumps(as_json(pick, "list")))
         return 0 if pick.ok else 3
-    bold = console.painter(args)
     shown = pick.considered if args.all else table.shortlist(pick)
-    print(table.builds(pick, shown, console.width(), bold))
+    print(table.builds(pick, shown, console.width(), console.painter(args)))
     console.notes(args, *pick.every_note)
     if left := len(pick.considered) - len(shown):
         console.notes(args, f"{left} builds for other hardware or outside the request are left out; `--all` adds them")
@@ -89,8 +88,7 @@ def _versions(name: str, args: ListArguments) -> int:
         found = {**best.to_json("list"), "versions": [_version(package.version, stack) for package, stack in rows]}
         print(envelope.dumps(found))
         return status
-    bold = console.painter(args)
-    print(shown.versions(rows, console.width(), bold))
+    print(shown.versions(rows, console.width(), console.painter(args)))
     console.notes(args, *rows[0][1].machine.notes, *shown.of_torch(rows))
     return status
 

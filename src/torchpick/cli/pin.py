@@ -50,7 +50,7 @@ def run(args: PinArguments) -> int:
         return 0
     for file in found.touched:
         print(text.plain(file))
-    console.notes(args, *found.pick.every_note, *found.notes)
+    console.notes(args, *found.pick.every_note, *(note.text for note in found.notes))
     return 0
 
 

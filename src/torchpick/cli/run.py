@@ -55,5 +55,5 @@ def run(args: Arguments) -> int:
     session = Session(arguments.request_of(args), report=console.waiting)
     prepared = running.prepared(session, args.passed_on)
     console.tell(prepared.pick, args)
-    console.notes(args, *prepared.pick.every_note, *prepared.command.notes)
+    console.notes(args, *prepared.pick.every_note, *(note.text for note in prepared.command.notes))
     return runner.die_of(runner.run(prepared.command, os.environ).status)

@@ -8,14 +8,7 @@ from collections.abc import Iterator, Mapping
 from torchpick.decide import resolve
 from torchpick.decide.wishes import is_backend
 from torchpick.doctor import required
-from torchpick.doctor.facts import (
-    Absent,
-    Companion,
-    Facts,
-    GoneFiles,
-    InspectedPackage,
-    InstalledTorch,
-)
+from torchpick.doctor.facts import Absent, Companion, Facts, GoneFiles, InspectedPackage, InstalledTorch
 from torchpick.environment import shell
 from torchpick.environment.installed import Environment
 from torchpick.knowledge.compat import Knowledge

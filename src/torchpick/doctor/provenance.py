@@ -14,6 +14,7 @@ from torchpick.environment import distributions
 from torchpick.environment.installed import Distribution, Environment
 from torchpick.model.build import Build
 from torchpick.model.finding import ERROR, Ailment, Finding
+from torchpick.model.names import first_three
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 
@@ -133,8 +134,7 @@ def _changed(one: Distribution) -> Iterator[Finding]:
         if differs:
             changed.append(recorded.path)
     if changed:
-        more = " …" if len(changed) > 3 else ""
-        text = f"{one.label} has files that are not as they were installed: {', '.join(changed[:3])}{more}"
+        text = f"{one.label} has files that are not as they were installed: {first_three(changed)}"
         yield Finding(Ailment.FILES_CHANGED, text, {"package": one.label, "files": changed[:_MOST_SHOWN]})
 
 

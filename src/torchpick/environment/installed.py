@@ -64,6 +64,11 @@ class Environment(Noun):
     source: str = "told"
     full_version: str | None = None
 
+    @property
+    def program(self) -> str:
+        """What to call its Python by in a command."""
+        return self.executable or "python"
+
     def find(self, name: str) -> Distribution | None:
         """The one that an import would meet first."""
         return next((each for each in self.distributions if each.name == name), None)

@@ -18,7 +18,6 @@ Tell = Callable[[int], None]  # so many more bytes have come
 class Source(Protocol):
     """A file read by ranges."""
 
-    name: str  # for messages: no credentials
     size: int
     bytes_read: int
     requests: int  # 0 for a file of this computer

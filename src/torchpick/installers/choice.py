@@ -33,7 +33,8 @@ def choose(wanted: str, target: Target, has_uv: str | None, own: OwnSettings, pl
     has_pip = _pip(target)
     if has_pip is None:
         return uv.of(has_uv, own, place, _unseen_by_uv(unseen))
-    return pip.of(has_pip, own, target, place, _kept_to_pip(unseen) if for_uv else ())
+    note = Note("PIP_FOR_ITS_SETTINGS", f"pip is used, as uv would not see {_named(unseen)}")
+    return pip.of(has_pip, own, target, place, (note,) if for_uv else ())
 
 
 def _pip(target: Target) -> Pip | None:
@@ -52,10 +53,6 @@ def _unseen_by_uv(unseen: list[Setting]) -> tuple[Note, ...]:
     if not unseen:
         return ()
     return (Note("SETTINGS_UNSEEN", f"uv does not read pip's settings, so it does not use {_named(unseen)}"),)
-
-
-def _kept_to_pip(unseen: list[Setting]) -> tuple[Note, ...]:
-    return (Note("PIP_FOR_ITS_SETTINGS", f"pip is used, as uv would not see {_named(unseen)}"),)
 
 
 def _named(unseen: list[Setting]) -> str:

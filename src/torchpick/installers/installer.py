@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Protocol
 
 from torchpick.environment.inherited import Inherited
-from torchpick.environment.settings import Setting
 from torchpick.installers.command import Command
 from torchpick.installers.jobs import Job
 from torchpick.model.machine import Note
@@ -27,11 +26,6 @@ class Installer(Protocol):
     @property
     def inherited(self) -> Inherited:
         """What it would take from the user's settings, and what of that is left out."""
-        raise NotImplementedError
-
-    @property
-    def cooldown(self) -> Setting | None:
-        """How old a file must be, where the user's settings ask that of it."""
         raise NotImplementedError
 
     def alone(self, job: Job) -> bool:

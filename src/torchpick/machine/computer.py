@@ -11,7 +11,6 @@ from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine.given import GivenFacts
-from torchpick.machine.seen import LookOptions
 from torchpick.model.machine import Driver, Machine, Note, Platform, Python
 from torchpick.model.pythons import version_of
 
@@ -41,6 +40,7 @@ def detect(
         machine = Machine(place.platform, place.python, facts.driver, facts.gpus, notes)
     else:
         from torchpick.machine import vendors
+        from torchpick.machine.seen import LookOptions
 
         known = knowledge or Knowledge(world.environ)
         how = LookOptions(world, deadline, known, facts.trust_pci, exact_order=facts.visible_only, waiting=waiting)

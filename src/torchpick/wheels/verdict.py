@@ -45,7 +45,6 @@ class LibraryVerdict(Noun):
 
     path: str
     word: str
-    modules: ModuleCount
     text: str
 
     @property
@@ -144,7 +143,7 @@ def of_library(library: Library, judge: Judge) -> LibraryVerdict | None:
     if not library.complete:
         text += "; only a part of it was read"
         word = UNKNOWN if word in FAILS else word
-    return LibraryVerdict(library.path, word, every, text)
+    return LibraryVerdict(library.path, word, text)
 
 
 def _judged(library: Library) -> Held | None:

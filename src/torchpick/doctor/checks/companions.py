@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchpick.doctor.facts import Facts
-from torchpick.model.build import family_of
+from torchpick.model.build import COMPANIONS, family_of
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.versions import is_dotted, numbers
-
-# torchpick pins these with torch, so the command that fixes torch brings them along.
-_PINNED = ("torchvision", "torchaudio")
 
 
 def mismatch(facts: Facts) -> Iterator[Finding]:
@@ -24,8 +21,8 @@ def mismatch(facts: Facts) -> Iterator[Finding]:
             Ailment.COMPANION_MISMATCH,
             f"{package} was built for {demand.requirement}, and {torch.label} is installed",
             {"package": package, "requires": demand.requirement, "torch": torch.version},
-            advice=None if _name(package) in _PINNED else _other(package, torch.release),
-            by_torch=_name(package) in _PINNED,
+            advice=None if _name(package) in COMPANIONS else _other(package, torch.release),
+            by_torch=_name(package) in COMPANIONS,
         )
     for one in facts.companions:
         said = any(_name(package) == one.name for package in unmet)
@@ -34,8 +31,8 @@ def mismatch(facts: Facts) -> Iterator[Finding]:
                 Ailment.COMPANION_MISMATCH,
                 f"{one.name} {one.version} does not belong to {torch.label}: {one.name} {one.expected} does",
                 {"package": f"{one.name} {one.version}", "expected": one.expected, "torch": torch.version},
-                by_torch=one.name in _PINNED,
-                advice=None if one.name in _PINNED else f"install {one.name} {one.expected}",
+                by_torch=one.name in COMPANIONS,
+                advice=None if one.name in COMPANIONS else f"install {one.name} {one.expected}",
             )
 
 
@@ -72,8 +69,8 @@ def other_cuda(facts: Facts) -> Iterator[Finding]:
             Ailment.COMPANION_OTHER_CUDA,
             f"{one.name} {one.version} is installed beside {torch.label}{_means(torch.backend, torch.version)}",
             {"package": f"{one.name} {one.version}", "torch": torch.version, "backend": torch.backend},
-            by_torch=one.name in _PINNED,
-            advice=None if one.name in _PINNED else f"install {one.name} from the same index as torch",
+            by_torch=one.name in COMPANIONS,
+            advice=None if one.name in COMPANIONS else f"install {one.name} from the same index as torch",
         )
 
 

@@ -6,15 +6,11 @@ from collections.abc import Iterator
 
 from torchpick.doctor.facts import Facts, InspectedPackage
 from torchpick.model.arch import listed
+from torchpick.model.build import COMPANIONS
 from torchpick.model.finding import NOTE, Ailment, Finding
+from torchpick.model.names import first_three
 from torchpick.model.support import NOT, PARTLY
 from torchpick.model.verdict import Reason
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from torchpick.wheels.verdict import LibraryVerdict
-
-_PINNED = ("torchvision", "torchaudio")
 
 
 def without_kernels(facts: Facts) -> Iterator[Finding]:
@@ -26,7 +22,8 @@ def without_kernels(facts: Facts) -> Iterator[Finding]:
                 continue
             failing = next(support.failing for support in package.support if support.word == word)
             labels = ", ".join(dict.fromkeys(facts.gpu(index).label for index in gpus))
-            how = "holds no code" if word == NOT else f"has libraries without code ({_named(failing)})"
+            names = [library.path.rpartition("/")[2] for library in failing]
+            how = "holds no code" if word == NOT else f"has libraries without code ({first_three(names)})"
             yield Finding(
                 ailment,
                 f"{package.name} {package.version} {how} for {labels}: it was built for {listed(package.arches)}",
@@ -36,7 +33,7 @@ def without_kernels(facts: Facts) -> Iterator[Finding]:
                     "gpus": gpus,
                     "libraries": {library.path: library.text for library in failing},
                 },
-                by_torch=package.name in _PINNED or bool(package.with_cuda),
+                by_torch=package.name in COMPANIONS or bool(package.with_cuda),
                 advice=_advice(package, word),
             )
 
@@ -48,7 +45,7 @@ def other_cuda(facts: Facts) -> Iterator[Finding]:
         mixed = trouble.objection.reason is Reason.CUDA_MAJOR_MIXED
         if mixed and trouble.name in labelled:
             continue  # its label says the same
-        ours = trouble.name in _PINNED
+        ours = trouble.name in COMPANIONS
         cuda = trouble.objection.facts["cuda"]
         if ours:
             advice = None
@@ -68,17 +65,12 @@ def other_cuda(facts: Facts) -> Iterator[Finding]:
 def _advice(package: InspectedPackage, word: str) -> str | None:
     if package.with_cuda:
         return f"its library for CUDA {', '.join(package.with_cuda)} holds code, and goes with a torch of that CUDA"
-    if package.name in _PINNED or word == PARTLY:
+    if package.name in COMPANIONS or word == PARTLY:
         return None
     return (
         f"install a release of {package.name} that was built for this GPU (`torchpick inspect {package.name}==VERSION "
         "--gpu …` reads one without downloading it), or run without it"
     )
-
-
-def _named(failing: tuple[LibraryVerdict, ...]) -> str:
-    names = [library.path.rpartition("/")[2] for library in failing]
-    return ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
 
 
 def runtimes(facts: Facts) -> Iterator[Finding]:
@@ -117,7 +109,7 @@ def _repair(facts: Facts, one: str, other: str) -> str:
     major = facts.torch.cuda.split(".")[0] if facts.torch is not None and facts.torch.cuda else None
     keep, drop = (one, other) if major is not None and _major(one) == major else (other, one)
     name, _, version = keep.partition(" ")
-    python = facts.environment.executable or "python"
+    python = facts.environment.program
     return (
         f"`{python} -m pip uninstall {drop.partition(' ')[0]}`, then "
         f"`{python} -m pip install --force-reinstall --no-deps {name}=={version}`"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from torchpick.doctor.facts import Facts
 from torchpick.model.finding import NOTE, Ailment, Finding
+from torchpick.model.names import first_three
 
 # What conda calls torch and its libraries.
 _CONDA = ("pytorch", "libtorch", "pytorch-gpu", "pytorch-cpu")
@@ -53,10 +54,9 @@ def broken(facts: Facts) -> Iterator[Finding]:
             by_torch=True,
         )
     elif torch is not None and torch.missing:
-        shown = ", ".join(torch.missing[:3]) + (" …" if len(torch.missing) > 3 else "")
         yield Finding(
             Ailment.TORCH_BROKEN,
-            f"{torch.label} lacks {shown}",
+            f"{torch.label} lacks {first_three(torch.missing)}",
             {"folder": torch.folder, "missing": list(torch.missing[:50])},
             by_torch=True,
         )
@@ -71,7 +71,7 @@ def twice(facts: Facts) -> Iterator[Finding]:
             Ailment.TORCH_TWICE,
             f"torch is in {len(places)} folders of the search path; {places[0]} comes first",
             {"folders": places},
-            advice=f"remove the others: `{_python(facts)} -m pip uninstall torch` with each of their Pythons",
+            advice=f"remove the others: `{here.program} -m pip uninstall torch` with each of their Pythons",
         )
     records = [each for each in here.distributions if each.name == "torch"]
     for folder in dict.fromkeys(each.folder for each in records):
@@ -81,7 +81,7 @@ def twice(facts: Facts) -> Iterator[Finding]:
                 Ailment.TORCH_TWICE,
                 f"{folder} has records of torch {' and '.join(versions)}",
                 {"folder": folder, "versions": versions},
-                advice=f"`{_python(facts)} -m pip uninstall torch` until none is left, then install one",
+                advice=f"`{here.program} -m pip uninstall torch` until none is left, then install one",
             )
     conda = [each for each in here.conda if each.name in _CONDA]
     if conda and records and records[0].installer in ("pip", "uv"):
@@ -119,7 +119,3 @@ def unreadable(facts: Facts) -> Iterator[Finding]:
                 advice=f"install {one.name} again with `--force-reinstall`" if ours else None,
                 weight=None if ours else NOTE,
             )
-
-
-def _python(facts: Facts) -> str:
-    return facts.environment.executable or "python"

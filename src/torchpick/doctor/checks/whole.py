@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchpick.doctor.facts import Facts
 from torchpick.model.build import COMPANIONS
 from torchpick.model.finding import WARNING, Ailment, Finding
+from torchpick.model.names import first_three
 from torchpick.model.versions import is_dotted, numbers
 
 # `import torch` does without these (torch 2.9.1: triton for torch.compile, the others for export, hub and saving).
@@ -50,7 +51,7 @@ def gone(facts: Facts) -> Iterator[Finding]:
         ours = package.name in COMPANIONS
         yield Finding(
             Ailment.FILES_MISSING,
-            f"{package.label} lacks {', '.join(package.paths[:3])}{' …' if len(package.paths) > 3 else ''}",
+            f"{package.label} lacks {first_three(package.paths)}",
             {"package": package.label, "missing": list(package.paths)},
             cure=None if ours else reinstall(facts, package.label),
             by_torch=ours,
@@ -94,7 +95,7 @@ def reinstall(facts: Facts, label: str) -> str:
 
 def pip(facts: Facts, verb: str, *words: str) -> str:
     """A command of the environment's own pip; of uv where there is none."""
-    python = facts.environment.executable or "python"
+    python = facts.environment.program
     if not has_pip(facts):
         return shlex.join(["uv", "pip", verb, "--python", python, *words])
     yes = ["-y"] if verb == "uninstall" else []
