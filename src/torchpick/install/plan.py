@@ -246,7 +246,9 @@ class Installation:
         from torchpick.install import wheelfiles
 
         platform = self.session.machine.platform
-        triton = {} if alone or not self.installer.shared(job) else wheelfiles.triton(job)
+        # One page more where the network is asked anyway; for torch alone, on one index, none is.
+        reads = self.installer.shared(job) or bool(self.strangers) or wheelfiles.asks(job)
+        triton = wheelfiles.triton(job) if reads and not alone else {}
         return job._replace(files=wheelfiles.addresses(job, platform, self.session.environ, triton, alone=alone))
 
     def command(self, job: Job) -> Command:
