@@ -102,7 +102,7 @@ class Installation:
             return self.staying
         found = self.weighed(everything=everything)
         if not found.ok:
-            self._check_bound(found)
+            self.check_bound(found)
         return decided(found, self.session.knowledge.rules)
 
     @cached_property
@@ -112,21 +112,18 @@ class Installation:
             return None
         return staying.pick(self.session, self.target, self.texts)
 
-    def _check_bound(self, found: Pick) -> None:
+    def check_bound(self, found: Pick, machines: tuple[Machine, ...] | None = None) -> None:
         """Refuse with the constraint that binds and its place, where one alone keeps every build away."""
         for ask in self.asks:
             others = tuple(each.plain for each in self.asks if each is not ask)
             if not ask.specifier or not ask.where:
                 continue
-            freed = self._weighed_for(others)
+            request = self.session.request._replace(requirements=others)
+            freed = self.session.asking(request).weighed(machines, everything=False)
             if freed.ok:
                 message = f"no torch that runs here is within `{ask.text}` ({ask.where})"
                 hint = f"without that line it would be torch {freed.version}"
                 raise NoBuildError(message, pick=found, hint=hint)
-
-    def _weighed_for(self, texts: tuple[str, ...]) -> Pick:
-        request = self.session.request._replace(requirements=texts)
-        return self.session.asking(request).weighed(everything=False)
 
     def weighed(self, *more: str, machines: tuple[Machine, ...] | None = None, everything: bool = True) -> Pick:
         """What these requirements, and more, come to."""

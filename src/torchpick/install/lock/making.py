@@ -128,8 +128,11 @@ def _one(ground: Ground, machines: tuple[Machine, ...], host: Host, listener: Li
 
 
 def _picked(installation: Installation, machines: tuple[Machine, ...], *more: str) -> Pick:
+    found = installation.weighed(*more, machines=machines)
+    if not found.ok:
+        installation.check_bound(found, machines)
     try:
-        return decided(installation.weighed(*more, machines=machines))
+        return decided(found)
     except NoBuildError as error:
         if len(machines) == 1:
             raise
