@@ -75,9 +75,13 @@ class Installation:
     def asks(self) -> tuple[Requested, ...]:
         """What is asked of torch's family, by the order and by all constraints."""
         asked = self.asked._replace(limits=self.limits)
+        return requirements.of_family(asked, self.session.knowledge.family, self._applying)
+
+    @cached_property
+    def _applying(self) -> Mapping[str, bool]:
+        """Which markers hold, those of the constraints too."""
         texts = {each.marker for each in self.limits if each.marker}
-        applies = {**_apply(texts, self.target), **self.applies}
-        return requirements.of_family(asked, self.session.knowledge.family, applies)
+        return {**_apply(texts, self.target), **self.applies}
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -151,14 +155,16 @@ class Installation:
 
     def _check_addresses(self, pick: Pick) -> None:
         """Refuse a constraint that names a file of the family elsewhere: uv would take it, and pip stop at it."""
-        from torchpick.install import proof
-
+        index = pick.index_url
         for each in self.limits:
-            elsewhere = each.place and pick.index_url and not proof.is_from(each.place, pick.index_url)
-            if elsewhere and each.name in FAMILY:
+            if not (index and each.place and each.name in FAMILY and self._applying.get(each.marker, True)):
+                continue
+            from torchpick.install import proof
+
+            if not proof.is_from(each.place, index):
                 hint = "leave that line out: torchpick names the very file; `--index-base URL` specifies a mirror"
                 message = f"{each.where} leads {each.name} to {redacted(each.place)}"
-                raise UsageError(f"{message}, and only {redacted(pick.index_url)} may supply it", hint=hint)
+                raise UsageError(f"{message}, and only {redacted(index)} may supply it", hint=hint)
 
     def narrowed(self, job: Job, watcher: Watcher | None = None) -> Job:
         """The job with what the other requirements need of torch; it asks the installer's resolver."""
