@@ -203,6 +203,7 @@ BY_ADDRESS = (
     Attack("address, constraint of a file", {"r.txt": "torch\nnumpy\n-c c.txt\n", **LIMIT}, says="c.txt line 1"),
     Attack("address, UV_CONSTRAINT", LIMIT, {"UV_CONSTRAINT": "c.txt"}, PLAIN, says="UV_CONSTRAINT: c.txt line 1"),
     Attack("address, PIP_CONSTRAINT", LIMIT, {"PIP_CONSTRAINT": "c.txt"}, PLAIN, says="PIP_CONSTRAINT: c.txt line 1"),
+    Attack("address, the host's layout", {"c.txt": "torch @ LAYOUT\n"}, words=(*PLAIN, "-c", "c.txt"), says="leads"),
     Attack("address, UV_OVERRIDE", LIMIT, {"UV_OVERRIDE": "c.txt"}, PLAIN, says="c.txt line 1 overrides torch"),
     Attack(
         "address, constraint-dependencies",

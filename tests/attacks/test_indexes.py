@@ -66,6 +66,7 @@ def tried(world: World, installer: str, attack: Attack, folder: Path) -> str:
         "REMOTE": world.private.replace("/simple/", "/texts"),
         "CORP": world.index,
         "EVIL": world.private,
+        "LAYOUT": f"{world.private.replace('/simple/', '/whl/cu126/')}{quote(BAD.filename)}",
         "BADWHEEL": f"{world.private.replace('/simple/', '/files/')}{quote(BAD.filename)}",
     }
 

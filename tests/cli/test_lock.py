@@ -52,3 +52,23 @@ def test_several_machines_that_no_build_serves_are_sent_to_each(
     assert main(["lock", "torch", "--machine", "fleet"]) == 3
 
     assert "hint: `--each` writes one lock for each machine" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["override-dependencies", "constraint-dependencies"])
+def test_what_binds_uv_is_obeyed_or_named_with_its_place(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    uv = tmp_path / "uv"
+    uv.write_text("#!/bin/false\n")
+    uv.chmod(0o755)
+    monkeypatch.setenv("UV", str(uv))
+    file = tmp_path / "pyproject.toml"
+    file.write_text(f'[tool.uv]\n{name} = ["torch<1.0"]\n')
+    told = ["--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35", "--installer", "uv"]
+
+    assert main(["lock", "torch", *told, *PASCAL]) == 3
+
+    err = capsys.readouterr().err
+    assert f"`torch<1.0` ({file} {name})" in err
+    assert "without that line it would be torch 2.14.1+cu126" in err

@@ -36,7 +36,7 @@ def is_wheel_index(url: str) -> bool:
 
     Read as uv reads URLs (WHATWG), which makes the wheel host's name of more spellings than pip does.
     """
-    address = _ADDRESS.match(_NAMED.sub("", url.strip(_BLANKS).translate(_DROPPED)))
+    address = _address(url)
     if address is None:
         return False
     if _is_host(address[2]):
@@ -44,6 +44,16 @@ def is_wheel_index(url: str) -> bool:
     # A `file:` URL has its path where others have their host.
     path = (f"/{address[2]}{address[3]}" if address[1].lower() == "file" else address[3]).replace("\\", "/")
     return _LAYOUT.search(_unquoted(path)) is not None
+
+
+def is_wheel_host(url: str) -> bool:
+    """Whether the URL is on the wheel host itself; the layout of its paths anybody may have."""
+    address = _address(url)
+    return address is not None and _is_host(address[2])
+
+
+def _address(url: str) -> re.Match[str] | None:
+    return _ADDRESS.match(_NAMED.sub("", url.strip(_BLANKS).translate(_DROPPED)))
 
 
 # `NAME=URL`, an index that has a name for uv.

@@ -7,9 +7,12 @@ from collections.abc import Iterable, Iterator
 from torchpick.environment import requirements
 from torchpick.environment.config_files import UvFile
 from torchpick.environment.requirements import Requested
-from torchpick.errors import RequirementError
+from torchpick.errors import RequirementError, UsageError
 from torchpick.installers import store
 from torchpick.installers.inherits import OwnSettings
+from torchpick.model.build import COMPANIONS
+from torchpick.model.pick import Pick
+from torchpick.model.redaction import redacted
 
 
 def of(installer: str, own: OwnSettings, places: tuple[str, ...]) -> tuple[Requested, ...]:
@@ -39,3 +42,16 @@ def _of_uv(file: UvFile) -> Iterator[Requested]:
                 yield requirements.parse(str(text), f"{file.path} {name}")
             except RequirementError:
                 continue
+
+
+def check_addresses(limits: Iterable[Requested], pick: Pick) -> None:
+    """Refuse a constraint that names a file of the family elsewhere: uv would take it, and pip stop at it."""
+    for each in limits:
+        if not (pick.index_url and each.place and each.name in ("torch", *COMPANIONS)):
+            continue
+        from torchpick.install import proof
+
+        if not proof.is_from(each.place, pick.index_url):
+            hint = "leave that line out: torchpick names the very file; `--index-base URL` specifies a mirror"
+            message = f"{each.where} leads {each.name} to {redacted(each.place)}"
+            raise UsageError(f"{message}, and only {redacted(pick.index_url)} may supply it", hint=hint)

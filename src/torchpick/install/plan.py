@@ -24,7 +24,6 @@ from torchpick.model import markers
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
-from torchpick.model.redaction import redacted
 from torchpick.session import Session, decided
 
 TYPE_CHECKING = False
@@ -77,9 +76,13 @@ class Installation:
     def asks(self) -> tuple[Requested, ...]:
         """What is asked of torch's family, by the order and by all constraints."""
         asked = self.asked._replace(limits=self.limits)
+        return requirements.of_family(asked, self.session.knowledge.family, self._applying)
+
+    @cached_property
+    def _applying(self) -> Mapping[str, bool]:
+        """Which markers hold, those of the constraints too."""
         texts = {each.marker for each in self.limits if each.marker}
-        applies = {**_apply(texts, self.target), **self.applies}
-        return requirements.of_family(asked, self.session.knowledge.family, applies)
+        return {**_apply(texts, self.target), **self.applies}
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -104,7 +107,7 @@ class Installation:
             return self.staying
         found = self.weighed(everything=everything)
         if not found.ok:
-            self._check_bound(found)
+            self.check_bound(found)
         return decided(found, self.session.knowledge.rules)
 
     @cached_property
@@ -114,21 +117,18 @@ class Installation:
             return None
         return staying.pick(self.session, self.target, self.texts)
 
-    def _check_bound(self, found: Pick) -> None:
+    def check_bound(self, found: Pick, machines: tuple[Machine, ...] | None = None) -> None:
         """Refuse with the constraint that binds and its place, where one alone keeps every build away."""
         for ask in self.asks:
             others = tuple(each.plain for each in self.asks if each is not ask)
             if not ask.specifier or not ask.where:
                 continue
-            freed = self._weighed_for(others)
+            request = self.session.request._replace(requirements=others)
+            freed = self.session.asking(request).weighed(machines, everything=False)
             if freed.ok:
                 message = f"no torch that runs here is within `{ask.text}` ({ask.where})"
                 hint = f"without that line it would be torch {freed.version}"
                 raise NoBuildError(message, pick=found, hint=hint)
-
-    def _weighed_for(self, texts: tuple[str, ...]) -> Pick:
-        request = self.session.request._replace(requirements=texts)
-        return self.session.asking(request).weighed(everything=False)
 
     def weighed(self, *more: str, machines: tuple[Machine, ...] | None = None, everything: bool = True) -> Pick:
         """What these requirements, and more, come to."""
@@ -151,19 +151,8 @@ class Installation:
             copies=copies.without_wheel_indexes(self.asked, self.session.store),
         )
         settings_files.check(made.passed_on, self.session.own_settings(self.target.prefix))
-        self._check_addresses(pick)
+        constraints.check_addresses((each for each in self.limits if self._applying.get(each.marker, True)), pick)
         return made
-
-    def _check_addresses(self, pick: Pick) -> None:
-        """Refuse a constraint that names a file of the family elsewhere: uv would take it, and pip stop at it."""
-        from torchpick.install import proof
-
-        for each in self.limits:
-            elsewhere = each.place and pick.index_url and not proof.is_from(each.place, pick.index_url)
-            if elsewhere and each.name in FAMILY:
-                hint = "leave that line out: torchpick names the very file; `--index-base URL` specifies a mirror"
-                message = f"{each.where} leads {each.name} to {redacted(each.place)}"
-                raise UsageError(f"{message}, and only {redacted(pick.index_url)} may supply it", hint=hint)
 
     def narrowed(self, job: Job) -> Job:
         """The job with what the other requirements need of torch; it asks the installer's resolver."""
@@ -272,7 +261,9 @@ class Installation:
         from torchpick.install import wheelfiles
 
         platform = self.session.machine.platform
-        triton = {} if alone or not self.installer.shared(job) else wheelfiles.triton(job)
+        # One page more where the network is asked anyway; for torch alone, on one index, none is.
+        reads = self.installer.shared(job) or bool(self.strangers) or wheelfiles.asks(job)
+        triton = wheelfiles.triton(job) if reads and not alone else {}
         return job._replace(files=wheelfiles.addresses(job, platform, self.session.environ, triton, alone=alone))
 
     def command(self, job: Job) -> Command:

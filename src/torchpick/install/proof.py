@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from torchpick.environment.settings import is_wheel_index
+from torchpick.environment.settings import is_wheel_host, is_wheel_index
 from torchpick.errors import InstallerError
 from torchpick.installers import jobs
 from torchpick.installers.jobs import TRITONS, Job
@@ -56,7 +56,7 @@ def _given(job: Job) -> set[str]:
 
 def is_from(url: str, index: str) -> bool:
     """Whether a file comes from the wheel host, or from the mirror that stands for it."""
-    return is_wheel_index(url) or _is_below(url, index)
+    return is_wheel_host(url) or _is_below(url, index)
 
 
 def _is_below(url: str, index: str) -> bool:

@@ -34,6 +34,19 @@ def triton(job: Job) -> dict[str, str]:
     return {"triton": f"=={version}" if version[:1].isdigit() else version}
 
 
+def asks(job: Job) -> bool:
+    """Whether a page is read for this run: of whatever but torch itself, whose file's name is mostly certain."""
+    return any(name != "torch" or _certain(job) is None for name in _wanted(job))
+
+
+def _wanted(job: Job) -> dict[str, str]:
+    """What of the family this run may install and the user names no file of, each with its specifier."""
+    given = {each.name for each in job.asked.wanted if each.place}
+    wanted = {name: f"=={job.pins[name]}" for name in jobs.concerned(job) if not jobs.stays(job, name)}
+    wanted |= {named(text): text[len(named(text)) :] for text in job.pick.wish.others}
+    return {name: specifier for name, specifier in wanted.items() if name not in given}
+
+
 def addresses(
     job: Job, platform: Platform, environ: Mapping[str, str], more: Mapping[str, str] = {}, *, alone: bool = False
 ) -> dict[str, str]:
@@ -47,10 +60,9 @@ def addresses(
     if not index or (job.offline and not _is_folder(pick)):
         return {}
     given = {each.name for each in job.asked.wanted if each.place}
-    wanted = {name: f"=={job.pins[name]}" for name in jobs.concerned(job) if not jobs.stays(job, name)}
-    wanted |= {named(text): text[len(named(text)) :] for text in pick.wish.others}
+    wanted = _wanted(job)
     others = {name: specifier for name, specifier in wanted.items() if name in job.related}
-    wanted = {name: specifier for name, specifier in wanted.items() if name not in {*given, *others} and not alone}
+    wanted = {name: specifier for name, specifier in wanted.items() if name not in others and not alone}
     found: dict[str, str] = {}
     if (torch := _certain(job)) is not None and "torch" in wanted:
         found["torch"] = torch.url + (f"#sha256={torch.sha256}" if torch.sha256 else "")

@@ -181,8 +181,11 @@ def _judged_only(job: Job, agreement: Agreement) -> Job:
 
 def picked(installation: Installation, machines: tuple[Machine, ...], *more: str) -> Pick:
     """The pick for all the machines; where there is none for several, the hint says what there is instead."""
+    found = installation.weighed(*more, machines=machines)
+    if not found.ok:
+        installation.check_bound(found, machines)
     try:
-        return decided(installation.weighed(*more, machines=machines))
+        return decided(found)
     except NoBuildError as error:
         if len(machines) == 1:
             raise
