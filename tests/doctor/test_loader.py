@@ -60,6 +60,25 @@ def test_a_sister_package_torch_s_own_folder_and_a_runpath_have_it(tmp_path: Pat
     assert absent(one) == absent(two) == absent(three) == []
 
 
+def test_another_project_of_the_family_has_it(tmp_path: Path) -> None:
+    home = Home(tmp_path / "env").torch().companion("torchcodec", "0.9")
+    home.add("kern", "1.0", {"kern/_C.so": linking(["libtorchcodec_core.so", "libtorch_own.so"])})
+    assert absent(home, "kern") == [("libtorch_own.so", "kern 1.0"), ("libtorchcodec_core.so", "kern 1.0")]
+
+    home.add("torchcodec", "0.9", {"torchcodec/libtorchcodec_core.so": b"x"})
+    home.add("other", "1.0", {"other/libtorch_own.so": b"x"})
+    assert absent(home, "kern") == [("libtorch_own.so", "kern 1.0")]
+
+
+@pytest.mark.parametrize("cpu", ["x86_64", "aarch64"])
+def test_debian_s_folders_are_the_loader_s(cpu: str, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = loader.LoaderFolders(distributions.read(home.python, {}), Shell())
+    monkeypatch.setattr("os.path.exists", lambda path: path == f"/usr/lib/{cpu}-linux-gnu/{NOWHERE}")
+
+    assert folders.has(NOWHERE)
+    assert not folders.has("libcudart.so.98")
+
+
 def test_library_path_has_it_too(tmp_path: Path) -> None:
     home = Home(tmp_path / "env").torch(more=wanting(NOWHERE))
     (tmp_path / NOWHERE).write_text("")

@@ -213,8 +213,10 @@ def test_uv_resolves_the_users_own_words_and_installs_nothing(files: Given, a_uv
 
 
 def test_uv_resolves_online_with_dependencies_unless_told(a_uv: UvInstaller) -> None:
-    argv = a_uv.resolver(job()).argv
+    command = a_uv.resolver(job())
+    argv = command.argv
 
+    assert (command.installer, command.set, command.unset) == ("uv", {}, ())
     assert not {"--offline", "--no-deps", "--config-file", "-c", "--find-links", "--no-sources-package"} & set(argv)
 
 

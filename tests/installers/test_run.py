@@ -182,7 +182,9 @@ name = "nowhere"
 
 
 def test_the_report_of_each_is_read(tmp_path: Path) -> None:
-    pip = stand_in(tmp_path, f'test "$2" = --report && echo \'{REPORT}\' > "$3" && echo other words', "pip")
+    pip = stand_in(
+        tmp_path, f'test "$2" = --report && test -f "$4" && echo \'{REPORT}\' > "$3" && echo other words', "pip"
+    )
     uv = stand_in(tmp_path, f"cat <<'END'\n{LOCK}\nEND")
 
     assert [item.to_json() for item in reporting.of(pip, ENVIRON)] == [

@@ -49,6 +49,8 @@ _BY_HARDWARE = frozenset(
 )
 
 
+# Whose GPUs have to compute with each kind of build.
+_RUN_ON = {"cuda": ("nvidia", "amd"), "xpu": ("intel",)}
 _UNKNOWN = "neither the backend it had nor a GPU is known: name what to fix it for by `--gpu`, `--backend` or `--cpu`"
 
 
@@ -162,12 +164,12 @@ def run(exam: Examination, environ: Mapping[str, str] = os.environ) -> Examinati
     torch, python = facts.torch, facts.environment.executable
     if torch is None or python is None:
         return exam
-    gpus = [gpu for gpu in facts.gpus if gpu.vendor in ("nvidia", "amd", "intel")]
-    apple = any(gpu.vendor == "apple" for gpu in facts.gpus)
-    kind = verify.kind_of(family_of(torch.backend), apple=apple)
+    there = [gpu for gpu in facts.machine.gpus if gpu.counted]
+    kind = verify.kind_of(family_of(torch.backend), apple=any(gpu.vendor == "apple" for gpu in there))
+    gpus = [gpu for gpu in there if gpu.vendor in _RUN_ON.get(kind, ())]
     slow = torch.verdict is not None and any(fit.fit is Fit.JIT for fit in torch.verdict.fits)
     deadline = verify.deadline(compiles=slow)
-    found = verify.run(python, kind, gpus if kind in ("cuda", "xpu") else (), environ, deadline)
+    found = verify.run(python, kind, gpus, environ, deadline)
     failed = [_failed(ran, torch.label) for ran in found.ran if not ran.ok and not ran.partial]
     passed = tuple(_passed(ran) for ran in found.ran if ran.ok or ran.partial)
     nothing = () if found.ran else ("nothing: there is no GPU to run on",)

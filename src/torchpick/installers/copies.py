@@ -86,7 +86,7 @@ class _Copier:
             copy = self.made.get(target)
             return f"{entry.option} {_quoted(target if copy is None else copy.path)}"
         # pip looks for a relative find-links beside the file first.
-        if entry.option == "--find-links" and "://" not in entry.value and os.path.exists(beside(path, entry.value)):
+        if entry.option == "--find-links" and os.path.exists(beside(path, entry.value)):
             return f"--find-links {_quoted(os.path.abspath(beside(path, entry.value)))}"
         return None
 

@@ -1,0 +1,273 @@
+"""From findings to the one command: whose build is kept, what is said where none is, and what real kernels add."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.doctor.homes import CU126, CU128, VERSION, Home, codes, examine, linking
+from tests.wheels import making
+from torchpick.doctor import examination
+from torchpick.doctor.examination import Examination
+from torchpick.errors import UsageError
+from torchpick.machine import verify
+from torchpick.machine.verify import Ran, Verified
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
+from torchpick.model.request import Request
+from torchpick.session import Session
+
+pytestmark = pytest.mark.process
+
+PLATFORM = Platform("linux", "x86_64", "2.35", "glibc")
+MACHINE = Machine(PLATFORM, Python(VERSION, "cp", False, None, "test"), Driver("580.95.05"))
+GPU = Gpu(0, "nvidia", "Tesla T4", Arch.parse("sm_75"))
+WITH_GPU = MACHINE._replace(gpus=(GPU,))
+SILENT = Trouble("DRIVER_NOT_LOADED", "no answer", "load it")
+
+
+def examined(home: Home, monkeypatch: pytest.MonkeyPatch, machine: Machine, **request: Any) -> Examination:
+    """With the computer's own machine being this one."""
+    monkeypatch.setattr(Session, "machine", machine)
+    variables = {"HOME": str(home.root), "XDG_CONFIG_DIRS": str(home.root)}
+    return examination.examine(Session(Request(python=home.python, **request), variables), str(home.root))
+
+
+def words(exam: Examination, home: Home) -> str:
+    assert exam.command is not None
+    return " ".join(exam.command).replace(home.python, "HERE")
+
+
+@pytest.mark.parametrize(("lacks", "kept"), [("NO", False), ("PARTLY", False), ("VERSION", True)])
+def test_a_build_with_which_something_is_wrong_on_the_gpu_is_not_kept(lacks: str, kept: bool, home: Home) -> None:
+    """The companion of cu126 may have the code that the one of cu128 lacks."""
+    home.torch()
+    if lacks == "VERSION":
+        home.companion("torchvision", "0.20.1+cu128")
+    else:
+        files = {"torchvision/_C.so": making.library(making.module("sm_80", "sm_90"))}
+        files |= {"torchvision/_D.so": making.library(making.module("sm_75"))} if lacks == "PARTLY" else {}
+        home.add("torchvision", "0.24.1", files)
+
+    found = examine(home, "sm_75", driver="595.58.03")
+
+    assert (words(found, home)[-15:] == "--backend cu128") is kept
+
+
+def test_where_the_driver_is_silent_code_for_the_gpu_is_nobodys_business(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.torch(more={"torch/lib/libc10.so": linking([])}).companion("torchvision", "0.24.1+cu128", codes="sm_90")
+    machine = MACHINE._replace(gpus=(GPU,), trouble=SILENT)
+
+    found = examined(home, monkeypatch, machine)
+
+    assert codes(found) == ["DRIVER_NO_ANSWER", "PACKAGE_NO_KERNELS"]
+    assert found.command is None
+    assert found.findings[1].cure is None
+    home.companion("torchaudio", "2.5.0+cu128", codes="")
+    found = examined(home, monkeypatch, machine)
+    assert words(found, home) == (
+        "torchpick install torch==2.9.1 torchvision torchaudio --python HERE --gpu none --backend cu128"
+    )
+    assert [finding.cure is None for finding in found.findings] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("wish", "end"),
+    [({"backends": ("cu126",)}, "--gpu none"), ({}, "--gpu none --backend cu128")],
+)
+def test_what_was_wished_for_counts_where_the_driver_is_silent(
+    wish: Mapping[str, Any], end: str, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.torch().companion("torchvision", "0.20.1+cu128", codes="")
+
+    found = examined(home, monkeypatch, MACHINE._replace(gpus=(GPU,), trouble=SILENT), **wish)
+
+    assert words(found, home).endswith(end)
+    assert found.cure is not None
+    assert found.cure.backend == (wish["backends"][0] if wish else "cu128")
+
+
+def test_an_empty_environment_is_given_the_best_for_its_machine(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = examined(home, monkeypatch, MACHINE)
+    none = examined(home, monkeypatch, MACHINE._replace(gpus=(GPU,), trouble=SILENT))
+
+    assert words(found, home) == "torchpick install torch --python HERE"
+    assert found.cure is not None
+    assert found.cure.backend == "cpu"
+    assert found.findings[0].brings == f"that is {found.cure.version}, the best for this machine"
+    assert none.command is None
+    advice = next(finding.advice for finding in none.findings if finding.code == "TORCH_MISSING")
+    assert str(advice).startswith("neither the backend it had nor a GPU is known")
+
+
+def test_the_nearest_release_is_said_and_what_it_cannot_keep(home: Home) -> None:
+    home.torch("2.15.0+cu132", "13.2", "sm_75 sm_80").add("needy", "1.0", requires=["torch>=2.15"])
+
+    finding = examine(home, "sm_61", driver="580.95.05").findings[0]
+
+    assert finding.brings == (
+        "that is 2.14.1+cu126: torch 2.14.1 is the nearest release that runs; it cannot keep needy 1.0 (it requires "
+        "torch>=2.15)"
+    )
+
+
+def test_no_wheel_for_a_platform_is_said(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    musl = MACHINE._replace(platform=Platform("linux", "x86_64", None, "musl"))
+
+    found = examined(home, monkeypatch, musl)
+
+    text = f"no PyTorch wheel is made for Python {VERSION} on linux-x86_64 with musl"
+    assert [(finding.code, finding.text) for finding in found.findings if "WHEEL" in finding.code] == [
+        ("NO_WHEEL_FOR_PYTHON", text)
+    ]
+    assert found.command is None
+
+
+def test_gpus_that_no_build_supports_are_named_once(home: Home) -> None:
+    home.torch()
+
+    found = examine(home, "sm_30", "sm_30", driver="470.1")
+
+    assert found.unsupported is not None
+    assert found.unsupported.count("sm_30") == 1
+    assert found.findings[0].advice == found.unsupported
+
+
+def test_auto_is_told_where_it_leads_elsewhere(home: Home) -> None:
+    """The environment itself is right."""
+    home.torch("2.9.1+cu126", "12.6", CU126)
+
+    (finding,) = examine(home, "sm_61", driver="580.1", environ={"UV_TORCH_BACKEND": "auto"}).findings
+
+    assert finding.code == "SETTINGS_UNDO"
+    assert finding.advice == "set it to cu126"
+
+
+def with_kernels(
+    home: Home, monkeypatch: pytest.MonkeyPatch, *ran: Ran, machine: Machine = WITH_GPU
+) -> tuple[Examination, list[tuple[Any, ...]]]:
+    asked: list[tuple[Any, ...]] = []
+
+    def instead(*words: Any) -> Verified:
+        asked.append(words)
+        return Verified("2.9.1", ran)
+
+    exam = examined(home, monkeypatch, machine)
+    monkeypatch.setattr(verify, "run", instead)
+    return examination.run(exam, {"A": "b"}), asked
+
+
+def test_kernels_that_compute_are_told_and_those_that_fail_are_findings(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.torch()
+    found, asked = with_kernels(
+        home,
+        monkeypatch,
+        Ran(0, "Tesla T4", ok=True),
+        Ran(0, "Tesla T4", ok=True, work="fp8"),
+        Ran(0, "Tesla T4", ok=False, work="flash", error="E", text="no flash\nmore"),
+        Ran(0, "Tesla T4", ok=False, work="other", error="E"),
+        Ran(1, "Tesla K80", ok=False, error="RuntimeError", text="\nno kernel\nmore" + "x" * 3000),
+        Ran(None, "cpu", ok=False, error="ended by SIGSEGV"),
+    )
+
+    assert found.ran == (
+        "Tesla T4: computes",
+        "Tesla T4, fp8: computes",
+        "Tesla T4, flash: no flash",
+        "Tesla T4, other: E",
+    )
+    first, second = found.findings
+    assert first.code == "VERIFY_FAILED"
+    assert first.text == "torch 2.9.1+cu128 does not compute on GPU 1, Tesla K80: no kernel"
+    assert (first.seen["gpus"], first.seen["error"], len(str(first.seen["text"]))) == ([1], "RuntimeError", 2000)
+    assert first.advice == "`torchpick explain` knows many of these texts"
+    assert second.text == "torch 2.9.1+cu128 does not compute on cpu: ended by SIGSEGV"
+    assert second.seen["gpus"] == []
+    ((python, kind, gpus, environ, deadline),) = asked
+    assert (python, kind, [gpu.index for gpu in gpus], environ) == (home.python, "cuda", [0], {"A": "b"})
+    assert deadline == verify.deadline(compiles=False)
+
+
+def test_what_is_compiled_at_first_use_has_longer(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.torch("2.14.0+cu132", "13.2", "sm_50 compute_70")
+    newest = MACHINE._replace(gpus=(GPU,), driver=Driver("610.43.02"))
+
+    _, ((*_, deadline),) = with_kernels(home, monkeypatch, machine=newest)
+
+    assert deadline == verify.deadline(compiles=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "gpus", "kind", "asked_of"),
+    [
+        (("2.9.1+cpu", None, None), (), "cpu", []),
+        (("2.9.1+cpu", None, None), (GPU,), "cpu", []),
+        (("2.9.1+cpu", None, None), (Gpu(0, "apple", "M3", None),), "mps", []),
+        (("2.9.1+xpu", None, None), (Gpu(0, "intel", "Arc", None),), "xpu", [0]),
+        (("2.9.1+xpu", None, None), (GPU, Gpu(1, "intel", "UHD", None, counted=False)), "xpu", []),
+        (("2.9.1+cu128", "12.8", CU128), (GPU, Gpu(1, "intel", "Arc", None), GPU._replace(index=2)), "cuda", [0, 2]),
+        (("2.9.1+rocm6.4", None, "gfx1100"), (Gpu(0, "amd", "RX", Arch.parse("gfx1100")),), "cuda", [0]),
+    ],
+)
+def test_kernels_are_run_on_what_the_build_is_for(
+    make: tuple[str, str | None, str | None],
+    gpus: tuple[Gpu, ...],
+    kind: str,
+    asked_of: list[int],
+    home: Home,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    home.torch(*make)
+
+    found, ((_, asked, on, *_),) = with_kernels(home, monkeypatch, machine=MACHINE._replace(gpus=gpus))
+
+    assert (asked, [gpu.index for gpu in on]) == (kind, asked_of)
+    assert found.ran == ("nothing: there is no GPU to run on",)
+
+
+def test_without_a_torch_nothing_is_run(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, asked = with_kernels(home, monkeypatch, Ran(0, "x", ok=True))
+
+    assert (found.ran, asked) == ((), [])
+
+
+@pytest.mark.parametrize("mark", ["uv-receipt.toml", "pipx_metadata.json"])
+def test_the_environment_of_a_tool_is_not_the_one_that_is_meant(
+    mark: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "tool").mkdir()
+    (tmp_path / "tool" / mark).touch()
+    program = tmp_path / "bin" / "python3"
+    program.parent.mkdir()
+    program.symlink_to(os.path.realpath(sys.executable))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "tool"))
+    tool = "uv tool" if "uv" in mark else "pipx"
+
+    path, source = examination.target(None, {"PATH": str(program.parent)}, str(tmp_path))
+
+    assert path == str(program)
+    assert source == f"Python on PATH (torchpick itself runs in a {tool} environment)"
+    program.rename(program.with_name("python"))
+    assert examination.target(None, {"PATH": str(program.parent)}, str(tmp_path))[0] == str(program.with_name("python"))
+    with pytest.raises(UsageError, match=f"torchpick runs in a {tool} environment, and no Python is on PATH"):
+        examination.target(None, {"PATH": "/nowhere"}, str(tmp_path))
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert examination.target(None, {"PATH": "/nowhere"}, str(tmp_path)) == (
+        sys.executable, "the Python that runs torchpick",
+    )  # fmt: skip
+
+
+def test_an_examination_shows_itself_in_a_notebook(home: Home) -> None:
+    home.torch(more={"torch/lib/libx.so": linking([])})
+
+    assert "NO_KERNELS" in examine(home, "sm_61", driver="580.1")._repr_html_()
+    assert examine(home, "sm_86")._repr_html_() == "<p>nothing is wrong</p>"

@@ -1,0 +1,172 @@
+"""What installed packages ask of torch, of CUDA and of one another's files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.doctor.homes import Home, examine, linking
+from torchpick.doctor import cudas, required
+from torchpick.environment import distributions
+from torchpick.environment.installed import Environment
+from torchpick.knowledge.packages import KnownPackages
+from torchpick.model.machine import Machine, Platform, Python
+
+pytestmark = pytest.mark.process
+
+MACHINE = Machine(Platform("linux", "x86_64"), Python("3.12"))
+
+
+def read(home: Home) -> Environment:
+    return distributions.read(home.python, {})
+
+
+@pytest.mark.parametrize("name", [
+    "jax", "jaxlib", "jax-cuda13-plugin", "jax-cuda12-pjrt", "tensorflow", "tensorflow-cpu", "tf-nightly", "cupy",
+    "cupy-cuda12x", "paddlepaddle", "paddlepaddle-gpu", "mindspore", "onnxruntime", "onnxruntime-gpu", "ctranslate2",
+    "llama-cpp-python", "xgboost", "mxnet", "mxnet-cu112",
+])  # fmt: skip
+def test_beside_another_framework_torch_is_not_wanted_unless_something_asks(name: str, home: Home) -> None:
+    home.add(name, "1.0", requires=["torchx>=1", "torch; extra == 'torch'"])
+    assert not required.torch_is_wanted(read(home))
+
+    home.add("lib", "1.0", requires=["Torch>=2"])
+    assert required.torch_is_wanted(read(home))
+
+
+@pytest.mark.parametrize("name", ["jax-tools", "myjax", "tensorflowx", "numpy"])
+def test_what_is_no_framework_does_not_make_torch_spare(name: str, home: Home) -> None:
+    assert required.torch_is_wanted(read(home))
+    home.add(name, "1.0")
+    assert required.torch_is_wanted(read(home))
+
+
+@pytest.mark.parametrize("name", ["torch", "torchvision", "torchaudio", "torchcodec"])
+def test_what_the_family_requires_is_looked_for(name: str, home: Home) -> None:
+    requires = [
+        "Here_It.is>=1", "gone[extra]>=2; platform_system == 'Linux'", "never; platform_system == 'Windows'",
+        "not valid!", "also-gone", "optional; extra == 'more'", "-broken",
+    ]  # fmt: skip
+    home.add(name, "1.0", requires=requires)
+    home.add("here-it-is", "1.0")
+    home.add("other", "1.0", requires=["nowhere"])
+
+    found = [tuple(each) for each in required.missing(read(home), MACHINE)]
+
+    assert found == [(f"{name} 1.0", "gone", "gone>=2"), (f"{name} 1.0", "also-gone", "also-gone")]
+
+
+def test_what_conda_installed_is_condas_business(home: Home) -> None:
+    home.add("torch", "1.0", requires=["gone"], installer="conda")
+    assert list(required.missing(read(home), MACHINE)) == []
+
+    home.add("torchvision", "1.0", requires=["gone"])
+    assert len(list(required.missing(read(home), MACHINE))) == 1
+    (home.root / "conda-meta").mkdir()
+    (home.root / "conda-meta" / "x-1-0.json").write_text("{}")
+    assert list(required.missing(read(home), MACHINE)) == []
+
+
+def test_who_asks_for_which_torch(home: Home) -> None:
+    home.add("one", "1.0", requires=["torch<2.9,>=2.5", "torch>=3; extra == 'x'"])
+    home.add("two", "1.0", requires=["torch===weird", "torch>=2.10.dev1"])
+    home.add("torchvision", "1.0", requires=["torch==2.5.1"])
+
+    asks = list(required.asks(read(home)))
+
+    assert [(ask.package, ask.requirement) for ask in asks] == [
+        ("one 1.0", "torch<2.9,>=2.5"), ("two 1.0", "torch===weird"), ("two 1.0", "torch>=2.10.dev1"),
+    ]  # fmt: skip
+    assert asks[0].admits("2.8.0.dev20250101")
+    assert not asks[0].admits("2.9.0")
+
+
+@pytest.mark.parametrize(
+    ("name", "has", "asked", "unmet"),
+    [
+        ("nvidia-cudnn-cu12", "9.8", "nvidia-cudnn-cu12==9.10", True),
+        ("cuda-bindings", "12", "cuda-bindings>=13", True),
+        ("triton", "3.0", "triton==3.5.1", True),
+        ("pytorch-triton", "3.0", "pytorch-triton==3.5.1", True),
+        ("sympy", "1.0", "sympy>=2", False),  # pip's business
+        ("triton", "3.5.1", "triton==3.5.1", False),
+        ("triton", "3.0", "triton==3.5.1; platform_system == 'Windows'", False),
+        ("triton", "3.0", "triton", False),
+    ],
+)
+def test_what_torch_requires_of_cuda_and_triton_is_held_against_what_is_there(
+    name: str, has: str, asked: str, unmet: bool, home: Home
+) -> None:
+    home.torch(requires=[asked]).add(name, has)
+
+    found = examine(home, "sm_86").findings
+
+    assert [finding.seen for finding in found if finding.code == "REQUIREMENT_UNMET"] == (
+        [{"package": "torch 2.9.1", "requires": asked, "has": f"{name} {has}"}] if unmet else []
+    )
+
+
+def test_what_asks_for_another_torch_and_is_linked_against_it(home: Home) -> None:
+    home.torch()
+    for name, library in (("plain", b"text"), ("one", linking(["libc10.so"])), ("two", linking(["libtorch_cpu.so"]))):
+        home.add(name, "1.0", {f"{name}/_C.so": library}, requires=["torch==2.8.0"])
+
+    found = {finding.seen["package"]: finding for finding in examine(home, "sm_86").findings}
+
+    assert {name: finding.code for name, finding in found.items()} == {
+        "plain 1.0": "REQUIREMENT_UNMET", "one 1.0": "COMPANION_MISMATCH", "two 1.0": "COMPANION_MISMATCH",
+    }  # fmt: skip
+    assert found["plain 1.0"].advice is None
+    assert found["one 1.0"].advice == (
+        "install the release of one that was built for torch 2.9.1, or the torch that it asks for"
+    )
+
+
+@pytest.mark.parametrize("there", [3, 7, 5, None])
+def test_of_two_rivals_the_sizes_tell_whose_files_are_there(there: int | None, home: Home) -> None:
+    home.add("onnxruntime", "1.23.2")
+    home.add("onnxruntime-gpu", "1.23.2")
+    for name, size in (("onnxruntime", 3), ("onnxruntime_gpu", 7)):
+        record = f"onnxruntime/a.so,sha256=x,9\nonnxruntime/b.so,sha256=x,{size}\nonnxruntime/c.so,sha256=x,{size}\n"
+        Path(home.site / f"{name}-1.23.2.dist-info" / "RECORD").write_text(record)
+    home.write("onnxruntime/a.so", b"x" * 9)
+    if there is not None:
+        home.write("onnxruntime/c.so", b"x" * there)
+
+    (pair,) = cudas.rivals(read(home), KnownPackages({}, "linux-x86_64"))
+
+    assert {pair.one, pair.other} == {"onnxruntime 1.23.2", "onnxruntime-gpu 1.23.2"}
+    winner = {3: "onnxruntime 1.23.2", 7: "onnxruntime-gpu 1.23.2"}
+    assert pair.winner == (None if there is None else winner.get(there))
+
+
+@pytest.mark.parametrize(
+    ("needed", "cuda"),
+    [
+        (("libcudart.so.13",), "13"), (("libcublas.so.13",), "13"), (("libcublasLt.so.13",), "13"),
+        (("libnvrtc.so.13.0",), "13"), (("libnvJitLink.so.13",), "13"), (("libcufft.so.13",), None),
+        (("libcusolver.so.13",), None), (("libcudart.so",), None), (("libcudart.so.12", "libcublas.so.13"), None),
+    ],
+)  # fmt: skip
+def test_the_cuda_of_a_package_is_that_of_its_libraries(needed: tuple[str, ...], cuda: str | None, home: Home) -> None:
+    home.torch().add("kern", "1.0", {"kern/_C.so": linking(needed)})
+
+    found = [finding.seen for finding in examine(home, "sm_86", driver="570.124.06").findings]
+
+    assert [seen["cuda"] for seen in found] == ([] if cuda is None else [cuda])
+
+
+@pytest.mark.parametrize(
+    ("name", "cuda"),
+    [("lib-cuda13x", "13"), ("lib-cuda13-plugin", "13"), ("lib-cu13", "13"), ("lib-cu12", None), ("lib-cu130", None),
+     ("libcu13", None), ("nvidia-x-cu13", None), ("cuda-x-cu13", None), ("triton-cu13", None),
+     ("pytorch-triton-cu13", None)],
+)  # fmt: skip
+def test_or_that_of_its_name(name: str, cuda: str | None, home: Home) -> None:
+    home.add(name, "1.0")
+
+    found = examine(home, "sm_86", driver="570.124.06").findings
+    assert [finding.seen["cuda"] for finding in found if finding.code != "TORCH_MISSING"] == (
+        [] if cuda is None else [cuda]
+    )
