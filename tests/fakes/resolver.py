@@ -56,8 +56,9 @@ class _Words(NamedTuple):
 class Resolver:
     """Called as `installers.run.capture` is."""
 
-    def __init__(self, packages: Mapping[str, Any]) -> None:
-        self._packages = packages
+    def __init__(self, packages: Mapping[str, Any], places: Mapping[str, Any] = {}) -> None:
+        """`places` are where a project comes from instead of where it should."""
+        self._packages, self._places = packages, places
 
     def __call__(self, command: Command, _environ: Mapping[str, str]) -> Heard:
         store.keep(command.files)
@@ -114,8 +115,9 @@ class Resolver:
             return [_of_url(placed, direct=True)]
         linked = [each for link in words.links for each in _linked(link) if each.name == name]
         backend = words.options.get("--torch-backend", "")
+        host, index = f"{HOST}/{backend}", f"{INDEX}/{name}"
         own = [
-            Candidate(name, Version(version), f"{HOST}/{backend}/{file}" if label else f"{INDEX}/{name}/{file}")
+            Candidate(name, Version(version), f"{self._places.get(name) or (host if label else index)}/{file}")
             for version in self._packages.get(name, {})
             if (label := version.partition("+")[2]) in ("", backend)
             for file in (f"{name.replace('-', '_')}-{version.replace('+', '%2B')}-py3-none-any.whl",)
