@@ -94,7 +94,7 @@ def done(
     monkeypatch.setattr(run, "run", start)
     monkeypatch.setattr(shutil, "which", lambda name, *_: name)
     before = snapshot(folder)
-    status = main([filled(word, marks) for word in argv])
+    status = main([filled(word, {**marks, "$TAG": TAG}) for word in argv])
     out, err = capsys.readouterr()
     after = snapshot(folder)
     made: dict[str, object] = {"argv": argv, "exit": status}
