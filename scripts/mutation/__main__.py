@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--least", type=float, default=0.0, metavar="PERCENT", help="fail where fewer are killed")
     args = parser.parse_args(arguments)
     lines = dict.fromkeys(mapping.modules(args.module)) or mapping.changed_lines(args.base)
-    total = dead = 0
+    total = dead = slow = 0
     chosen = _chosen(lines, args.sample, args.seed)
     with TemporaryDirectory(prefix="torchpick-mutants-") as folder:
         workshop = running.Workshop(Path.cwd(), Path(folder), args.jobs if chosen else 0, [*chosen])
@@ -43,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 killed = 0
                 for verdict in workshop.verdicts(path, mutations, args.tests or mapping.tests_of(path), args.timeout):
                     killed += verdict.killed
+                    slow += verdict.word == "too slow"
                     if not verdict.killed:
                         what = f"alive, tried with {verdict.tried} tests" if verdict.tried else "run by no test"
                         print(f"{path}:{verdict.mutant.line}: {verdict.mutant.change}: {what}", flush=True)
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not total:
         print("nothing to change", file=sys.stderr)
         return 0
-    print(f"{dead} of {total} mutants killed ({dead / total:.1%})")
+    print(f"{dead} of {total} mutants killed ({dead / total:.1%}), {slow} of them because they took too long")
     return 1 if dead * 100 < total * args.least else 0
 
 

@@ -49,7 +49,7 @@ class Workshop:
     def verdicts(
         self, module: Path, mutants: Sequence[Mutant], tests: Sequence[str], most_s: float | None
     ) -> Iterator[Verdict]:
-        """The verdict on each mutant, in their order; raises RuntimeError where no test succeeds as things are."""
+        """The verdict on each mutant, in their order."""
         seen = self._survey(tuple(tests))
         source = (self._benches[0].copy / module).read_text(encoding="utf-8")
         free: SimpleQueue[_Bench] = SimpleQueue()
@@ -74,8 +74,6 @@ class Workshop:
     def _survey(self, tests: tuple[str, ...]) -> Survey:
         if tests not in self._surveys:
             self._surveys[tests] = found = self._benches[0].surveyed(tests, self._modules)
-            if not set(found.seconds) - found.failed:
-                raise RuntimeError(f"none of these tests succeeds without any change: {' '.join(tests)}")
             for test in sorted(found.failed):
                 print(f"left out, as it fails without any change: {test}", file=sys.stderr)
         return self._surveys[tests]
@@ -91,7 +89,7 @@ class _Bench:
 
     def __init__(self, root: Path, copy: Path) -> None:
         self.copy = copy
-        self._words = ["-x", "-q", "-p", "no:randomly", "-m", "not long", f"--basetemp={copy}-temporary"]
+        self._words = ["-q", "-p", "no:randomly", "-m", "not long", f"--basetemp={copy}-temporary"]
         self._failed = Path(f"{copy}-failed")
         tools = f"{copy}-tools"
         shutil.copytree(root, copy, ignore=_LEFT, symlinks=True)
@@ -102,11 +100,13 @@ class _Bench:
         )  # fmt: skip
 
     def surveyed(self, tests: Sequence[str], modules: Sequence[Path]) -> Survey:
-        """What the tests run as things are."""
+        """What the tests run as things are, as they are run for a mutant."""
         survey.prepare(self.copy, modules)
-        words = [sys.executable, "-c", survey.RUN, *self._words[1:], *tests]
-        subprocess.run(words, cwd=self.copy, env=self._environ, check=False, stdout=subprocess.DEVNULL)
-        return survey.finish(self.copy)
+        status = self._ran([*self._words, *tests], None, survey.PLUGIN)
+        found = survey.finish(self.copy)
+        if status not in (0, 1) or not set(found.seconds) - found.failed:
+            raise RuntimeError(f"these tests do not succeed without any change (status {status}): {' '.join(tests)}")
+        return found
 
     def tried(self, module: Path, mutant: Mutant, tests: Sequence[str], most_s: float) -> tuple[str, str]:
         """The word for this mutant, and the test that killed it."""
@@ -116,27 +116,29 @@ class _Bench:
         before = file.read_text(encoding="utf-8")
         _write(file, mutant.source)
         try:
-            return self._ran(tests, most_s)
+            status = self._ran(["-x", *self._words, *tests], most_s, None)
         finally:
             _write(file, before)
+        if status == -signal.SIGKILL:
+            return "too slow", ""
+        return ("killed" if status else "alive"), self._failed.read_text(encoding="utf-8")
 
-    def _ran(self, tests: Sequence[str], most_s: float) -> tuple[str, str]:
+    def _ran(self, words: Sequence[str], most_s: float | None, plugin: str | None) -> int:
+        """The exit status of the tests, in a child of the process."""
         process = self._warm
         assert process.stdin is not None  # noqa: S101 # as it was started
         assert process.stdout is not None  # noqa: S101
         self._failed.write_text("", encoding="utf-8")
-        process.stdin.write(json.dumps([[*self._words, *tests], str(self._failed)]) + "\n")
+        process.stdin.write(json.dumps([words, str(self._failed), plugin]) + "\n")
         process.stdin.flush()
         child = int(process.stdout.readline())
-        late = threading.Timer(most_s, os.killpg, (child, signal.SIGKILL))
-        late.start()
+        late = None if most_s is None else threading.Timer(most_s, os.killpg, (child, signal.SIGKILL))
+        if late is not None:
+            late.start()
         status = int(process.stdout.readline())
-        late.cancel()
-        if status == -signal.SIGKILL:
-            return "too slow", ""
-        if status not in (0, 1):
-            print(f"status {status} with {tests[:3]}", file=sys.stderr)
-        return ("killed" if status else "alive"), self._failed.read_text(encoding="utf-8")
+        if late is not None:
+            late.cancel()
+        return status
 
     def close(self) -> None:
         self._warm.kill()

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from scripts.mutation import tracing
 
-# What runs the tests of a copy under the tracer: as a plugin too, for the names of the tests.
-RUN = "import sys, pytest, sitecustomize; sys.exit(pytest.main(sys.argv[1:], plugins=[sitecustomize]))"
+# The name under which it lies beside the package, which pytest takes for a plugin.
+PLUGIN = "sitecustomize"
 
 
 class Survey:
@@ -78,12 +78,12 @@ def prepare(copy: Path, modules: Iterable[Path]) -> None:
     (folder / "modules").write_text("\n".join(module.as_posix() for module in modules), encoding="utf-8")
     (folder / "test").touch()
     (folder / "lines").touch()
-    shutil.copy(str(tracing.__file__), copy / "src" / "sitecustomize.py")
+    shutil.copy(str(tracing.__file__), copy / "src" / f"{PLUGIN}.py")
 
 
 def finish(copy: Path) -> Survey:
     """What was seen; the copy is as it was before."""
     text = (copy / "survey" / "lines").read_text(encoding="utf-8")
-    (copy / "src" / "sitecustomize.py").unlink()
+    (copy / "src" / f"{PLUGIN}.py").unlink()
     shutil.rmtree(copy / "survey")
     return Survey(text)

@@ -1,11 +1,12 @@
 """Runs tests again and again, each time in a child that has what takes long to import: but none of the package.
 
-Each line of stdin is JSON: the words for pytest, and the file for the name of the first test that fails. Printed are
-the child's process id, which is that of its session too, and its exit status.
+Each line of stdin is JSON: the words for pytest, the file for the name of the test that fails, and the name of a
+module that is a plugin, or null. Printed are the child's process id, which is that of its session too, and its status.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -17,9 +18,13 @@ sys.path[0] = str(Path.cwd())
 
 import pytest  # noqa: E402
 
-for name in ("hypothesis", "httpx", "packaging.pylock", "packaging.specifiers", "tomlkit", "xml.dom.minidom"):
+for name in ("httpx", "packaging.pylock", "packaging.specifiers", "tomlkit", "xml.dom.minidom"):
     with suppress(ImportError):
         __import__(name)
+
+
+# Pytest itself ends with 0 to 5.
+_CRASHED = 70
 
 
 class _First:
@@ -33,16 +38,25 @@ class _First:
             Path(self._file).write_text(report.nodeid, encoding="utf-8")
 
 
+def _tests(words: list[str], file: str, plugin: str | None) -> int:
+    """The exit status of pytest; nobody sees what it prints."""
+    os.setsid()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
+    importlib.invalidate_caches()
+    return pytest.main(words, plugins=[_First(file), *([importlib.import_module(plugin)] if plugin else [])])
+
+
 def main() -> None:
     for line in sys.stdin:
-        words, file = json.loads(line)
         child = os.fork()
         if not child:
-            os.setsid()
-            nothing = os.open(os.devnull, os.O_RDWR)
-            for stream in (0, 1, 2):
-                os.dup2(nothing, stream)
-            os._exit(pytest.main(words, plugins=[_First(file)]))
+            status = _CRASHED
+            try:
+                status = _tests(*json.loads(line))
+            finally:
+                os._exit(status)
         print(child, flush=True)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 

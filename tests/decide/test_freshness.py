@@ -45,6 +45,8 @@ def test_what_is_not_a_day(text: str) -> None:
         (0, ["torch~=2.16.1"], "does not know torch 2.16.1"),
         (0, ["torch>=2.10,<2.16"], ""),
         (0, ["torch==2.14.0"], ""),
+        (0, ["torch==2.15.0"], ""),
+        (0, ["torch>=2.15.0.0"], ""),
         (0, ["torch==2.16.0", "--quiet"], ""),
     ],
 )

@@ -56,8 +56,9 @@ class _Words(NamedTuple):
 class Resolver:
     """Called as `installers.run.capture` is."""
 
-    def __init__(self, packages: Mapping[str, Any]) -> None:
-        self._packages = packages
+    def __init__(self, packages: Mapping[str, Any], places: Mapping[str, Any] = {}) -> None:
+        """`places` are where a project comes from instead of where it should."""
+        self._packages, self._places = packages, places
 
     def __call__(self, command: Command, _environ: Mapping[str, str]) -> Heard:
         store.keep(command.files)
@@ -114,8 +115,9 @@ class Resolver:
             return [_of_url(placed, direct=True)]
         linked = [each for link in words.links for each in _linked(link) if each.name == name]
         backend = words.options.get("--torch-backend", "")
+        host, index = f"{HOST}/{backend}", f"{INDEX}/{name}"
         own = [
-            Candidate(name, Version(version), f"{HOST}/{backend}/{file}" if label else f"{INDEX}/{name}/{file}")
+            Candidate(name, Version(version), f"{self._places.get(name) or (host if label else index)}/{file}")
             for version in self._packages.get(name, {})
             if (label := version.partition("+")[2]) in ("", backend)
             for file in (f"{name.replace('-', '_')}-{version.replace('+', '%2B')}-py3-none-any.whl",)
@@ -125,7 +127,7 @@ class Resolver:
 
     def _item(self, each: Candidate) -> dict[str, object]:
         """A package as pip reports it, with all that it may require."""
-        where = {"url": each.url.partition("#")[0], "archive_info": {"hashes": {"sha256": _hash_of(each.url)}}}
+        where = {"url": each.url.partition("#")[0], "archive_info": {"hashes": _hashes(each)}}
         requires = self._packages.get(each.name, {}).get(str(each.version), each.requires)
         metadata = {"name": each.name, "version": str(each.version), "requires_dist": [*requires]}
         return {"metadata": metadata, "download_info": where, "is_direct": each.direct}
@@ -218,15 +220,17 @@ def _of_folder(folder: Path) -> Iterator[Candidate]:
         yield _of_url(wheel.as_uri())._replace(requires=tuple(re.findall(r"Requires-Dist: (.+)", metadata)))
 
 
-def _hash_of(url: str) -> str:
-    found = re.search(r"#sha256=([0-9a-f]{64})", url)
-    return found[1] if found else SHA
+def _hashes(each: Candidate) -> dict[str, str]:
+    """Nobody knows the hash of what is named by its address alone, unless it is fetched."""
+    found = re.search(r"#sha256=([0-9a-f]{64})", each.url)
+    return {} if each.direct and not found else {"sha256": found[1] if found else SHA}
 
 
 def _lock(found: list[Candidate]) -> str:
     lines = ['lock-version = "1.0"', 'created-by = "uv"']
     for each in found:
-        file = f'{{ url = "{each.url.partition("#")[0]}", hashes = {{ sha256 = "{_hash_of(each.url)}" }} }}'
+        hashes = ", ".join(f'{name} = "{digest}"' for name, digest in _hashes(each).items())
+        file = f'{{ url = "{each.url.partition("#")[0]}", hashes = {{ {hashes} }} }}'
         lines += ["", "[[packages]]", f'name = "{each.name}"']
         lines += [f"archive = {file}"] if each.direct else [f'version = "{each.version}"', f"wheels = [{file}]"]
     return "\n".join(lines) + "\n"

@@ -6,7 +6,11 @@ command lines, each with what it must do: `exit`; `stdout` and `stderr`, line by
 that nothing is in it now); `ran`, the command that `torchpick run` starts.
 
 `packages` are what the user's index has (name → version → what it requires), for a stand-in for pip's and uv's
-resolvers; what a build of the wheel host requires stands under its version with the label.
+resolvers; what a build of the wheel host requires stands under its version with the label. `from` says where a project
+comes from instead of where it should.
+
+TORCHPICK_TEST_RENEW=1 writes into the files what came of it, to be read before it is committed; a new case needs no
+more than its `argv`s.
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ pytestmark = pytest.mark.process  # the target's interpreter is asked for its ve
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 # Of an answer in JSON: what is not the pick's and the machine's, which other cases hold.
 PARTS = ("error", "files", "pinned", "environ", "locks", "report")
+RENEW = bool(os.environ.get("TORCHPICK_TEST_RENEW"))
 WATCHED = ("here", "home", "target", "cache")
 
 
@@ -43,14 +48,18 @@ def test_case(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
         pytest.skip("the releases of this case have no wheel for this Python")
     marks = begun(case, tmp_path, monkeypatch)
 
-    assert [done(step["argv"], marks, tmp_path, capsys, monkeypatch) for step in case["steps"]] == case["steps"]
+    steps = [done(step["argv"], marks, tmp_path, capsys, monkeypatch) for step in case["steps"]]
+
+    if RENEW:
+        file.write_text(json.dumps({**case, "steps": steps}, indent=1, ensure_ascii=False) + "\n")
+    assert steps == case["steps"]
 
 
 def begun(case: dict[str, object], folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Build the state of a case, and go into it; the placeholders and what they stand for."""
     marks = place(folder, case)
     for name, content in _table(case, "files").items():
-        real = Path(filled(name, marks))
+        real = Path(filled(name, {**marks, "$TAG": TAG}))
         real.parent.mkdir(parents=True, exist_ok=True)
         real.write_text(filled(content, marks))
     monkeypatch.chdir(marks["$HERE"])
@@ -60,7 +69,7 @@ def begun(case: dict[str, object], folder: Path, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setenv(name, filled(value, marks))
     listed = _page if case.get("pages", True) else no_page
     monkeypatch.setattr(pages, "fetch", listed)
-    monkeypatch.setattr(run, "capture", Resolver(_table(case, "packages")))
+    monkeypatch.setattr(run, "capture", Resolver(_table(case, "packages"), _table(case, "from")))
     return marks
 
 
@@ -85,7 +94,7 @@ def done(
     monkeypatch.setattr(run, "run", start)
     monkeypatch.setattr(shutil, "which", lambda name, *_: name)
     before = snapshot(folder)
-    status = main([filled(word, marks) for word in argv])
+    status = main([filled(word, {**marks, "$TAG": TAG}) for word in argv])
     out, err = capsys.readouterr()
     after = snapshot(folder)
     made: dict[str, object] = {"argv": argv, "exit": status}
@@ -133,14 +142,12 @@ def snapshot(folder: Path) -> dict[str, list[str]]:
 
 
 def _page(url: str, *more: object) -> pages.Page:
-    """A page as those cases have it, and the same wheels for a Python of Windows."""
+    """A page as those cases have it, and the same wheels for another Python, on Windows too."""
     page = page_of(url, *more)
     own = f"{TAG}-{TAG}-manylinux_2_28_x86_64"
-    files = [link.file for link in page.links or ()]
-    lines = [
-        f"{file}#sha256={'0' * 64}" for file in (*files, *(file.replace(own, "cp39-cp39-win_amd64") for file in files))
-    ]
-    body = "".join(f'<a href="{line.replace("+", "%2B")}">{line.partition("#")[0]}</a>' for line in lines)
+    tags = (own, "cp39-cp39-manylinux_2_28_x86_64", "cp39-cp39-win_amd64")
+    files = [link.file.replace(own, tag) for tag in tags for link in page.links or ()]
+    body = "".join(f'<a href="{file.replace("+", "%2B")}#sha256={"0" * 64}">{file}</a>' for file in files)
     return page._replace(links=listing.parse(body.encode(), f"{url}/"))
 
 

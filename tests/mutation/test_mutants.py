@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from scripts.mutation import mapping, mutants, running
+from scripts.mutation import mapping, mutants, running, survey
 
+pytestmark = pytest.mark.process
+needs_groups = pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups on Windows")
 SOURCE = '''
 """A docstring is left alone."""
 def f(a: int = 3, b: "str" = "x") -> bool:
@@ -46,8 +48,7 @@ def test_every_mutant_differs_and_the_source_comes_back() -> None:
     assert all("docstring is left alone" in each for each in sources)
 
 
-@pytest.mark.process
-@pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups on Windows")
+@needs_groups
 def test_what_a_test_notices_is_killed_also_in_a_process_of_its_own(tmp_path: Path) -> None:
     root, module = tmp_path / "project", Path("src", "mutated_example.py")
     (root / "src").mkdir(parents=True)
@@ -68,6 +69,50 @@ def test_what_a_test_notices_is_killed_also_in_a_process_of_its_own(tmp_path: Pa
     assert {each.mutant.change for each in verdicts if not each.killed} == {"Gt → GtE", "0 → 1"}
     assert len(verdicts) == len(changes)
     assert (tmp_path / "copy-0" / module).read_text() == (root / module).read_text()
+
+
+@needs_groups
+def test_only_tests_that_run_the_line_and_succeed_without_a_change_are_asked(tmp_path: Path) -> None:
+    root, module = tmp_path / "project", Path("src", "mutated_example.py")
+    (root / "src").mkdir(parents=True)
+    (root / module).write_text("def f(a):\n    return a > 5\n\n\ndef g(a):\n    return a < 5\n")
+    (root / "pyproject.toml").write_text('[tool.pytest.ini_options]\nfilterwarnings = ["error"]\n')
+    (root / "test_example.py").write_text(
+        "from mutated_example import f\n\ndef test_f():\n    assert f(6)\n\ndef test_broken():\n    assert not f(6)\n"
+    )
+    changes = list(mutants.of((root / module).read_text()))
+    workshop = running.Workshop(root, tmp_path, 1, [module])
+
+    verdicts = list(workshop.verdicts(module, changes, ["test_example.py"], None))
+    workshop.close()
+
+    assert [(each.mutant.line, each.mutant.change, each.word, each.tried) for each in verdicts] == [
+        (2, "Gt → GtE", "alive", 1),
+        (2, "5 → 6", "killed", 1),
+        (6, "Lt → LtE", "alive", 0),
+        (6, "5 → 6", "alive", 0),
+    ]
+
+
+@needs_groups
+def test_tests_that_do_not_succeed_without_a_change_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "project" / "src").mkdir(parents=True)
+    (tmp_path / "project" / "test_example.py").write_text("import nonesuch\n")
+    workshop = running.Workshop(tmp_path / "project", tmp_path, 1, [Path("src/x.py")])
+
+    with pytest.raises(RuntimeError, match="do not succeed without any change"):
+        list(workshop.verdicts(Path("src/x.py"), [], ["test_example.py"], None))
+    workshop.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [(1, None), (3, range(3, 5)), (4, range(3, 5)), (5, range(5, 6)), (6, range(6, 8)), (7, range(6, 8)), (8, None)],
+)
+def test_the_statement_around_a_line_ends_where_its_body_begins(line: int, lines: range | None) -> None:
+    source = "A = 1\ndef f(a):\n    if (a\n            > 5):\n        a = 1\n    return (a,\n            A)\nB = 2\n"
+
+    assert survey.statement(source, line) == lines
 
 
 def test_the_tests_of_a_module_are_those_of_its_nearest_room() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchpick.model.pick import Pick
-from torchpick.model.versions import is_dotted, numbers, release_key
+from torchpick.model.versions import is_dotted, release_key
 
 # A release a month and a half after the table was made is likely: torch comes out every two months.
 OLD_AFTER_DAYS = 45
@@ -28,7 +28,7 @@ def _unknown_release(pick: Pick) -> str | None:
     known = max((release_key(each.build.torch)[0] for each in pick.considered), default=())
     for clause in pick.wish.torch.split(","):
         version = clause.strip().lstrip("=~>").strip().removeprefix("v").removesuffix(".*")
-        if clause.strip()[:1] in ("=", "~", ">") and is_dotted(version) and numbers(version) > known:
+        if clause.strip()[:1] in ("=", "~", ">") and is_dotted(version) and release_key(version)[0] > known:
             return version
     return None
 
