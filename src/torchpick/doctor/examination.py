@@ -49,8 +49,6 @@ _BY_HARDWARE = frozenset(
 )
 
 
-# Whose GPUs have to compute with each kind of build.
-_RUN_ON = {"cuda": ("nvidia", "amd"), "xpu": ("intel",)}
 _UNKNOWN = "neither the backend it had nor a GPU is known: name what to fix it for by `--gpu`, `--backend` or `--cpu`"
 
 
@@ -166,7 +164,7 @@ def run(exam: Examination, environ: Mapping[str, str] = os.environ) -> Examinati
         return exam
     there = [gpu for gpu in facts.machine.gpus if gpu.counted]
     kind = verify.kind_of(family_of(torch.backend), apple=any(gpu.vendor == "apple" for gpu in there))
-    gpus = [gpu for gpu in there if gpu.vendor in _RUN_ON.get(kind, ())]
+    gpus = verify.of_kind(kind, facts.machine)
     slow = torch.verdict is not None and any(fit.fit is Fit.JIT for fit in torch.verdict.fits)
     deadline = verify.deadline(compiles=slow)
     found = verify.run(python, kind, gpus, environ, deadline)

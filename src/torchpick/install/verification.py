@@ -15,16 +15,14 @@ from torchpick.model.verdict import Objection
 
 def verified(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified:
     """Run the kernels on each GPU that counts, with the torch that this interpreter has now."""
-    gpus = pick.machine.counted
     family = pick.build.family
     apple = any(gpu.vendor == "apple" for gpu in pick.machine.gpus)
     kind = verify.kind_of(family, apple=apple)
-    if family in ("cuda", "rocm") and not gpus:
+    gpus = verify.of_kind(kind, pick.machine)
+    if kind == "cuda" and not gpus:
         kind = "cpu"  # nothing is here that it was picked for
     compiles = any(fit.fit is Fit.JIT for verdict in pick.verdicts for fit in verdict.fits)
-    return verify.run(
-        python, kind, gpus if kind in ("cuda", "xpu") else (), environ, verify.deadline(compiles=compiles)
-    )
+    return verify.run(python, kind, gpus, environ, verify.deadline(compiles=compiles))
 
 
 # Options that put packages elsewhere than into the target, or nowhere.

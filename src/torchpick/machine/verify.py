@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from torchpick.errors import InstallerError
 from torchpick.knowledge import places
 from torchpick.model.fields import written
-from torchpick.model.machine import Gpu
+from torchpick.model.machine import Gpu, Machine
 from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
@@ -28,6 +28,15 @@ _MOST_BYTES = 1 << 20
 def kind_of(family: str, *, apple: bool) -> str:
     """Which of torch's device modules runs a build of this family; ROCm devices are called cuda too."""
     return {"cuda": "cuda", "rocm": "cuda", "xpu": "xpu"}.get(family, "mps" if apple else "cpu")
+
+
+# Whose GPUs have to compute with each kind of build.
+_COMPUTE_WITH = {"cuda": ("nvidia", "amd"), "xpu": ("intel",)}
+
+
+def of_kind(kind: str, machine: Machine) -> tuple[Gpu, ...]:
+    """The GPUs of a machine that have to compute with this kind of build."""
+    return tuple(gpu for gpu in machine.gpus if gpu.counted and gpu.vendor in _COMPUTE_WITH.get(kind, ()))
 
 
 def deadline(*, compiles: bool) -> float:
