@@ -91,6 +91,9 @@ import os, signal, sys
 from torchpick.installers import run
 from torchpick.installers.command import Command
 
+for name in ("INT", "QUIT", "TERM", "HUP", "USR1", "USR2"):  # a shell's background command ignores some
+    signal.signal(getattr(signal, f"SIG{name}"), signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 if sys.argv[1] == "ignored":
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 script = sys.argv[3]
