@@ -252,7 +252,7 @@ def test_an_environment_without_its_python_and_one_without_a_wheel() -> None:
     assert list(torch.interpreter(unwheeled._replace(torch=TORCH))) == []
 
 
-@pytest.mark.parametrize(("count", "shown"), [(3, "a, b, c"), (4, "a, b, c …")])
+@pytest.mark.parametrize(("count", "shown"), [(3, "a, b, c"), (4, "a, b, c and 1 more")])
 def test_of_many_missing_files_three_are_shown(count: int, shown: str) -> None:
     names = ("a", "b", "c", "d")[:count]
 

@@ -204,7 +204,7 @@ def test_what_installers_write_themselves_and_what_is_large_is_not_hashed(
 
     (finding,) = changed()
     assert finding.seen == {"package": "torch 2.9.1", "files": [f"torch/part{number}.py" for number in range(5)]}
-    assert finding.text.endswith("torch/part0.py, torch/part1.py, torch/part2.py …")
+    assert finding.text.endswith("torch/part0.py, torch/part1.py, torch/part2.py and 2 more")
     # By the size alone, beyond what is hashed.
     monkeypatch.setattr(provenance, "_MOST_FILE", 0)
     assert changed() == []
