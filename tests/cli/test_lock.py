@@ -22,6 +22,8 @@ PASCAL = ["--gpu", "sm_61", "--driver", "580.95.05"]
         (["--each", "-o", "nowhere"], "is not an existing folder"),
         (["--download-most", "-1"], "is not a size in MB"),
         (["--index-base", "nonsense"], "is not a valid mirror URL"),
+        (["--index-base", "file://[x"], "is not a valid mirror URL"),
+        (["-r", "file://[x"], "is not a valid URL"),
         (["-r", "absent.txt"], "absent.txt: cannot be read"),
         (["torch>>2"], "is not a valid requirement"),
     ],

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 from torchpick.environment import requirements
 from torchpick.environment.requirement_texts import MOST_BYTES
 from torchpick.environment.requirements import Given, Requested, parse, read, wheel_of
-from torchpick.errors import RequirementError, UsageError
+from torchpick.errors import RequirementError, TorchpickError, UsageError
+from torchpick.installers import copies
 
 FAMILY = ("torch", "torchvision", "torchaudio", "torchcodec")
 
@@ -209,3 +211,18 @@ def test_a_line_in_doubt_is_refused_with_its_place(tmp_path: Path) -> None:
 
         with pytest.raises(RequirementError, match=f"r.txt line 2: .*{words}"):
             read(Given((), (str(file),)), {})
+
+
+@pytest.mark.parametrize("place", ["https://[x", "https://host[/c.txt", "//[x", "file://[x"])
+@pytest.mark.parametrize("option", ["-r", "-c", "--find-links"])
+def test_an_address_that_nobody_can_read_is_refused_or_left_alone(option: str, place: str, tmp_path: Path) -> None:
+    """Beside a remote file addresses are joined, and a bracket there must hold an IPv6 address."""
+    page = f"{option} {place}\nnumpy\n".encode()
+
+    def fetch(url: str) -> bytes:
+        if url == "https://host/r.txt":
+            return page
+        raise RequirementError(f"{url} is not there", hint="look")
+
+    with suppress(TorchpickError):  # anything else is a traceback
+        copies.without_wheel_indexes(read(Given(("torch",), ("https://host/r.txt",)), {}, fetch), str(tmp_path))

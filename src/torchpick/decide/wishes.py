@@ -46,7 +46,8 @@ def is_backend(text: str) -> bool:
 
 def _base(url: str) -> str:
     scheme, mark, rest = url.removeprefix("flat+").partition("://")
-    if not mark or not rest or scheme not in ("https", "http", "file") or not url.isprintable() or " " in url:
+    known = bool(mark and rest) and scheme in ("https", "http", "file")
+    if not known or not url.isprintable() or " " in url or not _has_host(rest):
         from torchpick.model.redaction import redacted
 
         hint = "such as https://mirror.example/whl, file:///srv/whl, or flat+https://… for one flat page"
@@ -57,6 +58,21 @@ def _base(url: str) -> str:
         hint = "remove what follows the path; credentials go before the host or into netrc"
         raise UsageError(f"`{redacted(url)}` has a query or a fragment, so no backend can be added to it", hint=hint)
     return url.rstrip("/")
+
+
+def _has_host(rest: str) -> bool:
+    """Whether a URL with this behind its scheme can be read: brackets in its host hold an IPv6 address."""
+    host = rest.partition("/")[0].rpartition("@")[2]
+    if "[" not in host and "]" not in host:
+        return True
+    from ipaddress import IPv6Address
+
+    inside, closed, port = host.removeprefix("[").partition("]")
+    try:
+        IPv6Address(inside)
+    except ValueError:
+        return False
+    return host.startswith("[") and bool(closed) and port.removeprefix(":").isdigit() == bool(port)
 
 
 def check_python(machine: Machine, table: Table) -> None:

@@ -6,7 +6,8 @@ import os
 import re
 from contextlib import suppress
 
-from torchpick.errors import UsageError
+from torchpick.errors import RequirementError, UsageError
+from torchpick.model.redaction import redacted
 
 MOST_BYTES = 16 << 20
 
@@ -17,17 +18,25 @@ def located(path: str) -> str:
         from urllib.parse import urlsplit
         from urllib.request import url2pathname
 
-        return os.path.abspath(url2pathname(urlsplit(path).path))
+        try:
+            return os.path.abspath(url2pathname(urlsplit(path).path))
+        except ValueError as error:
+            raise RequirementError(f"`{redacted(path)}` is not a valid URL", hint="check its spelling") from error
     return path if "://" in path else os.path.abspath(path)
 
 
 def beside(path: str, other: str) -> str:
     """The file that a requirements file names: relative to that file, unless it is a URL."""
-    if "://" in path:
-        from urllib.parse import urljoin
+    if "://" in other or other[:5].lower() == "file:":
+        return other
+    if "://" not in path:
+        return os.path.join(os.path.dirname(path), other)
+    from urllib.parse import urljoin
 
+    try:
         return urljoin(path, other)
-    return other if "://" in other or other[:5].lower() == "file:" else os.path.join(os.path.dirname(path), other)
+    except ValueError as error:
+        raise RequirementError(f"`{redacted(other)}` is not a valid URL", hint="check its spelling") from error
 
 
 def text_of(path: str, by: str) -> str:

@@ -61,7 +61,10 @@ def is_from(url: str, index: str) -> bool:
 
 def _is_below(url: str, index: str) -> bool:
     """Whether it comes from a mirror's own host."""
-    one, other = urlsplit(url), urlsplit(index.removeprefix("flat+"))
+    try:
+        one, other = urlsplit(url), urlsplit(index.removeprefix("flat+"))
+    except ValueError:  # an address that nobody can read is nobody's
+        return False
     return (one.scheme, one.netloc.rpartition("@")[2]) == (other.scheme, other.netloc.rpartition("@")[2]) != ("", "")
 
 
