@@ -97,8 +97,8 @@ def agree(carried: ModuleType, cache: Path, machines: int, seed: int) -> int:
     return picked
 
 
-def test_it_agrees_on_a_thousand_random_machines(carried: ModuleType, tmp_path: Path) -> None:
-    assert agree(carried, tmp_path, 1_000, 1) > 200
+def test_it_agrees_on_three_hundred_random_machines(carried: ModuleType, tmp_path: Path) -> None:
+    assert agree(carried, tmp_path, 300, 1) > 60
 
 
 @pytest.mark.long
