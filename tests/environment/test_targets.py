@@ -142,7 +142,8 @@ def test_the_oldest_pip(tmp_path: Path, version: str, fine: bool) -> None:
     if fine:
         made = tools.pip(found, None, None)
         assert made is not None
-        assert made.argv == (found.python, "-m", "pip")
+        assert made.argv[0] == found.python
+        assert made.argv[-2:] == ("-m", "pip")
         return
     with pytest.raises(InstallerError, match=r"needs 22\.2 or newer") as caught:
         tools.pip(found, None, None)
@@ -155,7 +156,8 @@ def test_the_pip_beside_torchpick_serves_a_target_without(tmp_path: Path) -> Non
     made = tools.pip(found, "/own/python", "22.3")
 
     assert made is not None
-    assert made.argv == ("/own/python", "-m", "pip", "--python", found.python)
+    assert made.argv[0] == "/own/python"
+    assert made.argv[-2:] == ("--python", found.python)
     assert tools.pip(found, None, None) is None
     with pytest.raises(InstallerError, match=r"22\.3"):
         tools.pip(found, "/own/python", "22.2.2")

@@ -25,7 +25,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.resolver import Resolver
-from tests.installers.test_cases import TAG, VERSION, _made, filled, no_page, page_of, place, plain
+from tests.installers.test_cases import TAG, VERSION, _made, filled, no_page, page_of, place, plain, words
 from torchpick.cli import main
 from torchpick.index import listing, pages
 from torchpick.installers import run
@@ -85,7 +85,7 @@ def done(
 
     def start(command: Command, _environ: object, **_how: object) -> Ended:
         started.append({
-            "command": [plain(word, marks) for word in command.argv],
+            "command": words(command.argv, marks),
             "set": {name: plain(value, marks) for name, value in command.set.items()},
             "unset": sorted(command.unset),
         })  # fmt: skip

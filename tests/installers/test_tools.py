@@ -119,7 +119,18 @@ def test_a_flag_is_taken_where_the_program_has_its_name(tmp_path: Path) -> None:
 def test_the_targets_own_pip_is_taken_from_22_2_on(version: str) -> None:
     found = tools.pip(TARGET._replace(installed={"pip": version}), "/own/python", "26.3")
 
-    assert found == Pip(("/env/bin/python", "-m", "pip"), version)
+    assert found == Pip(("/env/bin/python", "-P", "-m", "pip"), version)
+
+
+def test_a_pip_is_started_without_the_current_folder(tmp_path: Path) -> None:
+    """`-P` is of Python 3.11; an older one is given pip's own folder, or at the least nothing of the surroundings."""
+    old = TARGET._replace(version="3.10", installed={"pip": "26.3"}, packages=("", str(tmp_path)))
+    isolated = tools.pip(old, None, None)
+    (tmp_path / "pip").mkdir()
+    (tmp_path / "pip" / "__main__.py").touch()
+
+    assert isolated == Pip(("/env/bin/python", "-I", "-m", "pip"), "26.3")
+    assert tools.pip(old, None, None) == Pip(("/env/bin/python", str(tmp_path / "pip")), "26.3")
 
 
 @pytest.mark.parametrize("version", ["22.1.2", "9", "nonsense"])
@@ -132,9 +143,10 @@ def test_an_older_one_is_refused_with_what_to_do(version: str) -> None:
 
 
 def test_a_target_without_pip_is_served_by_the_pip_beside_torchpick() -> None:
-    line = ("/own/python", "-m", "pip", "--python", "/env/bin/python")
+    found = tools.pip(TARGET, "/own/python", "22.3")
 
-    assert tools.pip(TARGET, "/own/python", "22.3") == Pip(line, "22.3")
+    assert found is not None
+    assert (found.argv[0], found.argv[-2:]) == ("/own/python", ("--python", "/env/bin/python"))
     assert tools.pip(TARGET, None, None) is None
     assert tools.pip(TARGET, "/own/python", None) is None
     assert tools.pip(TARGET, None, "26.3") is None

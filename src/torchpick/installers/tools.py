@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from torchpick.environment.targets import Target
@@ -30,8 +31,6 @@ def uv(environ: Mapping[str, str]) -> str | None:
 
 
 def _module() -> str | None:
-    import sys
-
     # Asking importlib costs 3 ms more, for every start without it.
     if not any(os.path.isfile(os.path.join(folder, "uv", "__init__.py")) for folder in sys.path if folder):
         return None
@@ -104,11 +103,21 @@ def pip(target: Target, own: str | None, own_version: str | None) -> Pip | None:
     """The target's pip, else the pip beside torchpick (`own` is its interpreter) with `--python`."""
     if target.pip is not None:
         _check(target.pip, OLDEST_PIP, f"the pip in {target.prefix}", f"{target.python} -m pip install -U pip")
-        return Pip((target.python, "-m", "pip"), target.pip)
+        return Pip(_started(target.python, target.version, target.packages), target.pip)
     if own is None or own_version is None:
         return None
     _check(own_version, OLDEST_PIP_FOR_OTHERS, "the pip beside torchpick", f"{own} -m pip install -U pip")
-    return Pip((own, "-m", "pip", "--python", target.python), own_version)
+    version = ".".join(map(str, sys.version_info[:2]))
+    return Pip((*_started(own, version, sys.path), "--python", target.python), own_version)
+
+
+def _started(python: str, version: str, folders: Iterable[str]) -> tuple[str, ...]:
+    """The words that start this Python's pip, and nothing of the current folder: `-m` alone looks there first."""
+    if version_of(version) >= (3, 11):
+        return (python, "-P", "-m", "pip")
+    mine = (os.path.join(folder, "pip") for folder in folders if folder)
+    folder = next((each for each in mine if os.path.isfile(os.path.join(each, "__main__.py"))), None)
+    return (python, "-I", "-m", "pip") if folder is None else (python, folder)
 
 
 def _check(version: str, oldest: tuple[int, int], whose: str, mend: str) -> None:
@@ -129,7 +138,6 @@ def version_of(text: str) -> tuple[int, ...]:
 
 def beside() -> tuple[str | None, str | None]:
     """The interpreter and the version of the pip that is installed beside torchpick."""
-    import sys
     from importlib.util import find_spec
 
     spec = find_spec("pip")

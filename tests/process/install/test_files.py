@@ -15,6 +15,7 @@ from tests.process.install.test_install import kind
 
 ABI_FREE = f"py3-none-{TAG.rpartition('-')[2]}"
 EVIL = f"9evil-{TAG}"
+START = "import sys; del sys.path[0]; from torchpick.cli import main; sys.exit(main())"
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="torch 2.15 was not made for this Python")
@@ -119,6 +120,23 @@ def test_a_package_of_the_same_module_is_left_out_where_the_installer_can(world:
     assert "onnxruntime-gpu and onnxruntime install the same module, " in done.stderr
     assert left_out in done.stderr
     world.family_is_clean()
+
+
+def test_nothing_of_the_current_folder_is_run(world: World, installer: str) -> None:
+    python = world.environment(installer)
+    here = world.folder / "here"
+    for name in ("pip/__main__.py", "pip/__init__.py", "logging.py", "packaging.py", "torch.py"):
+        file = here / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"open({str(world.folder / 'run')!r}, 'a').write({name!r})\n")
+
+    for words in (("--dry-run", "--report"), ("--prove",)):
+        line = ["install", "torch", "accelerate", *words, "--installer", kind(installer), "--python", python]
+        # As its command is started, and not as `-m`, which itself looks into the current folder first.
+        world.run([sys.executable, "-c", START, *line, *GTX_1080_TI], cwd=here)
+
+    assert world.installed(python)["torch"] == "2.14.1+cu126"
+    assert not (world.folder / "run").exists()
 
 
 def test_a_dry_run_shows_what_the_real_run_does(world: World, newest: str) -> None:
