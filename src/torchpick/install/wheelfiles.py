@@ -29,7 +29,7 @@ def triton(job: Job) -> dict[str, str]:
     version = build.libraries.get("triton") if build.family == "cuda" and build.platform.startswith("linux") else None
     if version is None or not job.moves_torch or job.no_deps or job.target.installed.get("triton") == version:
         return {}
-    if job.pick.wish.index_base != WHEEL_HOST:
+    if job.pick.wish.index_base != WHEEL_HOST or not job.pick.index_url or job.offline:
         return {}  # whose mirror it is, theirs is the choice of what it holds
     return {"triton": f"=={version}" if version[:1].isdigit() else version}
 
@@ -80,7 +80,8 @@ def addresses(
             if name not in found:
                 found[name] = _newest(job, name, specifier, place, host)
         for name, specifier in more.items():
-            with suppress(InstallerError):  # a host that lacks it leaves it to the user's own index
+            # A host that lacks it leaves it to the user's own index; of one that does not answer the installer tells.
+            with suppress(InstallerError, NetworkError):
                 found.setdefault(name, _newest(job, name, specifier, place, host))
         for name, version in job.related.items():
             if name not in given and job.target.installed.get(name, "").partition("+")[0] != version:
