@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 import pytest
 
@@ -97,6 +98,20 @@ def test_an_nvidia_smi_whose_child_keeps_the_pipe_costs_nothing(computer: Comput
     found = look(computer.say(f"smi.act wedge\n{gpu(1, '8.6')}"), timeout=60.0)
     assert archs(found) == ["sm_86"]
     assert time.monotonic() - began < 30.0
+    while _running(computer.root):
+        assert time.monotonic() - began < 60.0, "the child that it left behind is not stopped"
+        time.sleep(0.01)
+
+
+def _running(root: Path) -> bool:
+    return any(str(root).encode() in _text(each) for each in Path("/proc").glob("[0-9]*/cmdline"))
+
+
+def _text(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:  # it ended in the meantime
+        return b""
 
 
 def test_one_gpu_lost_of_three(computer: Computer, look: Look) -> None:

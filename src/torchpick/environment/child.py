@@ -112,7 +112,11 @@ class Child:
             pid, status = os.waitpid(self._pid, os.WNOHANG)
         except ChildProcessError:  # the host program ignores SIGCHLD and the kernel reaped it
             return 0
-        return os.waitstatus_to_exitcode(status) if pid else None
+        if not pid:
+            return None
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGKILL)  # what it started and left behind, which nobody else would stop
+        return os.waitstatus_to_exitcode(status)
 
 
 def wait(children: Sequence[Running], until: float) -> None:
