@@ -264,9 +264,7 @@ class Installation:
         # One page more where the network is asked anyway; for torch alone, on one index, none is.
         reads = self.installer.shared(job) or bool(self.strangers) or wheelfiles.asks(job)
         triton = wheelfiles.triton(job) if reads and not alone else {}
-        files = wheelfiles.addresses(job, platform, self.session.environ, triton, alone=alone)
-        job = job._replace(files=files)
-        return job._replace(notes=(*job.notes, _TRITON)) if triton.keys() - files.keys() else job
+        return job._replace(files=wheelfiles.addresses(job, platform, self.session.environ, triton, alone=alone))
 
     def command(self, job: Job) -> Command:
         """The exact command for the pick; nothing is started or written."""
@@ -288,11 +286,6 @@ class Installation:
         from torchpick.installers import reporting
 
         return reporting.of(self.installer.reporter(job), self.session.environ)
-
-
-_TRITON = Note(
-    "TRITON_UNPINNED", "the wheel host's triton could not be named, so any place of your settings may supply it"
-)
 
 
 def _taken_from_host(notes: Iterable[Note]) -> tuple[Note, ...]:
