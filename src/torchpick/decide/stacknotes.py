@@ -101,8 +101,17 @@ def _of_package(search: StackSearch, package: Package, torch: Build | None) -> I
 def _rivals(search: StackSearch, chosen: Solution) -> Iterator[Note]:
     names = {demand.name for demand in chosen.demands}
     for name, stays in doubles(chosen.packages, names, search.facts).items():
-        text = f"{stays} and {name} install the same module, and the one installed last wins"
-        yield Note("SAME_MODULE", f"{text}: uninstall both, then install {stays} alone")
+        yield same_module(name, stays)
+
+
+def same_module(name: str, stays: str, *, left_out: bool = False) -> Note:
+    """Two packages that install the same module, of which one is left out or has to go."""
+    end = (
+        f"so {name} is left out"
+        if left_out
+        else (f"and the one installed last wins: uninstall both, then install {stays} alone")
+    )
+    return Note("SAME_MODULE", f"{stays} and {name} install the same module, {end}")
 
 
 def _companions(chosen: Solution, torch: Build) -> Iterator[Note]:

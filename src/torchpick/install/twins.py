@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from torchpick.decide.stacknotes import same_module
 from torchpick.installers.jobs import Job
-from torchpick.model.machine import Note
 from torchpick.model.package import PackageFacts, doubles
 
 
@@ -18,12 +18,7 @@ def apart(job: Job, versions: Iterable[str], known: Mapping[str, PackageFacts], 
     named = [each.name for each in job.asked.wanted if each.name in names]
     found = doubles((*named, *names), names, known)
     notes = [note for note in job.notes if note.code != "SAME_MODULE"]
-    for name, stays in found.items():
-        text = f"{stays} and {name} install the same module"
-        if leaves_out and name not in job.target.installed:
-            text = f"{text}, so {name} is left out"
-        else:
-            text = f"{text}, and the one installed last wins: uninstall both, then install {stays} alone"
-        notes.append(Note("SAME_MODULE", text))
+    there = job.target.installed
+    notes += [same_module(name, stays, left_out=leaves_out and name not in there) for name, stays in found.items()]
     kept = {name: version for name, version in job.held.items() if name not in found}
     return job._replace(left_out=tuple(found) if leaves_out else (), held=kept, notes=tuple(notes))

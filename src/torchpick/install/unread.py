@@ -15,11 +15,11 @@ from contextlib import suppress
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from torchpick.errors import TorchpickError
 from torchpick.index import names, places, tags
 from torchpick.index.client import Client
+from torchpick.index.host import file_of
 from torchpick.index.listing import Link
 from torchpick.index.places import IndexPlaces
 from torchpick.index.user_index import IndexTarget, SeenPages, UserIndex
@@ -235,7 +235,7 @@ def _at_place(asked: FoundWheel, aim: IndexTarget) -> FoundWheel:
     url = asked.place if "://" in asked.place else Path(asked.place).absolute().as_uri()
     address, _, fragment = url.partition("#")
     with suppress(ValueError):
-        file = unquote(urlsplit(address).path.rpartition("/")[2])
+        file = file_of(address)
         if (wheel := names.parse(file)) is not None:
             link = Link(file, address, wheel, thing.sha256_of(fragment))
             fits = tags.rank(wheel, aim.tag, aim.platform) is not None

@@ -49,10 +49,11 @@ def versions(rows: Iterable[tuple[Package, Stack]], width: int | None, bold: Cal
 
 def of_torch(rows: Iterable[tuple[Package, Stack]]) -> list[str]:
     """What the torch builds beside the versions lack, a line each: many versions are beside the same."""
-    texts = [
-        note.text for _, stack in rows for note in stack.notes if note.code in _DOUBTS and note not in _doubts(stack)
-    ]
-    return list(dict.fromkeys(texts))
+    found: dict[str, None] = {}
+    for _, stack in rows:
+        of_packages = _doubts(stack)
+        found |= {each.text: None for each in stack.notes if each.code in _DOUBTS and each not in of_packages}
+    return [*found]
 
 
 def _doubts(stack: Stack) -> list[Note]:
