@@ -40,6 +40,9 @@ else:
                 values = (*values, *_filled(cls, len(values), named))
             return tuple.__new__(cls, values)
 
+        # From the values at once, in half the time.
+        _make = classmethod(tuple.__new__)
+
         def __repr__(self) -> str:
             inside = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
             return f"{type(self).__name__}({inside})"

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from mmap import mmap
-from typing import Protocol
+from struct import Struct
 
-
-class Cursor(Protocol):
-    """A place in some bytes, moving forward only."""
-
-    @property
-    def position(self) -> int: ...
-
-    @property
-    def end(self) -> int: ...
-
-    def peek(self, count: int) -> bytes:
-        """The next bytes, without moving; fewer at the end."""
-        ...
-
-    def skip(self, count: int) -> None:
-        """Move forward, at most to the end."""
-
-    def find(self, *patterns: bytes) -> bytes | None:
-        """Move to the nearest occurrence of a pattern and say which; None, and at the end, where there is none."""
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class BufferCursor:
@@ -39,12 +23,20 @@ class BufferCursor:
         self._without: dict[bytes, int] = {}  # the place before which the pattern does not occur
 
     def peek(self, count: int) -> bytes:
+        """The next bytes, without moving; fewer at the end."""
         return self._buffer[self.position : min(self.position + count, self.end)]
 
+    def unpack(self, layout: Struct, ahead: int = 0) -> tuple[Any, ...] | None:
+        """The fields that lie so many bytes ahead, without moving; None where they would not end before the end."""
+        place = self.position + ahead
+        return layout.unpack_from(self._buffer, place) if place + layout.size <= self.end else None
+
     def skip(self, count: int) -> None:
+        """Move forward, at most to the end."""
         self.position = min(self.position + count, self.end)
 
     def find(self, *patterns: bytes) -> bytes | None:
+        """Move to the nearest occurrence of a pattern and say which; None, and at the end, where there is none."""
         best, which = self.end, None
         for pattern in patterns:
             # Each byte is searched once for a pattern, and only up to the nearest of the others: what lies behind that
@@ -95,6 +87,12 @@ class StreamCursor:
             pass
         return self._buffer[self._at : self._at + count]
 
+    def unpack(self, layout: Struct, ahead: int = 0) -> tuple[Any, ...] | None:
+        count = ahead + layout.size
+        while len(self._buffer) - self._at < count and self._more():
+            pass
+        return layout.unpack_from(self._buffer, self._at + ahead) if len(self._buffer) - self._at >= count else None
+
     def skip(self, count: int) -> None:
         left = count
         while (here := len(self._buffer) - self._at) < left:
@@ -122,3 +120,7 @@ class StreamCursor:
             if not self._more():
                 self._at = len(self._buffer)
                 return None
+
+
+# A place in some bytes, moving forward only.
+Cursor = BufferCursor | StreamCursor

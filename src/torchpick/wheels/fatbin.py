@@ -16,6 +16,10 @@ from torchpick.model.arch import Arch
 from torchpick.model.noun import Noun
 from torchpick.wheels.cursor import Cursor
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 MAGIC = b"\x50\xed\x55\xba"
 # A cubin outside any container: a 64-bit little-endian ELF of CUDA's own ABI, 0x33 up to CUDA 12, 0x41 after.
 _ELF64 = b"\x7fELF\x02\x01\x01"
@@ -26,15 +30,17 @@ _ARCH_SPECIFIC, _FAMILY_SPECIFIC = 0x100000, 0x200000
 _SPECIFIC = _ARCH_SPECIFIC | _FAMILY_SPECIFIC
 _EM_CUDA = 190
 
-# magic, version, header size, bytes of entries that follow
-_CONTAINER = Struct("<IHHQ")
-# kind, version, header size, payload size, compressed size, options offset, code version minor and major, SM number,
-# name offset and length, flags, reserved, decompressed size
-_ENTRY = Struct("<HHIQIIHHIIIQQQ")
+# Kind, header size, payload size, offset of the options, code version, SM number, flags, decompressed size; what nobody
+# here asks for is passed over.
+_ENTRY = Struct("<H2xIQ4xI4sI8xQ8xQ")
+_VERSION = Struct("<HH")  # minor, major
+# The container's magic, version and header size in one; bytes of entries that follow; the first of them.
+_CONTAINER = Struct("<8sQ" + _ENTRY.format[1:])
+_BEFORE = _CONTAINER.size - _ENTRY.size
+_HEAD = MAGIC + b"\x01\0\x10\0"
 _GROUP_TABLE = Struct("<II")  # entries, bytes of the table, these eight included
 _OPTIONS = Struct("<II")  # offset of the text, its length
-_PADDING = 32  # containers begin at multiples of 8 or 32, with zeros between them
-_AHEAD = _PADDING + _CONTAINER.size + _ENTRY.size
+_PADDING = 32  # containers begin at multiples of 32 or 8, with zeros between them
 
 # Bounds: the fullest library measured holds 24,453 containers; the fullest container 12 entries.
 MOST_CONTAINERS = 1_000_000
@@ -57,12 +63,15 @@ class CodeEntry(Noun):
     empty: bool
 
 
+Images = tuple[CodeEntry, ...]
+
+
 class Container(Noun):
     """One module: the images of which the driver loads one. `broken` where the entries end in nonsense."""
 
     offset: int
     end: int
-    entries: tuple[CodeEntry, ...]
+    entries: Images
     broken: bool
 
 
@@ -72,18 +81,27 @@ class Cubin(Noun):
     offset: int
     arch: Arch
 
+    @property
+    def broken(self) -> bool:
+        return False
+
+    @property
+    def entries(self) -> Images:
+        return (CodeEntry(ELF, self.arch, (0, 0), empty=False),)
+
 
 def scan(cursor: Cursor, *, cubins: bool = True) -> Iterator[Container | Cubin]:
     """Every container (and bare cubin) up to the cursor's end; chance hits of the magic bytes are passed over."""
     patterns = (MAGIC, _ELF64) if cubins else (MAGIC,)
     found = 0
     while True:
-        hit: Container | Cubin | None = _container(cursor)  # most lie one behind another
+        # Most lie one behind another, at multiples of 32.
+        hit: Container | Cubin | None = _container(cursor, -cursor.position % _PADDING)
         if hit is None:
             magic = cursor.find(*patterns)
             if magic is None:
                 return
-            hit = _container(cursor) if magic == MAGIC else _cubin(cursor)
+            hit = _container(cursor, 0) if magic == MAGIC else _cubin(cursor)
         if hit is None:
             cursor.skip(1)
             continue
@@ -95,69 +113,57 @@ def scan(cursor: Cursor, *, cubins: bool = True) -> Iterator[Container | Cubin]:
         yield hit
 
 
-def _container(cursor: Cursor) -> Container | None:
-    """The container at the cursor, which is moved behind it; None, and not moved, where it is none.
-
-    Zeros before it are passed, as many as lie between containers.
-    """
-    ahead = cursor.peek(_AHEAD)
-    head = ahead.lstrip(b"\0")
-    if not head.startswith(MAGIC) or len(head) < _CONTAINER.size:
+def _container(cursor: Cursor, ahead: int) -> Container | None:
+    """The container so many bytes ahead, behind which the cursor is moved; None, and not moved, where there is none."""
+    fields = cursor.unpack(_CONTAINER, ahead)
+    if fields is None or fields[0] != _HEAD:
         return None
-    padding = len(ahead) - len(head)
-    start = cursor.position + padding
-    _, version, header, size = _CONTAINER.unpack_from(head)
-    end = start + header + size
-    if version != 1 or header != _CONTAINER.size or end > cursor.end:
+    size: int = fields[1]
+    start = cursor.position + ahead
+    end = start + _BEFORE + size
+    first = _entry(cursor, ahead + _BEFORE, size, fields[2:])
+    if first is None or end > cursor.end:
         return None
-    step = _entry(head, header, size)
-    if size and step is None:
-        return None
-    if step is not None and step[2] == size and step[3] is not None:
-        cursor.skip(padding + header + size)
-        return Container(start, end, (step[3],), cursor.position != end)
-    cursor.skip(padding)
-    cursor.skip(header)
-    entries: list[CodeEntry] = []
-    broken = False
+    length, images = first
+    cursor.skip(ahead + _BEFORE + length)
+    if length == size and images is not None:  # most hold one image
+        return Container._make((start, end, images, cursor.position != end))
+    entries, broken = [*(images or ())], images is None
     while (left := end - cursor.position) > 0:
-        step = step or _entry(cursor.peek(_ENTRY.size), 0, left)
+        step = _entry(cursor, 0, left, cursor.unpack(_ENTRY))
         if step is None or len(entries) > MOST_ENTRIES:
             broken = True
             break
-        kind, header_size, length, found = step
-        step = None
-        if kind == GROUP:
-            members = _group(cursor.peek(header_size))
-            broken |= members is None
-            entries += members or []
-        elif found is not None:
-            entries.append(found)
+        length, images = step
+        entries += images or ()
+        broken |= images is None
         cursor.skip(length)
     return Container(start, end, tuple(entries), broken or cursor.position > cursor.end)
 
 
-def _entry(head: bytes, at: int, room: int) -> tuple[int, int, int, CodeEntry | None] | None:
-    """Kind, header size, whole length and image of the entry whose header is there; None where it is no entry."""
-    if len(head) < at + _ENTRY.size:
+def _entry(cursor: Cursor, ahead: int, room: int, fields: tuple[Any, ...] | None) -> tuple[int, Images | None] | None:
+    """The whole length of the entry there, and its images, None of a group without them; None where it is no entry."""
+    if fields is None:
         return None
-    kind, _, header, payload, _, _, minor, major, number, _, _, flags, _, size = _ENTRY.unpack_from(head, at)
-    if not _ENTRY.size <= header <= _MOST_HEADER or header % 8 or header + payload > room:
+    kind, header, payload, _, version, number, flags, size = fields
+    length = header + payload
+    if not _ENTRY.size <= header <= _MOST_HEADER or header % 8 or length > room:
         return None
     if kind == GROUP:
-        return None if number else (kind, header, header + payload, None)
-    image = _image(kind, number, flags & _SPECIFIC, (major, minor), min(size or payload, _LARGE))
-    return None if image is None else (kind, header, header + payload, image)
+        return None if number else (length, _group(cursor.peek(ahead + header)[ahead:]))
+    images = _images(kind, number, flags & _SPECIFIC, version, min(size or payload, _LARGE))
+    return None if images is None else (length, images)
 
 
 # A library has thousands of images and few that differ here.
 @lru_cache(1024)
-def _image(kind: int, number: int, specific: int, version: tuple[int, int], size: int) -> CodeEntry | None:
+def _images(kind: int, number: int, specific: int, version: bytes, size: int) -> Images | None:
     """The image of an entry; None where its header is none. Sizes above that of every empty one may be given as one."""
     arch = _arch(kind, number, specific)
     if arch is None or not 0 < kind < GROUP:
         return None
-    return CodeEntry(kind, arch, version, _empty(kind, arch, size))
+    minor, major = _VERSION.unpack(version)
+    return (CodeEntry(kind, arch, (major, minor), _empty(kind, arch, size)),)
 
 
 def _arch(kind: int, number: int, flags: int) -> Arch | None:
@@ -174,7 +180,7 @@ def _empty(kind: int, arch: Arch, size: int) -> bool:
     return kind == ELF and size <= (_EMPTY_NEW if arch.major >= 9 else _EMPTY_OLD)
 
 
-def _group(header: bytes) -> list[CodeEntry] | None:
+def _group(header: bytes) -> Images | None:
     """The images of a group, from the table that follows its header."""
     place = _ENTRY.size + _GROUP_TABLE.size
     if len(header) < place:
@@ -183,22 +189,22 @@ def _group(header: bytes) -> list[CodeEntry] | None:
     end = _ENTRY.size + table
     if end > len(header) or count > MOST_ENTRIES:
         return None
-    entries = []
+    entries: list[CodeEntry] = []
     for _ in range(count):
         if place + _ENTRY.size > end:
             return None
-        kind, _, _, size, _, options, minor, major, number, _, _, flags, _, _ = _ENTRY.unpack_from(header, place)
+        kind, _, size, options, version, number, flags, _ = _ENTRY.unpack_from(header, place)
         place += _ENTRY.size
         if options:
             if place + _OPTIONS.size > end:
                 return None
             length = _OPTIONS.unpack_from(header, place)[1]
             place += _OPTIONS.size + (length + 8) // 8 * 8  # the text and its NUL, padded to 8
-        image = _image(kind, number, flags & _SPECIFIC, (major, minor), min(size, _LARGE))
-        if image is None:
+        images = _images(kind, number, flags & _SPECIFIC, version, min(size, _LARGE))
+        if images is None:
             return None
-        entries.append(image)
-    return entries
+        entries += images
+    return tuple(entries)
 
 
 def _cubin(cursor: Cursor) -> Cubin | None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from mmap import mmap
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 
 from torchpick.errors import WheelLayoutError
 from torchpick.model.arch import Arch
@@ -109,26 +109,18 @@ class _Tally:
         self.broken = 0
 
     def add(self, section: Section | None, hits: Iterable[fatbin.Container | fatbin.Cubin]) -> None:
-        """Containers with the same entries are counted and looked at once: a library has thousands of few kinds."""
-        place, end = _place(section), None if section is None else section.offset + section.size
-        containers, cubins = self._alike(place, "fatbin"), self._alike(place, "cubin")
-        for hit in hits:
-            if isinstance(hit, fatbin.Cubin):
-                alike = cubins
-                entries: tuple[fatbin.CodeEntry, ...] = (fatbin.CodeEntry(fatbin.ELF, hit.arch, (0, 0), empty=False),)
-            else:
-                alike, entries = containers, hit.entries
-                if hit.broken or (end is not None and hit.end > end):
-                    self.broken += 1
-            alike[entries] = alike.get(entries, 0) + 1
+        """Those alike are counted and looked at once: a library has thousands of few kinds, one kind after another."""
+        place = _place(section)
+        for (kind, entries, broken), run in groupby(hits, attrgetter("__class__", "entries", "broken")):
+            count = sum(1 for _ in run)
+            alike = self.places.setdefault((place, "cubin" if kind is fatbin.Cubin else "fatbin"), {})
+            alike[entries] = alike.get(entries, 0) + count
+            self.broken += count if broken else 0
             if len(alike) > MOST_SETS:
                 raise WheelLayoutError(
                     f"contains more than {MOST_SETS} different sets of architectures",
                     hint="the file may be damaged or malicious",
                 )
-
-    def _alike(self, place: str, form: str) -> Alike:
-        return self.places.setdefault((place, form), {})
 
     def library(self, path: str, size: int, *, complete: bool, notes: tuple[str, ...] = ()) -> Library:
         held = {key: _held(alike) for key, alike in sorted(self.places.items()) if alike}
@@ -297,8 +289,11 @@ def _classified(
             place += 1
         if place == len(readable) or hit.offset < readable[place].offset:
             continue
-        if isinstance(hit, fatbin.Container) or readable[place].role == image.DATA:
-            yield readable[place], hit
+        section = readable[place]
+        if isinstance(hit, fatbin.Container):
+            yield section, hit._replace(broken=hit.broken or hit.end > section.offset + section.size)
+        elif section.role == image.DATA:
+            yield section, hit
 
 
 def _reread(chunks: Iterable[bytes], wanted: image.ByteRange) -> bytes:
