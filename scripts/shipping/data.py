@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -89,3 +90,7 @@ def lay_out(compat: Path, package: Path) -> None:
     sizes = {path.relative_to(package / "compat").as_posix(): path.stat().st_size for path in files}
     contents = {"schema": SCHEMA, "date": date_of(compat), "files": sizes}
     (package / CONTENTS).write_text(json.dumps(contents, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -108,7 +108,9 @@ def _add(archive: ZipFile, name: str, data: bytes, stamp: tuple[int, ...]) -> No
 
 
 def main(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, epilog="example: scripts/build-pyz -o dist/torchpick.pyz")
+    parser = argparse.ArgumentParser(
+        "scripts/build-pyz", description=__doc__, epilog="example: scripts/build-pyz -o dist/torchpick.pyz"
+    )
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "dist" / "torchpick.pyz", help="the file to write")
     parser.add_argument("--without-bytecode", action="store_true", help="smaller, and the same for every Python")
     args = parser.parse_args(words)
@@ -118,3 +120,7 @@ def main(words: Sequence[str]) -> int:
         made = build(wheel, args.output, compiled=not args.without_bytecode)
     print(f"{made.file}: {made.file.stat().st_size} bytes, with {', '.join(' '.join(each) for each in made.carried)}")
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -24,7 +24,10 @@ _DATA = "data-"
 
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
-        description=__doc__, epilog=_EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter
+        "scripts/release",
+        description=__doc__,
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--dry-run", action="store_true", help="keep nothing; an [Unreleased] section is enough")
     parser.add_argument("--tag", help="the tag that is released; it must agree with the version and the changelog")
@@ -113,10 +116,10 @@ def _built(folder: Path) -> list[Path]:
 def _test(files: Sequence[Path], folder: Path) -> None:
     """The quick tests against the installed wheel, and the one-file program from a folder that cannot be written."""
     _step("tests on the built wheel")
-    venv.create(folder, with_pip=True)
+    venv.create(folder)
     python = str(folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
-    quiet = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run([*quiet, "--upgrade", "pip>=25.1"])
+    # This environment's own pip: Debian and Ubuntu ship Python without one to put into a new environment.
+    quiet = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check"]
     _run([*quiet, str(files[1])])
     _run([*quiet, "--group", f"{ROOT / 'pyproject.toml'}:test"])
     # src/ is not on the path: what is imported is what was installed.
@@ -142,3 +145,7 @@ def _list(files: Sequence[Path], title: str) -> None:
     _step(title)
     for file in files:
         print(f"{building.sha256(file)}  {file.stat().st_size:>9}  {file.name}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,96 @@
+"""The shell steps of a release, run in a clone with a tag; only what needs a service is stood in for."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import venv
+from pathlib import Path
+
+import pytest
+
+from scripts.shipping.version import version_in
+
+ROOT = Path(__file__).parents[2]
+WORKFLOW = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+pytestmark = [pytest.mark.process, pytest.mark.network, pytest.mark.long]
+
+
+def step(name: str) -> str:
+    """What the step of that name runs, by the indentation of the file."""
+    body = WORKFLOW.partition(f"- name: {name}\n")[2] or WORKFLOW.partition(f"  name: {name}\n")[2]
+    line, _, rest = body.partition("        run: ")[2].partition("\n")
+    if line != "|":
+        return line
+    lines = re.match(r"(?:(?:          .*)?\n|          .*$)+", rest)
+    assert lines
+    return "".join(f"{each.removeprefix(' ' * 10)}\n" for each in lines[0].splitlines())
+
+
+class Runner:
+    """A runner that has checked out a tag and has a Python with nothing but pip."""
+
+    def __init__(self, folder: Path, tag: str) -> None:
+        self.work, self.asked = folder / "work", folder / "asked"
+        venv.create(folder / "python", with_pip=True)
+        tool = folder / "python" / "bin" / "gh"
+        tool.write_text(f'#!/bin/sh\necho "$@" >> {self.asked}\n')
+        tool.chmod(0o755)
+        path = os.pathsep.join([str(tool.parent), os.environ["PATH"]])
+        given = {"PATH": path, "GITHUB_REF_NAME": tag, "GITHUB_REPOSITORY": "some/project", "GH_TOKEN": "none"}
+        who = {f"GIT_{role}_{what}": "a" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        self.environ = {**os.environ, **who, **given}
+        self.bash(f"git clone -q {ROOT} {self.work}", folder)
+
+    def bash(self, text: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """As a runner does it: `bash -e`."""
+        line = ["bash", "-e", "-c", text]
+        where = folder or self.work
+        return subprocess.run(
+            line, cwd=where, env=self.environ, capture_output=True, text=True, check=False, timeout=600
+        )
+
+
+def made_ready(runner: Runner) -> None:
+    """What a maintainer does before the tag: the changelog's section, and where the project lives."""
+    changelog, project = runner.work / "CHANGELOG.md", runner.work / "pyproject.toml"
+    heading = f"## [Unreleased]\n\n## [{version_in(ROOT)}] - 2026-11-30"
+    changelog.write_text(changelog.read_text().replace("## [Unreleased]", heading))
+    project.write_text(project.read_text().replace("github.com/example/", "github.com/some/"))
+    assert runner.bash("git commit -qam Release").returncode == 0
+
+
+@pytest.fixture
+def runner(tmp_path: Path) -> Runner:
+    return Runner(tmp_path, f"v{version_in(ROOT)}")
+
+
+def test_a_tag_builds_once_and_that_is_what_is_published(runner: Runner) -> None:
+    made_ready(runner)
+
+    built = runner.bash(step("Build twice and compare"))
+
+    assert built.returncode == 0, built.stderr
+    assert "byte for byte equal" in built.stdout
+    files = {each.name: each for each in (runner.work / "dist").iterdir()}
+    number = version_in(ROOT)
+    assert set(files) == {
+        f"torchpick_cli-{number}.tar.gz", f"torchpick_cli-{number}-py3-none-any.whl", "torchpick.pyz",
+        "torchpick.cdx.json",
+    }  # fmt: skip
+    answered = runner.bash(step("Test the one-file program"))
+    assert answered.stdout == "--index-url https://download.pytorch.org/whl/cu126 torch==2.14.1+cu126\n"
+    assert runner.bash(step("Keep what the index takes apart")).returncode == 0
+    assert {each.name for each in (runner.work / "upload").iterdir()} == {each for each in files if "cli-" in each}
+    assert runner.bash(step("Add the files to the release")).returncode == 0
+    assert runner.asked.read_text().split()[:3] == ["release", "create", f"v{number}"]
+
+
+def test_what_is_not_ready_builds_nothing(runner: Runner) -> None:
+    built = runner.bash(step("Build twice and compare"))
+
+    assert built.returncode == 1
+    assert "CHANGELOG.md has no section" in built.stderr
+    assert "[project.urls]" in built.stderr
+    assert not (runner.work / "dist").exists()
