@@ -44,7 +44,7 @@ def ray_python(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(python)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # and ended with it: it takes some of the processor all the time
 def ray_cluster(ray_python: str) -> Iterator[RayCluster]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 
-from torchpick.environment import interpreter, journal, pipconf, rewrite, settings, settings_places
+from torchpick.environment import interpreter, journal, pipconf, rewrite, settings, settings_places, turns
 from torchpick.environment.project import editing
 from torchpick.environment.project.settings import UNPINNED, ProjectSettings
 from torchpick.environment.project.settings import pin as pin_settings
@@ -28,6 +28,7 @@ from torchpick.session import Session
 
 # pip's options that are ours to say in a pinned environment.
 _PIP_OPTIONS = {"PIP_FIND_LINKS": "find-links", "PIP_CONSTRAINT": "constraint"}
+_NOT_FOR_UV = 'uv keeps no settings for one environment: `eval "$(torchpick env)"` gives them to `uv pip` in a shell'
 _ANOTHER = "name an environment of yours with `--python PATH`"
 
 
@@ -57,22 +58,22 @@ def pin(session: Session, project: str | None) -> Pinned:
     read = wheelfiles.companions_on_pages(pick, pick.build.companion_pins, offline=session.offline)
     if file is not None:  # whatever speaks against it must do so before anything is touched
         _project_change(file, pick, _variables(session, pick, places, target, read)[0])
-    unpin(target.prefix, project)
-    found, notes = _variables(session, pick, places, target, read)
-    changes = [_pip_change(places, found)]
-    if file is not None:
-        changes.append(_project_change(file, pick, found))
-    elif target.conda is not None:
-        changes += _conda_changes(places, found)
-    else:
-        text = 'uv keeps no settings for one environment: `eval "$(torchpick env)"` gives them to `uv pip` in a shell'
-        notes.append(Note("UV_NOT_PINNED", text))
-    rewrite.folder(places.store, _ANOTHER)
-    store.keep(found.files)
-    journal.write(places.journal, changes)
-    for change in changes:
-        rewrite.folder(os.path.dirname(change.file), _ANOTHER)
-        rewrite.write(rewrite.read(change.file), change.after)
+    with turns.of_environment(target.prefix):
+        _put_back(target.prefix, project)
+        found, notes = _variables(session, pick, places, target, read)
+        changes = [_pip_change(places, found)]
+        if file is not None:
+            changes.append(_project_change(file, pick, found))
+        elif target.conda is not None:
+            changes += _conda_changes(places, found)
+        else:
+            notes.append(Note("UV_NOT_PINNED", _NOT_FOR_UV))
+        rewrite.folder(places.store, _ANOTHER)
+        store.keep(found.files)
+        journal.write(places.journal, changes)
+        for change in changes:
+            rewrite.folder(os.path.dirname(change.file), _ANOTHER)
+            rewrite.write(rewrite.read(change.file), change.after)
     return Pinned(pick, tuple(change.file for change in changes), (*notes, *_hidden(session.environ)))
 
 
@@ -166,6 +167,11 @@ def _hidden(environ: Mapping[str, str]) -> list[Note]:
 
 def unpin(prefix: str, project: str | None) -> tuple[str, ...]:
     """Put everything back as it was before it was pinned; returns the files that were touched."""
+    with turns.of_environment(prefix):
+        return _put_back(prefix, project)
+
+
+def _put_back(prefix: str, project: str | None) -> tuple[str, ...]:
     places = settings_places.of(prefix, sys.platform)
     entries = journal.read(places.journal)
     touched = [each.file for each in entries if journal.put_back(each, _by_marks(places))]

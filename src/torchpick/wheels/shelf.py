@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
 
-from torchpick.environment import rewrite
+from torchpick.environment import rewrite, turns
 from torchpick.errors import TorchpickError
 
 _MOST_BYTES = 64 << 20
@@ -21,46 +18,15 @@ _WAIT = 600.0
 def locked(
     folder: Path, waiting: Callable[[], None] | None = None, most: float = _WAIT, by: str = "refresh"
 ) -> Iterator[None]:
-    """Hold the folder's lock; the system lets it go when a process dies, so no stale one can stay."""
+    """Hold the folder's lock."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / f"{by}.lock").open("a+b")
     except OSError as error:
         raise _unwritable(folder, error) from error
     with file:
-        began = time.monotonic()
-        while not _take(file):
-            if waiting is not None:
-                waiting()
-                waiting = None
-            if time.monotonic() - began > most:
-                raise TorchpickError(
-                    f"another {by} has locked {folder} for {most:.0f} seconds", hint="wait for it, or stop it"
-                )
-            time.sleep(0.05)
+        turns.wait(file.fileno(), f"another {by} has locked {folder}", most, waiting)
         yield
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _take(file: IO[bytes]) -> bool:
-        file.seek(0)
-        try:
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _take(file: IO[bytes]) -> bool:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
 
 
 def write(path: Path, value: object, most: int = _MOST_BYTES) -> None:

@@ -1,0 +1,52 @@
+"""Two `torchpick pin` at once: whichever is in the middle, the other waits, and `unpin` finds what was there first."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.install.test_cases import begun, snapshot
+from torchpick.cli import main
+from torchpick.environment import turns
+from torchpick.installers import variables
+
+pytestmark = pytest.mark.process  # the target's interpreter is asked for its version
+PIN = ["pin", "--gpu", "sm_61", "--driver", "580.95.05", "--quiet", "--python"]
+OWN = "[install]\nfind-links = https://own.example/links/\n"
+
+
+def test_one_that_starts_in_the_middle_of_the_other_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    marks = begun({"files": {"$TARGET/pip.conf": OWN}}, tmp_path, monkeypatch)
+    python = marks["$TARGET"] + "/bin/python"
+    before = snapshot(tmp_path)
+    ended = []
+    late = threading.Thread(target=lambda: ended.append(main([*PIN, python])))
+    waits = threading.Event()
+    take, decide = turns.take, variables.of
+
+    def taken(handle: int) -> bool:
+        had = take(handle)
+        if not had:
+            waits.set()
+        return had
+
+    def in_the_middle(*words: Any) -> object:
+        """The other one gets as far as it can, when the first has taken out what an earlier pin wrote."""
+        monkeypatch.setattr(variables, "of", decide)
+        late.start()
+        while late.is_alive() and not waits.is_set():
+            late.join(0.05)
+        return decide(*words)
+
+    monkeypatch.setattr(turns, "take", taken)
+    monkeypatch.setattr(variables, "of", in_the_middle)
+
+    assert main([*PIN, python]) == 0
+    late.join(60)
+    assert ended == [0]
+    assert "own.example" in Path(marks["$TARGET"], "pip.conf").read_text()
+    assert main(["unpin", "--python", python]) == 0
+    assert snapshot(tmp_path) == before
