@@ -19,15 +19,10 @@ pytestmark = [pytest.mark.process, pytest.mark.network]
 
 
 @pytest.fixture(scope="module")
-def distributions(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return building.distributions(ROOT, tmp_path_factory.mktemp("dist"))
-
-
-@pytest.fixture(scope="module")
-def program(distributions: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pyz")
     try:
-        made = pyz.build(distributions[1], folder / "torchpick.pyz")
+        made = pyz.build(building.distributions(ROOT, folder / "dist")[1], folder / "torchpick.pyz")
     except SystemExit as error:
         pytest.skip(f"the package index gave no dependencies: {error}")
     made.file.chmod(stat.S_IRUSR | stat.S_IXUSR)
@@ -80,7 +75,8 @@ def test_a_driver_is_asked_in_a_child_that_finds_the_program(program: Path, tmp_
     assert done.stdout.startswith(str(program))
 
 
-def test_the_same_sources_give_the_same_bytes(distributions: list[Path], tmp_path: Path) -> None:
-    again = building.distributions(ROOT, tmp_path / "again")
+def test_the_same_sources_give_the_same_bytes(tmp_path: Path) -> None:
+    first = building.distributions(ROOT, tmp_path / "first")
+    second = building.distributions(ROOT, tmp_path / "second")
 
-    assert building.differences(distributions, again) == []
+    assert building.differences(first, second) == []
