@@ -25,28 +25,41 @@ CLEARED_NAMES = (
     "NO_COLOR",
     "FORCE_COLOR",
     "COLUMNS",
+    "SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
     "UV",
     "PYTHONPATH",
     "PYTHONUSERBASE",
     "PYTHONNOUSERSITE",
+    "PYTHONDONTWRITEBYTECODE",  # else each torchpick that is started compiles itself anew
 )
 
 
+@pytest.fixture(scope="session")
+def _nothing(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return usersettings.nothing(tmp_path_factory.getbasetemp() / "no-settings")
+
+
 @pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def _clean_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, _nothing: dict[str, str]
+) -> None:
     # The table grows old as time goes by, and says so; the tests are about the day it was made.
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795305600")  # 2026-11-22
     for name in list(os.environ):
         if name.startswith(CLEARED) or name in CLEARED_NAMES:
             monkeypatch.delenv(name)
     monkeypatch.setenv("NETRC", str(tmp_path_factory.getbasetemp() / "no-netrc"))
-    # Neither the user's settings nor the computer's: pip and uv look for them in these folders.
-    empty = tmp_path_factory.getbasetemp() / "no-settings"
-    for name, value in usersettings.nothing(empty).items():
+    # Neither the user's settings nor the computer's: pip and uv look for them in these folders, and leave locks in one.
+    for name, value in _nothing.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(config_files, "ETC", str(empty / "config"))
+    # To trust a hundred authorities takes longer to read than most tests take, and no test asks them for anything.
+    monkeypatch.setenv("SSL_CERT_DIR", _nothing["XDG_CONFIG_DIRS"])
+    monkeypatch.setattr(config_files, "ETC", _nothing["XDG_CONFIG_DIRS"])
+    monkeypatch.setattr("tempfile.tempdir", None)  # it is found anew
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests import usersettings
 from tests.index.server import Host, serving
-from tests.usersettings import index_settings
 from tests.wheels import making
 from torchpick.cli import main
 
@@ -234,9 +234,7 @@ def test_the_real_release_is_read_out_of_the_users_own_index(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The real 2.15.0 of the index that pip is set to, by ranges; skipped where that index does not answer."""
-    settings = index_settings()
-    for name, value in settings.items():
-        monkeypatch.setenv(name, value)
+    usersettings.take_over(monkeypatch)
     if main(["refresh", *HERE, "--backend", "default", "torch==2.15.0", "--quiet"]) != 0:
         pytest.skip("no package index answers")
     capsys.readouterr()

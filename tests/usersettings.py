@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from configparser import RawConfigParser
 from pathlib import Path
 
+import pytest
+
 from torchpick.environment import config_files
 
 # As the run began, before any test's environment is cleared.
@@ -60,11 +62,19 @@ def fetching(original: Mapping[str, str] = ORIGINAL, prefix: str = sys.prefix) -
     return {**kept, **index_settings(original, prefix), "PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1"}
 
 
+def take_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test of this process reach the user's index."""
+    monkeypatch.delenv("SSL_CERT_DIR", raising=False)  # tests/conftest.py's, which trusts nobody
+    for name, value in index_settings().items():
+        monkeypatch.setenv(name, value)
+
+
 def nothing(folder: Path) -> dict[str, str]:
-    """Variables that lead to a home and to configuration folders in which there is nothing."""
-    for name in ("home", "config"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    return {"HOME": str(folder / "home"), "XDG_CONFIG_DIRS": str(folder / "config")}
+    """Variables that lead to a home, configuration and temporary files in which there is nothing."""
+    places = {"HOME": folder / "home", "XDG_CONFIG_DIRS": folder / "config", "TMPDIR": folder / "tmp"}
+    for place in places.values():
+        place.mkdir(parents=True, exist_ok=True)
+    return {name: str(place) for name, place in places.items()}
 
 
 def binding(files: Iterable[str] = _FIXED) -> str:

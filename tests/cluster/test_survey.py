@@ -210,8 +210,7 @@ REAL = ["torchao>=0.10,<0.17", "torchcodec>=0.6,<0.14"]
 def test_real_wheels_are_each_read_once_on_a_cluster_and_as_cuobjdump_reads_them(
     ray_cluster: RayCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in usersettings.index_settings().items():
-        monkeypatch.setenv(name, value)
+    usersettings.take_over(monkeypatch)
     monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     words = [*REAL, "--newest", "6", "--deep", "--out", "s", "--jobs", "2", "--on", f"ray:{ray_cluster.address}"]

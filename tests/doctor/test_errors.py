@@ -66,7 +66,8 @@ def advised(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("login")
     home = Home(folder / ".venv")
     environ = {"PATH": "/nowhere", "VIRTUAL_ENV": str(home.root), "TORCHPICK_CACHE_DIR": str(folder)}
-    return {row["id"]: advice(explanation.explain([row["text"].encode()], Session(Request(), environ))) for row in ROWS}
+    session = Session(Request(), environ)  # looks at the machine once
+    return {row["id"]: advice(explanation.explain([row["text"].encode()], session)) for row in ROWS}
 
 
 @pytest.mark.process

@@ -106,7 +106,8 @@ def test_a_text_without_an_end_of_line_is_searched_whole() -> None:
         assert ids(search(text, 1024)) == ["NO_DEVICE"], before
 
 
-def test_a_log_of_50_megabytes_streams_by() -> None:
+@pytest.mark.parametrize("size", [5_000_000, pytest.param(50_000_000, marks=pytest.mark.long)])
+def test_a_large_log_streams_by(size: int) -> None:
     """In memory that does not grow with it: what waits for its line's end is bounded by a chunk."""
     block = b"".join(
         b"INFO step %d loss 0.123 torch cuda error CUDA version /usr/lib/python3\n" % n for n in range(14_000)
@@ -114,7 +115,7 @@ def test_a_log_of_50_megabytes_streams_by() -> None:
 
     found = Search(KNOWN)
     most = 0
-    for _ in range(50_000_000 // len(block)):
+    for _ in range(size // len(block)):
         found.feed(block)
         most = max(most, len(found._rest))
     found.feed(b"RuntimeError: Torch not compiled with CUDA enabled")

@@ -28,6 +28,8 @@ from torchpick.installers.run import Heard
 HOST = "https://download.pytorch.org/whl"
 INDEX = "https://user.example/simple"
 SHA = "5" * 64
+# Links that were read: by the name of their page or folder, which says what is in it.
+_SEEN: dict[str, dict[str, list[Candidate]]] = {}
 # Options of theirs that take a word.
 _WITH_WORD = {
     "--python", "--annotation-style", "--torch-backend", "--config-file", "--python-version", "--python-platform",
@@ -113,7 +115,7 @@ class Resolver:
         placed = next((each.url for each in (wanted, *limits) if each.url), None)
         if placed is not None:
             return [_of_url(placed, direct=True)]
-        linked = [each for link in words.links for each in _linked(link) if each.name == name]
+        linked = [(each.version, True, each) for link in words.links for each in _linked(link).get(name, ())]
         backend = words.options.get("--torch-backend", "")
         host, index = f"{HOST}/{backend}", f"{INDEX}/{name}"
         own = [
@@ -122,8 +124,8 @@ class Resolver:
             if (label := version.partition("+")[2]) in ("", backend)
             for file in (f"{name.replace('-', '_')}-{version.replace('+', '%2B')}-py3-none-any.whl",)
         ]
-        found = sorted([*linked, *own], key=lambda each: (each.version, each in linked), reverse=True)
-        return [each for each in found if all(_admits(one, each) for one in (wanted, *limits))]
+        found = sorted([*linked, *((each.version, False, each) for each in own)], reverse=True)
+        return [each for _, _, each in found if all(_admits(one, each) for one in (wanted, *limits))]
 
     def _item(self, each: Candidate) -> dict[str, object]:
         """A package as pip reports it, with all that it may require."""
@@ -205,19 +207,28 @@ def _of_url(url: str, *, direct: bool = False) -> Candidate:
     return Candidate(name, version, url, direct=direct)
 
 
-@lru_cache
-def _linked(place: str) -> tuple[Candidate, ...]:
+def _linked(place: str) -> Mapping[str, list[Candidate]]:
     """The wheels of a page, or of a folder; these say what they need. Both are named by what they hold."""
-    if place.endswith(".html"):
-        return tuple(_of_url(unescape(href)) for href in re.findall(r'href="([^"]+)"', Path(place).read_text()))
-    return tuple(_of_folder(Path(place)))
+    name = Path(place).name
+    if name not in _SEEN:
+        found = _of_page(Path(place)) if name.endswith(".html") else _of_folder(Path(place))
+        _SEEN[name] = {}
+        for each in found:
+            _SEEN[name].setdefault(each.name, []).append(each)
+    return _SEEN[name]
+
+
+def _of_page(page: Path) -> Iterator[Candidate]:
+    return (_of_url(unescape(href)) for href in re.findall(r'href="([^"]+)"', page.read_text()))
 
 
 def _of_folder(folder: Path) -> Iterator[Candidate]:
+    """The address is that of any such folder: whoever asks knows it by its name."""
     for wheel in sorted(folder.glob("*.whl")):
         with ZipFile(wheel) as archive:
             metadata = next(archive.read(each).decode() for each in archive.namelist() if each.endswith("METADATA"))
-        yield _of_url(wheel.as_uri())._replace(requires=tuple(re.findall(r"Requires-Dist: (.+)", metadata)))
+        url = f"file:///cache/{folder.name}/{wheel.name}"
+        yield _of_url(url)._replace(requires=tuple(re.findall(r"Requires-Dist: (.+)", metadata)))
 
 
 def _hashes(each: Candidate) -> dict[str, str]:

@@ -7,6 +7,7 @@ import hashlib
 import io
 import zipfile
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 # A fixed date keeps the bytes, and so the hashes, the same in every run.
@@ -52,13 +53,17 @@ class TinyWheel(NamedTuple):
             f"{info}/METADATA": self.metadata,
             f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: tiny\nRoot-Is-Purelib: true\n{tags}".encode(),
         }
-        record = [f"{path},sha256={_digest(body)},{len(body)}" for path, body in files.items()]
-        files[f"{info}/RECORD"] = ("\n".join([*record, f"{info}/RECORD,,"]) + "\n").encode()
-        stream = io.BytesIO()
-        with zipfile.ZipFile(stream, "w") as archive:
-            for path, body in files.items():
-                archive.writestr(zipfile.ZipInfo(path, _DATE), body)
-        return stream.getvalue()
+        return _archive(f"{info}/RECORD", tuple(files.items()))
+
+
+@lru_cache(maxsize=256)  # a client asks for it by ranges, again and again
+def _archive(record: str, files: tuple[tuple[str, bytes], ...]) -> bytes:
+    lines = [f"{path},sha256={_digest(body)},{len(body)}" for path, body in files]
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for path, body in (*files, (record, ("\n".join([*lines, f"{record},,"]) + "\n").encode())):
+            archive.writestr(zipfile.ZipInfo(path, _DATE), body)
+    return stream.getvalue()
 
 
 def _digest(body: bytes) -> str:

@@ -16,9 +16,9 @@ def with_pip(folder: Path) -> Path:
     python = folder / "bin" / "python"
     (site,) = folder.glob("lib/python*/site-packages")
     source = Path(str(pip.__file__)).parent
-    shutil.copytree(source, site / "pip", ignore=shutil.ignore_patterns("__pycache__"))
     (info,) = source.parent.glob("pip-*.dist-info")
-    shutil.copytree(info, site / info.name)
+    for each in (source, info):
+        shutil.copytree(each, site / each.name)
     program = folder / "bin" / "pip"
     program.write_text(f'#!/bin/sh\nexec "{python}" -m pip "$@"\n')
     program.chmod(0o755)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
+import ssl
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import certifi
 import pytest
 
 from tests.fakes.loopback import Answer, Asked, Authority, Loopback
@@ -14,6 +17,7 @@ from tests.fakes.rude import HEAD, Manner, forever, once, packed, rude, silent, 
 from tests.index.conftest import QUICK
 from tests.index.server import Host
 from torchpick.errors import NetworkError
+from torchpick.index import access
 from torchpick.index.client import Client, Limits
 from torchpick.index.failures import TooSlowError, retry_after
 
@@ -180,6 +184,30 @@ def test_whom_nobody_trusts_is_refused_with_the_remedy(monkeypatch: pytest.Monke
     monkeypatch.setenv("PIP_CERT", str(tmp_path / "none.pem"))
     with Client() as client, pytest.raises(NetworkError, match="PIP_CERT: cannot read"):
         client.get("https://mirror.example/x")
+
+
+def test_a_file_of_certificates_that_several_variables_name_is_read_once(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = []
+
+    class Counted(ssl.SSLContext):
+        def load_verify_locations(self, cafile: Any = None, capath: Any = None, cadata: Any = None) -> None:
+            read.append(cafile or capath)
+            super().load_verify_locations(cafile, capath, cadata)
+
+    monkeypatch.setattr(ssl, "SSLContext", Counted)
+    names = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+
+    access.certificates(dict.fromkeys(names, str(authority.certificate)))
+
+    assert read == [str(authority.certificate)]
+
+
+def test_where_nothing_is_named_the_systems_authorities_and_certifis_are_trusted() -> None:
+    context = access.certificates({})
+
+    assert len(context.get_ca_certs()) >= Path(certifi.where()).read_text().count("BEGIN CERTIFICATE") > 50
 
 
 def test_no_redirect_leads_from_https_to_http(

@@ -20,6 +20,7 @@ import os
 import re
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -141,9 +142,14 @@ def snapshot(folder: Path) -> dict[str, list[str]]:
     return found
 
 
-def _page(url: str, *more: object) -> pages.Page:
+def _page(url: str, *_more: object) -> pages.Page:
+    return _more_wheels(url)
+
+
+@cache
+def _more_wheels(url: str) -> pages.Page:
     """A page as those cases have it, and the same wheels for another Python, on Windows too."""
-    page = page_of(url, *more)
+    page = page_of(url)
     own = f"{TAG}-{TAG}-manylinux_2_28_x86_64"
     tags = (own, "cp39-cp39-manylinux_2_28_x86_64", "cp39-cp39-win_amd64")
     files = [link.file.replace(own, tag) for tag in tags for link in page.links or ()]

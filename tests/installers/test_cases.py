@@ -18,6 +18,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,11 @@ def place(folder: Path, case: dict[str, object]) -> dict[str, str]:
 
 
 def page_of(url: str, *_more: object) -> pages.Page:
+    return _page_of(url)
+
+
+@cache
+def _page_of(url: str) -> pages.Page:
     """A project's page as the wheel host has it; a page of a flat mirror has torch and its companions for cu126."""
     backend, project = url.rstrip("/").split("/")[-2:]
     flat = "whl" not in url

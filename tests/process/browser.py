@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
 
@@ -53,6 +54,8 @@ class Browser:
             "--no-first-run",
         )
         flags = (*flags, "--remote-debugging-pipe", f"--user-data-dir={profile}")
+        # It leaves a socket behind, whose path must be short.
+        self._temporary = TemporaryDirectory(ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
             [sys.executable, "-c", _LAUNCH, str(theirs_in), str(theirs_out), program, *flags],
             pass_fds=(theirs_in, theirs_out),
@@ -60,6 +63,7 @@ class Browser:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            env={**os.environ, "TMPDIR": self._temporary.name},
         )
         os.close(theirs_in)
         os.close(theirs_out)
@@ -84,6 +88,7 @@ class Browser:
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait(10)
+        self._temporary.cleanup()
 
     def call(self, method: str, **params: object) -> dict[str, Any]:
         number = next(self._numbers)

@@ -370,6 +370,10 @@ def test_label_names_the_extra_for_uv(uv_project: tuple[Path, str], capsys: pyte
     assert "+ torch==2.14.1+cu126" in done.stderr
 
 
+# Poetry takes seconds for each.
+OF_POETRY = [pytest.param(name, marks=() if name == "cu126" else pytest.mark.long) for name in BUILDS]
+
+
 @pytest.fixture(scope="module")
 def poetry_project(host: torches.Host, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("poetry")
@@ -380,7 +384,7 @@ def poetry_project(host: torches.Host, tmp_path_factory: pytest.TempPathFactory)
     return folder
 
 
-@pytest.mark.parametrize("name", BUILDS)
+@pytest.mark.parametrize("name", OF_POETRY)
 def test_poetry_installs_the_build_that_the_name_promises(poetry_project: Path, name: str) -> None:
     done = run(poetry_project, tools.tool("poetry"), "sync", "--dry-run", "--no-interaction", "--extras", name)
 
@@ -442,7 +446,7 @@ def test_poetry_checks_a_classic_file(classic_project: Path) -> None:
 
 
 @pytest.mark.network
-@pytest.mark.parametrize("name", BUILDS)
+@pytest.mark.parametrize("name", OF_POETRY)
 def test_poetry_installs_what_a_classic_files_extra_promises(classic_project: Path, name: str) -> None:
     done = run(classic_project, tools.tool("poetry"), "sync", "--dry-run", "--no-interaction", "--extras", name)
 

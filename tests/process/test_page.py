@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -367,10 +368,19 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
         return script.read().decode()
 
 
+# Every part of the page, small and large, light and dark; all of their combinations take long.
+VIEWS = (
+    ("", 390, False), ("", 1280, True), ("#gtx-1080-ti", 390, True), ("#gtx-1080-ti", 1280, False),
+    ("#q=a100", 390, True), ("#torch-2.14.1", 1280, False), ("#package-xformers", 390, False),
+    ("#q=nonsense", 1280, True),
+)  # fmt: skip
+MORE_VIEWS = sorted({*itertools.product({anchor for anchor, *_ in VIEWS}, (390, 1280), (False, True))} - {*VIEWS})
+
+
 @pytest.mark.network
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("anchor", ["", "#gtx-1080-ti", "#q=a100", "#torch-2.14.1", "#package-xformers", "#q=nonsense"])
+@pytest.mark.parametrize(
+    ("anchor", "width", "dark"), [*VIEWS, *(pytest.param(*each, marks=pytest.mark.long) for each in MORE_VIEWS)]
+)
 def test_axe_finds_nothing(
     *, anchor: str, width: int, dark: bool, axe: str, chromium: browser.Browser, page: str
 ) -> None:

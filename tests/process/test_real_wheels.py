@@ -19,8 +19,7 @@ LINUX = ["--platform", "linux-x86_64", "--python", "3.12"]
 
 @pytest.fixture(autouse=True)
 def _own_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in usersettings.index_settings().items():
-        monkeypatch.setenv(name, value)
+    usersettings.take_over(monkeypatch)
     try:
         locate.locate("packaging==24.0", WheelTarget())
     except TorchpickError as error:

@@ -24,11 +24,15 @@ REQUIREMENTS = {
 }
 
 
+# That of the machine and not of a test: they are kept.
+HOME = Path(tempfile.gettempdir()) / f"torchpick-test-tools-{os.getuid()}"
+
+
 def tool(name: str) -> str:
     """The path of the tool's program; the test is skipped where it cannot be had."""
     requirements = REQUIREMENTS[name]
     key = hashlib.sha256(" ".join((sys.version, *requirements)).encode()).hexdigest()[:12]
-    home = Path(tempfile.gettempdir()) / f"torchpick-test-tools-{os.getuid()}" / f"{name}-{key}"
+    home = HOME / f"{name}-{key}"
     program = home / "bin" / name
     ready = home / "ready"
     if not ready.exists():

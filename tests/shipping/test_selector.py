@@ -97,8 +97,8 @@ def agree(carried: ModuleType, cache: Path, machines: int, seed: int) -> int:
     return picked
 
 
-def test_it_agrees_on_three_hundred_random_machines(carried: ModuleType, tmp_path: Path) -> None:
-    assert agree(carried, tmp_path, 300, 1) > 60
+def test_it_agrees_on_a_hundred_random_machines(carried: ModuleType, tmp_path: Path) -> None:
+    assert agree(carried, tmp_path, 100, 1) > 20
 
 
 @pytest.mark.long

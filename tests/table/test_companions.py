@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from scripts.table import checking, companions, layout, reading_companions
+from tests import usersettings
 
 REQUIRES: dict[str, dict[str, str | None]] = {
     "torchvision": {
@@ -108,8 +109,9 @@ def test_what_a_requirement_asks_of_torch(requirement: str, torch: str | None) -
 
 @pytest.mark.network
 @pytest.mark.process
-def test_the_index_says_what_the_evidence_says() -> None:
+def test_the_index_says_what_the_evidence_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two versions only: the whole reading takes minutes."""
+    usersettings.take_over(monkeypatch)
     recorded = json.loads(companions.EVIDENCE.read_text("utf-8"))["requires"]["torchvision"]
     try:
         found = {

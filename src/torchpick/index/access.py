@@ -48,9 +48,12 @@ def netrc(environ: Mapping[str, str]) -> Callable[[str], Login | None]:
 
 def certificates(environ: Mapping[str, str]) -> ssl.SSLContext:
     """The certificates to trust: what the user's settings name, else the system's certificates and certifi's."""
-    named = {name: environ[name] for name in _FILES if environ.get(name)}
-    if "PIP_CERT" not in named and (cert := _pip_cert(environ)):
-        named["pip's `cert`"] = cert
+    named: dict[str, str] = {}  # often several name the same file, which takes a while to read
+    for name in _FILES:
+        if environ.get(name):
+            named.setdefault(environ[name], name)
+    if not environ.get("PIP_CERT") and (cert := _pip_cert(environ)):
+        named.setdefault(cert, "pip's `cert`")
     folders = [folder for folder in environ.get("SSL_CERT_DIR", "").split(os.pathsep) if os.path.isdir(folder)]
     if not named and not folders:
         import certifi
@@ -59,7 +62,7 @@ def certificates(environ: Mapping[str, str]) -> ssl.SSLContext:
         context.load_verify_locations(certifi.where())
         return context
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    for name, place in named.items():
+    for place, name in named.items():
         try:
             context.load_verify_locations(**{"capath" if os.path.isdir(place) else "cafile": place})
         except (OSError, ssl.SSLError) as error:

@@ -24,7 +24,7 @@ PATIENCE_S = 180
 _QUICK_VENV = """\
 #!/bin/sh
 if [ "$#-$1-$2" = 3--m-venv ]; then
-  {python} -m venv --without-pip "$3" && cp -R {template}/lib/. "$3/lib/" || exit
+  {python} -m venv --without-pip "$3" && cp -Rl {template}/lib/. "$3/lib/" || exit
   printf '#!/bin/sh\\nexec "%s/bin/python" -m pip "$@"\\n' "$(cd "$3" && pwd)" >"$3/bin/pip"
   exec chmod +x "$3/bin/pip"
 fi
@@ -70,7 +70,7 @@ class Terminal:
         file.chmod(0o755)
 
     def _python(self, python: Path, template: Path | None) -> None:
-        """The page's Python. With a template `python3 -m venv NAME` copies its pip: ensurepip takes seconds."""
+        """The page's Python. With a template `python3 -m venv NAME` links its pip: ensurepip takes seconds."""
         for name in ("python", "python3"):
             self.command(name, python)
             if template is not None:

@@ -30,6 +30,18 @@ def named(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+def from_network(page: Path) -> list[Block]:
+    return [block for block in documents.blocks(page.read_text()) if block.options.get("needs") == "network"]
+
+
+# README's installs it too, by way of scripts/start.
+FROM_NETWORK = [
+    pytest.param(page, marks=pytest.mark.long) if named(page) == "docs/users.md" else page
+    for page in PAGES
+    if from_network(page)
+]
+
+
 def steps(blocks: list[Block]) -> Steps:
     """The commands of these blocks, and the files they need, in their order."""
     found: Steps = []
@@ -72,33 +84,23 @@ def test_the_commands_of_a_page_print_what_it_shows(page: Path, opened: Opened) 
 
 
 @pytest.mark.network
-def test_what_needs_the_network_prints_what_the_page_shows(tmp_path: Path, template: Path) -> None:
+@pytest.mark.parametrize("page", FROM_NETWORK, ids=named)
+def test_what_needs_the_network_prints_what_the_page_shows(page: Path, tmp_path: Path, template: Path) -> None:
     """In a copy of the checkout, with the index of whoever runs the tests."""
     probe = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(tmp_path / "probe")]
     if subprocess.run(
         [*probe, "hatchling"], env=usersettings.fetching(), capture_output=True, timeout=120, check=False
     ).returncode:
         pytest.skip("no package index answers")
-    kept = usersettings.index_settings()
-    ran = 0
-    for page in PAGES:
-        blocks = documents.blocks(page.read_text())
-        found = steps([block for block in blocks if block.options.get("needs") == "network"])
-        if not found:
-            continue
-        folder = tmp_path / f"page-{ran}"
-        folder.mkdir()
-        terminal = Terminal(folder, ROOT / "src", kept, template)
-        for name in ("src", "compat", "scripts"):
-            shutil.copytree(ROOT / name, terminal.work / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for name in ("pyproject.toml", "README.md", "LICENSE"):
-            shutil.copy(ROOT / name, terminal.work)
-        ran += 1
+    terminal = Terminal(tmp_path, ROOT / "src", usersettings.index_settings(), template)
+    for name in ("src", "compat", "scripts"):
+        shutil.copytree(ROOT / name, terminal.work / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, terminal.work)
 
-        said = complaints(found, terminal, page)
+    said = complaints(steps(from_network(page)), terminal, page)
 
-        assert not said, "\n\n".join(said)
-    assert ran
+    assert not said, "\n\n".join(said)
 
 
 def test_what_differs_is_named_with_its_line(tmp_path: Path) -> None:

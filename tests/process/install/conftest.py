@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from tests import usersettings
 from tests.fakes.indexes import FILE_HOST, WHEEL_HOST, SimpleIndex, WheelHost
 from tests.fakes.loopback import Authority, Loopback, Site
 from tests.fakes.tinywheel import TinyWheel
-from tests.process.install.installers import NAMES, Installers, fetched
+from tests.process.install.installers import NAMES, NEWEST, OLD, Installers, fetched
 
 SOURCE = Path(__file__).parents[3] / "src"
 TAG = f"cp3{sys.version_info[1]}-cp3{sys.version_info[1]}-manylinux_2_28_x86_64"
@@ -102,6 +103,7 @@ class World:
         self.folder = folder
         self.server = server
         self.installers = installers
+        self.started: list[subprocess.Popen[str]] = []
         self.home = folder / "home"
         self.index = f"{server.url}/simple/"
         self.private = f"http://localhost:{server.server_port}/simple/"
@@ -229,16 +231,21 @@ def world(tmp_path: Path, authority: Authority, installers: Installers) -> Itera
         "localhost": SimpleIndex(TinyWheel("inhouse", "3.1", requires=("torch>=2.0",)), TinyWheel("numpy", "1.0.0")),
     }
     with Loopback(sites, authority.tls).running() as server:
-        yield World(tmp_path, server, authority, installers)
+        made = World(tmp_path, server, authority, installers)
+        yield made
+        for child in made.started:  # of a test that failed
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.communicate()
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.long if name in OLD else ()) for name in NAMES])
 def installer(request: pytest.FixtureRequest) -> str:
-    """Each installer in turn: uv, the newest pip, the oldest."""
+    """Uv and the newest pip; the oldest too where there is time, and always in a test of `EVERY_INSTALLER`."""
     return str(request.param)
 
 
-@pytest.fixture(params=("uv", "pip"))
+@pytest.fixture(params=NEWEST)
 def newest(request: pytest.FixtureRequest) -> str:
-    """The newest of each, where the oldest pip does nothing else."""
+    """Uv and the newest pip, where the oldest does nothing else."""
     return str(request.param)

@@ -16,12 +16,18 @@ from tests import usersettings
 PATIENCE_S = 180
 # pip 22.3 is the oldest still common, and runs on Python up to 3.11.
 PIPS = {"pip": "pip", "pip-22.3": "pip==22.3.1"} if sys.version_info < (3, 12) else {"pip": "pip"}
-NAMES = ("uv", *PIPS)
+NEWEST = ("uv", "pip")
+OLD = tuple(name for name in PIPS if name not in NEWEST)
+NAMES = (*NEWEST, *OLD)
+# For a test of what must never get in, whichever installer it is.
+EVERY_INSTALLER = pytest.mark.parametrize("installer", NAMES)
+# For a test whose neighbour shows the same with pip already, whose runs are the dear ones.
+UV_AND_LATER_PIP = pytest.mark.parametrize("newest", ["uv", pytest.param("pip", marks=pytest.mark.long)])
 
 
 class Installers(NamedTuple):
     uv: str
-    pips: dict[str, Path]  # folders to copy into an environment
+    pips: dict[str, Path]  # folders that hold it with its metadata
 
     def environment(self, folder: Path, name: str) -> Path:
         """A virtual environment whose installer is the named one; its interpreter."""
@@ -31,7 +37,12 @@ class Installers(NamedTuple):
         else:
             subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
             (site,) = folder.glob("lib/python*/site-packages")
-            shutil.copytree(self.pips[name], site, dirs_exist_ok=True)
+            for each in self.pips[name].iterdir():
+                # A link for the thousand files of the package itself: no index of a test has another pip.
+                if each.name == "pip":
+                    (site / each.name).symlink_to(each)
+                elif each.is_dir():
+                    shutil.copytree(each, site / each.name)
         return folder / "bin" / "python"
 
 

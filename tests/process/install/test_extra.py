@@ -5,15 +5,18 @@ from __future__ import annotations
 import pytest
 
 from tests.process.install.conftest import World
+from tests.process.install.installers import UV_AND_LATER_PIP
 from tests.process.install.test_install import kind
 from torchpick.cli import main
 
 
 @pytest.mark.parametrize(
-    ("among", "extra", "torch"),
+    ("newest", "among", "extra", "torch"),
     [
-        ("new,nvidia-old", "nvidia-old", "2.7.1+cu126"),
-        ("new,nvidia-old,cu126", "cu126", "2.9.1+cu126"),
+        ("uv", "new,nvidia-old", "nvidia-old", "2.7.1+cu126"),
+        ("pip", "new,nvidia-old", "nvidia-old", "2.7.1+cu126"),
+        ("uv", "new,nvidia-old,cu126", "cu126", "2.9.1+cu126"),
+        pytest.param("pip", "new,nvidia-old,cu126", "cu126", "2.9.1+cu126", marks=pytest.mark.long),
     ],
 )
 def test_the_extra_that_fits_is_taken(world: World, newest: str, among: str, extra: str, torch: str) -> None:
@@ -38,15 +41,18 @@ def test_none_that_fits_is_told_with_each_reason(world: World, newest: str) -> N
     assert world.installed(python) == {}
 
 
+@UV_AND_LATER_PIP
 def test_an_extra_that_the_library_does_not_have_is_refused(world: World, newest: str) -> None:
     python = world.environment(newest)
 
     words = ["mylib", "--extra", "auto", "--among", "nvidia-old,typo", "--installer", kind(newest)]
-    done = world.install(*words, python=python, status=2)
+    for more in ([], ["--dry-run"]):
+        done = world.install(*words, *more, python=python, status=2)
 
-    assert "mylib has no extra `typo`" in done.stderr
+        assert "mylib has no extra `typo`" in done.stderr
 
 
+@UV_AND_LATER_PIP
 def test_a_named_extra_is_that_extra(world: World, newest: str) -> None:
     python = world.environment(newest)
 
@@ -64,7 +70,6 @@ def test_a_named_extra_is_that_extra(world: World, newest: str) -> None:
         ["mylib", "--extra", "auto", "--among", "a,,b"],
         ["mylib", "accelerate", "--extra", "nvidia-old"],
         ["torch", "--extra", "nvidia-old"],
-        ["mylib", "--extra", "auto", "--among", "nvidia-old", "--dry-run"],
         ["mylib", "--extra", "auto", "--among", "cpu"],
     ],
 )

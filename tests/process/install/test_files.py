@@ -10,6 +10,7 @@ import pytest
 from tests.fakes.backend import project
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
+from tests.process.install.installers import EVERY_INSTALLER, UV_AND_LATER_PIP
 from tests.process.install.test_env import plain, prepared
 from tests.process.install.test_install import kind
 
@@ -44,6 +45,7 @@ def test_so_it_is_in_a_shell_that_env_prepared(world: World, installer: str) -> 
     world.family_is_clean()
 
 
+@EVERY_INSTALLER
 def test_a_build_tag_on_another_index_wins_nothing(world: World, installer: str) -> None:
     python = world.environment(installer)
     bad = world.wheels("localhost")
@@ -122,6 +124,7 @@ def test_a_package_of_the_same_module_is_left_out_where_the_installer_can(world:
     world.family_is_clean()
 
 
+@EVERY_INSTALLER
 def test_nothing_of_the_current_folder_is_run(world: World, installer: str) -> None:
     python = world.environment(installer)
     here = world.folder / "here"
@@ -139,6 +142,7 @@ def test_nothing_of_the_current_folder_is_run(world: World, installer: str) -> N
     assert not (world.folder / "run").exists()
 
 
+@UV_AND_LATER_PIP
 def test_a_dry_run_shows_what_the_real_run_does(world: World, newest: str) -> None:
     python = world.environment(newest)
     (wheel,) = world.wheels("127.0.0.1")["mylib"]

@@ -6,12 +6,14 @@ import json
 
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
+from tests.process.install.installers import EVERY_INSTALLER, UV_AND_LATER_PIP
 
 
 def kind(installer: str) -> str:
     return "uv" if installer == "uv" else "pip"
 
 
+@EVERY_INSTALLER
 def test_a_fresh_environment_gets_the_pick_and_its_companions(world: World, installer: str) -> None:
     python = world.environment(installer)
 
@@ -101,6 +103,7 @@ def test_an_installed_torch_that_runs_here_stays_where_nobody_asks_for_another(w
     assert "torch" not in world.sources()
 
 
+@UV_AND_LATER_PIP
 def test_an_installed_torch_that_does_not_run_here_is_replaced_for_a_library(world: World, newest: str) -> None:
     python = world.environment(newest, "torch==2.9.1+cu130")
 
@@ -141,6 +144,7 @@ def test_the_command_of_a_dry_run_can_be_run_as_it_is(world: World, newest: str)
     world.family_is_clean()
 
 
+@UV_AND_LATER_PIP
 def test_json_is_one_object_and_the_installer_talks_on_stderr(world: World, newest: str) -> None:
     python = world.environment(newest)
 

@@ -11,6 +11,7 @@ import pytest
 from tests.fakes.indexes import SimpleIndex
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
+from tests.process.install.installers import EVERY_INSTALLER, UV_AND_LATER_PIP
 from tests.process.install.test_install import kind
 
 # A GPU for which the first resolution finds the pick itself, so that no second one is run.
@@ -62,6 +63,7 @@ def resolutions(
     return world.run([*command], environ=environ).stderr.splitlines().count("RESOLVED")
 
 
+@EVERY_INSTALLER
 def test_what_the_users_index_leads_to_the_wheel_host_for_is_refused_unasked(led_away: World, installer: str) -> None:
     python = led_away.environment(installer)
 
@@ -72,6 +74,7 @@ def test_what_the_users_index_leads_to_the_wheel_host_for_is_refused_unasked(led
     assert "torch" not in led_away.sources()
 
 
+@UV_AND_LATER_PIP
 def test_that_costs_no_resolution(world: World, newest: str) -> None:
     python = world.environment(newest)
     words = ("accelerate", "--dry-run", "--quiet", "--installer", kind(newest))
@@ -127,6 +130,7 @@ def test_a_constraint_for_another_machine_does_not_matter(world: World) -> None:
     assert world.installed(python)["torch"] == "2.14.1+cu126"
 
 
+@UV_AND_LATER_PIP
 def test_the_hosts_are_said(world: World, newest: str) -> None:
     python = world.environment(newest)
 

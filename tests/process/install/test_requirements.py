@@ -11,6 +11,7 @@ import pytest
 from tests.fakes.backend import project
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import World
+from tests.process.install.installers import UV_AND_LATER_PIP
 from tests.process.install.test_install import kind
 
 
@@ -25,6 +26,7 @@ def test_an_extra_that_caps_torch_narrows_the_pick(world: World, installer: str)
     world.family_is_clean()
 
 
+@UV_AND_LATER_PIP
 def test_an_extra_that_pins_the_exact_build_narrows_the_pick(world: World, newest: str) -> None:
     python = world.environment(newest)
 
@@ -46,6 +48,7 @@ def test_where_nothing_suits_both_it_says_who_asks_for_what_and_what_would_run(w
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="torch 2.15 was not made for this Python, whatever the GPU")
+@UV_AND_LATER_PIP
 def test_a_library_is_not_moved_to_an_older_version_for_the_picks_sake(world: World, newest: str) -> None:
     """The older one has the extra, and says nothing of torch."""
     python = world.environment(newest)
@@ -56,6 +59,7 @@ def test_a_library_is_not_moved_to_an_older_version_for_the_picks_sake(world: Wo
     assert "asks for torch>=2.15" in done.stderr
 
 
+@UV_AND_LATER_PIP
 def test_specifiers_of_the_command_line_are_honoured(world: World, newest: str) -> None:
     python = world.environment(newest)
 
@@ -137,6 +141,7 @@ def test_an_editable_project_and_its_sources_do_not_lead_elsewhere(world: World,
     world.family_is_clean()
 
 
+@UV_AND_LATER_PIP
 def test_a_local_folder_that_caps_torch_narrows_the_pick(world: World, newest: str) -> None:
     python = world.environment(newest)
     project(world.folder / "lib", "lib", ("torch<2.8",))
@@ -168,6 +173,7 @@ def test_a_wheel_of_torch_that_cannot_run_here_is_refused(world: World) -> None:
     assert "sm_61" in done.stderr
 
 
+@UV_AND_LATER_PIP
 def test_what_a_library_needs_is_part_of_a_report(world: World, newest: str) -> None:
     python = world.environment(newest)
 

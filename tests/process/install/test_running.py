@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from tests.process.install.conftest import GTX_1080_TI, World
+from tests.process.install.installers import EVERY_INSTALLER
 from tests.process.install.test_install import kind
 
 WORDS = ("install", "torch", "--installer", "uv", *GTX_1080_TI)
@@ -35,6 +36,7 @@ def test_a_failing_installer_gives_its_own_status_and_words(world: World, instal
     assert done.stderr.strip().splitlines()[-1] == f"{kind(installer)} exited with status 1"
 
 
+@EVERY_INSTALLER
 def test_a_wheel_host_that_lacks_what_was_promised_is_named(world: World, installer: str) -> None:
     python = world.environment(installer)
     world.wheels("download.pytorch.org").clear()
@@ -63,10 +65,12 @@ def test_a_wheel_host_out_of_reach_is_named(world: World, newest: str) -> None:
 def start(world: World, python: Path, script: str) -> subprocess.Popen[str]:
     environ = {**world.environ, **stand_in(world, script)}
     words = [*world.torchpick_without_its_uv, *WORDS, "--python", str(python)]
-    return subprocess.Popen(
+    child = subprocess.Popen(
         words, env=environ, cwd=world.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
     )  # fmt: skip
+    world.started.append(child)
+    return child
 
 
 def wait_for(file: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import TAG, World
+from tests.process.install.installers import UV_AND_LATER_PIP
 from tests.process.install.test_install import kind
 
 A100 = ("--gpu", "a100", "--driver", "535.183.01")
@@ -45,6 +46,7 @@ def test_a_package_moves_to_the_cuda_that_the_driver_carries(vllm: World, newest
     vllm.family_is_clean()
 
 
+@UV_AND_LATER_PIP
 def test_a_package_without_code_for_the_gpu_is_refused(vllm: World, newest: str) -> None:
     python = vllm.environment(newest)
 
@@ -54,8 +56,15 @@ def test_a_package_without_code_for_the_gpu_is_refused(vllm: World, newest: str)
     assert vllm.installed(python) == {}
 
 
-@pytest.mark.parametrize("label", ["", "+cu126"])
-@pytest.mark.parametrize("words", [("torch", "torchcodec"), ("torchcodec", "accelerate")])
+@pytest.mark.parametrize(
+    ("words", "label"),
+    [
+        (("torch", "torchcodec"), "+cu126"),
+        (("torchcodec", "accelerate"), ""),
+        pytest.param(("torch", "torchcodec"), "", marks=pytest.mark.long),
+        pytest.param(("torchcodec", "accelerate"), "+cu126", marks=pytest.mark.long),
+    ],
+)
 def test_what_is_installed_beside_torch_is_what_plan_says(
     world: World, newest: str, words: tuple[str, ...], label: str
 ) -> None:
@@ -74,6 +83,7 @@ def test_what_is_installed_beside_torch_is_what_plan_says(
     assert (found["torchcodec"], found["torch"]) == (f"0.13.0{label}", "2.14.1+cu126")
 
 
+@UV_AND_LATER_PIP
 def test_a_pin_that_the_driver_cannot_carry_is_refused_with_what_would_run(vllm: World, newest: str) -> None:
     python = vllm.environment(newest)
 

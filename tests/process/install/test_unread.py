@@ -110,7 +110,16 @@ def test_a_project_that_is_pure_python_is_not_opened(world: World) -> None:
     assert fetched(world, "accelerate") == []
 
 
-@pytest.mark.parametrize("place", ["file", "path", "name @ URL", "URL"])
+PLACES = ("file", "path", "name @ URL", "URL")
+
+
+@pytest.mark.parametrize(
+    ("newest", "place"),
+    [
+        *(("uv", place) for place in PLACES),
+        *(pytest.param("pip", place, marks=() if place in ("file", "URL") else pytest.mark.long) for place in PLACES),
+    ],
+)
 def test_a_wheel_that_is_asked_for_by_its_place_is_read_there(world: World, newest: str, place: str) -> None:
     wheel = compiled("swift-ops", "1.0", "swift_ops/_C.so", 13, "sm_80", requires=("torch",))
     (world.folder / wheel.filename).write_bytes(wheel.content)
