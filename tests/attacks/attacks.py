@@ -20,6 +20,7 @@ class Attack(NamedTuple):
     environ: Mapping[str, str] = {}
     words: tuple[str, ...] = ("-r", "r.txt")
     says: str = ""
+    folder: str = "."
 
 
 def _lines(name: str, text: str, says: str = "") -> Attack:
@@ -254,4 +255,82 @@ ABBREVIATED = (
     Attack("build tag, constraints of theirs", {"x.txt": "--ext EVIL\n"}, words=(*PLAIN, "--", "-c", "x.txt")),
 )  # fmt: skip
 
-ALL = (*IN_FILES, *IN_SETTINGS, *BEHIND_THE_DASHES, *OTHER_SUPPLIERS, *BY_ADDRESS, *ABBREVIATED)
+# Settings where one does not look for them: in another folder, section or spelling, behind a megabyte of comments.
+LISTED = SETTINGS["x.toml"]
+PROJECT = '[project]\nname = "x"\nversion = "1"\n'
+FAR = "# x\n" * 300_000
+ELSEWHERE = (
+    Attack("UV_PROJECT", {"a/uv.toml": LISTED}, {"UV_PROJECT": "a"}, PLAIN),
+    Attack("UV_PROJECT, torch alone", {"a/uv.toml": LISTED}, {"UV_PROJECT": "a"}, ("torch",)),
+    Attack("UV_WORKING_DIR", {"a/uv.toml": LISTED}, {"UV_WORKING_DIR": "a"}, PLAIN, says="UV_WORKING_DIR"),
+    Attack(
+        "the workspace of a member",
+        {
+            "pyproject.toml": f'{PROJECT}[tool.uv]\n{LISTED}[tool.uv.workspace]\nmembers = ["m"]\n',
+            "m/pyproject.toml": '[project]\nname = "m"\nversion = "1"\n[tool.uv]\npackage = false\n',
+        },
+        words=("torch",), folder="m",
+    ),
+    Attack(
+        "the project, not the uv.toml below it", {"pyproject.toml": f"{PROJECT}[tool.uv]\n{LISTED}", "m/uv.toml": "\n"},
+        words=("torch",), folder="m",
+    ),
+    Attack("UV_CONFIG_FILE beside UV_NO_CONFIG", SETTINGS, {"UV_NO_CONFIG": "1", "UV_CONFIG_FILE": "x.toml"}, PLAIN),
+    Attack(
+        "a relative XDG_CONFIG_HOME", {"HOME/.config/uv/uv.toml": LISTED, "x/uv/uv.toml": "\n"},
+        {"XDG_CONFIG_HOME": "x"}, ("torch",),
+    ),
+    Attack("far down in uv.toml", {"uv.toml": f"{FAR}{LISTED}"}, {}, PLAIN, says="larger than 1 MiB"),
+    Attack("far down in pip.conf", {"HOME/.pip/pip.conf": f"{FAR}[global]\nextra-index-url = {WHEELS}\n"}, {}, PLAIN, says="larger than 1 MiB"),  # noqa: E501 # one attack a line
+    Attack("pip.conf, its section for variables", {"HOME/.pip/pip.conf": f"[:env:]\nextra-index-url = {WHEELS}\n"}, {}, PLAIN),  # noqa: E501 # one attack a line
+    Attack("PIP_constraint", {"c.txt": f"--extra-index-url {WHEELS}\n"}, {"PIP_constraint": "c.txt"}, PLAIN),
+    Attack("PIP_requirement", {"c.txt": f"numpy\n--extra-index-url {WHEELS}\n"}, {"PIP_requirement": "c.txt"}, PLAIN),
+    Attack("UV_EXCLUDE with an index", {"c.txt": f"six\n--extra-index-url {WHEELS}\n"}, {"UV_EXCLUDE": "c.txt"}, PLAIN),
+    Attack("a file that is named like a lock", {"pylock.txt": f"numpy\n--ext {WHEELS}\n"}, words=("torch", "-r", "pylock.txt")),  # noqa: E501 # one attack a line
+)  # fmt: skip
+
+# What leaves torch out, puts it elsewhere, or brings another beside the pick.
+BACKEND = """import os, zipfile
+def build_wheel(folder, settings=None, metadata=None):
+    about = "proj-1.dist-info"
+    with zipfile.ZipFile(os.path.join(folder, "proj-1-py3-none-any.whl"), "w") as file:
+        file.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\\nName: proj\\nVersion: 1\\nRequires-Dist: torch @ BADWHEEL\\n")
+        file.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        file.writestr(f"{about}/RECORD", "")
+    return "proj-1-py3-none-any.whl"
+build_editable = build_wheel
+"""  # noqa: E501 # a file of its own
+PROJ = {
+    "proj/pyproject.toml": f'[project]\nname = "proj"\nversion = "1"\ndependencies = ["{BAD}"]\n'
+    '[build-system]\nrequires = []\nbuild-backend = "b"\nbackend-path = ["."]\n',
+    "proj/b.py": BACKEND,
+}
+SCRIPT = {"s.py": f"# /// script\n# dependencies = ['{BAD}']\n# ///\n"}
+LOCK = {"pylock.toml": f'lock-version = "1.0"\ncreated-by = "x"\n# {WHEELS}\n'}
+EXCLUDE = {"uv.toml": 'exclude-dependencies = ["torch"]\n'}
+AROUND = (
+    Attack("a project's own address", PROJ, words=("./proj",), says="may supply it"),
+    Attack("an editable project's own address", PROJ, words=("torch", "-e", "./proj"), says="may supply it"),
+    Attack("a project behind the dashes", PROJ, words=("numpy", "--", "./proj"), says="may supply it"),
+    Attack("an editable behind the dashes", PROJ, words=("numpy", "--", "-e", "./proj"), says="may supply it"),
+    Attack("a script's requirements", SCRIPT, words=("numpy", "-r", "s.py"), says="is a script"),
+    Attack("a lock", LOCK, words=("-r", "pylock.toml"), says="is a lock"),
+    Attack("another Python", words=("torch", "--", "--python", "python3"), says="`--python`"),
+    Attack("exclude-dependencies", EXCLUDE, {}, PLAIN, says="excludes torch"),
+    Attack("exclude-dependencies, a companion", EXCLUDE, {}, ("torchvision",), says="excludes torch"),
+    Attack("UV_EXCLUDE", {"c.txt": "torch\n"}, {"UV_EXCLUDE": "c.txt"}, PLAIN, says="c.txt line 1 excludes torch"),
+    Attack("uv.toml, target", {"uv.toml": '[pip]\ntarget = "t"\n'}, {}, PLAIN, says="sets target"),
+    *(
+        Attack(f"PIP_{name}", {}, {f"PIP_{name}": value}, PLAIN, says=f"PIP_{name} sets")
+        for name, value in {"TARGET": "t", "PYTHON": "python3", "DRY_RUN": "1", "ONLY_DEPS": "1"}.items()
+    ),
+    Attack(
+        "a constraint beside an index that is left out",
+        {"pyproject.toml": f'[tool.uv]\n{LISTED}constraint-dependencies = ["numpy==1.5"]\n'}, {}, PLAIN,
+        says="numpy==1.5",
+    ),
+)  # fmt: skip
+
+ALL = (
+    *IN_FILES, *IN_SETTINGS, *BEHIND_THE_DASHES, *OTHER_SUPPLIERS, *BY_ADDRESS, *ABBREVIATED, *ELSEWHERE, *AROUND,
+)  # fmt: skip

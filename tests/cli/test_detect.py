@@ -10,7 +10,7 @@ from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
 from torchpick.model.arch import Arch
-from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python
+from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
 from torchpick.model.request import Request
 
 MACHINE = Machine(
@@ -54,6 +54,13 @@ def test_no_gpu_says_how_to_tell_one(capsys: pytest.CaptureFixture[str]) -> None
     out, _ = capsys.readouterr()
     assert "no GPU was found" in out
     assert "--gpu" in out
+
+
+def test_where_nothing_answers_nothing_is_said_of_a_gpu() -> None:
+    silent = MACHINE._replace(gpus=(), notes=(), trouble=Trouble("DRIVER_HANGS", "smi did not answer", "reboot"))
+
+    assert "no GPU was found" not in detect.lines(silent)[-1]
+    assert "not known" in detect.lines(silent)[-1]
 
 
 @pytest.mark.parametrize(

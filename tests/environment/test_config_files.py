@@ -82,6 +82,56 @@ def test_uv_reads_the_nearest_project_then_the_users_file(tmp_path: Path) -> Non
     assert config_files.uv({"UV_NO_CONFIG": "1"}, str(home), str(inner)) == []
 
 
+def test_uv_begins_at_the_root_of_the_workspace_that_has_the_project_as_a_member(tmp_path: Path) -> None:
+    member = tmp_path / "packages" / "m"
+    member.mkdir(parents=True)
+    member.joinpath("pyproject.toml").write_text("[project]\nname = 'm'\n[tool.uv]\npackage = false\n")
+    root = tmp_path / "pyproject.toml"
+
+    def found(workspace: str, folder: Path = member) -> str:
+        root.write_text(f"[tool.uv.workspace]\n{workspace}\n")
+        return config_files.uv({}, "/nobody", str(folder))[0].path
+
+    assert found("members = ['packages/*']") == str(root)
+    assert found("members = ['packages/*']\nexclude = ['packages/m']") == str(member / "pyproject.toml")
+    assert found("members = ['others/*']") == str(member / "pyproject.toml")
+    assert found("members = ['**/m']", member) == str(root)
+    assert found("members = 1") == str(member / "pyproject.toml")
+    member.joinpath("pyproject.toml").write_text("[project]\nname = 'm'\n[tool.uv]\nmanaged = false\n")
+    assert found("members = ['packages/*']") == str(member / "pyproject.toml")
+
+
+def test_a_project_hides_the_uv_toml_of_a_folder_in_it(tmp_path: Path) -> None:
+    inner = tmp_path / "src"
+    inner.mkdir()
+    inner.joinpath("uv.toml").write_text("offline = true\n")
+    project = tmp_path / "pyproject.toml"
+    project.write_text("[project]\nname = 'x'\n[tool.uv]\nno-index = true\n")
+
+    assert [each.path for each in config_files.uv({}, "/nobody", str(inner))] == [str(project)]
+    assert [each.path for each in config_files.uv({"UV_PROJECT": "src"}, "/nobody", str(tmp_path))] == [str(project)]
+    project.write_text("[tool.uv]\nno-index = true\n")  # no project, so nothing to begin at
+    assert [each.path for each in config_files.uv({}, "/nobody", str(inner))] == [str(inner / "uv.toml")]
+
+
+def test_what_is_too_large_for_settings_or_a_pipe_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "uv.toml"
+    file.write_text("# x\n" * 300_000)
+    with pytest.raises(TorchpickError, match="larger than 1 MiB"):
+        config_files.uv({"UV_NO_CONFIG": "1", "UV_CONFIG_FILE": str(file)}, "/nobody", str(tmp_path))
+    if hasattr(os, "mkfifo"):
+        file.unlink()
+        os.mkfifo(file)
+        with pytest.raises(TorchpickError, match="is a pipe"):
+            config_files.uv({}, "/nobody", str(tmp_path))
+
+
+def test_pip_has_a_section_for_its_variables_which_is_the_strongest(tmp_path: Path) -> None:
+    tmp_path.joinpath("pip.conf").write_text("[:env:]\nproxy = a\n[install]\nproxy = b\n[global]\nproxy = c\n")
+
+    assert config_files.pip({}, str(tmp_path), str(tmp_path / "nobody"))["proxy"].words == ("a",)
+
+
 def test_a_named_uv_file_is_the_only_one(tmp_path: Path) -> None:
     file = tmp_path / "x.toml"
     file.write_text("offline = true\n")

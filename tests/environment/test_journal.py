@@ -101,3 +101,17 @@ def test_a_journal_is_no_more_readable_than_what_it_quotes(tmp_path: Path) -> No
     journal.write(str(tmp_path / "journal"), [journal.FileChange(str(secret), "password", "x")])
 
     assert (tmp_path / "journal").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_to_a_file_that_was_not_there_stays(tmp_path: Path) -> None:
+    link, target = tmp_path / "pip.conf", tmp_path / "shared.conf"
+    link.symlink_to(target)
+    place = str(tmp_path / "pin.json")
+    journal.write(place, [journal.FileChange(str(link), None, "ours\n")])
+    target.write_text("ours\n")
+
+    (entry,) = journal.read(place)
+
+    assert journal.put_back(entry, lambda _file, text: text)
+    assert link.is_symlink()
+    assert not target.exists()

@@ -153,9 +153,33 @@ def test_too_many_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_files_that_only_the_installer_reads_are_opaque() -> None:
-    files = ("pyproject.toml", "pylock.toml", "pylock.dev.toml")
+    files = ("pyproject.toml", "setup.py", "some/setup.cfg")
 
     assert read(Given((), files), {}).opaque == files
+
+
+@pytest.mark.parametrize("name", ["pylock.toml", "pylock.dev.toml"])
+def test_a_lock_is_refused_as_it_leaves_nothing_to_pick(name: str) -> None:
+    with pytest.raises(UsageError, match="leaves no torch to pick") as caught:
+        read(Given((), (name,)), {})
+
+    assert f"uv pip sync {name}" in str(caught.value.hint)
+
+
+def test_a_file_is_no_lock_by_its_first_word(tmp_path: Path) -> None:
+    file = tmp_path / "pylock.txt"
+    file.write_text("numpy\n")
+
+    assert [each.name for each in read(Given((), (str(file),)), {}).wanted] == ["numpy"]
+
+
+@pytest.mark.parametrize("name", ["s.py", "s", "s.txt"])
+def test_a_script_is_refused_as_pip_sees_comments_in_it(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_text("# /// script\n# dependencies = ['torch @ https://e.org/torch-2.0-py3-none-any.whl']\n# ///\n")
+
+    with pytest.raises(UsageError, match="a script with requirements of its own"):
+        read(Given((), (str(file),)), {})
 
 
 def test_torch_from_source_is_refused() -> None:

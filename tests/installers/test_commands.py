@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import torchpick
-from torchpick.environment import requirements
+from torchpick.environment import requirements, settings
 from torchpick.environment.config_files import UvFile
 from torchpick.environment.inherited import Inherited
 from torchpick.environment.requirements import Given
@@ -446,7 +446,8 @@ def test_pip_has_several_places_where_the_settings_name_more_than_its_index(
 ) -> None:
     said = {name: Setting(name, (value,), "x") for name, value in pip_settings.items()}
     cooldown = Setting("uploaded-prior-to", ("P3D",), "pip.conf")
-    own = OwnSettings(environ=environ, pip={**said, "uploaded-prior-to": cooldown})
+    in_variables = settings.strongest(settings.pip_of_environ(environ))
+    own = OwnSettings(environ=environ, pip={**said, **in_variables, "uploaded-prior-to": cooldown})
 
     found = pip.of(Pip(LINE, "26.0"), own, TARGET, "/store", (Note("X", "x"),))
 

@@ -46,7 +46,6 @@ def test_an_option_is_read_however_it_is_written(words: list[str], option: str, 
         ["--config-settings", "a=b"],
         ["-C", "fir=b"],
         ["-ttarget"],
-        ["-eirr"],
         ["--"],
         ["-"],
         [""],
@@ -63,7 +62,18 @@ def test_files_are_taken_out_and_the_rest_stays_in_order() -> None:
     words = ["-U", "-r", "a.txt", "--no-deps", "--constr=b.txt", "-cb2.txt", "numpy"]
 
     assert dashes.files(words, dashes.CONSTRAINT) == ("b.txt", "b2.txt")
-    assert dashes.without(words, dashes.REQUIREMENT, dashes.CONSTRAINT) == ("-U", "--no-deps", "numpy")
+    assert dashes.parted(words) == (("numpy",), ("-U", "--no-deps"))
+
+
+def test_what_is_to_be_installed_is_parted_from_the_options_and_their_values() -> None:
+    words = ["./proj", "-C", "a=b", "--proxy", "http://p", "-e", "./mine", "--group=dev", "-v", "--", "torch"]
+
+    parted = dashes.parted(words)
+
+    assert parted.requirements == ("./proj", "torch")
+    assert parted.options == ("-C", "a=b", "--proxy", "http://p", "-v", "--")
+    assert dashes.files(words, dashes.EDITABLE) == ("./mine",)
+    assert dashes.files(words, dashes.GROUP) == ("dev",)
 
 
 @pytest.mark.parametrize(

@@ -68,3 +68,16 @@ def test_any_text_is_read(status: int, out: str) -> None:
         found = smi.parse(status, out, capability=capability)
         assert all(device.name is None or device.name.isprintable() for device in found.devices)
         assert (found.failure is None) == any(device.error is None for device in found.devices)
+
+
+@pytest.mark.parametrize("said", ["", "y\ny\n", "\0" * 100])
+def test_an_end_by_a_signal_says_nothing_of_the_gpu(said: str) -> None:
+    found = smi.parse(-11, said)
+
+    assert found.failure is not None
+    assert found.failure.kind == "crashed"
+    assert "signal 11" in found.failure.text
+
+
+def test_a_gpu_that_was_named_before_the_end_counts() -> None:
+    assert smi.parse(-11, ROW + "\n").failure is None

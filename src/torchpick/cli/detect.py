@@ -117,9 +117,9 @@ def lines(machine: Machine) -> list[str]:
         *[(f"gpu {gpu.index}", _gpu(gpu), gpu.source) for gpu in machine.gpus],
     ]
     if not machine.gpus:
-        rows.append(
-            ("gpu", 'no GPU was found; `--gpu sm_86` or `--gpu "RTX 3090"` specifies a GPU of another machine', "")
-        )
+        # Where something did not answer, nothing is known of a GPU; the error says what it was.
+        found = "no GPU was found" if machine.trouble is None else "it is not known whether there is one"
+        rows.append(("gpu", f'{found}; `--gpu sm_86` or `--gpu "RTX 3090"` specifies a GPU of another machine', ""))
     wide = max(len(what) for what, _, _ in rows)
     told = [
         f"{what:<{wide}}  {text.plain(fact)}{f'  [{text.plain(words.source(source))}]' if source else ''}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from torchpick.environment import settings, toml
+from torchpick.environment import rewrite, settings, toml
 from torchpick.environment.settings import Setting
 from torchpick.errors import TorchpickError
 from torchpick.model.noun import Noun
@@ -46,7 +47,7 @@ def pip(environ: Mapping[str, str], prefix: str, home: str) -> dict[str, Setting
     """What pip's files say to `pip install` in this environment, each with the place it was said in."""
     found = [said for file in pip_files(environ, prefix, home) for said in pip_file(file)]
     # pip applies every file's `[global]` before any file's section of the command.
-    return settings.strongest(sorted(found, key=lambda said: said.command))
+    return settings.strongest(sorted(found, key=lambda said: said.rank))
 
 
 def pip_file(file: str) -> list[Setting]:
@@ -74,11 +75,11 @@ class UvFile(Noun):
 
 def uv(environ: Mapping[str, str], home: str, folder: str, system: str = sys.platform) -> list[UvFile]:
     """Uv's configuration files that hold in this folder, the strongest first."""
-    if environ.get("UV_NO_CONFIG", "").lower() in YES:
-        return []
     if told := environ.get("UV_CONFIG_FILE"):
         return [UvFile(told, table) for table in (_toml(told),) if table is not None]
-    found = [*_project(folder)]
+    if environ.get("UV_NO_CONFIG", "").lower() in YES:
+        return []
+    found = [*_project(_beginning(os.path.join(folder, environ.get("UV_PROJECT", ""))))]
     for path in uv_files(environ, home, system):
         table = _toml(path)
         if table is not None:
@@ -91,7 +92,8 @@ def uv_files(environ: Mapping[str, str], home: str, system: str) -> list[str]:
     if system == "win32":
         user = os.path.join(environ.get("APPDATA", home), "uv", "uv.toml")
         return [user, os.path.join(environ.get("PROGRAMDATA", r"C:\ProgramData"), "uv", "uv.toml")]
-    base = environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    told = environ.get("XDG_CONFIG_HOME", "")
+    base = told if os.path.isabs(told) else os.path.join(home, ".config")  # as its specification has it; pip takes any
     folders = [each for each in environ.get("XDG_CONFIG_DIRS", "").split(":") if each] or ["/etc/xdg"]
     system_file = next(
         (path for path in (os.path.join(each, "uv", "uv.toml") for each in folders) if os.path.isfile(path)),
@@ -102,8 +104,7 @@ def uv_files(environ: Mapping[str, str], home: str, system: str) -> list[str]:
 
 def _project(folder: str) -> Iterable[UvFile]:
     """The nearest uv.toml or `[tool.uv]` from this folder upwards; uv.toml hides the pyproject.toml beside it."""
-    here = os.path.abspath(folder)
-    for _ in range(100):
+    for here in _upwards(folder):
         path = os.path.join(here, "uv.toml")
         table = _toml(path)
         if table is not None:
@@ -112,11 +113,54 @@ def _project(folder: str) -> Iterable[UvFile]:
         table = _toml(path, "tool", "uv")
         if table is not None:
             return [UvFile(path, table)]
-        parent = os.path.dirname(here)
-        if parent == here:
-            break
-        here = parent
     return []
+
+
+def _beginning(folder: str) -> str:
+    """Where uv begins to look: at the root of the workspace or of the project that the folder is in (uv 0.13.9)."""
+    passed = list(_upwards(folder))
+    projects = [place for place, here in enumerate(passed) if os.path.isfile(os.path.join(here, "pyproject.toml"))]
+    if not projects:
+        return folder
+    project = passed[projects[0]]
+    file = os.path.join(project, "pyproject.toml")
+    above = passed[projects[1]] if len(projects) > 1 else None
+    workspace = None if above is None else _toml(os.path.join(above, "pyproject.toml"), "tool", "uv", "workspace")
+    hidden = any(os.path.isfile(os.path.join(here, "uv.toml")) for here in passed[: projects[0]])
+    if workspace is None and not hidden:
+        return project
+    if (_toml(file, "tool", "uv") or {}).get("managed") is False:
+        return folder
+    if _toml(file, "tool", "uv", "workspace") is not None:
+        return project
+    if _toml(file, "project") is None:
+        return folder
+    is_member = above is not None and workspace is not None and _is_member(os.path.relpath(project, above), workspace)
+    return above if above is not None and is_member else project
+
+
+def _is_member(path: str, workspace: Mapping[str, object]) -> bool:
+    """Whether the patterns of a workspace take in the project at this path below it; `*` may stand for folders too."""
+
+    def matches(name: str) -> bool:
+        patterns = workspace.get(name)
+        listed = patterns if isinstance(patterns, list) else []
+        return any(fnmatchcase(path, posixpath.normpath(str(each)).replace("**/", "*")) for each in listed)
+
+    from fnmatch import fnmatchcase
+
+    path = path.replace(os.sep, "/")
+    return matches("members") and not matches("exclude")
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    """The folder and those above it, as far as anybody nests them."""
+    here = os.path.abspath(folder)
+    for _ in range(100):
+        yield here
+        here, below = os.path.dirname(here), here
+        if here == below:
+            return
 
 
 def _toml(path: str, *keys: str) -> Mapping[str, object] | None:
@@ -136,19 +180,25 @@ def _toml(path: str, *keys: str) -> Mapping[str, object] | None:
 
 
 def _text(path: str) -> str | None:
+    if rewrite.is_pipe(path):
+        hint = "what is read from a pipe once is lost to pip and uv: name a file"
+        raise TorchpickError(f"{path} is a pipe", hint=hint, code="CONFIGURATION")
     try:
         with open(path, "rb") as stream:
-            data = stream.read(MOST_BYTES)
+            data = stream.read(MOST_BYTES + 1)
     except OSError:
         return None
+    if len(data) > MOST_BYTES:
+        hint = "take out of it what is no setting"
+        message = f"{path}: is larger than {MOST_BYTES >> 20} MiB, which no file of settings is"
+        raise TorchpickError(message, hint=hint, code="CONFIGURATION")
     return data.decode("utf-8-sig", "replace")
 
 
-# What `[tool.uv]` of a project may hold and a uv.toml may not (uv's reference, "Project metadata").
+# What `[tool.uv]` of a project may hold and uv refuses in a uv.toml (tried with uv 0.13.9).
 _PROJECT_ONLY = frozenset({
-    "build-backend", "build-constraint-dependencies", "conflicts", "constraint-dependencies", "default-groups",
-    "dependency-groups", "dependency-metadata", "dev-dependencies", "environments", "exclude-dependencies", "managed",
-    "override-dependencies", "package", "required-environments", "sources", "workspace",
+    "build-backend", "conflicts", "default-groups", "dependency-groups", "dev-dependencies", "environments", "managed",
+    "package", "required-environments", "sources", "workspace",
 })  # fmt: skip
 
 

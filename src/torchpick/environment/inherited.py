@@ -37,20 +37,19 @@ def of_pip(effective: Mapping[str, Setting], environ: Mapping[str, str], below: 
         variable = pip_variable(name)
         if kept:
             changed[variable] = " ".join(kept)
-        elif said.source == variable and not (name in below and any(map(is_wheel_index, below[name].words))):
+        elif said.source.startswith("PIP_") and not (name in below and any(map(is_wheel_index, below[name].words))):
             unset.append(variable)
         elif name != "index-url":
             # A blank: an empty variable would let the configuration file speak again.
             changed[variable] = " "
         else:
             reset = True
-    for said in settings.pip_aliases(environ):
-        if any(map(is_wheel_index, said.words)):
-            notes.append(_left_out(said))
-            changed[said.source] = " ".join(word for word in said.words if not is_wheel_index(word))
-            if not changed[said.source]:
-                del changed[said.source]
-                unset.append(said.source)
+    for said in settings.pip_of_environ(environ):
+        variable = pip_variable(said.name)
+        if said.source != variable:  # what another spelling says, by the name under which it may be changed
+            unset.append(said.source)
+            if variable not in unset:
+                changed.setdefault(variable, " ".join(effective[said.name].words))
     if reset:
         changed = {**_as_variables(effective, environ), **changed, "PIP_CONFIG_FILE": os.devnull}
         changed.pop("PIP_INDEX_URL", None)

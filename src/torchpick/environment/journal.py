@@ -88,7 +88,7 @@ def put_back(entry: JournalEntry, by_marks: Restore) -> bool:
             text = None
     if text is None:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(entry.file)
+            os.unlink(os.path.realpath(entry.file))  # a link to a file that was not there is somebody's own
     else:
         rewrite.write(there, text)
     return True

@@ -21,7 +21,10 @@ _FRONT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?\s*")
 _WHEEL = re.compile(r"([A-Za-z0-9_.]+)-([^-]+)(?:-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl", re.ASCII)
 _ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar")
 # Files that only uv or a new pip can read; what they ask of torch is learnt from the installer.
-_OPAQUE = ("pyproject.toml", "setup.py", "setup.cfg", "pylock.toml")
+_OPAQUE = ("pyproject.toml", "setup.py", "setup.cfg")
+_LOCK = re.compile(r"pylock\.(?:[^.]+\.)?toml")
+# Inline metadata (PEP 723): comments to pip, requirements and settings to uv.
+_SCRIPT = re.compile(r"^# /// script\s*$", re.MULTILINE)
 
 
 class Given(Noun):
@@ -127,9 +130,12 @@ class _Reader:
 
     def file(self, path: str, by: str, *, limits: bool) -> None:
         name = os.path.basename(path)
-        if name in _OPAQUE or name.startswith("pylock."):
+        if name in _OPAQUE:
             self.opaque.append(path)
             return
+        if _LOCK.fullmatch(name):
+            hint = f"`pip install -r {name}` or `uv pip sync {name}` installs it"
+            raise UsageError(f"{redacted(path)} is a lock, which leaves no torch to pick", hint=hint)
         key = located(path)
         # Named twice, or in a circle; a file may be read as constraints and, by another name of it, as requirements.
         if (key, limits) in self._done:
@@ -141,6 +147,9 @@ class _Reader:
             text = self._remote(key, by) if "://" in key else text_of(key, by)
             self.sources[key] = RequirementsFile(key, text, lines.parse(text, self.environ))
         shown = key if "://" in key else min(os.path.relpath(key), key, key=len)
+        if _SCRIPT.search(self.sources[key].text):
+            hint = f"`torchpick pin {redacted(shown)}` writes the pick into it, and `uv run` obeys that"
+            raise UsageError(f"{redacted(shown)} is a script with requirements of its own ({by})", hint=hint)
         for entry in self.sources[key].entries:
             self._entry(entry, key, redacted(shown), limits=limits)
 

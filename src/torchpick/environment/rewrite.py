@@ -29,6 +29,8 @@ class Text(Noun):
 def read(file: str) -> Text:
     """The file, or an empty text where there is none."""
     try:
+        if is_pipe(file):
+            raise TorchpickError(f"{file} is a pipe, and no file", hint="name another file")
         with open(file, "rb") as stream:
             content = stream.read(MOST_BYTES + 1)
     except FileNotFoundError:
@@ -46,6 +48,14 @@ def read(file: str) -> Text:
     if text.count("\n") == text.count("\r\n") > 0:
         return Text(file, text.replace("\r\n", "\n"), "\r\n")
     return Text(file, text)
+
+
+def is_pipe(file: str) -> bool:
+    """Whether a reader would wait here for somebody to write."""
+    try:
+        return stat.S_ISFIFO(os.stat(file).st_mode)
+    except OSError:
+        return False
 
 
 def write(there: Text, text: str, mode: int = 0o666) -> None:
@@ -94,7 +104,7 @@ def replace(file: str, content: bytes, mode: int = 0o666) -> None:
             stream.write(content)
             stream.flush()
             if known is not None:
-                _as_it_was(temporary, known)
+                _as_it_was(temporary, target, known)
             os.fsync(stream.fileno())
         os.replace(temporary, target)
     except BaseException:
@@ -136,14 +146,37 @@ def _is_gone(pid: str) -> bool:
     return False
 
 
-def _as_it_was(temporary: str, known: os.stat_result) -> None:
+def _as_it_was(temporary: str, target: str, known: os.stat_result) -> None:
     """Give the new file the owner and the mode of the old; changing the owner clears some bits of the mode."""
     if sys.platform != "win32" and _owners(os.stat(temporary)) != _owners(known):
         try:
             os.chown(temporary, known.st_uid, known.st_gid)
         except PermissionError as error:
             raise PermissionError(error.errno, _OWNER.format(known.st_uid, known.st_gid)) from error
+    _carry_attributes(target, temporary)
     os.chmod(temporary, stat.S_IMODE(known.st_mode))
+
+
+_RIGHTS = "system.posix_acl_access"
+
+
+def _carry_attributes(target: str, temporary: str) -> None:
+    """The rights of single users (ACL) and what else hangs on the file; a right that its folder hands out is none."""
+    if sys.platform != "linux":
+        return
+    try:
+        names = os.listxattr(target)
+    except OSError:  # a file system that knows none
+        return
+    if _RIGHTS not in names:
+        with contextlib.suppress(OSError):
+            os.removexattr(temporary, _RIGHTS)
+    for name in names:
+        try:
+            os.setxattr(temporary, name, os.getxattr(target, name))
+        except OSError:
+            if name == _RIGHTS:  # without them the mode would give the group what was a single user's
+                raise
 
 
 def _owners(known: os.stat_result) -> tuple[int, int]:

@@ -18,13 +18,13 @@ _LAYOUT = re.compile(
 class Setting(Noun):
     """One option as pip or uv would see it, split into words, and where it was said.
 
-    `command`: in the section of one command, which is stronger than the general one of any file.
+    `rank`: the section of one command is stronger than the general one of any file.
     """
 
     name: str
     words: tuple[str, ...]
     source: str
-    command: bool = False
+    rank: int = 0
 
 
 # A scheme and what stands where the host does; uv and browsers take any number of slashes, of either kind, for two.
@@ -85,7 +85,10 @@ def _unquoted(text: str) -> str:
 PIP_PLACES = ("index-url", "extra-index-url", "find-links")
 
 
-_PIP_OTHERS = ("constraint", "build-constraint", "requirement", "uploaded-prior-to", "no-index", "require-hashes")
+_PIP_OTHERS = (
+    "constraint", "build-constraint", "requirement", "uploaded-prior-to", "no-index", "require-hashes",
+    "target", "prefix", "root", "python", "dry-run", "only-deps",
+)  # fmt: skip
 
 
 def pip_name(key: str) -> str:
@@ -99,32 +102,27 @@ def pip_variable(name: str) -> str:
 
 
 def pip_of_environ(environ: Mapping[str, str]) -> list[Setting]:
-    """The variables; an empty one is as good as unset, as with pip."""
+    """The variables in any spelling, the last of which wins; an empty one is as good as unset, as with pip."""
+    known = {*PIP_PLACES, *_PIP_OTHERS}
     return [
-        Setting(name, tuple(value.split()), pip_variable(name))
-        for name in (*PIP_PLACES, *_PIP_OTHERS)
-        if (value := environ.get(pip_variable(name)))
+        Setting(name, tuple(value.split()), variable)
+        for variable, value in environ.items()
+        if variable[:4] == "PIP_" and value and (name := pip_name(variable[4:])) in known
     ]
 
 
-def pip_aliases(environ: Mapping[str, str]) -> list[Setting]:
-    """The variables that name places to pip under another spelling, such as PIP_pypi_url."""
-    found = []
-    for variable, value in environ.items():
-        name = pip_name(variable[4:]) if variable[:4] == "PIP_" else ""
-        if name in PIP_PLACES and variable != pip_variable(name):
-            found.append(Setting(name, tuple(value.split()), variable))
-    return found
+# Pip's sections that count for `pip install`, the weakest first; the last one it has for its variables.
+_PIP_SECTIONS = ("global", "install", ":env:")
 
 
 def pip_of_sections(sections: Mapping[str, Mapping[str, str]], file: str) -> list[Setting]:
-    """`[global]`, then `[install]`, which is stronger."""
+    """What a file of pip's says to `pip install`, the strongest last."""
     found = []
-    for section in ("global", "install"):
+    for rank, section in enumerate(_PIP_SECTIONS):
         for key, value in sections.get(section, {}).items():
             name = pip_name(key)
             if value:
-                found.append(Setting(name, tuple(value.split()), file, section != "global"))
+                found.append(Setting(name, tuple(value.split()), file, rank))
     return found
 
 

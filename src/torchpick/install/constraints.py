@@ -44,6 +44,15 @@ def _of_uv(file: UvFile) -> Iterator[Requested]:
                 continue
 
 
+def check_excluded(excluded: Iterable[Requested], wanted: Iterable[Requested]) -> None:
+    """Refuse to install what the settings exclude: the installer would leave it out, and say nothing."""
+    family = {each.name for each in wanted} & {"torch", *COMPANIONS}
+    for each in excluded:
+        if each.name in family or (family and each.name == "torch"):
+            hint = "take it out there for this run"
+            raise UsageError(f"{each.where} excludes {each.name}, which is asked for", hint=hint)
+
+
 def check_addresses(limits: Iterable[Requested], pick: Pick) -> None:
     """Refuse a constraint that names a file of the family elsewhere: uv would take it, and pip stop at it."""
     for each in limits:

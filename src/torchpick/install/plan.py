@@ -150,7 +150,10 @@ class Installation:
             cuda_installed=targets.cuda_of(self.target) if "+" not in pick.version else None,
             copies=copies.without_wheel_indexes(self.asked, self.session.store),
         )
-        settings_files.check(made.passed_on, self.session.own_settings(self.target.prefix))
+        own = self.session.own_settings(self.target.prefix)
+        settings_files.check(made.passed_on, own)
+        if self.installer.name == "uv":
+            constraints.check_excluded(settings_files.excluded(made.passed_on, own), self.asked.wanted)
         constraints.check_addresses((each for each in self.limits if self._applying.get(each.marker, True)), pick)
         return made
 
@@ -296,8 +299,8 @@ def _taken_from_host(notes: Iterable[Note]) -> tuple[Note, ...]:
 def look(session: Session, order: Order) -> Installation:
     """Read what there is; raises where an installation could only fail."""
     _check_place(session)
-    order = _with_files_after_dashes(order)
     dashes.check(order.passed_on)
+    order = _with_what_follows_dashes(order)
     asked = requirements.read(order.given, session.environ, fetcher(session.environ, offline=session.offline))
     if not asked.wanted and not asked.opaque:
         raise UsageError("nothing to install is named", hint="such as `torchpick install torch torchvision`")
@@ -306,13 +309,18 @@ def look(session: Session, order: Order) -> Installation:
     return Installation(session, order, asked, target, _applies(asked, target))
 
 
-def _with_files_after_dashes(order: Order) -> Order:
-    """The order with the files that stand after `--` among its own, where they are read."""
-    files = dashes.files(order.passed_on, dashes.REQUIREMENT)
-    limits = dashes.files(order.passed_on, dashes.CONSTRAINT)
-    given = order.given._replace(files=(*order.given.files, *files), constraints=(*order.given.constraints, *limits))
-    passed_on = dashes.without(order.passed_on, dashes.REQUIREMENT, dashes.CONSTRAINT)
-    return order._replace(given=given, passed_on=passed_on) if files or limits else order
+def _with_what_follows_dashes(order: Order) -> Order:
+    """The order with the requirements that stand after `--` among its own, where they are read."""
+    given, words = order.given, order.passed_on
+    parted = dashes.parted(words)
+    more = given._replace(
+        words=(*given.words, *parted.requirements),
+        files=(*given.files, *dashes.files(words, dashes.REQUIREMENT)),
+        constraints=(*given.constraints, *dashes.files(words, dashes.CONSTRAINT)),
+        editables=(*given.editables, *dashes.files(words, dashes.EDITABLE)),
+        groups=(*given.groups, *dashes.files(words, dashes.GROUP)),
+    )
+    return order._replace(given=more, passed_on=parted.options) if more != given else order
 
 
 def _check_place(session: Session) -> None:

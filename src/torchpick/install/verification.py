@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torchpick.environment import targets
+from torchpick.installers import away
 from torchpick.installers.jobs import Job
 from torchpick.machine import verify
 from torchpick.machine.verify import Ran, Verified
@@ -25,13 +26,9 @@ def verified(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified:
     return verify.run(python, kind, gpus, environ, verify.deadline(compiles=compiles))
 
 
-# Options that put packages elsewhere than into the target, or nowhere.
-_ELSEWHERE = frozenset({"--target", "-t", "--prefix", "--root", "--user", "--dry-run", "--download"})
-
-
 def lacking(job: Job) -> str | None:
     """What of torch is not there after a run that needed it; None where all is as it was to be."""
-    if any(word.partition("=")[0] in _ELSEWHERE for word in job.passed_on):
+    if away.leads(job.passed_on):
         return None
     asked = any(each.name == "torch" and job.applies.get(each.marker, True) for each in job.asked.wanted)
     if not asked and "torch" not in job.needs:

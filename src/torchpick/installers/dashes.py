@@ -11,16 +11,29 @@ from torchpick.model.names import leading, normal
 from torchpick.model.noun import Noun
 
 REQUIREMENT, CONSTRAINT, OVERRIDE, BUILD = "--requirement", "--constraint", "--override", "--build-constraint"
+EXCLUDE, EDITABLE, GROUP = "--exclude", "--editable", "--group"
 # Options that name places, requirements or settings, by each of their names. A value follows all of them.
 _LONG = {
     "--requirement": REQUIREMENT, "--requirements": REQUIREMENT, "--constraint": CONSTRAINT,
     "--constraints": CONSTRAINT, "--override": OVERRIDE, "--overrides": OVERRIDE, "--build-constraint": BUILD,
-    "--build-constraints": BUILD, "--index-url": "--index-url", "--pypi-url": "--index-url",
+    "--build-constraints": BUILD, "--exclude": EXCLUDE, "--excludes": EXCLUDE,
+    "--index-url": "--index-url", "--pypi-url": "--index-url",
     "--extra-index-url": "--extra-index-url", "--default-index": "--index-url", "--index": "--extra-index-url",
     "--find-links": "--find-links", "--torch-backend": "--torch-backend", "--config-file": "--config-file",
-    "--project": "--project", "--directory": "--directory",
+    "--project": "--project", "--directory": "--directory", "--python": "--python",
+    "--editable": EDITABLE, "--group": GROUP,
 }  # fmt: skip
-_SHORT = {"-r": REQUIREMENT, "-c": CONSTRAINT, "-b": BUILD, "-i": "--index-url", "-f": "--find-links"}
+_SHORT = {
+    "-r": REQUIREMENT,
+    "-c": CONSTRAINT,
+    "-b": BUILD,
+    "-i": "--index-url",
+    "-f": "--find-links",
+    "-p": "--python",
+    "-e": EDITABLE,
+}
+# What says what is to be installed, and within which limits.
+ASKED = frozenset({REQUIREMENT, CONSTRAINT, EDITABLE, GROUP})
 # Letters that take a value, so that what is joined to them is no further option.
 _VALUED = "rcbifetCPpo"
 _PLACES = frozenset({"--index-url", "--extra-index-url", "--find-links"})
@@ -29,6 +42,7 @@ _UNREAD = {
     "--config-file": "name it in UV_CONFIG_FILE, which torchpick reads too",
     "--project": "run torchpick in that folder",
     "--directory": "run torchpick in that folder",
+    "--python": "`--python PATH` before `--` names the environment",
     "--torch-backend": "`--backend NAME` before `--` limits the choice",
 }
 
@@ -77,13 +91,29 @@ def _short(word: str) -> tuple[str, str | None]:
 
 
 def files(words: Iterable[str], option: str) -> tuple[str, ...]:
-    """The files that this option names."""
+    """What this option names."""
     return tuple(each.value for each in read(words) if each.option == option and each.value)
 
 
-def without(words: Iterable[str], *options: str) -> tuple[str, ...]:
-    """The words without these options."""
-    return tuple(word for each in read(words) if each.option not in options for word in each.words)
+class Parted(Noun):
+    """What of the words is asked for, and the other words; a word behind an unknown option may be its value."""
+
+    requirements: tuple[str, ...]
+    options: tuple[str, ...]
+
+
+def parted(words: Iterable[str]) -> Parted:
+    free: list[str] = []
+    kept: list[str] = []
+    behind_option = False
+    for each in read(words):
+        is_word = not each.option and not each.value.startswith("-")
+        if is_word and not behind_option:
+            free.append(each.value)
+        elif each.option not in ASKED:
+            kept += each.words
+        behind_option = not each.option and not is_word and each.value != "--"
+    return Parted(tuple(free), tuple(kept))
 
 
 def names_places(words: Iterable[str], among: frozenset[str] = _PLACES) -> bool:

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from torchpick.environment.requirements import wheel_of
 from torchpick.installers import reporting, run, store, stubs, tools
 from torchpick.installers.command import Command
 from torchpick.installers.reporting import Item
@@ -20,6 +21,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.specifiers import admits
 from torchpick.model.versions import release_key
 
+_PLACED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])? @ (\S+)")
 _PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)")
 # pip: `mylib[new] 1.0 depends on torch>=2.15; extra == "new"`
 # uv: `Because mylib[new]==1.0 depends on torch>=2.15 and …`, `… all versions of mylib[new] depend on torch>=2.15 …`
@@ -99,8 +101,9 @@ def _trouble(heard: run.Heard) -> str:
 
 
 def of_pins(text: str) -> Answer:
-    """Uv's `name==version` lines, and below each `# via NAME`, or a line for each name."""
+    """Uv's `name==version` lines, and below each `# via NAME`, or a line for each name; the family's `name @ URL`."""
     found: dict[str, str] = {}
+    items: list[Item] = []
     users: set[str] = set()
     name = ""
     for line in text.splitlines():
@@ -108,9 +111,13 @@ def of_pins(text: str) -> Answer:
         if match:
             name = normal(match[1])
             found[name] = match[2]
+        elif placed := _PLACED.match(line.strip()):
+            name = normal(placed[1])
+            if name in ("torch", *COMPANIONS):
+                items.append(Item(name, wheel_of(placed[2])[1], placed[2]))
         elif _brings_cuda(name) and line.lstrip().startswith("#"):
             users |= {normal(each) for each in line.strip("# \t").removeprefix("via").split()[:1]}
-    return Answer(found, users=frozenset(users & found.keys()))
+    return Answer(found, users=frozenset(users & found.keys()), items=tuple(items))
 
 
 def _brings_cuda(name: str) -> bool:

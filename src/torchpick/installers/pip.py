@@ -6,10 +6,10 @@ import sys
 
 from torchpick.environment import settings_places
 from torchpick.environment.inherited import Inherited, of_pip
-from torchpick.environment.settings import Setting, is_wheel_index, pip_aliases
+from torchpick.environment.settings import Setting, is_wheel_index
 from torchpick.environment.targets import Target
 from torchpick.errors import InstallerError, UsageError
-from torchpick.installers import jobs, settings_files, store, tools
+from torchpick.installers import away, jobs, settings_files, store, tools
 from torchpick.installers.command import Command
 from torchpick.installers.inherits import OwnSettings
 from torchpick.installers.jobs import Job
@@ -33,6 +33,7 @@ class PipInstaller(Noun):
     cooldown: Setting | None = None
     notes: tuple[Note, ...] = ()
     files: tuple[StoredFile, ...] = ()
+    away: Setting | None = None  # what leads out of the target
     several: bool = False  # whether the user's settings name more places than one index
 
     @property
@@ -47,6 +48,7 @@ class PipInstaller(Noun):
 
     def command(self, job: Job) -> Command:
         _check_hashes(job)
+        self._check(job)
         copies = job.copies
         files: list[StoredFile] = [*self.files, *copies.files.values()]
         argv = [*self.argv, "install"]
@@ -72,6 +74,13 @@ class PipInstaller(Noun):
         notes = (*self.notes, *self.inherited.notes, *copies.notes, *jobs.notes(job))
         return Command("pip", tuple(argv), self.inherited.set, self.inherited.unset, tuple(files), notes)
 
+    def _check(self, job: Job) -> None:
+        """Refuse what would lead away, and files of projects: pip takes any file for lines of requirements."""
+        away.check(self.away, job.passed_on, job.target.prefix)
+        for path in job.asked.opaque:
+            hint = "name its folder, or `--installer uv`"
+            raise UsageError(f"{path} is not a requirements file for pip", hint=hint)
+
     def _groups(self, job: Job) -> list[str]:
         if job.asked.given.groups and tools.version_of(self.version) < OLDEST_FOR_GROUPS:
             oldest = ".".join(map(str, OLDEST_FOR_GROUPS))
@@ -82,6 +91,7 @@ class PipInstaller(Noun):
 
     def resolver(self, job: Job, *, for_lock: bool = False) -> Command:
         """`pip install --dry-run` over the user's own words: it weighs, and installs nothing."""
+        self._check(job)
         argv = [*self.argv, "install", "--dry-run", "--ignore-installed"]
         for path in job.asked.given.constraints:
             argv += ["-c", job.copies.path(path)]
@@ -129,7 +139,7 @@ def of(pip: Pip, own: OwnSettings, target: Target, place: str, notes: tuple[Note
     named = settings_files.of_pip(own, place, [word for word in words if word not in kept])
     inherited = inherited._replace(set={**inherited.set, **named.set}, notes=(*inherited.notes, *named.copies.notes))
     files = tuple(named.copies.files.values())
-    places = [said for said in (*own.pip.values(), *pip_aliases(own.environ)) if said.name in _BESIDE]
+    places = [said for said in own.pip.values() if said.name in _BESIDE]
     several = any(not is_wheel_index(word) for said in places for word in store.not_ours(said.words, *stores))
     cooldown = own.pip.get("uploaded-prior-to")
-    return PipInstaller(pip.argv, pip.version, inherited, cooldown, notes, files, several)
+    return PipInstaller(pip.argv, pip.version, inherited, cooldown, notes, files, away.of_pip(own), several)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from torchpick.environment import requirements
 from torchpick.environment.requirement_texts import located
-from torchpick.environment.requirements import Given, Requirements
+from torchpick.environment.requirements import Given, Requested, Requirements
 from torchpick.environment.settings import pip_variable
-from torchpick.errors import UsageError
+from torchpick.errors import RequirementError, UsageError
 from torchpick.installers import copies, dashes, variables
 from torchpick.installers.copies import Copies
 from torchpick.installers.inherits import OwnSettings
@@ -19,7 +20,7 @@ from torchpick.model.redaction import redacted
 
 # pip's options that name such files, and uv's variables that do.
 _PIP = ("requirement", "constraint", "build-constraint")
-_UV = ("UV_CONSTRAINT", "UV_OVERRIDE", "UV_BUILD_CONSTRAINT")
+_UV = ("UV_CONSTRAINT", "UV_OVERRIDE", "UV_BUILD_CONSTRAINT", "UV_EXCLUDE")
 
 
 class SettingsFiles(Noun):
@@ -73,12 +74,25 @@ def check(passed_on: Sequence[str], own: OwnSettings) -> None:
     """Refuse a file among the installer's own arguments that leads around the pick: of those no copies are made."""
     overrides = dashes.files(passed_on, dashes.OVERRIDE)
     _check_overrides(overrides, "after `--`", own)
-    for file in (*overrides, *dashes.files(passed_on, dashes.BUILD)):
+    builds, excludes = dashes.files(passed_on, dashes.BUILD), dashes.files(passed_on, dashes.EXCLUDE)
+    for file in (*overrides, *builds, *excludes):
         for source in _read([file], own).sources.values():
             for entry in source.entries:
                 if copies.names_wheel_index(entry):
                     hint = f"leave that line out: `{redacted(entry.value)}` would supply other packages too"
                     raise UsageError(f"{source.path} line {entry.first} names a PyTorch wheel index", hint=hint)
+
+
+def excluded(passed_on: Sequence[str], own: OwnSettings) -> tuple[Requested, ...]:
+    """What uv must never install, each with its place."""
+    words = (*own.environ.get("UV_EXCLUDE", "").split(), *dashes.files(passed_on, dashes.EXCLUDE))
+    found = [*_read(words, own).limits]
+    for file in own.uv_files:
+        listed = file.table.get("exclude-dependencies")
+        for text in listed if isinstance(listed, list) else ():
+            with suppress(RequirementError):  # uv itself says what is wrong with it
+                found.append(requirements.parse(str(text), f"{file.path} exclude-dependencies"))
+    return tuple(found)
 
 
 def _check_overrides(files: Iterable[str], source: str, own: OwnSettings) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torchpick.environment.inherited import Inherited, of_uv
 from torchpick.environment.settings import Setting, is_wheel_index
-from torchpick.installers import dashes, jobs, settings_files, store, tools
+from torchpick.errors import UsageError
+from torchpick.installers import away, dashes, jobs, settings_files, store, tools
 from torchpick.installers.command import Command
 from torchpick.installers.inherits import OwnSettings
 from torchpick.installers.jobs import Job
@@ -29,6 +30,7 @@ class UvInstaller(Noun):
     cooldown: Setting | None = None
     notes: tuple[Note, ...] = ()
     files: tuple[StoredFile, ...] = ()
+    away: Setting | None = None  # what leads out of the target
 
     @property
     def name(self) -> str:
@@ -50,6 +52,7 @@ class UvInstaller(Noun):
         return self.linked or jobs.names_places(job)
 
     def command(self, job: Job) -> Command:
+        away.check(self.away, job.passed_on, job.target.prefix)
         files: list[StoredFile] = [*self.files, *job.copies.files.values()]
         argv = [self.path, "pip", "install", "--python", job.target.python]
         argv += self._config(job, files)
@@ -159,6 +162,9 @@ class UvInstaller(Noun):
 
 def of(path: str, own: OwnSettings, place: str, notes: tuple[Note, ...] = ()) -> UvInstaller:
     """The uv with what the user's settings mean to it."""
+    if folder := own.environ.get("UV_WORKING_DIR"):
+        hint = "unset it, and run torchpick in that folder"
+        raise UsageError(f"UV_WORKING_DIR leads uv to the files of another folder, {folder}", hint=hint)
     named = settings_files.of_uv(own, place)
     inherited = of_uv(own.environ, own.uv_files)
     inherited = inherited._replace(set={**inherited.set, **named.set}, notes=(*inherited.notes, *named.copies.notes))
@@ -173,6 +179,7 @@ def of(path: str, own: OwnSettings, place: str, notes: tuple[Note, ...] = ()) ->
         cooldown=own.uv_cooldown,
         notes=notes,
         files=tuple(named.copies.files.values()),
+        away=away.of_uv(own),
     )
 
 

@@ -71,6 +71,9 @@ def _row(line: str, *, capability: bool) -> tuple[str | None, Device] | None:
 
 def _failure(status: int | None, lines: list[str]) -> reading.Failure:
     said = next((line for line in lines if line), "")
+    if status is not None and status < 0:  # it had no time to say whether a GPU is there
+        text = f"nvidia-smi was ended by signal {-status}" + (f" after it said: {said[:200]}" if said else "")
+        return reading.Failure("crashed", text, status)
     text = f"nvidia-smi says: {said[:200]}" if said else f"nvidia-smi says nothing (status {status})"
     code = 18 if _MISMATCH in said.lower() else status
     return reading.Failure("refused", text, code)
