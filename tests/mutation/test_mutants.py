@@ -105,6 +105,26 @@ def test_tests_that_do_not_succeed_without_a_change_are_refused(tmp_path: Path) 
     workshop.close()
 
 
+@needs_groups
+def test_what_is_left_open_when_the_tests_have_ended_is_no_verdict(tmp_path: Path) -> None:
+    root, module = tmp_path / "project", Path("src", "mutated_example.py")
+    (root / "src").mkdir(parents=True)
+    (root / module).write_text("def f(a):\n    return a > 5\n")
+    (root / "pyproject.toml").write_text('[tool.pytest.ini_options]\nfilterwarnings = ["error"]\n')
+    (root / "test_example.py").write_text(
+        "import gc\nfrom mutated_example import f\n\n"
+        "class Left:\n    def __del__(self):\n        raise ValueError\n\n"
+        "def test_f():\n    gc.disable()\n    left = Left()\n    left.itself = left\n    assert f(7)\n"
+    )
+    changes = list(mutants.of((root / module).read_text()))
+    workshop = running.Workshop(root, tmp_path, 1, [module])
+
+    verdicts = list(workshop.verdicts(module, changes, ["test_example.py"], None))
+    workshop.close()
+
+    assert [each.word for each in verdicts] == ["alive", "alive"]
+
+
 @pytest.mark.parametrize(
     ("line", "lines"),
     [(1, None), (3, range(3, 5)), (4, range(3, 5)), (5, range(5, 6)), (6, range(6, 8)), (7, range(6, 8)), (8, None)],
@@ -117,6 +137,7 @@ def test_the_statement_around_a_line_ends_where_its_body_begins(line: int, lines
 
 def test_the_tests_of_a_module_are_those_of_its_nearest_room() -> None:
     assert "tests/process/test_lock_with_tools.py" in mapping.tests_of(Path("src/torchpick/install/lock/family.py"))
+    assert "tests/install" in mapping.tests_of(Path("src/torchpick/install/lock/family.py"))
     assert "tests/process/install" in mapping.tests_of(Path("src/torchpick/install/plan.py"))
     assert mapping.tests_of(Path("src/torchpick/index/client.py"))[0] == "tests/index"
     assert mapping.tests_of(Path("src/torchpick/session.py"))[0] == "tests"
