@@ -9,12 +9,16 @@ import pytest
 from torchpick.errors import InstallerError, UsageError
 from torchpick.install.lock import resolution
 from torchpick.install.lock.resolution import Aim
+from torchpick.installers import run
 from torchpick.installers.command import Command
+from torchpick.installers.run import Heard
+from torchpick.installers.store import StoredFile
 from torchpick.model.lock import LockEnvironment, LockFile
 
 SHA = "ab" * 32
 RESOLVER = Command("uv", ("uv", "pip", "compile", "--python", "/here/python", "needs.txt"))
 THERE = LockEnvironment("linux-x86_64", "3.12")
+PAGE = StoredFile("/here/links.html", "")
 
 
 @pytest.mark.parametrize(
@@ -27,6 +31,7 @@ THERE = LockEnvironment("linux-x86_64", "3.12")
         ("linux-x86_64", "2.5", "x86_64-manylinux_2_17"),
         ("windows-arm64", None, "aarch64-pc-windows-msvc"),
         ("macos-arm64", None, "aarch64-apple-darwin"),
+        ("macos-x86_64", None, "x86_64-apple-darwin"),
     ],
 )
 def test_uv_is_told_the_platform_with_no_newer_glibc(platform: str, glibc: str | None, said: str) -> None:
@@ -43,6 +48,36 @@ def test_an_environment_elsewhere_replaces_the_interpreter() -> None:
 
 def test_here_the_interpreter_stays() -> None:
     assert resolution.aimed(RESOLVER, Aim(THERE, python="/here/python")) == RESOLVER
+
+
+CHATTER = (
+    "Looking in indexes: https://me:secret@h.example/simple", "Collecting a", "  Downloading a-1.whl (5 kB)",
+    "  Using cached b-1.whl (3 kB)", "Obtaining c from /srv/c", "WARNING: x is old", "Processing /srv/d.whl", "",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+def test_of_what_an_installer_says_the_end_is_told_without_its_chatter(
+    installer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = [f"line {number}" for number in range(13)]
+    out, words = "\n".join(["Resolved", *CHATTER]), "\n".join([CHATTER[0], *told, *CHATTER])
+    monkeypatch.setattr(run, "capture", lambda *_: Heard(1, out, words))
+
+    with pytest.raises(InstallerError) as caught:
+        resolution.packages(RESOLVER._replace(installer=installer), (PAGE,), {})
+
+    assert caught.value.message == f"{installer} could not resolve the requirements: " + "\n".join(told[1:])
+    assert f"check the names and {installer}'s index settings" in str(caught.value.hint)
+
+
+def test_where_torch_stands_in_the_way_the_builds_that_run_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {"pip": Heard(1, "a needs torch==2.0", "ERROR: no"), "uv": Heard(1, "", "a needs torchao==1")}
+    for installer, heard in said.items():
+        monkeypatch.setattr(run, "capture", lambda *_, heard=heard: heard)
+        with pytest.raises(InstallerError) as caught:
+            resolution.packages(RESOLVER._replace(installer=installer), (PAGE,), {})
+        assert "`torchpick list` shows the builds that run" in str(caught.value.hint)
 
 
 LOCK = f"""
