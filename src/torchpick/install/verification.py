@@ -26,7 +26,7 @@ def verified(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified:
 
 
 # Options that put packages elsewhere than into the target, or nowhere.
-_ELSEWHERE = frozenset({"--target", "-t", "--prefix", "--root", "--user", "--dry-run", "--download"})
+_ELSEWHERE = frozenset({"--target", "-t", "--prefix", "--root", "--user", "--dry-run"})
 
 
 def lacking(job: Job) -> str | None:
