@@ -14,6 +14,8 @@ pytestmark = pytest.mark.process
 needs_groups = pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups on Windows")
 SOURCE = '''
 """A docstring is left alone."""
+TYPE_CHECKING = False
+if TYPE_CHECKING: from x import y
 def f(a: int = 3, b: "str" = "x") -> bool:
     if a == 1 and b != "two words":
         return g(a, b, key=True)
@@ -23,21 +25,21 @@ def f(a: int = 3, b: "str" = "x") -> bool:
 
 def test_each_kind_of_change_is_made_once() -> None:
     assert [(each.line, each.change) for each in mutants.of(SOURCE)] == [
-        (3, "3 → 4"),
-        (3, "'x' → 'xX'"),
-        (4, "condition turned"),
-        (4, "And → Or"),
-        (4, "Eq → NotEq"),
-        (4, "1 → 2"),
-        (4, "NotEq → Eq"),
-        (5, "without key=True in the call of g"),
-        (5, "without b in the call of g"),
-        (5, "True → False"),
-        (6, "without `if each`"),
-        (6, "without element 0: 1"),
-        (6, "without element 1: 'y'"),
+        (5, "3 → 4"),
+        (5, "'x' → 'xX'"),
+        (6, "condition turned"),
+        (6, "And → Or"),
+        (6, "Eq → NotEq"),
         (6, "1 → 2"),
-        (6, "'y' → 'yX'"),
+        (6, "NotEq → Eq"),
+        (7, "without key=True in the call of g"),
+        (7, "without b in the call of g"),
+        (7, "True → False"),
+        (8, "without `if each`"),
+        (8, "without element 0: 1"),
+        (8, "without element 1: 'y'"),
+        (8, "1 → 2"),
+        (8, "'y' → 'yX'"),
     ]
 
 
