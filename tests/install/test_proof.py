@@ -76,8 +76,11 @@ def test_what_the_user_or_the_job_names_may_come_from_there() -> None:
 
 
 def test_the_note_names_every_host_once_with_what_comes_from_it() -> None:
-    taken = (Item("numpy", "2.0", "https://user.example/numpy.whl"), Item("torch", "1", "https://user.example/t.whl"))
-    taken = (*taken, Item("here", "1", "t.whl"))
+    taken = (
+        Item("numpy", "2.0", "https://user.example/numpy.whl"),
+        Item("torch", "1", "https://user.example/t.whl"),
+        Item("here", "1", "t.whl"),
+    )
     files = {"triton": "https://download-r2.pytorch.org/whl/triton.whl"}
 
     found = proof.note(job("torch", "torchvision @ https://x.example/t.whl")._replace(taken=taken, files=files))
