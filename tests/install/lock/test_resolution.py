@@ -96,17 +96,28 @@ name = "c"
 archive = {{ url = "https://h.example/c.zip", hashes = {{ md5 = "00" }} }}
 [[packages]]
 name = "d"
-vcs = {{ type = "git", url = "https://h.example/d", commit-id = "{"c" * 40}" }}
+vcs = {{ type = "git", url = "https://h.example/d", commit-id = "{"c" * 40}", subdirectory = "python" }}
+[[packages]]
+name = "e"
+version = "1"
+index = "https://h.example/simple"
+sdist = {{ url = "https://h.example/e-1.tar.gz", hashes = {{ sha256 = "{SHA.upper()}" }} }}
 """
 
 
 def test_uvs_lock_is_read_and_what_lacks_a_hash_is_known() -> None:
-    a, b, c, d = resolution.of_pylock(LOCK, "/srv")
+    a, b, c, d, e = resolution.of_pylock(LOCK, "/srv")
 
     assert a.wheels == (LockFile("https://h.example/a-1-py3-none-any.whl", SHA),)
     assert b.wheels == (LockFile("file:///srv/shelf/b-1-py3-none-any.whl", None, 7),)
     assert c.archive == LockFile("https://h.example/c.zip")
-    assert d.vcs == {"type": "git", "url": "https://h.example/d", "commit-id": "c" * 40}
+    assert d.vcs == {
+        "type": "git", "url": "https://h.example/d", "commit-id": "c" * 40, "subdirectory": "python",
+    }  # fmt: skip
+    assert (e.version, e.index_url, e.sdist) == (
+        "1", "https://h.example/simple", LockFile("https://h.example/e-1.tar.gz", SHA),
+    )  # fmt: skip
+    assert (a.index_url, c.version, d.wheels) == (None, None, ())
 
 
 def test_a_folder_in_it_is_refused() -> None:
@@ -135,11 +146,14 @@ def test_pips_report_is_read() -> None:
     (archive,) = resolution.of_report(report({"url": "https://h.example/x.whl", **hashed}, direct=True))
     git: dict[str, object] = {"url": "https://h.example/x", "vcs_info": {"vcs": "git", "commit_id": "c" * 40}}
     (vcs,) = resolution.of_report(report(git, direct=True))
+    asked = {"vcs": "git", "commit_id": "c" * 40, "requested_revision": "v1"}
+    (inside,) = resolution.of_report(report({**git, "vcs_info": asked, "subdirectory": "python"}, direct=True))
 
     assert (wheel.name, wheel.wheels) == ("my-lib", (LockFile("https://h.example/my_lib-1.0-py3-none-any.whl", SHA),))
     assert source.sdist == LockFile("https://h.example/my.lib-1.0.tar.gz")
     assert archive.archive == LockFile("https://h.example/x.whl", SHA)
     assert vcs.vcs == {"type": "git", "url": "https://h.example/x", "commit-id": "c" * 40}
+    assert inside.vcs == {**vcs.vcs, "requested-revision": "v1", "subdirectory": "python"}
 
 
 def test_a_folder_in_a_report_is_refused() -> None:
