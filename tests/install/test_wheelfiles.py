@@ -6,12 +6,16 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.installers import test_commands
 from torchpick import api
+from torchpick.environment.requirements import Given
 from torchpick.errors import NetworkError
 from torchpick.index import listing, pages
 from torchpick.install import wheelfiles
+from torchpick.model.machine import Platform
 from torchpick.model.pick import Pick
 
+PLATFORM = Platform("linux", "x86_64", "2.35")
 MIRROR = "https://mirror.example/whl"
 TAG = "cp312-cp312-manylinux_2_28_x86_64"
 VISION = "torchvision-0.29.1+cu126"
@@ -91,3 +95,24 @@ def test_a_host_that_does_not_answer_is_asked_once(monkeypatch: pytest.MonkeyPat
 
     assert wheelfiles.companions_on_pages(picked(), {"torchvision": "1", "torchaudio": "2"}, offline=False) == {}
     assert len(seen) == 1
+
+
+def test_a_member_that_was_judged_is_the_wheel_hosts_own_build_of_that_release(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built = {"xformers": ["0.0.35+cu126", "0.0.34+cu126", "0.0.36+cu126"], "torchtext": ["0.19.0+cu126"]}
+
+    def fetch(url: str, *_: object) -> pages.Page:
+        name = url.rstrip("/").rpartition("/")[2]
+        body = "".join(f'<a href="{quote(f"{name}-{each}-{TAG}.whl")}">x</a>' for each in built.get(name, []))
+        return pages.Page(url, listing.parse(body.encode(), url))
+
+    monkeypatch.setattr(pages, "fetch", fetch)
+    job = test_commands.job(Given(("torch", "xformers")), offline=False)
+    job = job._replace(related={"xformers": "0.0.35", "torchtext": "0.18.0"})
+
+    found = wheelfiles.addresses(job, PLATFORM, {"PIP_NO_INDEX": "1"})
+
+    file = quote(f"xformers-0.0.35+cu126-{TAG}.whl")
+    assert found["xformers"] == f"https://download.pytorch.org/whl/cu126/xformers/{file}"
+    assert "torchtext" not in found
