@@ -153,7 +153,7 @@ def test_pips_report_is_read() -> None:
     assert source.sdist == LockFile("https://h.example/my.lib-1.0.tar.gz")
     assert archive.archive == LockFile("https://h.example/x.whl", SHA)
     assert vcs.vcs == {"type": "git", "url": "https://h.example/x", "commit-id": "c" * 40}
-    assert inside.vcs == {**vcs.vcs, "requested-revision": "v1", "subdirectory": "python"}
+    assert inside.vcs == {**(vcs.vcs or {}), "requested-revision": "v1", "subdirectory": "python"}
 
 
 def test_a_folder_in_a_report_is_refused() -> None:
