@@ -271,3 +271,17 @@ def test_an_examination_shows_itself_in_a_notebook(home: Home) -> None:
 
     assert "NO_KERNELS" in examine(home, "sm_61", driver="580.1")._repr_html_()
     assert examine(home, "sm_86")._repr_html_() == "<p>nothing is wrong</p>"
+
+
+def test_a_folder_here_is_meant_before_a_program_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "env"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    environ = {"PATH": str(program.parent)}
+
+    assert examination.target("env", environ, str(tmp_path)) == (str(program), "told")
+    (tmp_path / "env").mkdir()
+    assert examination.target("env", environ, str(tmp_path)) == ("env", "told")
+    assert examination.target("./nowhere", environ, str(tmp_path)) == ("./nowhere", "told")
