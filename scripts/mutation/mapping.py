@@ -9,13 +9,12 @@ from pathlib import Path
 
 _SOURCE = Path("src/torchpick")
 # Where the tests of a module are not those of the folder with its name; the quickest first, for the first that fails
-# ends a run. Installing is held by real pip and uv.
-_WITH_TOOLS = ["tests/process/install"]
+# ends a run. Installing is held by real pip and uv, and whole runs of a lock are cases of installing.
+_WITH_TOOLS = ["tests/process/install", "tests/process/test_lock_with_tools.py"]
 _TESTS = {
     "install": ["tests/install", "tests/installers", "tests/cli", "tests/test_cases.py", *_WITH_TOOLS],
-    "install/lock": ["tests/install/lock", "tests/cli/test_lock.py", "tests/process/test_lock_with_tools.py"],
     "installers": ["tests/installers", *_WITH_TOOLS],
-    "doctor": ["tests/doctor", "tests/cli/test_doctor.py"],
+    "doctor": ["tests/doctor", "tests/cli/test_doctor.py", "tests/model/test_html.py"],
     "decide": ["tests/decide", "tests/laws", "tests/test_cases.py"],
     "model": ["tests/model", "tests/laws", "tests/test_cases.py"],
     "cli": ["tests/cli", "tests/test_cases.py"],

@@ -94,8 +94,16 @@ def _running(node: ast.AST) -> Iterator[ast.AST]:
                 continue
             if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
                 continue
+            if isinstance(child, (ast.Assign, ast.If)) and _is_for_types(child):
+                continue
             if isinstance(child, ast.AST):
                 yield from _running(child)
+
+
+def _is_for_types(node: ast.Assign | ast.If) -> bool:
+    """`TYPE_CHECKING = False`, and what stands under it."""
+    name = node.test if isinstance(node, ast.If) else node.targets[0]
+    return isinstance(name, ast.Name) and name.id == "TYPE_CHECKING"
 
 
 def _constants(node: ast.Constant) -> Iterator[_Change]:

@@ -28,10 +28,14 @@ _CRASHED = 70
 
 
 class _First:
-    """Writes down which test failed."""
+    """Writes down which test failed, and how the tests ended."""
 
     def __init__(self, file: str) -> None:
         self._file = file
+        self.ended = _CRASHED
+
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        self.ended = int(exitstatus)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -45,7 +49,11 @@ def _tests(words: list[str], file: str, plugin: str | None) -> int:
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
     importlib.invalidate_caches()
-    return pytest.main(words, plugins=[_First(file), *([importlib.import_module(plugin)] if plugin else [])])
+    first = _First(file)
+    try:
+        return int(pytest.main(words, plugins=[first, *([importlib.import_module(plugin)] if plugin else [])]))
+    except pytest.PytestUnraisableExceptionWarning:
+        return first.ended  # what is left open when all tests have ended is none of theirs
 
 
 def main() -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 import torchpick
 from tests import jsonschema
 from torchpick.cli import main
+from torchpick.machine import computer
+from torchpick.machine.given import GivenFacts
 from torchpick.model import schema
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Gpu, Machine, Platform, Trouble
 
 MACHINE = ["--driver", "535.183.01", "--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35"]
 
@@ -137,3 +142,25 @@ def test_a_list_says_what_torch_lacks_once(capsys: pytest.CaptureFixture[str]) -
     assert newest[3:] == ["partly", "vllm_flash_attn/_vllm_fa2_C holds no code for t4 (sm_75)"]
     assert "libtorch_cuda_linalg.so" not in out
     assert err.count("libtorch_cuda_linalg.so") == 1
+
+
+def test_the_versions_of_a_package_are_judged_by_all_else_where_a_gpu_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    really_detect = computer.detect
+
+    def detect(facts: GivenFacts, **how: Any) -> Machine:  # whatever the real one takes
+        lost = Gpu(0, "nvidia", "RTX 3090", Arch.parse("sm_86"))
+        trouble = Trouble("GPU_LOST", "a GPU does not answer", "start it again")
+        place = Platform("linux", "x86_64", "2.35")
+        return really_detect(facts, **how)._replace(platform=place, gpus=(lost,), trouble=trouble)
+
+    monkeypatch.setattr(computer, "detect", detect)
+
+    status = main(["list", "bitsandbytes"])
+    out, err = capsys.readouterr()
+
+    assert status == 0, err
+    assert "0.50.2" in out
+    assert "note: a GPU does not answer, so no GPU was judged; start it again" in err
+    assert "3090" not in out

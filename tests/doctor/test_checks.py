@@ -246,6 +246,7 @@ def test_an_environment_without_its_python_and_one_without_a_wheel() -> None:
 
     assert gone.seen == {"prefix": "/env", "why": "its Python is gone"}
     assert coded([gone]) == [("PYTHON_GONE", "error")]
+    assert gone.advice == "create the environment again, and reinstall what is wanted in it"
     finding = only(torch.interpreter(unwheeled))
     assert coded([finding]) == [("NO_WHEEL_FOR_PYTHON", "error")]
     assert finding.seen == {"python": "cp312", "platform": "linux-x86_64"}

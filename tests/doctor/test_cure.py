@@ -72,6 +72,11 @@ def test_companions_decide_between_releases_that_are_as_near() -> None:
     assert mended("2.14.1", "torchaudio").lost == ()
 
 
+def test_of_releases_that_are_as_near_the_build_is_taken_that_would_be_picked() -> None:
+    assert mended("2.12.5", among=NEW).version == "2.13.0+cu130"
+    assert mended("2.9.9", among=NEW).version == "2.10.0+cu130"
+
+
 def test_what_other_packages_ask_of_torch_is_kept_where_it_can_be() -> None:
     found = mended("2.15.0", asks=(ask("<2.13"),))
 

@@ -271,3 +271,14 @@ def test_an_examination_shows_itself_in_a_notebook(home: Home) -> None:
 
     assert "NO_KERNELS" in examine(home, "sm_61", driver="580.1")._repr_html_()
     assert examine(home, "sm_86")._repr_html_() == "<p>nothing is wrong</p>"
+
+
+def test_a_folder_here_is_meant_before_a_program_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name, path=None: f"{path}/{name}" if name == "env" else None)
+    monkeypatch.chdir(tmp_path)
+    below = os.path.join(".", "env")
+
+    assert examination.target("env", {"PATH": "/bin"}, str(tmp_path)) == ("/bin/env", "told")
+    assert examination.target(below, {}, str(tmp_path)) == (below, "told")
+    (tmp_path / "env").mkdir()
+    assert examination.target("env", {}, str(tmp_path)) == ("env", "told")

@@ -70,10 +70,16 @@ def test_another_project_of_the_family_has_it(tmp_path: Path) -> None:
     assert absent(home, "kern") == [("libtorch_own.so", "kern 1.0")]
 
 
-@pytest.mark.parametrize("cpu", ["x86_64", "aarch64"])
-def test_debian_s_folders_are_the_loader_s(cpu: str, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "/usr/local/cuda/lib64", "/usr/lib64", "/usr/lib", "/lib64", "/lib", "/usr/lib/wsl/lib",
+        "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+    ],
+)  # fmt: skip
+def test_the_folders_of_the_system_are_the_loader_s(folder: str, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = loader.LoaderFolders(distributions.read(home.python, {}), Shell())
-    monkeypatch.setattr("os.path.exists", lambda path: path == f"/usr/lib/{cpu}-linux-gnu/{NOWHERE}")
+    monkeypatch.setattr("os.path.exists", lambda path: path == f"{folder}/{NOWHERE}")
 
     assert folders.has(NOWHERE)
     assert not folders.has("libcudart.so.98")

@@ -31,6 +31,8 @@ from torchpick.doctor.mentions import Mentions, of_text
         ("for GPU arch : gfx1103", Mentions("gfx1103")),
         ("ptxas --gpu-name=sm_120a", Mentions("sm_120a")),
         ("capability (CC) 6.0", Mentions("6.0")),
+        ("CUDA Compute Capability: 8.6", Mentions("8.6")),
+        ("Requires Compute Capability 8.6", Mentions()),
         ("cuda capability of 12.1", Mentions("12.1")),
         ("requires 7.0\ncompute capability 6.1\ncompute capability 5.0", Mentions("6.1")),
         ("needs capability 7.5 or higher", Mentions("7.5")),  # what is wanted stands before the number

@@ -54,6 +54,12 @@ def test_a_wheel_of_the_wheel_host_is_shown_with_its_hash(home: Home) -> None:
     assert origins == (f"torch 2.9.1: {url}, sha256 {SHA}",)
 
 
+def test_what_else_is_wrong_is_said_too(home: Home) -> None:
+    (from_url(home, "https://mirror.example/whl/cu128/torch.whl").site / "torch" / "__init__.py").unlink()
+
+    assert {"TORCH_BROKEN", "ORIGIN_OTHER"} <= {each.code for each in looked_at(home)[0]}
+
+
 @pytest.mark.parametrize(
     ("url", "base", "code"),
     [

@@ -90,6 +90,14 @@ def test_a_file_below_speaks_again_unless_it_names_a_wheel_index_too() -> None:
     assert of_pip({"PIP_EXTRA_INDEX_URL": PT}, {"extra-index-url": PT}).set == {"PIP_EXTRA_INDEX_URL": " "}
 
 
+def test_a_variable_speaks_again_where_a_later_one_by_another_name_is_left_out() -> None:
+    found = of_pip({"PIP_INDEX_URL": OWN, "PIP_PYPI_URL": PT}, {})
+
+    assert found.set == {"PIP_INDEX_URL": OWN}
+    assert found.unset == ("PIP_PYPI_URL",)
+    assert of_pip({"PIP_PYPI_URL": PT}, {}).unset == ("PIP_INDEX_URL", "PIP_PYPI_URL")
+
+
 def test_an_index_url_of_a_file_is_unsaid_by_saying_all_else_anew() -> None:
     found = of_pip({"PIP_TIMEOUT": "5"}, {"index-url": PT, "timeout": "60", "cert": "/ca.pem", "extra-index-url": OWN})
 

@@ -101,6 +101,8 @@ def done(
     made: dict[str, object] = {"argv": argv, "exit": status}
     if "--json" in argv:
         answer = json.loads(out)
+        if answer.get("error", {}).get("code") == "NO_BUILD":
+            assert not answer.get("pick"), "where nothing runs nothing is picked"
         if "install" in answer:
             made["install"] = _made(answer["install"], marks)
         made["json"] = {name: json.loads(plain(json.dumps(answer[name]), marks)) for name in PARTS if name in answer}
@@ -148,11 +150,14 @@ def _page(url: str, *_more: object) -> pages.Page:
 
 @cache
 def _more_wheels(url: str) -> pages.Page:
-    """A page as those cases have it, and the same wheels for another Python, on Windows too."""
+    """A page as those cases have it, and the same wheels for another Python, on Windows and Macs too."""
     page = page_of(url)
     own = f"{TAG}-{TAG}-manylinux_2_28_x86_64"
     tags = (own, "cp39-cp39-manylinux_2_28_x86_64", "cp39-cp39-win_amd64")
     files = [link.file.replace(own, tag) for tag in tags for link in page.links or ()]
+    if "/cpu/" in url:  # builds for Macs have no label
+        mac = "cp39-none-macosx_14_0_arm64"
+        files += [link.file.replace("+cpu", "").replace(own, mac) for link in page.links or ()]
     body = "".join(f'<a href="{file.replace("+", "%2B")}#sha256={"0" * 64}">{file}</a>' for file in files)
     return page._replace(links=listing.parse(body.encode(), f"{url}/"))
 

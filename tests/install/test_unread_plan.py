@@ -154,6 +154,55 @@ def test_a_second_plan_asks_for_no_page_of_a_pinned_version(own: OwnIndex, capsy
     assert own.server.log == []
 
 
+def test_the_bytes_of_a_wheel_are_read_once_for_every_python(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
+    own.add(wheel("swift-ops", 12, "sm_80"))
+    first = planned(capsys, "swift-ops", *A100, "580.95.05", *LINUX)
+    own.server.log.clear()
+
+    again = planned(capsys, "swift-ops", *A100, "580.95.05", *LINUX[:2], "--python", "3.13")
+
+    assert again["swift-ops"] == first["swift-ops"]
+    assert [each for each in own.asked(".whl") if not each.endswith(".metadata")] == []
+
+
+def test_what_was_made_of_a_wheel_counts_for_its_python_platform_glibc_and_index_alone(
+    own: OwnIndex, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.add(
+        wheel("swift-ops", 12, "sm_80", tag="cp312-cp312-manylinux_2_28_x86_64"),
+        wheel("swift-ops", 12, "sm_90", tag="cp312-cp312-manylinux_2_34_x86_64"),
+        wheel("swift-ops", 12, "sm_90", tag="cp313-cp313-manylinux_2_28_x86_64"),
+    )
+    words = ("swift-ops==1.0", *A100, "580.95.05", *LINUX[:2])
+    assert planned(capsys, *words, "--python", "3.12", "--glibc", "2.28")["swift-ops"] == "1.0"
+
+    for others in (("3.13", "2.28"), ("3.12", "2.35")):
+        said = refused(capsys, *words, "--python", others[0], "--glibc", others[1])
+        assert "holds no code for a100 (sm_80)" in said
+
+    with Loopback({"127.0.0.1": SimpleIndex(wheel("swift-ops", 13, "sm_80"))}).running() as another:
+        monkeypatch.setenv("PIP_INDEX_URL", f"{another.url}/simple/")
+        found = planned(capsys, *words, "--python", "3.12", "--glibc", "2.28")
+    assert "+cu13" in found["torch"]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    ["", "[]", "{", '{"row": 5}', '{"row": {"version": 1}}', "sm_80 → sm_x", "1.0 → one"],
+)
+def test_what_was_kept_and_is_damaged_is_read_again(
+    damaged: str, own: OwnIndex, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.add(wheel("swift-ops", 12, "sm_80"))
+    words = ("swift-ops==1.0", *A100, "580.95.05", *LINUX)
+    first = planned(capsys, *words)
+    (kept,) = (tmp_path / "cache" / "packages").iterdir()
+    before, arrow, after = damaged.partition(" → ")
+    kept.write_text(kept.read_text().replace(before, after) if arrow else damaged)
+
+    assert planned(capsys, *words) == first
+
+
 def test_offline_reads_nothing_and_says_so(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
     own.add(wheel("vllm", 13, "sm_80", version="0.99.0", requires=VLLM))
 
@@ -230,6 +279,28 @@ def test_of_a_large_wheel_a_part_is_read_and_its_metadata(
 
     assert (found["vllm"], found["torch"]) == ("0.99.0", "2.14.0+cu130")
     assert "needs libcudart.so.13" in refused(capsys, "vllm==0.99.0", *A100, "550.54.14", *LINUX)
+
+
+def test_what_a_part_of_a_large_wheel_does_not_show_is_said(
+    own: OwnIndex, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(unread, "MOST_BYTES", 100_000)
+    large = linking(["libtorch_cuda.so", "libcudart.so.13"], making.module("sm_80"), making.noise(1, 300_000))
+    own.add(TinyWheel("vllm", "0.99.0", TAG, VLLM, files={"vllm/_C.abi3.so": large}))
+
+    said = refused(capsys, "vllm==0.99.0", *A100, "580.95.05", *LINUX)
+
+    assert "no wheel of vllm==0.99.0 was read: what is read of so large a wheel does not show it" in said
+
+
+def test_what_a_wheel_asks_for_in_words_that_nobody_can_read_stops_nothing(
+    own: OwnIndex, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.add(
+        TinyWheel("swift-train", "1.0", requires=("swift-ops>=newest", "torch<2.8")), wheel("swift-ops", 12, "sm_80")
+    )
+
+    assert planned(capsys, "swift-train", *A100, "580.95.05", *LINUX)["torch"].startswith("2.7.1+")
 
 
 def test_no_more_than_eight_wheels_are_read(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:

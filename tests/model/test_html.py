@@ -115,7 +115,11 @@ def test_findings_are_a_list_and_a_table() -> None:
 def test_a_kernel_with_another_torch_is_to_be_restarted(imported: str | None, codes: list[str]) -> None:
     facts = cast("Facts", SimpleNamespace(torch=SimpleNamespace(version="2.14.1+cu126")))
 
-    assert [each.code for each in listed.of_process(facts, imported)] == codes
+    found = listed.of_process(facts, imported)
+
+    assert [each.code for each in found] == codes
+    assert all("restart the kernel" in str(each.advice) for each in found)
+    assert all(each.seen == {"imported": imported, "installed": "2.14.1+cu126"} for each in found)
 
 
 def test_check_asks_the_process_for_its_torch_and_imports_none(monkeypatch: pytest.MonkeyPatch) -> None:

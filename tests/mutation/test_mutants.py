@@ -14,6 +14,8 @@ pytestmark = pytest.mark.process
 needs_groups = pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups on Windows")
 SOURCE = '''
 """A docstring is left alone."""
+TYPE_CHECKING = False
+if TYPE_CHECKING: from x import y
 def f(a: int = 3, b: "str" = "x") -> bool:
     if a == 1 and b != "two words":
         return g(a, b, key=True)
@@ -23,21 +25,21 @@ def f(a: int = 3, b: "str" = "x") -> bool:
 
 def test_each_kind_of_change_is_made_once() -> None:
     assert [(each.line, each.change) for each in mutants.of(SOURCE)] == [
-        (3, "3 → 4"),
-        (3, "'x' → 'xX'"),
-        (4, "condition turned"),
-        (4, "And → Or"),
-        (4, "Eq → NotEq"),
-        (4, "1 → 2"),
-        (4, "NotEq → Eq"),
-        (5, "without key=True in the call of g"),
-        (5, "without b in the call of g"),
-        (5, "True → False"),
-        (6, "without `if each`"),
-        (6, "without element 0: 1"),
-        (6, "without element 1: 'y'"),
+        (5, "3 → 4"),
+        (5, "'x' → 'xX'"),
+        (6, "condition turned"),
+        (6, "And → Or"),
+        (6, "Eq → NotEq"),
         (6, "1 → 2"),
-        (6, "'y' → 'yX'"),
+        (6, "NotEq → Eq"),
+        (7, "without key=True in the call of g"),
+        (7, "without b in the call of g"),
+        (7, "True → False"),
+        (8, "without `if each`"),
+        (8, "without element 0: 1"),
+        (8, "without element 1: 'y'"),
+        (8, "1 → 2"),
+        (8, "'y' → 'yX'"),
     ]
 
 
@@ -105,6 +107,26 @@ def test_tests_that_do_not_succeed_without_a_change_are_refused(tmp_path: Path) 
     workshop.close()
 
 
+@needs_groups
+def test_what_is_left_open_when_the_tests_have_ended_is_no_verdict(tmp_path: Path) -> None:
+    root, module = tmp_path / "project", Path("src", "mutated_example.py")
+    (root / "src").mkdir(parents=True)
+    (root / module).write_text("def f(a):\n    return a > 5\n")
+    (root / "pyproject.toml").write_text('[tool.pytest.ini_options]\nfilterwarnings = ["error"]\n')
+    (root / "test_example.py").write_text(
+        "import gc\nfrom mutated_example import f\n\n"
+        "class Left:\n    def __del__(self):\n        raise ValueError\n\n"
+        "def test_f():\n    gc.disable()\n    left = Left()\n    left.itself = left\n    assert f(7)\n"
+    )
+    changes = list(mutants.of((root / module).read_text()))
+    workshop = running.Workshop(root, tmp_path, 1, [module])
+
+    verdicts = list(workshop.verdicts(module, changes, ["test_example.py"], None))
+    workshop.close()
+
+    assert [each.word for each in verdicts] == ["alive", "alive"]
+
+
 @pytest.mark.parametrize(
     ("line", "lines"),
     [(1, None), (3, range(3, 5)), (4, range(3, 5)), (5, range(5, 6)), (6, range(6, 8)), (7, range(6, 8)), (8, None)],
@@ -117,6 +139,7 @@ def test_the_statement_around_a_line_ends_where_its_body_begins(line: int, lines
 
 def test_the_tests_of_a_module_are_those_of_its_nearest_room() -> None:
     assert "tests/process/test_lock_with_tools.py" in mapping.tests_of(Path("src/torchpick/install/lock/family.py"))
+    assert "tests/install" in mapping.tests_of(Path("src/torchpick/install/lock/family.py"))
     assert "tests/process/install" in mapping.tests_of(Path("src/torchpick/install/plan.py"))
     assert mapping.tests_of(Path("src/torchpick/index/client.py"))[0] == "tests/index"
     assert mapping.tests_of(Path("src/torchpick/session.py"))[0] == "tests"

@@ -54,7 +54,7 @@ def torch(environment: Environment) -> TorchFiles | None:
     version = facts.version or (one.version if one is not None else None)
     if version is None:
         return None
-    own = [os.path.join(folder, "torch", *name.split("/")) for name in _PYTHON_LIBRARIES]
+    own = [os.path.join(folder, "torch", name) for name in _PYTHON_LIBRARIES]
     flags = next((found for path in own if (found := inplace.compiled_flags(path)) is not None), None)
     arches = None if flags is None else flags.arches
     if arches is None and facts.cuda is not None:
@@ -76,7 +76,7 @@ def _missing(folder: str, one: Distribution | None) -> tuple[str, ...]:
     named = ["torch/__init__.py"]
     if one is not None and one.folder == folder:
         named += [path for path in installed.libraries(one) if path.startswith("torch/")]
-    return tuple(path for path in named if not os.path.exists(os.path.join(folder, *path.split("/"))))
+    return tuple(path for path in named if not os.path.exists(os.path.join(folder, path)))
 
 
 def partial(files: TorchFiles, gpus: Iterable[Gpu], judge: Judge) -> tuple[PartialLibrary, ...]:

@@ -28,9 +28,7 @@ _NAME = re.compile(
     r"|(?:NVIDIA )?(?:A100|H100|H200|B200|GH200|GB200|L40S|L4|A10G?|A40|A6000|V100|P100|T4)"
     r"|Radeon (?:RX|PRO|VII)[\w -]{0,20}|Arc [AB]\d{3}M?)\b"
 )
-_DRIVER = re.compile(
-    r"(?:Driver Version|NVIDIA-SMI|driver version)[: ]{1,4}(?P<version>\d{3}\.\d{2,3}(?:\.\d{2})?)\b", re.IGNORECASE
-)
+_DRIVER = re.compile(r"(?:driver version|NVIDIA-SMI)[: ]{1,4}(?P<version>\d{3}\.\d{2,3}(?:\.\d{2})?)\b", re.IGNORECASE)
 _SPOKEN = re.compile(r"found version (?P<code>\d{4,5})\b|CUDA Version: (?P<dotted>\d{1,2}\.\d)\b")
 _TORCH = re.compile(
     r"\b(?:torch(?:==| )|PyTorch(?: version:?)? )v?"

@@ -32,7 +32,9 @@ def of_pip(effective: Mapping[str, Setting], environ: Mapping[str, str], below: 
         said = effective.get(name)
         if said is None or not any(map(is_wheel_index, said.words)):
             continue
-        kept = [word for word in said.words if not is_wheel_index(word)]
+        # Where the last variable says nothing else, one before it in another spelling speaks again.
+        told = [said, *(each for each in reversed(settings.pip_of_environ(environ)) if each.name == name)]
+        kept = next((words for each in told if (words := _others(each))), [])
         notes.append(_left_out(said))
         variable = pip_variable(name)
         if kept:
@@ -57,6 +59,11 @@ def of_pip(effective: Mapping[str, Setting], environ: Mapping[str, str], below: 
     return Inherited(changed, tuple(unset), None, tuple(notes))
 
 
+def _others(said: Setting) -> list[str]:
+    """The places that are not a wheel index of PyTorch."""
+    return [word for word in said.words if not is_wheel_index(word)]
+
+
 def _as_variables(effective: Mapping[str, Setting], environ: Mapping[str, str]) -> dict[str, str]:
     """Everything the files say as variables: pip reads both alike, and only so can a file's index-url be unsaid."""
     return {
@@ -72,7 +79,7 @@ def of_uv(environ: Mapping[str, str], files: Iterable[UvFile]) -> Inherited:
     unset: list[str] = []
     notes: list[Note] = []
     for said in settings.uv_of_environ(environ):
-        kept = [word for word in said.words if not is_wheel_index(word)]
+        kept = _others(said)
         if len(kept) == len(said.words):
             continue
         notes.append(_left_out(said))

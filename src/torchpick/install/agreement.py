@@ -245,12 +245,10 @@ def passed_over(stack: Stack) -> tuple[Note, ...]:
     )
 
 
-def refused(stack: Stack, machine: Machine, pick: Pick, why: str = "") -> NoBuildError:
+def refused(stack: Stack, machine: Machine, pick: Pick) -> NoBuildError:
     """What stands in the way of one environment."""
     reasons = [f"{f'{each.name} {each.span}'.rstrip()}: {each.objection.text}" for each in stack.objections[:6]]
     gpus = ", ".join(gpu.label for gpu in machine.counted)
-    message = f"no environment fits {' '.join(stack.asked)}{f' for {gpus}' if gpus else ''}: " + "; ".join(
-        [*reasons, *filter(None, [why])]
-    )
+    message = f"no environment fits {' '.join(stack.asked)}{f' for {gpus}' if gpus else ''}: {'; '.join(reasons)}"
     hint = "; ".join(stack.hints[:2]) or "`torchpick plan` shows what fits; `--allow-mixed` takes two CUDA majors"
     return NoBuildError(message, pick=pick._replace(verdicts=()), hint=hint)

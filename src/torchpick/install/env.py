@@ -27,8 +27,7 @@ def variables_for(session: Session, shell: str) -> tuple[Pick, variables.Variabl
     read = wheelfiles.companions_on_pages(pick, pick.build.companion_pins, offline=session.offline)
     if shell == "dockerfile":
         # An image has neither this computer's settings nor its cache, and its uv is not ours to ask.
-        place = os.path.join(os.sep, "torchpick")
-        found = variables.of(pick, place, variables.UserSettings(), spoken, read)
+        found = variables.of(pick, os.sep, variables.UserSettings(), spoken, read)
         return pick, variables.moved(found, _IN_IMAGE), ()
     runner = environ.get("RUNNER_TEMP") if shell == "github" else None
     place = store.folder(os.path.join(runner, "torchpick")) if runner else session.store

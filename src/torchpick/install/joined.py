@@ -83,7 +83,8 @@ class LearntPackages:
         self.facts, self.machine, self.full_version = table, machine, full_version
         self.readable = machine.platform.name in READ
         self.lacking: dict[str, str] = {}
-        self._reader, self._sought = reader, set[tuple[str, str]]()
+        self._reader = reader
+        self._sought: set[tuple[str, str]] = set()
 
     def read(self, wanted: Mapping[str, str], placed: Mapping[str, str] = {}, *, pure: bool = False) -> bool:
         """Read the wheels of these projects, each by its specifier or at its place; whether anything was tried.

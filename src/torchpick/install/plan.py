@@ -62,8 +62,7 @@ class Installation:
 
     def installer_of(self, wanted: str) -> Installer:
         session, target = self.session, self.target
-        has_uv = session.uv if wanted != "pip" else None
-        return choice.choose(wanted, target, has_uv, session.own_settings(target.prefix), session.store)
+        return choice.choose(wanted, target, session.uv, session.own_settings(target.prefix), session.store)
 
     @cached_property
     def limits(self) -> tuple[Requested, ...]:

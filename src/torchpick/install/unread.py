@@ -43,7 +43,7 @@ from torchpick.wheels.wheel import Allowance, headers_of
 MOST_BYTES = 60_000_000
 _WORTH = 4
 _MOST_KEPT = 1 << 20
-_SCHEMA = 2  # raised where wheels are read for more or other things than before
+_SCHEMA = 3  # raised where wheels are read for more or other things than before
 MOST_WHEELS = 8
 MOST_SECONDS = 120.0
 _AT_ONCE = 4
@@ -213,8 +213,8 @@ class UnreadWheels:
             return None
         with suppress(ShapeError, ValueError):
             row = Fields(shelf.read(file)).object("row")
-            if row.names():
-                package_of(asked.name, row)  # a damaged one counts as none
+            if row.names() and package_of(asked.name, row).version != asked.version:
+                return None  # a damaged one counts as none
             return {name: row.raw(name) for name in row.names()}
         return None
 
@@ -253,12 +253,15 @@ def of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, aro
     """A reading as a version of the table; None where too little of it was read to judge it."""
     held = [one for one in reading.libraries if one.holds_code]
     code = [{**surveyed.code_of(one), "whole": one.complete} for one in held]
-    row = packaged.version({**surveyed.line(wheel, reading), "code": code}, rule or WheelRule(), around)
+    # What a library links stands at its end: one that was read in part has not told it.
+    unread = reading.unread + (0 if reading.depth == WHOLE else sum(not one.complete for one in reading.libraries))
+    line = {**surveyed.line(wheel, reading), "libraries_unread": unread, "code": code}
+    row = packaged.version(line, rule or WheelRule(), around)
     libraries = row["code"] or []
     if rule is None:
-        return {**row, "code": _as_one(str(wheel.link.wheel.project), libraries, all_read=not reading.unread)}
+        return {**row, "code": _as_one(str(wheel.link.wheel.project), libraries, all_read=not unread)}
     decisive = rule.per_cuda or not rule.main or any(each["main"] for each in libraries)
-    return row if not reading.unread or (decisive and (row["cuda"] or rule.per_cuda)) else None
+    return row if not unread or (decisive and (row["cuda"] or rule.per_cuda)) else None
 
 
 def _as_one(name: str, code: list[Row], *, all_read: bool) -> list[Row] | None:

@@ -10,7 +10,7 @@ from torchpick.errors import UsageError
 from torchpick.installers.inherits import OwnSettings
 
 # Options that put packages elsewhere than into the target, or nowhere.
-_OPTIONS = frozenset({"--target", "-t", "--prefix", "--root", "--user", "--dry-run", "--download"})
+_OPTIONS = frozenset({"--target", "-t", "--prefix", "--root", "--user", "--dry-run"})
 # The same as settings of pip's; those of the second line are switches.
 _PIP = ("target", "prefix", "root", "python")
 _PIP_SWITCHES = ("dry-run", "only-deps")

@@ -11,9 +11,10 @@ from tests.fakes.tinywheel import TinyWheel
 from torchpick.environment.requirements import Given
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.index.source import Tell
-from torchpick.install.lock import making
+from torchpick.install.lock import ground, making
 from torchpick.install.lock.ground import LockOrder
-from torchpick.model.machine import Machine, Platform, Python
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -52,6 +53,51 @@ class Deaf:
 )
 def test_a_machines_name_becomes_a_files(told: list[str | None], names: list[str]) -> None:
     assert making.names([MACHINE._replace(name=name) for name in told]) == names
+
+
+def test_machines_are_alike_where_all_that_decides_is() -> None:
+    gpu = Gpu(0, "nvidia", "RTX 3090", Arch.parse("sm_86"))
+    here = MACHINE._replace(gpus=(gpu,), driver=Driver("580.95.05", "13.0"))
+    others = [
+        here._replace(platform=Platform("linux", "x86_64", "2.28")),
+        here._replace(python=Python("3.13")),
+        here._replace(driver=None),
+        here._replace(driver=Driver("580.95.05", "12.8")),
+        here._replace(driver=Driver("570.86.10", "13.0")),
+        here._replace(gpus=(gpu, gpu)),
+        *(
+            here._replace(gpus=(each,))
+            for each in (
+                gpu._replace(vendor="amd"),
+                gpu._replace(arch=Arch.parse("sm_90")),
+                gpu._replace(counted=False),
+                gpu._replace(integrated=True),
+            )
+        ),
+    ]
+    named = here._replace(name="node-1", gpus=(gpu._replace(name="RTX A6000", uuid="GPU-1"),))
+
+    assert ground.kind_of(named) == ground.kind_of(here)
+    assert len({ground.kind_of(each) for each in (here, *others)}) == len(others) + 1
+
+
+def test_who_waits_for_a_lock_hears_of_wheels_that_are_read_and_of_each_byte() -> None:
+    said: list[object] = []
+
+    class Hearing:
+        def say(self, text: str) -> None:
+            said.append(text)
+
+        def progress(self, name: str) -> Tell:
+            said.append(name)
+            return said.append
+
+    watcher = making._watcher(Hearing())
+    watcher.report(1)
+    watcher.talk("reading vllm")
+    watcher.report(5)
+
+    assert said == ["reading vllm", "read", 5]
 
 
 def test_a_folder_is_refused_before_anything_is_asked(tmp_path: Path) -> None:

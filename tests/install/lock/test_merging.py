@@ -39,6 +39,15 @@ def test_what_all_need_alike_has_no_marker_and_the_wheels_of_all() -> None:
     assert lock.requires_python == ">=3.12,<3.13"
 
 
+def test_the_source_of_a_package_stays_whichever_machine_named_it() -> None:
+    mine, theirs = (LockFile(f"https://host.example/{name}.tar.gz", SHA) for name in ("mine", "theirs"))
+    bare = package("numpy", "2.0", "l.whl")
+
+    for first, second, sdist in ((bare, bare._replace(sdist=theirs), theirs), (bare._replace(sdist=mine), bare, mine)):
+        (entry,) = merged([Part(LINUX, (first,)), Part(WINDOWS, (second,))]).entries
+        assert entry.package.sdist == sdist
+
+
 def test_what_one_needs_alone_is_marked_for_it() -> None:
     lock = merged([Part(LINUX, (package("triton", "3.8.0"),)), Part(WINDOWS, ()), Part(NEWER, ())])
 

@@ -55,8 +55,9 @@ def test_a_lock_is_what_the_packaging_library_reads() -> None:
     ids=["no hash", "another version", "another name", "no file"],
 )
 def test_what_no_lock_can_hold_is_refused(package: LockedPackage) -> None:
-    with pytest.raises(TorchpickError, match="the lock would not be one"):
+    with pytest.raises(TorchpickError, match="the lock would not be one") as caught:
         pylock.text(lock(package), {})
+    assert caught.value.code == "LOCK"
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text() | st.booleans() | st.lists(st.text(), max_size=3), max_size=4))

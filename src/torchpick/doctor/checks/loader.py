@@ -137,7 +137,7 @@ def hidden(facts: Facts) -> Iterator[Finding]:
                 continue
             first = value.split(",")[0].strip()
             left = [gpu for gpu in gpus if not gpu.visible]
-            if first in ("", "-1") or not (first[:1].isdigit() or first[:1] == "+" or "-" in first[1:]):
+            if not (first[:1].isdigit() or first[:1] == "+" or "-" in first[1:]):
                 yield Finding(
                     Ailment.GPUS_HIDDEN,
                     f"{name} is {value!r}, which hides every GPU",

@@ -66,8 +66,7 @@ def make(session: Session, order: LockOrder, listener: Listener) -> list[Made]:
 def _check(asked: Requirements) -> None:
     """A folder has no hash; a file or a URL of an archive has."""
     for each in asked.wanted:
-        local = each.place and "://" not in each.place and not each.place.startswith("git+")
-        if each.editable or (local and os.path.isdir(each.place)):
+        if each.editable or os.path.isdir(each.place):
             raise resolution.folder_refused(f"`{each.text}`")
 
 
