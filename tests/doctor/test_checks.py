@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from torchpick.doctor.checks import companions, hardware, loader, packages, torch, whole
+from torchpick.doctor.checks import companions, hardware, loader, packages, settings, torch, whole
 from torchpick.doctor.facts import (
     Absent,
     Companion,
@@ -21,11 +21,20 @@ from torchpick.doctor.facts import (
     PackageTrouble,
     Rivals,
     TwinRuntimes,
+    WantedTorch,
 )
-from torchpick.environment.installed import CondaPackage, Distribution, Environment, Fault
+from torchpick.environment.installed import (
+    CondaPackage,
+    Distribution,
+    Environment,
+    Fault,
+    ProjectLock,
+    TorchSetting,
+)
 from torchpick.environment.shell import DriverLibrary, Shell
 from torchpick.model.arch import Arch
 from torchpick.model.finding import Finding
+from torchpick.model.libraries import Floor, LibraryFloors
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
 from torchpick.model.support import NOT, PARTLY, RUNS
 from torchpick.model.verdict import Objection, Reason
@@ -124,6 +133,8 @@ def test_each_of_cudas_libraries_is_told_where_it_is_preloaded(name: str) -> Non
         ("nvidia", "CUDA_VISIBLE_DEVICES", "0", "note"),
         ("nvidia", "CUDA_VISIBLE_DEVICES", "+0,x", "note"),
         ("nvidia", "CUDA_VISIBLE_DEVICES", "GPU-8f3", "note"),
+        ("nvidia", "CUDA_VISIBLE_DEVICES", "0x", "note"),
+        ("nvidia", "CUDA_VISIBLE_DEVICES", "M-8f3", "note"),
         ("nvidia", "HIP_VISIBLE_DEVICES", "", None),
         ("amd", "HIP_VISIBLE_DEVICES", "", "warning"),
         ("amd", "ROCR_VISIBLE_DEVICES", "-1", "warning"),
@@ -250,6 +261,7 @@ def test_an_environment_without_its_python_and_one_without_a_wheel() -> None:
     finding = only(torch.interpreter(unwheeled))
     assert coded([finding]) == [("NO_WHEEL_FOR_PYTHON", "error")]
     assert finding.seen == {"python": "cp312", "platform": "linux-x86_64"}
+    assert finding.advice == "create an environment with a Python that has wheels: `torchpick list` names them"
     assert list(torch.interpreter(unwheeled._replace(torch=TORCH))) == []
 
 
@@ -277,6 +289,8 @@ def test_torch_in_several_folders_records_and_by_two_installers() -> None:
 
     assert folders.text == "torch is in 2 folders of the search path; /env/lib comes first"
     assert folders.seen == {"folders": ["/env/lib", "/b"]}
+    assert folders.advice == ("remove the others: `/env/bin/python -m pip uninstall torch` with each of their Pythons")
+    assert same.advice == "`/env/bin/python -m pip uninstall torch` until none is left, then install one"
     assert same.seen == {"folder": "/env/lib", "versions": ["2.9.1", "2.8.0"]}
     finding = only(torch.twice(facts(here=both)))
     assert finding.seen == {"conda": ["pytorch 2.5.1 py312_0", "libtorch 2.5.1 py312_0"], "torch": "2.9.1"}
@@ -454,3 +468,184 @@ def test_files_come_back_by_the_installer_that_is_there() -> None:
     assert only(whole.gone(gone)).cure == "uv pip install --python /env/bin/python --reinstall --no-deps needy==1.0"
     nobody = gone._replace(environment=HERE._replace(executable=None))
     assert only(whole.gone(nobody)).cure == "uv pip install --python python --reinstall --no-deps needy==1.0"
+
+
+def test_at_most_fifty_missing_files_are_told_apart() -> None:
+    missing = tuple(f"torch/{number}.py" for number in range(51))
+
+    assert only(torch.broken(facts(torch=TORCH._replace(missing=missing)))).seen["missing"] == list(missing[:50])
+
+
+def test_a_torch_that_is_not_there_and_one_of_which_only_the_record_is() -> None:
+    record = HERE._replace(distributions=(distribution("torch", "2.9.1"),))
+
+    finding = only(torch.missing(facts()))
+    assert finding.seen == {"python": "/env/bin/python", "searched": ["/env/lib"]}
+    assert finding.by_torch
+    assert list(torch.missing(facts(torch_is_wanted=False))) == list(torch.missing(facts(here=record))) == []
+    broken = only(torch.broken(facts(here=record)))
+    assert broken.seen == {"folder": "/env/lib", "version": "2.9.1"}
+    assert broken.by_torch
+    assert list(torch.broken(facts())) == list(torch.broken(facts(torch=TORCH, here=record))) == []
+
+
+def test_debian_and_conda_leave_the_record_out() -> None:
+    def told(folder: str, *conda: CondaPackage) -> list[object]:
+        one = distribution("triton", "1", "RECORD is gone", folder=folder)
+        here = HERE._replace(distributions=(one,), conda=conda)
+        return [finding.seen["what"] for finding in torch.unreadable(facts(here=here))]
+
+    assert told("/env/lib") == ["RECORD is gone"]
+    assert told("/usr/lib/python3/dist-packages") == told("/env/lib", CondaPackage("x", "1", "0")) == []
+
+
+@pytest.mark.parametrize(
+    ("backend", "vendors", "check"),
+    [
+        ("cpu", ["nvidia"], "CPU_ONLY_BUILD"), ("cpu", ["amd", "nvidia"], "CPU_ONLY_BUILD"), ("cpu", ["intel"], None),
+        ("cpu", [], None), ("cu128", ["nvidia"], None), ("cu128", ["amd", "nvidia"], None), ("cu128", [], None),
+        ("cu128", ["amd"], "OTHER_VENDOR_BUILD"), ("rocm6.4", ["nvidia"], "OTHER_VENDOR_BUILD"),
+        ("rocm6.4", ["amd", "intel"], None), ("cu128", ["intel"], None), ("xpu", ["nvidia"], None),
+    ],
+)  # fmt: skip
+def test_a_build_is_for_the_maker_of_the_gpus(backend: str, vendors: list[str], check: str | None) -> None:
+    gpus = tuple(Gpu(index, vendor, f"{vendor} one", None) for index, vendor in enumerate(vendors))
+    beside = facts(torch=TORCH._replace(backend=backend))
+    beside = beside._replace(machine=MACHINE._replace(gpus=gpus))
+
+    found = [*hardware.cpu_only(beside), *hardware.other_vendor(beside)]
+
+    assert [finding.code for finding in found] == ([] if check is None else [check])
+    for finding in found:
+        assert finding.seen == {"torch": "2.9.1+cu128", "gpus": [*range(len(gpus))]}
+        assert finding.by_torch
+        assert finding.text.endswith(f"and there is {', '.join(gpu.label for gpu in gpus)}")
+        assert ("for NVIDIA GPUs" in finding.text, "for AMD GPUs" in finding.text) == (
+            backend == "cu128", backend == "rocm6.4"
+        )  # fmt: skip
+    assert list(hardware.cpu_only(beside._replace(torch=None))) == []
+    assert list(hardware.other_vendor(beside._replace(torch=None))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "cuda", "arches", "left"),
+    [
+        ("nvidia-nccl-cu12", "2.28.9", "12.8", ("sm_70", "sm_75"), [0]),
+        ("nvidia-nccl-cu12", "2.28.9", "12.8", ("sm_75", "sm_86"), []),
+        ("nvidia-nccl-cu12", "2.28.9", "12.8", ("sm_70", "sm_61"), [0, 1]),
+        ("nvidia-nccl-cu12", "2.28.9", "12.8", ("sm_70",), []),
+        ("nvidia-nccl-cu12", "2.28.9", "12.8", (None, "sm_70"), [1]),
+        ("nvidia-nccl-cu12", "2.27.5", "12.8", ("sm_70", "sm_75"), []),
+        ("nvidia-nccl-cu12", "unknown", "12.8", ("sm_70", "sm_75"), []),
+        ("nvidia-nccl-cu12", "2.28.9", "13.0", ("sm_70", "sm_75"), []),
+        ("nvidia-nccl-cu12", "2.28.9", None, ("sm_70", "sm_75"), []),
+        ("nccl", "2.28.9", "12.8", ("sm_70", "sm_75"), []),
+    ],
+)
+def test_nccl_joins_the_gpus_that_it_supports(
+    name: str, version: str, cuda: str | None, arches: tuple[str | None, ...], left: list[int]
+) -> None:
+    gpus = tuple(
+        Gpu(index, "nvidia", "GPU", None if arch is None else Arch.parse(arch)) for index, arch in enumerate(arches)
+    )
+    floors = LibraryFloors(nccl=(Floor("2.28", (7, 5), 12),))
+    one = distribution(name, version)
+    several = facts(torch=TORCH._replace(cuda=cuda), here=HERE._replace(distributions=(one,)), floors=floors)
+
+    found = list(hardware.nccl(several._replace(machine=MACHINE._replace(gpus=gpus))))
+
+    assert [finding.seen for finding in found] == ([{"library": one.label, "gpus": left}] if left else [])
+    for finding in found:
+        assert finding.by_torch
+        assert finding.text.startswith("NCCL 2.28.9 supports sm_75 and newer: ")
+
+
+@pytest.mark.parametrize(
+    ("floor", "arch", "vendor", "told"),
+    [
+        ((7, 5), "sm_70", "nvidia", True), ((7, 0), "sm_70", "nvidia", False), (None, "sm_70", "nvidia", False),
+        ((7, 5), None, "nvidia", False), ((7, 5), "gfx906", "amd", False),
+    ],
+)  # fmt: skip
+def test_triton_compiles_for_the_gpus_that_it_supports(
+    floor: tuple[int, int] | None, arch: str | None, vendor: str, *, told: bool
+) -> None:
+    gpu = Gpu(3, vendor, "GPU", None if arch is None else Arch.parse(arch))
+    with_triton = HERE._replace(distributions=(distribution("triton", "3.5.1"),))
+    there = facts(torch=TORCH, here=with_triton, triton_floor=floor)._replace(machine=MACHINE._replace(gpus=(gpu,)))
+
+    found = list(hardware.triton(there))
+
+    assert [finding.seen for finding in found] == ([{"library": "triton 3.5.1", "gpus": [3]}] if told else [])
+    for finding in found:
+        assert finding.text == f"triton 3.5.1 supports sm_75 and newer, not {gpu.label}"
+        assert finding.advice == "run without torch.compile there, or set TORCHDYNAMO_DISABLE=1"
+    assert list(hardware.triton(there._replace(torch=None))) == []
+    assert list(hardware.triton(there._replace(environment=HERE))) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "backend", "text", "cure", "advice"),
+    [
+        ("the environment", "cu130", "leads to cu130 builds", "unset NAME", None),
+        ("/etc/pip.conf", "cu130", "leads to cu130 builds", None, "remove that line from /etc/pip.conf"),
+        ("the environment", None, "offers builds of every backend", "unset NAME", None),
+        ("the environment", "cu128", None, None, None),
+        ("the environment", "auto", None, None, None),
+    ],
+)
+def test_a_setting_that_leads_elsewhere_is_to_go(
+    where: str, backend: str | None, text: str | None, cure: str | None, advice: str | None
+) -> None:
+    setting = TorchSetting("NAME", where, "value", backend)
+    here = facts(settings=(setting,), wanted=WantedTorch("2.9.1", "cu128"))
+
+    found = list(settings.undo(here))
+
+    assert [(finding.text, finding.cure, finding.advice, finding.seen) for finding in found] == (
+        [] if text is None
+        else [(f"NAME in {where} {text}, and cu128 is the one to keep", cure, advice,
+               {"setting": "NAME", "where": where, "value": "value", "backend": backend})]
+    )  # fmt: skip
+    assert list(settings.undo(here._replace(wanted=None))) == []
+
+
+def test_the_auto_of_uv_is_told_only_where_it_fails() -> None:
+    auto = TorchSetting("NAME", "uv.toml", "auto", "auto")
+    here = facts(settings=(auto._replace(backend="cu126"), auto), uv_auto_fails=True)
+
+    finding = only(settings.uv_auto(here))
+
+    assert finding.seen == {"setting": "NAME", "where": "uv.toml", "value": "auto", "backend": "auto"}
+    assert finding.advice is None
+    assert only(settings.uv_auto(here._replace(wanted=WantedTorch("2.9.1", "cu126")))).advice == "set it to cu126"
+    assert list(settings.uv_auto(here._replace(uv_auto_fails=False))) == []
+
+
+@pytest.mark.parametrize(
+    ("locked", "wanted", "is_there", "undoes"),
+    [
+        (("2.9.1+cu128",), "2.9.1+cu128", True, False),
+        (("2.9.1",), "2.9.1+cu128", True, False),  # as the metadata has it, where torch stays as it is
+        (("2.9.1",), "2.9.1+cu126", True, True),
+        (("2.9.1",), "2.9.1+cu128", False, True),
+        (("2.8.0", "2.9.1"), "2.9.1+cu128", True, False),
+        (("2.8.0",), "2.9.1+cu128", True, True),
+    ],
+)
+def test_a_lock_must_hold_the_torch_to_keep(
+    locked: tuple[str, ...], wanted: str, *, is_there: bool, undoes: bool
+) -> None:
+    here = HERE._replace(distributions=(distribution("torch", "2.9.1"),))
+    there = facts(here=here, lock=ProjectLock("uv.lock", locked), wanted=WantedTorch(wanted, "cu128"))
+    there = there._replace(torch=TORCH if is_there else None)
+
+    found = list(settings.lock(there))
+
+    assert [finding.seen for finding in found] == (
+        [{"file": "uv.lock", "locked": list(locked), "wanted": wanted}] if undoes else []
+    )
+    for finding in found:
+        assert finding.text == f"uv.lock holds torch {', '.join(locked)}, and {wanted} (cu128) is the one to keep"
+        assert str(finding.advice).startswith("write the backend into the project")
+    assert list(settings.lock(there._replace(lock=None))) == list(settings.lock(there._replace(wanted=None))) == []
