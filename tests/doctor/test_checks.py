@@ -19,6 +19,7 @@ from torchpick.doctor.facts import (
     MissingRequirement,
     Override,
     PackageTrouble,
+    PartialLibrary,
     Rivals,
     TwinRuntimes,
     WantedTorch,
@@ -32,12 +33,12 @@ from torchpick.environment.installed import (
     TorchSetting,
 )
 from torchpick.environment.shell import DriverLibrary, Shell
-from torchpick.model.arch import Arch
+from torchpick.model.arch import Arch, Fit
 from torchpick.model.finding import Finding
 from torchpick.model.libraries import Floor, LibraryFloors
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
 from torchpick.model.support import NOT, PARTLY, RUNS
-from torchpick.model.verdict import Objection, Reason
+from torchpick.model.verdict import GpuFit, Objection, Reason, Verdict
 
 HERE = Environment("/env/bin/python", "/env", "3.12", sites=("/env/lib",))
 MACHINE = Machine(Platform("linux", "x86_64"), Python("3.12"))
@@ -649,3 +650,80 @@ def test_a_lock_must_hold_the_torch_to_keep(
         assert finding.text == f"uv.lock holds torch {', '.join(locked)}, and {wanted} (cu128) is the one to keep"
         assert str(finding.advice).startswith("write the backend into the project")
     assert list(settings.lock(there._replace(lock=None))) == list(settings.lock(there._replace(wanted=None))) == []
+
+
+def judged(*objections: Objection, fits: tuple[GpuFit, ...] = ()) -> InstalledTorch:
+    """The torch with resolve's verdict on it; what else a verdict has is no matter to a check."""
+    rest: Any = None
+    return TORCH._replace(verdict=Verdict(rest, objections, fits, native=True, rank=rest))
+
+
+def test_a_gpu_for_which_code_is_compiled_first_is_told_from_one_beside_it() -> None:
+    fits = (GpuFit(0, Fit.EXACT, None), GpuFit(1, Fit.JIT, None), GpuFit(2, Fit.JIT, None))
+
+    finding = only(hardware.compiled_at_first_use(facts("one", "two", "three", torch=judged(fits=fits))))
+
+    assert finding.text == "torch 2.9.1+cu128 has only PTX for two, three"
+    assert finding.seen == {
+        "torch": "2.9.1+cu128", "arches": ["sm_86"], "evidence": "measured", "where": "/env/lib/torch", "gpus": [1, 2],
+    }  # fmt: skip
+    for beside in (judged(fits=fits[:1]), judged(Objection(Reason.YANKED), fits=fits), TORCH, None):
+        assert list(hardware.compiled_at_first_use(facts("one", torch=beside))) == []
+
+
+def test_a_library_with_part_of_its_code_is_told_where_the_rest_runs() -> None:
+    partial = (PartialLibrary("libtorch_cuda_linalg.so", 0, "half"), PartialLibrary("libother.so", 1, "none"))
+    fits = (GpuFit(0, Fit.EXACT, None), GpuFit(1, Fit.NONE, None))
+    there = facts("one", "two", torch=judged(fits=fits)._replace(partial=partial, measured=False, arches=None))
+
+    finding = only(hardware.partial(there))
+
+    assert finding.text == "libtorch_cuda_linalg.so of torch 2.9.1+cu128 supports one only in part: half"
+    assert finding.seen == {
+        "torch": "2.9.1+cu128", "arches": None, "evidence": "declared", "where": "/env/lib/torch",
+        "library": "libtorch_cuda_linalg.so", "gpus": [0],
+    }  # fmt: skip
+    assert str(finding.advice).startswith("LU of large matrices")
+    assert list(hardware.partial(facts())) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "code", "text", "advice"),
+    [
+        (Reason.NO_KERNELS, "NO_KERNELS", " holds no code for G: it was built for A", None),
+        (Reason.PTX_ONLY_DRIVER_TOO_OLD, "PTX_ONLY_DRIVER_TOO_OLD",
+         " has only PTX for G, which needs a driver for CUDA C; this one is for H",
+         "or install a driver that supports CUDA C and keep this torch"),
+        (Reason.DRIVER_TOO_OLD, "DRIVER_TOO_OLD", ": CUDA C needs driver N or newer; this one is H",
+         "or install driver N or newer and keep this torch"),
+        (Reason.GPU_NOT_SERVED_BY_DRIVER, "GPU_NOT_SERVED_BY_DRIVER", None,
+         "change the driver: W; no build of torch can fix this"),
+        (Reason.LIBRARY_DROPPED_GPU, "LIBRARY_DROPPED_GPU", ": L in it supports F, not G", None),
+        (Reason.UNKNOWN_ARCHES, "UNKNOWN_ARCHES", ": which GPUs it was built for is not known", None),
+        (Reason.YANKED, None, None, None),
+    ],
+)  # fmt: skip
+def test_each_objection_to_the_installed_build_is_told_once_for_all_its_gpus(
+    reason: Reason, code: str | None, text: str | None, advice: str | None
+) -> None:
+    said = {"gpu": "G", "arches": "A", "cuda": "C", "has": "H", "needs": "N", "why": "W", "library": "L", "floor": "F"}
+    objections = [Objection(reason, said, gpu) for gpu in (0, 2)]
+    gpus = facts("one", "two", "three", torch=judged(*objections))
+
+    found = list(hardware.unsupported(gpus))
+
+    assert [finding.code for finding in found] == ([] if code is None else [code])
+    for finding in found:
+        assert finding.text == ("driver H does not support G: W" if text is None else f"torch 2.9.1+cu128{text}")
+        assert (finding.seen["gpus"], finding.seen["cuda"], finding.seen["arches"]) == ([0, 2], "C", ["sm_86"])
+        assert finding.advice == advice
+        assert finding.by_torch == (text is not None)
+    of_all = gpus._replace(torch=judged(Objection(reason, said)))
+    assert [finding.seen["gpus"] for finding in hardware.unsupported(of_all)] == [[0, 1, 2]] * len(found)
+    for nothing in (
+        gpus._replace(torch=None), gpus._replace(torch=TORCH),
+        gpus._replace(torch=judged(*objections)._replace(backend="cpu")),
+        gpus._replace(torch=judged(*objections)._replace(backend="rocm6.4")),
+        gpus._replace(machine=gpus.machine._replace(trouble=Trouble("DRIVER_NOT_LOADED", "no answer", "load it"))),
+    ):  # fmt: skip
+        assert list(hardware.unsupported(nothing)) == []
