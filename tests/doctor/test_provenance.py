@@ -109,13 +109,17 @@ def test_the_hash_that_the_table_knows_is_held_against_it(home: Home) -> None:
     assert facts.torch.verdict is not None
     build = facts.torch.verdict.build
 
-    def found(sha256: str) -> list[str]:
-        evidence = build.evidence._replace(ref=f"torch-2.9.1+cu128-cp312.whl sha256:{sha256}")
+    def found(sha256: str, file: str = "torch-2.9.1+cu128-cp312.whl", between: str = " sha256:") -> list[str]:
+        evidence = build.evidence._replace(ref=f"{'c' * 64} {file}{between}{sha256}")
         of = provenance.of(here, ("torch",), "https://download.pytorch.org/whl", [build._replace(evidence=evidence)])
         return [f"{finding.severity} {finding.code}" for finding in of.findings]
 
     assert found(SHA) == []
-    assert found("b" * 64) == ["error ORIGIN_OTHER"]
+    for file in ("torch-2.9.1+cu128-cp312.whl", "torch-2.9.1%2Bcu128-cp312.whl"):
+        assert found("b" * 64, file) == ["error ORIGIN_OTHER"]
+    # What stands far behind is of another file.
+    assert found("b" * 64, between=" " * 136) == ["error ORIGIN_OTHER"]
+    assert found("b" * 64, between=" " * 137) == found("b" * 64, "other.whl") == []
 
 
 def test_the_command_shows_it(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,6 +185,7 @@ def test_each_finding_says_what_it_rests_on_and_what_is_shown_is_listed(home: Ho
         ("https://own.example/wheels/torch.whl", "flat+https://own.example/wheels/", False),
         ("https://own.example/wheels-of-others/torch.whl", "flat+https://own.example/wheels", True),
         ("https://download.pytorch.org/whl/torch.whl", "https://own.example/whl", True),
+        ("https://own.example/torch.whl", "https://own.example/X/", True),
     ],
 )
 def test_only_what_lies_below_the_index_is_from_there(url: str, base: str | None, *, other: bool, home: Home) -> None:
