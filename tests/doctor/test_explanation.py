@@ -7,7 +7,7 @@ import os
 import pytest
 
 from tests.doctor.homes import CU126, Home
-from torchpick.doctor import explanation, signatures
+from torchpick.doctor import explanation, mentions, signatures
 from torchpick.doctor.explanation import Explanation
 from torchpick.doctor.signatures import Signature
 from torchpick.errors import UsageError
@@ -181,7 +181,7 @@ def test_a_text_of_another_torch_is_told_from_the_installed_one(version: str, *,
 
 def test_only_the_start_of_a_long_text_is_searched_for_its_machine(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors are looked for in all of it."""
-    monkeypatch.setattr(explanation, "_MOST_START", 100)
+    monkeypatch.setattr(mentions, "MOST_TEXT", 100)
     home.torch()
     session = Session(Request(gpus=("sm_61",)), {"VIRTUAL_ENV": str(home.root), "HOME": os.sep})
     chunks = [b"torch 2.0.1\n", b"x" * 99 + b"\n", SMI.encode() + b"\n" + KERNELS.encode()]
