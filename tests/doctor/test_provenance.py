@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Iterable
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.doctor.homes import Home, examine
 from torchpick.cli import main
 from torchpick.doctor import examination, provenance
 from torchpick.environment import distributions
+from torchpick.model.build import Build
 from torchpick.model.finding import Finding
 from torchpick.model.request import Request
 from torchpick.session import Session
@@ -225,3 +227,21 @@ def test_what_installers_write_themselves_and_what_is_large_is_not_hashed(
     monkeypatch.setattr(provenance, "_MOST_BYTES", 1)
     record.write_text("torch/part0.py,sha256=x,1\ntorch/part1.py,sha256=x,1\n")
     assert changed()[0].seen["files"] == ["torch/part0.py"]
+
+
+@pytest.mark.parametrize("version", ["2.9.1", "99.1", None])
+def test_the_builds_of_the_installed_release_are_what_it_is_held_against(
+    version: str | None, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[set[str]] = []
+
+    def instead(_here: object, _family: object, _base: object, builds: Iterable[Build]) -> provenance.Provenance:
+        asked.append({build.torch for build in builds})
+        return provenance.Provenance((), ())
+
+    monkeypatch.setattr(provenance, "of", instead)
+    if version is not None:
+        home.torch(f"{version}+cu128")
+    looked_at(home)
+
+    assert asked == [{version} if version == "2.9.1" else set()]
