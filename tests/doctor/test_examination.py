@@ -213,6 +213,7 @@ def test_what_is_compiled_at_first_use_has_longer(home: Home, monkeypatch: pytes
         (("2.9.1+cpu", None, None), (), "cpu", []),
         (("2.9.1+cpu", None, None), (GPU,), "cpu", []),
         (("2.9.1+cpu", None, None), (Gpu(0, "apple", "M3", None),), "mps", []),
+        (("2.9.1+cpu", None, None), (Gpu(0, "apple", "M3", None, counted=False),), "cpu", []),
         (("2.9.1+xpu", None, None), (Gpu(0, "intel", "Arc", None),), "xpu", [0]),
         (("2.9.1+xpu", None, None), (GPU, Gpu(1, "intel", "UHD", None, counted=False)), "xpu", []),
         (("2.9.1+cu128", "12.8", CU128), (GPU, Gpu(1, "intel", "Arc", None), GPU._replace(index=2)), "cuda", [0, 2]),

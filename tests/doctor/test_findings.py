@@ -796,6 +796,8 @@ def test_where_the_files_tell_nothing_the_table_s_row_of_that_build_does(
     assert codes(found) == said
     assert found.facts.torch is not None
     assert not found.facts.torch.measured
+    assert found.facts.torch.verdict is not None
+    assert found.facts.torch.verdict.build.evidence == ("declared", str(home.site), None)
 
 
 def test_a_companion_that_says_itself_what_it_needs_is_named_once(home: Home) -> None:
