@@ -829,6 +829,13 @@ def test_doctor_says_of_a_package_what_inspect_says(
     assert codes(examine(home, gpu, driver="580.95.05")) == ([] if code is None else [code])
 
 
+@pytest.mark.parametrize("name", ["triton", "pytorch-triton"])
+def test_triton_s_own_code_is_a_profiler_s(name: str, home: Home) -> None:
+    torch(home).add(name, "3.5.1", {f"{name}/_C.so": making.library(making.module("sm_90"))})
+
+    assert examine(home, "sm_86").facts.packages == ()
+
+
 def record() -> None:
     recorded = {}
     for name, case in NAMED.items():

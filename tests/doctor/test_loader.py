@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -227,3 +228,11 @@ def test_twins_are_one_project_for_two_cudas(home: Home) -> None:
         frozenset({"nvidia-a-cu12 1.0", "nvidia-a-cu13 1.0"}), frozenset({"nvidia-b 1.0", "nvidia-b-cu12 1.0"}),
     }  # fmt: skip
     assert [pair.shared for pair in found] == [None, None]
+
+
+def test_one_of_the_same_size_is_read_anew_too(tmp_path: Path) -> None:
+    path = tmp_path / "lib.so"
+    for second, name in enumerate(("libcudart.so.98", NOWHERE)):
+        path.write_bytes(linking([name]))
+        os.utime(path, (second, second))
+        assert binaries.needs(str(path)).needed == (name,)
