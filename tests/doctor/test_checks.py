@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from torchpick.doctor.checks import companions, hardware, loader, packages, torch, whole
+from torchpick.doctor.checks import companions, hardware, loader, packages, settings, torch, whole
 from torchpick.doctor.facts import (
     Absent,
     Companion,
@@ -19,16 +19,26 @@ from torchpick.doctor.facts import (
     MissingRequirement,
     Override,
     PackageTrouble,
+    PartialLibrary,
     Rivals,
     TwinRuntimes,
+    WantedTorch,
 )
-from torchpick.environment.installed import CondaPackage, Distribution, Environment, Fault
+from torchpick.environment.installed import (
+    CondaPackage,
+    Distribution,
+    Environment,
+    Fault,
+    ProjectLock,
+    TorchSetting,
+)
 from torchpick.environment.shell import DriverLibrary, Shell
-from torchpick.model.arch import Arch
+from torchpick.model.arch import Arch, Fit
 from torchpick.model.finding import Finding
+from torchpick.model.libraries import Floor, LibraryFloors
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
 from torchpick.model.support import NOT, PARTLY, RUNS
-from torchpick.model.verdict import Objection, Reason
+from torchpick.model.verdict import GpuFit, Objection, Reason, Verdict
 
 HERE = Environment("/env/bin/python", "/env", "3.12", sites=("/env/lib",))
 MACHINE = Machine(Platform("linux", "x86_64"), Python("3.12"))
@@ -124,6 +134,8 @@ def test_each_of_cudas_libraries_is_told_where_it_is_preloaded(name: str) -> Non
         ("nvidia", "CUDA_VISIBLE_DEVICES", "0", "note"),
         ("nvidia", "CUDA_VISIBLE_DEVICES", "+0,x", "note"),
         ("nvidia", "CUDA_VISIBLE_DEVICES", "GPU-8f3", "note"),
+        ("nvidia", "CUDA_VISIBLE_DEVICES", "0x", "note"),
+        ("nvidia", "CUDA_VISIBLE_DEVICES", "M-8f3", "note"),
         ("nvidia", "HIP_VISIBLE_DEVICES", "", None),
         ("amd", "HIP_VISIBLE_DEVICES", "", "warning"),
         ("amd", "ROCR_VISIBLE_DEVICES", "-1", "warning"),
@@ -250,6 +262,7 @@ def test_an_environment_without_its_python_and_one_without_a_wheel() -> None:
     finding = only(torch.interpreter(unwheeled))
     assert coded([finding]) == [("NO_WHEEL_FOR_PYTHON", "error")]
     assert finding.seen == {"python": "cp312", "platform": "linux-x86_64"}
+    assert finding.advice == "create an environment with a Python that has wheels: `torchpick list` names them"
     assert list(torch.interpreter(unwheeled._replace(torch=TORCH))) == []
 
 
@@ -277,6 +290,8 @@ def test_torch_in_several_folders_records_and_by_two_installers() -> None:
 
     assert folders.text == "torch is in 2 folders of the search path; /env/lib comes first"
     assert folders.seen == {"folders": ["/env/lib", "/b"]}
+    assert folders.advice == ("remove the others: `/env/bin/python -m pip uninstall torch` with each of their Pythons")
+    assert same.advice == "`/env/bin/python -m pip uninstall torch` until none is left, then install one"
     assert same.seen == {"folder": "/env/lib", "versions": ["2.9.1", "2.8.0"]}
     finding = only(torch.twice(facts(here=both)))
     assert finding.seen == {"conda": ["pytorch 2.5.1 py312_0", "libtorch 2.5.1 py312_0"], "torch": "2.9.1"}
@@ -454,3 +469,261 @@ def test_files_come_back_by_the_installer_that_is_there() -> None:
     assert only(whole.gone(gone)).cure == "uv pip install --python /env/bin/python --reinstall --no-deps needy==1.0"
     nobody = gone._replace(environment=HERE._replace(executable=None))
     assert only(whole.gone(nobody)).cure == "uv pip install --python python --reinstall --no-deps needy==1.0"
+
+
+def test_at_most_fifty_missing_files_are_told_apart() -> None:
+    missing = tuple(f"torch/{number}.py" for number in range(51))
+
+    assert only(torch.broken(facts(torch=TORCH._replace(missing=missing)))).seen["missing"] == list(missing[:50])
+
+
+def test_a_torch_that_is_not_there_and_one_of_which_only_the_record_is() -> None:
+    record = HERE._replace(distributions=(distribution("torch", "2.9.1"),))
+
+    finding = only(torch.missing(facts()))
+    assert finding.seen == {"python": "/env/bin/python", "searched": ["/env/lib"]}
+    assert finding.by_torch
+    assert list(torch.missing(facts(torch_is_wanted=False))) == list(torch.missing(facts(here=record))) == []
+    broken = only(torch.broken(facts(here=record)))
+    assert broken.seen == {"folder": "/env/lib", "version": "2.9.1"}
+    assert broken.by_torch
+    assert list(torch.broken(facts())) == list(torch.broken(facts(torch=TORCH, here=record))) == []
+
+
+def test_debian_and_conda_leave_the_record_out() -> None:
+    def told(folder: str, *conda: CondaPackage) -> list[object]:
+        one = distribution("triton", "1", "RECORD is gone", folder=folder)
+        here = HERE._replace(distributions=(one,), conda=conda)
+        return [finding.seen["what"] for finding in torch.unreadable(facts(here=here))]
+
+    assert told("/env/lib") == ["RECORD is gone"]
+    assert told("/usr/lib/python3/dist-packages") == told("/env/lib", CondaPackage("x", "1", "0")) == []
+
+
+@pytest.mark.parametrize(
+    ("backend", "vendors", "check"),
+    [
+        ("cpu", ["nvidia"], "CPU_ONLY_BUILD"), ("cpu", ["amd", "nvidia"], "CPU_ONLY_BUILD"), ("cpu", ["intel"], None),
+        ("cpu", [], None), ("cu128", ["nvidia"], None), ("cu128", ["amd", "nvidia"], None), ("cu128", [], None),
+        ("cu128", ["amd"], "OTHER_VENDOR_BUILD"), ("rocm6.4", ["nvidia"], "OTHER_VENDOR_BUILD"),
+        ("rocm6.4", ["amd", "intel"], None), ("cu128", ["intel"], None), ("xpu", ["nvidia"], None),
+    ],
+)  # fmt: skip
+def test_a_build_is_for_the_maker_of_the_gpus(backend: str, vendors: list[str], check: str | None) -> None:
+    gpus = tuple(Gpu(index, vendor, f"{vendor} one", None) for index, vendor in enumerate(vendors))
+    beside = facts(torch=TORCH._replace(backend=backend))
+    beside = beside._replace(machine=MACHINE._replace(gpus=gpus))
+
+    found = [*hardware.cpu_only(beside), *hardware.other_vendor(beside)]
+
+    assert [finding.code for finding in found] == ([] if check is None else [check])
+    for finding in found:
+        assert finding.seen == {"torch": "2.9.1+cu128", "gpus": [*range(len(gpus))]}
+        assert finding.by_torch
+        assert finding.text.endswith(f"and there is {', '.join(gpu.label for gpu in gpus)}")
+        assert ("for NVIDIA GPUs" in finding.text, "for AMD GPUs" in finding.text) == (
+            backend == "cu128", backend == "rocm6.4"
+        )  # fmt: skip
+    assert list(hardware.cpu_only(beside._replace(torch=None))) == []
+    assert list(hardware.other_vendor(beside._replace(torch=None))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "cuda", "arches", "left"),
+    [
+        ("nvidia-nccl-cu12", "2.28.9", "12.8", ("sm_70", "sm_75"), [0]),
+        ("nvidia-nccl-cu12", "2.28.9", "12.8", ("sm_75", "sm_86"), []),
+        ("nvidia-nccl-cu12", "2.28.9", "12.8", ("sm_70", "sm_61"), [0, 1]),
+        ("nvidia-nccl-cu12", "2.28.9", "12.8", ("sm_70",), []),
+        ("nvidia-nccl-cu12", "2.28.9", "12.8", (None, "sm_70"), [1]),
+        ("nvidia-nccl-cu12", "2.27.5", "12.8", ("sm_70", "sm_75"), []),
+        ("nvidia-nccl-cu12", "unknown", "12.8", ("sm_70", "sm_75"), []),
+        ("nvidia-nccl-cu12", "2.28.9", "13.0", ("sm_70", "sm_75"), []),
+        ("nvidia-nccl-cu12", "2.28.9", None, ("sm_70", "sm_75"), []),
+        ("nccl", "2.28.9", "12.8", ("sm_70", "sm_75"), []),
+    ],
+)
+def test_nccl_joins_the_gpus_that_it_supports(
+    name: str, version: str, cuda: str | None, arches: tuple[str | None, ...], left: list[int]
+) -> None:
+    gpus = tuple(
+        Gpu(index, "nvidia", "GPU", None if arch is None else Arch.parse(arch)) for index, arch in enumerate(arches)
+    )
+    floors = LibraryFloors(nccl=(Floor("2.28", (7, 5), 12),))
+    one = distribution(name, version)
+    several = facts(torch=TORCH._replace(cuda=cuda), here=HERE._replace(distributions=(one,)), floors=floors)
+
+    found = list(hardware.nccl(several._replace(machine=MACHINE._replace(gpus=gpus))))
+
+    assert [finding.seen for finding in found] == ([{"library": one.label, "gpus": left}] if left else [])
+    for finding in found:
+        assert finding.by_torch
+        assert finding.text.startswith("NCCL 2.28.9 supports sm_75 and newer: ")
+
+
+@pytest.mark.parametrize(
+    ("floor", "arch", "vendor", "told"),
+    [
+        ((7, 5), "sm_70", "nvidia", True), ((7, 0), "sm_70", "nvidia", False), (None, "sm_70", "nvidia", False),
+        ((7, 5), None, "nvidia", False), ((7, 5), "gfx906", "amd", False),
+    ],
+)  # fmt: skip
+def test_triton_compiles_for_the_gpus_that_it_supports(
+    floor: tuple[int, int] | None, arch: str | None, vendor: str, *, told: bool
+) -> None:
+    gpu = Gpu(3, vendor, "GPU", None if arch is None else Arch.parse(arch))
+    with_triton = HERE._replace(distributions=(distribution("triton", "3.5.1"),))
+    there = facts(torch=TORCH, here=with_triton, triton_floor=floor)._replace(machine=MACHINE._replace(gpus=(gpu,)))
+
+    found = list(hardware.triton(there))
+
+    assert [finding.seen for finding in found] == ([{"library": "triton 3.5.1", "gpus": [3]}] if told else [])
+    for finding in found:
+        assert finding.text == f"triton 3.5.1 supports sm_75 and newer, not {gpu.label}"
+        assert finding.advice == "run without torch.compile there, or set TORCHDYNAMO_DISABLE=1"
+    assert list(hardware.triton(there._replace(torch=None))) == []
+    assert list(hardware.triton(there._replace(environment=HERE))) == []
+
+
+@pytest.mark.parametrize(
+    ("where", "backend", "text", "cure", "advice"),
+    [
+        ("the environment", "cu130", "leads to cu130 builds", "unset NAME", None),
+        ("/etc/pip.conf", "cu130", "leads to cu130 builds", None, "remove that line from /etc/pip.conf"),
+        ("the environment", None, "offers builds of every backend", "unset NAME", None),
+        ("the environment", "cu128", None, None, None),
+        ("the environment", "auto", None, None, None),
+    ],
+)
+def test_a_setting_that_leads_elsewhere_is_to_go(
+    where: str, backend: str | None, text: str | None, cure: str | None, advice: str | None
+) -> None:
+    setting = TorchSetting("NAME", where, "value", backend)
+    here = facts(settings=(setting,), wanted=WantedTorch("2.9.1", "cu128"))
+
+    found = list(settings.undo(here))
+
+    assert [(finding.text, finding.cure, finding.advice, finding.seen) for finding in found] == (
+        [] if text is None
+        else [(f"NAME in {where} {text}, and cu128 is the one to keep", cure, advice,
+               {"setting": "NAME", "where": where, "value": "value", "backend": backend})]
+    )  # fmt: skip
+    assert list(settings.undo(here._replace(wanted=None))) == []
+
+
+def test_the_auto_of_uv_is_told_only_where_it_fails() -> None:
+    auto = TorchSetting("NAME", "uv.toml", "auto", "auto")
+    here = facts(settings=(auto._replace(backend="cu126"), auto), uv_auto_fails=True)
+
+    finding = only(settings.uv_auto(here))
+
+    assert finding.seen == {"setting": "NAME", "where": "uv.toml", "value": "auto", "backend": "auto"}
+    assert finding.advice is None
+    assert only(settings.uv_auto(here._replace(wanted=WantedTorch("2.9.1", "cu126")))).advice == "set it to cu126"
+    assert list(settings.uv_auto(here._replace(uv_auto_fails=False))) == []
+
+
+@pytest.mark.parametrize(
+    ("locked", "wanted", "is_there", "undoes"),
+    [
+        (("2.9.1+cu128",), "2.9.1+cu128", True, False),
+        (("2.9.1",), "2.9.1+cu128", True, False),  # as the metadata has it, where torch stays as it is
+        (("2.9.1",), "2.9.1+cu126", True, True),
+        (("2.9.1",), "2.9.1+cu128", False, True),
+        (("2.8.0", "2.9.1"), "2.9.1+cu128", True, False),
+        (("2.8.0",), "2.9.1+cu128", True, True),
+    ],
+)
+def test_a_lock_must_hold_the_torch_to_keep(
+    locked: tuple[str, ...], wanted: str, *, is_there: bool, undoes: bool
+) -> None:
+    here = HERE._replace(distributions=(distribution("torch", "2.9.1"),))
+    there = facts(here=here, lock=ProjectLock("uv.lock", locked), wanted=WantedTorch(wanted, "cu128"))
+    there = there._replace(torch=TORCH if is_there else None)
+
+    found = list(settings.lock(there))
+
+    assert [finding.seen for finding in found] == (
+        [{"file": "uv.lock", "locked": list(locked), "wanted": wanted}] if undoes else []
+    )
+    for finding in found:
+        assert finding.text == f"uv.lock holds torch {', '.join(locked)}, and {wanted} (cu128) is the one to keep"
+        assert str(finding.advice).startswith("write the backend into the project")
+    assert list(settings.lock(there._replace(lock=None))) == list(settings.lock(there._replace(wanted=None))) == []
+
+
+def judged(*objections: Objection, fits: tuple[GpuFit, ...] = ()) -> InstalledTorch:
+    """The torch with resolve's verdict on it; what else a verdict has is no matter to a check."""
+    rest: Any = None
+    return TORCH._replace(verdict=Verdict(rest, objections, fits, native=True, rank=rest))
+
+
+def test_a_gpu_for_which_code_is_compiled_first_is_told_from_one_beside_it() -> None:
+    fits = (GpuFit(0, Fit.EXACT, None), GpuFit(1, Fit.JIT, None), GpuFit(2, Fit.JIT, None))
+
+    finding = only(hardware.compiled_at_first_use(facts("one", "two", "three", torch=judged(fits=fits))))
+
+    assert finding.text == "torch 2.9.1+cu128 has only PTX for two, three"
+    assert finding.seen == {
+        "torch": "2.9.1+cu128", "arches": ["sm_86"], "evidence": "measured", "where": "/env/lib/torch", "gpus": [1, 2],
+    }  # fmt: skip
+    for beside in (judged(fits=fits[:1]), judged(Objection(Reason.YANKED), fits=fits), TORCH, None):
+        assert list(hardware.compiled_at_first_use(facts("one", torch=beside))) == []
+
+
+def test_a_library_with_part_of_its_code_is_told_where_the_rest_runs() -> None:
+    partial = (PartialLibrary("libtorch_cuda_linalg.so", 0, "half"), PartialLibrary("libother.so", 1, "none"))
+    fits = (GpuFit(0, Fit.EXACT, None), GpuFit(1, Fit.NONE, None))
+    there = facts("one", "two", torch=judged(fits=fits)._replace(partial=partial, measured=False, arches=None))
+
+    finding = only(hardware.partial(there))
+
+    assert finding.text == "libtorch_cuda_linalg.so of torch 2.9.1+cu128 supports one only in part: half"
+    assert finding.seen == {
+        "torch": "2.9.1+cu128", "arches": None, "evidence": "declared", "where": "/env/lib/torch",
+        "library": "libtorch_cuda_linalg.so", "gpus": [0],
+    }  # fmt: skip
+    assert str(finding.advice).startswith("LU of large matrices")
+    assert list(hardware.partial(facts())) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "code", "text", "advice"),
+    [
+        (Reason.NO_KERNELS, "NO_KERNELS", " holds no code for G: it was built for A", None),
+        (Reason.PTX_ONLY_DRIVER_TOO_OLD, "PTX_ONLY_DRIVER_TOO_OLD",
+         " has only PTX for G, which needs a driver for CUDA C; this one is for H",
+         "or install a driver that supports CUDA C and keep this torch"),
+        (Reason.DRIVER_TOO_OLD, "DRIVER_TOO_OLD", ": CUDA C needs driver N or newer; this one is H",
+         "or install driver N or newer and keep this torch"),
+        (Reason.GPU_NOT_SERVED_BY_DRIVER, "GPU_NOT_SERVED_BY_DRIVER", None,
+         "change the driver: W; no build of torch can fix this"),
+        (Reason.LIBRARY_DROPPED_GPU, "LIBRARY_DROPPED_GPU", ": L in it supports F, not G", None),
+        (Reason.UNKNOWN_ARCHES, "UNKNOWN_ARCHES", ": which GPUs it was built for is not known", None),
+        (Reason.YANKED, None, None, None),
+    ],
+)  # fmt: skip
+def test_each_objection_to_the_installed_build_is_told_once_for_all_its_gpus(
+    reason: Reason, code: str | None, text: str | None, advice: str | None
+) -> None:
+    said = {"gpu": "G", "arches": "A", "cuda": "C", "has": "H", "needs": "N", "why": "W", "library": "L", "floor": "F"}
+    objections = [Objection(reason, said, gpu) for gpu in (0, 2)]
+    gpus = facts("one", "two", "three", torch=judged(*objections))
+
+    found = list(hardware.unsupported(gpus))
+
+    assert [finding.code for finding in found] == ([] if code is None else [code])
+    for finding in found:
+        assert finding.text == ("driver H does not support G: W" if text is None else f"torch 2.9.1+cu128{text}")
+        assert (finding.seen["gpus"], finding.seen["cuda"], finding.seen["arches"]) == ([0, 2], "C", ["sm_86"])
+        assert finding.advice == advice
+        assert finding.by_torch == (text is not None)
+    of_all = gpus._replace(torch=judged(Objection(reason, said)))
+    assert [finding.seen["gpus"] for finding in hardware.unsupported(of_all)] == [[0, 1, 2]] * len(found)
+    for nothing in (
+        gpus._replace(torch=None), gpus._replace(torch=TORCH),
+        gpus._replace(torch=judged(*objections)._replace(backend="cpu")),
+        gpus._replace(torch=judged(*objections)._replace(backend="rocm6.4")),
+        gpus._replace(machine=gpus.machine._replace(trouble=Trouble("DRIVER_NOT_LOADED", "no answer", "load it"))),
+    ):  # fmt: skip
+        assert list(hardware.unsupported(nothing)) == []

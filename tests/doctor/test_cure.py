@@ -10,10 +10,11 @@ from tests.doctor.homes import CU126, CU128, VERSION, Home, codes, examine
 from torchpick.decide import resolve
 from torchpick.doctor import cure, examination
 from torchpick.doctor.cure import Cure, TorchRequirement
+from torchpick.model.arch import Fit
 from torchpick.model.machine import Gpu, Machine, Platform, Python, Trouble
 from torchpick.model.request import Request
 from torchpick.model.specifiers import admits
-from torchpick.model.verdict import Verdict
+from torchpick.model.verdict import GpuFit, Objection, Reason, Verdict
 from torchpick.model.wish import Wish
 from torchpick.session import Session
 
@@ -149,8 +150,7 @@ def test_a_driver_that_is_too_old_for_everything_is_told_what_would_have_to_chan
 
     assert finding.code == "DRIVER_TOO_OLD"
     assert finding.cure is None
-    assert finding.advice is not None
-    assert "driver 525.60.13 or newer" in finding.advice
+    assert finding.advice == "or install driver 525.60.13 or newer and keep this torch"
 
 
 @pytest.mark.process
@@ -306,3 +306,101 @@ def test_where_the_driver_gives_no_answer_no_build_is_replaced_for_the_gpu(
     found = examination.examine(Session(Request(python=home.python), {"HOME": str(home.root)}), str(home.root))
 
     assert found.command is None
+
+
+@pytest.mark.parametrize(
+    ("release", "companions", "asks", "backend"),
+    [
+        ("2.9.1", (), (), None), ("2.9.1", ("torchvision",), (ask("<2.9"),), "cu128"), (None, (), (), None),
+        (None, (), (ask("<2.10"),), None), ("2.9.9", (), (), None), ("2.15.9", ("torchaudio",), (), None),
+        ("2.6.0", (), (ask("<2"),), None),
+    ],
+)  # fmt: skip
+def test_the_order_of_the_builds_does_not_matter(
+    release: str | None, companions: tuple[str, ...], asks: tuple[TorchRequirement, ...], backend: str | None
+) -> None:
+    for among in (OLD, NEW):
+        found = cure.find(release, companions, asks, among, backend)
+        assert found == cure.find(release, companions, asks, among[::-1], backend)
+        assert found is not None
+        assert found.verdict.ok
+
+
+def test_the_backend_that_is_there_stays_where_it_runs() -> None:
+    def found(backend: str | None, release: str = "2.9.1") -> tuple[str, bool, bool]:
+        one = cure.find(release, (), (), NEW, backend)
+        assert one is not None
+        return one.version, one.kept, one.narrowed
+
+    assert found(None) == found("cu126") == found("cu130") == ("2.9.1+cu130", True, False)
+    assert found("cu128") == ("2.9.1+cu128", True, True)
+    assert found("cu128", "2.6.0")[1:] == (False, False)
+
+
+def test_what_cannot_be_kept_is_named_where_the_version_is_kept_too() -> None:
+    found = mended("2.9.1", "torchvision", "torchfoo", asks=(ask(">=2.10"), ask(">=2.9", "other 1")))
+
+    assert found.requirements == ("torch==2.9.1", "torchvision")
+    assert found.lost == (
+        "torchfoo (none was published for torch 2.9.1)", "needy 1.0 (it requires torch>=2.10)",
+    )  # fmt: skip
+    assert mended(None, asks=(ask("<2"),)).lost == ("needy 1.0 (it requires torch<2)",)
+
+
+def test_the_steps_to_another_release_are_counted_by_number() -> None:
+    """2.9 is older than 2.10; of an older and a newer one as near, the newer is taken."""
+    two = tuple(verdict for verdict in NEW if verdict.build.torch in ("2.8.0", "2.9.1", "2.10.0", "2.11.0"))
+
+    assert mended("2.9.0", among=two).version.startswith("2.9.1")
+    assert mended("2.8.9", among=two).version.startswith("2.9.1")
+    assert mended("2.12.0", among=two).version.startswith("2.11.0")
+    assert mended("2.5.0", among=two).version.startswith("2.8.0")
+    far = tuple(verdict for verdict in two if verdict.build.torch in ("2.8.0", "2.11.0"))
+    assert mended("2.10.0", asks=(ask("!=2.10.0"),), among=far).version.startswith("2.11.0")
+
+
+def against(version: str, *reasons: Reason, fit: Fit = Fit.NONE) -> Verdict:
+    """A build with these objections, and one GPU that fits so."""
+    torch, _, backend = version.partition("+")
+    build = NEW[0].build._replace(torch=torch, backend=backend, version=version)
+    objections = tuple(Objection(reason) for reason in reasons)
+    return NEW[0]._replace(build=build, objections=objections, fits=(GpuFit(0, fit, None),))
+
+
+def test_gpus_that_no_build_has_code_for() -> None:
+    no_code, old = Reason.NO_KERNELS, Reason.DRIVER_TOO_OLD
+    none = [against("1.13.1+cu117", no_code), against("1.7.1+cu110", no_code, old), against("2.9.1+rocm6.4", no_code)]
+    cpu = against("1.6.0+cpu")
+
+    text = "no published build from torch 1.7.1 on has code for G: only an older release, or torch built from source, "
+    for order in (none, none[::-1], [*none, cpu]):
+        assert cure.unsupported(order, "G") == f"{text}runs on it"
+    # With another driver or another Python it may run.
+    assert cure.unsupported([*none, against("2.9.1+cu126", old)], "G") is None
+    assert cure.unsupported([*none, against("2.9.1+rocm6.4", Reason.NO_WHEEL_FOR_PYTHON)], "G") is None
+    assert cure.unsupported([cpu], "G") is None
+    assert cure.unsupported([none[0]._replace(fits=())], "G") is None
+    assert cure.unsupported(none[2:], "G") == text.replace("1.7.1", "2.9.1") + "runs on it"
+    for reason in (Reason.LIBRARY_DROPPED_GPU, Reason.UNKNOWN_ARCHES):
+        assert cure.unsupported([against("1.7.1+cu110", reason)], "G") == f"{text}runs on it"
+
+
+def test_the_last_release_with_code_that_a_library_of_it_dropped() -> None:
+    dropped = Reason.LIBRARY_DROPPED_GPU
+    with_code = [against(f"{version}", dropped, fit=Fit.EXACT) for version in ("2.9.1+cu128", "2.10.0+cu126",
+                 "2.10.0+cu130", "2.10.0+cu128")]  # fmt: skip
+
+    for order in (with_code, with_code[::-1]):
+        assert cure.unsupported([*order, against("2.11.0+cu130", Reason.NO_KERNELS)], "G") == (
+            "no published build supports G as a whole; the last release with code for it is torch 2.10.0+cu130"
+        )
+
+
+def test_uv_s_auto_goes_by_the_newest_cuda_that_the_driver_carries() -> None:
+    old, none = Reason.DRIVER_TOO_OLD, Reason.NO_KERNELS
+
+    assert cure.auto_fails([against("2.9.1+cu130", old), against("2.9.1+cu128", none), against("2.9.1+cu126")])
+    assert not cure.auto_fails([against("2.9.1+cu130", old), against("2.8.0+cu128"), against("2.9.1+cu128", none)])
+    assert not cure.auto_fails([against("2.9.1+cu130", old), against("2.9.1+rocm6.4", none)])
+    for reason in (Reason.UNCONFIRMED, Reason.NOT_REQUESTED):
+        assert not cure.auto_fails([against("2.9.1+cu130", none, reason), against("2.9.1+cu128")])

@@ -127,6 +127,7 @@ def test_no_wheel_for_a_platform_is_said(home: Home, monkeypatch: pytest.MonkeyP
     assert [(finding.code, finding.text) for finding in found.findings if "WHEEL" in finding.code] == [
         ("NO_WHEEL_FOR_PYTHON", text)
     ]
+    assert [finding.advice for finding in found.findings if finding.code == "TORCH_MISSING"] == [None]
     assert found.command is None
 
 
@@ -212,6 +213,7 @@ def test_what_is_compiled_at_first_use_has_longer(home: Home, monkeypatch: pytes
         (("2.9.1+cpu", None, None), (), "cpu", []),
         (("2.9.1+cpu", None, None), (GPU,), "cpu", []),
         (("2.9.1+cpu", None, None), (Gpu(0, "apple", "M3", None),), "mps", []),
+        (("2.9.1+cpu", None, None), (Gpu(0, "apple", "M3", None, counted=False),), "cpu", []),
         (("2.9.1+xpu", None, None), (Gpu(0, "intel", "Arc", None),), "xpu", [0]),
         (("2.9.1+xpu", None, None), (GPU, Gpu(1, "intel", "UHD", None, counted=False)), "xpu", []),
         (("2.9.1+cu128", "12.8", CU128), (GPU, Gpu(1, "intel", "Arc", None), GPU._replace(index=2)), "cuda", [0, 2]),
@@ -280,5 +282,6 @@ def test_a_folder_here_is_meant_before_a_program_of_its_name(tmp_path: Path, mon
 
     assert examination.target("env", {"PATH": "/bin"}, str(tmp_path)) == ("/bin/env", "told")
     assert examination.target(below, {}, str(tmp_path)) == (below, "told")
+    assert examination.target("nowhere", {"PATH": "/bin"}, str(tmp_path)) == ("nowhere", "told")
     (tmp_path / "env").mkdir()
     assert examination.target("env", {}, str(tmp_path)) == ("env", "told")

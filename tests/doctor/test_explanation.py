@@ -7,10 +7,12 @@ import os
 import pytest
 
 from tests.doctor.homes import CU126, Home
-from torchpick.doctor import explanation
+from torchpick.doctor import explanation, mentions, signatures
 from torchpick.doctor.explanation import Explanation
+from torchpick.doctor.signatures import Signature
 from torchpick.errors import UsageError
-from torchpick.model.machine import Machine, Platform, Python, Trouble
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Gpu, Machine, Note, Platform, Python, Trouble
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -179,7 +181,7 @@ def test_a_text_of_another_torch_is_told_from_the_installed_one(version: str, *,
 
 def test_only_the_start_of_a_long_text_is_searched_for_its_machine(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors are looked for in all of it."""
-    monkeypatch.setattr(explanation, "_MOST_START", 100)
+    monkeypatch.setattr(mentions, "MOST_TEXT", 100)
     home.torch()
     session = Session(Request(gpus=("sm_61",)), {"VIRTUAL_ENV": str(home.root), "HOME": os.sep})
     chunks = [b"torch 2.0.1\n", b"x" * 99 + b"\n", SMI.encode() + b"\n" + KERNELS.encode()]
@@ -188,3 +190,43 @@ def test_only_the_start_of_a_long_text_is_searched_for_its_machine(home: Home, m
 
     assert [error.match.signature.id for error in found.errors] == ["NO_KERNEL_IMAGE"]
     assert [code for code, _ in notes(found)] == ["TORCH_OF_THE_TEXT"]
+
+
+def test_what_is_known_of_the_text_is_said_though_no_gpu_is(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"))
+    monkeypatch.setattr(Session, "machine", machine)
+    home.torch()
+
+    found = explained(home, "torch==2.0.1", KERNELS)
+
+    assert [code for code, _ in notes(found)] == ["TORCH_OF_THE_TEXT", "NO_GPU_KNOWN"]
+    assert found.machine is not None
+    assert found.machine.platform == machine.platform
+
+
+def test_what_was_seen_of_the_machine_is_said(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = Gpu(0, "nvidia", "Tesla T4", Arch.parse("sm_75"))
+    seen = Note("SEEN", "seen here")
+    monkeypatch.setattr(
+        Session, "machine", Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"), None, (gpu,), notes=(seen,))
+    )
+
+    assert explained(home.torch(), "torch==2.0.1", KERNELS).notes[1:] == (seen,)
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("NO_KERNELS", True), ("PTX_ONLY_DRIVER_TOO_OLD", True), ("DRIVER_TOO_OLD", True), ("CPU_ONLY_BUILD", True),
+        ("OTHER_VENDOR_BUILD", True), ("LIBRARY_DROPPED_GPU", True), ("COMPANION_OTHER_CUDA", True),
+        ("GPUS_HIDDEN", False), ("LIBRARY_PATH", False),
+    ],
+)  # fmt: skip
+def test_an_error_that_another_build_would_fix_has_the_command(
+    code: str, *, shown: bool, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = Signature("ONE", "T", (KERNELS,), "M", (), (), (), (code,), (), install=True, follows=())
+    session = Session(Request(gpus=("sm_61",), driver="580.1"), {"VIRTUAL_ENV": str(home.root), "HOME": os.sep})
+    monkeypatch.setattr(signatures, "read", lambda _: (row,))
+
+    assert here(explanation.explain([KERNELS.encode()], session)) == [("ONE", ["TORCH_MISSING"] if shown else [])]

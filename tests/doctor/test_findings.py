@@ -796,6 +796,8 @@ def test_where_the_files_tell_nothing_the_table_s_row_of_that_build_does(
     assert codes(found) == said
     assert found.facts.torch is not None
     assert not found.facts.torch.measured
+    assert found.facts.torch.verdict is not None
+    assert found.facts.torch.verdict.build.evidence == ("declared", str(home.site), None)
 
 
 def test_a_companion_that_says_itself_what_it_needs_is_named_once(home: Home) -> None:
@@ -825,6 +827,13 @@ def test_doctor_says_of_a_package_what_inspect_says(
 
     assert of_reading(reading, Judge(Arch.parse(gpu)), "12.8").word == word
     assert codes(examine(home, gpu, driver="580.95.05")) == ([] if code is None else [code])
+
+
+@pytest.mark.parametrize("name", ["triton", "pytorch-triton"])
+def test_triton_s_own_code_is_a_profiler_s(name: str, home: Home) -> None:
+    torch(home).add(name, "3.5.1", {f"{name}/_C.so": making.library(making.module("sm_90"))})
+
+    assert examine(home, "sm_86").facts.packages == ()
 
 
 def record() -> None:

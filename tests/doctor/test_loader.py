@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,117 @@ def test_what_torch_itself_misses_is_said_once() -> None:
 
     assert [(code, by_torch) for code, by_torch, _ in findings(torch, other)] == [("MISSING_LIBRARY", True)]
     assert findings(own)[0][2] == "install the release of flash that was built for this torch"
+
+
+def test_the_loader_looks_into_these_folders_and_its_cache(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").write_bytes(b"glibc-ld.so.cache\0libone.so.1\0/lib/libone.so.1\0")
+    monkeypatch.setattr(loader, "_CACHE", str(tmp_path / "cache"))
+    here = distributions.read(home.python, {})
+    folders = loader.LoaderFolders(here, Shell({"LD_LIBRARY_PATH": "/one::/two"}))
+
+    assert folders.folders[:5] == [
+        "/one", "/two", f"{here.prefix}/lib", f"{here.prefix}/targets/x86_64-linux/lib", "/usr/local/cuda/lib64",
+    ]  # fmt: skip
+    assert folders.has("libone.so.1")
+    assert not folders.has("libone.so")
+    monkeypatch.setattr(loader, "_CACHE", str(tmp_path / "gone"))
+    assert not loader.LoaderFolders(here, Shell()).has("libone.so.1")
+
+
+@pytest.mark.parametrize("where", ["$ORIGIN/beside", "/nowhere:${ORIGIN}/beside"])
+@pytest.mark.parametrize("kind", ["rpath", "runpath"])
+def test_a_library_is_looked_for_where_the_one_that_asks_says(where: str, kind: str, home: Home) -> None:
+    home.torch(more=wanting(NOWHERE, **{kind: where}))
+    assert absent(home) == [(NOWHERE, "torch 2.9.1")]
+
+    home.write(f"torch/lib/beside/{NOWHERE}", b"x")
+    assert absent(home) == []
+
+
+def test_one_library_for_one_cuda_is_asked(home: Home) -> None:
+    home.torch().add("bnb", "1.0", {"bnb/libx_cuda118.so": linking([NOWHERE]), "bnb/other.so": linking([NOWHERE])})
+    assert absent(home, "bnb") == [(NOWHERE, "bnb 1.0")]
+
+    home.add("two", "1.0", {"two/libx_cuda118.so": linking([NOWHERE]), "two/libx_cuda126.so": linking([NOWHERE])})
+    home.add("three", "1.0", {
+        "three/libx_cuda118.so": linking(["libcudart.so.98"]), "three/libx_cuda126.so": b"",
+        "three/a.so": linking([NOWHERE]),
+    })  # fmt: skip
+    assert absent(home, "two") == []
+    assert absent(home, "three") == [(NOWHERE, "three 1.0")]
+
+
+def test_cuda_is_found_where_torch_asks_for_it_and_misses_nothing(home: Home) -> None:
+    def found(*missing: Absent) -> bool:
+        return loader.cuda_is_found(distributions.read(home.python, {}), missing)
+
+    assert not found()
+    home.torch(more=wanting("libcuda.so.1", "libm.so.6"))
+    assert not found()
+    home.write("torch/lib/libtorch_cuda.so", linking(["libcudart.so.12"]))
+    assert found()
+    assert found(Absent(NOWHERE, "other 1.0"))
+    assert not found(Absent(NOWHERE, "torch 2.9.1"))
+
+
+@pytest.mark.parametrize(
+    ("asks", "where", "replaced"),
+    [
+        ("torch/lib/libtorch_cuda.so", {}, True),
+        ("torch/lib/libc10.so", {}, True),
+        ("torch/lib/libcaffe2_x.so", {}, True),
+        ("torch/lib/libshm.so", {}, False),  # torch's own, and no part of its import
+        ("torch/lib/libtorch_cuda.so", {"rpath": "$ORIGIN"}, False),
+        ("torch/lib/libtorch_cuda.so", {"runpath": "$ORIGIN"}, True),
+        ("torch/lib/libtorch_cuda.so", {"rpath": "$ORIGIN", "runpath": "$ORIGIN"}, True),
+    ],
+)
+def test_library_path_replaces_what_is_not_found_by_an_rpath(
+    asks: str, where: dict[str, str], *, replaced: bool, home: Home, tmp_path: Path
+) -> None:
+    home.torch(more={asks: linking(["libx.so"], **where)})
+    home.add("nvidia-x-cu12", "1.0", {"nvidia/x/libx.so": b"x", "nvidia/x/libcudnn_ops.so.9": b"x"})
+    home.add("other", "1.0", {"other/liby.so": linking(["libx.so", "liby.so"])})
+    here = distributions.read(home.python, {})
+
+    def overrides(*folders: tuple[str, tuple[str, ...]]) -> list[tuple[str, str]]:
+        shell = Shell(folders=folders)
+        return [(each.library, each.folder) for each in loader.overrides(here, shell)]
+
+    assert overrides(("/one", ("libx.so", "liby.so")), ("/two", ("libx.so",))) == (
+        [("libx.so", "/one")] if replaced else []
+    )
+    # cuDNN opens its parts by their names.
+    assert overrides(("/one", ("libcudnn_ops.so.9",))) == [("libcudnn_ops.so.9", "/one")]
+    (tmp_path / "same").mkdir()
+    (tmp_path / "same" / "libx.so").symlink_to(home.site / "nvidia" / "x" / "libx.so")
+    assert overrides((str(tmp_path / "same"), ("libx.so",))) == overrides() == []
+
+
+def test_without_a_torch_no_library_of_it_is_replaced(home: Home) -> None:
+    home.add("nvidia-x-cu12", "1.0", {"nvidia/x/libcudnn_ops.so.9": b"x"})
+
+    here = distributions.read(home.python, {})
+    assert loader.overrides(here, Shell(folders=(("/one", ("libcudnn_ops.so.9",)),))) == ()
+
+
+def test_twins_are_one_project_for_two_cudas(home: Home) -> None:
+    for name in ("nvidia-a-cu12", "nvidia-a-cu13", "nvidia-b", "nvidia-b-cu12", "nvidia-c-cuda", "nvidia-c", "a-cu12"):
+        home.add(name, "1.0", {f"{name}/own.so": b"x"})
+
+    found = loader.twins(distributions.read(home.python, {}))
+
+    assert {frozenset({pair.one, pair.other}) for pair in found} == {
+        frozenset({"nvidia-a-cu12 1.0", "nvidia-a-cu13 1.0"}), frozenset({"nvidia-b 1.0", "nvidia-b-cu12 1.0"}),
+    }  # fmt: skip
+    assert [pair.shared for pair in found] == [None, None]
+
+
+def test_one_of_the_same_size_is_read_anew_too(tmp_path: Path) -> None:
+    path = tmp_path / "lib.so"
+    for second, name in enumerate(("libcudart.so.98", NOWHERE)):
+        path.write_bytes(linking([name]))
+        os.utime(path, (second, second))
+        assert binaries.needs(str(path)).needed == (name,)

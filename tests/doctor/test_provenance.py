@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Iterable
 
 import pytest
 
@@ -12,6 +13,7 @@ from tests.doctor.homes import Home, examine
 from torchpick.cli import main
 from torchpick.doctor import examination, provenance
 from torchpick.environment import distributions
+from torchpick.model.build import Build
 from torchpick.model.finding import Finding
 from torchpick.model.request import Request
 from torchpick.session import Session
@@ -109,13 +111,17 @@ def test_the_hash_that_the_table_knows_is_held_against_it(home: Home) -> None:
     assert facts.torch.verdict is not None
     build = facts.torch.verdict.build
 
-    def found(sha256: str) -> list[str]:
-        evidence = build.evidence._replace(ref=f"torch-2.9.1+cu128-cp312.whl sha256:{sha256}")
+    def found(sha256: str, file: str = "torch-2.9.1+cu128-cp312.whl", between: str = " sha256:") -> list[str]:
+        evidence = build.evidence._replace(ref=f"{'c' * 64} {file}{between}{sha256}")
         of = provenance.of(here, ("torch",), "https://download.pytorch.org/whl", [build._replace(evidence=evidence)])
         return [f"{finding.severity} {finding.code}" for finding in of.findings]
 
     assert found(SHA) == []
-    assert found("b" * 64) == ["error ORIGIN_OTHER"]
+    for file in ("torch-2.9.1+cu128-cp312.whl", "torch-2.9.1%2Bcu128-cp312.whl"):
+        assert found("b" * 64, file) == ["error ORIGIN_OTHER"]
+    # What stands far behind is of another file.
+    assert found("b" * 64, between=" " * 136) == ["error ORIGIN_OTHER"]
+    assert found("b" * 64, between=" " * 137) == found("b" * 64, "other.whl") == []
 
 
 def test_the_command_shows_it(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,6 +187,7 @@ def test_each_finding_says_what_it_rests_on_and_what_is_shown_is_listed(home: Ho
         ("https://own.example/wheels/torch.whl", "flat+https://own.example/wheels/", False),
         ("https://own.example/wheels-of-others/torch.whl", "flat+https://own.example/wheels", True),
         ("https://download.pytorch.org/whl/torch.whl", "https://own.example/whl", True),
+        ("https://own.example/torch.whl", "https://own.example/X/", True),
     ],
 )
 def test_only_what_lies_below_the_index_is_from_there(url: str, base: str | None, *, other: bool, home: Home) -> None:
@@ -220,3 +227,21 @@ def test_what_installers_write_themselves_and_what_is_large_is_not_hashed(
     monkeypatch.setattr(provenance, "_MOST_BYTES", 1)
     record.write_text("torch/part0.py,sha256=x,1\ntorch/part1.py,sha256=x,1\n")
     assert changed()[0].seen["files"] == ["torch/part0.py"]
+
+
+@pytest.mark.parametrize("version", ["2.9.1", "99.1", None])
+def test_the_builds_of_the_installed_release_are_what_it_is_held_against(
+    version: str | None, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[set[str]] = []
+
+    def instead(_here: object, _family: object, _base: object, builds: Iterable[Build]) -> provenance.Provenance:
+        asked.append({build.torch for build in builds})
+        return provenance.Provenance((), ())
+
+    monkeypatch.setattr(provenance, "of", instead)
+    if version is not None:
+        home.torch(f"{version}+cu128")
+    looked_at(home)
+
+    assert asked == [{version} if version == "2.9.1" else set()]

@@ -63,3 +63,31 @@ def test_whatever_stands_around_it_the_name_is_gone(parts: list[str]) -> None:
 
 def test_a_name_that_is_a_word_of_ours_does_not_tear_the_text_apart() -> None:
     assert scrubbed("the root cause is torch", ("/",), ("root", "torch", "x", "")) == "the root cause is torch"
+
+
+@pytest.mark.parametrize(
+    "word", ["root", "user", "torch", "python", "cuda", "nvidia", "admin", "runner", "jovyan", "ubuntu", "linux"]
+)
+def test_each_name_that_many_computers_have_stays(word: str) -> None:
+    assert scrubbed(f"the {word} of {word.title()}", (), (word,)) == f"the {word} of {word.title()}"
+
+
+@pytest.mark.parametrize(
+    ("text", "homes", "places", "expected"),
+    [
+        ("/ab/c", ("/ab",), {}, "~"), ("/a/c", ("/a",), {}, "PATH"), ("/AX/c", ("/aX/",), {}, "~"),
+        ("/ab/c", (), {"/ab": "ENV"}, "ENV/c"), ("/a/c", (), {"/a": "ENV"}, "PATH"),
+        ("/aX/c", (), {"/aX/": "ENV"}, "ENV/c"),
+        ("/env/of/c", (), {"/env": "LONGER", "/env/of": "IN"}, "IN/c"),
+        ("/env/of/c", (), {"/env/of": "IN", "/env": "LONGER"}, "IN/c"),
+        ("c:\\WINDOWS\\x", (), {}, "c:\\WINDOWS\\x"), ("c:\\own\\x", (), {}, "PATH"),
+        ("/System/x and /Library/y and /usr/z", (), {}, "/System/x and /Library/y and /usr/z"),
+        ("https://anna@own.example/x", (), {}, "https://****@HOST/x"),
+        ("https://github.com/x and https://api.github.com/y", (), {}, "https://github.com/x and https://api.github.com/y"),
+        ("by bob, not by al", (), {}, "by user, not by al"),
+    ],
+)  # fmt: skip
+def test_what_is_a_home_a_place_and_a_name(
+    text: str, homes: tuple[str, ...], places: dict[str, str], expected: str
+) -> None:
+    assert scrubbed(text, homes, ("bob", "al"), places) == expected

@@ -7,11 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.homes import Home, examine, linking
+from torchpick.decide.packagefit import Situation
 from torchpick.doctor import cudas, required
 from torchpick.environment import distributions
 from torchpick.environment.installed import Environment
 from torchpick.knowledge.packages import KnownPackages
-from torchpick.model.machine import Machine, Platform, Python
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
+from torchpick.model.package import Package, PackageFacts
+from torchpick.model.request import Request
+from torchpick.session import Session
 
 pytestmark = pytest.mark.process
 
@@ -170,3 +175,31 @@ def test_or_that_of_its_name(name: str, cuda: str | None, home: Home) -> None:
     assert [finding.seen["cuda"] for finding in found if finding.code != "TORCH_MISSING"] == (
         [] if cuda is None else [cuda]
     )
+
+
+def test_what_a_wheel_of_the_package_would_need_is_no_matter_once_it_is_installed(home: Home) -> None:
+    """Its Python, its platform, its glibc, and that it was withdrawn: only what it loads counts."""
+    home.add("ctranslate2", "4.8.5")
+    row = Package(
+        "ctranslate2",
+        "4.8.5",
+        (),
+        "<3",
+        ("cp27",),
+        ("windows-x86_64",),
+        "9.9",
+        "13",
+        needs=("libcublas.so.13",),
+        yanked=True,
+    )
+    gpu = Gpu(0, "nvidia", "GPU", Arch.parse("sm_86"))
+    machine = Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"), Driver("580.95.05"), (gpu,))
+    table = Session(Request(gpus=("sm_86",), platform="linux-x86_64", python="3.12")).table
+
+    def troubles(driver: str) -> list[str]:
+        situation = Situation(machine._replace(driver=Driver(driver)), table)
+        known = {"ctranslate2": PackageFacts("ctranslate2", (row._replace(version="1"), row))}
+        return [each.objection.code for each in cudas.troubles(read(home), None, situation, known)]
+
+    assert troubles("580.95.05") == []
+    assert troubles("570.124.06") == ["PACKAGE_DRIVER_TOO_OLD"]

@@ -173,5 +173,142 @@ def test_a_file_that_is_not_of_its_form_is_refused_with_the_place(change: dict[s
 def test_an_id_twice_is_refused() -> None:
     row = json.loads(FILE.read_text("utf-8"))["signatures"][0]
 
-    with pytest.raises(ShapeError, match="twice"):
+    with pytest.raises(ShapeError, match="twice") as caught:
         signatures.read(Fields({"signatures": [row, row]}))
+    assert caught.value.path == "signatures"
+
+
+def one_of(*patterns: str, id: str = "ONE") -> Signature:  # noqa: A002 # as the field is called
+    return Signature(id, "title", patterns, "meaning", (), (), (), (), (), install=True, follows=())
+
+
+def place(text: str | bytes, *patterns: str, size: int = 1 << 20) -> int | None:
+    """The line in which a pattern is found."""
+    found = search(text, size, (one_of(*patterns),))
+    return found[0].line if found else None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("Abc", [(b"abc", None)]),
+        ("abc*def", [(b"abc", None), (b"def", None)]),
+        ("abc{name}def", [(b"abc", None), (b"def", "name")]),
+        ("abc{name}", [(b"abc", None), (b"", "name")]),
+        ("abc{name}*def", [(b"abc", None), (b"def", "name")]),
+        ("abc*{name}def*ghi", [(b"abc", None), (b"def", "name"), (b"ghi", None)]),
+        ("*abc*", [(b"abc", None)]),
+        ("abc{Name}", [(b"abc{name}", None)]),
+    ],
+)
+def test_a_pattern_is_texts_and_the_names_of_what_stands_before_them(
+    pattern: str, expected: list[tuple[bytes, str | None]]
+) -> None:
+    assert [tuple(piece) for piece in signatures.pieces(pattern)] == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "pattern", "kept"),
+    [
+        (b"abc V1 DEF", "abc{v}def", {"v": "V1"}),
+        (b"abc v def", "abc*def", {}),
+        (b"def abc", "abc*def", None),
+        (b"abc", "abc*abc", None),
+        (b"of abc", "{v}abc", {}),
+        (b"abc v1", "abc {v}", {"v": "v1"}),
+        *(
+            (b"abc v1" + mark + b"x", "abc {v}", {"v": "v1"})
+            for mark in (b" ", b",", b";", b":", b")", b"'", b'"', b"`")
+        ),
+        (b"abc " + b"x" * 81, "abc {v}", {"v": "x" * 80}),
+        (b"abc " + b"x" * 90 + b" def", "abc {v} def", {"v": "x" * 80}),
+        (b"abc \xff def", "abc {v} def", {"v": "\N{REPLACEMENT CHARACTER}"}),
+    ],
+)
+def test_what_a_pattern_keeps(line: bytes, pattern: str, kept: dict[str, str] | None) -> None:
+    assert signatures.found_in(line, signatures.pieces(pattern)) == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "line"),
+    [
+        # Two lines on, and not three: from the longest of the texts, to either side.
+        ("short\nx\nlongest", "short*longest", 3),
+        ("short\nx\nx\nlongest", "short*longest", None),
+        ("longest\nx\nshort", "longest*short", 1),
+        ("longest\nx\nx\nshort", "longest*short", None),
+        ("the long\nest\nx\nshort\nx\nx", "long est*short", 1),
+        ("the long\nest\nx\nx\nshort", "long est*short", None),
+        # Empty lines count for nothing.
+        ("longest\n\n\n\n\nshort", "longest*short", 1),
+        # What begins in vain may begin anew: in the next line, and further on in a long one.
+        ("longest\nlongest\nx\nshort\nx", "longest*short", 2),
+        ("longest\nx\nx\nlongest", "longest*short", None),
+        ("x\nlongest" + "x" * 5000 + "longest short\n", "longest*short", 2),
+        # So many bytes before and behind.
+        ("short" + "x" * (2048 - 5) + "longest\n", "short*longest", 1),
+        ("short" + "x" * (2049 - 5) + "longest\n", "short*longest", None),
+        ("longest" + "x" * (4096 - 12) + "short\n", "longest*short", 1),
+        ("longest" + "x" * (4097 - 12) + "short\n", "longest*short", None),
+    ],
+)
+def test_how_far_apart_the_texts_of_a_pattern_may_stand(text: str, pattern: str, line: int | None) -> None:
+    assert place(text, pattern) == line
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+@pytest.mark.parametrize("number", [1, 2, 3, 40, 99, 100])
+def test_the_line_is_counted_from_one_wherever_the_words_stand_in_it(number: int, size: int) -> None:
+    for words in ("longest", "longest of all", "the longest"):
+        lines = ["a b"] * 100
+        lines[number - 1] = words
+        assert place("\n".join(lines), "longest", size=size) == number
+
+
+def test_a_line_that_comes_in_pieces_is_looked_at_once() -> None:
+    found = Search([one_of("longest*longest")])
+    for chunk in (b"x\nlongest", b" end\n", b"x\n"):
+        found.feed(chunk)
+
+    assert found.matches() == ()
+
+
+def test_a_line_without_an_end_does_not_pile_up() -> None:
+    found = Search(KNOWN)
+    for _ in range(20):
+        found.feed(b"z" * 10_000)
+
+    assert len(found._rest) <= 4096
+
+
+def test_another_chunk_may_have_another_error() -> None:
+    known = one_of("longest", id="Z"), one_of("other one", "another", id="B"), one_of("the other", id="A")
+
+    assert ids(search("longest\nthe other one\n", 8, known)) == ["Z", "A", "B"]
+
+
+def test_what_stands_around_the_words_of_a_long_line_is_shown() -> None:
+    def shown(line: str | bytes) -> str:
+        (match,) = search(line, known=(one_of("longest"),))
+        return match.text
+
+    assert shown("longest" + "x" * 293) == "longest" + "x" * 293
+    assert shown("longest" + "x" * 294) == "longest" + "x" * 293 + "…"
+    digits = "0123456789" * 20
+    assert shown(f"{digits}longest{digits}") == f"…{digits[100:]}longest{digits[:193]}…"
+    assert shown(b"\xff longest") == "\N{REPLACEMENT CHARACTER} longest"
+
+
+def test_a_pattern_needs_a_text_of_six_letters() -> None:
+    row = json.loads(FILE.read_text("utf-8"))["signatures"][0]
+
+    (read,) = signatures.read(Fields({"signatures": [{**row, "patterns": ["abcdef*x"], "meaning": "M" * 5000}]}))
+    assert (read.patterns, read.meaning) == (("abcdef*x",), "M" * 5000)
+    assert [list(pair) for pair in read.no_use] == [[each["what"], each["why"]] for each in row["no_use"]]
+    for pattern in ("*", "abcde*fghij"):
+        with pytest.raises(ShapeError, match="six or more") as caught:
+            signatures.read(Fields({"signatures": [{**row, "patterns": ["abcdef", pattern]}]}))
+        assert caught.value.path == "signatures[0].patterns[1]"
+    del row["follows"]
+    with pytest.raises(ShapeError, match="is missing"):
+        signatures.read(Fields({"signatures": [row]}))

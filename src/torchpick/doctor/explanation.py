@@ -20,8 +20,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.doctor.examination import Examination
 
-# So much of a text is searched for what it says of its machine.
-_MOST_START = 4 << 20
 _NO_GPU_KNOWN = Note(
     "NO_GPU_KNOWN", "no GPU is known here: `--gpu NAME` (and `--driver VERSION`) says which machine the text is about"
 )
@@ -53,7 +51,7 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     start = b""
     for chunk in logs.decoded(chunks):
         search.feed(chunk)
-        start += chunk[: max(0, _MOST_START - len(start))]
+        start += chunk[: max(0, mentions.MOST_TEXT - len(start))]
     matches = search.matches()
     alone = Explanation(tuple(Explained(match) for match in matches))
     if not any(match.signature.findings for match in matches):

@@ -35,7 +35,8 @@ _TORCH = re.compile(
     r"(?P<version>[12]\.\d{1,2}\.\d(?:\+(?:cu\d{2,3}|cpu|rocm[\d.]{1,6}|xpu))?)",
     re.IGNORECASE,
 )
-_MOST_TEXT = 4 << 20
+# So much of a text is searched for what it says of its machine.
+MOST_TEXT = 4 << 20
 
 
 class Mentions(Noun):
@@ -53,10 +54,10 @@ def of_text(chunks: Iterable[bytes]) -> Mentions:
     data = b""
     for chunk in chunks:
         data += chunk
-        if len(data) > _MOST_TEXT:
+        if len(data) > MOST_TEXT:
             break
     found = Mentions()
-    for line in data[:_MOST_TEXT].split(b"\n"):
+    for line in data[:MOST_TEXT].split(b"\n"):
         if len(line) <= 1 << 16:
             found = _with(found, message(line).decode("utf-8", "replace"))
     return found

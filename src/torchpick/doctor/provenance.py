@@ -108,8 +108,9 @@ _WHEEL_HOSTS = frozenset({"download.pytorch.org", "download-r2.pytorch.org", "d2
 def _known(url: str, references: str) -> str | None:
     """The hash of that file, where it was read for the table."""
     file = unquote(urlsplit(url).path.rpartition("/")[2])
-    at = references.replace("%2B", "+").find(file)
-    match = _SHA256.search(references.replace("%2B", "+"), at, at + len(file) + 200) if at >= 0 else None
+    references = references.replace("%2B", "+")
+    at = references.find(file)
+    match = _SHA256.search(references, at, at + len(file) + 200) if at >= 0 else None
     return match[0] if match else None
 
 

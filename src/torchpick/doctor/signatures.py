@@ -40,13 +40,13 @@ class Signature(Noun):
     title: str
     patterns: tuple[str, ...]
     meaning: str
-    causes: tuple[str, ...] = ()
-    cures: tuple[str, ...] = ()
-    no_use: tuple[tuple[str, str], ...] = ()
-    findings: tuple[str, ...] = ()
-    links: tuple[str, ...] = ()
-    install: bool = True
-    follows: tuple[str, ...] = ()
+    causes: tuple[str, ...]
+    cures: tuple[str, ...]
+    no_use: tuple[tuple[str, str], ...]
+    findings: tuple[str, ...]
+    links: tuple[str, ...]
+    install: bool
+    follows: tuple[str, ...]
 
 
 class LogLine(Noun):
@@ -93,7 +93,7 @@ def _signature(row: Fields) -> Signature:
         if not parts or max(len(part.text) for part in parts) < 6:
             raise ShapeError(f"{row.at('patterns')}[{place}]", "needs a text of six or more ASCII characters")
     no_use = tuple((each.text("what"), each.text("why")) for each in row.objects("no_use"))
-    return noun_of(Signature, row, most=None, strict=True, no_use=no_use)
+    return noun_of(Signature, row, most=None, no_use=no_use)
 
 
 def pieces(pattern: str) -> tuple[Piece, ...]:

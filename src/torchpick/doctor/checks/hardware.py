@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchpick.doctor.facts import Facts, InstalledTorch, fits
 from torchpick.model.arch import Fit
@@ -24,7 +24,7 @@ _OBJECTIONS = {
 }
 # Their sentences go on from the subject.
 _VERBS = (Ailment.NO_KERNELS, Ailment.PTX_ONLY_DRIVER_TOO_OLD)
-_VENDORS = {"nvidia": "cuda", "amd": "rocm"}
+_FAMILIES = {"nvidia": "cuda", "amd": "rocm"}
 
 
 def silent(facts: Facts) -> Iterator[Finding]:
@@ -36,12 +36,11 @@ def silent(facts: Facts) -> Iterator[Finding]:
 
 def cpu_only(facts: Facts) -> Iterator[Finding]:
     torch = facts.torch
-    gpus = [gpu for gpu in facts.gpus if gpu.vendor in _VENDORS]
-    if torch is not None and torch.backend == "cpu" and gpus:
+    if torch is not None and torch.backend == "cpu" and facts.gpus:
         yield Finding(
             Ailment.CPU_ONLY_BUILD,
-            f"{torch.label} is a CPU build, and there is {_labels(gpus)}",
-            {"torch": torch.version, "gpus": [gpu.index for gpu in gpus]},
+            f"{torch.label} is a CPU build, and there is {_labels(facts.gpus)}",
+            {"torch": torch.version, "gpus": [gpu.index for gpu in facts.gpus]},
             by_torch=True,
         )
 
@@ -51,12 +50,11 @@ def other_vendor(facts: Facts) -> Iterator[Finding]:
     if torch is None:
         return
     family = family_of(torch.backend)
-    vendors = {gpu.vendor for gpu in facts.gpus if gpu.vendor in _VENDORS}
-    if family in ("cuda", "rocm") and vendors and family not in {_VENDORS[vendor] for vendor in vendors}:
+    if family in ("cuda", "rocm") and facts.gpus and family not in {_FAMILIES[gpu.vendor] for gpu in facts.gpus}:
         maker = {"cuda": "NVIDIA", "rocm": "AMD"}[family]
         yield Finding(
             Ailment.OTHER_VENDOR_BUILD,
-            f"{torch.label} was built for {maker} GPUs, and there is {_labels(list(facts.gpus))}",
+            f"{torch.label} was built for {maker} GPUs, and there is {_labels(facts.gpus)}",
             {"torch": torch.version, "gpus": [gpu.index for gpu in facts.gpus]},
             by_torch=True,
         )
@@ -181,6 +179,6 @@ def _seen(torch: InstalledTorch) -> dict[str, object]:
     }
 
 
-def _labels(gpus: list[Gpu]) -> str:
+def _labels(gpus: Sequence[Gpu]) -> str:
     names = list(dict.fromkeys(gpu.label for gpu in gpus))
     return ", ".join(names)

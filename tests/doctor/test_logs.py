@@ -1,0 +1,64 @@
+"""A line of a log is its message, whatever wrote something before it, and in whatever encoding it comes."""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+
+from torchpick.doctor import logs
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "2026-11-22 03:12:11,123 ", "[2026-11-22T03:12:11.5Z] ", "2026-11-22T03:12:11+01:00 ", "[04-03 09:29:49] ",
+        "09:29:49.123 ", "Nov  2 03:12:11 node7 ", "[ 1843.308145] ", "W1122 03:12:11.123456  713 a/b.py:627] ",
+        "WARNING ", "[ERROR]: ", "[__init__.py:243] ", "(EngineCore_0 pid=123) ", "(RayWorker pid=1, ip=10.0.0.1) ",
+        "NVRM: ", "[rank0]: ", "rank 3: ", "12: ", "- ", "\N{BOX DRAWINGS LIGHT VERTICAL} ", "| ", "> ", "\x1b[33m",
+        "(Worker pid=1) WARNING 11-22 03:12:11 [cuda.py:627] ",
+    ],
+)  # fmt: skip
+def test_what_stands_before_a_message_is_taken_off(front: str) -> None:
+    assert logs.message(f"  {front}no  kernel\timage ".encode()) == b"no kernel image"
+
+
+@pytest.mark.parametrize(
+    "line", ["INFORMATION", "12 GPUs", "-x", "[__init__.py]", "(no pid here)", "Nov 22", "12:", "rank", "2026-11-22"]
+)
+def test_what_only_begins_like_it_stays(line: str) -> None:
+    assert logs.message(line.encode()) == line.encode()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("\N{LEFT SINGLE QUOTATION MARK}a\N{RIGHT SINGLE QUOTATION MARK}", "'a'"),
+        ("\N{LEFT DOUBLE QUOTATION MARK}a\N{RIGHT DOUBLE QUOTATION MARK}", '"a"'),
+        ("\N{BOX DRAWINGS LIGHT VERTICAL} a \N{BOX DRAWINGS LIGHT VERTICAL} ", "a"),
+        ("a\x1b[0m b\r", "a b"),
+        ("a\r", "a"),
+        ("a\rb", "a b"),
+        ("NVRM:" * 8 + "a", "a"),
+        ("NVRM:" * 9 + "a", "NVRM:a"),
+        (" \t", ""),
+    ],
+)
+def test_quotation_marks_frames_and_colours_are_plain(line: str, message: str) -> None:
+    assert logs.message(line.encode()) == message.encode()
+
+
+@pytest.mark.parametrize(
+    ("chunks", "expected"),
+    [
+        ([b"plain", b" \xff\xfe text"], [b"plain", b" \xff\xfe text"]),
+        ([b"plain", codecs.BOM_UTF16_LE], [b"plain", codecs.BOM_UTF16_LE]),
+        ([b"", codecs.BOM_UTF16_LE + "ä".encode("utf-16-le")], [b"", "ä".encode()]),
+        ([codecs.BOM_UTF16_BE + "ä".encode("utf-16-be")], ["ä".encode()]),
+        ([codecs.BOM_UTF16_LE + b"a", b"\0b\0"], [b"", b"ab"]),
+        ([codecs.BOM_UTF16_LE + b"\x00\xdca\0"], ["\N{REPLACEMENT CHARACTER}a".encode()]),
+        ([b"\xffx"], [b"\xffx"]),
+    ],
+)
+def test_what_windows_writes_is_told_by_how_the_text_begins(chunks: list[bytes], expected: list[bytes]) -> None:
+    assert list(logs.decoded(chunks)) == expected
