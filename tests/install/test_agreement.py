@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from tests.installers import test_commands
+from tests.installers.test_commands import PICK
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Given
+from torchpick.errors import NoBuildError
 from torchpick.install import twins
-from torchpick.install.agreement import Agreement
-from torchpick.install.joined import LearntPackages
+from torchpick.install.agreeing import Agreeing
+from torchpick.install.agreement import Agreement, AgreementMove
+from torchpick.install.joined import JoinedPackages, LearntPackages
+from torchpick.installers import needs
+from torchpick.installers.command import Command
+from torchpick.installers.needs import Learnt
 from torchpick.model.package import Package, PackageFacts
 from torchpick.model.request import Request
+from torchpick.model.stack import Stack
 from torchpick.session import Session
 
 # The driver supports CUDA 12, and not 13.
@@ -57,3 +68,46 @@ def test_what_is_not_installed_puts_nothing_aside() -> None:
 
     assert twins.apart(job, ["other"], known, leaves_out=True).left_out == ()
     assert twins.apart(job, ["one", "other"], known, leaves_out=True).left_out == ("other",)
+
+
+def test_a_version_that_is_read_anew_stands_once_with_those_of_the_table() -> None:
+    table = facts("swift", v4="13", v2="12")
+    read = Package("swift", "2.0", cuda="11"), Package("swift", "3.0", cuda="12"), Package("new", "1.0")
+
+    joined = JoinedPackages(table, read)
+
+    assert [(each.version, each.cuda) for each in joined["swift"].versions] == [
+        ("4.0", "13"), ("3.0", "12"), ("2.0", "11"),
+    ]  # fmt: skip
+    assert [*joined] == ["swift", "new"]
+    assert len(joined) == 2
+
+
+class Disagreeing:
+    """A judgement that never agrees, and always has another environment to try."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.stack, self.seen = stack, 0
+        self.of_versions: Any = lambda _: stack._replace(packages=())
+        self.unread: Any = lambda _: []
+        self.moves: Any = lambda _: [AgreementMove(stack)]
+        self.completed: Any = dict
+
+    def read_placed(self) -> None:
+        """Nothing is named by its place."""
+
+    def read(self, _: object) -> None:
+        self.seen += 1
+
+
+def test_where_nothing_is_ever_agreed_on_the_resolver_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = facts("swift", v2="12")
+    (move, *_) = agreement(known, "swift").moves({"swift": "2.0"})
+    monkeypatch.setattr(needs, "held_to", lambda *_: Learnt())
+    judged: Any = Disagreeing(move.stack)
+    agreeing = Agreeing(judged, Command("uv", ("uv",)), {}, PICK, lambda _: PICK)
+
+    with pytest.raises(NoBuildError, match="the packages agree with no torch that runs here"):
+        agreeing.agreed(test_commands.job(Given(("swift",))), Learnt())
+
+    assert judged.seen == 4
