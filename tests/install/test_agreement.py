@@ -11,16 +11,19 @@ from tests.installers.test_commands import PICK
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Given
 from torchpick.errors import NoBuildError
+from torchpick.install import agreement as agreement_module
 from torchpick.install import twins
 from torchpick.install.agreeing import Agreeing
-from torchpick.install.agreement import Agreement, AgreementMove
+from torchpick.install.agreement import Agreement, AgreementMove, AgreementOutcome
 from torchpick.install.joined import JoinedPackages, LearntPackages
 from torchpick.installers import needs
 from torchpick.installers.command import Command
 from torchpick.installers.needs import Learnt
+from torchpick.model.machine import Note
 from torchpick.model.package import Package, PackageFacts
 from torchpick.model.request import Request
-from torchpick.model.stack import Stack
+from torchpick.model.stack import PackageObjection, PinnedPackage, Stack
+from torchpick.model.verdict import Objection, Reason
 from torchpick.session import Session
 
 # The driver supports CUDA 12, and not 13.
@@ -111,3 +114,50 @@ def test_where_nothing_is_ever_agreed_on_the_resolver_is_not_asked_for_ever(monk
         agreeing.agreed(test_commands.job(Given(("swift",))), Learnt())
 
     assert judged.seen == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "judged"),
+    [
+        ("vllm", True), ("numpy", True), ("nvidia", True),
+        ("", False), ("torch", False), ("torchvision", False), ("triton", False), ("pytorch-triton", False),
+        ("nvidia-cublas-cu12", False), ("cuda-python", False),
+    ],
+)  # fmt: skip
+def test_what_is_a_part_of_torch_is_not_judged_beside_it(name: str, *, judged: bool) -> None:
+    assert agreement_module._is_judged(name) is judged
+
+
+def test_no_more_is_told_of_a_refusal_than_one_can_read() -> None:
+    (machine,) = SESSION.machines
+    against = tuple(PackageObjection(f"p{n}", ("1.0",), Objection(Reason.YANKED)) for n in range(9))
+    stack = Stack(machine, ("p0", "p1"), objections=against, hints=("one", "two", "three"))
+
+    error = agreement_module.refused(stack, machine, PICK)
+
+    assert error.message.startswith("no environment fits p0 p1 for ")
+    assert [f"p{n}" for n in range(9) if f"p{n} 1.0: " in error.message] == ["p0", "p1", "p2", "p3", "p4", "p5"]
+    assert error.hint == "one; two"
+    assert "--allow-mixed" in str(agreement_module.refused(stack._replace(hints=()), machine, PICK).hint)
+    assert error.pick.verdicts == ()
+
+
+def test_of_what_agrees_only_what_is_news_is_told_and_each_version_held() -> None:
+    (machine,) = SESSION.machines
+    old, new = Note("OLD", "known"), Note("OLD", "another text")
+    pick = PICK._replace(notes=(old,))
+    torch = PinnedPackage("torch", pick.version, None, links_torch=True, index="", verdict="runs", why="", evidence="")
+    packages = (
+        torch,
+        torch._replace(name="swift", version="1.0", why="asked; 2.0 needs more"),
+        torch._replace(name="nvidia-x", version="12.*", why="needed"),
+    )
+    stack = Stack(machine, ("swift",), packages, notes=(old, new))
+
+    outcome = agreement_module.outcome(stack, pick)
+
+    assert outcome == AgreementOutcome(None, {"swift": "1.0"}, ("nvidia-x==12.*",), (new,))
+    assert agreement_module.outcome(stack, PICK._replace(notes=())).notes == (old, new)
+    assert [(note.code, note.text) for note in agreement_module.passed_over(stack)] == [
+        ("PACKAGE_MOVED", "swift 1.0 is taken: 2.0 needs more")
+    ]
