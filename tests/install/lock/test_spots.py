@@ -7,8 +7,8 @@ import pytest
 from tests.installers.test_commands import PICK
 from torchpick import api
 from torchpick.install.lock import spots
-from torchpick.model.machine import Platform
-from torchpick.model.verdict import Objection, Reason
+from torchpick.model.machine import Machine, Platform
+from torchpick.model.verdict import Objection, Reason, Verdict
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_torch_for_all_runs_on_each_platform() -> None:
     there = runs._replace(build=runs.build._replace(platform=windows.name))
     both = (PICK.machine, PICK.machine._replace(platform=windows))
 
-    def common(*verdicts: object, machines: object = both) -> set[str]:
+    def common(*verdicts: Verdict, machines: tuple[Machine, ...] = both) -> set[str]:
         return {*spots._common(PICK._replace(machines=machines, considered=verdicts))}
 
     assert common(runs, fails, there) == {"1.0"}
