@@ -161,3 +161,25 @@ def test_of_what_agrees_only_what_is_news_is_told_and_each_version_held() -> Non
     assert [(note.code, note.text) for note in agreement_module.passed_over(stack)] == [
         ("PACKAGE_MOVED", "swift 1.0 is taken: 2.0 needs more")
     ]
+
+
+def test_what_is_asked_for_by_its_place_is_read_there_where_it_can_be_judged() -> None:
+    addresses = {
+        "swift": "https://user.example/swift",  # of the table, in a version that the place does not tell
+        "told": "https://user.example/told-3.0-py3-none-any.whl",
+        "other": "https://user.example/other",
+        "torchvision": "https://user.example/torchvision-0.29.1-cp312-cp312-linux_x86_64.whl",
+    }
+    judged = agreement(facts("swift", v2="12"), *(f"{name} @ {url}" for name, url in addresses.items()), "numpy<3")
+    seen: list[tuple[object, ...]] = []
+    judged.known.read = lambda *words: seen.append(words) or True  # type: ignore[method-assign,func-returns-value,assignment]
+
+    judged.read_placed()
+
+    assert seen == [
+        ({"swift": "", "told": "==3.0"}, {"swift": addresses["swift"], "told": addresses["told"]}),
+    ]
+    assert judged.completed({"numpy": "2.0", "told": "1.0"}) == {"numpy": "2.0", "told": "3.0"}
+    assert [(each.name, each.specifier) for each in judged.wanted if each.name != "torchvision"] == [
+        ("told", "==3.0"), ("numpy", "<3"),
+    ]  # fmt: skip

@@ -16,8 +16,8 @@ SCRIPT = "# /// script\n# dependencies = ['torch']\n# ///\n"
 @pytest.mark.parametrize(
     ("argv", "codes"),
     [
-        (("poetry", "install"), ["NOT_TAKEN"]),
-        (("uv", "sync"), ["NOT_TAKEN"]),
+        *(((word, "install"), ["NOT_TAKEN"]) for word in ("poetry", "pdm", "pixi", "conda", "mamba", "micromamba")),
+        *((("uv", word), ["NOT_TAKEN"]) for word in ("sync", "lock", "add", "remove", "export")),
         (("uv", "run", "script.py"), ["NOT_TAKEN"]),
         (("uv", "run", "--with", "numpy", "python"), ["NOT_TAKEN"]),
         (("uv", "run", "python"), ["NOT_TAKEN"]),
