@@ -163,7 +163,7 @@ def test_of_what_agrees_only_what_is_news_is_told_and_each_version_held() -> Non
     ]
 
 
-def test_what_is_asked_for_by_its_place_is_read_there_where_it_can_be_judged() -> None:
+def test_what_is_asked_for_by_its_place_is_read_there_where_it_can_be_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     addresses = {
         "swift": "https://user.example/swift",  # of the table, in a version that the place does not tell
         "told": "https://user.example/told-3.0-py3-none-any.whl",
@@ -172,7 +172,7 @@ def test_what_is_asked_for_by_its_place_is_read_there_where_it_can_be_judged() -
     }
     judged = agreement(facts("swift", v2="12"), *(f"{name} @ {url}" for name, url in addresses.items()), "numpy<3")
     seen: list[tuple[object, ...]] = []
-    judged.known.read = lambda *words: seen.append(words) or True  # type: ignore[method-assign,func-returns-value,assignment]
+    monkeypatch.setattr(judged.known, "read", lambda *words: seen.append(words))
 
     judged.read_placed()
 
