@@ -183,3 +183,13 @@ def test_what_is_asked_for_by_its_place_is_read_there_where_it_can_be_judged(mon
     assert [(each.name, each.specifier) for each in judged.wanted if each.name != "torchvision"] == [
         ("told", "==3.0"), ("numpy", "<3"),
     ]  # fmt: skip
+
+
+def test_what_is_brought_need_not_come_again_where_what_was_named_stays() -> None:
+    known = {**facts("swift", v2="12"), **facts("other", v1="12")}
+    judged = agreement(known, "swift", "torch<2.10", limits=("other<2",))
+
+    (first, *_) = judged.moves({"swift": "2.0", "other": "1.0"})
+
+    assert {each.name: each.version for each in first.stack.packages if each.name != "torch"} == {"swift": "2.0"}
+    assert str(first.stack.version("torch")).startswith("2.9.")

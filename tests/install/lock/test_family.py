@@ -8,15 +8,16 @@ import pytest
 
 from tests.install.lock.test_making import Deaf
 from tests.installers.test_commands import PICK
+from torchpick.environment import requirements
 from torchpick.environment.requirements import Given, Requirements
-from torchpick.errors import IntegrityError
+from torchpick.errors import InstallerError, IntegrityError
 from torchpick.index import listing
 from torchpick.index.host import Host
 from torchpick.index.listing import Link
 from torchpick.install.lock import family
 from torchpick.install.lock.family import Want
 from torchpick.install.lock.resolution import Aim
-from torchpick.model.lock import LockEnvironment, LockFile
+from torchpick.model.lock import LockedPackage, LockEnvironment, LockFile
 
 FILES = [f"torch-2.14.1+cu126-cp{minor}-cp{minor}-manylinux_2_28_x86_64.whl" for minor in (311, 312, 313)]
 PAGE = "https://download.pytorch.org/whl/cu126/torch/"
@@ -67,3 +68,29 @@ def test_a_hash_is_compared_with_one_that_is_known(found: str | None, measured: 
 def test_another_hash_than_the_one_that_was_read_is_refused() -> None:
     with pytest.raises(IntegrityError, match=r"torch\.whl: the index says sha256 b, the wheel that was read had a"):
         family._check_hash("torch.whl", "b", "a")
+
+
+def test_of_a_member_the_newest_that_was_asked_for_is_taken() -> None:
+    names = [f"torchcodec-{version}-cp312-cp312-manylinux_2_28_x86_64.whl" for version in ("0.9", "0.11+cu126", "0.12")]
+    there = listing.parse("".join(f'<a href="{name}">x</a>' for name in names).encode(), PAGE)
+
+    def chosen(version: str, *words: str) -> str:
+        return work(asked=requirements.read(Given(words), {}))._chosen("torchcodec", version, there)
+
+    assert chosen("0.9", "torchcodec") == "0.9"
+    assert chosen("0.11", "torchcodec") == "0.11+cu126"
+    assert chosen("0.13", "torchcodec", "torch<3") == "0.12"
+    assert chosen("0.13", "torchcodec<0.12", "torch<3") == "0.11+cu126"
+    with pytest.raises(InstallerError, match=r"has no torchcodec>1 for .*: it has 0\.12, 0\.11\+cu126, 0\.9") as caught:
+        chosen("2.0", "torchcodec>1")
+    assert caught.value.code == "NOT_ON_PAGE"
+
+
+def test_a_member_in_a_lock_has_the_files_of_the_host_alone() -> None:
+    own = LockFile("https://user.example/torch.tar.gz", "f" * 64)
+
+    found = work().finished(LockedPackage("torch", "2.14.1", wheels=(own,), sdist=own))
+
+    assert (found.version, found.sdist, found.archive) == ("2.14.1+cu126", None, None)
+    assert [(file.name, file.sha256) for file in found.wheels] == [(FILES[1], "1" * 64)]
+    assert found.index_url == PICK.index_url

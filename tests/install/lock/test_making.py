@@ -49,6 +49,7 @@ class Deaf:
         (["a-2", "a", "a"], ["a-2", "a", "a-3"]),
         (["../../etc", "\u202e", " "], ["etc", "machine-2", "machine-3"]),
         (["x" * 500], ["x" * 80]),
+        (["X 1X", "-X"], ["X-1X", "X"]),
     ],
 )
 def test_a_machines_name_becomes_a_files(told: list[str | None], names: list[str]) -> None:
