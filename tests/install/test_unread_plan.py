@@ -370,3 +370,14 @@ def test_an_index_is_read_with_the_certificates_of_the_request(tag: str, own: Ow
     notes = stack.plan(Session(request, {**environ, "SSL_CERT_FILE": str(damaged)})).notes
 
     assert any(str(damaged) in note.text for note in notes if note.code == "PACKAGE_UNREAD")
+
+
+def test_the_libraries_of_an_unknown_project_support_a_gpu_together(
+    own: OwnIndex, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["libtorch_cuda.so", "libcudart.so.12"]
+    files = {f"swift_ops/_{arch}.abi3.so": linking(names, making.module(arch)) for arch in ("sm_80", "sm_90")}
+    own.add(TinyWheel("swift-ops", "1.0", TAG, ("torch",), files=files))
+
+    assert planned(capsys, "swift-ops", *A100, "580.95.05", *LINUX)["swift-ops"] == "1.0"
+    assert "holds no code for" in refused(capsys, "swift-ops", "--gpu", "sm_75", "--driver", "580.95.05", *LINUX)
