@@ -15,7 +15,9 @@ from tests.fakes.loopback import Answer, Loopback
 from tests.fakes.tinywheel import TinyWheel
 from tests.wheels import making
 from torchpick.cli import main
-from torchpick.install import unread
+from torchpick.install import stack, unread
+from torchpick.model.request import Request
+from torchpick.session import Session
 
 LINUX = ("--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35")
 A100 = ("--gpu", "a100", "--driver")
@@ -341,3 +343,41 @@ def test_of_a_wheel_for_windows_the_code_is_judged_and_the_rest_is_said(
 
     assert "holds no code for a100 (sm_80)" in said
     assert "note: which CUDA swift-ops 1.0 links is not read on Windows" in capsys.readouterr().err
+
+
+def test_what_a_huge_requirement_makes_of_a_wheel_is_not_kept(
+    own: OwnIndex, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    huge = f"torch!=1.0+{'a' * 1_100_000}"
+    own.add(TinyWheel("swift-train", "1.0", requires=("torch<2.8",)), TinyWheel("swift-huge", "1.0", requires=(huge,)))
+
+    assert planned(capsys, "swift-train", "swift-huge", *A100, "580.95.05", *LINUX)["torch"].startswith("2.7.1+")
+
+    (kept,) = (tmp_path / "cache" / "packages").iterdir()
+    assert "torch<2.8" in kept.read_text()
+
+
+@pytest.mark.parametrize("tag", [TAG, "py3-none-any"])
+def test_an_index_is_read_with_the_certificates_of_the_request(tag: str, own: OwnIndex, tmp_path: Path) -> None:
+    own.add(wheel("swift-ops", 12, "sm_80", tag=tag))
+    request = Request(
+        gpus=("a100",), driver="580.95.05", platform="linux-x86_64", python="3.12", requirements=("swift-ops",)
+    )
+    environ = {"PIP_INDEX_URL": f"{own.server.url}/simple/", "TORCHPICK_CACHE_DIR": str(tmp_path / "cache")}
+    damaged = tmp_path / "damaged.pem"
+    damaged.write_text("no certificate")
+
+    notes = stack.plan(Session(request, {**environ, "SSL_CERT_FILE": str(damaged)})).notes
+
+    assert any(str(damaged) in note.text for note in notes if note.code == "PACKAGE_UNREAD")
+
+
+def test_the_libraries_of_an_unknown_project_support_a_gpu_together(
+    own: OwnIndex, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["libtorch_cuda.so", "libcudart.so.12"]
+    files = {f"swift_ops/_{arch}.abi3.so": linking(names, making.module(arch)) for arch in ("sm_80", "sm_90")}
+    own.add(TinyWheel("swift-ops", "1.0", TAG, ("torch",), files=files))
+
+    assert planned(capsys, "swift-ops", *A100, "580.95.05", *LINUX)["swift-ops"] == "1.0"
+    assert "holds no code for" in refused(capsys, "swift-ops", "--gpu", "sm_75", "--driver", "580.95.05", *LINUX)

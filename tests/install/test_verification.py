@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import pytest
 
+from tests.installers.test_commands import job
 from torchpick import api
+from torchpick.environment import targets
+from torchpick.environment.requirements import Given
 from torchpick.install import verification
 from torchpick.machine import verify
 from torchpick.machine.verify import Ran, Verified
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.machine import Gpu
+from torchpick.model.verdict import Objection, Reason
 
 PICK = api.pick(gpus=["sm_61", "sm_86"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
 
@@ -75,3 +79,40 @@ def test_only_macs_compute_with_mps(computed: list[tuple[str, float]]) -> None:
         verification.verified(each, "python", {})
 
     assert [kind for kind, _ in computed] == ["cpu", "mps"]
+
+
+@pytest.mark.parametrize(
+    ("words", "there", "said"),
+    [
+        ((), PICK.version, None),
+        ((), None, "there is no torch"),
+        ((), "2.0.0", "there is torch 2.0.0"),
+        (("--target", "/elsewhere"), None, None),
+    ],
+)
+def test_what_of_torch_is_not_there_is_said(
+    words: tuple[str, ...], there: str | None, said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(targets, "installed_in", lambda _: {} if there is None else {"torch": there})
+    marked = {'sys_platform == "win32"': False}
+
+    assert verification.lacking(job(Given(("torch",)), pick=PICK, passed_on=words)) == said
+    assert verification.lacking(job(Given(("numpy",)), pick=PICK, passed_on=words, needs=frozenset({"torch"}))) == said
+    assert verification.lacking(job(Given(("numpy",)), pick=PICK, passed_on=words)) is None
+    left_out = job(Given(("torch; sys_platform == 'win32'",)), pick=PICK, passed_on=words, applies=marked)
+    assert [each.marker for each in left_out.asked.wanted] == [*marked]
+    assert verification.lacking(left_out) is None
+
+
+def test_of_two_gpus_the_one_that_failed_is_told_of() -> None:
+    first, second = Objection(Reason.NO_KERNELS, gpu=0), Objection(Reason.YANKED, gpu=1)
+    verdict = PICK.considered[0]._replace(objections=(first, second))
+    pick = PICK._replace(considered=(verdict,))
+
+    for gpu, reason in ((0, Reason.NO_KERNELS), (1, Reason.YANKED), (2, Reason.NO_KERNELS)):
+        ran = Ran(gpu, "sm_61", ok=False)
+        found = verification.why(ran, Verified(verdict.build.version, (ran,)), pick)
+        assert found is not None
+        assert found.reason is reason
+    sound = PICK._replace(considered=(verdict._replace(objections=()),))
+    assert verification.why(ran, Verified(verdict.build.version, (ran,)), sound) is None

@@ -36,7 +36,7 @@ class Agreeing(Noun):
     def agreed(self, job: Job, learnt: Learnt) -> Tried:
         """The job whose packages agree with its torch; NoBuildError with what stands in the way."""
         agreement, found, trouble = self.agreement, learnt, learnt.conflict
-        said: list[Note] = []
+        said: dict[Note, None] = {}
         agreement.read_placed()
         for _ in range(ROUNDS):
             found = found._replace(versions=agreement.completed(found.versions))
@@ -63,7 +63,7 @@ class Agreeing(Noun):
                     raise refused(stacks[-1], agreement.machine, job.pick)
                 break
             job, found, trouble = tried.job, tried.learnt, ()
-            said += [note for note in tried.notes if note not in said]
+            said |= dict.fromkeys(tried.notes)
         raise conflict(trouble or ("the packages agree with no torch that runs here",), self.everything)
 
     def _first_that_resolves(self, job: Job, moves: list[AgreementMove]) -> Tried | None:

@@ -10,8 +10,8 @@ import json
 import re
 import threading
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -132,16 +132,18 @@ class UnreadWheels:
     def _places(self) -> IndexPlaces:
         return places.of_user(self.environ, self._python)
 
-    def _index(self, client: Client) -> UserIndex:
-        return UserIndex(self._places, client, self._seen)
+    @contextmanager
+    def _index(self) -> Iterator[UserIndex]:
+        with Client(environ=self.environ) as client:
+            yield UserIndex(self._places, client, self._seen)
 
     def _found(self, asked: FoundWheel, aim: IndexTarget) -> FoundWheel:
         """The same with its wheel, where there is one, and with the reason where there is none."""
         if asked.place:
             return _at_place(asked, aim)
         try:
-            with Client(environ=self.environ) as client:
-                candidates = self._index(client).candidates(asked.name, asked.specifier, aim)
+            with self._index() as index:
+                candidates = index.candidates(asked.name, asked.specifier, aim)
         except TorchpickError as error:
             return asked._replace(why=error.message)
         except ValueError:
@@ -196,8 +198,8 @@ class UnreadWheels:
 
     def _beside(self, link: Link) -> str | None:
         """The METADATA beside a wheel; None where the index has none."""
-        with Client(environ=self.environ) as client:
-            return self._index(client).metadata(link)
+        with self._index() as index:
+            return index.metadata(link)
 
     # What was made of a wheel is kept too: so the next run asks the index for none of these pages.
     def _file(self, asked: FoundWheel, aim: IndexTarget, *, pure: bool) -> Path | None:

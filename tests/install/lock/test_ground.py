@@ -15,9 +15,13 @@ def machine(platform: str, python: str, glibc: str | None = None, executable: st
     return Machine(Platform.parse(platform, glibc), Python(python, executable=executable), Driver("580.95.05"))
 
 
+def order(given: Given = Given(("torch",)), installer: str = "auto", *, no_deps: bool = False) -> LockOrder:  # noqa: B008
+    return LockOrder(given, installer, no_deps=no_deps, each=False, most=0)
+
+
 def ground(**request: str) -> Ground:
     given = Given(("torch",))
-    return Ground(Session(Request(**request), {}), LockOrder(given), Requirements(given))  # type: ignore[arg-type]  # words
+    return Ground(Session(Request(**request), {}), order(given), Requirements(given))  # type: ignore[arg-type]  # words
 
 
 def test_machines_that_are_alike_share_an_environment_with_the_oldest_glibc() -> None:

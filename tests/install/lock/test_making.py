@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.tinywheel import TinyWheel
+from tests.install.lock.test_ground import order
 from torchpick.environment.requirements import Given
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.index.source import Tell
 from torchpick.install.lock import ground, making
-from torchpick.install.lock.ground import LockOrder
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.request import Request
@@ -49,6 +49,7 @@ class Deaf:
         (["a-2", "a", "a"], ["a-2", "a", "a-3"]),
         (["../../etc", "\u202e", " "], ["etc", "machine-2", "machine-3"]),
         (["x" * 500], ["x" * 80]),
+        (["X 1X", "-X"], ["X-1X", "X"]),
     ],
 )
 def test_a_machines_name_becomes_a_files(told: list[str | None], names: list[str]) -> None:
@@ -103,27 +104,25 @@ def test_who_waits_for_a_lock_hears_of_wheels_that_are_read_and_of_each_byte() -
 def test_a_folder_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     for given in (Given(words=(str(tmp_path),)), Given(editables=(str(tmp_path),))):
         with pytest.raises(UsageError, match="is a folder, which has no hash"):
-            making.make(Session(PASCAL, {}), LockOrder(given), Deaf())
+            making.make(Session(PASCAL, {}), order(given), Deaf())
 
 
 def test_pip_is_not_asked_for_what_it_would_misjudge() -> None:
     request = PASCAL._replace(platform="windows-x86_64", python="3.12")
     with pytest.raises(UsageError, match="pip resolves for its own machine only") as caught:
-        making.make(Session(request, {}), LockOrder(Given(("torch",)), installer="pip"), Deaf())
+        making.make(Session(request, {}), order(installer="pip"), Deaf())
     assert "--installer pip" in str(caught.value.hint)
 
 
 def test_a_free_threaded_python_elsewhere_is_refused() -> None:
     request = PASCAL._replace(platform="windows-x86_64", python="3.14t")
     with pytest.raises(UsageError, match=r"Python 3\.14t on windows-x86_64"):
-        making.make(Session(request, {}), LockOrder(Given(("torch",))), Deaf())
+        making.make(Session(request, {}), order(), Deaf())
 
 
 def test_an_offline_lock_without_a_folder_is_refused(environ: dict[str, str]) -> None:
     with pytest.raises(TorchpickError, match="`--offline` forbids it"):
-        making.make(
-            Session(PASCAL._replace(offline=True), environ), LockOrder(Given(("torch",)), installer="uv"), Deaf()
-        )
+        making.make(Session(PASCAL._replace(offline=True), environ), order(installer="uv"), Deaf())
 
 
 def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -134,11 +133,11 @@ def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path, env
     with pytest.raises(
         InstallerError, match=r"torch 2\.14\.1\+cu126 for .*: .* has no such wheel, but 2\.7\.1\+cu126"
     ) as caught:
-        making.make(Session(request, environ), LockOrder(Given(("torch",)), installer="uv", no_deps=True), Deaf())
+        making.make(Session(request, environ), order(installer="uv", no_deps=True), Deaf())
     assert caught.value.code == "NOT_ON_PAGE"
 
 
 def test_a_mirror_without_the_project_is_told_so(tmp_path: Path, environ: dict[str, str]) -> None:
     request = PASCAL._replace(index_base=tmp_path.as_uri())
     with pytest.raises(InstallerError, match="has no page of it"):
-        making.make(Session(request, environ), LockOrder(Given(("torch",)), installer="uv", no_deps=True), Deaf())
+        making.make(Session(request, environ), order(installer="uv", no_deps=True), Deaf())

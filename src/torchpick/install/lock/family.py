@@ -130,13 +130,12 @@ class _Work:
     def limits(self) -> tuple[store.StoredFile, ...]:
         """The page of links and the constraints as they stand."""
         page = store.file(self.want.place, "lock", ".html", page_of(self.links.values()), private=True)
-        lines = [self._limit(name, version) for name, version in self.pins.items()]
-        lines += [f"{name}=={version}" for name, version in self.want.held.items() if name not in self.pins]
+        lines = [self._limit(name, version) for name, version in {**self.want.held, **self.pins}.items()]
         return page, store.file(self.want.place, "constraints", ".txt", "".join(f"{line}\n" for line in lines))
 
     def _limit(self, name: str, version: str) -> str:
         """The exact version; without a label another index may hold it as another build, so the very file is named."""
-        found = self.links[name]
+        found = self.links.get(name, ())
         if "+" in version or len(found) != 1 or name not in self.want.pins:
             return f"{name}=={version}"
         return f"{name} @ {found[0].url}" + (f"#sha256={found[0].sha256}" if found[0].sha256 else "")

@@ -31,10 +31,10 @@ class LockOrder(Noun):
     """What `torchpick lock` is asked; `most` is how many bytes of a file may be downloaded for its hash."""
 
     given: Given
-    installer: str = "auto"
-    no_deps: bool = False
-    each: bool = False
-    most: int = 4096 << 20
+    installer: str
+    no_deps: bool
+    each: bool
+    most: int
 
 
 class Ground(Noun):

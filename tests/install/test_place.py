@@ -1,0 +1,22 @@
+"""Packages are installed on this computer: another machine is refused, whatever names it."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchpick.cli import main
+
+ELSEWHERE = "macos-x86_64"
+
+
+@pytest.mark.parametrize("name", ["--machine", "--platform", "TORCHPICK_PLATFORM"])
+def test_another_machine_is_refused_by_the_name_of_what_says_so(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [name, ELSEWHERE] if name.startswith("--") else []
+    if not words:
+        monkeypatch.setenv(name, ELSEWHERE)
+
+    assert main(["install", "torch", "--dry-run", *words]) == 2
+
+    assert f"`{name}` is another machine" in capsys.readouterr().err
