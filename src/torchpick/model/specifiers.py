@@ -30,10 +30,11 @@ def _everyday(clauses: tuple[Clause, ...], specifier: str, prereleases: bool) ->
 
     def admitted(version: str) -> bool:
         plain, plus, label = version.partition("+")
-        if is_dotted(plain) and (not plus or _is_label(label)):
-            return all(_meets(clause, numbers(plain)) for clause in clauses)
-        if not prereleases and _is_known_prerelease(version):
-            return False
+        if not plus or _is_label(label):
+            if is_dotted(plain):
+                return all(_meets(clause, numbers(plain)) for clause in clauses)
+            if not prereleases and _is_known_prerelease(plain):
+                return False
         if not rest:
             rest.append(_by_packaging(specifier, prereleases))
         return rest[0](version)
