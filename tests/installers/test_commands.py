@@ -148,12 +148,12 @@ def test_a_file_with_a_password_is_the_users_alone(a_uv: UvInstaller) -> None:
     mirror = PICK._replace(wish=PICK.wish._replace(index_base="https://anna:hunter2@mirror.example/whl"))
 
     for installer in (a_pip(), a_uv):
-        assert [file.private for file in installer.command(job(pick=mirror)).files] == [True]
-        assert [file.private for file in installer.command(job()).files] == [False]
-    wheel = Wheel("torch", "torch.whl", "https://x")
-    pages = [jobs.page_file("/store", [wheel], index) for index in ("https://a@b/whl", "https://b/whl")]
+        for pick in (mirror, PICK):
+            assert all(file.private == ("hunter2" in file.content) for file in installer.command(job(pick=pick)).files)
+    wheels = [Wheel("torch", "torch.whl", f"https://{host}/whl/torch.whl") for host in ("a@b", "b")]
+    pages = [jobs.page_file("/store", [wheel]) for wheel in wheels]
     assert [page is not None and page.private for page in pages] == [True, False]
-    assert jobs.page_file("/store", [], "https://b/whl") is None
+    assert jobs.page_file("/store", []) is None
 
 
 def test_pip_takes_none_without_a_hash_beside_those_that_have_one(tmp_path: Path) -> None:

@@ -31,6 +31,16 @@ def test_a_file_that_somebody_changed_is_written_anew(tmp_path: Path) -> None:
     assert Path(made.path).read_text() == "a"
 
 
+def test_a_file_with_a_login_in_an_address_is_private(tmp_path: Path) -> None:
+    for content, private in (
+        ("torch @ https://me:secret@mirror.example/torch.whl\n", True),
+        ('<a href="https://token@mirror.example/torch.whl">torch</a>', True),
+        ("torch @ https://mirror.example/torch@2.whl\n", False),
+        ("torch==2.14.1\n", False),
+    ):
+        assert store.file(str(tmp_path), "constraints", ".txt", content).private is private
+
+
 def test_a_private_file_is_the_users_alone(tmp_path: Path) -> None:
     made = store.file(str(tmp_path), "needs", ".txt", "https://me:secret@x", private=True)
 

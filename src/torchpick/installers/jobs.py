@@ -202,9 +202,9 @@ def notes(job: Job) -> list[Note]:
     return found
 
 
-def page_file(place: str, found: list[links.Wheel], index: str) -> StoredFile | None:
-    """The page as a file; the user's alone where the address holds a password."""
-    return store.file(place, "links", ".html", links.page(found), private="@" in index) if found else None
+def page_file(place: str, found: list[links.Wheel]) -> StoredFile | None:
+    """The page as a file."""
+    return store.file(place, "links", ".html", links.page(found)) if found else None
 
 
 def has_sources(job: Job) -> bool:

@@ -52,7 +52,7 @@ class PipInstaller(Noun):
         copies = job.copies
         files: list[StoredFile] = [*self.files, *copies.files.values()]
         argv = [*self.argv, "install"]
-        limits = store.file(job.place, "constraints", ".txt", jobs.constraints(job), private="@" in job.pick.index_url)
+        limits = store.file(job.place, "constraints", ".txt", jobs.constraints(job))
         files.append(limits)
         argv += ["-c", limits.path]
         for path in job.asked.given.constraints:

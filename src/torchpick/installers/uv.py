@@ -99,7 +99,7 @@ class UvInstaller(Noun):
         argv: list[str] = []
         if self.knows(job):
             argv += ["--torch-backend", job.pick.build.backend]
-        limits = store.file(job.place, "constraints", ".txt", jobs.constraints(job), private="@" in job.pick.index_url)
+        limits = store.file(job.place, "constraints", ".txt", jobs.constraints(job))
         files.append(limits)
         return [*argv, "-c", limits.path]
 

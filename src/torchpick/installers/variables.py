@@ -111,7 +111,7 @@ def _pages(
     if pick.wish.index_base.startswith("flat+"):
         return None, [pick.index_url]
     found, unknown = links.known(pick.build, pins, pick.build.pythons, pick.index_url, read)
-    return jobs.page_file(place, found, pick.index_url), [links.project_page(pick.index_url, name) for name in unknown]
+    return jobs.page_file(place, found), [links.project_page(pick.index_url, name) for name in unknown]
 
 
 def _direct(pick: Pick, pins: Mapping[str, str], read: Mapping[str, Sequence[Wheel]]) -> str | None:

@@ -55,9 +55,11 @@ def test_a_file_under_another_name_of_the_host_has_the_hash_of_its_page() -> Non
 
 
 def test_a_judged_member_is_held_where_its_file_is_not() -> None:
-    _, limits = work(held={"torch": "2.14.1", "xformers": "0.0.35"}).limits()
+    page, limits = work(held={"torch": "2.14.1", "xformers": "0.0.35"}).limits()
 
     assert limits.content == "torch==2.14.1+cu126\nxformers==0.0.35\n"
+    assert page.private
+    assert limits.private
 
 
 @pytest.mark.parametrize(("found", "measured"), [(None, "a"), ("a", None), (None, None), ("a", "a")])

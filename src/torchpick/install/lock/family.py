@@ -131,7 +131,8 @@ class _Work:
         """The page of links and the constraints as they stand."""
         page = store.file(self.want.place, "lock", ".html", page_of(self.links.values()), private=True)
         lines = [self._limit(name, version) for name, version in {**self.want.held, **self.pins}.items()]
-        return page, store.file(self.want.place, "constraints", ".txt", "".join(f"{line}\n" for line in lines))
+        limits = "".join(f"{line}\n" for line in lines)  # with addresses, as an index told them
+        return page, store.file(self.want.place, "constraints", ".txt", limits, private=True)
 
     def _limit(self, name: str, version: str) -> str:
         """The exact version; without a label another index may hold it as another build, so the very file is named."""
