@@ -50,43 +50,51 @@ def test_every_mutant_differs_and_the_source_comes_back() -> None:
     assert all("docstring is left alone" in each for each in sources)
 
 
+MODULE = Path("src", "mutated_example.py")
+STRICT = 'filterwarnings = ["error"]\n'
+
+
+def judged(
+    folder: Path, source: str, test: str, settings: str = "", copies: int = 1, limit: float | None = None
+) -> list[running.Verdict]:
+    """What becomes of every mutant of a project with this module and this test."""
+    root = folder / "project"
+    (root / "src").mkdir(parents=True)
+    (root / MODULE).write_text(source)
+    (root / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{settings}")
+    (root / "test_example.py").write_text(test)
+    workshop = running.Workshop(root, folder, copies, [MODULE])
+    verdicts = list(workshop.verdicts(MODULE, list(mutants.of(source)), ["test_example.py"], limit))
+    workshop.close()
+    return verdicts
+
+
 @needs_groups
 def test_what_a_test_notices_is_killed_also_in_a_process_of_its_own(tmp_path: Path) -> None:
-    root, module = tmp_path / "project", Path("src", "mutated_example.py")
-    (root / "src").mkdir(parents=True)
-    (root / module).write_text("def f(a):\n    return a + 1 if a > 5 else 0\n")
-    (root / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
-    (root / "test_example.py").write_text(
+    source = "def f(a):\n    return a + 1 if a > 5 else 0\n"
+    test = (
         "import subprocess, sys\n\n"
         "def test_f():\n"
         "    code = 'import mutated_example; print(mutated_example.f(6))'\n"
         "    assert subprocess.run([sys.executable, '-c', code], capture_output=True).stdout == b'7\\n'\n"
     )
-    changes = list(mutants.of((root / module).read_text()))
-    workshop = running.Workshop(root, tmp_path, 2, [module])
 
-    verdicts = list(workshop.verdicts(module, changes, ["test_example.py"], 60.0))
-    workshop.close()
+    verdicts = judged(tmp_path, source, test, copies=2, limit=60.0)
 
     assert {each.mutant.change for each in verdicts if not each.killed} == {"Gt → GtE", "0 → 1"}
-    assert len(verdicts) == len(changes)
-    assert (tmp_path / "copy-0" / module).read_text() == (root / module).read_text()
+    assert len(verdicts) == len(list(mutants.of(source)))
+    assert (tmp_path / "copy-0" / MODULE).read_text() == source
+    assert (tmp_path / "project" / MODULE).read_text() == source
 
 
 @needs_groups
 def test_only_tests_that_run_the_line_and_succeed_without_a_change_are_asked(tmp_path: Path) -> None:
-    root, module = tmp_path / "project", Path("src", "mutated_example.py")
-    (root / "src").mkdir(parents=True)
-    (root / module).write_text("def f(a):\n    return a > 5\n\n\ndef g(a):\n    return a < 5\n")
-    (root / "pyproject.toml").write_text('[tool.pytest.ini_options]\nfilterwarnings = ["error"]\n')
-    (root / "test_example.py").write_text(
+    source = "def f(a):\n    return a > 5\n\n\ndef g(a):\n    return a < 5\n"
+    test = (
         "from mutated_example import f\n\ndef test_f():\n    assert f(6)\n\ndef test_broken():\n    assert not f(6)\n"
     )
-    changes = list(mutants.of((root / module).read_text()))
-    workshop = running.Workshop(root, tmp_path, 1, [module])
 
-    verdicts = list(workshop.verdicts(module, changes, ["test_example.py"], None))
-    workshop.close()
+    verdicts = judged(tmp_path, source, test, STRICT)
 
     assert [(each.mutant.line, each.mutant.change, each.word, each.tried) for each in verdicts] == [
         (2, "Gt → GtE", "alive", 1),
@@ -109,20 +117,13 @@ def test_tests_that_do_not_succeed_without_a_change_are_refused(tmp_path: Path) 
 
 @needs_groups
 def test_what_is_left_open_when_the_tests_have_ended_is_no_verdict(tmp_path: Path) -> None:
-    root, module = tmp_path / "project", Path("src", "mutated_example.py")
-    (root / "src").mkdir(parents=True)
-    (root / module).write_text("def f(a):\n    return a > 5\n")
-    (root / "pyproject.toml").write_text('[tool.pytest.ini_options]\nfilterwarnings = ["error"]\n')
-    (root / "test_example.py").write_text(
+    test = (
         "import gc\nfrom mutated_example import f\n\n"
         "class Left:\n    def __del__(self):\n        raise ValueError\n\n"
         "def test_f():\n    gc.disable()\n    left = Left()\n    left.itself = left\n    assert f(7)\n"
     )
-    changes = list(mutants.of((root / module).read_text()))
-    workshop = running.Workshop(root, tmp_path, 1, [module])
 
-    verdicts = list(workshop.verdicts(module, changes, ["test_example.py"], None))
-    workshop.close()
+    verdicts = judged(tmp_path, "def f(a):\n    return a > 5\n", test, STRICT)
 
     assert [each.word for each in verdicts] == ["alive", "alive"]
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import re
 import subprocess
-import venv
 from pathlib import Path
 
 import pytest
 
 from scripts.shipping.version import version_in
+from tests.fakes import venvs
+from tests.shipping import steps
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = (ROOT / ".github" / "workflows" / "release.yml").read_text()
@@ -18,14 +17,7 @@ pytestmark = [pytest.mark.process, pytest.mark.network, pytest.mark.long]
 
 
 def step(name: str) -> str:
-    """What the step of that name runs, by the indentation of the file."""
-    body = WORKFLOW.partition(f"- name: {name}\n")[2] or WORKFLOW.partition(f"  name: {name}\n")[2]
-    line, _, rest = body.partition("        run: ")[2].partition("\n")
-    if line != "|":
-        return line
-    lines = re.match(r"(?:(?:          .*)?\n|          .*$)+", rest)
-    assert lines
-    return "".join(f"{each.removeprefix(' ' * 10)}\n" for each in lines[0].splitlines())
+    return steps.script(WORKFLOW, f" name: {name}\n")
 
 
 class Runner:
@@ -33,23 +25,13 @@ class Runner:
 
     def __init__(self, folder: Path, tag: str) -> None:
         self.work, self.asked = folder / "work", folder / "asked"
-        venv.create(folder / "python", with_pip=True)
-        tool = folder / "python" / "bin" / "gh"
-        tool.write_text(f'#!/bin/sh\necho "$@" >> {self.asked}\n')
-        tool.chmod(0o755)
-        path = os.pathsep.join([str(tool.parent), os.environ["PATH"]])
-        given = {"PATH": path, "GITHUB_REF_NAME": tag, "GITHUB_REPOSITORY": "some/project", "GH_TOKEN": "none"}
-        who = {f"GIT_{role}_{what}": "a" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-        self.environ = {**os.environ, **who, **given}
-        self.bash(f"git clone -q {ROOT} {self.work}", folder)
+        self.tools = venvs.with_pip(folder / "python").parent
+        steps.stand_in_for_gh(self.tools / "gh", self.asked)
+        self.given = {"GITHUB_REF_NAME": tag, "GITHUB_REPOSITORY": "some/project", "GH_TOKEN": "none"}
+        steps.bash(f"git clone -q {ROOT} {self.work}", folder, [], {})
 
-    def bash(self, text: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-        """As a runner does it: `bash -e`."""
-        line = ["bash", "-e", "-c", text]
-        where = folder or self.work
-        return subprocess.run(
-            line, cwd=where, env=self.environ, capture_output=True, text=True, check=False, timeout=600
-        )
+    def bash(self, text: str) -> subprocess.CompletedProcess[str]:
+        return steps.bash(text, self.work, [self.tools], self.given, check=False)
 
 
 def made_ready(runner: Runner) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 
 from scripts.table import news, updating
 from tests.index.server import serving
+from tests.shipping import steps
 from tests.wheels import making
 
 ROOT = Path(__file__).parents[2]
@@ -22,21 +22,11 @@ pytestmark = pytest.mark.process
 
 
 def script(after: str) -> str:
-    """The text of the first `run: |` after a line of the workflow, by its indentation."""
-    body = WORKFLOW.partition(after)[2].partition("        run: |\n")[2]
-    lines = re.match(r"(?:(?:          .*)?\n|          .*$)+", body)
-    assert lines
-    return "".join(f"{line.removeprefix(' ' * 10)}\n" for line in lines[0].splitlines())
+    return steps.script(WORKFLOW, after)
 
 
 def bash(text: str, folder: Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    """As a runner does it: `bash -e`."""
-    path = os.pathsep.join([str(folder.parent / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]])
-    who = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
-    return subprocess.run(
-        ["bash", "-e", "-c", text], cwd=folder, env={**os.environ, **who, "PATH": path, **environ},
-        capture_output=True, text=True, check=True, timeout=240,
-    )  # fmt: skip
+    return steps.bash(text, folder, [folder.parent / "bin", Path(sys.executable).parent], environ)
 
 
 @pytest.fixture
@@ -49,9 +39,7 @@ def clone(tmp_path: Path) -> Path:
     for name in ("test", "read-companions"):
         (folder / "scripts" / name).write_text("#!/bin/sh\nexit 0\n")
     (tmp_path / "bin").mkdir()
-    gh = tmp_path / "bin" / "gh"
-    gh.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n')
-    gh.chmod(0o755)
+    steps.stand_in_for_gh(tmp_path / "bin" / "gh", tmp_path / "asked")
     bash("git init -q -b main && git add -A && git commit -qm start", folder)
     bash(f"git init -q --bare {tmp_path}/origin.git && git remote add origin {tmp_path}/origin.git", folder)
     return folder

@@ -106,11 +106,9 @@ def _rivals(search: StackSearch, chosen: Solution) -> Iterator[Note]:
 
 def same_module(name: str, stays: str, *, left_out: bool = False) -> Note:
     """Two packages that install the same module, of which one is left out or has to go."""
-    end = (
-        f"so {name} is left out"
-        if left_out
-        else (f"and the one installed last wins: uninstall both, then install {stays} alone")
-    )
+    end = f"and the one installed last wins: uninstall both, then install {stays} alone"
+    if left_out:
+        end = f"so {name} is left out"
     return Note("SAME_MODULE", f"{stays} and {name} install the same module, {end}")
 
 

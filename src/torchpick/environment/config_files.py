@@ -8,13 +8,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 from torchpick.environment import rewrite, settings, toml
-from torchpick.environment.settings import Setting
+from torchpick.environment.settings import YES, Setting
 from torchpick.errors import TorchpickError
 from torchpick.model.noun import Noun
 
 MOST_BYTES = 1 << 20
-# What pip and uv take for true in a setting that is written as text.
-YES = ("1", "true", "yes", "on", "y", "t")
 # Where a Unix system keeps the settings that no variable can move.
 ETC = "/etc"
 

@@ -28,12 +28,13 @@ def of_pip(effective: Mapping[str, Setting], environ: Mapping[str, str], below: 
     unset: list[str] = []
     notes: list[Note] = []
     reset = False
+    spoken = settings.pip_of_environ(environ)
     for name in PIP_PLACES:
         said = effective.get(name)
         if said is None or not any(map(is_wheel_index, said.words)):
             continue
         # Where the last variable says nothing else, one before it in another spelling speaks again.
-        told = [said, *(each for each in reversed(settings.pip_of_environ(environ)) if each.name == name)]
+        told = [said, *(each for each in reversed(spoken) if each.name == name)]
         kept = next((words for each in told if (words := _others(each))), [])
         notes.append(_left_out(said))
         variable = pip_variable(name)
@@ -46,7 +47,7 @@ def of_pip(effective: Mapping[str, Setting], environ: Mapping[str, str], below: 
             changed[variable] = " "
         else:
             reset = True
-    for said in settings.pip_of_environ(environ):
+    for said in spoken:
         variable = pip_variable(said.name)
         if said.source != variable:  # what another spelling says, by the name under which it may be changed
             unset.append(said.source)

@@ -15,6 +15,10 @@ _LAYOUT = re.compile(
 )
 
 
+# What pip and uv take for true in a setting that is written as text.
+YES = ("1", "true", "yes", "on", "y", "t")
+
+
 class Setting(Noun):
     """One option as pip or uv would see it, split into words, and where it was said.
 
@@ -25,6 +29,11 @@ class Setting(Noun):
     words: tuple[str, ...]
     source: str
     rank: int = 0
+
+    @property
+    def is_on(self) -> bool:
+        """Of a switch."""
+        return self.words[:1] != () and self.words[0].lower() in YES
 
 
 # A scheme and what stands where the host does; uv and browsers take any number of slashes, of either kind, for two.

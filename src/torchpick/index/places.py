@@ -97,7 +97,7 @@ def _of_pip(environ: Mapping[str, str], python: str | None, home: str) -> IndexP
     if not {"index-url", "extra-index-url", "find-links", "no-index"} & set(said):
         return None
     links = tuple(_page(word) for word in _words(said, "find-links"))
-    if _words(said, "no-index") and _words(said, "no-index")[0].lower() in config_files.YES:
+    if "no-index" in said and said["no-index"].is_on:
         return IndexPlaces((), links)
     main = _words(said, "index-url")[:1] or (default(python),)
     return IndexPlaces((*main, *_words(said, "extra-index-url")), links)
@@ -122,9 +122,7 @@ def _of_uv(environ: Mapping[str, str], python: str | None, home: str, folder: st
     main += [_login(entry, environ) for entry in entries if entry.get("default")]
     main += [word for scope in scopes for word in _texts(scope, "index-url")]
     links = [*said.get("UV_FIND_LINKS", ()), *(word for scope in scopes for word in _texts(scope, "find-links"))]
-    if environ.get("UV_NO_INDEX", "").lower() in config_files.YES or any(
-        scope.get("no-index") is True for scope in scopes
-    ):
+    if environ.get("UV_NO_INDEX", "").lower() in settings.YES or any(scope.get("no-index") is True for scope in scopes):
         return IndexPlaces((), tuple(map(_page, links)), source="uv")
     if not (extra or main or links):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from torchpick.decide.requested import named
 from torchpick.environment import requirements
@@ -17,12 +17,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.session import Session
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Say = Callable[[str], None]
-
+Say = Callable[[str], None]
 AUTO = "auto"
 # pip: `mylib 1.0 does not provide the extra 'new'`; uv: "The package `mylib==1.0` does not have an extra named `new`".
 _NO_EXTRA = re.compile(r"(?:provide the extra|an extra named) [`'\"]?([A-Za-z0-9][\w.-]*)")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from torchpick.environment.config_files import YES
 from torchpick.environment.settings import Setting
 from torchpick.errors import UsageError
 from torchpick.installers.inherits import OwnSettings
@@ -23,13 +22,8 @@ def leads(passed_on: Iterable[str]) -> bool:
 
 
 def of_pip(own: OwnSettings) -> Setting | None:
-    said = [own.pip[name] for name in _PIP if name in own.pip]
-    said += [
-        own.pip[name]
-        for name in _PIP_SWITCHES
-        if name in own.pip and own.pip[name].words[:1] and own.pip[name].words[0].lower() in YES
-    ]
-    return said[0] if said else None
+    said = [own.pip[name] for name in (*_PIP, *_PIP_SWITCHES) if name in own.pip]
+    return next((each for each in said if each.name in _PIP or each.is_on), None)
 
 
 def of_uv(own: OwnSettings) -> Setting | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from torchpick.environment import rewrite
 from torchpick.errors import InstallerError
 from torchpick.model.noun import Noun
+from torchpick.model.redaction import redacted
 
 
 class StoredFile(Noun):
@@ -52,16 +53,12 @@ def _homeless(cache: str, why: str) -> InstallerError:
 def file(place: str, kind: str, suffix: str, content: str, *, private: bool = False) -> StoredFile:
     """A file named by its content, so that two runs share it and none can change another's.
 
-    One with an address that holds a login is private; `private` says so of what may hold secrets otherwise.
+    One in which the redactor finds a secret is private; `private` says so of what may hold one otherwise.
     """
     from hashlib import sha256
 
     digest = sha256(content.encode()).hexdigest()[:16]
-    return StoredFile(os.path.join(place, f"{kind}-{digest}{suffix}"), content, private or _holds_login(content))
-
-
-def _holds_login(content: str) -> bool:
-    return any("@" in after.partition("/")[0] for after in content.split("://")[1:])
+    return StoredFile(os.path.join(place, f"{kind}-{digest}{suffix}"), content, private or redacted(content) != content)
 
 
 def keep(files: Iterable[StoredFile]) -> None:
