@@ -36,7 +36,8 @@ def beside_torchpick(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (site / "uv" / "__init__.py").touch()
     monkeypatch.setattr(sys, "path", ["", str(site)])
     monkeypatch.setattr(sys, "prefix", str(folder))
-    monkeypatch.delitem(sys.modules, "uv", raising=False)
+    monkeypatch.setitem(sys.modules, "uv", None)  # what is imported in its place goes with the test
+    del sys.modules["uv"]
     return program(folder / "bin")
 
 
@@ -68,7 +69,7 @@ def test_a_uv_package_elsewhere_says_itself_where_its_program_is(
 
     module.write_text(f"def find_uv_bin(): return {str(other)!r}\n")
     assert tools.uv({}) == str(other)
-    monkeypatch.delitem(sys.modules, "uv")
+    del sys.modules["uv"]
     module.write_text("def find_uv_bin(): raise FileNotFoundError('no uv here, says the package')\n")
     assert tools.uv({}) is None
 
