@@ -48,7 +48,7 @@ def run(args: EnvArguments) -> int:
     pick, found, notes = env.variables_for(Session(arguments.request_of(args), report=console.waiting), args.shell)
     console.tell(pick, args)
     if args.json:
-        print(envelope.dumps({**as_json(pick, "env"), "environ": found}))
+        print(envelope.dumps({**as_json(pick, "env"), "environ": found, "notes": notes}))
         return 0
     if args.shell != "dockerfile":
         store.keep(found.files)

@@ -44,7 +44,7 @@ def _ground(bare: Session, machine: Machine, wish: Wish) -> PlanGround:
     return PlanGround(machine, bare.table_of((machine,)), wish, facts)
 
 
-def plan(session: Session, *, allow_mixed: bool = False, watcher: Watcher | None = None) -> Stack:
+def plan(session: Session, *, allow_mixed: bool, watcher: Watcher | None = None) -> Stack:
     """The environment for the request's requirements; where none fits its `ok` is false.
 
     What the table lacks of them is read from the user's own index.
@@ -86,7 +86,7 @@ def versions(session: Session, name: str) -> Iterator[tuple[Package, Stack]]:
     if name not in here.facts or not here.facts[name].versions:
         from difflib import get_close_matches
 
-        close = get_close_matches(name, here.facts, n=1)
+        close = get_close_matches(name, here.facts)
         hint = (
             f"did you mean `{close[0]}`?" if close else f"`torchpick inspect {name}==VERSION` reads one of its wheels"
         )
