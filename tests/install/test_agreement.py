@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -52,6 +53,64 @@ def test_a_version_that_nobody_has_read_is_judged_by_the_newest_before_it() -> N
 
     assert refused == ["5.0"]
     assert not judged.refuses("another", "5.0")
+
+
+def test_what_is_found_is_judged_beside_the_torch_that_is_found_with_it() -> None:
+    judged = agreement(facts("swift", v2="12"), "swift")
+
+    stack = judged.of_versions({"swift": "2.0", "torch": "2.9.0+cu126"})
+
+    assert stack is not None
+    assert stack.ok
+    assert [each.version.partition("+")[0] for each in stack.packages if each.name == "torch"] == ["2.9.0"]
+
+
+def test_a_wheel_by_its_address_that_could_not_be_read_is_named_without_a_version() -> None:
+    judged = agreement(facts("swift", v2="12"), "swift @ https://here.example/swift-3.0-py3-none-any.whl")
+
+    assert ["CUDA swift was built" in note.text for note in judged.unread({})] == [True]
+
+
+def test_of_several_torches_for_all_machines_one_is_taken() -> None:
+    asked = requirements.read(Given(("swift",)), {})
+    (machine,) = SESSION.machines
+    known = LearntPackages(facts("swift", v2="12"), machine, None)
+    newest = Agreement(SESSION, machine, asked, {}, known).of_nothing().version("torch")
+    assert newest is not None
+
+    judged = Agreement(SESSION, machine, asked, {}, known, torches={"2.6.0+cu124", "2.5.1+cu124"})
+
+    assert judged.of_nothing().version("torch") == "2.6.0+cu124" != newest
+
+
+def test_what_a_marker_leaves_out_is_not_judged() -> None:
+    asked = requirements.read(Given(("swift; python_version < '3'", "other")), {})
+    (machine,) = SESSION.machines
+    known = LearntPackages({**facts("swift", v2="12"), **facts("other", v1="12")}, machine, None)
+    markers = {each.marker: not each.marker for each in asked.wanted}
+
+    stack = Agreement(SESSION, machine, asked, markers, known).of_nothing()
+
+    assert {each.name for each in stack.packages} == {"other", "torch"}
+
+
+class Wanted(LearntPackages):
+    """Facts that note what is to be read."""
+
+    def read(self, wanted: Mapping[str, str], *_: object, **_how: object) -> bool:
+        self.asked = [*wanted]
+        return False
+
+
+def test_what_was_named_is_read_before_what_it_brings() -> None:
+    asked = requirements.read(Given(("zebra",)), {})
+    (machine,) = SESSION.machines
+    known = Wanted({}, machine, None)
+    found = Learnt(versions={"ant": "1", "zebra": "1", "bee": "1"}, users=frozenset({"ant", "bee", "zebra"}))
+
+    Agreement(SESSION, machine, asked, {}, known).read(found)
+
+    assert known.asked == ["zebra", "ant", "bee"]
 
 
 def test_what_is_only_limited_or_not_known_does_not_move() -> None:

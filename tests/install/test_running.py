@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchpick.install import running
+from torchpick.installers.variables import Variables
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -39,3 +40,25 @@ def test_a_note_has_a_code(
     prepared = running.prepared(Session(request, environ), argv)
 
     assert [note.code for note in prepared.command.notes if note.code == "NOT_TAKEN"] == codes
+
+
+def test_the_links_of_both_sides_reach_uv_and_nothing_empty_does() -> None:
+    ours = Variables({"PIP_FIND_LINKS": "file:///a.html https://h.example/"}, (), ())
+
+    assert running._links(ours, {"UV_FIND_LINKS": "/srv/mine,,file:///a.html"}) == {
+        "UV_FIND_LINKS": "file:///a.html,https://h.example/,/srv/mine"
+    }
+    assert running._links(Variables({"UV_FIND_LINKS": "/b"}, (), ()), {}) == {"UV_FIND_LINKS": "/b"}
+    assert running._links(Variables({}, (), ()), {}) == {"UV_FIND_LINKS": ""}
+
+
+def test_the_project_is_that_of_the_nearest_folder_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    monkeypatch.chdir(deep)
+    assert running._project_above() is None
+
+    (tmp_path / "pyproject.toml").touch()
+    assert running._project_above() == str(tmp_path / "pyproject.toml")
+    (deep / "pyproject.toml").touch()
+    assert running._project_above() == str(deep / "pyproject.toml")

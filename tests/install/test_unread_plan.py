@@ -367,7 +367,7 @@ def test_an_index_is_read_with_the_certificates_of_the_request(tag: str, own: Ow
     damaged = tmp_path / "damaged.pem"
     damaged.write_text("no certificate")
 
-    notes = stack.plan(Session(request, {**environ, "SSL_CERT_FILE": str(damaged)})).notes
+    notes = stack.plan(Session(request, {**environ, "SSL_CERT_FILE": str(damaged)}), allow_mixed=False).notes
 
     assert any(str(damaged) in note.text for note in notes if note.code == "PACKAGE_UNREAD")
 

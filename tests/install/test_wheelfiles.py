@@ -116,3 +116,6 @@ def test_a_member_that_was_judged_is_the_wheel_hosts_own_build_of_that_release(
     file = quote(f"xformers-0.0.35+cu126-{TAG}.whl")
     assert found["xformers"] == f"https://download.pytorch.org/whl/cu126/xformers/{file}"
     assert "torchtext" not in found
+
+    there = job.target._replace(installed={"xformers": "0.0.35+cu126"})
+    assert "xformers" not in wheelfiles.addresses(job._replace(target=there), PLATFORM, {"PIP_NO_INDEX": "1"})

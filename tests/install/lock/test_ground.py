@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 
+from torchpick.environment import requirements
 from torchpick.environment.requirements import Given, Requirements
-from torchpick.install.lock.ground import Ground, LockOrder, aims_of
+from torchpick.install.lock.ground import Ground, LockOrder, _applies, _wanted, aims_of
+from torchpick.install.lock.resolution import Aim
+from torchpick.model.lock import LockEnvironment
 from torchpick.model.machine import Driver, Machine, Platform, Python
 from torchpick.model.request import Request
 from torchpick.session import Session
@@ -50,3 +53,20 @@ def test_only_this_computer_is_resolved_for_with_its_own_interpreter() -> None:
     assert aims_of(mine, ground(glibc="2.28"))[0][1].python is None
     gone = (machine("linux-x86_64", "3.12", "2.35", "/nowhere/python"),)
     assert aims_of(gone, ground())[0][1].python is None
+
+
+def test_a_marker_holds_where_it_holds_for_any_environment() -> None:
+    asked = requirements.read(Given(("torch; sys_platform == 'win32'", "numpy; sys_platform == 'darwin'")), {})
+    there = [LockEnvironment(name, "3.12") for name in ("linux-x86_64", "windows-x86_64")]
+
+    assert _applies(asked, there, None) == {'sys_platform == "win32"': True, 'sys_platform == "darwin"': False}
+    assert not any(_applies(asked, there[:1], None).values())
+
+
+def test_uv_resolves_for_an_environment_elsewhere() -> None:
+    elsewhere = [(0, Aim(LockEnvironment("windows-x86_64", "3.12")))]
+    here = ground()
+    able = here._replace(session=Session(here.session.request, {"UV": sys.executable}))
+
+    assert _wanted(able, elsewhere) == "uv"
+    assert _wanted(able, [(0, Aim(LockEnvironment("linux-x86_64", "3.12"), python=sys.executable))]) == "auto"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -12,15 +13,22 @@ from tests.install.lock.test_ground import order
 from torchpick.environment.requirements import Given
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.index.source import Tell
-from torchpick.install.lock import ground, making
+from torchpick.install.lock import family, ground, making, spots
+from torchpick.install.lock.family import Taken
+from torchpick.install.lock.resolution import Aim
+from torchpick.install.lock.spots import LockAgreed
+from torchpick.installers.command import Command
 from torchpick.model.arch import Arch
-from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
+from torchpick.model.lock import LockedPackage, LockFile
+from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python
+from torchpick.model.pick import Pick
 from torchpick.model.request import Request
 from torchpick.session import Session
 
 MACHINE = Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"))
 PYTHON = f"cp{sys.version_info[0]}{sys.version_info[1]}"
 OWN = f"{PYTHON}-{PYTHON}-manylinux_2_28_x86_64"
+TORCH = LockedPackage("torch", "1.0", (LockFile("https://h.example/torch-1.0-py3-none-any.whl", "0" * 64),))
 PASCAL = Request(gpus=("sm_61",), driver="580.95.05")
 
 
@@ -48,6 +56,7 @@ class Deaf:
         (["a", "A", "a"], ["a", "A-2", "a-3"]),
         (["a-2", "a", "a"], ["a-2", "a", "a-3"]),
         (["../../etc", "\u202e", " "], ["etc", "machine-2", "machine-3"]),
+        (["a", "a-3", "a"], ["a", "a-3", "a-4"]),
         (["x" * 500], ["x" * 80]),
         (["X 1X", "-X"], ["X-1X", "X"]),
     ],
@@ -141,3 +150,71 @@ def test_a_mirror_without_the_project_is_told_so(tmp_path: Path, environ: dict[s
     request = PASCAL._replace(index_base=tmp_path.as_uri())
     with pytest.raises(InstallerError, match="has no page of it"):
         making.make(Session(request, environ), order(installer="uv", no_deps=True), Deaf())
+
+
+def test_each_of_machines_that_are_alike_stands_under_its_own_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, environ: dict[str, str]
+) -> None:
+    fleet = tmp_path / "fleet.jsonl"
+    here = {"platform": {"os": "linux", "cpu": "x86_64", "glibc": "2.35"}, "python": {"version": "3.12"}}
+    cards = {"one": "NVIDIA GeForce RTX 3090", "two": "NVIDIA RTX A6000"}
+    facts = {**here, "driver": {"version": "580.95.05"}}
+    lines = ({"name": name, **facts, "gpus": [{"arch": "sm_86", "name": card}]} for name, card in cards.items())
+    fleet.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    monkeypatch.setattr(family, "resolve", lambda *_: Taken((TORCH,)))
+    monkeypatch.setattr(spots, "agreed", agreed)
+
+    made = making.make(
+        Session(Request(machine=(str(fleet),)), environ), order(installer="uv")._replace(each=True), Deaf()
+    )
+
+    assert [(each.name, [here.name for here in each.pick.machines]) for each in made] == [
+        ("one", ["one"]), ("two", ["two"]),
+    ]  # fmt: skip
+
+
+def agreed(_: object, _installer: object, pick: Pick, aims: list[tuple[int, Aim]]) -> LockAgreed:
+    return LockAgreed(pick, {aim.environment: {} for _, aim in aims}, (), ())
+
+
+def test_a_mac_is_resolved_for_as_old_as_the_build_needs_it_and_a_hash_is_told_once(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], tmp_path: Path
+) -> None:
+    fleet = tmp_path / "fleet.jsonl"
+    macs = [
+        {"platform": {"os": "macos", "cpu": "arm64", "macos": "15.0"}, "python": {"version": version}}
+        for version in ("3.12", "3.13")
+    ]
+    fleet.write_text("".join(json.dumps(mac) + "\n" for mac in macs))
+    seen = []
+
+    def resolve(_want: object, aim: Aim, resolver: Command, *_: object) -> Taken:
+        seen.append((aim.macos, resolver.set.get("MACOSX_DEPLOYMENT_TARGET")))
+        return Taken((TORCH,), computed=("torch.whl",))
+
+    monkeypatch.setattr(family, "resolve", resolve)
+    monkeypatch.setattr(spots, "agreed", agreed)
+
+    (made,) = making.make(Session(Request(machine=(str(fleet),)), environ), order(installer="uv"), Deaf())
+
+    assert [macos == told and macos is not None for macos, told in seen] == [True, True]
+    assert made.computed == ("torch.whl",)
+
+
+def test_no_place_in_a_lock_holds_a_password() -> None:
+    notes: list[Note] = []
+    hidden, plain = "https://me:secret@h.example", "https://h.example"
+    package = LockedPackage(
+        "a", "1", (LockFile(f"{hidden}/a.whl"),), LockFile(f"{hidden}/a.tar.gz"), LockFile(f"{hidden}/a.zip"),
+        {"type": "git", "url": f"{hidden}/a.git", "commit-id": "5"}, f"{hidden}/simple",
+    )  # fmt: skip
+
+    made = making._public(package, notes)
+
+    assert [file.url for file in made.files] == [f"{plain}/a.whl", f"{plain}/a.tar.gz", f"{plain}/a.zip"]
+    assert (made.vcs, made.index_url) == (
+        {"type": "git", "url": f"{plain}/a.git", "commit-id": "5"}, f"{plain}/simple",
+    )  # fmt: skip
+    assert [note.code for note in notes] == ["CREDENTIALS_LEFT_OUT"]
+    assert making._public(LockedPackage("a", "1"), notes) == LockedPackage("a", "1")
+    assert len(notes) == 1

@@ -48,6 +48,19 @@ def test_the_source_of_a_package_stays_whichever_machine_named_it() -> None:
         assert entry.package.sdist == sdist
 
 
+def test_the_packages_stand_by_name_version_and_place() -> None:
+    mine, theirs = package("numpy", "2.0", "a.whl"), package("numpy", "1.0", "b.whl")
+    other = LockedPackage("numpy", "1.0", archive=LockFile("https://host.example/c.whl", SHA))
+    lock = merged([
+        Part(WINDOWS, (package("zlib", "1"), mine)), Part(NEWER, (theirs,)), Part(LINUX, (other, package("a", "9"))),
+    ])  # fmt: skip
+
+    found = [(each.package.name, each.package.version, each.marker) for each in lock.entries]
+
+    assert found == sorted(found)
+    assert [name for name, *_ in found] == ["a", "numpy", "numpy", "numpy", "zlib"]
+
+
 def test_what_one_needs_alone_is_marked_for_it() -> None:
     lock = merged([Part(LINUX, (package("triton", "3.8.0"),)), Part(WINDOWS, ()), Part(NEWER, ())])
 

@@ -26,6 +26,7 @@ PAGE = StoredFile("/here/links.html", "")
     [
         ("linux-x86_64", "2.35", "x86_64-manylinux_2_35"),
         ("linux-x86_64", "2.30", "x86_64-manylinux_2_28"),
+        ("linux-x86_64", "2.31", "x86_64-manylinux_2_31"),
         ("linux-aarch64", None, "aarch64-manylinux_2_28"),
         ("linux-x86_64", "2.99", "x86_64-manylinux_2_40"),
         ("linux-x86_64", "2.5", "x86_64-manylinux_2_17"),
