@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from torchpick.index.user_index import IndexTarget
 from torchpick.install import unread
+from torchpick.install.sought import SoughtWheels, Watcher
 from torchpick.install.unread import FoundWheel
 from torchpick.model.machine import Platform
+from torchpick.wheels.packaged import Row
 
 AIM = IndexTarget("cp312", Platform("linux", "x86_64", "2.35"))
 PLACE = "https://here.example/swift-2.0-cp312-cp312-manylinux_2_28_x86_64.whl"
@@ -30,3 +34,46 @@ def test_what_is_for_another_machine_or_no_wheel_is_not_read() -> None:
     assert (elsewhere.wheel, source.wheel) == (None, None)
     assert elsewhere.why.endswith("win_amd64.whl is not for Python 3.12 on linux-x86_64")
     assert source.why == "it is not taken from a wheel"
+
+
+def as_one(libraries: list[Row], *, all_read: bool) -> list[Row]:
+    found = unread._as_one("swift", libraries, all_read=all_read)
+    assert found is not None
+    return found
+
+
+def test_of_an_unknown_project_every_library_counts_and_all_together_decide() -> None:
+    libraries: list[Row] = [
+        {"path": "a", "main": True, "cuda": "12", "arches": "sm_80 sm_90"},
+        {"path": "b", "arches": "sm_90 sm_75"},
+    ]
+
+    union, *each = as_one(libraries, all_read=True)
+
+    assert (union["path"], union["main"], union["whole"]) == ("swift/swift", True, True)
+    assert union["arches"] == "sm_80 sm_90 sm_75"
+    assert [(one["path"], one["main"]) for one in each] == [("a", False), ("b", False)]
+
+
+@pytest.mark.parametrize(("whole", "all_read"), [(False, True), (True, False), (False, False)])
+def test_what_was_read_in_part_is_not_whole(whole: bool, all_read: bool) -> None:  # two facts of a reading
+    (union, _) = as_one([{"path": "a", "arches": "sm_80", "whole": whole}], all_read=all_read)
+
+    assert union["whole"] is False
+
+
+def test_without_code_it_depends_on_whether_all_was_read() -> None:
+    assert unread._as_one("swift", [], all_read=True) == []
+    assert unread._as_one("swift", [], all_read=False) is None
+
+
+def test_where_the_places_of_the_user_cannot_be_read_a_wheel_by_its_path_still_can(tmp_path: Path) -> None:
+    config = tmp_path / "pip.conf"
+    config.write_bytes(b"[global]\nindex-url" + b"x" * (2 << 20))
+    wheels = unread.UnreadWheels(None, {"PIP_CONFIG_FILE": str(config), "HOME": str(tmp_path)}, Watcher())
+    placed = {"swift": str(tmp_path / "swift-2.0-cp312-cp312-win_amd64.whl")}
+
+    found = wheels.packages(SoughtWheels({"swift": "", "other": ""}, placed, False), {}, AIM)
+
+    assert "is not for Python 3.12 on linux-x86_64" in found.lacking["swift"]
+    assert str(config) in found.lacking["other"]

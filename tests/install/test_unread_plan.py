@@ -156,6 +156,33 @@ def test_a_second_plan_asks_for_no_page_of_a_pinned_version(own: OwnIndex, capsy
     assert own.server.log == []
 
 
+def test_what_is_kept_of_a_wheel_counts_for_its_name_and_version_alone(
+    own: OwnIndex, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.add(
+        wheel("swift-ops", 12, "sm_80"),
+        wheel("swift-norm", 13, "sm_80"),
+        wheel("swift-ops", 13, "sm_80", version="2.0"),
+    )
+    machine = (*A100, "580.95.05", *LINUX)
+
+    assert "+cu12" in planned(capsys, "swift-ops==1.0", *machine)["torch"]
+    assert "+cu13" in planned(capsys, "swift-norm==1.0", *machine)["torch"]
+    assert "+cu13" in planned(capsys, "swift-ops==2.0", *machine)["torch"]
+
+
+def test_of_a_range_the_index_is_asked_again_and_the_wheel_that_was_read_is_not(
+    own: OwnIndex, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.add(wheel("swift-ops", 12, "sm_80"))
+    words = ("swift-ops>=1", *A100, "580.95.05", *LINUX)
+    first = planned(capsys, *words)
+    own.server.log.clear()
+
+    assert planned(capsys, *words) == first
+    assert [each.path for each in own.server.log] == ["/simple/swift-ops/"]
+
+
 def test_the_bytes_of_a_wheel_are_read_once_for_every_python(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
     own.add(wheel("swift-ops", 12, "sm_80"))
     first = planned(capsys, "swift-ops", *A100, "580.95.05", *LINUX)
@@ -314,6 +341,7 @@ def test_no_more_than_eight_wheels_are_read(own: OwnIndex, capsys: pytest.Captur
 
     err = capsys.readouterr().err
     assert err.count("was read: no more than 8 wheels are read at once") == 2
+    assert err.count("swift-7 1.0 were built for") == 1
     assert len({each for each in own.asked(".whl") if not each.endswith(".metadata")}) == 8
 
 

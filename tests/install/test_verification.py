@@ -47,6 +47,11 @@ def test_an_xpu_build_computes_on_intels_gpus_alone(monkeypatch: pytest.MonkeyPa
 
     assert asked == {"xpu": ("intel",), "cuda": ("nvidia",), "cpu": ()}
 
+    asked.clear()
+    pick = api.pick(gpus=["none"], backends=["cu130"], platform="linux-x86_64", python="3.12", glibc="2.35")
+    verification.verified(pick, "python", {})
+    assert asked == {"cpu": ()}
+
 
 @pytest.fixture
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, float]]:
