@@ -1,7 +1,7 @@
 /* What the stand-ins for NVIDIA's libraries answer from: a file of `key value` lines, named by FAKE_NVIDIA.
  *
  *   nvml.init 18              a status; likewise cuda.init, smi.status
- *   nvml.act segv             in init: segv, abort, exit, hang, print, chatter, stub; likewise cuda.act, smi.act
+ *   nvml.act segv             in init: segv, abort, exit, eat, hang, print, chatter, stub; likewise cuda.act, smi.act
  *   nvml.driver 580.95.05     nvml.cuda 13000 (0: status 12), nvml.cuda_v1, nvml.count, nvml.dlopen libcuda.so.1
  *   cuda.version 13000        cuda.order 2,0,1 (places of the gpu lines), smi.no_cap 1, smi.text one line, smi.driver
  *   gpu cc=8.6 uuid=GPU-… pci=00000000:01:00.0 handle=15 cap=15 mig=MIG-… cuda=no smi=no name=NVIDIA …   (name last)
@@ -114,6 +114,9 @@ static void act(const char *key) {
     if (!strcmp(what, "segv")) raise(SIGSEGV);
     if (!strcmp(what, "abort")) abort();
     if (!strcmp(what, "exit")) exit(0);
+    /* Asks for 8 GiB, and does not look whether it got them. */
+    if (!strcmp(what, "eat"))
+        for (int block = 0; block < 128; block++) *(volatile char *)malloc((size_t)64 << 20) = 1;
     if (!strcmp(what, "hang")) {
         /* Deaf to every signal that can be blocked, as a call into a wedged driver is. */
         sigset_t all;

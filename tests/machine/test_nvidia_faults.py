@@ -36,6 +36,7 @@ def trouble(found: Seen) -> Trouble:
         ("segv", "NVML_CRASHED"),
         ("abort", "NVML_CRASHED"),
         ("exit", "NVML_SILENT"),
+        ("eat", "NVML_CRASHED"),
         ("hang", "NVML_HANGS"),
     ],
 )
