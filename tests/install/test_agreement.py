@@ -84,14 +84,18 @@ def test_of_several_torches_for_all_machines_one_is_taken() -> None:
 
 
 def test_what_a_marker_leaves_out_is_not_judged() -> None:
-    asked = requirements.read(Given(("swift; python_version < '3'", "other")), {})
+    placed = "fast @ https://here.example/fast-1-py3-none-any.whl ; python_version < '3'"
+    asked = requirements.read(Given(("swift; python_version < '3'", "other", placed)), {})
     (machine,) = SESSION.machines
-    known = LearntPackages({**facts("swift", v2="12"), **facts("other", v1="12")}, machine, None)
+    known = LearntPackages(
+        {**facts("swift", v2="12"), **facts("other", v1="12"), **facts("fast", v1="12")}, machine, None
+    )
     markers = {each.marker: not each.marker for each in asked.wanted}
 
-    stack = Agreement(SESSION, machine, asked, markers, known).of_nothing()
+    judged = Agreement(SESSION, machine, asked, markers, known)
 
-    assert {each.name for each in stack.packages} == {"other", "torch"}
+    assert {each.name for each in judged.of_nothing().packages} == {"other", "torch"}
+    assert judged.unread({}) == []
 
 
 class Wanted(LearntPackages):

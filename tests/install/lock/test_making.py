@@ -152,25 +152,38 @@ def test_a_mirror_without_the_project_is_told_so(tmp_path: Path, environ: dict[s
         making.make(Session(request, environ), order(installer="uv", no_deps=True), Deaf())
 
 
-def test_each_of_machines_that_are_alike_stands_under_its_own_name(
+def test_each_of_machines_that_are_alike_has_a_lock_under_its_own_name(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, environ: dict[str, str]
 ) -> None:
     fleet = tmp_path / "fleet.jsonl"
     here = {"platform": {"os": "linux", "cpu": "x86_64", "glibc": "2.35"}, "python": {"version": "3.12"}}
-    cards = {"one": "NVIDIA GeForce RTX 3090", "two": "NVIDIA RTX A6000"}
     facts = {**here, "driver": {"version": "580.95.05"}}
-    lines = ({"name": name, **facts, "gpus": [{"arch": "sm_86", "name": card}]} for name, card in cards.items())
+    cards = {
+        "n1": "NVIDIA GeForce RTX 3090",
+        "n2": "NVIDIA GeForce RTX 3090",
+        "two": "NVIDIA RTX A6000",
+        "": "RTX 3090",
+    }
+    lines = ({"name": name or None, **facts, "gpus": [{"arch": "sm_86", "name": card}]} for name, card in cards.items())
     fleet.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    monkeypatch.setattr(family, "resolve", lambda *_: Taken((TORCH,)))
+    resolved = []
+
+    def resolve(*_: object) -> Taken:
+        resolved.append(1)
+        return Taken((TORCH,))
+
+    monkeypatch.setattr(family, "resolve", resolve)
     monkeypatch.setattr(spots, "agreed", agreed)
+    asked = order(installer="uv")._replace(each=True)
 
-    made = making.make(
-        Session(Request(machine=(str(fleet),)), environ), order(installer="uv")._replace(each=True), Deaf()
-    )
+    made = making.make(Session(Request(machine=(str(fleet),)), environ), asked, Deaf())
 
-    assert [(each.name, [here.name for here in each.pick.machines]) for each in made] == [
-        ("one", ["one"]), ("two", ["two"]),
-    ]  # fmt: skip
+    told = {each.name: [machine.name for machine in each.pick.machines] for each in made}
+    assert told == {"n1": ["n1"], "n2": ["n2"], "two": ["two"], "machine-4": [None]}
+    assert len(resolved) == 1
+    monkeypatch.setattr(making, "_MOST_EACH", 3)
+    with pytest.raises(UsageError, match="no more than 3 locks are written at once, and there are 4 machines"):
+        making.make(Session(Request(machine=(str(fleet),)), environ), asked, Deaf())
 
 
 def agreed(_: object, _installer: object, pick: Pick, aims: list[tuple[int, Aim]]) -> LockAgreed:

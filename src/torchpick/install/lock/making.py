@@ -9,6 +9,7 @@ from contextlib import closing
 
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Requirements
+from torchpick.errors import UsageError
 from torchpick.index.host import Host, shown
 from torchpick.index.remote_text import fetcher
 from torchpick.index.source import Tell
@@ -23,6 +24,9 @@ from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.session import Session
+
+# A file for each machine, at some 100 kB.
+_MOST_EACH = 10_000
 
 
 class Made(Noun):
@@ -51,6 +55,7 @@ def make(session: Session, order: LockOrder, listener: Listener) -> list[Made]:
     with closing(Host(offline=session.offline)) as host:
         if not order.each:
             return [_one(ground, machines, host, listener)]
+        machines = _each(session)
         called = names(machines)
         known: dict[object, Made] = {}
         found = []
@@ -63,6 +68,24 @@ def make(session: Session, order: LockOrder, listener: Listener) -> list[Made]:
         return found
 
 
+def _each(session: Session) -> tuple[Machine, ...]:
+    """Every machine under its own name; of those that are alike and have none, one."""
+    if session.request.machine is None:
+        return session.machines
+    crowds = session.fleet.crowds
+    if (count := sum(crowd.hosts.count for crowd in crowds)) > _MOST_EACH:
+        hint = "leave out `--each` for one lock, or lock for a part of the file"
+        raise UsageError(
+            f"no more than {_MOST_EACH} locks are written at once, and there are {count} machines", hint=hint
+        )
+    found = []
+    for machine, crowd in zip(session.machines, crowds, strict=True):
+        own: list[str | None] = [*crowd.hosts.names]
+        own += [None] if crowd.hosts.count > len(own) else []
+        found += [machine._replace(name=name) for name in own]
+    return tuple(found)
+
+
 def _check(asked: Requirements) -> None:
     """A folder has no hash; a file or a URL of an archive has."""
     for each in asked.wanted:
@@ -72,14 +95,14 @@ def _check(asked: Requirements) -> None:
 
 def names(machines: Sequence[Machine]) -> list[str]:
     """A name for each that a lock's file can bear: no dot in it, none twice."""
-    found: list[str] = []
+    found: dict[str, str] = {}  # by their lower case: some file systems know no other
     for place, machine in enumerate(machines, 1):
         plain = re.sub(r"[^A-Za-z0-9_-]+", "-", machine.name or "").strip("-")[:80] or f"machine-{place}"
         name, number = plain, place
-        while name.lower() in {each.lower() for each in found}:
+        while name.lower() in found:
             name, number = f"{plain}-{number}", number + 1
-        found.append(name)
-    return found
+        found[name.lower()] = name
+    return [*found.values()]
 
 
 def _one(ground: Ground, machines: tuple[Machine, ...], host: Host, listener: Listener) -> Made:
