@@ -112,6 +112,7 @@ def test_a_stack_as_a_dockerfile(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0] == "# vllm for a100 (sm_80), driver 535.183.01, linux-x86_64, Python 3.12."
     assert lines[lines.index("# Torch and its companions come from their own index, and nothing else does.") - 1] == ""
     assert lines.count("") == 2
+    assert sum(line.startswith("RUN mkdir -p /opt/torchpick ") for line in lines) == 2
     assert "FROM --platform=linux/amd64 python:3.12" in lines
     assert 'ENV UV_TORCH_BACKEND="cu128"' in lines
     assert lines[-1].startswith("RUN python -m pip install --no-cache-dir vllm==0.19.1 torch==2.10.0+cu128 ")

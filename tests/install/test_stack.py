@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from torchpick.errors import DetectionError, UsageError
@@ -26,6 +29,18 @@ def test_where_a_gpu_does_not_answer_only_builds_for_such_gpus_are_judged() -> N
     assert [note.text for note in ground.machine.notes] == ["it is lost, so no GPU was judged; start it again"]
     assert "cu126" in ground.wish.backends
     assert all(backend.startswith("cu") for backend in ground.wish.backends)
+
+
+def test_a_plan_is_for_one_kind_of_machine(tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet.jsonl"
+    here = {"platform": {"os": "linux", "cpu": "x86_64", "glibc": "2.35"}, "python": {"version": "3.12"}}
+    lines = (
+        {**here, "driver": {"version": "580.95.05"}, "gpus": [{"arch": arch}]} for arch in ("sm_80", "sm_86", "sm_90")
+    )
+    fleet.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    with pytest.raises(UsageError, match="a plan is for one machine, and 3 were given"):
+        stack.ground(Session(Request(machine=(str(fleet),)), {}))
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ PAGE = StoredFile("/here/links.html", "")
         ("linux-aarch64", None, "aarch64-manylinux_2_28"),
         ("linux-x86_64", "2.99", "x86_64-manylinux_2_40"),
         ("linux-x86_64", "2.5", "x86_64-manylinux_2_17"),
+        ("windows-x86_64", None, "x86_64-pc-windows-msvc"),
         ("windows-arm64", None, "aarch64-pc-windows-msvc"),
         ("macos-arm64", None, "aarch64-apple-darwin"),
         ("macos-x86_64", None, "x86_64-apple-darwin"),
