@@ -42,7 +42,9 @@ def test_an_image_for_the_cpu_is_made_where_that_is_said(
     without_gpus(monkeypatch)
 
     for words in (["--cpu"], ["--gpu", "none"], ["--backend", "cu126"]):
-        assert main(["env", "--shell", "dockerfile", "--offline", *words]) == 0, capsys.readouterr()
+        assert main(["env", "--shell", "dockerfile", "--offline", "--platform", "linux-x86_64", *words]) == 0, (
+            capsys.readouterr()
+        )
 
 
 def test_what_the_settings_lose_stands_in_the_answer_too(
@@ -52,7 +54,8 @@ def test_what_the_settings_lose_stands_in_the_answer_too(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://download.pytorch.org/whl/cu130")
 
-    assert main(["env", "--gpu", "sm_86", "--driver", "580.95.05", "--offline", "--json"]) == 0
+    words = ["--gpu", "sm_86", "--driver", "580.95.05", "--platform", "linux-x86_64", "--glibc", "2.35"]
+    assert main(["env", *words, "--offline", "--json"]) == 0
 
     notes = json.loads(capsys.readouterr().out)["notes"]
     assert [note["code"] for note in notes] == ["INDEX_LEFT_OUT", "INDEX_LEFT_OUT", "INDEX_STAYS"]

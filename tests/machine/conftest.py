@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def _own_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def fakes(tmp_path_factory: pytest.TempPathFactory) -> Fakes:
-    if shutil.which("cc") is None:
+    if not sys.platform.startswith("linux") or shutil.which("cc") is None:
         pytest.skip("no C compiler to make the stand-in libraries with")
     return Fakes(tmp_path_factory.mktemp("fakes"))
 

@@ -27,6 +27,12 @@ def parts(secret: str) -> set[str]:
         ("https://user:secret@mirror.example/whl", "https://user:****@mirror.example/whl"),
         ("https://user:p@ss@mirror.example/whl", "https://user:****@mirror.example/whl"),
         ("https://user:p/ss@mirror.example/whl", "https://user:****@mirror.example/whl"),
+        ('https://user:pa"s<s>@mirror.example/whl', "https://user:****@mirror.example/whl"),
+        (
+            '<a href="https://mirror.example">me@home.example</a>',
+            '<a href="https://mirror.example">me@home.example</a>',
+        ),
+        ('"https://a.example/x" and "b@c.example"', '"https://a.example/x" and "b@c.example"'),
         ("https://glpat-TOKEN@mirror.example/whl", "https://****@mirror.example/whl"),
         ("https://glpat-0123456789:@mirror.example/whl", "https://****@mirror.example/whl"),
         ("https://ghp_0123456789abcdef:x-oauth-basic@mirror.example", "https://****@mirror.example"),

@@ -98,7 +98,7 @@ def run(args: LockArguments) -> int:
         print(envelope.dumps(_answer(made, paths, single=not args.each)))
         return 0
     _notes(args, made)
-    for path in paths:
+    for path in (path for own in paths for path in own):
         print(plain(path))
     return 0
 
@@ -126,11 +126,15 @@ def _check(args: LockArguments) -> None:
         raise UsageError(f"`-o {path}`: there is no such folder", hint="create it first")
 
 
-def _write(args: LockArguments, made: Made) -> str:
-    path = os.path.join(args.output or ".", f"pylock.{made.name}.toml") if args.each else args.output or DEFAULT
-    path = os.path.normpath(path)
-    rewrite.put(path, made.text)
-    return path
+def _write(args: LockArguments, made: Made) -> list[str]:
+    """The files of a lock: one, or with `--each` one for each of its machines."""
+    paths = [args.output or DEFAULT]
+    if args.each:
+        paths = [os.path.join(args.output or ".", f"pylock.{name}.toml") for name in made.names]
+    paths = [os.path.normpath(path) for path in paths]
+    for path in paths:
+        rewrite.put(path, made.text)
+    return paths
 
 
 def _notes(args: LockArguments, made: list[Made]) -> None:
@@ -141,8 +145,8 @@ def _notes(args: LockArguments, made: list[Made]) -> None:
     console.notes(args, *said)
 
 
-def _answer(made: list[Made], paths: list[str], *, single: bool) -> dict[str, object]:
-    locks = [{**_facts(each), "path": path} for each, path in zip(made, paths, strict=True)]
+def _answer(made: list[Made], paths: list[list[str]], *, single: bool) -> dict[str, object]:
+    locks = [{**_facts(each), "path": own[0], "paths": own} for each, own in zip(made, paths, strict=True)]
     if single:
         return {**as_json(made[0].pick, "lock"), "locks": locks}
     machines = [each.pick.machine for each in made]
@@ -164,7 +168,7 @@ def _facts(made: Made) -> dict[str, object]:
         for entry in made.lock.entries
     ]
     return {
-        "name": made.name or None,
+        "name": made.names[0] if made.names else None,
         "environments": made.lock.environments,
         "packages": packages,
         **written(made, "computed", "notes"),

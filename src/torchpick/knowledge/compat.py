@@ -61,7 +61,7 @@ class Knowledge:
     @property
     def family(self) -> tuple[str, ...]:
         """The names that belong to the wheel host."""
-        return self._once("family", lambda: self.file("family.json", lambda fields: fields.texts("names")))
+        return self._once("family", lambda: self.file("family.json", _family))
 
     def table(
         self,
@@ -138,6 +138,13 @@ class Knowledge:
     def file(self, name: str, parse: Callable[[Fields], T]) -> T:
         """Another file of the table, by its name in the folder; the caller asks once."""
         return read(os.path.join(compat_dir(self.environ), name), parse)
+
+
+def _family(fields: Fields) -> tuple[str, ...]:
+    found = fields.texts("names")
+    if "torch" not in found:
+        raise fields.fail("names", "lacks torch itself")
+    return found
 
 
 def rules(environ: Mapping[str, str]) -> Table:

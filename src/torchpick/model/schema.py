@@ -60,6 +60,13 @@ def schema() -> Schema:
                 "description": "by package, where no environment fits",
                 "additionalProperties": _list(_ref("objection")),
             },
+            environ=_object(
+                {
+                    "set": {"type": "object", "additionalProperties": {"type": "string"}},
+                    "unset": _list({"type": "string"}),
+                    "files": {"type": "object", "description": "by path: what the values of `set` name"},
+                },
+            ),
             error=_ref("error"),
         ),
         "allOf": [
@@ -180,6 +187,7 @@ def _definitions() -> Schema:
                 "computed": _list({**text, "description": "a file whose hash was computed here, as no index gives it"}),
                 "notes": _list(_ref("note")),
             },
+            paths=_list({**text, "description": "with --each: one for each machine of its kind"}),
             pick=_ref("pick"),
         ),
         "locked": _object(

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 HIDDEN = "****"
 # What a URL cannot hold, so where one ends within a text.
 _END = re.compile(r"[\s\"<>]")
+# Yet a password that nobody quoted may hold one of them.
+_USER = re.compile(r"[^\s/?#@:]*:[^\s/?#]*@")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*$")
 _AUTHORITY_END = re.compile(r"[/?#]")
 # A host with its port; a name without a dot may as well be a user whose password begins with digits.
@@ -68,7 +70,8 @@ def _urls(text: str) -> str:
     head, *rest = text.split("://")
     found = [_BARE.sub(rf"\1:{HIDDEN}@", head)]
     for place, part in enumerate(rest):
-        end = _END.search(part)
+        user = _USER.match(part)
+        end = _END.search(part, 0 if user is None else user.end())
         stop = len(part) if end is None else end.start()
         if end is None and place + 1 < len(rest) and (scheme := _SCHEME.search(part)) is not None:
             stop = scheme.start()  # the next URL's scheme

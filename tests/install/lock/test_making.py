@@ -29,7 +29,7 @@ MACHINE = Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"))
 PYTHON = f"cp{sys.version_info[0]}{sys.version_info[1]}"
 OWN = f"{PYTHON}-{PYTHON}-manylinux_2_28_x86_64"
 TORCH = LockedPackage("torch", "1.0", (LockFile("https://h.example/torch-1.0-py3-none-any.whl", "0" * 64),))
-PASCAL = Request(gpus=("sm_61",), driver="580.95.05")
+PASCAL = Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", glibc="2.35")
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ class Deaf:
     ],
 )
 def test_a_machines_name_becomes_a_files(told: list[str | None], names: list[str]) -> None:
-    assert making.names([MACHINE._replace(name=name) for name in told]) == names
+    assert making.names(told) == names
 
 
 def test_machines_are_alike_where_all_that_decides_is() -> None:
@@ -117,14 +117,14 @@ def test_a_folder_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
 
 
 def test_pip_is_not_asked_for_what_it_would_misjudge() -> None:
-    request = PASCAL._replace(platform="windows-x86_64", python="3.12")
+    request = PASCAL._replace(platform="windows-x86_64", glibc=None, python="3.12")
     with pytest.raises(UsageError, match="pip resolves for its own machine only") as caught:
         making.make(Session(request, {}), order(installer="pip"), Deaf())
     assert "--installer pip" in str(caught.value.hint)
 
 
 def test_a_free_threaded_python_elsewhere_is_refused() -> None:
-    request = PASCAL._replace(platform="windows-x86_64", python="3.14t")
+    request = PASCAL._replace(platform="windows-x86_64", glibc=None, python="3.14t")
     with pytest.raises(UsageError, match=r"Python 3\.14t on windows-x86_64"):
         making.make(Session(request, {}), order(), Deaf())
 
@@ -178,8 +178,8 @@ def test_each_of_machines_that_are_alike_has_a_lock_under_its_own_name(
 
     made = making.make(Session(Request(machine=(str(fleet),)), environ), asked, Deaf())
 
-    told = {each.name: [machine.name for machine in each.pick.machines] for each in made}
-    assert told == {"n1": ["n1"], "n2": ["n2"], "two": ["two"], "machine-4": [None]}
+    assert [each.names for each in made] == [("n1", "n2"), ("two",), ("machine-4",)]
+    assert [each.pick.machine.name for each in made] == ["n1", "two", None]
     assert len(resolved) == 1
     monkeypatch.setattr(making, "_MOST_EACH", 3)
     with pytest.raises(UsageError, match="no more than 3 locks are written at once, and there are 4 machines"):

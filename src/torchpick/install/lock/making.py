@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import closing
+from itertools import islice
 
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Requirements
@@ -30,9 +31,9 @@ _MOST_EACH = 10_000
 
 
 class Made(Noun):
-    """One lock: its name among several (empty where it is the only one), its text, and what it came from."""
+    """One lock: its names among several (none where it is the only one), its text, and what it came from."""
 
-    name: str
+    names: tuple[str, ...]
     pick: Pick
     lock: Lock
     text: str
@@ -55,35 +56,34 @@ def make(session: Session, order: LockOrder, listener: Listener) -> list[Made]:
     with closing(Host(offline=session.offline)) as host:
         if not order.each:
             return [_one(ground, machines, host, listener)]
-        machines = _each(session)
-        called = names(machines)
+        hosts = _hosts(session)
+        called = iter(names([name for own in hosts for name in own]))
         known: dict[object, Made] = {}
         found = []
-        for name, machine in zip(called, machines, strict=True):
+        for machine, own in zip(machines, hosts, strict=True):
             key = kind_of(machine)
             if key not in known:
                 known[key] = _one(ground, (machine,), host, listener)
-            made = known[key]
-            found.append(made._replace(name=name, pick=made.pick._replace(machines=(machine,))))
+            pick = known[key].pick._replace(machines=(machine._replace(name=own[0]),))
+            found.append(known[key]._replace(names=tuple(islice(called, len(own))), pick=pick))
         return found
 
 
-def _each(session: Session) -> tuple[Machine, ...]:
-    """Every machine under its own name; of those that are alike and have none, one."""
+def _hosts(session: Session) -> list[list[str | None]]:
+    """The names of each kind of machine; of those that have none, one."""
     if session.request.machine is None:
-        return session.machines
+        return [[machine.name] for machine in session.machines]
     crowds = session.fleet.crowds
     if (count := sum(crowd.hosts.count for crowd in crowds)) > _MOST_EACH:
         hint = "leave out `--each` for one lock, or lock for a part of the file"
         raise UsageError(
             f"no more than {_MOST_EACH} locks are written at once, and there are {count} machines", hint=hint
         )
-    found = []
-    for machine, crowd in zip(session.machines, crowds, strict=True):
-        own: list[str | None] = [*crowd.hosts.names]
-        own += [None] if crowd.hosts.count > len(own) else []
-        found += [machine._replace(name=name) for name in own]
-    return tuple(found)
+    found: list[list[str | None]] = []
+    for crowd in crowds:
+        own = [*crowd.hosts.names]
+        found.append([*own, *([None] if crowd.hosts.count > len(own) else [])])
+    return found
 
 
 def _check(asked: Requirements) -> None:
@@ -93,11 +93,11 @@ def _check(asked: Requirements) -> None:
             raise resolution.folder_refused(f"`{each.text}`")
 
 
-def names(machines: Sequence[Machine]) -> list[str]:
-    """A name for each that a lock's file can bear: no dot in it, none twice."""
+def names(hosts: Iterable[str | None]) -> list[str]:
+    """A name for each host that a lock's file can bear: no dot in it, none twice."""
     found: dict[str, str] = {}  # by their lower case: some file systems know no other
-    for place, machine in enumerate(machines, 1):
-        plain = re.sub(r"[^A-Za-z0-9_-]+", "-", machine.name or "").strip("-")[:80] or f"machine-{place}"
+    for place, host in enumerate(hosts, 1):
+        plain = re.sub(r"[^A-Za-z0-9_-]+", "-", host or "").strip("-")[:80] or f"machine-{place}"
         name, number = plain, place
         while name.lower() in found:
             name, number = f"{plain}-{number}", number + 1
@@ -145,7 +145,7 @@ def _one(ground: Ground, machines: tuple[Machine, ...], host: Host, listener: Li
     told = {"torch": pick.version, "backend": pick.build.backend}
     told |= {"index": shown(pick.index_url).url} if pick.index_url else {}
     notes = list(dict.fromkeys(notes))
-    return Made("", pick, lock, pylock.text(lock, told), tuple(computed), tuple(notes))
+    return Made((), pick, lock, pylock.text(lock, told), tuple(computed), tuple(notes))
 
 
 def _watcher(listener: Listener) -> Watcher:
