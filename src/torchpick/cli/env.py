@@ -1,7 +1,8 @@
 """Print variables under which plain `pip install …` and `uv pip install …` take the pick.
 
 It holds for torch as somebody's dependency too. Your own indexes, constraints and find-links stay. Where no build runs
-the lines end in failure, so that nothing is installed as if they had been set.
+the lines end in failure, so that nothing is installed as if they had been set. Passwords of your indexes stand in the
+lines, as pip and uv need them.
 
 examples:
   eval "$(torchpick env)"                                             sh, bash, zsh
@@ -20,8 +21,15 @@ from torchpick.cli.arguments import Arguments
 from torchpick.install import env
 from torchpick.installers import shell, store
 from torchpick.model import envelope
+from torchpick.model.machine import Note
 from torchpick.model.pick import as_json
+from torchpick.model.redaction import redacted
 from torchpick.session import Session
+
+_PASSWORD = (
+    Note("PASSWORD_PRINTED", "these lines hold a password: keep them out of logs, or give it by netrc or a keyring"),
+    Note("PASSWORD_PRINTED", "the image will hold a password: give it to the build as a secret instead"),
+)
 
 
 class EnvArguments(Arguments):
@@ -52,6 +60,9 @@ def run(args: EnvArguments) -> int:
         return 0
     if args.shell != "dockerfile":
         store.keep(found.files)
-    print(shell.variables(args.shell, found.set, found.unset, {each.path: each.content for each in found.files}))
+    lines = shell.variables(args.shell, found.set, found.unset, {each.path: each.content for each in found.files})
+    print(lines)
+    if redacted(lines) != lines:
+        notes = (*notes, _PASSWORD[args.shell == "dockerfile"])
     console.notes(args, *pick.every_note, *(note.text for note in notes))
     return 0

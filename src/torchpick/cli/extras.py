@@ -86,7 +86,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: ExtrasArguments) -> int:
     there = _there(args)
-    session = Session(Request(index_base=args.index_base))
+    session = _public(args, Session(Request(index_base=args.index_base)))
     known = session.knowledge
     project = _project(args, there, known)
     kind = args.kind or ("library" if project.packaged and not args.tool and not args.groups else "app")
@@ -107,6 +107,24 @@ def run(args: ExtrasArguments) -> int:
     if there is None or not (args.write or args.check):
         return _printed(args, plan, kind)
     return _finish(args, there, plan, kind)
+
+
+def _public(args: ExtrasArguments, session: Session) -> Session:
+    """The session without the credentials of its index: what it writes is handed on."""
+    base = session.wish.index_base
+    if "@" not in base:
+        return session
+    from torchpick.index.host import shown
+
+    found = shown(base)
+    if not found.had_credentials:
+        return session
+    console.notes(
+        args,
+        "the index's credentials are left out of the file: uv takes them from UV_INDEX_NAME_USERNAME and "
+        "UV_INDEX_NAME_PASSWORD, and every tool from netrc",
+    )
+    return Session(Request(index_base=found.url))
 
 
 def _there(args: ExtrasArguments) -> rewrite.Text | None:

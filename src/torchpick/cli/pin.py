@@ -62,10 +62,10 @@ def _scripts(args: PinArguments) -> int:
     pinned = scripts.pin(Session(arguments.request_of(args), report=console.waiting), files[0])
     console.tell(pinned.pick, args)
     if args.json:
-        print(envelope.dumps({**as_json(pinned.pick, "pin"), "files": [pinned.file], "pinned": []}))
+        print(envelope.dumps({**as_json(pinned.pick, "pin"), "files": [pinned.file], "pinned": pinned.notes}))
         return 0
     print(text.plain(pinned.file))
-    console.notes(args, *pinned.pick.every_note)
+    console.notes(args, *pinned.pick.every_note, *(note.text for note in pinned.notes))
     return 0
 
 

@@ -11,7 +11,9 @@ from hashlib import sha256
 from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError
 from torchpick.model.fields import Fields, ShapeError, loads
+from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
+from torchpick.model.redaction import redacted
 
 Restore = Callable[[str, str], str]
 
@@ -22,6 +24,28 @@ class FileChange(Noun):
     file: str
     before: str | None
     after: str
+
+    @property
+    def mode(self) -> int:
+        """Of the file, where it is new: what holds a secret is its owner's alone."""
+        return 0o600 if redacted(self.after) != self.after else 0o666
+
+    @property
+    def tells_secret(self) -> bool:
+        """Whether others can read a secret in it that was not there before."""
+        there = self.before or ""
+        if redacted(self.after) == self.after or redacted(there) != there:
+            return False
+        try:
+            return bool(os.stat(self.file).st_mode & 0o044)
+        except OSError:
+            return False
+
+
+def password_told(file: str) -> Note:
+    """What to say of a change that tells a secret."""
+    text = f"{file} holds a password now, and others can read it: netrc or a keyring would keep it apart"
+    return Note("PASSWORD_WRITTEN", text)
 
 
 class JournalEntry(Noun):

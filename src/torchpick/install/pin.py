@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from torchpick.environment import interpreter, journal, pipconf, rewrite, settings, settings_places, turns
 from torchpick.environment.project import editing
@@ -68,13 +69,38 @@ def pin(session: Session, project: str | None) -> Pinned:
             changes += _conda_changes(places, found)
         else:
             notes.append(Note("UV_NOT_PINNED", _NOT_FOR_UV))
+        files = (*(each.path for each in found.files), places.journal, *(change.file for change in changes))
+        made = _missing(target.prefix, files)
         rewrite.folder(places.store, _ANOTHER)
         store.keep(found.files)
         journal.write(places.journal, changes)
         for change in changes:
             rewrite.folder(os.path.dirname(change.file), _ANOTHER)
-            rewrite.write(rewrite.read(change.file), change.after)
+            rewrite.write(rewrite.read(change.file), change.after, change.mode)
+        _hand_over(target.prefix, made)
+    notes += [journal.password_told(change.file) for change in changes if change.tells_secret]
     return Pinned(pick, tuple(change.file for change in changes), (*notes, *_hidden(session.environ)))
+
+
+def _missing(prefix: str, files: Iterable[str]) -> tuple[str, ...]:
+    """Those of the files, and of the folders above them in the environment, that are not there yet."""
+    found: dict[str, None] = {}
+    for file in files:
+        path = file
+        while path.startswith(os.path.join(prefix, "")) and not os.path.lexists(path):
+            found[path] = None
+            path = os.path.dirname(path)
+    return tuple(found)
+
+
+def _hand_over(prefix: str, made: Iterable[str]) -> None:
+    """What root makes in somebody's environment is theirs: they could neither read it nor take it out again."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        return
+    owner = os.stat(prefix)
+    for path in made:
+        with suppress(OSError):
+            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _decided(session: Session, target: Target) -> Pick:

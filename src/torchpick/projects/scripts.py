@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 from torchpick.decide.requested import named
 from torchpick.environment import rewrite
+from torchpick.environment.journal import FileChange, password_told
 from torchpick.environment.project import document, editing
 from torchpick.environment.project.settings import PIN, UNPINNED, ProjectSettings, pin_script
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.installers import tools
 from torchpick.installers.links import project_page, uv_index
 from torchpick.model.build import COMPANIONS
+from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.requirement import parsed
@@ -23,10 +25,11 @@ _BLOCK = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 
 
 class PinnedScript(Noun):
-    """The pick that a script holds now."""
+    """The pick that a script holds now, and what a person should know."""
 
     pick: Pick
     file: str
+    notes: tuple[Note, ...] = ()
 
 
 def is_script(word: str) -> bool:
@@ -50,7 +53,8 @@ def pin(session: Session, file: str) -> PinnedScript:
         raise TorchpickError(f"{file} could not be put back byte for byte, so nothing was written", hint=hint)
     if after != there.text:
         rewrite.write(there, after)
-    return PinnedScript(pick, file)
+    told = FileChange(file, before, after).tells_secret
+    return PinnedScript(pick, file, (password_told(file),) if told else ())
 
 
 def unpin(file: str) -> bool:

@@ -1,0 +1,127 @@
+"""What `pin`, `env` and `extras` do with the password of a mirror: who can read it then, and who is told."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.install.test_cases import begun
+from torchpick.cli import main
+
+MIRROR = "https://anna:s3cr3tword@mirror.example/whl"
+OWN = "https://anna:s3cr3tword@own.example/limits.txt"
+CARD = ["--gpu", "sm_61", "--driver", "580.95.05", "--glibc", "2.35"]
+TOLD = "holds a password now, and others can read it"
+PROJECT = '[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.10"\ndependencies = ["torch"]\n'
+SCRIPT = "# /// script\n# dependencies = ['torch']\n# ///\n"
+pytestmark = pytest.mark.process  # the target's interpreter is asked for its version
+
+
+@pytest.fixture
+def marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    return begun({"state": {"pip": "26.3"}}, tmp_path, monkeypatch)
+
+
+def done(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, str]:
+    status = main([*words, *CARD, "--index-base", MIRROR])
+    out, err = capsys.readouterr()
+    assert status == 0, err
+    return out, err
+
+
+def mode_of(file: Path) -> int:
+    return file.stat().st_mode & 0o777
+
+
+def test_a_new_file_with_a_password_is_its_owners_alone(
+    marks: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = Path(marks["$TARGET"])
+    own = Path(marks["$HOME"], ".config", "pip", "pip.conf")
+    own.parent.mkdir(parents=True)
+    own.write_text(f"[global]\nconstraint = {OWN}\n")
+
+    _, err = done(capsys, "pin", "--python", f"{target}/bin/python")
+
+    assert "s3cr3tword" in (target / "pip.conf").read_text()
+    assert mode_of(target / "pip.conf") == 0o600
+    assert TOLD not in err
+    assert "s3cr3tword" not in err
+    for file in (target / "share").rglob("*"):
+        if file.is_file() and "s3cr3tword" in file.read_text():
+            assert mode_of(file) == 0o600, file
+
+
+def test_a_password_that_others_can_read_now_is_told_and_one_that_was_there_is_not(
+    marks: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    target, project = Path(marks["$TARGET"]), Path(marks["$HERE"], "pyproject.toml")
+    project.write_text(PROJECT)
+    project.chmod(0o644)
+    words = ("pin", "--python", f"{target}/bin/python", "--project", "pyproject.toml")
+
+    _, first = done(capsys, *words)
+    _, again = done(capsys, *words)
+
+    assert first.count(f"{project} {TOLD}") == again.count(f"{project} {TOLD}") == 1
+    project.write_text(f"{PROJECT}# {MIRROR}\n")
+    assert TOLD not in done(capsys, *words)[1]
+
+
+def test_a_script_that_holds_a_password_now_is_told(marks: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    script = Path(marks["$HERE"], "train.py")
+    script.write_text(SCRIPT)
+    script.chmod(0o644)
+
+    out, err = done(capsys, "pin", "train.py", "--python", f"{marks['$TARGET']}/bin/python", "--json")
+
+    assert "s3cr3tword" in script.read_text()
+    assert [note["code"] for note in json.loads(out)["pinned"]] == ["PASSWORD_WRITTEN"]
+    assert "s3cr3tword" not in out + err
+
+
+@pytest.mark.parametrize(("shell", "said"), [("sh", "keep them out of logs"), ("dockerfile", "the image will hold")])
+def test_lines_with_a_password_are_told_to_hold_one(
+    shell: str,
+    said: str,
+    marks: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert marks
+    assert main(["env", "--shell", shell, *CARD]) == 0
+    assert "password" not in capsys.readouterr().err
+
+    monkeypatch.setenv("PIP_CONSTRAINT", OWN)
+    assert said in done(capsys, "env", "--shell", shell)[1]
+
+
+def test_what_is_handed_on_holds_no_password(marks: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    project = Path(marks["$HERE"], "pyproject.toml")
+    project.write_text(PROJECT)
+
+    status = main(["extras", "--for", "app", "--write", "pyproject.toml", "--index-base", MIRROR])
+    err = capsys.readouterr().err
+
+    assert status == 0, err
+    assert "https://mirror.example/whl/cu" in project.read_text()
+    assert "anna" not in project.read_text()
+    assert "UV_INDEX_NAME_USERNAME" in err
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root may give files away")
+def test_what_root_makes_in_somebodys_environment_is_theirs(
+    marks: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = Path(marks["$TARGET"])
+    os.chown(target, 1234, 4321)
+
+    done(capsys, "pin", "--python", f"{target}/bin/python")
+
+    made = [target / "pip.conf", target / "share", *(target / "share").rglob("*")]
+    assert len(made) >= 5
+    assert {(file.lstat().st_uid, file.lstat().st_gid) for file in made} == {(1234, 4321)}
+    assert (target / "bin").stat().st_uid == 0
