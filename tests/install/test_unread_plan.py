@@ -240,6 +240,9 @@ def test_offline_reads_nothing_and_says_so(own: OwnIndex, capsys: pytest.Capture
 
     assert not stack.ok
     assert "no wheel of vllm==0.99.0 was read: nothing is read with `--offline`" in said
+    unknown = refused(capsys, "swift-ops", *A100, "580.95.05", *LINUX, "--offline")
+    assert "nothing is known that could be planned of swift-ops" in unknown
+    assert "hint: without `--offline` their wheels are read from your index" in unknown
     assert own.server.log == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from torchpick.decide import other_vendors
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
@@ -23,8 +25,11 @@ class Refusal(Noun):
 def words(pick: Pick, table: Table | None = None) -> Refusal:
     """The refusal of a pick without a build that runs; the table knows the alternatives."""
     message = f"no PyTorch build runs {_where(pick)}"
-    nearest = _nearest(pick)
-    if nearest is None:
+    own = sorted({each.build.platform for each in pick.considered if each.ok})
+    nearest = _nearest(pick, own)
+    if own and nearest is None:
+        message += f": {' and '.join(own)} have builds of their own, and none is for all of them"
+    elif nearest is None:
         message += f": PyTorch publishes no {_family(pick)} builds for {pick.machine.platform.name}"
     else:
         message += f"; the nearest, {nearest.build.version}, {_joined(nearest)}"
@@ -49,9 +54,12 @@ def _facts(machine: Machine) -> str:
     return ", ".join(facts)
 
 
-def _nearest(pick: Pick) -> Verdict | None:
-    """The build with the fewest kinds of objection, the best of them; none if the driver supports no GPU anyway."""
-    able = [each for each in pick.considered if each.rank.suits == 2]
+def _nearest(pick: Pick, others: Container[str]) -> Verdict | None:
+    """The build with the fewest kinds of objection, the best of them; none if the driver supports no GPU anyway.
+
+    A platform that another build supports is not what it fails for.
+    """
+    able = [each for each in pick.considered if each.rank.suits == 2 and each.build.platform not in others]
     return min(able, key=lambda each: len(each.reasons), default=None)
 
 

@@ -43,7 +43,7 @@ class FileChange(Noun):
 
 
 def password_told(file: str) -> Note:
-    """What to say of a change that tells a secret."""
+    """What to say of a change that shows a secret."""
     text = f"{file} holds a password now, and others can read it: netrc or a keyring would keep it apart"
     return Note("PASSWORD_WRITTEN", text)
 

@@ -14,6 +14,7 @@ MOST_BYTES = 4 << 20
 # How a file begins that is not in its place yet; one that a killed run left may be removed.
 TEMPORARY = ".torchpick-"
 BINARY = getattr(os, "O_BINARY", 0)
+_ANOTHER = "repair that file or its folder, or name another file"
 _OWNER = "it belongs to user {} and group {}, and only they or root can leave it to them"
 
 
@@ -30,13 +31,13 @@ def read(file: str) -> Text:
     """The file, or an empty text where there is none."""
     try:
         if is_pipe(file):
-            raise TorchpickError(f"{file} is a pipe, and no file", hint="name another file")
+            raise TorchpickError(f"{file} is a pipe, and no file", hint=_ANOTHER)
         with open(file, "rb") as stream:
             content = stream.read(MOST_BYTES + 1)
     except FileNotFoundError:
         return Text(file, "", os.linesep, exists=False)
     except OSError as error:
-        raise TorchpickError(f"cannot read {file}: {error.strerror}", hint="name another file") from error
+        raise TorchpickError(f"cannot read {file}: {error.strerror}", hint=_ANOTHER) from error
     if len(content) > MOST_BYTES:
         raise TorchpickError(f"{file} is larger than {MOST_BYTES >> 20} MiB", hint="is it the right file?")
     try:
@@ -64,7 +65,7 @@ def write(there: Text, text: str, mode: int = 0o666) -> None:
     try:
         replace(there.file, content.encode("utf-8"), mode)
     except OSError as error:
-        raise TorchpickError(f"cannot write {there.file}: {error.strerror}", hint="name another file") from error
+        raise TorchpickError(f"cannot write {there.file}: {error.strerror}", hint=_ANOTHER) from error
 
 
 def folder(path: str, hint: str = "use another folder") -> None:

@@ -124,7 +124,7 @@ def check(target: Target, passed_on: tuple[str, ...]) -> None:
     if target.managed and not elsewhere:
         hint = (
             "make an environment: `python3 -m venv .venv`, then `--python .venv/bin/python`; "
-            "or insist with `-- --break-system-packages`"
+            "or insist: `torchpick install … -- --break-system-packages`"
         )
         raise InstallerError(
             f"{target.prefix} is externally managed: {target.managed}", hint=hint, code="EXTERNALLY_MANAGED"

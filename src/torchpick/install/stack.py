@@ -28,6 +28,10 @@ class PlanGround(Noun):
     facts: Mapping[str, PackageFacts]
 
 
+_OFFLINE = "without `--offline` their wheels are read from your index"
+_NOT_READ = "check the names, the versions and the connection to your index"
+
+
 def ground(session: Session) -> PlanGround:
     """The machine, the table and the packages behind a request."""
     bare = session.asking(session.request._replace(requirements=()))
@@ -59,6 +63,8 @@ def plan(session: Session, *, allow_mixed: bool, watcher: Watcher | None = None)
 
     found = known.judged(judge)
     notes = tuple(_unread(name, specifier, known, session) for name, specifier in found.unknown.items())
+    if notes and not (found.ok or found.objections):
+        found = found._replace(hints=(*found.hints, _OFFLINE if session.offline else _NOT_READ))
     return found._replace(notes=(*found.notes, *notes))
 
 
