@@ -138,7 +138,7 @@ def _there(args: ExtrasArguments) -> rewrite.Text | None:
 
 def _project(args: ExtrasArguments, there: rewrite.Text | None, knowledge: Knowledge) -> Project:
     """What the file says, and over it what the flags say."""
-    found = document.project(there.text) if there is not None and _needed(args) else Project()
+    found = document.project(there.text, there.file) if there is not None and _needed(args) else Project()
     asked = requested.narrowed(Wish(), args.requirements, lambda: knowledge.family)
     if asked.others:
         raise UsageError(

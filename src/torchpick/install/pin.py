@@ -232,9 +232,13 @@ def _unmark(file: str, places: Places) -> bool:
     if not there.exists:
         return False
     text = _by_marks(places)(file, there.text)
-    if text != there.text:
+    if text == there.text:
+        return False
+    if file == places.pip and not text.strip():
+        os.unlink(os.path.realpath(file))  # all of it was ours, as in a copy of an environment
+    else:
         rewrite.write(there, text)
-    return text != there.text
+    return True
 
 
 def _remove_empty(folder: str, prefix: str) -> None:

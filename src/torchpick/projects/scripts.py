@@ -88,10 +88,7 @@ def _bare(line: str) -> str:
 
 def _toml(text: str, file: str) -> str:
     inner = "".join(f"{_bare(line)}\n" for line in _lines(text))
-    try:
-        document.parse(inner)
-    except TorchpickError as error:
-        raise TorchpickError(f"{file}: the block is not TOML: {error.message}", hint=error.hint, code="TOML") from error
+    document.parse(inner, f"the block of {file}")
     return inner
 
 

@@ -93,7 +93,7 @@ def test_lines_that_end_as_on_windows_stay_so(world: World) -> None:
     ("text", "status", "said"),
     [
         ("import torch\n", 2, "has no block of inline metadata"),
-        ("# /// script\n# dependencies = [\n# ///\n", 1, "the block is not TOML"),
+        ("# /// script\n# dependencies = [\n# ///\n", 1, "train.py is not TOML: "),
         ('# /// script\n# dependencies = ["torch @ https://x.example/t.whl"]\n# ///\n', 1, "names a file"),
         (
             '# /// script\n# dependencies = []\n# [tool.uv.sources]\n# torch = { path = "t" }\n# ///\n',

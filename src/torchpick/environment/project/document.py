@@ -17,8 +17,8 @@ from torchpick.model.requirement import parsed
 Node = Any
 
 
-def parse(text: str) -> Node:
-    """The document, for editing."""
+def parse(text: str, what: str = "it") -> Node:
+    """The document, for editing; `what` is its name in an error."""
     import tomlkit
     from tomlkit.exceptions import ParseError, TOMLKitError
 
@@ -26,15 +26,15 @@ def parse(text: str) -> Node:
         found = tomlkit.parse(text)
         found.unwrap()  # only now are the parts of a table that is spread over the file seen together
     except ParseError as error:
-        raise TorchpickError(f"it is not TOML: {error}", hint="fix that line first", code="TOML") from error
+        raise TorchpickError(f"{what} is not TOML: {error}", hint="fix that line first", code="TOML") from error
     except (TOMLKitError, ValueError, RecursionError) as error:
-        raise TorchpickError(f"it is not TOML: {error}", hint="fix the file first", code="TOML") from error
+        raise TorchpickError(f"{what} is not TOML: {error}", hint="fix the file first", code="TOML") from error
     return found
 
 
-def project(text: str) -> Project:
+def project(text: str, what: str = "it") -> Project:
     """What the file says of itself; whatever is not of the form it must have counts as not said."""
-    document = parse(text)
+    document = parse(text, what)
     data = document.unwrap()
     about = table_at(data, "project")
     classic = table_at(data, "tool", "poetry") if "project" not in data else {}

@@ -1,9 +1,10 @@
-"""What `pin`, `env` and `extras` do with the password of a mirror: who can read it then, and who is told."""
+"""What `pin`, `env` and `extras` leave in files: who can read a password then and is told of it, and what stays."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,26 @@ def test_what_root_makes_in_somebodys_environment_is_theirs(
     assert len(made) >= 5
     assert {(file.lstat().st_uid, file.lstat().st_gid) for file in made} == {(1234, 4321)}
     assert (target / "bin").stat().st_uid == 0
+
+
+def test_a_copy_of_a_pinned_environment_is_left_without_an_empty_file(
+    marks: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = Path(marks["$TARGET"])
+    done(capsys, "pin", "--python", f"{target}/bin/python")
+    copy = target.parent / "copy"
+    shutil.copytree(target, copy, symlinks=True)
+
+    done(capsys, "pin", "--python", f"{copy}/bin/python")
+    assert main(["unpin", "--python", f"{copy}/bin/python"]) == 0
+
+    assert not (copy / "pip.conf").exists()
+    assert not (copy / "share").exists()
+    assert (target / "pip.conf").exists()
+
+
+def test_a_project_that_is_not_toml_is_named(marks: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    Path(marks["$HERE"], "mine.toml").write_text("[project\n")
+
+    assert main(["extras", "--write", "mine.toml"]) == 1
+    assert capsys.readouterr().err.startswith("error: mine.toml is not TOML: ")
