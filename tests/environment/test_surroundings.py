@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import shell, torchsettings
+from torchpick.environment import pipconf, shell, torchsettings
 
 
 def test_the_cuda_files_of_library_path_are_listed_and_nothing_else(tmp_path: Path) -> None:
@@ -131,3 +131,14 @@ def test_a_lock_belongs_to_the_project_s_own_environment_alone(tmp_path: Path) -
     assert torchsettings.lock(str(tmp_path / "other")) is None
     (tmp_path / "uv.lock").write_text("version = 1\n")
     assert torchsettings.lock(str(tmp_path / ".venv")) is None
+
+
+def test_a_setting_beside_a_pin_is_told_from_another(tmp_path: Path) -> None:
+    index = "extra-index-url = https://download.pytorch.org/whl/cu126\n"
+
+    def beside(text: str) -> list[bool]:
+        (tmp_path / "pip.conf").write_text(text)
+        return [each.beside_pin for each in torchsettings.read({"HOME": str(tmp_path)}, str(tmp_path), str(tmp_path))]
+
+    assert beside(f"[global]\n{index}") == [False]
+    assert beside(pipconf.pinned(f"[global]\n{index}", {"constraint": ("a.txt",)})) == [True]

@@ -83,12 +83,16 @@ class Environment(Noun):
 
 
 class TorchSetting(Noun):
-    """A setting of pip or uv that names a PyTorch index or backend: what, where, its value, the backend it means."""
+    """A setting of pip or uv that names a PyTorch index or backend: what, where, its value, the backend it means.
+
+    `beside_pin` says that `torchpick pin` wrote into the same file.
+    """
 
     name: str
     where: str
     value: str
     backend: str | None
+    beside_pin: bool = False
 
 
 class ProjectLock(Noun):

@@ -10,6 +10,7 @@ from contextlib import suppress
 from torchpick.environment import config_files, settings
 from torchpick.environment.config_files import UvFile
 from torchpick.environment.installed import ProjectLock, TorchSetting
+from torchpick.environment.project.settings import PIN
 from torchpick.environment.settings import Setting
 from torchpick.errors import TorchpickError
 
@@ -43,16 +44,20 @@ def read(environ: Mapping[str, str], prefix: str, folder: str) -> tuple[TorchSet
 
 def _indexes(said: Setting) -> Iterator[TorchSetting]:
     for match in _INDEX.finditer(" ".join(said.words)):
-        yield TorchSetting(said.name, said.source, match[0], match[1])
+        yield TorchSetting(said.name, said.source, match[0], match[1], _has_pin(said.source))
 
 
 def _uv(file: UvFile) -> Iterator[TorchSetting]:
     if backend := settings.backend_of(file.table):
-        yield TorchSetting("torch-backend", file.path, backend, backend)
+        yield TorchSetting("torch-backend", file.path, backend, backend, _has_pin(file.path))
     if os.path.basename(file.path) != "pyproject.toml":
         # A project's own indexes are bound to packages by its sources; those of uv.toml serve every package.
         for said in settings.uv_of_table(file.table, file.path):
             yield from _indexes(said)
+
+
+def _has_pin(file: str) -> bool:
+    return file != _VARIABLES and PIN in _text(file)
 
 
 def lock(prefix: str) -> ProjectLock | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchpick.doctor.facts import Facts
+from torchpick.environment.installed import TorchSetting
 from torchpick.model.finding import Ailment, Finding
 
 
@@ -22,8 +23,13 @@ def undo(facts: Facts) -> Iterator[Finding]:
             f"{each.name} in {each.where} {means}, and {backend} is the one to keep",
             {"setting": each.name, "where": each.where, "value": each.value, "backend": each.backend},
             cure=f"unset {each.name}" if each.where == "the environment" else None,
-            advice=None if each.where == "the environment" else f"remove that line from {each.where}",
+            advice=None if each.where == "the environment" else _removal(each),
         )
+
+
+def _removal(setting: TorchSetting) -> str:
+    ours = ", or all that `torchpick pin` wrote with `torchpick unpin`" if setting.beside_pin else ""
+    return f"remove that line from {setting.where}{ours}"
 
 
 def uv_auto(facts: Facts) -> Iterator[Finding]:
