@@ -84,7 +84,9 @@ def test_a_script_that_holds_a_password_now_is_told(marks: dict[str, str], capsy
     assert "s3cr3tword" not in out + err
 
 
-@pytest.mark.parametrize(("shell", "said"), [("sh", "keep them out of logs"), ("dockerfile", "the image will hold")])
+@pytest.mark.parametrize(
+    ("shell", "said"), [("sh", "keep them out of logs"), ("dockerfile", "the index's login becomes part of the image")]
+)
 def test_lines_with_a_password_are_told_to_hold_one(
     shell: str,
     said: str,

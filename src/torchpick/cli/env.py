@@ -26,9 +26,8 @@ from torchpick.model.pick import as_json
 from torchpick.model.redaction import redacted
 from torchpick.session import Session
 
-_PASSWORD = (
-    Note("PASSWORD_PRINTED", "these lines hold a password: keep them out of logs, or give it by netrc or a keyring"),
-    Note("PASSWORD_PRINTED", "the image will hold a password: give it to the build as a secret instead"),
+_PASSWORD = Note(
+    "PASSWORD_PRINTED", "these lines hold a password: keep them out of logs, or give it by netrc or a keyring"
 )
 
 
@@ -62,7 +61,7 @@ def run(args: EnvArguments) -> int:
         store.keep(found.files)
     lines = shell.variables(args.shell, found.set, found.unset, {each.path: each.content for each in found.files})
     print(lines)
-    if redacted(lines) != lines:
-        notes = (*notes, _PASSWORD[args.shell == "dockerfile"])
+    if args.shell != "dockerfile" and redacted(lines) != lines:
+        notes = (*notes, _PASSWORD)
     console.notes(args, *pick.every_note, *(note.text for note in notes))
     return 0
