@@ -79,7 +79,7 @@ def build(compat: Path, folder: Path) -> list[Path]:
         (project / "README.md").write_text(_README.format_map(facts), encoding="utf-8")
         shutil.copyfile(ROOT / "LICENSE", project / "LICENSE")
         lay_out(compat, project / "torchpick_data")
-        return building.distributions(project, folder.absolute(), str(day_of(date) * 86400))
+        return building.distributions(project, folder, str(day_of(date) * 86400))
 
 
 def lay_out(compat: Path, package: Path) -> None:
