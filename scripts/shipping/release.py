@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -12,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from scripts.shipping import building, data, pyz, sbom, version
+from scripts.shipping.data_answers import QUESTION
 
 ROOT = Path(__file__).parents[2]
 _PLACEHOLDER = "github.com/example/"
@@ -75,21 +77,41 @@ def _release_data(args: argparse.Namespace) -> int:
     number = data.version_of(data.date_of(ROOT / "compat"))
     _step(f"torchpick-data {number}, tag {args.tag}")
     if args.tag != _DATA + number:
-        print(f"error: the tag is {args.tag} and the table is of {number}: the tag must be data-{number}")
+        hint = f"the tag must be data-{number}"
+        print(f"error: the tag is {args.tag} and the table is of {number}: {hint}", file=sys.stderr)
         return 1
     with TemporaryDirectory(prefix="torchpick-release-") as folder:
-        files = data.build(ROOT / "compat", Path(folder, "first"))
-        if different := building.differences(files, data.build(ROOT / "compat", Path(folder, "second"))):
+        files = _built_data(Path(folder, "first"))
+        if different := building.differences(files, _built_data(Path(folder, "second"))):
             print(f"error: built twice, {', '.join(different)} came out differently", file=sys.stderr)
             return 1
         print(f"built twice, byte for byte equal: {len(files)} files")
         _step("the table is checked")
         _run([sys.executable, str(ROOT / "scripts" / "check-compat")])
+        if not args.without_tests:
+            _test_data(files[1], Path(folder))
         if args.dry_run:
             _list(files, f"would publish torchpick-data {number}")
         else:
             _list(_kept(files, args.out), f"torchpick-data {number}")
     return 0
+
+
+def _built_data(folder: Path) -> list[Path]:
+    """The source archive, the wheel and the bill of materials of the table."""
+    source, wheel = data.build(ROOT / "compat", folder)
+    bill = folder / "torchpick-data.cdx.json"
+    sbom.write(bill, wheel, (source, wheel), kind="data")
+    return [source, wheel, bill]
+
+
+def _test_data(wheel: Path, folder: Path) -> None:
+    """The wheel beside that of this checkout's torchpick, in a folder as an installer lays them."""
+    _step("the built wheel answers")
+    site = folder / "site"
+    for each in (wheel, building.distributions(ROOT, folder / "program")[1]):
+        shutil.unpack_archive(each, site, "zip")
+    _run([sys.executable, "-m", "scripts.shipping.data_answers"], PYTHONPATH=str(site))
 
 
 def _kept(files: Sequence[Path], out: Path) -> list[Path]:
@@ -126,17 +148,18 @@ def _test(files: Sequence[Path], folder: Path) -> None:
     _run([python, "-m", "pytest", "-q", "-m", "not process and not network and not long", "tests"])
     _step("the one-file program")
     program = files[2]
-    machine = ["--gpu", "GTX 1080 Ti", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12"]
     done = subprocess.run(
-        [sys.executable, str(program), "url", *machine], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, str(program), *QUESTION], capture_output=True, text=True, check=False, timeout=120
     )
     print(done.stdout, end="")
     if done.returncode or "torch==" not in done.stdout:
         raise SystemExit(f"error: {program.name} does not answer\n{done.stderr}")
 
 
-def _run(line: Sequence[str]) -> None:
-    done = subprocess.run(line, cwd=ROOT, check=False, timeout=1800, stdin=subprocess.DEVNULL)
+def _run(line: Sequence[str], **environ: str) -> None:
+    done = subprocess.run(
+        line, cwd=ROOT, env={**os.environ, **environ}, check=False, timeout=1800, stdin=subprocess.DEVNULL
+    )
     if done.returncode:
         raise SystemExit(f"error: `{' '.join(line[1:5])} …` ended with status {done.returncode}")
 

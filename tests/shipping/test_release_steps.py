@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from scripts.shipping import data
 from scripts.shipping.version import version_in
 from tests.fakes import venvs
 from tests.shipping import steps
@@ -76,3 +78,14 @@ def test_what_is_not_ready_builds_nothing(runner: Runner) -> None:
     assert "CHANGELOG.md has no section" in built.stderr
     assert "[project.urls]" in built.stderr
     assert not (runner.work / "dist").exists()
+
+
+def test_a_tag_of_the_table_tests_the_wheel_of_the_table(tmp_path: Path) -> None:
+    number = data.version_of(data.date_of(ROOT / "compat"))
+    runner = Runner(tmp_path, f"data-{number}")
+    assert runner.bash(step("Build twice and compare")).returncode == 0
+    assert runner.bash("python -m pip install --quiet . dist/*.whl").returncode == 0
+
+    answered = runner.bash(step("Test the table"))
+
+    assert re.search(r"torchpick_data.compat: .* torch==2\.", answered.stdout), answered.stderr
