@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,10 @@ from scripts.shipping import building, data, pyz, sbom, version
 from scripts.shipping.data_answers import QUESTION
 
 ROOT = Path(__file__).parents[2]
-_PLACEHOLDER = "github.com/example/"
+# What is published or leads to it, and an address that stands for the project's own (written so that who replaces it
+# everywhere leaves this).
+_ADDRESSED = ("*.md", "*.toml", "*.yml", "conda/*.yaml", "docs/**/*.md", "scripts/shipping/*.py", "src/**/*.py")
+_PLACEHOLDER = re.compile(r"github(usercontent)?\.com/(example)/torchpick")
 _EXAMPLE = """examples:
   scripts/release --dry-run
   scripts/release --tag v0.1.0 --out dist
@@ -45,8 +49,8 @@ def main(words: Sequence[str]) -> int:
     _step(f"version {number}, tag {args.tag or '(none)'}, CHANGELOG.md")
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     problems = version.disagreements(number, args.tag, changelog)
-    if _PLACEHOLDER in (ROOT / "pyproject.toml").read_text(encoding="utf-8"):
-        hint = "[project.urls] of pyproject.toml still names a repository that stands for yours"
+    if named := placeholders(ROOT):
+        hint = f"an address that stands for your repository's is still in {', '.join(named)}: see CONTRIBUTING.md"
         if args.tag is None:
             print(f"note: {hint}; a release refuses that", file=sys.stderr)
         else:
@@ -70,6 +74,14 @@ def main(words: Sequence[str]) -> int:
             return 0
         _list(_kept(files, args.out), f"torchpick-cli {number}")
     return 0
+
+
+def placeholders(root: Path) -> list[str]:
+    """The files that still lead to a repository that stands for the project's own."""
+    files = sorted({file for pattern in _ADDRESSED for file in root.glob(pattern)})
+    return [
+        file.relative_to(root).as_posix() for file in files if _PLACEHOLDER.search(file.read_text(encoding="utf-8"))
+    ]
 
 
 def _release_data(args: argparse.Namespace) -> int:

@@ -10,11 +10,13 @@ import pytest
 
 from scripts.shipping import data
 from scripts.shipping.version import version_in
+from tests import documents
 from tests.fakes import venvs
 from tests.shipping import steps
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 pytestmark = [pytest.mark.process, pytest.mark.network, pytest.mark.long]
 
 
@@ -37,11 +39,12 @@ class Runner:
 
 
 def made_ready(runner: Runner) -> None:
-    """What a maintainer does before the tag: the changelog's section, and where the project lives."""
-    changelog, project = runner.work / "CHANGELOG.md", runner.work / "pyproject.toml"
+    """What CONTRIBUTING asks for before the tag: the changelog's section, and where the project lives."""
+    changelog = runner.work / "CHANGELOG.md"
     heading = f"## [Unreleased]\n\n## [{version_in(ROOT)}] - 2026-11-30"
     changelog.write_text(changelog.read_text().replace("## [Unreleased]", heading))
-    project.write_text(project.read_text().replace("github.com/example/", "github.com/some/"))
+    [addresses] = [each for each in documents.blocks(CONTRIBUTING) if "com/OWNER/torchpick" in each.text]
+    assert runner.bash(addresses.text).returncode == 0
     assert runner.bash("git commit -qam Release").returncode == 0
 
 
@@ -76,7 +79,8 @@ def test_what_is_not_ready_builds_nothing(runner: Runner) -> None:
 
     assert built.returncode == 1
     assert "CHANGELOG.md has no section" in built.stderr
-    assert "[project.urls]" in built.stderr
+    named = "README.md, mkdocs.yml, pyproject.toml, scripts/shipping/selector.py, scripts/shipping/site.py"
+    assert f"an address that stands for your repository's is still in {named}: " in built.stderr
     assert not (runner.work / "dist").exists()
 
 
