@@ -67,11 +67,17 @@ def test_a_tag_builds_once_and_that_is_what_is_published(runner: Runner) -> None
         "torchpick.cdx.json",
     }  # fmt: skip
     answered = runner.bash(step("Test the one-file program"))
+    assert answered.returncode == 0, answered.stderr
     assert answered.stdout == "--index-url https://download.pytorch.org/whl/cu126 torch==2.14.1+cu126\n"
     assert runner.bash(step("Keep what the index takes apart")).returncode == 0
     assert {each.name for each in (runner.work / "upload").iterdir()} == {each for each in files if "cli-" in each}
+    assert runner.bash(step("Take the notes out of the changelog")).returncode == 0
+    assert "### Added" in (runner.work / "notes.md").read_text()
     assert runner.bash(step("Add the files to the release")).returncode == 0
-    assert runner.asked.read_text().split()[:3] == ["release", "create", f"v{number}"]
+    _, created, uploaded, edited = runner.asked.read_text().splitlines()
+    assert created == f"release create v{number} --draft --verify-tag --title v{number} --notes-file notes.md"
+    assert all(f"dist/{name}" in uploaded for name in files)
+    assert edited == f"release edit v{number} --draft=false --latest=true"
 
 
 def test_what_is_not_ready_builds_nothing(runner: Runner) -> None:
