@@ -40,6 +40,7 @@ def test_what_failed_may_be_run_again(files: Path) -> None:
     assert {each.name for each in (files / "upload").iterdir()} == {"some.whl", "some.tar.gz"}
     asked = (files / "asked").read_text().splitlines()
     assert [line.split()[1] for line in asked] == ["view", "create", "upload", "edit", "view", "upload", "edit"]
+    assert "--draft" in asked[1].split(), "the page appears with all files"
     assert asked[5] == "release upload data-2026.11.22 dist/some.cdx.json dist/some.tar.gz dist/some.whl --clobber"
     assert asked[6] == "release edit data-2026.11.22 --draft=false --latest=false"
     assert "          skip-existing: true\n" in WORKFLOW
