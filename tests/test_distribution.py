@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from torchpick.model.about import VERSION
+
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.process
 
@@ -42,7 +44,7 @@ def test_the_wheel_holds_the_package_and_the_table_and_nothing_else(artefacts: t
     names = zipfile.ZipFile(artefacts[1]).namelist()
     roots = {name.split("/")[0] for name in names}
 
-    assert roots == {"torchpick", "torchpick_cli-0.1.0.dist-info"}
+    assert roots == {"torchpick", f"torchpick_cli-{VERSION}.dist-info"}
     assert "torchpick/py.typed" in names
     assert "torchpick/compat/torch-2.15.0.json" in names
     assert "torchpick/compat/index/linux-x86_64.json" in names

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 _HOOK = """
 import sys
@@ -29,26 +31,38 @@ def epoch(root: Path) -> str:
 
 
 def distributions(root: Path, folder: Path, moment: str | None = None) -> list[Path]:
-    """The source archive and the wheel, written into a folder by the project's own build backend.
+    """The source archive and the wheel that is built out of it, so that who tests the wheel tests both.
 
     `moment` is the time that the archives' files bear, by default that of the commit.
     """
+    moment = moment or epoch(root)
+    source = _made("build_sdist", root, folder, moment)
+    with TemporaryDirectory(prefix="torchpick-source-") as unpacked:
+        shutil.unpack_archive(source, unpacked, filter="data")
+        (project,) = Path(unpacked).iterdir()
+        return [source, wheel(project, folder, moment)]
+
+
+def wheel(root: Path, folder: Path, moment: str) -> Path:
+    """The wheel of a project as it lies in a folder."""
+    return _made("build_wheel", root, folder, moment)
+
+
+def _made(hook: str, root: Path, folder: Path, moment: str) -> Path:
+    """What the project's own build backend writes into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    names = []
-    for hook in ("build_sdist", "build_wheel"):
-        done = subprocess.run(
-            [sys.executable, "-c", _HOOK, hook, str(folder)],
-            cwd=root,
-            env={**os.environ, "SOURCE_DATE_EPOCH": moment or epoch(root)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
-        if done.returncode:
-            raise SystemExit(f"error: {hook} failed\n{done.stderr}")
-        names.append(done.stdout.split()[-1])
-    return [folder / name for name in names]
+    done = subprocess.run(
+        [sys.executable, "-c", _HOOK, hook, str(folder.absolute())],
+        cwd=root,
+        env={**os.environ, "SOURCE_DATE_EPOCH": moment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    if done.returncode:
+        raise SystemExit(f"error: {hook} failed\n{done.stderr}")
+    return folder / done.stdout.split()[-1]
 
 
 def sha256(file: Path) -> str:

@@ -20,9 +20,9 @@ from torchpick.decide.freshness import day_of
 from torchpick.knowledge.datapackage import CONTENTS, SCHEMA
 
 ROOT = Path(__file__).parents[2]
-_PROJECT = """\
+PROJECT = """\
 [build-system]
-requires = ["hatchling>=1.24"]
+requires = ["hatchling>=1.27"]
 build-backend = "hatchling.build"
 
 [project]
@@ -75,11 +75,11 @@ def build(compat: Path, folder: Path) -> list[Path]:
     with TemporaryDirectory(prefix="torchpick-data-") as name:
         project = Path(name)
         facts = {"version": version_of(date), "date": date}
-        (project / "pyproject.toml").write_text(_PROJECT.format_map(facts), encoding="utf-8")
+        (project / "pyproject.toml").write_text(PROJECT.format_map(facts), encoding="utf-8")
         (project / "README.md").write_text(_README.format_map(facts), encoding="utf-8")
         shutil.copyfile(ROOT / "LICENSE", project / "LICENSE")
         lay_out(compat, project / "torchpick_data")
-        return building.distributions(project, folder.absolute(), str(day_of(date) * 86400))
+        return building.distributions(project, folder, str(day_of(date) * 86400))
 
 
 def lay_out(compat: Path, package: Path) -> None:

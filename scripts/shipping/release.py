@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
+import shutil
 import subprocess
 import sys
 import venv
@@ -12,9 +14,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from scripts.shipping import building, data, pyz, sbom, version
+from scripts.shipping.data_answers import QUESTION
 
 ROOT = Path(__file__).parents[2]
-_PLACEHOLDER = "github.com/example/"
+# What is published or leads to it, and an address that stands for the project's own (written so that who replaces it
+# everywhere leaves this).
+_ADDRESSED = ("*.md", "*.toml", "*.yml", "conda/*.yaml", "docs/**/*.md", "scripts/shipping/*.py", "src/**/*.py")
+_PLACEHOLDER = re.compile(r"github(usercontent)?\.com/(example)/torchpick")
 _EXAMPLE = """examples:
   scripts/release --dry-run
   scripts/release --tag v0.1.0 --out dist
@@ -43,8 +49,8 @@ def main(words: Sequence[str]) -> int:
     _step(f"version {number}, tag {args.tag or '(none)'}, CHANGELOG.md")
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     problems = version.disagreements(number, args.tag, changelog)
-    if _PLACEHOLDER in (ROOT / "pyproject.toml").read_text(encoding="utf-8"):
-        hint = "[project.urls] of pyproject.toml still names a repository that stands for yours"
+    if named := placeholders(ROOT):
+        hint = f"an address that stands for your repository's is still in {', '.join(named)}: see CONTRIBUTING.md"
         if args.tag is None:
             print(f"note: {hint}; a release refuses that", file=sys.stderr)
         else:
@@ -70,26 +76,54 @@ def main(words: Sequence[str]) -> int:
     return 0
 
 
+def placeholders(root: Path) -> list[str]:
+    """The files that still lead to a repository that stands for the project's own."""
+    files = sorted({file for pattern in _ADDRESSED for file in root.glob(pattern)})
+    return [
+        file.relative_to(root).as_posix() for file in files if _PLACEHOLDER.search(file.read_text(encoding="utf-8"))
+    ]
+
+
 def _release_data(args: argparse.Namespace) -> int:
     """The table alone, under the tag of its date."""
     number = data.version_of(data.date_of(ROOT / "compat"))
     _step(f"torchpick-data {number}, tag {args.tag}")
     if args.tag != _DATA + number:
-        print(f"error: the tag is {args.tag} and the table is of {number}: the tag must be data-{number}")
+        hint = f"the tag must be data-{number}"
+        print(f"error: the tag is {args.tag} and the table is of {number}: {hint}", file=sys.stderr)
         return 1
     with TemporaryDirectory(prefix="torchpick-release-") as folder:
-        files = data.build(ROOT / "compat", Path(folder, "first"))
-        if different := building.differences(files, data.build(ROOT / "compat", Path(folder, "second"))):
+        files = _built_data(Path(folder, "first"))
+        if different := building.differences(files, _built_data(Path(folder, "second"))):
             print(f"error: built twice, {', '.join(different)} came out differently", file=sys.stderr)
             return 1
         print(f"built twice, byte for byte equal: {len(files)} files")
         _step("the table is checked")
         _run([sys.executable, str(ROOT / "scripts" / "check-compat")])
+        if not args.without_tests:
+            _test_data(files[1], Path(folder))
         if args.dry_run:
             _list(files, f"would publish torchpick-data {number}")
         else:
             _list(_kept(files, args.out), f"torchpick-data {number}")
     return 0
+
+
+def _built_data(folder: Path) -> list[Path]:
+    """The source archive, the wheel and the bill of materials of the table."""
+    source, wheel = data.build(ROOT / "compat", folder)
+    bill = folder / "torchpick-data.cdx.json"
+    sbom.write(bill, wheel, (source, wheel), kind="data")
+    return [source, wheel, bill]
+
+
+def _test_data(wheel: Path, folder: Path) -> None:
+    """The wheel beside that of this checkout's torchpick, in a folder as an installer lays them."""
+    _step("the built wheel answers")
+    site = folder / "site"
+    for each in (wheel, building.distributions(ROOT, folder / "program")[1]):
+        shutil.unpack_archive(each, site, "zip")
+    _run([sys.executable, "-m", "scripts.shipping.data_answers"], PYTHONPATH=str(site))
 
 
 def _kept(files: Sequence[Path], out: Path) -> list[Path]:
@@ -126,17 +160,18 @@ def _test(files: Sequence[Path], folder: Path) -> None:
     _run([python, "-m", "pytest", "-q", "-m", "not process and not network and not long", "tests"])
     _step("the one-file program")
     program = files[2]
-    machine = ["--gpu", "GTX 1080 Ti", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12"]
     done = subprocess.run(
-        [sys.executable, str(program), "url", *machine], capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, str(program), *QUESTION], capture_output=True, text=True, check=False, timeout=120
     )
     print(done.stdout, end="")
     if done.returncode or "torch==" not in done.stdout:
         raise SystemExit(f"error: {program.name} does not answer\n{done.stderr}")
 
 
-def _run(line: Sequence[str]) -> None:
-    done = subprocess.run(line, cwd=ROOT, check=False, timeout=1800, stdin=subprocess.DEVNULL)
+def _run(line: Sequence[str], **environ: str) -> None:
+    done = subprocess.run(
+        line, cwd=ROOT, env={**os.environ, **environ}, check=False, timeout=1800, stdin=subprocess.DEVNULL
+    )
     if done.returncode:
         raise SystemExit(f"error: `{' '.join(line[1:5])} …` ended with status {done.returncode}")
 

@@ -20,7 +20,13 @@ def metadata_of(wheel: Path) -> str:
         return archive.read(name).decode("utf-8")
 
 
-def write(file: Path, wheel: Path, artefacts: Iterable[Path], carried: Iterable[tuple[str, str]]) -> None:
+def write(
+    file: Path,
+    wheel: Path,
+    artefacts: Iterable[Path],
+    carried: Iterable[tuple[str, str]] = (),
+    kind: str = "application",
+) -> None:
     """`carried` are the projects inside the one-file program, each with its exact version."""
     about = HeaderParser().parsestr(metadata_of(wheel))
     name, version = str(about["Name"]), str(about["Version"])
@@ -51,7 +57,7 @@ def write(file: Path, wheel: Path, artefacts: Iterable[Path], carried: Iterable[
         "version": 1,
         "metadata": {
             "component": {
-                "type": "application",
+                "type": kind,
                 "name": name,
                 "version": version,
                 "purl": f"pkg:pypi/{name}@{version}",

@@ -1,13 +1,18 @@
-"""The version, the changelog and the tag of a release, held against one another."""
+"""The version, the changelog and the tag of a release, held against one another.
+
+usage: python -m scripts.shipping.version TAG    prints what the release of this tag says of itself
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
 _HEADING = re.compile(r"^## \[([^\]]+)\](?: - (\d{4}-\d{2}-\d{2}))?$", re.MULTILINE)
 _VERSION = re.compile(r'^VERSION = "([^"]+)"$', re.MULTILINE)
+ROOT = Path(__file__).parents[2]
 ABOUT = Path("src", "torchpick", "model", "about.py")
 
 
@@ -54,3 +59,14 @@ def disagreements(version: str, tag: str | None, changelog: str) -> list[str]:
     if tag is not None and (unreleased := by_name.get("Unreleased")) is not None and unreleased.text:
         found.append("CHANGELOG.md still has entries under [Unreleased]: move them under the version")
     return found
+
+
+def notes(tag: str, changelog: str) -> str:
+    """The changelog's section of a version; a table has none."""
+    if tag.startswith("data-"):
+        return f"The table that torchpick decides by, as of {tag.removeprefix('data-')}: `torchpick-data`."
+    return {section.name: section.text for section in sections(changelog)}[tag.removeprefix("v")]
+
+
+if __name__ == "__main__":
+    print(notes(sys.argv[1], (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")))

@@ -32,6 +32,14 @@ def bash(
 
 
 def stand_in_for_gh(file: Path, asked: Path) -> None:
-    """A `gh` that writes down what it is asked."""
-    file.write_text(f'#!/bin/sh\necho "$@" >> {asked}\n')
+    """A `gh` that writes down what it is asked; it lists and views what was created before."""
+    file.write_text(f"""#!/bin/sh
+echo "$@" >> {asked}
+made={asked}.made
+case "$2" in
+  create) echo 7 > $made ;;
+  list) if test -e $made; then cat $made; fi ;;
+  view) test -e $made || exit 1 ;;
+esac
+""")
     file.chmod(0o755)

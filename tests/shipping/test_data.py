@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from scripts.shipping import building, data, release
+from scripts.shipping import building, data, data_answers, release
+from torchpick.knowledge import places
+from torchpick.knowledge.places import DataPackage
 
 ROOT = Path(__file__).parents[2]
-MACHINE = ["--gpu", "GTX 1080 Ti", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12"]
 
 
 def test_the_version_is_the_day_of_the_table() -> None:
@@ -51,7 +54,7 @@ def test_installed_beside_torchpick_it_answers(tmp_path: Path) -> None:
         shutil.unpack_archive(file, site, "zip")
     program = f"import sys; sys.path.insert(0, {str(site)!r}); from torchpick.cli import main; main(sys.argv[1:])"
     done = subprocess.run(
-        [sys.executable, "-c", program, *MACHINE, "--json"],
+        [sys.executable, "-c", program, *data_answers.QUESTION[1:], "--json"],
         cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60,
     )  # fmt: skip
 
@@ -59,13 +62,71 @@ def test_installed_beside_torchpick_it_answers(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_release_of_the_table_needs_the_tag_of_its_day(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_release_of_the_table_needs_the_tag_of_its_day(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert release.main(["--tag", "data-2020.1.1", "--out", str(tmp_path)]) == 1
     number = data.version_of(data.date_of(ROOT / "compat"))
-    assert f"the tag must be data-{number}" in capsys.readouterr().out
+    assert f"the tag must be data-{number}" in capfd.readouterr().err
 
     assert release.main(["--tag", f"data-{number}", "--out", str(tmp_path)]) == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        f"torchpick_data-{number}-py3-none-any.whl",
-        f"torchpick_data-{number}.tar.gz",
-    ]
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"torchpick_data-{number}-py3-none-any.whl", f"torchpick_data-{number}.tar.gz", "torchpick-data.cdx.json",
+    }  # fmt: skip
+    assert re.search(r"torchpick_data.compat: .* torch==2\.", capfd.readouterr().out), "what was built was asked"
+
+
+@pytest.mark.process
+def test_its_bill_of_materials_names_its_files(tmp_path: Path) -> None:
+    number = data.version_of(data.date_of(ROOT / "compat"))
+    assert release.main(["--tag", f"data-{number}", "--out", str(tmp_path), "--without-tests"]) == 0
+
+    bill = json.loads((tmp_path / "torchpick-data.cdx.json").read_text())
+    named = bill["metadata"]["component"]
+    assert (named["type"], named["purl"]) == ("data", f"pkg:pypi/torchpick-data@{number}")
+    assert named["licenses"] == [{"license": {"id": "MIT"}}]
+    assert {each["name"]: each["hashes"][0]["content"] for each in bill["components"]} == {
+        file.name: building.sha256(file) for file in tmp_path.iterdir() if file.name.startswith("torchpick_data-")
+    }
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The package of this very table, as old as torchpick's own."""
+    folder = tmp_path / "torchpick_data"
+    data.lay_out(ROOT / "compat", folder)
+    monkeypatch.setattr(places, "data_package", DataPackage(str(folder)))
+    return folder
+
+
+def test_the_table_of_the_same_day_is_read_by_its_test(installed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    index = installed / "compat" / "index" / "linux-x86_64.json"
+    index.write_text(index.read_text().replace("2.14.1", "2.14.9"))
+
+    assert data_answers.main() == 0
+    assert f"{installed / 'compat'}: " in (said := capsys.readouterr().out)
+    assert "torch==2.14.9+cu126" in said
+
+
+def lose_a_file(folder: Path) -> None:
+    (folder / "compat" / "gpus.json").unlink()
+
+
+def know_no_release(folder: Path) -> None:
+    index = folder / "compat" / "index" / "linux-x86_64.json"
+    index.write_text(index.read_text().replace('"2.', '"1.'))
+
+
+@pytest.mark.parametrize(
+    ("harm", "says"),
+    [
+        (lose_a_file, "as it is damaged (gpus.json: "),
+        (shutil.rmtree, "is not installed beside torchpick"),
+        (know_no_release, "the table does not answer"),
+    ],
+)
+def test_a_table_that_does_not_answer_fails_its_test(
+    harm: Callable[[Path], None], says: str, installed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    harm(installed)
+
+    assert data_answers.main() == 1
+    assert says in capsys.readouterr().err

@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from scripts.shipping import building
+from scripts.shipping import building, data
 from torchpick.environment import toml
 from torchpick.model.about import VERSION
 
@@ -48,8 +48,17 @@ def test_the_recipe_needs_what_the_project_needs() -> None:
     assert sorted(entries("run")) == sorted(
         ["python >=${{ python_min }}", *(f"{need.name} {need.specifier}" for need in needs)]
     )
-    (backend,) = (Requirement(text) for text in PROJECT["build-system"]["requires"])
+
+
+def test_one_build_backend_is_named_everywhere() -> None:
+    """From 1.27 on it writes the licence as the bills of materials read it; 1.25 cannot build the project."""
+    (needed,) = PROJECT["build-system"]["requires"]
+    backend = Requirement(needed)
+
+    assert list(backend.specifier.filter(["1.25.0", "1.26.3", "1.27.0"])) == ["1.27.0"]
+    assert needed in PROJECT["dependency-groups"]["test"]
     assert f"{backend.name} {backend.specifier}" in entries("host")
+    assert f'requires = ["{needed}"]\n' in data.PROJECT
 
 
 def test_the_recipe_makes_the_same_commands() -> None:

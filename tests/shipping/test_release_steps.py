@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from scripts.shipping import data
 from scripts.shipping.version import version_in
+from tests import documents
 from tests.fakes import venvs
 from tests.shipping import steps
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = (ROOT / ".github" / "workflows" / "release.yml").read_text()
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 pytestmark = [pytest.mark.process, pytest.mark.network, pytest.mark.long]
 
 
@@ -35,11 +39,12 @@ class Runner:
 
 
 def made_ready(runner: Runner) -> None:
-    """What a maintainer does before the tag: the changelog's section, and where the project lives."""
-    changelog, project = runner.work / "CHANGELOG.md", runner.work / "pyproject.toml"
+    """What CONTRIBUTING asks for before the tag: the changelog's section, and where the project lives."""
+    changelog = runner.work / "CHANGELOG.md"
     heading = f"## [Unreleased]\n\n## [{version_in(ROOT)}] - 2026-11-30"
     changelog.write_text(changelog.read_text().replace("## [Unreleased]", heading))
-    project.write_text(project.read_text().replace("github.com/example/", "github.com/some/"))
+    [addresses] = [each for each in documents.blocks(CONTRIBUTING) if "com/OWNER/torchpick" in each.text]
+    assert runner.bash(addresses.text).returncode == 0
     assert runner.bash("git commit -qam Release").returncode == 0
 
 
@@ -62,11 +67,17 @@ def test_a_tag_builds_once_and_that_is_what_is_published(runner: Runner) -> None
         "torchpick.cdx.json",
     }  # fmt: skip
     answered = runner.bash(step("Test the one-file program"))
+    assert answered.returncode == 0, answered.stderr
     assert answered.stdout == "--index-url https://download.pytorch.org/whl/cu126 torch==2.14.1+cu126\n"
     assert runner.bash(step("Keep what the index takes apart")).returncode == 0
     assert {each.name for each in (runner.work / "upload").iterdir()} == {each for each in files if "cli-" in each}
+    assert runner.bash(step("Take the notes out of the changelog")).returncode == 0
+    assert "### Added" in (runner.work / "notes.md").read_text()
     assert runner.bash(step("Add the files to the release")).returncode == 0
-    assert runner.asked.read_text().split()[:3] == ["release", "create", f"v{number}"]
+    _, created, uploaded, edited = runner.asked.read_text().splitlines()
+    assert created == f"release create v{number} --draft --verify-tag --title v{number} --notes-file notes.md"
+    assert all(f"dist/{name}" in uploaded for name in files)
+    assert edited == f"release edit v{number} --draft=false --latest=true"
 
 
 def test_what_is_not_ready_builds_nothing(runner: Runner) -> None:
@@ -74,5 +85,17 @@ def test_what_is_not_ready_builds_nothing(runner: Runner) -> None:
 
     assert built.returncode == 1
     assert "CHANGELOG.md has no section" in built.stderr
-    assert "[project.urls]" in built.stderr
+    named = "README.md, mkdocs.yml, pyproject.toml, scripts/shipping/selector.py, scripts/shipping/site.py"
+    assert f"an address that stands for your repository's is still in {named}: " in built.stderr
     assert not (runner.work / "dist").exists()
+
+
+def test_a_tag_of_the_table_tests_the_wheel_of_the_table(tmp_path: Path) -> None:
+    number = data.version_of(data.date_of(ROOT / "compat"))
+    runner = Runner(tmp_path, f"data-{number}")
+    assert runner.bash(step("Build twice and compare")).returncode == 0
+    assert runner.bash("python -m pip install --quiet . dist/*.whl").returncode == 0
+
+    answered = runner.bash(step("Test the table"))
+
+    assert re.search(r"torchpick_data.compat: .* torch==2\.", answered.stdout), answered.stderr

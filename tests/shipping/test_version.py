@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from scripts.shipping import version
+from scripts.shipping import release, version
 from torchpick.model.about import VERSION
 
 ROOT = Path(__file__).parents[2]
+OWNER = "example"
 RELEASED = "# Changelog\n\n## [Unreleased]\n\n## [1.2.0] - 2026-11-30\n\n- New.\n\n## [1.1.0] - 2026-01-01\n\n- Old.\n"
 
 
@@ -36,9 +37,35 @@ def test_what_does_not_agree_is_named(number: str, tag: str, changelog: str, say
     assert says in " ".join(version.disagreements(number, tag, changelog))
 
 
+def test_the_notes_of_a_release_are_its_section() -> None:
+    assert version.notes("v1.2.0", RELEASED) == "- New."
+    assert "as of 2026.11.22" in version.notes("data-2026.11.22", RELEASED)
+
+
 def test_a_rehearsal_takes_what_is_not_yet_released() -> None:
     unreleased = "# Changelog\n\n## [Unreleased]\n\n- New.\n"
 
     assert version.disagreements("1.2.0", None, unreleased) == []
     assert version.disagreements("1.2.0", "v1.2.0", unreleased)
     assert version.disagreements("1.2.0", None, "# Changelog\n")
+
+
+@pytest.mark.parametrize(
+    ("file", "address", "found"),
+    [
+        ("README.md", f"https://github.com/{OWNER}/torchpick/blob/main/docs/users.md", True),
+        ("README.md", f"https://raw.githubusercontent.com/{OWNER}/torchpick/main/docs/pictures/a.svg", True),
+        ("mkdocs.yml", f"https://github.com/{OWNER}/torchpick", True),
+        ("docs/images/README.md", f"https://github.com/{OWNER}/torchpick", True),
+        ("scripts/shipping/site.py", f"https://github.com/{OWNER}/torchpick", True),
+        ("README.md", "https://github.com/somebody/torchpick", False),
+        ("README.md", f"https://github.com/{OWNER}/another", False),
+    ],
+)
+def test_an_address_that_stands_for_the_projects_own_is_found(
+    file: str, address: str, found: bool, tmp_path: Path
+) -> None:
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text(f"see {address}\n")
+
+    assert release.placeholders(tmp_path) == [file] * found

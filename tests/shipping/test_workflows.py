@@ -16,7 +16,8 @@ from tests.shipping import steps
 from tests.wheels import making
 
 ROOT = Path(__file__).parents[2]
-WORKFLOW = (ROOT / ".github" / "workflows" / "update-compat.yml").read_text()
+WORKFLOWS = ROOT / ".github" / "workflows"
+WORKFLOW = (WORKFLOWS / "update-compat.yml").read_text()
 FLAGS = "sm_75 sm_80 sm_90 sm_120"
 pytestmark = pytest.mark.process
 
@@ -66,35 +67,79 @@ def test_nothing_new_is_nothing_to_do(clone: Path, tmp_path: Path) -> None:
     assert not (clone / "compat.patch").exists()
 
 
-def test_a_new_release_becomes_a_branch_and_a_request(
-    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def patched(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What the job that reads leaves to the one that writes: a checkout of its own with a patch, and its outputs."""
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     release(clone)
     bash(script("- id: news"), clone, GITHUB_OUTPUT=str(tmp_path / "out"))
-    found = outputs(tmp_path / "out")
-    assert found["found"] == "yes"
+    bash("git reset -q --hard && git clean -qfd -e compat.patch && git push -q origin main", clone)
+    return outputs(tmp_path / "out")
+
+
+def write(clone: Path, measured: str) -> None:
+    """The job that writes, an hour after another one."""
+    bash(f"cp compat.patch {clone.parent}/kept && git switch -q main", clone)
+    bash(script("MEASURED:"), clone, MEASURED=measured, GH_TOKEN="none")
+    bash(f"cp {clone.parent}/kept compat.patch && git switch -q main", clone)
+    bash("git branch -q -D new-wheels || git branch -q -D new-wheels-to-check", clone)
+
+
+def branches(clone: Path) -> dict[str, str]:
+    lines = bash("git ls-remote --heads origin", clone).stdout.splitlines()
+    return {name.removeprefix("refs/heads/"): commit for commit, name in (line.split() for line in lines)}
+
+
+def test_a_new_release_becomes_a_branch_and_a_request(clone: Path, tmp_path: Path, patched: dict[str, str]) -> None:
+    assert patched["found"] == "yes"
+    assert patched["measured"] == "yes", "the rows were read out of wheels and nothing was taken away"
     patch = (clone / "compat.patch").read_text()
     assert "compat/torch-2.99.0.json" in patch
     assert "compat/index/linux-x86_64.json" in patch
 
-    # The job with write rights starts from a checkout of its own, and the patch says more than it may.
-    bash("git reset -q --hard && git clean -qfd -e compat.patch && git push -q origin main", clone)
+    # The patch says more than it may.
     head = "diff --git a/scripts/evil b/scripts/evil\nnew file mode 100755\n--- /dev/null\n+++ b/scripts/evil\n"
-    evil = f"{head}@@ -0,0 +1 @@\n+rm\n"
-    (clone / "compat.patch").write_text(patch + evil)
-    bash(script("MEASURED:"), clone, MEASURED=found.get("measured", ""), GH_TOKEN="none")
+    (clone / "compat.patch").write_text(f"{patch}{head}@@ -0,0 +1 @@\n+rm\n")
+    write(clone, "yes")
 
-    changed = bash("git diff --name-only main HEAD", clone).stdout.split()
+    assert set(branches(clone)) == {"main", "new-wheels"}
+    changed = bash("git diff --name-only main origin/new-wheels", clone).stdout.split()
     assert "compat/torch-2.99.0.json" in changed
     assert all(name.startswith("compat/") for name in changed)
-    assert bash("git branch -r", clone).stdout.count("origin/compat-") == 1
+    assert "Read the wheels of torch-2.99.0" in bash("git log -1 --format=%s origin/new-wheels", clone).stdout
     asked = (tmp_path / "asked").read_text()
-    assert "pr create --base main" in asked
-    assert "Read the wheels of torch-2.99.0" in asked
-    assert ("pr merge --auto" in asked) is (found.get("measured") == "yes")
-    assert found.get("measured") == "yes", "the rows were read out of wheels and nothing was taken away"
+    assert "pr create --base main --head new-wheels " in asked
+    assert "pr merge --auto --squash new-wheels\n" in asked
+
+
+def test_the_next_hour_adds_to_the_same_request(clone: Path, tmp_path: Path, patched: dict[str, str]) -> None:
+    assert patched["found"] == "yes"
+    write(clone, "yes")
+    first = branches(clone)
+
+    bash("sleep 1", clone)  # another commit, by its time
+    write(clone, "yes")
+    assert branches(clone) == first, "nothing came: the checks of the branch go on"
+
+    patch = clone / "compat.patch"
+    patch.write_text(re.sub(r"^(\+.*)sm_120", r"\1sm_121", patch.read_text(), flags=re.MULTILINE))
+    write(clone, "yes")
+    assert branches(clone).keys() == first.keys()
+    assert branches(clone)["new-wheels"] != first["new-wheels"]
+    assert "sm_121" in bash("git show origin/new-wheels:compat/torch-2.99.0.json", clone).stdout
+    assert (tmp_path / "asked").read_text().count("pr create") == 1
+
+
+def test_what_a_person_has_to_see_joins_no_request_that_merges_itself(
+    clone: Path, tmp_path: Path, patched: dict[str, str]
+) -> None:
+    assert patched["found"] == "yes"
+    write(clone, "")
+
+    assert set(branches(clone)) == {"main", "new-wheels-to-check"}
+    assert "pr create --base main --head new-wheels-to-check " in (asked := (tmp_path / "asked").read_text())
+    assert "pr merge" not in asked
 
 
 ROW = {"backend": "cu132", "arches": ["sm_75"], "evidence": {"kind": "measured"}}
@@ -121,5 +166,18 @@ def test_reading_may_not_write_and_writing_runs_nothing_of_others() -> None:
 
     assert "contents: read" in read
     assert ": write" not in read
+    assert "secrets." not in read
     assert "persist-credentials: false" in read
     assert not re.search(r"^\s+(?:- run: )?(?:python|pip|scripts/)", write, re.MULTILINE)
+
+
+def test_a_run_cancels_only_its_own_kind() -> None:
+    groups = {
+        name: re.findall(r"^  group: (\S.*?)(?: #.*)?$", (WORKFLOWS / f"{name}.yml").read_text(), re.MULTILINE)
+        for name in ("ci", "release")
+    }
+
+    assert groups == {
+        "ci": ["ci-${{ github.event_name }}-${{ github.ref }}"],
+        "release": ["release-${{ github.ref_name }}"],
+    }
