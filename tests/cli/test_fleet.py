@@ -168,7 +168,7 @@ class Tags(HTMLParser):
 
 
 def test_the_report_is_one_page_that_loads_and_runs_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    evil = machine("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', (7, 0), "580.95.05")
+    evil = machine("e1", '<script>alert(1)</script>"><img src=x onerror=alert(2)>', (7, 0), "580.95.05")
     file = tmp_path / "report.html"
 
     assert main(["fleet", write(tmp_path, [*five("v"), evil]), "--html", str(file)]) == 0
@@ -204,6 +204,80 @@ def test_files_for_what_runs_the_cluster(form: str, capsys: pytest.CaptureFixtur
         "prometheus": 'torchpick_fleet_machines{build="2.14.1+cu126"} 760',
     }
     assert wanted[form] in texts
+
+
+NO_NAMES = (
+    "n\nNodeName=evil Gres=x",
+    "a b",
+    "\x1b[2J",
+    "x\u2028y",
+    "\ud800",
+    "--all",
+    "-o",
+    "n[0-999999999]",
+    "a,b",
+    "x" * 254,
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_no_name_of_a_host_is_written_nowhere(
+    form: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    good = ["ok1", "me@n2.example.org:22", "fe80::1%eth0", "B_3"]
+    file = write(tmp_path, [machine(name, "A100", (8, 0), "580.95.05") for name in (*NO_NAMES, *good)])
+    out = tmp_path / "site"
+
+    assert main(["fleet", file, "--emit", form, "--out", str(out)]) == 0
+
+    texts = "".join(path.read_text() for path in out.rglob("*") if path.is_file())
+    assert not [name for name in NO_NAMES if len(name) > 2 and name[:50] in texts]
+    assert " -o " not in texts
+    assert all(name in texts for name in good) or form not in ("slurm", "kubernetes", "ansible", "prometheus")
+    said = "cannot be the name of a host, so its machine counts as one without a name (10 machines)"
+    assert capsys.readouterr().err.count(said) == 1
+
+
+def test_what_is_no_name_of_a_host_still_is_a_machine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    named = [machine(name, "A100", (8, 0), "580.95.05") for name in ("--all", "n1")]
+    sick = named[0]._replace(gpus=(), trouble=Trouble("DRIVER_MISMATCH", "updated", "reboot"))
+    answer = asked(capsys, write(tmp_path, [*named, sick], f"-x: {json.dumps(named[0].to_json())}", "--y: nonsense"))
+
+    [group] = answer["plan"]  # type: ignore[misc]
+    assert (group["count"], group["hosts"]) == (3, "n1")
+    notes = {note["code"]: note["text"] for note in answer["notes"]}  # type: ignore[attr-defined]
+    assert notes["NAME_UNUSABLE"].endswith("(3 machines)")
+    left = [(part["code"], part["hosts"]) for part in answer["left_out"]]  # type: ignore[attr-defined]
+    assert left == [("DRIVER_MISMATCH", None), ("UNREAD", None)]
+
+
+def test_the_file_stands_for_a_name_that_no_host_can_have(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "n7.json").write_text(json.dumps(machine("a b", "A100", (8, 0), "580.95.05").to_json()))
+    answer = asked(capsys, str(tmp_path))
+
+    assert versions(answer) == [("2.15.0+cu132", "n7")]
+    assert answer["notes"] == []
+    assert [each["name"] for each in answer["machines"]] == ["n7"]  # type: ignore[attr-defined]
+
+
+def test_an_answer_for_many_machines_cannot_bring_names_that_are_none(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    row = {**machine(None, "A100", (8, 0), "580.95.05").to_json(), "count": 4, "hosts": "n[1-2],-o,n[3-999999999]"}
+    file = tmp_path / "answer.json"
+    file.write_text(json.dumps({"schema": 1, "machines": [row]}))
+
+    [group] = asked(capsys, str(file))["plan"]  # type: ignore[misc]
+
+    assert (group["count"], group["hosts"]) == (4, "n[1-3]")
+
+
+def test_more_hosts_than_ssh_is_asked_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text("n[1-999999999]\n")
+
+    assert main(["fleet", f"ssh:{hosts}"]) == 2
+    assert "more than 100000 hosts" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -252,4 +326,4 @@ def test_detect_writes_its_file_whole_and_the_folder_is_a_fleet(
 
     assert sorted(path.name for path in (tmp_path / "nodes").iterdir()) == ["_n3.json", "n1.json", "n2.json"]
     [(_, hosts)] = versions(asked(capsys, str(tmp_path / "nodes")))
-    assert hosts == "../n3,n[1-2]"
+    assert hosts == "_n3,n[1-2]"

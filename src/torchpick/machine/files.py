@@ -94,7 +94,7 @@ class Reader:
             key = _key(inner)
             if key is not None and key in self._known:
                 machine, names = self._known[key]
-                names.add(_name(inner) or _host(host))
+                names.add(self._crowds.named(_name(inner), _host(host)))
                 self._crowds.note(machine.notes)
                 continue
             try:
@@ -121,7 +121,7 @@ class Reader:
             listed = iter(expanded(hosts))
             names = self._crowds.add(machine, next(listed, None) or _host(host), where)
             for _ in range(count - 1):
-                names.add(next(listed, None))
+                names.add(self._crowds.named(next(listed, None), None))
             if key is not None and machine.trouble is None and len(self._known) < _MOST_KNOWN:
                 self._known[key] = machine, names
 
