@@ -78,10 +78,10 @@ class Crowds:
         name = self.named(None, host)
         return _counted(self._silent, _Cause(code, text if name or not where else f"{where}: {text}", hint), name)
 
-    def unread(self, where: str, why: str, host: str | None) -> None:
+    def unread(self, where: str, why: str, host: str | None, hint: str = "") -> None:
         """Count what could not be read at that place."""
         name = host if host and is_name(host) else None
-        _counted(self._unread, _Cause("UNREAD", f"{where}: {why}", ""), name)
+        _counted(self._unread, _Cause("UNREAD", f"{where}: {why}", hint), name)
 
     def fleet(self) -> Fleet:
         alone = len(self._kinds) == 1 and sum(names.hosts().count for names in self._kinds.values()) == 1
