@@ -53,6 +53,12 @@ def asked(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
     return answer
 
 
+def groups(answer: dict[str, object]) -> list[tuple[int, str]]:
+    plan = answer["plan"]
+    assert isinstance(plan, list)
+    return [(group["count"], group["hosts"]) for group in plan]
+
+
 def versions(answer: dict[str, object]) -> list[tuple[str, str]]:
     plan = answer["plan"]
     assert isinstance(plan, list)
@@ -116,6 +122,50 @@ def test_a_gpu_that_nothing_serves_is_exit_3_and_named(capsys: pytest.CaptureFix
 
     assert (answer["exit"], answer["status"], answer["unserved"]) == (3, "no_build", [[4, 0]])
     assert len(versions(answer)) == 1
+
+
+V100, B200 = machine("v1", "V100", (7, 0), "580.95.05"), machine("b1", "B200", (10, 0), "580.95.05")
+K80 = machine("k1", "K80", (3, 7), "470.256.02")._replace(python=Python("3.13"))
+
+
+@pytest.mark.parametrize(
+    ("machines", "words", "status", "text", "hint"),
+    [
+        ([V100], ["torch<0.1"], 3, "`torch<0.1` was asked for", "without that pin: torch "),
+        ([V100], ["--python", "9.9"], 2, "no PyTorch wheel was ever published for Python 9.9", "wheels for Python"),
+        ([V100], ["--backend", "cu999"], 2, "no build for `cu999` is known", "there are cpu, "),
+        ([V100, K80], [], 3, "no PyTorch build runs for K80 (sm_37)", "`--allow-cpu`"),
+        ([V100, B200, K80], ["torch>=2.14", "--max-environments", "1"], 3, "runs for K80 (sm_37)", "`--allow-cpu`"),
+        ([V100, B200], ["torch>=2.14", "--max-environments", "1"], 3, "`--max-environments 1` leaves no environment "
+         "for 1 machine", "allow more"),
+    ],
+)  # fmt: skip
+def test_why_no_environment_is_left_for_a_machine(  # the columns of the table
+    machines: list[Machine],
+    words: list[str],
+    status: int,
+    text: str,
+    hint: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    file = write(tmp_path, machines)
+
+    assert main(["fleet", file, *words]) == status
+    said = capsys.readouterr().err
+    error = asked(capsys, file, *words)["error"]
+
+    assert isinstance(error, dict)
+    assert text in error["text"]
+    assert hint in error["hint"]
+    assert f"error: {error['text']}\n\nhint: {error['hint']}\n" in said
+
+
+def test_an_odd_python_of_one_machine_is_said_of_that_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    answer = asked(capsys, write(tmp_path, [V100, V100._replace(name="odd", python=Python("3.99"))]))
+
+    assert (answer["exit"], [hosts for _, hosts in versions(answer)]) == (3, ["v1"])
+    assert "Python 3.99" in answer["error"]["text"]  # type: ignore[index]
 
 
 def test_who_is_left_out_is_named_and_strict_refuses(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -243,8 +293,7 @@ def test_what_is_no_name_of_a_host_still_is_a_machine(capsys: pytest.CaptureFixt
     sick = named[0]._replace(gpus=(), trouble=Trouble("DRIVER_MISMATCH", "updated", "reboot"))
     answer = asked(capsys, write(tmp_path, [*named, sick], f"-x: {json.dumps(named[0].to_json())}", "--y: nonsense"))
 
-    [group] = answer["plan"]  # type: ignore[misc]
-    assert (group["count"], group["hosts"]) == (3, "n1")
+    assert groups(answer) == [(3, "n1")]
     notes = {note["code"]: note["text"] for note in answer["notes"]}  # type: ignore[attr-defined]
     assert notes["NAME_UNUSABLE"].endswith("(3 machines)")
     left = [(part["code"], part["hosts"]) for part in answer["left_out"]]  # type: ignore[attr-defined]
@@ -267,9 +316,7 @@ def test_an_answer_for_many_machines_cannot_bring_names_that_are_none(
     file = tmp_path / "answer.json"
     file.write_text(json.dumps({"schema": 1, "machines": [row]}))
 
-    [group] = asked(capsys, str(file))["plan"]  # type: ignore[misc]
-
-    assert (group["count"], group["hosts"]) == (4, "n[1-3]")
+    assert groups(asked(capsys, str(file))) == [(4, "n[1-3]")]
 
 
 def test_more_hosts_than_ssh_is_asked_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -20,16 +20,18 @@ from argparse import ArgumentParser
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import fleet as shown
+from torchpick.cli.show.text import error as error_text
 from torchpick.cli.show.text import plain
 from torchpick.cluster import emit, source
 from torchpick.cluster.engine import Asking, ClusterError
-from torchpick.decide import frontier
+from torchpick.decide import frontier, refusal
 from torchpick.decide.frontier import Outlook
 from torchpick.environment import rewrite
-from torchpick.errors import DetectionError, UsageError
+from torchpick.errors import DetectionError, NoBuildError, TorchpickError, UsageError
 from torchpick.machine import files, given
 from torchpick.model import envelope
 from torchpick.model.fleet import Fleet
+from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
 from torchpick.model.wish import Wish
@@ -113,9 +115,9 @@ def run(args: FleetArguments) -> int:
     found = frontier.outlook(
         fleet, session.table_of(fleet.machines), wish, most=args.max_environments, upgrades=args.upgrades
     )
-    status = 3 if found.unserved else 0
-    _say(args, found, wish, status)
-    return status
+    refused = _refusal(found, session, args.max_environments) if found.unserved else None
+    _say(args, found, wish, refused)
+    return 0 if refused is None else 3
 
 
 def _is_requirement(word: str) -> bool:
@@ -154,7 +156,33 @@ def _asked(args: FleetArguments, sources: list[str], session: Session) -> Fleet:
         raise ClusterError(error.message, hint=error.hint, code=error.code) from error
 
 
-def _say(args: FleetArguments, found: Outlook, wish: Wish, status: int) -> None:
+def _refusal(found: Outlook, session: Session, most: int | None) -> TorchpickError:
+    """Why machines are left without an environment. UsageError for a request that no machine can answer."""
+    left = sorted({machine for machine, _ in found.unserved})
+    try:
+        pick = _weighed(left, found.fleet, session)
+        if most is not None and not pick.ok and pick.plan and pick.unserved:
+            # Some have a build, and only no room: what is said is about the others.
+            pick = _weighed(sorted({left[place] for place, _ in pick.unserved}), found.fleet, session)
+    except UsageError as error:
+        if not found.answer.groups:
+            raise
+        return error
+    if pick.ok or not pick.unserved:
+        who = shown.counted_machines(found.fleet.count_of(left))
+        message = f"`--max-environments {most}` leaves no environment for {who}"
+        return NoBuildError(message, pick=pick, hint="allow more, or run without `--max-environments`")
+    refused = refusal.words(pick, session.knowledge.rules)
+    return NoBuildError(refused.why, pick=pick, hint=refused.remedy)
+
+
+def _weighed(places: list[int], fleet: Fleet, session: Session) -> Pick:
+    """The pick for these machines of the fleet alone."""
+    crowds = tuple(fleet.crowds[place] for place in places)
+    return session.weighed(tuple(crowd.machine for crowd in crowds))._replace(fleet=Fleet(crowds))
+
+
+def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickError | None) -> None:
     environments = shown.environments(found, wish)
     written: list[str] = []
     if args.html is not None:
@@ -168,8 +196,10 @@ def _say(args: FleetArguments, found: Outlook, wish: Wish, status: int) -> None:
             written.append(_write(path, text))
     if args.json:
         facts = shown.as_json(found, wish, environments)
-        status_word = "ok" if status == 0 else "no_build"
-        told = envelope.new("fleet", status=status_word, exit_status=status, **facts, files=written)
+        if refused is None:
+            told = envelope.new("fleet", status="ok", exit_status=0, **facts, files=written)
+        else:
+            told = envelope.new("fleet", status="no_build", exit_status=3, **facts, files=written, error=refused)
         print(envelope.dumps(told))
         return
     if written:
@@ -177,6 +207,9 @@ def _say(args: FleetArguments, found: Outlook, wish: Wish, status: int) -> None:
     else:
         print(shown.text(found, environments, console.painter(args)))
     console.notes(args, *found.fleet.notes)
+    if refused is not None:
+        sys.stdout.flush()
+        print(error_text(refused), file=sys.stderr)
 
 
 def _write(file: str, text: str) -> str:
