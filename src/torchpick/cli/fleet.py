@@ -17,7 +17,7 @@ import os
 import sys
 from argparse import ArgumentParser
 
-from torchpick.cli import arguments, console
+from torchpick.cli import arguments, console, parsing
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import fleet as shown
 from torchpick.cli.show.text import error as error_text
@@ -63,7 +63,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("the groups")
     group.add_argument(
         "--max-environments",
-        type=_count,
+        type=parsing.count(999),
         metavar="N",
         help="the newest torch with at most so many environments",
     )
@@ -78,26 +78,15 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--program", default="torchpick", metavar="CMD", help="the command that runs torchpick there (torchpick)"
     )
-    group.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="for the whole fleet (60)")
+    group.add_argument(
+        "--timeout", type=parsing.seconds(86_400), default=60.0, metavar="SECONDS", help="for the whole fleet (60)"
+    )
     group.add_argument("--run", action="store_true", help="kubernetes: a Job on each GPU node, deleted afterwards")
     group.add_argument("--image", help="the image of these Jobs, with torchpick in it")
     group.add_argument("--namespace", default="default", help="the namespace of these Jobs (default)")
     group.add_argument("--python", metavar="X.Y", help="the Python of the environments, such as 3.12")
     arguments.add_wish_flags(parser)
     arguments.add_output_flags(parser)
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text[:5]) <= 999:
-        raise ValueError(text)
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 1 <= value <= 86_400:
-        raise ValueError(text)
-    return value
 
 
 def run(args: FleetArguments) -> int:
