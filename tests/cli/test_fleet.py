@@ -327,6 +327,70 @@ def test_more_hosts_than_ssh_is_asked_for(capsys: pytest.CaptureFixture[str], tm
     assert "more than 100000 hosts" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_a_mirrors_login_is_in_no_file_and_its_address_works(
+    form: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "site"
+    words = [write(tmp_path, [V100]), "--index-base", "https://me:secret@mirror.example/whl"]
+
+    assert main(["fleet", *words, "--emit", form, "--out", str(out)]) == 0
+
+    assert "the index without its login" in capsys.readouterr().err
+    texts = "".join(path.read_text() for path in out.rglob("*") if path.is_file())
+    assert "secret" not in texts
+    assert "****" not in texts
+    assert "@" not in texts
+    install = "pip install --index-url https://mirror.example/whl/cu126 torch==2.14.1+cu126"
+    assert install in texts or form not in ("slurm", "dockerfile", "ansible")
+    answer = asked(capsys, *words)
+    assert answer["plan"][0]["install"] == install  # type: ignore[index]
+    assert "CREDENTIALS_LEFT_OUT" in {note["code"] for note in answer["notes"]}  # type: ignore[attr-defined]
+
+
+def test_an_image_of_a_python_that_has_none_is_refused_before_a_file_is_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = [write(tmp_path, [V100]), "--python", "3.14t", "--out", str(tmp_path / "site")]
+
+    assert main(["fleet", *words, "--emit", "ansible", "--emit", "dockerfile"]) == 2
+
+    assert "no image of Python cp314t" in capsys.readouterr().err
+    assert not (tmp_path / "site").exists()
+    assert main(["fleet", *words, "--emit", "ansible"]) == 0
+
+
+def test_the_report_goes_to_stdout_for_a_dash(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = write(tmp_path, [V100])
+
+    assert main(["fleet", file, "--html", "-", "--emit", "lmod", "--out", "site"]) == 0
+
+    out, err = capsys.readouterr()
+    assert (out[:15], out[-8:]) == ("<!doctype html>", "</html>\n")
+    assert "note: site/torch/2.14.1-cu126.lua was written" in err
+    assert not (tmp_path / "-").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        (["fleet", "x", "--html", ""], "`--html` needs a name"),
+        (["fleet", "x", "--html", "-", "--json"], "`--html -` and `--json`"),
+        (["fleet", ""], "a SOURCE is empty"),
+        (["matrix", "--html", ""], "`--html` needs a name"),
+        (["detect", "--into", ""], "`--into` needs a name"),
+    ],
+)
+def test_an_empty_name_is_refused_with_its_flag(
+    words: list[str], flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert flag in "".join(capsys.readouterr())
+
+
 @pytest.mark.parametrize(
     "words",
     [[], ["torch<2.9"], ["x.json", "--emit", "slurm"], ["x.json", "--out", "d"], ["ssh:"], ["slurm", "--run"],

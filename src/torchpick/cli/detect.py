@@ -41,6 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: DetectArguments) -> int:
+    arguments.check_file("--into", args.into, "--into nodes")
     session = Session(arguments.machine_request(args), report=console.waiting)
     if args.compact and not args.json:
         raise UsageError("`--compact` requires `--json`", hint="`torchpick detect --json --compact`")

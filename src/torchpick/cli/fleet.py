@@ -23,6 +23,7 @@ from torchpick.cli.show import fleet as shown
 from torchpick.cli.show.text import error as error_text
 from torchpick.cli.show.text import plain
 from torchpick.cluster import emit, source
+from torchpick.cluster.emit import SiteEnvironment
 from torchpick.cluster.engine import Asking, ClusterError
 from torchpick.decide import frontier, refusal
 from torchpick.decide.frontier import Outlook
@@ -69,7 +70,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     group.add_argument("--upgrades", action="store_true", help="also what newer drivers would gain")
     group.add_argument("--strict", action="store_true", help="fail if one has no GPU or does not answer")
-    group.add_argument("--html", metavar="FILE", help="write one self-contained page with a chart")
+    group.add_argument("--html", metavar="FILE", help="write one self-contained page with a chart; `-` for stdout")
     group.add_argument(
         "--emit", action="append", choices=emit.FORMS, help="write the groups for this program, into --out; repeat"
     )
@@ -92,6 +93,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: FleetArguments) -> int:
     if bool(args.emit) != bool(args.out):
         raise UsageError("`--emit` and `--out` must be used together", hint="`--emit slurm --out site`")
+    arguments.check_file("--html", args.html, "--html fleet.html")
+    if args.html == "-" and args.json:
+        raise UsageError("`--html -` and `--json` both write to stdout", hint="name a file: `--html fleet.html`")
     sources = [word for word in args.sources if not _is_requirement(word)]
     if not sources:
         raise UsageError(
@@ -173,16 +177,13 @@ def _weighed(places: list[int], fleet: Fleet, session: Session) -> Pick:
 
 def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickError | None) -> None:
     environments = shown.environments(found, wish)
-    written: list[str] = []
+    page: dict[str, str] = {}
     if args.html is not None:
         from torchpick.cli.show import fleet_page
 
-        written.append(_write(args.html, fleet_page.html(found, environments)))
-    for form in args.emit or ():
-        for name, text in emit.files(form, environments, found.fleet).items():
-            path = os.path.join(str(args.out), *name.split("/"))
-            rewrite.folder(os.path.dirname(path))
-            written.append(_write(path, text))
+        page[args.html] = fleet_page.html(found, environments)
+    for_stdout = page.pop("-", None)
+    written = _write(page, _emitted(args, environments, found.fleet))
     if args.json:
         facts = shown.as_json(found, wish, environments)
         if refused is None:
@@ -191,16 +192,33 @@ def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickErr
             told = envelope.new("fleet", status="no_build", exit_status=3, **facts, files=written, error=refused)
         print(envelope.dumps(told))
         return
-    if written:
+    if for_stdout is not None:
+        print(for_stdout, end="")
+        console.notes(args, *(f"{file} was written" for file in written))
+    elif written:
         print("\n".join(written))
     else:
         print(shown.text(found, environments, console.painter(args)))
-    console.notes(args, *found.fleet.notes)
+    console.notes(args, *found.fleet.notes, *shown.remarks(wish))
     if refused is not None:
         sys.stdout.flush()
         print(error_text(refused), file=sys.stderr)
 
 
-def _write(file: str, text: str) -> str:
-    rewrite.put(file, text)
-    return redacted(file)
+def _emitted(args: FleetArguments, environments: tuple[SiteEnvironment, ...], fleet: Fleet) -> dict[str, str]:
+    """The text of each file of --emit, all of them before the first is written: one may be refused."""
+    return {
+        os.path.join(str(args.out), *name.split("/")): text
+        for form in args.emit or ()
+        for name, text in emit.files(form, environments, fleet).items()
+    }
+
+
+def _write(page: dict[str, str], emitted: dict[str, str]) -> list[str]:
+    """Write the page, if it has a file, and the files of --emit; their names."""
+    for file in emitted:
+        rewrite.folder(os.path.dirname(file))
+    texts = {**page, **emitted}
+    for file, text in texts.items():
+        rewrite.put(file, text)
+    return [redacted(file) for file in texts]
