@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -411,6 +412,27 @@ def test_an_engine_that_is_not_there(
 
     assert main(["fleet", engine]) == 1
     assert "is not on PATH" in capsys.readouterr().err
+
+
+def test_a_cluster_that_does_not_answer_is_said_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = []
+    for words in (["slurm:"], ["slurm:", "kubernetes"], ["slurm:", write(tmp_path, [V100])]):
+        status = main(["fleet", *words])
+        err = capsys.readouterr().err
+        said.append((status, err.count("`sinfo` is not on PATH"), err.count("`kubectl` is not on PATH")))
+        assert err.startswith("error: " if words == ["slurm:"] else "warning: slurm:: `sinfo` is not on PATH")
+
+    assert said == [(1, 1, 0), (1, 1, 1), (0, 1, 0)]
+
+
+def test_an_empty_stdin_is_called_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"")))
+
+    assert main(["fleet", "-"]) == 2
+    assert "error: stdin contains no machine" in capsys.readouterr().err
 
 
 def test_the_library_answers_the_same() -> None:

@@ -129,6 +129,12 @@ def test_what_launchers_put_before_a_line_is_the_host(prefix: str) -> None:
     assert kinds(prefix + line(BARE)) == [("aarch64", 1, "b")]
 
 
+def test_a_program_that_complains_is_no_host_unless_it_brings_a_machine() -> None:
+    found = fleet(f"ssh: connect to host n3\nn4: bash: no such file\nssh: {line(BARE._replace(name=None))}")
+    assert [left.hosts.text for left in found.unread] == ["", "n4"]
+    assert [crowd.hosts.text for crowd in found.crowds] == ["ssh"]
+
+
 @pytest.mark.parametrize("coding", ["utf-8-sig", "utf-16", "utf-8"])
 def test_what_windows_shells_write(coding: str) -> None:
     assert len(read(f"{line(PASCAL)}\r\n{line(BARE)}\r\n".encode(coding)).crowds) == 2
@@ -196,6 +202,8 @@ def test_a_file_that_cannot_be_read(where: str, tmp_path: Path, monkeypatch: pyt
 UNREADABLE = [
     ("hello", "fleet, line 1: not JSON: hello"),
     ("n3: bash: torchpick: command not found", "fleet, line 1: not JSON: bash: torchpick"),
+    ("ssh: connect to host n3 port 22: Connection refused", "fleet, line 1: not JSON: ssh: connect to host n3"),
+    ("pdsh@login: n3: ssh exited with exit code 255", "fleet, line 1: not JSON: pdsh@login: n3: ssh exited"),
     (line(PASCAL)[:-9], "fleet, line 1: not JSON"),
     (line(PASCAL)[:300], "fleet, line 1: not JSON"),
     ("\n\n\n{}", "fleet, line 4: platform: is missing"),

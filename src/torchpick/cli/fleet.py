@@ -128,20 +128,22 @@ def _asked(args: FleetArguments, sources: list[str], session: Session) -> Fleet:
     for where in sources:
         source.check(where, asking)
     reader = given.reader(session.request, session.knowledge)
-    failure: ClusterError | None = None
+    failures: list[tuple[str, ClusterError]] = []
     for where in sources:
         try:
             source.read(where, reader, asking, session.environ)
         except ClusterError as error:
-            failure = error
             if args.strict:
                 raise
-            print(f"warning: {where}: {plain(error.message)}; {plain(error.hint or '')}", file=sys.stderr)
+            failures.append((where, error))
     fleet = reader.fleet()
-    if failure is not None and not fleet.crowds:
+    failure = failures.pop()[1] if failures and not fleet.crowds else None
+    for where, each in failures:
+        print(f"warning: {where}: {plain(each.message)}; {plain(each.hint or '')}", file=sys.stderr)
+    if failure is not None:
         raise failure
     try:
-        return files.checked(fleet, ", ".join(sources), strict=args.strict)
+        return files.checked(fleet, files.names(sources), strict=args.strict)
     except DetectionError as error:
         if args.strict or not any(where.partition(":")[0] in source.ENGINES for where in sources):
             raise

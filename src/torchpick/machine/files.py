@@ -135,6 +135,11 @@ class Reader:
                 self._known[key] = machine, names
 
 
+def names(places: Iterable[str]) -> str:
+    """The places for a sentence."""
+    return ", ".join("stdin" if where == "-" else where for where in places)
+
+
 def checked(fleet: Fleet, name: str, *, strict: bool = False) -> Fleet:
     """The fleet, if it has a usable machine."""
     if fleet.silent and (strict or not fleet.crowds):
