@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from html.parser import HTMLParser
 from io import BytesIO, TextIOWrapper
@@ -445,6 +446,47 @@ def test_the_library_answers_the_same() -> None:
     ]
     assert [(left.hosts.text, left.code) for left in groups.left_out] == [("s1", "DRIVER_MISMATCH")]
     assert repr(groups).startswith("<Groups: torch 2.15.0+cu132 for 240 machines")
+
+
+def test_detect_replaces_a_link_in_the_place_of_its_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes, precious = tmp_path / "nodes", tmp_path / "precious"
+    nodes.mkdir()
+    precious.write_text("mine")
+    (tmp_path / "linked").symlink_to(nodes)
+    monkeypatch.setenv("TORCHPICK_GPU", "a100")
+    (nodes / "n1.json").symlink_to(precious)
+    (nodes / "n2.json").symlink_to(tmp_path / "made-elsewhere")
+    (nodes / "n3.json").symlink_to(os.devnull)
+    (nodes / "n4.json").write_text("old")
+    (nodes / "n4.json").chmod(0o640)
+    for name in ("n1", "n2", "n3", "n4"):
+        monkeypatch.setenv("SLURMD_NODENAME", name)
+        assert main(["detect", "--into", str(tmp_path / "linked"), "--python", "3.12"]) == 0
+    capsys.readouterr()
+
+    assert precious.read_text() == "mine"
+    assert not (tmp_path / "made-elsewhere").exists()
+    assert all(path.is_file() and not path.is_symlink() for path in nodes.iterdir())
+    assert (nodes / "n4.json").stat().st_mode & 0o777 == 0o640
+    assert groups(asked(capsys, str(nodes))) == [(4, "n[1-4]")]
+
+
+@pytest.mark.parametrize("words", [[], ["--compact"]])
+def test_detect_says_in_json_what_it_wrote(
+    words: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHPICK_GPU", "a100")
+    monkeypatch.setenv("SLURMD_NODENAME", "n1")
+
+    assert main(["detect", "--into", str(tmp_path), "--json", *words]) == 0
+
+    told = json.loads(capsys.readouterr().out)
+    assert told["files"] == [str(tmp_path / "n1.json")]
+    assert main(["detect", "--json", *words]) == 0
+    assert told == {**json.loads(capsys.readouterr().out), "files": told["files"]}
+    assert Machine.from_json(told["machine"]).name == "n1"
 
 
 def test_detect_writes_its_file_whole_and_the_folder_is_a_fleet(
