@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.cli import COMMANDS
+from torchpick.cli import COMMANDS, main
 from torchpick.cli.arguments import Arguments, EverydayParser
 from torchpick.errors import UsageError
 
@@ -60,3 +60,23 @@ def test_everyday_words_need_no_argparse(command: str, words: list[str]) -> None
 )
 def test_help_and_whatever_is_wrong_is_left_to_argparse(words: list[str]) -> None:
     assert PARSERS["url"][0].read(words) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "range_"),
+    [
+        (["fleet", "x", "--timeout", "0"], "`0` is not a number of seconds from 1 to 86400"),
+        (["fleet", "x", "--timeout", "nan"], "`nan` is not a number of seconds from 1 to 86400"),
+        (["fleet", "x", "--timeout", "soon"], "`soon` is not a number of seconds from 1 to 86400"),
+        (["fleet", "x", "--max-environments", "0"], "`0` is not a number from 1 to 999"),
+        (["survey", "x", "--jobs", "10000"], "`10000` is not a number from 1 to 9999"),
+        (["survey", "x", "--newest", "9" * 5000], "is not a number from 1 to 9999"),
+    ],
+)
+def test_a_number_outside_its_range_is_refused_with_the_range(
+    words: list[str], range_: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: argument {words[-2]}: ")
+    assert range_ in said

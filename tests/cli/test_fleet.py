@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from html.parser import HTMLParser
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,12 @@ def asked(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
     answer: dict[str, object] = json.loads(capsys.readouterr().out)
     assert answer["exit"] == status
     return answer
+
+
+def groups(answer: dict[str, object]) -> list[tuple[int, str]]:
+    plan = answer["plan"]
+    assert isinstance(plan, list)
+    return [(group["count"], group["hosts"]) for group in plan]
 
 
 def versions(answer: dict[str, object]) -> list[tuple[str, str]]:
@@ -118,6 +126,50 @@ def test_a_gpu_that_nothing_serves_is_exit_3_and_named(capsys: pytest.CaptureFix
     assert len(versions(answer)) == 1
 
 
+V100, B200 = machine("v1", "V100", (7, 0), "580.95.05"), machine("b1", "B200", (10, 0), "580.95.05")
+K80 = machine("k1", "K80", (3, 7), "470.256.02")._replace(python=Python("3.13"))
+
+
+@pytest.mark.parametrize(
+    ("machines", "words", "status", "text", "hint"),
+    [
+        ([V100], ["torch<0.1"], 3, "`torch<0.1` was asked for", "without that pin: torch "),
+        ([V100], ["--python", "9.9"], 2, "no PyTorch wheel was ever published for Python 9.9", "wheels for Python"),
+        ([V100], ["--backend", "cu999"], 2, "no build for `cu999` is known", "there are cpu, "),
+        ([V100, K80], [], 3, "no PyTorch build runs for K80 (sm_37)", "`--allow-cpu`"),
+        ([V100, B200, K80], ["torch>=2.14", "--max-environments", "1"], 3, "runs for K80 (sm_37)", "`--allow-cpu`"),
+        ([V100, B200], ["torch>=2.14", "--max-environments", "1"], 3, "`--max-environments 1` leaves no environment "
+         "for 1 machine", "allow more"),
+    ],
+)  # fmt: skip
+def test_why_no_environment_is_left_for_a_machine(  # the columns of the table
+    machines: list[Machine],
+    words: list[str],
+    status: int,
+    text: str,
+    hint: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    file = write(tmp_path, machines)
+
+    assert main(["fleet", file, *words]) == status
+    said = capsys.readouterr().err
+    error = asked(capsys, file, *words)["error"]
+
+    assert isinstance(error, dict)
+    assert text in error["text"]
+    assert hint in error["hint"]
+    assert f"error: {error['text']}\n\nhint: {error['hint']}\n" in said
+
+
+def test_an_odd_python_of_one_machine_is_said_of_that_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    answer = asked(capsys, write(tmp_path, [V100, V100._replace(name="odd", python=Python("3.99"))]))
+
+    assert (answer["exit"], [hosts for _, hosts in versions(answer)]) == (3, ["v1"])
+    assert "Python 3.99" in answer["error"]["text"]  # type: ignore[index]
+
+
 def test_who_is_left_out_is_named_and_strict_refuses(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     idle = machine("login", "x", (7, 0), "580")._replace(gpus=(), driver=None)
     sick = machine("s1", "x", (7, 0), "580")._replace(gpus=(), trouble=Trouble("DRIVER_MISMATCH", "updated", "reboot"))
@@ -168,7 +220,7 @@ class Tags(HTMLParser):
 
 
 def test_the_report_is_one_page_that_loads_and_runs_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    evil = machine("<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', (7, 0), "580.95.05")
+    evil = machine("e1", '<script>alert(1)</script>"><img src=x onerror=alert(2)>', (7, 0), "580.95.05")
     file = tmp_path / "report.html"
 
     assert main(["fleet", write(tmp_path, [*five("v"), evil]), "--html", str(file)]) == 0
@@ -206,6 +258,141 @@ def test_files_for_what_runs_the_cluster(form: str, capsys: pytest.CaptureFixtur
     assert wanted[form] in texts
 
 
+NO_NAMES = (
+    "n\nNodeName=evil Gres=x",
+    "a b",
+    "\x1b[2J",
+    "x\u2028y",
+    "\ud800",
+    "--all",
+    "-o",
+    "n[0-999999999]",
+    "a,b",
+    "x" * 254,
+)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_no_name_of_a_host_is_written_nowhere(
+    form: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    good = ["ok1", "me@n2.example.org:22", "fe80::1%eth0", "B_3"]
+    file = write(tmp_path, [machine(name, "A100", (8, 0), "580.95.05") for name in (*NO_NAMES, *good)])
+    out = tmp_path / "site"
+
+    assert main(["fleet", file, "--emit", form, "--out", str(out)]) == 0
+
+    texts = "".join(path.read_text() for path in out.rglob("*") if path.is_file())
+    assert not [name for name in NO_NAMES if len(name) > 2 and name[:50] in texts]
+    assert " -o " not in texts
+    assert all(name in texts for name in good) or form not in ("slurm", "kubernetes", "ansible", "prometheus")
+    said = "cannot be the name of a host, so its machine counts as one without a name (10 machines)"
+    assert capsys.readouterr().err.count(said) == 1
+
+
+def test_what_is_no_name_of_a_host_still_is_a_machine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    named = [machine(name, "A100", (8, 0), "580.95.05") for name in ("--all", "n1")]
+    sick = named[0]._replace(gpus=(), trouble=Trouble("DRIVER_MISMATCH", "updated", "reboot"))
+    answer = asked(capsys, write(tmp_path, [*named, sick], f"-x: {json.dumps(named[0].to_json())}", "--y: nonsense"))
+
+    assert groups(answer) == [(3, "n1")]
+    notes = {note["code"]: note["text"] for note in answer["notes"]}  # type: ignore[attr-defined]
+    assert notes["NAME_UNUSABLE"].endswith("(3 machines)")
+    left = [(part["code"], part["hosts"]) for part in answer["left_out"]]  # type: ignore[attr-defined]
+    assert left == [("DRIVER_MISMATCH", None), ("UNREAD", None)]
+
+
+def test_the_file_stands_for_a_name_that_no_host_can_have(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "n7.json").write_text(json.dumps(machine("a b", "A100", (8, 0), "580.95.05").to_json()))
+    answer = asked(capsys, str(tmp_path))
+
+    assert versions(answer) == [("2.15.0+cu132", "n7")]
+    assert answer["notes"] == []
+    assert [each["name"] for each in answer["machines"]] == ["n7"]  # type: ignore[attr-defined]
+
+
+def test_an_answer_for_many_machines_cannot_bring_names_that_are_none(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    row = {**machine(None, "A100", (8, 0), "580.95.05").to_json(), "count": 4, "hosts": "n[1-2],-o,n[3-999999999]"}
+    file = tmp_path / "answer.json"
+    file.write_text(json.dumps({"schema": 1, "machines": [row]}))
+
+    assert groups(asked(capsys, str(file))) == [(4, "n[1-3]")]
+
+
+def test_more_hosts_than_ssh_is_asked_for(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts"
+    hosts.write_text("n[1-999999999]\n")
+
+    assert main(["fleet", f"ssh:{hosts}"]) == 2
+    assert "more than 100000 hosts" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_mirrors_login_is_in_no_file_and_its_address_works(
+    form: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "site"
+    words = [write(tmp_path, [V100]), "--index-base", "https://me:secret@mirror.example/whl"]
+
+    assert main(["fleet", *words, "--emit", form, "--out", str(out)]) == 0
+
+    assert "the index without its login" in capsys.readouterr().err
+    texts = "".join(path.read_text() for path in out.rglob("*") if path.is_file())
+    assert "secret" not in texts
+    assert "****" not in texts
+    assert "@" not in texts
+    install = "pip install --index-url https://mirror.example/whl/cu126 torch==2.14.1+cu126"
+    assert install in texts or form not in ("slurm", "dockerfile", "ansible")
+    answer = asked(capsys, *words)
+    assert answer["plan"][0]["install"] == install  # type: ignore[index]
+    assert "CREDENTIALS_LEFT_OUT" in {note["code"] for note in answer["notes"]}  # type: ignore[attr-defined]
+
+
+def test_an_image_of_a_python_that_has_none_is_refused_before_a_file_is_written(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = [write(tmp_path, [V100]), "--python", "3.14t", "--out", str(tmp_path / "site")]
+
+    assert main(["fleet", *words, "--emit", "ansible", "--emit", "dockerfile"]) == 2
+
+    assert "no image of Python cp314t" in capsys.readouterr().err
+    assert not (tmp_path / "site").exists()
+    assert main(["fleet", *words, "--emit", "ansible"]) == 0
+
+
+def test_the_report_goes_to_stdout_for_a_dash(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = write(tmp_path, [V100])
+
+    assert main(["fleet", file, "--html", "-", "--emit", "lmod", "--out", "site"]) == 0
+
+    out, err = capsys.readouterr()
+    assert (out[:15], out[-8:]) == ("<!doctype html>", "</html>\n")
+    assert "note: site/torch/2.14.1-cu126.lua was written" in err
+    assert not (tmp_path / "-").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "flag"),
+    [
+        (["fleet", "x", "--html", ""], "`--html` needs a name"),
+        (["fleet", "x", "--html", "-", "--json"], "`--html -` and `--json`"),
+        (["fleet", ""], "a SOURCE is empty"),
+        (["matrix", "--html", ""], "`--html` needs a name"),
+        (["detect", "--into", ""], "`--into` needs a name"),
+    ],
+)
+def test_an_empty_name_is_refused_with_its_flag(
+    words: list[str], flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 2
+    assert flag in "".join(capsys.readouterr())
+
+
 @pytest.mark.parametrize(
     "words",
     [[], ["torch<2.9"], ["x.json", "--emit", "slurm"], ["x.json", "--out", "d"], ["ssh:"], ["slurm", "--run"],
@@ -228,6 +415,27 @@ def test_an_engine_that_is_not_there(
     assert "is not on PATH" in capsys.readouterr().err
 
 
+def test_a_cluster_that_does_not_answer_is_said_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = []
+    for words in (["slurm:"], ["slurm:", "kubernetes"], ["slurm:", write(tmp_path, [V100])]):
+        status = main(["fleet", *words])
+        err = capsys.readouterr().err
+        said.append((status, err.count("`sinfo` is not on PATH"), err.count("`kubectl` is not on PATH")))
+        assert err.startswith("error: " if words == ["slurm:"] else "warning: slurm:: `sinfo` is not on PATH")
+
+    assert said == [(1, 1, 0), (1, 1, 1), (0, 1, 0)]
+
+
+def test_an_empty_stdin_is_called_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"")))
+
+    assert main(["fleet", "-"]) == 2
+    assert "error: stdin contains no machine" in capsys.readouterr().err
+
+
 def test_the_library_answers_the_same() -> None:
     sick = machine("s1", "x", (7, 0), "580")._replace(gpus=(), trouble=Trouble("DRIVER_MISMATCH", "updated", "reboot"))
     groups = torchpick.fleet([*five(), sick], max_environments=2)
@@ -240,10 +448,52 @@ def test_the_library_answers_the_same() -> None:
     assert repr(groups).startswith("<Groups: torch 2.15.0+cu132 for 240 machines")
 
 
+def test_detect_replaces_a_link_in_the_place_of_its_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes, precious = tmp_path / "nodes", tmp_path / "precious"
+    nodes.mkdir()
+    precious.write_text("mine")
+    (tmp_path / "linked").symlink_to(nodes)
+    monkeypatch.setenv("TORCHPICK_GPU", "a100")
+    (nodes / "n1.json").symlink_to(precious)
+    (nodes / "n2.json").symlink_to(tmp_path / "made-elsewhere")
+    (nodes / "n3.json").symlink_to(os.devnull)
+    (nodes / "n4.json").write_text("old")
+    (nodes / "n4.json").chmod(0o640)
+    for name in ("n1", "n2", "n3", "n4"):
+        monkeypatch.setenv("SLURMD_NODENAME", name)
+        assert main(["detect", "--into", str(tmp_path / "linked"), "--python", "3.12"]) == 0
+    capsys.readouterr()
+
+    assert precious.read_text() == "mine"
+    assert not (tmp_path / "made-elsewhere").exists()
+    assert all(path.is_file() and not path.is_symlink() for path in nodes.iterdir())
+    assert (nodes / "n4.json").stat().st_mode & 0o777 == 0o640
+    assert groups(asked(capsys, str(nodes))) == [(4, "n[1-4]")]
+
+
+@pytest.mark.parametrize("words", [[], ["--compact"]])
+def test_detect_says_in_json_what_it_wrote(
+    words: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHPICK_GPU", "a100")
+    monkeypatch.setenv("SLURMD_NODENAME", "n1")
+
+    assert main(["detect", "--into", str(tmp_path), "--json", *words]) == 0
+
+    told = json.loads(capsys.readouterr().out)
+    assert told["files"] == [str(tmp_path / "n1.json")]
+    assert main(["detect", "--json", *words]) == 0
+    assert told == {**json.loads(capsys.readouterr().out), "files": told["files"]}
+    assert Machine.from_json(told["machine"]).name == "n1"
+
+
 def test_detect_writes_its_file_whole_and_the_folder_is_a_fleet(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TORCHPICK_GPU", "a100")
+    monkeypatch.setenv("TORCHPICK_PLATFORM", "linux-x86_64")
     monkeypatch.setenv("TORCHPICK_DRIVER", "580.95.05")
     for name in ("n1", "n2", "../n3"):
         monkeypatch.setenv("SLURMD_NODENAME", name)
@@ -252,4 +502,4 @@ def test_detect_writes_its_file_whole_and_the_folder_is_a_fleet(
 
     assert sorted(path.name for path in (tmp_path / "nodes").iterdir()) == ["_n3.json", "n1.json", "n2.json"]
     [(_, hosts)] = versions(asked(capsys, str(tmp_path / "nodes")))
-    assert hosts == "../n3,n[1-2]"
+    assert hosts == "_n3,n[1-2]"

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
+from typing import IO
 
 import pytest
 from hypothesis import given
@@ -126,6 +129,12 @@ def test_what_launchers_put_before_a_line_is_the_host(prefix: str) -> None:
     assert kinds(prefix + line(BARE)) == [("aarch64", 1, "b")]
 
 
+def test_a_program_that_complains_is_no_host_unless_it_brings_a_machine() -> None:
+    found = fleet(f"ssh: connect to host n3\nn4: bash: no such file\nssh: {line(BARE._replace(name=None))}")
+    assert [left.hosts.text for left in found.unread] == ["", "n4"]
+    assert [crowd.hosts.text for crowd in found.crowds] == ["ssh"]
+
+
 @pytest.mark.parametrize("coding", ["utf-8-sig", "utf-16", "utf-8"])
 def test_what_windows_shells_write(coding: str) -> None:
     assert len(read(f"{line(PASCAL)}\r\n{line(BARE)}\r\n".encode(coding)).crowds) == 2
@@ -148,6 +157,41 @@ def test_from_files_folders_and_stdin_together(tmp_path: Path, monkeypatch: pyte
     assert found.unread == ()
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_bad_entry_of_a_folder_is_named_and_the_others_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("n1", "n2", "locked", "broken"):
+        (tmp_path / f"{name}.json").write_text(line(PASCAL._replace(name=None)))
+    (tmp_path / "loop.json").symlink_to("loop.json")
+    (tmp_path / "dangling.json").symlink_to("gone")
+    (tmp_path / "link.json").symlink_to("n1.json")
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "other").mkdir()
+    os.mkfifo(tmp_path / "pipe.json")
+    errors = {"locked.json": errno.EACCES, "broken.json": errno.EIO}
+
+    def opened(path: str, mode: str) -> IO[bytes]:
+        if (number := errors.get(os.path.basename(path))) is not None:
+            raise OSError(number, os.strerror(number), path)
+        return open(path, mode)
+
+    monkeypatch.setattr(files, "open", opened, raising=False)
+    reader = files.Reader(PYTHON)
+    reader.place(str(tmp_path))
+    found = reader.fleet()
+
+    assert [crowd.hosts.text for crowd in found.crowds] == ["link,n[1-2]"]
+    assert {left.hosts.text: left.text.removeprefix(f"{tmp_path}/") for left in found.unread} == {
+        "broken": f"broken.json: {os.strerror(errno.EIO)}",
+        "dangling": f"dangling.json: {os.strerror(errno.ENOENT)}",
+        "folder": "folder.json: it is a folder",
+        "locked": f"locked.json: {os.strerror(errno.EACCES)}",
+        "loop": f"loop.json: {os.strerror(errno.ELOOP)}",
+        "pipe": "pipe.json: it is a pipe or a device",
+    }
+
+
 @pytest.mark.parametrize("where", ["gone", "a\0b"])
 def test_a_file_that_cannot_be_read(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -158,6 +202,8 @@ def test_a_file_that_cannot_be_read(where: str, tmp_path: Path, monkeypatch: pyt
 UNREADABLE = [
     ("hello", "fleet, line 1: not JSON: hello"),
     ("n3: bash: torchpick: command not found", "fleet, line 1: not JSON: bash: torchpick"),
+    ("ssh: connect to host n3 port 22: Connection refused", "fleet, line 1: not JSON: ssh: connect to host n3"),
+    ("pdsh@login: n3: ssh exited with exit code 255", "fleet, line 1: not JSON: pdsh@login: n3: ssh exited"),
     (line(PASCAL)[:-9], "fleet, line 1: not JSON"),
     (line(PASCAL)[:300], "fleet, line 1: not JSON"),
     ("\n\n\n{}", "fleet, line 4: platform: is missing"),
@@ -199,6 +245,14 @@ def test_beside_what_cannot_be_read_the_rest_is_answered(text: str) -> None:
     assert left.text in next(note.text for note in found.notes if note.code == "UNREAD_LEFT_OUT")
     with pytest.raises(UsageError, match=f"line {number}"):
         read(data, strict=True)
+
+
+def test_what_a_newer_torchpick_wrote_asks_for_an_update() -> None:
+    newer = line(PASCAL).replace('"schema": 1', '"schema": 2')
+    with pytest.raises(UsageError, match="written by a newer torchpick") as caught:
+        fleet(newer)
+    assert caught.value.hint == "update torchpick"
+    assert [left.hint for left in fleet(f"{newer}\n{line(BARE)}").unread] == ["update torchpick"]
 
 
 def test_not_text() -> None:

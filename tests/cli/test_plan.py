@@ -129,6 +129,16 @@ def test_a_dockerfile_has_nothing_of_this_computers_settings(
     assert "/srv/mine" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", [["plan", "torch", "--dockerfile"], ["env", "--shell", "dockerfile"]])
+def test_a_login_in_a_dockerfile_is_pointed_out(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*command, "--gpu", "a100", *MACHINE, "--offline"]
+
+    assert main([*words, "--index-base", "https://me:secret@mirror.example/whl"]) == 0
+    assert capsys.readouterr().err.count("the image will hold a password") == 1
+    assert main([*words, "--index-base", "https://mirror.example/whl"]) == 0
+    assert "password" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

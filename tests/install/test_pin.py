@@ -85,7 +85,7 @@ def test_a_script_that_holds_a_password_now_is_told(marks: dict[str, str], capsy
 
 
 @pytest.mark.parametrize(
-    ("shell", "said"), [("sh", "keep them out of logs"), ("dockerfile", "the index's login becomes part of the image")]
+    ("shell", "said"), [("sh", "keep them out of logs"), ("dockerfile", "the image will hold a password")]
 )
 def test_lines_with_a_password_are_told_to_hold_one(
     shell: str,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from torchpick.model.redaction import redacted
+from torchpick.model.redaction import public, redacted
 
 # What a password may hold within a URL: everything but white space and quotes, which end a URL in a text.
 SECRETS = st.text(st.sampled_from("abcXYZ0189!$&'()*+,;=:@/._~%-"), min_size=8, max_size=30)
@@ -98,3 +98,21 @@ def test_a_long_text_costs_no_more_than_its_length(piece: str) -> None:
     redacted(piece * (200_000 // len(piece)))
 
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://me:secret@mirror.example/whl", "https://mirror.example/whl"),
+        ("flat+https://me:s@c@mirror.example:8443/whl/", "flat+https://mirror.example:8443/whl/"),
+        ("https://glpat-0123456789abcdef@mirror.example", "https://mirror.example"),
+        ("https://mirror.example/a@b/whl", "https://mirror.example/a@b/whl"),
+        ("https://mirror.example?to=a@b", redacted("https://mirror.example?to=a@b")),
+        ("https://me:se/cret@mirror.example/whl", redacted("https://me:se/cret@mirror.example/whl")),
+        ("file:///srv/whl", "file:///srv/whl"),
+        ("", ""),
+    ],
+)
+def test_a_url_for_everybody_works_without_its_login(url: str, shown: str) -> None:
+    assert public(url) == shown
+    assert "cret" not in public(url)

@@ -205,6 +205,14 @@ def add_decision_flags(parser: ArgumentParser) -> None:
     add_output_flags(parser)
 
 
+def check_file(flag: str, name: str | None, example: str) -> None:
+    """UsageError for an empty name, as a variable that is not set leaves it."""
+    if name == "":
+        from torchpick.errors import UsageError
+
+        raise UsageError(f"`{flag}` needs a name, and got none", hint=f"such as `{example}`")
+
+
 def machine_request(args: Arguments) -> Request:
     """What the flags specify about the machine alone."""
     return Request(

@@ -10,6 +10,7 @@ examples:
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from argparse import ArgumentParser
@@ -41,6 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: DetectArguments) -> int:
+    arguments.check_file("--into", args.into, "--into nodes")
     session = Session(arguments.machine_request(args), report=console.waiting)
     if args.compact and not args.json:
         raise UsageError("`--compact` requires `--json`", hint="`torchpick detect --json --compact`")
@@ -53,13 +55,15 @@ def run(args: DetectArguments) -> int:
         machine = machine._replace(name=hostname.of(session.environ))
     trouble = machine.trouble
     error = None if trouble is None else DetectionError(trouble.text, hint=trouble.hint, code=trouble.code)
-    if args.into is not None:
-        print(_write(args.into, machine.name, _line(machine, error, short=True)))
-    elif args.json:
-        print(_line(machine, error, short=args.compact))
+    file = None if args.into is None else _write(args.into, machine.name, _line(machine, error, short=True))
+    if args.json:
+        line = _line(machine, error, short=args.compact)
+        print(line if file is None else envelope.dumps({**json.loads(line), "files": [file]}))
+    elif file is not None:
+        print(file)
     else:
         print("\n".join(lines(machine)))
-    if error is not None and (args.into is not None or not args.json):
+    if error is not None and not args.json:
         sys.stdout.flush()
         print(text.error(error), file=sys.stderr)
     return 0 if error is None else error.exit_status
@@ -83,7 +87,8 @@ def _write(folder: str, name: str | None, line: str) -> str:
 
     file = os.path.join(folder, f"{hostname.as_file(name)}.json")
     rewrite.folder(folder)
-    rewrite.put(file, line + "\n")
+    # Others may write here too: a link that one of them laid must not lead to a file of the one who runs this.
+    rewrite.put(file, line + "\n", follow=False)
     return file
 
 

@@ -21,14 +21,8 @@ from torchpick.cli.arguments import Arguments
 from torchpick.install import env
 from torchpick.installers import shell, store
 from torchpick.model import envelope
-from torchpick.model.machine import Note
 from torchpick.model.pick import as_json
-from torchpick.model.redaction import redacted
 from torchpick.session import Session
-
-_PASSWORD = Note(
-    "PASSWORD_PRINTED", "these lines hold a password: keep them out of logs, or give it by netrc or a keyring"
-)
 
 
 class EnvArguments(Arguments):
@@ -61,7 +55,6 @@ def run(args: EnvArguments) -> int:
         store.keep(found.files)
     lines = shell.variables(args.shell, found.set, found.unset, {each.path: each.content for each in found.files})
     print(lines)
-    if args.shell != "dockerfile" and redacted(lines) != lines:
-        notes = (*notes, _PASSWORD)
+    notes = (*notes, *env.password_notes(lines, image=args.shell == "dockerfile"))
     console.notes(args, *pick.every_note, *(note.text for note in notes))
     return 0

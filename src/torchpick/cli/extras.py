@@ -37,7 +37,7 @@ from torchpick.model.about import INSTALL_LINE
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Driver
 from torchpick.model.names import normal
-from torchpick.model.redaction import redacted
+from torchpick.model.redaction import public, redacted
 from torchpick.model.request import Request
 from torchpick.model.table import Table
 from torchpick.model.wish import Wish
@@ -110,21 +110,16 @@ def run(args: ExtrasArguments) -> int:
 
 
 def _public(args: ExtrasArguments, session: Session) -> Session:
-    """The session without the credentials of its index: what it writes is handed on."""
+    """The session without the login of its index: what it writes is handed on."""
     base = session.wish.index_base
-    if "@" not in base:
-        return session
-    from torchpick.index.host import shown
-
-    found = shown(base)
-    if not found.had_credentials:
+    if public(base) == base:
         return session
     console.notes(
         args,
-        "the index's credentials are left out of the file: uv takes them from UV_INDEX_NAME_USERNAME and "
+        "the index's login is left out of the file: uv takes it from UV_INDEX_NAME_USERNAME and "
         "UV_INDEX_NAME_PASSWORD, and every tool from netrc",
     )
-    return Session(Request(index_base=found.url))
+    return Session(Request(index_base=public(base)))
 
 
 def _there(args: ExtrasArguments) -> rewrite.Text | None:

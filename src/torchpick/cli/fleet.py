@@ -17,19 +17,22 @@ import os
 import sys
 from argparse import ArgumentParser
 
-from torchpick.cli import arguments, console
+from torchpick.cli import arguments, console, parsing
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import fleet as shown
+from torchpick.cli.show.text import error as error_text
 from torchpick.cli.show.text import plain
 from torchpick.cluster import emit, source
+from torchpick.cluster.emit import SiteEnvironment
 from torchpick.cluster.engine import Asking, ClusterError
-from torchpick.decide import frontier
+from torchpick.decide import frontier, refusal
 from torchpick.decide.frontier import Outlook
 from torchpick.environment import rewrite
-from torchpick.errors import DetectionError, UsageError
+from torchpick.errors import DetectionError, NoBuildError, TorchpickError, UsageError
 from torchpick.machine import files, given
 from torchpick.model import envelope
 from torchpick.model.fleet import Fleet
+from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
 from torchpick.model.wish import Wish
@@ -61,13 +64,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("the groups")
     group.add_argument(
         "--max-environments",
-        type=_count,
+        type=parsing.count(999),
         metavar="N",
         help="the newest torch with at most so many environments",
     )
     group.add_argument("--upgrades", action="store_true", help="also what newer drivers would gain")
     group.add_argument("--strict", action="store_true", help="fail if one has no GPU or does not answer")
-    group.add_argument("--html", metavar="FILE", help="write one self-contained page with a chart")
+    group.add_argument("--html", metavar="FILE", help="write one self-contained page with a chart; `-` for stdout")
     group.add_argument(
         "--emit", action="append", choices=emit.FORMS, help="write the groups for this program, into --out; repeat"
     )
@@ -76,7 +79,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--program", default="torchpick", metavar="CMD", help="the command that runs torchpick there (torchpick)"
     )
-    group.add_argument("--timeout", type=_seconds, default=60.0, metavar="SECONDS", help="for the whole fleet (60)")
+    group.add_argument(
+        "--timeout", type=parsing.seconds(86_400), default=60.0, metavar="SECONDS", help="for the whole fleet (60)"
+    )
     group.add_argument("--run", action="store_true", help="kubernetes: a Job on each GPU node, deleted afterwards")
     group.add_argument("--image", help="the image of these Jobs, with torchpick in it")
     group.add_argument("--namespace", default="default", help="the namespace of these Jobs (default)")
@@ -85,22 +90,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_output_flags(parser)
 
 
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text[:5]) <= 999:
-        raise ValueError(text)
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 1 <= value <= 86_400:
-        raise ValueError(text)
-    return value
-
-
 def run(args: FleetArguments) -> int:
     if bool(args.emit) != bool(args.out):
         raise UsageError("`--emit` and `--out` must be used together", hint="`--emit slurm --out site`")
+    arguments.check_file("--html", args.html, "--html fleet.html")
+    if args.html == "-" and args.json:
+        raise UsageError("`--html -` and `--json` both write to stdout", hint="name a file: `--html fleet.html`")
     sources = [word for word in args.sources if not _is_requirement(word)]
     if not sources:
         raise UsageError(
@@ -113,9 +108,9 @@ def run(args: FleetArguments) -> int:
     found = frontier.outlook(
         fleet, session.table_of(fleet.machines), wish, most=args.max_environments, upgrades=args.upgrades
     )
-    status = 3 if found.unserved else 0
-    _say(args, found, wish, status)
-    return status
+    refused = _refusal(found, session, args.max_environments) if found.unserved else None
+    _say(args, found, wish, refused)
+    return 0 if refused is None else 3
 
 
 def _is_requirement(word: str) -> bool:
@@ -133,20 +128,22 @@ def _asked(args: FleetArguments, sources: list[str], session: Session) -> Fleet:
     for where in sources:
         source.check(where, asking)
     reader = given.reader(session.request, session.knowledge)
-    failure: ClusterError | None = None
+    failures: list[tuple[str, ClusterError]] = []
     for where in sources:
         try:
             source.read(where, reader, asking, session.environ)
         except ClusterError as error:
-            failure = error
             if args.strict:
                 raise
-            print(f"warning: {where}: {plain(error.message)}; {plain(error.hint or '')}", file=sys.stderr)
+            failures.append((where, error))
     fleet = reader.fleet()
-    if failure is not None and not fleet.crowds:
+    failure = failures.pop()[1] if failures and not fleet.crowds else None
+    for where, each in failures:
+        print(f"warning: {where}: {plain(each.message)}; {plain(each.hint or '')}", file=sys.stderr)
+    if failure is not None:
         raise failure
     try:
-        return files.checked(fleet, ", ".join(sources), strict=args.strict)
+        return files.checked(fleet, files.names(sources), strict=args.strict)
     except DetectionError as error:
         if args.strict or not any(where.partition(":")[0] in source.ENGINES for where in sources):
             raise
@@ -154,31 +151,76 @@ def _asked(args: FleetArguments, sources: list[str], session: Session) -> Fleet:
         raise ClusterError(error.message, hint=error.hint, code=error.code) from error
 
 
-def _say(args: FleetArguments, found: Outlook, wish: Wish, status: int) -> None:
+def _refusal(found: Outlook, session: Session, most: int | None) -> TorchpickError:
+    """Why machines are left without an environment. UsageError for a request that no machine can answer."""
+    left = sorted({machine for machine, _ in found.unserved})
+    try:
+        pick = _weighed(left, found.fleet, session)
+        if most is not None and not pick.ok and pick.plan and pick.unserved:
+            # Some have a build, and only no room: what is said is about the others.
+            pick = _weighed(sorted({left[place] for place, _ in pick.unserved}), found.fleet, session)
+    except UsageError as error:
+        if not found.answer.groups:
+            raise
+        return error
+    if pick.ok or not pick.unserved:
+        who = shown.counted_machines(found.fleet.count_of(left))
+        message = f"`--max-environments {most}` leaves no environment for {who}"
+        return NoBuildError(message, pick=pick, hint="allow more, or run without `--max-environments`")
+    refused = refusal.words(pick, session.knowledge.rules)
+    return NoBuildError(refused.why, pick=pick, hint=refused.remedy)
+
+
+def _weighed(places: list[int], fleet: Fleet, session: Session) -> Pick:
+    """The pick for these machines of the fleet alone."""
+    crowds = tuple(fleet.crowds[place] for place in places)
+    return session.weighed(tuple(crowd.machine for crowd in crowds))._replace(fleet=Fleet(crowds))
+
+
+def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickError | None) -> None:
     environments = shown.environments(found, wish)
-    written: list[str] = []
+    page: dict[str, str] = {}
     if args.html is not None:
         from torchpick.cli.show import fleet_page
 
-        written.append(_write(args.html, fleet_page.html(found, environments)))
-    for form in args.emit or ():
-        for name, text in emit.files(form, environments, found.fleet).items():
-            path = os.path.join(str(args.out), *name.split("/"))
-            rewrite.folder(os.path.dirname(path))
-            written.append(_write(path, text))
+        page[args.html] = fleet_page.html(found, environments)
+    for_stdout = page.pop("-", None)
+    written = _write(page, _emitted(args, environments, found.fleet))
     if args.json:
         facts = shown.as_json(found, wish, environments)
-        status_word = "ok" if status == 0 else "no_build"
-        told = envelope.new("fleet", status=status_word, exit_status=status, **facts, files=written)
+        if refused is None:
+            told = envelope.new("fleet", status="ok", exit_status=0, **facts, files=written)
+        else:
+            told = envelope.new("fleet", status="no_build", exit_status=3, **facts, files=written, error=refused)
         print(envelope.dumps(told))
         return
-    if written:
+    if for_stdout is not None:
+        print(for_stdout, end="")
+        console.notes(args, *(f"{file} was written" for file in written))
+    elif written:
         print("\n".join(written))
     else:
         print(shown.text(found, environments, console.painter(args)))
-    console.notes(args, *found.fleet.notes)
+    console.notes(args, *found.fleet.notes, *shown.remarks(wish))
+    if refused is not None:
+        sys.stdout.flush()
+        print(error_text(refused), file=sys.stderr)
 
 
-def _write(file: str, text: str) -> str:
-    rewrite.put(file, text)
-    return redacted(file)
+def _emitted(args: FleetArguments, environments: tuple[SiteEnvironment, ...], fleet: Fleet) -> dict[str, str]:
+    """The text of each file of --emit, all of them before the first is written: one may be refused."""
+    return {
+        os.path.join(str(args.out), *name.split("/")): text
+        for form in args.emit or ()
+        for name, text in emit.files(form, environments, fleet).items()
+    }
+
+
+def _write(page: dict[str, str], emitted: dict[str, str]) -> list[str]:
+    """Write the page, if it has a file, and the files of --emit; their names."""
+    for file in emitted:
+        rewrite.folder(os.path.dirname(file))
+    texts = {**page, **emitted}
+    for file, text in texts.items():
+        rewrite.put(file, text)
+    return [redacted(file) for file in texts]

@@ -50,6 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: MatrixArguments) -> int:
+    arguments.check_file("--html", args.html, "--html matrix.html")
     session = Session(arguments.request_of(args))
     wish = session.wish
     if args.html is not None:

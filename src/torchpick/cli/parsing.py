@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
-from collections.abc import Mapping
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from collections.abc import Callable, Mapping
 
 from torchpick.cli import console
 from torchpick.errors import UsageError
@@ -51,6 +51,33 @@ class Parser(ArgumentParser):
         if self.passes_on and mark:
             hint = f"options for pip or uv go after `--`: `{self.prog} … -- {words}`"
         raise UsageError(message, hint=hint)
+
+
+def count(most: int) -> Callable[[str], int]:
+    """Reads a flag's number from 1 to this one."""
+
+    def read(text: str) -> int:
+        digits = text.isascii() and text.isdigit() and len(text) <= len(str(most))
+        if not digits or not 1 <= int(text) <= most:
+            raise ArgumentTypeError(f"`{text}` is not a number from 1 to {most}")
+        return int(text)
+
+    return read
+
+
+def seconds(most: int) -> Callable[[str], float]:
+    """Reads a flag's number of seconds, from 1 to this one."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = 0.0
+        if not 1 <= value <= most:
+            raise ArgumentTypeError(f"`{text}` is not a number of seconds from 1 to {most}")
+        return value
+
+    return read
 
 
 def parser(command: str, text: str, commands: Mapping[str, str]) -> Parser:

@@ -22,7 +22,7 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import reading
 from torchpick.cli.show import stack as shown
 from torchpick.errors import UsageError
-from torchpick.install import image, stack
+from torchpick.install import env, image, stack
 from torchpick.model import envelope
 from torchpick.session import Session
 
@@ -52,7 +52,9 @@ def run(args: PlanArguments) -> int:
         return 0 if found.ok else 3
     bold = console.painter(args)
     if found.ok and args.dockerfile:
-        print(image.dockerfile(session, found))
+        lines = image.dockerfile(session, found)
+        print(lines)
+        console.notes(args, *env.password_notes(lines, image=True))
     elif found.ok:
         print(shown.table(found, console.width(), bold))
     else:

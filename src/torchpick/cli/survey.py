@@ -18,7 +18,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 
-from torchpick.cli import arguments
+from torchpick.cli import arguments, parsing
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import text
 from torchpick.cli.show.text import plain
@@ -38,6 +38,7 @@ from torchpick.wheels.surveyed import Line, SurveyWheel
 
 _LINES, _TABLE = "readings.jsonl", "packages.jsonl"
 _MOST_ON_CLUSTER = 256
+_MOST_GIVEN = 9999
 
 
 class SurveyArguments(Arguments):
@@ -57,7 +58,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("specs", nargs="*", metavar="SPEC", help="a package's name or requirement")
     group = parser.add_argument_group("which wheels")
     group.add_argument("--from", dest="file", metavar="FILE", help="a SPEC a line; `-` for stdin")
-    group.add_argument("--newest", type=_count, default=1, metavar="N", help="so many versions of each, the newest (1)")
+    group.add_argument(
+        "--newest",
+        type=parsing.count(_MOST_GIVEN),
+        default=1,
+        metavar="N",
+        help="so many versions of each, the newest (1)",
+    )
     group.add_argument(
         "--platform", dest="on_platform", action="append", choices=PLATFORMS, help="linux-x86_64; repeat for more"
     )
@@ -69,7 +76,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     depth.add_argument("--deep", action="store_const", const=WHOLE, dest="depth", help="every library, whole")
     group.add_argument(
-        "--jobs", type=_count, default=1, metavar="N", help=f"so many wheels at once (1; {MOST_JOBS} at most)"
+        "--jobs",
+        type=parsing.count(_MOST_GIVEN),
+        default=1,
+        metavar="N",
+        help=f"so many wheels at once (1; {MOST_JOBS} at most)",
     )
     group.add_argument("--on", metavar="ray[:ADDRESS]", help="read on this Ray cluster")
     group.add_argument("--offline", action="store_true", help="use no network: only merge")
@@ -77,12 +88,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--out", metavar="DIR", help=f"into DIR/{_LINES}, and as a table into DIR/{_TABLE}")
     group.add_argument("--merge", action="append", metavar="DIR", help="take in the lines of another survey; repeat")
     arguments.add_output_flags(parser)
-
-
-def _count(word: str) -> int:
-    if not word.isascii() or not word.isdigit() or not 0 < int(word[:5]) <= 9999:
-        raise ValueError(word)
-    return int(word)
 
 
 def run(args: SurveyArguments) -> int:

@@ -6,8 +6,10 @@ import json
 import shlex
 from collections.abc import Callable, Sequence
 
+from torchpick.errors import UsageError
 from torchpick.model.fleet import Fleet
 from torchpick.model.hosts import Hosts
+from torchpick.model.machine import Python
 from torchpick.model.noun import Noun
 
 # A gauge a host is for clusters; for more than this a monitoring system wants the groups alone.
@@ -21,7 +23,7 @@ class SiteEnvironment(Noun):
     name: str
     version: str
     backend: str
-    python: str
+    python: Python
     arches: tuple[str, ...]
     hosts: Hosts
     install: str
@@ -80,12 +82,13 @@ def _lmod(environments: Sequence[SiteEnvironment], _: Fleet) -> dict[str, str]:
 
 
 def _dockerfile(environments: Sequence[SiteEnvironment], _: Fleet) -> dict[str, str]:
-    return {
-        f"Dockerfile.{each.name}": (
-            f"# For {each.hosts.brief or each.hosts}\nFROM python:{each.python}-slim\nRUN {each.install}\n"
-        )
-        for each in environments
-    }
+    found = {}
+    for each in environments:
+        if each.python.free_threaded or each.python.implementation != "cp":
+            raise UsageError(f"there is no image of Python {each.python.tag}", hint="`--python 3.12` names another")
+        head = f"# For {each.hosts.brief or each.hosts}\nFROM python:{each.python.version}-slim\n"
+        found[f"Dockerfile.{each.name}"] = f"{head}RUN {each.install}\n"
+    return found
 
 
 def _spack(environments: Sequence[SiteEnvironment], _: Fleet) -> dict[str, str]:

@@ -16,6 +16,8 @@ ENGINES = ("slurm", "kubernetes", "ray", "ssh")
 
 def check(source: str, asking: Asking) -> None:
     """UsageError for a source that is not valid."""
+    if not source:
+        raise UsageError("a SOURCE is empty", hint="such as `torchpick fleet slurm`, a folder, a file, or `-`")
     engine, mark, name = source.partition(":")
     if asking.run and engine != "kubernetes":
         raise UsageError("`--run` starts Jobs on Kubernetes", hint="`torchpick fleet kubernetes --run --image IMAGE`")

@@ -8,6 +8,7 @@ import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 
 from torchpick.cluster.engine import ClusterError, Outcome, Scratch, call, program
 from torchpick.errors import UsageError
@@ -29,7 +30,8 @@ def hosts_of(file: str) -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError) as error:
         because = getattr(error, "strerror", None) or "it is not text"
         raise UsageError(f"cannot read {file}: {because}", hint="give a file with one host per line") from error
-    hosts = tuple(dict.fromkeys(host for line in lines if line for host in expanded(line)))
+    listed = (host for line in lines if line for host in expanded(line))
+    hosts = tuple(dict.fromkeys(islice(listed, _MOST_HOSTS + 1)))
     if not hosts:
         raise UsageError(f"{file} contains no host", hint="write one host per line")
     wrong = next((host for host in hosts if not _HOST.fullmatch(host)), None)

@@ -59,11 +59,11 @@ def is_pipe(file: str) -> bool:
         return False
 
 
-def write(there: Text, text: str, mode: int = 0o666) -> None:
+def write(there: Text, text: str, mode: int = 0o666, *, follow: bool = True) -> None:
     """Put the text in the file's place: whoever reads it meanwhile sees the old or the new. `mode`: of a new file."""
     content = text.replace("\n", there.newline) if there.newline != "\n" else text
     try:
-        replace(there.file, content.encode("utf-8"), mode)
+        replace(there.file, content.encode("utf-8"), mode, follow=follow)
     except OSError as error:
         raise TorchpickError(f"cannot write {there.file}: {error.strerror}", hint=_ANOTHER) from error
 
@@ -76,20 +76,24 @@ def folder(path: str, hint: str = "use another folder") -> None:
         raise TorchpickError(f"cannot write {path}: {error.strerror}", hint=hint) from error
 
 
-def put(file: str, text: str) -> None:
+def put(file: str, text: str, *, follow: bool = True) -> None:
     """Write a file that is ours from the first to the last line: what was there is replaced, and read by nobody."""
-    write(Text(file, ""), text)
+    write(Text(file, ""), text, follow=follow)
 
 
-def replace(file: str, content: bytes, mode: int = 0o666) -> None:
+def replace(file: str, content: bytes, mode: int = 0o666, *, follow: bool = True) -> None:
     """Replace a file in one step, with its mode and its owner; `mode` is that of a new one. Raises OSError.
 
-    A link is followed, so that it stays one. Nothing is left behind where it fails.
+    A link is followed, so that it stays one; without `follow` it is replaced itself, as a pipe or a device is then, for
+    folders where others write too. Nothing is left behind where it fails.
     """
-    target = os.path.realpath(file)
+    above, name = os.path.split(file)
+    target = os.path.realpath(file) if follow else os.path.join(os.path.realpath(above), name)
     try:
-        known = os.stat(target)
+        known = os.stat(target, follow_symlinks=follow)
     except FileNotFoundError:
+        known = None
+    if known is not None and not follow and not stat.S_ISREG(known.st_mode):
         known = None
     if known is not None and not stat.S_ISREG(known.st_mode):
         with open(target, "wb") as stream:  # /dev/stdout, a pipe: nothing to put in their place
@@ -97,8 +101,8 @@ def replace(file: str, content: bytes, mode: int = 0o666) -> None:
         return
     # In the same folder: a rename does not cross file systems.
     clear(os.path.dirname(target))
-    name = f"{TEMPORARY}{_computer()}-{os.getpid()}-{os.urandom(6).hex()}"
-    temporary = os.path.join(os.path.dirname(target), name)
+    fresh = f"{TEMPORARY}{_computer()}-{os.getpid()}-{os.urandom(6).hex()}"
+    temporary = os.path.join(os.path.dirname(target), fresh)
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, mode if known is None else 0o600)
     try:
         with open(handle, "wb") as stream:

@@ -11,6 +11,7 @@ from torchpick.install import wheelfiles
 from torchpick.installers import store, tools, uv, variables
 from torchpick.model.machine import Note, Python
 from torchpick.model.pick import Pick
+from torchpick.model.redaction import redacted
 from torchpick.session import Session
 
 # Where an image keeps what the variables name.
@@ -35,6 +36,15 @@ def variables_for(session: Session, shell: str) -> tuple[Pick, variables.Variabl
     notes = (*around.dropped_pip.notes, *around.dropped_uv.notes, *_triton(pick))
     found = variables.of(pick, place, around, spoken, read)
     return pick, found, (*notes, *found.notes)
+
+
+def password_notes(lines: str, *, image: bool) -> tuple[Note, ...]:
+    """What to do about a password in these lines, which pip and uv need as it is."""
+    if redacted(lines) == lines:
+        return ()
+    text = "these lines hold a password: keep them out of logs, or give it by netrc or a keyring"
+    in_image = "the image will hold a password: give it to the build as a secret instead"
+    return (Note("PASSWORD_PRINTED", in_image if image else text),)
 
 
 def _check_image(session: Session, pick: Pick) -> None:

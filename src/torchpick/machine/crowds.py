@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from torchpick.errors import UsageError
 from torchpick.model.fleet import CountedNote, Crowd, Fleet, LeftOut
-from torchpick.model.hosts import HostNames
+from torchpick.model.hosts import HostNames, is_name
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 
@@ -15,6 +15,7 @@ _MOST_KINDS = 20_000
 # Different complaints that are kept; later ones only count.
 _MOST_CAUSES = 1_000
 _MOST_NOTES = 1_000
+_SHOWN = 40
 
 
 class _Cause(Noun):
@@ -34,19 +35,32 @@ class Crowds:
         self._silent: dict[_Cause, HostNames] = {}
         self._unread: dict[_Cause, HostNames] = {}
         self._notes: dict[Note, int] = {}
+        self._misnamed = 0
+        self._misname = ""
 
     def add(self, machine: Machine, host: str | None, where: str) -> HostNames:
         """Take a machine; the names it is now counted among take further machines that are equal to it."""
-        name = machine.name or host
+        name = self.named(machine.name, host)
         if machine.trouble is not None:
             return self.silent(*machine.trouble, name, where)
         key = deciding(machine)
         if key not in self._kinds:
             self._kinds[key] = HostNames()
-            self._first[key] = machine
+            self._first[key] = machine if name == machine.name else machine._replace(name=None)
         self._kinds[key].add(name)
         self.note(machine.notes)
         return self._kinds[key]
+
+    def named(self, name: str | None, host: str | None) -> str | None:
+        """The machine's own name, else the one it is listed under; what no host can be called counts as neither."""
+        if name and is_name(name):
+            return name
+        if host and is_name(host):
+            return host
+        if name or host:
+            self._misnamed += 1
+            self._misname = self._misname or name or host or ""
+        return None
 
     def check(self) -> None:
         """UsageError for more kinds than can be handled."""
@@ -61,11 +75,13 @@ class Crowds:
 
     def silent(self, code: str, text: str, hint: str, host: str | None, where: str) -> HostNames:
         """Count a machine that did not answer; without a name its place stands for it."""
-        return _counted(self._silent, _Cause(code, text if host else f"{where}: {text}", hint), host)
+        name = self.named(None, host)
+        return _counted(self._silent, _Cause(code, text if name or not where else f"{where}: {text}", hint), name)
 
-    def unread(self, where: str, why: str, host: str | None) -> None:
+    def unread(self, where: str, why: str, host: str | None, hint: str = "") -> None:
         """Count what could not be read at that place."""
-        _counted(self._unread, _Cause("UNREAD", f"{where}: {why}", ""), host)
+        name = host if host and is_name(host) else None
+        _counted(self._unread, _Cause("UNREAD", f"{where}: {why}", hint), name)
 
     def fleet(self) -> Fleet:
         alone = len(self._kinds) == 1 and sum(names.hosts().count for names in self._kinds.values()) == 1
@@ -77,6 +93,10 @@ class Crowds:
             # With several machines each note is given once, by the fleet.
             crowds.append(Crowd(machine if alone else machine._replace(notes=()), hosts))
         remarks = () if alone else tuple(CountedNote(note, count) for note, count in self._notes.items())
+        if self._misnamed:
+            said = f"{self._misname[:_SHOWN]!a} cannot be the name of a host"
+            note = Note("NAME_UNUSABLE", f"{said}, so its machine counts as one without a name")
+            remarks = (*remarks, CountedNote(note, self._misnamed))
         return Fleet(tuple(crowds), _parts(self._silent), _parts(self._unread), remarks=remarks)
 
 

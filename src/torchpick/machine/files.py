@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO
@@ -64,12 +65,20 @@ class Reader:
 
     def folder(self, where: str) -> None:
         """A file a machine, as `detect --into` and `srun -o %N.json` write them: its name stands for the host's."""
-        for file in sorted(_files(where)):
+        for file, obstacle in sorted(_files(where)):
             host = file.rsplit(".", 1)[0]
             path = os.path.join(where, file)
-            with open(path, "rb") as stream:
-                if not self.stream(stream, path, host):
-                    self._crowds.silent("NO_ANSWER", "its file is empty", "run `torchpick detect` there", host, path)
+            if obstacle:
+                self._crowds.unread(path, obstacle, host)
+                continue
+            try:
+                with open(path, "rb") as stream:
+                    held = self.stream(stream, path, host)
+            except OSError as error:
+                self._crowds.unread(path, error.strerror or str(error), host)
+                continue
+            if not held:
+                self._crowds.silent("NO_ANSWER", "its file is empty", "run `torchpick detect` there", host, path)
 
     def answer(self, stream: IO[bytes], host: str) -> bool:
         """Whether a host that was asked answered anything."""
@@ -94,7 +103,7 @@ class Reader:
             key = _key(inner)
             if key is not None and key in self._known:
                 machine, names = self._known[key]
-                names.add(_name(inner) or _host(host))
+                names.add(self._crowds.named(_name(inner), _host(host)))
                 self._crowds.note(machine.notes)
                 continue
             try:
@@ -104,7 +113,7 @@ class Reader:
             except DetectionError as error:
                 self._crowds.silent(error.code, error.message, error.hint or "", _host(host), where)
             except TorchpickError as error:
-                self._crowds.unread(where, error.message, host)
+                self._crowds.unread(where, error.message, host, error.hint or "")
 
     def _machine(self, value: object, where: str, host: str | None, key: str | None) -> None:
         fields = Fields(value)
@@ -121,9 +130,14 @@ class Reader:
             listed = iter(expanded(hosts))
             names = self._crowds.add(machine, next(listed, None) or _host(host), where)
             for _ in range(count - 1):
-                names.add(next(listed, None))
+                names.add(self._crowds.named(next(listed, None), None))
             if key is not None and machine.trouble is None and len(self._known) < _MOST_KNOWN:
                 self._known[key] = machine, names
+
+
+def names(places: Iterable[str]) -> str:
+    """The places for a sentence."""
+    return ", ".join("stdin" if where == "-" else where for where in places)
 
 
 def checked(fleet: Fleet, name: str, *, strict: bool = False) -> Fleet:
@@ -135,19 +149,31 @@ def checked(fleet: Fleet, name: str, *, strict: bool = False) -> Fleet:
         message = words if count == 1 else f"{count} machines did not answer\n{words}"
         raise DetectionError(message, hint=first.hint or HINT, code=first.code)
     if fleet.unread and (strict or not fleet.crowds):
-        raise UsageError("\n".join(left.text for left in fleet.unread[:20]), hint=HINT)
+        raise UsageError("\n".join(left.text for left in fleet.unread[:20]), hint=fleet.unread[0].hint or HINT)
     if not fleet.crowds:
         raise UsageError(f"{name} contains no machine", hint=HINT)
     return fleet
 
 
-def _files(folder: str) -> Iterator[str]:
+def _files(folder: str) -> Iterator[tuple[str, str]]:
+    """The files that may hold a machine, each with what keeps it from being read, if anything does."""
     with os.scandir(folder) as entries:
         for place, entry in enumerate(entries):
             if place > _MOST_FILES:
                 raise UsageError(f"{folder} contains more than {_MOST_FILES} files", hint="split it into parts")
-            if entry.name.endswith(_SUFFIXES) and not entry.name.startswith(".") and entry.is_file():
-                yield entry.name
+            if entry.name.endswith(_SUFFIXES) and not entry.name.startswith("."):
+                yield entry.name, _obstacle(entry)
+
+
+def _obstacle(entry: os.DirEntry[str]) -> str:
+    """Why the entry cannot be read. A pipe might never end."""
+    try:
+        if entry.is_file():
+            return ""
+        mode = entry.stat().st_mode
+    except OSError as error:
+        return error.strerror or str(error)
+    return "it is a folder" if stat.S_ISDIR(mode) else "it is a pipe or a device"
 
 
 def _host(prefix: str | None) -> str | None:

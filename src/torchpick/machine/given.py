@@ -101,8 +101,7 @@ def listed(request: Request, knowledge: Knowledge) -> Fleet:
     reading = reader(request, knowledge)
     for where in places:
         reading.place(where)
-    name = ", ".join("stdin" if where == "-" else where for where in places)
-    return files.checked(reading.fleet(), name, strict=request.strict)
+    return files.checked(reading.fleet(), files.names(places), strict=request.strict)
 
 
 def reader(request: Request, knowledge: Knowledge) -> Reader:

@@ -13,6 +13,10 @@ from torchpick.model.noun import Noun
 MOST_BYTES = 128 << 20
 # `srun -l` writes `3: {`, pdsh `node3: {`.
 _PREFIX = re.compile(r"([^\s{}\[\]\",:]{1,255}): ?(?=\S)")
+# What begins a line of chatter so is the program that says it, and no host.
+_SPEAKERS = frozenset(
+    ("bash", "sh", "ssh", "srun", "slurmstepd", "pdsh", "kubectl", "error", "warning", "note", "hint")
+)
 _MARKS = re.compile(r'"(?:[^"\\]|\\.)*"|"|[\[{]|[\]}]')
 # A value of ours or of kubectl begins so; where one stands whole on its line, what came before it was cut.
 _MACHINE_KEYS = ("schema", "platform", "apiVersion")
@@ -159,7 +163,9 @@ def _split(line: str) -> tuple[str | None, str]:
     if text[0] in '[{"':
         return None, text
     match = _PREFIX.match(text)
-    return (match[1], text[match.end() :]) if match else (None, text)
+    if match is None or (match[1].partition("@")[0].lower() in _SPEAKERS and text[match.end()] not in "[{"):
+        return None, text
+    return match[1], text[match.end() :]
 
 
 def _interrupts(found: object, pending: _Pending) -> bool:

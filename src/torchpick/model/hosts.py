@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from torchpick.model.noun import Noun
 
 # The last number of the host's own label; what follows its first dot is the domain.
 _NUMBERED = re.compile(r"([^.]*?[^0-9.])([0-9]{1,18})([^0-9.]*(?:\..*)?)", re.DOTALL)
-_RANGES = re.compile(r"([^\[\],]*)\[([0-9,-]+)\]([^\[\],]*)|([^,]+)")
+_RANGE = r"[0-9]{1,18}(?:-[0-9]{1,18})?"
+_RANGES = re.compile(rf"([^\[\],]*)\[({_RANGE}(?:,{_RANGE})*)\]([^\[\],]*)|([^,]+)")
+# What a host can be called, also as `user@host`, `host:port` or by an IPv6 address with its zone: one word, no option.
+_NAME = re.compile(r"[\w:][\w.@:%-]{0,252}")
 # What may not stand in a bracket, since it would change the meaning.
 _SPECIAL = frozenset("[],")
 
@@ -40,7 +44,7 @@ class Hosts(Noun):
     @property
     def names(self) -> Iterator[str]:
         """The names, one by one."""
-        return expanded(self.text)
+        return islice(expanded(self.text), self.count)
 
 
 class HostNames:
@@ -90,6 +94,11 @@ class HostNames:
                 found.setdefault((before, length if length in padded else 0, after), set()).add(number)
         for key, unique in found.items():
             yield key, sorted(unique)
+
+
+def is_name(text: str) -> bool:
+    """Whether a host can be called so. Names are written into lists of hosts, scripts and comments as they are."""
+    return _NAME.fullmatch(text) is not None
 
 
 def folded(names: Iterable[str | None]) -> Hosts:

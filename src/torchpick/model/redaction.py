@@ -16,6 +16,13 @@ def redacted(text: str) -> str:
     return secrets.hidden(text)
 
 
+def public(url: str) -> str:
+    """The URL as anybody may read it and still use it: without a login, which pip can take from elsewhere."""
+    scheme, mark, rest = url.partition("://")
+    end = min((place for place in map(rest.find, "/?#") if place >= 0), default=len(rest))
+    return redacted(f"{scheme}{mark}{rest[:end].rpartition('@')[2]}{rest[end:]}" if mark else url)
+
+
 def redacted_json(value: object) -> object:
     """The same for every text in a JSON value, keys aside."""
     if isinstance(value, str):

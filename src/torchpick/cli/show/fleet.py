@@ -10,9 +10,9 @@ from torchpick.cluster.emit import SiteEnvironment
 from torchpick.decide.frontier import FleetStep, Move, Outlook
 from torchpick.model import pip_line
 from torchpick.model.fleet import Fleet
-from torchpick.model.machine import Machine
+from torchpick.model.machine import Machine, Note, Python
 from torchpick.model.pick import GpuPlace, Group, group_json
-from torchpick.model.redaction import redacted
+from torchpick.model.redaction import public
 from torchpick.model.versions import numbers
 from torchpick.model.wish import Wish
 
@@ -29,19 +29,30 @@ def environments(found: Outlook, wish: Wish) -> tuple[SiteEnvironment, ...]:
 
 def _environment(group: Group, fleet: Fleet, wish: Wish) -> SiteEnvironment:
     build = group.verdict.build
-    url = redacted(build.index_url(wish.index_base, wish.channel))
+    url = public(build.index_url(wish.index_base, wish.channel))
     places = sorted({machine for machine, _ in group.members})
-    pythons = sorted({fleet.machines[place].python.version for place in places}, key=numbers)
     gpus = [gpu for place, index in group.members for gpu in fleet.machines[place].gpus if gpu.index == index]
     return SiteEnvironment(
         name=f"torch-{build.version.replace('+', '-')}",
         version=build.version,
         backend=build.backend,
-        python=pythons[0] if pythons else "3.12",
+        python=min((fleet.machines[place].python for place in places), key=_age),
         arches=tuple(sorted({str(gpu.arch) for gpu in gpus if gpu.arch is not None})),
         hosts=fleet.hosts(places),
         install=shlex.join(["pip", "install", *pip_line.words(build, wish, url)]),
     )
+
+
+def remarks(wish: Wish) -> tuple[Note, ...]:
+    """What a person must do about the install lines."""
+    if public(wish.index_base) == wish.index_base:
+        return ()
+    text = "the install lines name the index without its login: give it to pip by netrc, a keyring or a build secret"
+    return (Note("CREDENTIALS_LEFT_OUT", text),)
+
+
+def _age(python: Python) -> tuple[tuple[int, ...], bool]:
+    return numbers(python.version), python.free_threaded
 
 
 def kinds(members: Sequence[GpuPlace], fleet: Fleet) -> list[str]:
@@ -150,7 +161,7 @@ def as_json(found: Outlook, wish: Wish, groups: Sequence[SiteEnvironment]) -> di
         "machine": None,
         "machines": fleet.crowds,
         "left_out": fleet.left_out,
-        "notes": fleet.notes,
+        "notes": (*fleet.notes, *remarks(wish)),
         "pick": plan[0]["pick"] if one else None,
         "plan": plan,
         "unserved": found.unserved,

@@ -1,0 +1,54 @@
+"""Host names: which there can be, and lists of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchpick.model.hosts import Hosts, expanded, folded, is_name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "n1",
+        "GPU-01.cluster.example.org",
+        "_n3",
+        "me@n4",
+        "n5:2222",
+        "10.0.0.1",
+        "::1",
+        "fe80::1%eth0",
+        "Büro",
+        "n" * 253,
+    ],
+)
+def test_names(name: str) -> None:
+    assert is_name(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "-o", "--all", ".n", "a b", "n\n", "n\r", "n\0", "\x1b[2J", "a\u2028b", "\u202en", "\ud800", "n[1-3]", "a,b",
+     "$(x)", "a;b", "a#b", "a/b", "a\\b", "'a'", "n" * 254],
+)  # fmt: skip
+def test_what_no_host_is_called(name: str) -> None:
+    assert not is_name(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("n[1-3],login", ["n1", "n2", "n3", "login"]),
+        ("n[08-10,12].x", ["n08.x", "n09.x", "n10.x", "n12.x"]),
+        ("n[-3]", ["n[-3]"]),
+        ("n[1-]", ["n[1-]"]),
+        ("n[3-1]", []),
+    ],
+)
+def test_lists_of_hosts(text: str, names: list[str]) -> None:
+    assert list(expanded(text)) == names
+
+
+def test_no_more_names_than_machines() -> None:
+    assert list(Hosts(2, "n[0-999999999]").names) == ["n0", "n1"]
+    assert list(folded(["n3", "n1", "n2"]).names) == ["n1", "n2", "n3"]
