@@ -61,6 +61,12 @@ def test_one_build_backend_is_named_everywhere() -> None:
     assert f'requires = ["{needed}"]\n' in data.PROJECT
 
 
+def test_the_group_of_the_tests_brings_the_pip_that_they_copy() -> None:
+    """A release runs them in an environment that has the wheel and this group, and no pip of its own."""
+    assert "import pip\n" in (ROOT / "tests" / "fakes" / "venvs.py").read_text()
+    assert "pip" in {Requirement(text).name for text in PROJECT["dependency-groups"]["test"]}
+
+
 def test_the_recipe_makes_the_same_commands() -> None:
     scripts = [f"{name} = {place}" for name, place in PROJECT["project"]["scripts"].items()]
 
