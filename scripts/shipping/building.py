@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 _HOOK = """
 import sys
+import tarfile
 from hatchling import build
 print(getattr(build, sys.argv[1])(sys.argv[2]))
 """
@@ -38,7 +39,10 @@ def distributions(root: Path, folder: Path, moment: str | None = None) -> list[P
     moment = moment or epoch(root)
     source = _made("build_sdist", root, folder, moment)
     with TemporaryDirectory(prefix="torchpick-source-") as unpacked:
-        shutil.unpack_archive(source, unpacked, filter="data")
+        with tarfile.open(source) as archive:
+            # Debian 12's Python 3.11.2 knows no filters yet; later ones warn where none is chosen.
+            archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+            archive.extractall(unpacked)  # noqa: S202 # our own archive
         (project,) = Path(unpacked).iterdir()
         return [source, wheel(project, folder, moment)]
 
