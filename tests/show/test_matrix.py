@@ -92,8 +92,10 @@ def test_a_narrow_terminal_gets_blocks_that_fit(width: int) -> None:
 
 
 def test_nothing_to_show_is_said() -> None:
-    assert table.text([], RELEASES, None) == "no build was asked for"
-    assert table.text([row((6, 1), Fit.NONE, Fit.NONE, Fit.NONE)], (), None) == "no build was asked for"
+    assert table.text([], RELEASES, None) == "no release is within what was asked for"
+    assert (
+        table.text([row((6, 1), Fit.NONE, Fit.NONE, Fit.NONE)], (), None) == "no release is within what was asked for"
+    )
 
 
 def test_where_nothing_runs_every_release_is_still_shown() -> None:

@@ -29,7 +29,7 @@ class Column(Noun):
 def text(rows: Sequence[Row], releases: Sequence[str], width: int | None, bold: Paint = str) -> str:
     """The table, in several blocks one below the other where the width is too small for one."""
     if not rows or not releases:
-        return "no build was asked for"
+        return "no release is within what was asked for"
     first = Column(("torch",), _running(rows, releases))
     blocks = []
     for columns in _blocks(_columns(rows, first.words), first.width, width):
