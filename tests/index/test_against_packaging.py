@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from packaging.tags import Tag, compatible_tags, cpython_tags, sys_tags
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
@@ -27,6 +27,9 @@ FILES = st.lists(
 
 
 @given(FILES)
+@example("0-0_A-torch-0-0.whl")
+@example("0-0A_-torch-0-0.whl")
+@example("torch-2.0_cu118-cp312-none-any.whl")
 def test_a_file_name_is_a_wheels_where_packaging_says_so(file: str) -> None:
     try:
         project, version, _, expected = parse_wheel_filename(file)

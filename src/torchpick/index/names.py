@@ -39,12 +39,15 @@ def parse(file: str) -> WheelName | None:
         return None
     from packaging.utils import parse_wheel_filename
 
-    version = match["version"].replace("_", "+", 1) if "+" not in match["version"] else match["version"]
-    try:
-        parse_wheel_filename(f"{file[: match.start('version')]}{version}{file[match.end('version') :]}")
-    except ValueError:
-        return None
-    return WheelName(normal(match["name"]), version, match["python"], match["abi"], match["platform"])
+    # `_` may part a pre-release (`1.0_rc1`); where it cannot, it is an old way to write the `+` of a local version.
+    told = match["version"]
+    for version in dict.fromkeys((told, told.replace("_", "+", 1))):
+        try:
+            parse_wheel_filename(f"{file[: match.start('version')]}{version}{file[match.end('version') :]}")
+        except ValueError:
+            continue
+        return WheelName(normal(match["name"]), version, match["python"], match["abi"], match["platform"])
+    return None
 
 
 def _tags(*parts: str) -> int:
