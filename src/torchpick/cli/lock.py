@@ -98,8 +98,8 @@ def run(args: LockArguments) -> int:
         print(envelope.dumps(_answer(made, paths, single=not args.each)))
         return 0
     _notes(args, made)
-    for path in (path for own in paths for path in own):
-        print(plain(path))
+    for own in paths:
+        print(*map(plain, own), sep="\n")
     return 0
 
 

@@ -84,9 +84,9 @@ def _lmod(environments: Sequence[SiteEnvironment], _: Fleet) -> dict[str, str]:
 def _dockerfile(environments: Sequence[SiteEnvironment], _: Fleet) -> dict[str, str]:
     found = {}
     for each in environments:
-        if each.python.free_threaded or each.python.implementation != "cp":
+        if each.python.image is None:
             raise UsageError(f"there is no image of Python {each.python.tag}", hint="`--python 3.12` names another")
-        head = f"# For {each.hosts.brief or each.hosts}\nFROM python:{each.python.version}-slim\n"
+        head = f"# For {each.hosts.brief or each.hosts}\nFROM {each.python.image}-slim\n"
         found[f"Dockerfile.{each.name}"] = f"{head}RUN {each.install}\n"
     return found
 

@@ -13,7 +13,7 @@ from torchpick.errors import TorchpickError
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
-from torchpick.model.redaction import redacted
+from torchpick.model.redaction import holds_secret
 
 Restore = Callable[[str, str], str]
 
@@ -28,13 +28,12 @@ class FileChange(Noun):
     @property
     def mode(self) -> int:
         """Of the file, where it is new: what holds a secret is its owner's alone."""
-        return 0o600 if redacted(self.after) != self.after else 0o666
+        return 0o600 if holds_secret(self.after) else 0o666
 
     @property
     def tells_secret(self) -> bool:
         """Whether others can read a secret in it that was not there before."""
-        there = self.before or ""
-        if redacted(self.after) == self.after or redacted(there) != there:
+        if not holds_secret(self.after) or holds_secret(self.before or ""):
             return False
         try:
             return bool(os.stat(self.file).st_mode & 0o044)

@@ -93,12 +93,12 @@ def replace(file: str, content: bytes, mode: int = 0o666, *, follow: bool = True
         known = os.stat(target, follow_symlinks=follow)
     except FileNotFoundError:
         known = None
-    if known is not None and not follow and not stat.S_ISREG(known.st_mode):
-        known = None
     if known is not None and not stat.S_ISREG(known.st_mode):
-        with open(target, "wb") as stream:  # /dev/stdout, a pipe: nothing to put in their place
-            stream.write(content)
-        return
+        if follow:
+            with open(target, "wb") as stream:  # /dev/stdout, a pipe: nothing to put in their place
+                stream.write(content)
+            return
+        known = None
     # In the same folder: a rename does not cross file systems.
     clear(os.path.dirname(target))
     fresh = f"{TEMPORARY}{_computer()}-{os.getpid()}-{os.urandom(6).hex()}"

@@ -34,17 +34,19 @@ def read(environ: Mapping[str, str], prefix: str, folder: str) -> tuple[TorchSet
         found += _indexes(said._replace(name=said.source, source=_VARIABLES))
     for file in config_files.pip_files(environ, prefix, home):
         with suppress(TorchpickError):  # pip itself says what is wrong with it
-            for said in config_files.pip_file(file):
-                found += _indexes(said) if said.name in settings.PIP_PLACES else ()
+            named = [said for said in config_files.pip_file(file) if said.name in settings.PIP_PLACES]
+            beside_pin = bool(named) and _has_pin(file)
+            for said in named:
+                found += _indexes(said, beside_pin=beside_pin)
     with suppress(TorchpickError):
         for uv_file in reversed(config_files.uv(environ, home, folder)):
             found += _uv(uv_file)
     return tuple(found[:100])
 
 
-def _indexes(said: Setting) -> Iterator[TorchSetting]:
+def _indexes(said: Setting, *, beside_pin: bool = False) -> Iterator[TorchSetting]:
     for match in _INDEX.finditer(" ".join(said.words)):
-        yield TorchSetting(said.name, said.source, match[0], match[1], _has_pin(said.source))
+        yield TorchSetting(said.name, said.source, match[0], match[1], beside_pin)
 
 
 def _uv(file: UvFile) -> Iterator[TorchSetting]:
@@ -57,7 +59,7 @@ def _uv(file: UvFile) -> Iterator[TorchSetting]:
 
 
 def _has_pin(file: str) -> bool:
-    return file != _VARIABLES and PIN in _text(file)
+    return PIN in _text(file)
 
 
 def lock(prefix: str) -> ProjectLock | None:

@@ -11,7 +11,7 @@ from torchpick.install import wheelfiles
 from torchpick.installers import store, tools, uv, variables
 from torchpick.model.machine import Note, Python
 from torchpick.model.pick import Pick
-from torchpick.model.redaction import redacted
+from torchpick.model.redaction import holds_secret
 from torchpick.session import Session
 
 # Where an image keeps what the variables name.
@@ -40,7 +40,7 @@ def variables_for(session: Session, shell: str) -> tuple[Pick, variables.Variabl
 
 def password_notes(lines: str, *, image: bool) -> tuple[Note, ...]:
     """What to do about a password in these lines, which pip and uv need as it is."""
-    if redacted(lines) == lines:
+    if not holds_secret(lines):
         return ()
     text = "these lines hold a password: keep them out of logs, or give it by netrc or a keyring"
     in_image = "the image will hold a password: give it to the build as a secret instead"

@@ -23,7 +23,7 @@ def dockerfile(session: Session, stack: Stack) -> str:
     torch = stack.version("torch")
     if torch is None:
         raise UsageError("this environment has no torch", hint="an image for it needs nothing of torchpick")
-    if machine.python.free_threaded or machine.python.implementation != "cp":
+    if machine.python.image is None:
         raise UsageError(f"there is no image of Python {machine.python.tag}", hint="`--python 3.12` names another")
     _check_origins(stack)
     request = session.request._replace(requirements=(f"torch=={torch}",))
@@ -33,7 +33,7 @@ def dockerfile(session: Session, stack: Stack) -> str:
         (
             f"# {' '.join(stack.asked)} for {machine.in_short}.",
             "# The whole image of Python has a C compiler, which triton needs while a program runs.",
-            f"FROM --platform={architecture} python:{machine.python.version}",
+            f"FROM --platform={architecture} {machine.python.image}",
             "",
             "# Torch and its companions come from their own index, and nothing else does.",
             shell.variables("dockerfile", variables.set, variables.unset, files),

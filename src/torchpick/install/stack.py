@@ -18,6 +18,9 @@ from torchpick.model.table import Table
 from torchpick.model.wish import Wish
 from torchpick.session import Session
 
+_OFFLINE = "without `--offline` their wheels are read from your index"
+_NOT_READ = "check the names, the versions and the connection to your index"
+
 
 class PlanGround(Noun):
     """What every question about packages rests on."""
@@ -26,10 +29,6 @@ class PlanGround(Noun):
     table: Table
     wish: Wish
     facts: Mapping[str, PackageFacts]
-
-
-_OFFLINE = "without `--offline` their wheels are read from your index"
-_NOT_READ = "check the names, the versions and the connection to your index"
 
 
 def ground(session: Session) -> PlanGround:

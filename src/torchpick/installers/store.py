@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from torchpick.environment import rewrite
 from torchpick.errors import InstallerError
 from torchpick.model.noun import Noun
-from torchpick.model.redaction import redacted
+from torchpick.model.redaction import holds_secret
 
 
 class StoredFile(Noun):
@@ -58,7 +58,7 @@ def file(place: str, kind: str, suffix: str, content: str, *, private: bool = Fa
     from hashlib import sha256
 
     digest = sha256(content.encode()).hexdigest()[:16]
-    return StoredFile(os.path.join(place, f"{kind}-{digest}{suffix}"), content, private or redacted(content) != content)
+    return StoredFile(os.path.join(place, f"{kind}-{digest}{suffix}"), content, private or holds_secret(content))
 
 
 def keep(files: Iterable[StoredFile]) -> None:

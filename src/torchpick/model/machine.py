@@ -174,6 +174,11 @@ class Python(Noun):
         """`cp312`, `cp314t`, `pp310`."""
         return f"{self.implementation}{self.version.replace('.', '')}{'t' if self.free_threaded else ''}"
 
+    @property
+    def image(self) -> str | None:
+        """Its official image; the free-threaded ones and other implementations have none there."""
+        return None if self.free_threaded or self.implementation != "cp" else f"python:{self.version}"
+
     @classmethod
     def from_json(cls, fields: Fields) -> Python:
         version = fields.text("version")

@@ -16,6 +16,11 @@ def redacted(text: str) -> str:
     return secrets.hidden(text)
 
 
+def holds_secret(text: str) -> bool:
+    """Whether the redactor finds something to hide in it."""
+    return redacted(text) != text
+
+
 def public(url: str) -> str:
     """The URL as anybody may read it and still use it: without a login, which pip can take from elsewhere."""
     scheme, mark, rest = url.partition("://")

@@ -56,7 +56,7 @@ def make(session: Session, order: LockOrder, listener: Listener) -> list[Made]:
     with closing(Host(offline=session.offline)) as host:
         if not order.each:
             return [_one(ground, machines, host, listener)]
-        hosts = _hosts(session)
+        hosts = _hosts(session, machines)
         called = iter(names([name for own in hosts for name in own]))
         known: dict[object, Made] = {}
         found = []
@@ -69,10 +69,10 @@ def make(session: Session, order: LockOrder, listener: Listener) -> list[Made]:
         return found
 
 
-def _hosts(session: Session) -> list[list[str | None]]:
+def _hosts(session: Session, machines: Iterable[Machine]) -> list[list[str | None]]:
     """The names of each kind of machine; of those that have none, one."""
     if session.request.machine is None:
-        return [[machine.name] for machine in session.machines]
+        return [[machine.name] for machine in machines]
     crowds = session.fleet.crowds
     if (count := sum(crowd.hosts.count for crowd in crowds)) > _MOST_EACH:
         hint = "leave out `--each` for one lock, or lock for a part of the file"
