@@ -37,7 +37,7 @@ pytestmark = pytest.mark.process  # the target's interpreter is asked for its ve
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 # Of an answer in JSON: what is not the pick's and the machine's, which other cases hold.
-PARTS = ("error", "files", "pinned", "environ", "locks", "report")
+PARTS = ("error", "files", "pinned", "environ", "lock", "report")
 RENEW = bool(os.environ.get("TORCHPICK_TEST_RENEW"))
 WATCHED = ("here", "home", "target", "cache")
 

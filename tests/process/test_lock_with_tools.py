@@ -126,8 +126,7 @@ class World:
         """The packages of the lock that these words make, by name."""
         answer = json.loads(self.lock(*words, "--json").stdout)
         assert list(jsonschema.faults(answer, schema.schema(), schema.schema())) == []
-        (lock,) = answer["locks"]
-        return {package["name"]: package for package in lock["packages"]}
+        return {package["name"]: package for package in answer["lock"]["packages"]}
 
     def install(
         self, tool: str, lock: str = "pylock.torch.toml", *, status: int | None = 0
@@ -348,44 +347,6 @@ def test_a_triton_that_the_users_index_lacks_is_found_on_the_wheel_host(world: W
     assert FILE_HOST in urls(world.locked("torch", *GTX_1080_TI)["triton"])[0]
 
 
-def machine(platform: str, python: str, glibc: str | None = None) -> str:
-    """A line as `torchpick detect --json` prints it, as far as it matters."""
-    os_, _, cpu = platform.partition("-")
-    facts = {
-        "platform": {"os": os_, "cpu": cpu, "glibc": glibc},
-        "python": {"version": python},
-        "driver": {"version": "580.95.05"},
-        "gpus": [{"vendor": "nvidia", "name": "GTX 1080 Ti", "arch": "sm_61"}],
-    }
-    return json.dumps(facts) + "\n"
-
-
-FLEET = (
-    machine("linux-x86_64", OWN, "2.35"),
-    machine("linux-x86_64", OWN, "2.28"),
-    machine("linux-x86_64", OTHER, "2.35"),
-    machine("windows-x86_64", OWN),
-)
-
-
-def test_one_lock_serves_machines_of_several_platforms_and_pythons(world: World) -> None:
-    (world.folder / "fleet").write_text("".join(FLEET))
-
-    found = world.locked("torch", "torchvision", "--machine", "fleet")
-
-    assert len(urls(found["torch"])) == 3
-    assert found["torch"]["marker"] is None
-    assert found["filelock"]["marker"] is None
-    assert "win32" not in str(found["triton"]["marker"])
-    text = (world.folder / "pylock.torch.toml").read_text()
-    assert text.count('name = "numpy"') == 2, "one version for Windows, one for the rest"
-    assert text.count("sys_platform ==") >= 6
-    for tool in TOOLS:
-        _, installed = world.install(tool)
-        assert installed["torch"] == "2.14.1+cu126"
-        assert installed["numpy"] == "2.0.0"
-
-
 def test_a_lock_is_refused_in_an_environment_it_is_not_for(world: World) -> None:
     world.lock("torch", "--platform", "windows-x86_64", "--python", OWN, *GTX_1080_TI)
 
@@ -393,18 +354,6 @@ def test_a_lock_is_refused_in_an_environment_it_is_not_for(world: World) -> None
         said, installed = world.install(tool, status=None)
         assert installed == {}
         assert "environments specified" in said or "target environment is not supported" in said
-
-
-def test_each_machine_gets_a_lock_of_its_own_name(world: World) -> None:
-    (world.folder / "fleet").write_text("".join(FLEET[:3]))
-    (world.folder / "locks").mkdir()
-
-    done = world.lock("torch", "--machine", "fleet", "--each", "-o", "locks")
-
-    paths = done.stdout.splitlines()
-    assert paths == [f"locks/pylock.machine-{place}.toml" for place in (1, 2, 3)]
-    texts = [(world.folder / path).read_text() for path in paths]
-    assert texts[0] == texts[1] != texts[2]
 
 
 def test_a_folder_of_wheels_is_a_mirror_and_needs_no_network(world: World, flipping: Flipping) -> None:

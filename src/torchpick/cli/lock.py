@@ -1,16 +1,14 @@
 """Write a lock: the pick and its dependencies, with URLs and sha256, for `pip install -r` and `uv pip sync`.
 
 Torch's family comes from the wheel host, everything else from your own indexes; uv or pip resolves. CUDA packages are
-judged as `install` judges them. If an index gives no hash, the file is downloaded to compute it. For machines of
-several platforms or Pythons one lock covers all, or with --each every machine gets its own. uv and pip 26.1 or newer
-read it; its name must be pylock.toml or pylock.NAME.toml.
+judged as `install` judges them. If an index gives no hash, the file is downloaded to compute it. A lock is for one
+machine. uv and pip 26.1 or newer read it; its name must be pylock.toml or pylock.NAME.toml.
 
 examples:
   torchpick lock torch torchvision -o pylock.torch.toml
   torchpick lock -r requirements.txt --gpu sm_61 --driver 580.95.05
   torchpick lock torch --platform windows-x86_64 --python 3.12 --gpu "RTX 4090"
-  torchpick lock torch --machine fleet.jsonl -o pylock.fleet.toml     one lock for all of them
-  torchpick lock torch --machine fleet.jsonl --each -o locks          locks/pylock.NAME.toml for each
+  torchpick lock torch --machine node1.json -o pylock.node1.toml
   pip install -r pylock.torch.toml
 """
 
@@ -45,8 +43,7 @@ _MOST_MB = 4096  # the largest torch wheel, for Windows with CUDA inside, has 2.
 class LockArguments(Arguments):
     requirement: list[str]
     constraint: list[str]
-    output: str | None
-    each: bool
+    output: str
     no_deps: bool
     installer: str
     download_most: int
@@ -59,10 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("-c", "--constraint", action="append", default=[], metavar="FILE", help="a constraints file")
     group.add_argument("--no-deps", action="store_true", help="do not lock dependencies")
     group = parser.add_argument_group("how")
-    group.add_argument(
-        "-o", "--output", metavar="FILE", help=f"where to write ({DEFAULT}); with --each a folder (the current one)"
-    )
-    group.add_argument("--each", action="store_true", help="one lock for each machine, pylock.NAME.toml")
+    group.add_argument("-o", "--output", default=DEFAULT, metavar="FILE", help=f"where to write ({DEFAULT})")
     group.add_argument(
         "--installer",
         choices=choice.INSTALLERS,
@@ -85,7 +79,6 @@ def run(args: LockArguments) -> int:
         given=Given(tuple(args.requirements), tuple(args.requirement), tuple(args.constraint)),
         installer=args.installer,
         no_deps=args.no_deps,
-        each=args.each,
         most=args.download_most << 20,
     )
     listener = _Listener(quiet=args.quiet or args.json)
@@ -93,13 +86,13 @@ def run(args: LockArguments) -> int:
         made = making.make(Session(arguments.request_of(args), report=console.waiting), order, listener)
     finally:
         listener.clear()
-    paths = [_write(args, each) for each in made]
+    path = os.path.normpath(args.output)
+    rewrite.put(path, made.text)
     if args.json:
-        print(envelope.dumps(_answer(made, paths, single=not args.each)))
+        print(envelope.dumps({**as_json(made.pick, "lock"), "lock": _facts(made, path)}))
         return 0
     _notes(args, made)
-    for own in paths:
-        print(*map(plain, own), sep="\n")
+    print(plain(path))
     return 0
 
 
@@ -109,14 +102,7 @@ def _check(args: LockArguments) -> None:
         raise UsageError(
             f"`--download-most {args.download_most}` is not a size in MB", hint="such as 4096, or 0 for none"
         )
-    if args.each:
-        folder = args.output or "."
-        if folder.endswith(".toml") or not os.path.isdir(folder):
-            raise UsageError(
-                f"`-o {folder}` is not an existing folder", hint="with `--each` give a folder, such as `-o .`"
-            )
-        return
-    path = args.output or DEFAULT
+    path = args.output
     if os.path.isdir(path):
         raise UsageError(f"`-o {path}` is a folder", hint=f"give a file: `-o {os.path.join(path, DEFAULT)}`")
     if not pylock.is_name(os.path.basename(path)):
@@ -126,50 +112,27 @@ def _check(args: LockArguments) -> None:
         raise UsageError(f"`-o {path}`: there is no such folder", hint="create it first")
 
 
-def _write(args: LockArguments, made: Made) -> list[str]:
-    """The files of a lock: one, or with `--each` one for each of its machines."""
-    paths = [args.output or DEFAULT]
-    if args.each:
-        paths = [os.path.join(args.output or ".", f"pylock.{name}.toml") for name in made.names]
-    paths = [os.path.normpath(path) for path in paths]
-    for path in paths:
-        rewrite.put(path, made.text)
-    return paths
-
-
-def _notes(args: LockArguments, made: list[Made]) -> None:
-    said = dict.fromkeys(note.text for each in made for note in (*each.pick.every_note, *each.notes))
-    computed = list(dict.fromkeys(name for each in made for name in each.computed))
-    if computed:
-        said[f"the index gives no sha256 for {first_three(computed)}; it was computed from today's download"] = None
+def _notes(args: LockArguments, made: Made) -> None:
+    said = dict.fromkeys(note.text for note in (*made.pick.every_note, *made.notes))
+    if made.computed:
+        said[f"the index gives no sha256 for {first_three(made.computed)}; it was computed from today's download"] = (
+            None
+        )
     console.notes(args, *said)
 
 
-def _answer(made: list[Made], paths: list[list[str]], *, single: bool) -> dict[str, object]:
-    locks = [{**_facts(each), "path": own[0], "paths": own} for each, own in zip(made, paths, strict=True)]
-    if single:
-        return {**as_json(made[0].pick, "lock"), "locks": locks}
-    machines = [each.pick.machine for each in made]
-    picks = [{"pick": as_json(each.pick, "lock")["pick"]} for each in made]
-    locks = [{**lock, **pick} for lock, pick in zip(locks, picks, strict=True)]
-    machine = machines[0] if len(machines) == 1 else None
-    answer = envelope.new("lock", machine=machine, locks=locks)
-    return answer if machine is not None else {**answer, "machines": machines}
-
-
-def _facts(made: Made) -> dict[str, object]:
+def _facts(made: Made, path: str) -> dict[str, object]:
     packages = [
         {
-            "name": entry.package.name,
-            "version": entry.package.version,
-            "marker": entry.marker or None,
-            "files": [written(file, "url", "sha256") for file in entry.package.files],
+            "name": package.name,
+            "version": package.version,
+            "files": [written(file, "url", "sha256") for file in package.files],
         }
-        for entry in made.lock.entries
+        for package in made.lock.packages
     ]
     return {
-        "name": made.names[0] if made.names else None,
-        "environments": made.lock.environments,
+        "path": path,
+        "environment": made.lock.environment.marker,
         "packages": packages,
         **written(made, "computed", "notes"),
     }

@@ -1,4 +1,4 @@
-"""A lock: every package of one or several environments, each with its files and their hashes."""
+"""A lock: every package of one environment, each with its files and their hashes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torchpick.model import markers
 from torchpick.model.machine import Platform
 from torchpick.model.noun import Noun
 
-# The variables of PEP 508 that tell the environments of a lock apart.
+# The variables of PEP 508 that tell the environments of locks apart.
 _TELLING = ("sys_platform", "platform_machine", "python_version")
 
 
@@ -42,12 +42,6 @@ class LockedPackage(Noun):
     def files(self) -> tuple[LockFile, ...]:
         return (*self.wheels, *(each for each in (self.sdist, self.archive) if each is not None))
 
-    @property
-    def source(self) -> object:
-        """What tells it from another package of its name."""
-        place = self.archive.url if self.archive is not None else None
-        return self.version, place, None if self.vcs is None else tuple(sorted(self.vcs.items()))
-
 
 class LockEnvironment(Noun):
     """What a marker can say of an environment, and `free_threaded`, which none can."""
@@ -57,37 +51,17 @@ class LockEnvironment(Noun):
     free_threaded: bool = False
 
     @property
-    def facts(self) -> dict[str, str]:
-        """The variables of PEP 508 that its marker names."""
-        known = markers.facts(self.python, platform=Platform.parse(self.platform))
-        return {name: known[name] for name in _TELLING}
-
-    @property
     def marker(self) -> str:
-        return " and ".join(f"{name} == '{value}'" for name, value in self.facts.items())
+        known = markers.facts(self.python, platform=Platform.parse(self.platform))
+        return " and ".join(f"{name} == '{known[name]}'" for name in _TELLING)
 
     @property
     def label(self) -> str:
         return f"Python {self.python}{'t' if self.free_threaded else ''} on {self.platform}"
 
 
-class Part(Noun):
+class Lock(Noun):
     """What one environment takes."""
 
     environment: LockEnvironment
     packages: tuple[LockedPackage, ...]
-
-
-class LockEntry(Noun):
-    """A package and where it belongs; an empty marker is everywhere that the lock is for."""
-
-    package: LockedPackage
-    marker: str = ""
-
-
-class Lock(Noun):
-    """The whole, for the environments named."""
-
-    environments: tuple[str, ...]
-    requires_python: str
-    entries: tuple[LockEntry, ...]

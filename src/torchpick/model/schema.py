@@ -50,7 +50,7 @@ def schema() -> Schema:
             considered=_list(_ref("verdict")),
             findings=_list(_ref("finding")),
             results=_list({"anyOf": [_ref("result"), _ref("unread")]}),
-            locks=_list(_ref("lock")),
+            lock=_ref("lock"),
             stack=_maybe(_ref("stack")),
             versions=_list({"type": "object"}),
             hints=_list({"type": "string", "description": "what would have to change, best first"}),
@@ -181,20 +181,16 @@ def _definitions() -> Schema:
         "lock": _object(
             {
                 "path": text,
-                "name": _text_or_null("with --each: the NAME of pylock.NAME.toml"),
-                "environments": _list(text),
+                "environment": {**text, "description": "the marker that holds in the one environment it is for"},
                 "packages": _list(_ref("locked")),
                 "computed": _list({**text, "description": "a file whose hash was computed here, as no index gives it"}),
                 "notes": _list(_ref("note")),
-            },
-            paths=_list({**text, "description": "with --each: one for each machine of its kind"}),
-            pick=_ref("pick"),
+            }
         ),
         "locked": _object(
             {
                 "name": text,
                 "version": _text_or_null(),
-                "marker": _text_or_null("where it belongs; null for all of `environments`"),
                 "files": _list(_object({"url": text, "sha256": {**text, "pattern": "^[0-9a-f]{64}$"}})),
             }
         ),

@@ -13,15 +13,9 @@ from tests.install.lock.test_ground import order
 from torchpick.environment.requirements import Given
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.index.source import Tell
-from torchpick.install.lock import family, ground, making, spots
-from torchpick.install.lock.family import Taken
-from torchpick.install.lock.resolution import Aim
-from torchpick.install.lock.spots import LockAgreed
-from torchpick.installers.command import Command
-from torchpick.model.arch import Arch
+from torchpick.install.lock import making
 from torchpick.model.lock import LockedPackage, LockFile
-from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python
-from torchpick.model.pick import Pick
+from torchpick.model.machine import Machine, Note, Platform, Python
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -47,48 +41,6 @@ class Deaf:
 
     def progress(self, name: str) -> Tell:  # noqa: ARG002 # the name that callers use
         return lambda _: None
-
-
-@pytest.mark.parametrize(
-    ("told", "names"),
-    [
-        (["node-1", "node.2", None], ["node-1", "node-2", "machine-3"]),
-        (["a", "A", "a"], ["a", "A-2", "a-3"]),
-        (["a-2", "a", "a"], ["a-2", "a", "a-3"]),
-        (["../../etc", "\u202e", " "], ["etc", "machine-2", "machine-3"]),
-        (["a", "a-3", "a"], ["a", "a-3", "a-4"]),
-        (["x" * 500], ["x" * 80]),
-        (["X 1X", "-X"], ["X-1X", "X"]),
-    ],
-)
-def test_a_machines_name_becomes_a_files(told: list[str | None], names: list[str]) -> None:
-    assert making.names(told) == names
-
-
-def test_machines_are_alike_where_all_that_decides_is() -> None:
-    gpu = Gpu(0, "nvidia", "RTX 3090", Arch.parse("sm_86"))
-    here = MACHINE._replace(gpus=(gpu,), driver=Driver("580.95.05", "13.0"))
-    others = [
-        here._replace(platform=Platform("linux", "x86_64", "2.28")),
-        here._replace(python=Python("3.13")),
-        here._replace(driver=None),
-        here._replace(driver=Driver("580.95.05", "12.8")),
-        here._replace(driver=Driver("570.86.10", "13.0")),
-        here._replace(gpus=(gpu, gpu)),
-        *(
-            here._replace(gpus=(each,))
-            for each in (
-                gpu._replace(vendor="amd"),
-                gpu._replace(arch=Arch.parse("sm_90")),
-                gpu._replace(counted=False),
-                gpu._replace(integrated=True),
-            )
-        ),
-    ]
-    named = here._replace(name="node-1", gpus=(gpu._replace(name="RTX A6000", uuid="GPU-1"),))
-
-    assert ground.kind_of(named) == ground.kind_of(here)
-    assert len({ground.kind_of(each) for each in (here, *others)}) == len(others) + 1
 
 
 def test_who_waits_for_a_lock_hears_of_wheels_that_are_read_and_of_each_byte() -> None:
@@ -152,66 +104,14 @@ def test_a_mirror_without_the_project_is_told_so(tmp_path: Path, environ: dict[s
         making.make(Session(request, environ), order(installer="uv", no_deps=True), Deaf())
 
 
-def test_each_of_machines_that_are_alike_has_a_lock_under_its_own_name(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, environ: dict[str, str]
-) -> None:
+def test_a_lock_is_for_one_machine(tmp_path: Path, environ: dict[str, str]) -> None:
     fleet = tmp_path / "fleet.jsonl"
     here = {"platform": {"os": "linux", "cpu": "x86_64", "glibc": "2.35"}, "python": {"version": "3.12"}}
-    facts = {**here, "driver": {"version": "580.95.05"}}
-    cards = {
-        "n1": "NVIDIA GeForce RTX 3090",
-        "n2": "NVIDIA GeForce RTX 3090",
-        "two": "NVIDIA RTX A6000",
-        "": "RTX 3090",
-    }
-    lines = ({"name": name or None, **facts, "gpus": [{"arch": "sm_86", "name": card}]} for name, card in cards.items())
+    lines = ({**here, "driver": {"version": "580.95.05"}, "gpus": [{"arch": arch}]} for arch in ("sm_86", "sm_90"))
     fleet.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    resolved = []
 
-    def resolve(*_: object) -> Taken:
-        resolved.append(1)
-        return Taken((TORCH,))
-
-    monkeypatch.setattr(family, "resolve", resolve)
-    monkeypatch.setattr(spots, "agreed", agreed)
-    asked = order(installer="uv")._replace(each=True)
-
-    made = making.make(Session(Request(machine=(str(fleet),)), environ), asked, Deaf())
-
-    assert [each.names for each in made] == [("n1", "n2"), ("two",), ("machine-4",)]
-    assert [each.pick.machine.name for each in made] == ["n1", "two", None]
-    assert len(resolved) == 1
-    monkeypatch.setattr(making, "_MOST_EACH", 3)
-    with pytest.raises(UsageError, match="no more than 3 locks are written at once, and there are 4 machines"):
-        making.make(Session(Request(machine=(str(fleet),)), environ), asked, Deaf())
-
-
-def agreed(_: object, _installer: object, pick: Pick, aims: list[tuple[int, Aim]]) -> LockAgreed:
-    return LockAgreed(pick, {aim.environment: {} for _, aim in aims}, (), ())
-
-
-def test_a_mac_is_resolved_for_as_old_as_the_build_needs_it_and_a_hash_is_told_once(
-    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], tmp_path: Path
-) -> None:
-    fleet = tmp_path / "fleet.jsonl"
-    macs = [
-        {"platform": {"os": "macos", "cpu": "arm64", "macos": "15.0"}, "python": {"version": version}}
-        for version in ("3.12", "3.13")
-    ]
-    fleet.write_text("".join(json.dumps(mac) + "\n" for mac in macs))
-    seen = []
-
-    def resolve(_want: object, aim: Aim, resolver: Command, *_: object) -> Taken:
-        seen.append((aim.macos, resolver.set.get("MACOSX_DEPLOYMENT_TARGET")))
-        return Taken((TORCH,), computed=("torch.whl",))
-
-    monkeypatch.setattr(family, "resolve", resolve)
-    monkeypatch.setattr(spots, "agreed", agreed)
-
-    (made,) = making.make(Session(Request(machine=(str(fleet),)), environ), order(installer="uv"), Deaf())
-
-    assert [macos == told and macos is not None for macos, told in seen] == [True, True]
-    assert made.computed == ("torch.whl",)
+    with pytest.raises(UsageError, match="a lock is for one machine, and 2 were given"):
+        making.make(Session(Request(machine=(str(fleet),)), environ), order(installer="uv"), Deaf())
 
 
 def test_no_place_in_a_lock_holds_a_password() -> None:

@@ -12,15 +12,14 @@ from packaging.pylock import Pylock
 from torchpick.environment import toml
 from torchpick.errors import TorchpickError
 from torchpick.install.lock import pylock
-from torchpick.model.lock import Lock, LockedPackage, LockEntry, LockFile
+from torchpick.model.lock import Lock, LockedPackage, LockEnvironment, LockFile
 
 SHA = "ab" * 32
 URL = "https://host.example/torch-2.14.1%2Bcu126-cp312-cp312-manylinux_2_28_x86_64.whl"
-MARKER = "sys_platform == 'linux'"
 
 
 def lock(*packages: LockedPackage) -> Lock:
-    return Lock((MARKER,), ">=3.12,<3.13", tuple(LockEntry(each, MARKER) for each in packages))
+    return Lock(LockEnvironment("linux-x86_64", "3.12"), packages)
 
 
 def test_a_lock_is_what_the_packaging_library_reads() -> None:
@@ -41,7 +40,10 @@ def test_a_lock_is_what_the_packaging_library_reads() -> None:
     assert table["packages"][3]["vcs"]["commit-id"] == "c" * 40
     assert table["created-by"] == "torchpick"
     assert table["tool"]["torchpick"] == {"torch": "2.14.1+cu126"}
-    assert "marker = 'sys_platform == \"linux\"'" in text
+    assert table["requires-python"] == "<3.13,>=3.12"
+    assert table["environments"] == [
+        'sys_platform == "linux" and platform_machine == "x86_64" and python_version == "3.12"'
+    ]
 
 
 @pytest.mark.parametrize(

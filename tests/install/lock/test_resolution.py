@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tests.installers.test_commands import PICK
 from torchpick.errors import InstallerError, UsageError
 from torchpick.install.lock import resolution
 from torchpick.install.lock.resolution import Aim
@@ -40,8 +41,23 @@ def test_uv_is_told_the_platform_with_no_newer_glibc(platform: str, glibc: str |
     assert resolution.uv_platform(Aim(LockEnvironment(platform, "3.12"), glibc=glibc)) == said
 
 
+@pytest.mark.parametrize(
+    ("tags", "oldest"),
+    [
+        (("macosx_14_0_arm64",), "14.0"),
+        (("manylinux_2_28_x86_64", "macosx_11_3_x86_64"), "11.3"),
+        (("manylinux_2_28_x86_64",), None),
+        (("xmacosx_14_0_arm64",), None),
+        ((), None),
+    ],
+)
+def test_the_oldest_macos_stands_in_a_builds_tag(tags: tuple[str, ...], oldest: str | None) -> None:
+    assert resolution.macos_of(PICK.build._replace(tags=tags)) == oldest
+
+
 def test_an_environment_elsewhere_replaces_the_interpreter() -> None:
-    made = resolution.aimed(RESOLVER, Aim(LockEnvironment("macos-arm64", "3.12"), macos="14.0"))
+    for_macs = PICK.build._replace(tags=("macosx_14_0_arm64",))
+    made = resolution.aimed(RESOLVER, Aim(LockEnvironment("macos-arm64", "3.12")), for_macs)
 
     words = ("--python-version", "3.12", "--python-platform", "aarch64-apple-darwin", "needs.txt")
     assert made.argv == ("uv", "pip", "compile", *words)
@@ -49,7 +65,7 @@ def test_an_environment_elsewhere_replaces_the_interpreter() -> None:
 
 
 def test_here_the_interpreter_stays() -> None:
-    assert resolution.aimed(RESOLVER, Aim(THERE, python="/here/python")) == RESOLVER
+    assert resolution.aimed(RESOLVER, Aim(THERE, python="/here/python"), PICK.build) == RESOLVER
 
 
 CHATTER = (

@@ -1,4 +1,4 @@
-"""Where a lock is made: what was given, the environments it is for, the installer that resolves."""
+"""Where a lock is made: what was given, the environment it is for, the installer that resolves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from torchpick.model import markers
 from torchpick.model.lock import LockEnvironment
 from torchpick.model.machine import Machine, Platform
 from torchpick.model.noun import Noun
-from torchpick.model.versions import numbers
 from torchpick.session import Session
 
 # The first pip whose dry run takes the metadata alone (`prepare_linked_requirements_more` stands behind
@@ -33,37 +32,26 @@ class LockOrder(Noun):
     given: Given
     installer: str
     no_deps: bool
-    each: bool
     most: int
 
 
 class Ground(Noun):
-    """What all locks of a run share."""
+    """What a lock is made of."""
 
     session: Session
     order: LockOrder
     asked: Requirements
 
 
-def aims_of(machines: tuple[Machine, ...], ground: Ground) -> list[tuple[int, Aim]]:
-    """Each environment once, with the oldest glibc among its machines, and the place of the first of them."""
-    found: dict[LockEnvironment, tuple[int, Aim]] = {}
-    for place, machine in enumerate(machines):
-        python = machine.python
-        env = LockEnvironment(machine.platform.name, python.version, python.free_threaded)
-        aim = Aim(env, _local(machine, ground), machine.platform.glibc)
-        if aim.python is None and python.free_threaded:
-            hint = "name one with `--python PATH`, on a machine of that platform"
-            raise UsageError(
-                f"{env.label}: packages for a free-threaded Python are only found with one at hand", hint=hint
-            )
-        known = found.get(env)
-        if known is not None:
-            glibcs = [each for each in (known[1].glibc, aim.glibc) if each is not None]
-            found[env] = (known[0], known[1]._replace(glibc=min(glibcs, key=numbers, default=None)))
-        else:
-            found[env] = (place, aim)
-    return list(found.values())
+def aim_of(machine: Machine, ground: Ground) -> Aim:
+    """The environment that the lock is for."""
+    python = machine.python
+    env = LockEnvironment(machine.platform.name, python.version, python.free_threaded)
+    aim = Aim(env, _local(machine, ground), machine.platform.glibc)
+    if aim.python is None and python.free_threaded:
+        hint = "name one with `--python PATH`, on a machine of that platform"
+        raise UsageError(f"{env.label}: packages for a free-threaded Python are only found with one at hand", hint=hint)
+    return aim
 
 
 def _local(machine: Machine, ground: Ground) -> str | None:
@@ -75,33 +63,31 @@ def _local(machine: Machine, ground: Ground) -> str | None:
     return program if not elsewhere and program is not None and os.path.isfile(program) else None
 
 
-def installation_of(ground: Ground, aims: list[tuple[int, Aim]]) -> Installation:
-    """The installer's view: the interpreter of the only environment, or ours where it lies elsewhere."""
-    _, first = aims[0]
-    env, program = first.environment, first.python if len(aims) == 1 else None
-    if program is not None:
-        target = targets.read(program, env.python, free_threaded=env.free_threaded, environ=ground.session.environ)
+def installation_of(ground: Ground, aim: Aim) -> Installation:
+    """The installer's view: the interpreter of the environment, or ours where it lies elsewhere."""
+    env = aim.environment
+    if aim.python is not None:
+        target = targets.read(aim.python, env.python, free_threaded=env.free_threaded, environ=ground.session.environ)
     else:
         target = targets.Target(sys.executable, env.python, sys.prefix, ())
-    order = Order(ground.order.given, _wanted(ground, aims), no_deps=ground.order.no_deps)
-    applies = _applies(ground.asked, [aim.environment for _, aim in aims], target.full_version)
-    return Installation(ground.session, order, ground.asked, target, applies)
+    # What is installed binds no lock.
+    order = Order(ground.order.given, _wanted(ground, aim), upgrade=True, no_deps=ground.order.no_deps)
+    return Installation(ground.session, order, ground.asked, target, _applies(ground.asked, env, target.full_version))
 
 
-def _applies(asked: Requirements, environments: list[LockEnvironment], full_version: str | None) -> dict[str, bool]:
-    """Which markers hold in any of the environments; without markers the packaging library is not loaded."""
+def _applies(asked: Requirements, environment: LockEnvironment, full_version: str | None) -> dict[str, bool]:
+    """Which markers hold in the environment; without markers the packaging library is not loaded."""
     texts = requirements.markers(asked)
-    facts = [markers.facts(each.python, full_version, Platform.parse(each.platform)) for each in environments]
-    return {text: any(markers.applies(text, each) for each in facts) for text in texts}
+    facts = markers.facts(environment.python, full_version, Platform.parse(environment.platform))
+    return {text: markers.applies(text, facts) for text in texts}
 
 
-def _wanted(ground: Ground, aims: list[tuple[int, Aim]]) -> str:
+def _wanted(ground: Ground, aim: Aim) -> str:
     """Which installer resolves: for an environment elsewhere only uv, as pip judges markers by its own Python."""
     wanted = ground.order.installer
-    elsewhere = [aim for _, aim in aims if aim.python is None or len(aims) > 1]
-    if not elsewhere:
+    if aim.python is not None:
         return wanted
-    label = elsewhere[0].environment.label
+    label = aim.environment.label
     if wanted == "pip":
         hint = "leave out `--installer pip`, or run it there with `--python PATH`"
         raise UsageError(f"pip resolves for its own machine only, and not for {label}", hint=hint)
@@ -139,10 +125,3 @@ def installer_of(ground: Ground, installation: Installation) -> Installer:
             code="COOLDOWN",
         )
     return installer
-
-
-def kind_of(machine: Machine) -> object:
-    """Machines that are alike get the same lock, which is made once."""
-    gpus = tuple((gpu.vendor, gpu.arch, gpu.counted, gpu.integrated) for gpu in machine.gpus)
-    driver = machine.driver
-    return machine.platform, machine.python.tag, None if driver is None else (driver.version, driver.cuda), gpus

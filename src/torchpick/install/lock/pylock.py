@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 
 from torchpick.errors import TorchpickError
-from torchpick.model.lock import Lock, LockEntry, LockFile
+from torchpick.model.lock import Lock, LockedPackage, LockFile
+from torchpick.model.versions import numbers
 
 # PEP 751: `pylock.toml`, or `pylock.<name>.toml` without a dot in the name; both installers know it by that alone.
 _NAME = re.compile(r"pylock(?:\.[^.]+)?\.toml")
@@ -25,10 +26,10 @@ def text(lock: Lock, told: Mapping[str, object]) -> str:
 
     made: dict[str, object] = {
         "lock-version": "1.0",
-        "environments": list(lock.environments),
-        "requires-python": lock.requires_python,
+        "environments": [lock.environment.marker],
+        "requires-python": _requires(lock.environment.python),
         "created-by": "torchpick",
-        "packages": [_package(each) for each in lock.entries],
+        "packages": [_package(each) for each in lock.packages],
         "tool": {"torchpick": dict(told)},
     }
     try:
@@ -39,13 +40,15 @@ def text(lock: Lock, told: Mapping[str, object]) -> str:
     return _document(checked)
 
 
-def _package(entry: LockEntry) -> dict[str, object]:
-    package = entry.package
+def _requires(python: str) -> str:
+    major, minor = numbers(python)[:2]
+    return f">={major}.{minor},<{major}.{minor + 1}"
+
+
+def _package(package: LockedPackage) -> dict[str, object]:
     value: dict[str, object] = {"name": package.name}
     if package.version is not None:
         value["version"] = package.version
-    if entry.marker:
-        value["marker"] = entry.marker
     if package.index_url is not None:
         value["index"] = package.index_url
     if package.vcs is not None:

@@ -13,6 +13,7 @@ from torchpick.errors import InstallerError, UsageError
 from torchpick.installers import needs, reporting, run
 from torchpick.installers.command import Command
 from torchpick.installers.store import StoredFile as Written
+from torchpick.model.build import Build
 from torchpick.model.lock import LockedPackage, LockEnvironment, LockFile
 from torchpick.model.names import normal
 from torchpick.model.noun import Noun
@@ -42,10 +43,9 @@ class Aim(Noun):
     environment: LockEnvironment
     python: str | None = None
     glibc: str | None = None
-    macos: str | None = None
 
 
-def aimed(resolver: Command, aim: Aim) -> Command:
+def aimed(resolver: Command, aim: Aim, build: Build) -> Command:
     """The resolver of an installation, turned to another environment; only uv can."""
     if aim.python is not None or resolver.installer != "uv":
         return resolver
@@ -53,8 +53,15 @@ def aimed(resolver: Command, aim: Aim) -> Command:
     words = ("--python-version", aim.environment.python, "--python-platform", uv_platform(aim))
     argv = (*resolver.argv[:place], *words, *resolver.argv[place + 2 :])
     # uv takes an Apple machine for one of macOS 13 where nothing is said.
-    more = {"MACOSX_DEPLOYMENT_TARGET": aim.macos} if aim.macos is not None else {}
+    macos = macos_of(build)
+    more = {"MACOSX_DEPLOYMENT_TARGET": macos} if macos is not None else {}
     return resolver._replace(argv=argv, set={**resolver.set, **more})
+
+
+def macos_of(build: Build) -> str | None:
+    """The oldest macOS that the build runs on, by its tag: `macosx_14_0_arm64` → `14.0`."""
+    found = [re.match(r"macosx_(\d+)_(\d+)_", tag) for tag in build.tags]
+    return next((f"{match[1]}.{match[2]}" for match in found if match), None)
 
 
 def uv_platform(aim: Aim) -> str:
