@@ -21,7 +21,7 @@ from torchpick.index.source import FileSource, Source
 from torchpick.model.build import Build, backend_order
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import is_prerelease, release_key
-from torchpick.model.wish import WHEEL_HOST
+from torchpick.model.wheelhost import WHEEL_HOST
 from torchpick.wheels import live, measured, refresh
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.live import ListedBuild

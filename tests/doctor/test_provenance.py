@@ -181,9 +181,8 @@ def test_each_finding_says_what_it_rests_on_and_what_is_shown_is_listed(home: Ho
 @pytest.mark.parametrize(
     ("url", "base", "other"),
     [
-        ("https://d21usjoq99fcb9.cloudfront.net/whl/cu128/torch.whl", None, False),
-        ("https://download.pytorch.org/other/torch.whl", None, True),
-        ("https://download.pytorch.org/whl-own/torch.whl", None, True),
+        ("https://download-r2.pytorch.org/whl/cu128/torch.whl", None, False),
+        ("https://other.example/whl/torch.whl", None, True),
         ("https://own.example/wheels/torch.whl", "flat+https://own.example/wheels/", False),
         ("https://own.example/wheels-of-others/torch.whl", "flat+https://own.example/wheels", True),
         ("https://download.pytorch.org/whl/torch.whl", "https://own.example/whl", True),

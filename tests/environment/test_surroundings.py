@@ -42,10 +42,10 @@ def test_settings_are_found_in_variables_and_in_every_file(tmp_path: Path) -> No
     (config / "pip" / "pip.conf").write_text(
         "[install]\nfind_links = https://download.pytorch.org/whl/torch_stable.html\n"
     )
-    (prefix / "pip.conf").write_text("[global]\nindex-url=https://u:p@m.example/whl/cu126/\ntimeout = 60\n")
+    (prefix / "pip.conf").write_text("[global]\nindex-url=https://u:p@download.pytorch.org/whl/cu126/\ntimeout = 60\n")
     (config / "uv" / "uv.toml").write_text('[[index]]\nurl = "https://download.pytorch.org/whl/nightly/cu130"\n')
     (tmp_path / "project" / "pyproject.toml").write_text(
-        '[tool.uv]\ntorch-backend = "cpu"\nx = "https://m.example/whl/cu118"\n'
+        '[tool.uv]\ntorch-backend = "cpu"\nx = "https://download.pytorch.org/whl/cu118"\n'
     )
     environ = {
         "HOME": str(tmp_path),
@@ -54,7 +54,7 @@ def test_settings_are_found_in_variables_and_in_every_file(tmp_path: Path) -> No
         "UV_INDEX": "pt=file:///srv/whl/xpu x",
     }
 
-    found = torchsettings.read(environ, str(prefix), str(project))
+    found = torchsettings.read(environ, str(prefix), str(project), "file:///srv/whl")
 
     assert [(each.name, each.backend) for each in found] == [
         ("UV_INDEX", "xpu"),
@@ -66,7 +66,7 @@ def test_settings_are_found_in_variables_and_in_every_file(tmp_path: Path) -> No
 
 
 def test_settings_that_are_switched_off_are_not_read(tmp_path: Path) -> None:
-    (tmp_path / "pip.conf").write_text("[global]\nindex-url=https://m.example/whl/cu126\n")
+    (tmp_path / "pip.conf").write_text("[global]\nindex-url=https://download.pytorch.org/whl/cu126\n")
     (tmp_path / "uv.toml").write_text('torch-backend = "cpu"\n')
     environ = {
         "HOME": str(tmp_path),
@@ -82,8 +82,8 @@ def test_a_file_that_pip_does_not_read_is_not_named(tmp_path: Path) -> None:
     """PIP_CONFIG_FILE hides the user's own, and a section of another command is nothing to `pip install`."""
     mine, named = tmp_path / ".config" / "pip" / "pip.conf", tmp_path / "named.conf"
     mine.parent.mkdir(parents=True)
-    mine.write_text("[global]\nindex-url = https://m.example/whl/cu126\n")
-    named.write_text("[download]\nindex-url = https://m.example/whl/cu128\n")
+    mine.write_text("[global]\nindex-url = https://download.pytorch.org/whl/cu126\n")
+    named.write_text("[download]\nindex-url = https://download.pytorch.org/whl/cu128\n")
     environ = {"HOME": str(tmp_path), "XDG_CONFIG_DIRS": str(tmp_path)}
 
     (alone,) = torchsettings.read(environ, str(tmp_path), str(tmp_path))
@@ -102,7 +102,7 @@ def test_a_broken_file_hides_no_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["https://example.com/simple", "https://example.com/whlx/cu126", "not a url /whl/cu126", ""]
+    "text", ["https://example.com/simple", "https://example.com/whl/cu126", "not a url /whl/cu126", ""]
 )
 def test_other_indexes_are_nobody_s_business(text: str, tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path), "XDG_CONFIG_DIRS": str(tmp_path), "PIP_EXTRA_INDEX_URL": text}

@@ -26,7 +26,7 @@ from torchpick.installers import copies, needs, reporting
 from torchpick.knowledge import gpuspec
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import files, reading, smi
-from torchpick.model import markers
+from torchpick.model import markers, wheelhost
 from torchpick.model.fields import ShapeError
 from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Platform, Python
@@ -136,7 +136,7 @@ def requirements_file(data: bytes) -> None:
 
 
 def url(data: bytes) -> None:
-    settings.is_wheel_index(text(data))
+    wheelhost.is_wheel_host(text(data))
     redacted(text(data))
 
 

@@ -33,7 +33,8 @@ from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
 from torchpick.model.table import Table
-from torchpick.model.wish import WHEEL_HOST, Wish
+from torchpick.model.wheelhost import WHEEL_HOST
+from torchpick.model.wish import Wish
 from torchpick.session import Session
 
 

@@ -40,7 +40,8 @@ from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
 from torchpick.model.specifiers import admits
-from torchpick.model.wish import CHANNELS, WHEEL_HOST
+from torchpick.model.wheelhost import WHEEL_HOST
+from torchpick.model.wish import CHANNELS
 from torchpick.session import Session
 from torchpick.wheels import refresh
 from torchpick.wheels.live import ListedBuild

@@ -7,7 +7,8 @@ from torchpick.model.machine import Machine
 from torchpick.model.macs import LAST_FOR_INTEL
 from torchpick.model.request import Request
 from torchpick.model.table import Table
-from torchpick.model.wish import WHEEL_HOST, Wish
+from torchpick.model.wheelhost import WHEEL_HOST
+from torchpick.model.wish import Wish
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

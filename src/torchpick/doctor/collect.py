@@ -41,6 +41,7 @@ class Circumstances(Noun):
     table: Table
     machine: Machine
     given_gpus: bool
+    index_base: str
 
 
 def torch_alone(here: Environment, around: Circumstances) -> Facts:
@@ -100,7 +101,7 @@ def everything(here: Environment, around: Circumstances) -> Facts:
         twins=loader.twins(here),
         shell=outside,
         overrides=loader.overrides(here, outside),
-        settings=torchsettings.read(around.knowledge.environ, here.prefix, around.folder),
+        settings=torchsettings.read(around.knowledge.environ, here.prefix, around.folder, around.index_base),
         lock=torchsettings.lock(here.prefix),
         floors=table.floors,
         triton_floor=_triton_floor(here, around.knowledge),

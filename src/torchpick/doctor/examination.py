@@ -86,7 +86,8 @@ def examine(session: Session, folder: str | None = None, *, torch_alone: bool = 
     path, source = target(session.request.python, session.environ, folder)
     here = distributions.read(path, session.environ, source=source, metadata=not torch_alone)
     machine = _machine(session, here)
-    around = Circumstances(session.knowledge, folder, session.table_of((machine,)), machine, session.given_gpus)
+    table, base = session.table_of((machine,)), session.wish.index_base
+    around = Circumstances(session.knowledge, folder, table, machine, session.given_gpus, base)
     facts = collect.torch_alone(here, around) if torch_alone else collect.everything(here, around)
     return _judged(facts, session, around.table)
 

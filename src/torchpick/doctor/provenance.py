@@ -17,6 +17,7 @@ from torchpick.model.finding import ERROR, Ailment, Finding
 from torchpick.model.names import first_three
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
+from torchpick.model.wheelhost import is_on_host_of, is_wheel_host
 
 # So much of a project is hashed: its Python code and small libraries. torch's largest library takes seconds.
 _MOST_FILE = 1 << 20
@@ -87,22 +88,11 @@ def _of_origin(one: Distribution, origin: RecordedOrigin, base: str, references:
         yield Finding(Ailment.ORIGIN_UNKNOWN, text, seen)
     elif origin.is_source:
         yield Finding(Ailment.ORIGIN_UNKNOWN, f"{one.label} was built from source: {origin.url}", seen)
-    elif not _is_below(origin.url, base):
+    elif not (is_on_host_of(origin.url, base) and is_wheel_host(origin.url, base)):
         yield Finding(Ailment.ORIGIN_OTHER, f"{one.label} came from {origin.url}, which is not below {base}", seen)
     elif (known := _known(origin.url, references)) and origin.sha256 and known != origin.sha256:
         text = f"{one.label} is not the file of that name that the table knows: its sha256 is {origin.sha256}"
         yield Finding(Ailment.ORIGIN_OTHER, text, {**seen, "known": known}, weight=ERROR)
-
-
-def _is_below(url: str, base: str) -> bool:
-    mine, theirs = urlsplit(url), urlsplit(base.removeprefix("flat+"))
-    hosts = _WHEEL_HOSTS if theirs.hostname in _WHEEL_HOSTS else {theirs.hostname}
-    folder = theirs.path.rstrip("/") + "/"
-    return mine.scheme == theirs.scheme and mine.hostname in hosts and mine.path.startswith(folder)
-
-
-# The pages of the wheel host link to files on these (its pages of 2026; the files are the same on each).
-_WHEEL_HOSTS = frozenset({"download.pytorch.org", "download-r2.pytorch.org", "d21usjoq99fcb9.cloudfront.net"})
 
 
 def _known(url: str, references: str) -> str | None:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 
 from torchpick.environment import settings, toml
 from torchpick.environment.config_files import UvFile, merged
-from torchpick.environment.settings import PIP_PLACES, Setting, is_wheel_index, pip_variable
+from torchpick.environment.settings import PIP_PLACES, Setting, pip_variable
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
+from torchpick.model.wheelhost import is_wheel_host
 
 
 class Inherited(Noun):
@@ -31,7 +32,7 @@ def of_pip(effective: Mapping[str, Setting], environ: Mapping[str, str], below: 
     spoken = settings.pip_of_environ(environ)
     for name in PIP_PLACES:
         said = effective.get(name)
-        if said is None or not any(map(is_wheel_index, said.words)):
+        if said is None or not any(map(is_wheel_host, said.words)):
             continue
         # Where the last variable says nothing else, one before it in another spelling speaks again.
         told = [said, *(each for each in reversed(spoken) if each.name == name)]
@@ -40,7 +41,7 @@ def of_pip(effective: Mapping[str, Setting], environ: Mapping[str, str], below: 
         variable = pip_variable(name)
         if kept:
             changed[variable] = " ".join(kept)
-        elif said.source.startswith("PIP_") and not (name in below and any(map(is_wheel_index, below[name].words))):
+        elif said.source.startswith("PIP_") and not (name in below and any(map(is_wheel_host, below[name].words))):
             unset.append(variable)
         elif name != "index-url":
             # A blank: an empty variable would let the configuration file speak again.
@@ -62,7 +63,7 @@ def of_pip(effective: Mapping[str, Setting], environ: Mapping[str, str], below: 
 
 def _others(said: Setting) -> list[str]:
     """The places that are not a wheel index of PyTorch."""
-    return [word for word in said.words if not is_wheel_index(word)]
+    return [word for word in said.words if not is_wheel_host(word)]
 
 
 def _as_variables(effective: Mapping[str, Setting], environ: Mapping[str, str]) -> dict[str, str]:
@@ -92,7 +93,7 @@ def of_uv(environ: Mapping[str, str], files: Iterable[UvFile]) -> Inherited:
         unset.append("UV_TORCH_BACKEND")  # an earlier `torchpick env` sets it, so it goes without a word
     known = list(files)
     found = [said for file in known for said in settings.uv_of_table(file.table, file.path)]
-    bad = [said for said in found if any(map(is_wheel_index, said.words))]
+    bad = [said for said in found if any(map(is_wheel_host, said.words))]
     notes += [_left_out(said) for said in bad]
     backends = [file.path for file in known if settings.backend_of(file.table) is not None]
     notes += [Note("BACKEND_LEFT_OUT", f"{path} sets torch-backend, left out for this run") for path in backends]
@@ -101,11 +102,11 @@ def of_uv(environ: Mapping[str, str], files: Iterable[UvFile]) -> Inherited:
 
 
 def _left_out(said: Setting) -> Note:
-    named = ", ".join(redacted(word) for word in said.words if is_wheel_index(word))
+    named = ", ".join(redacted(word) for word in said.words if is_wheel_host(word))
     return Note("INDEX_LEFT_OUT", f"{said.source} names a PyTorch wheel index, left out for this run: {named}")
 
 
 def own_places(found: Iterable[Setting]) -> list[Setting]:
     """The settings that name indexes of the user's own."""
     names = {*PIP_PLACES, *settings.UV_PLACES, "index"}
-    return [said for said in found if said.name in names and not all(map(is_wheel_index, said.words))]
+    return [said for said in found if said.name in names and not all(map(is_wheel_host, said.words))]

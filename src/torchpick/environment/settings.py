@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 from torchpick.model.noun import Noun
-
-# The wheel host and the names its files are served under.
-_HOSTS = ("pytorch.org",)
-# Its layout: /whl/<backend>/…, /whl/nightly/…, /whl/torch_stable.html; field: mirrors keep it.
-_LAYOUT = re.compile(
-    r"/whl/(?:(?:nightly|test|preview|lts)(?:/|$)|(?:cpu|xpu|cu\d+|rocm[\d.]+)(?:[_-]\w+)?(?:/|$)|torch[\w.]*(?:/|$))"
-)
-
+from torchpick.model.wheelhost import is_wheel_host
 
 # What pip and uv take for true in a setting that is written as text.
 YES = ("1", "true", "yes", "on", "y", "t")
@@ -34,60 +26,6 @@ class Setting(Noun):
     def is_on(self) -> bool:
         """Of a switch."""
         return self.words[:1] != () and self.words[0].lower() in YES
-
-
-# A scheme and what stands where the host does; uv and browsers take any number of slashes, of either kind, for two.
-_ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*):[/\\]*([^/\\?#]*)([^?#]*)", re.IGNORECASE)
-
-
-def is_wheel_index(url: str) -> bool:
-    """Whether the URL is of a PyTorch wheel index: its host, or its `/whl/<backend>` layout anywhere.
-
-    Read as uv reads URLs (WHATWG), which makes the wheel host's name of more spellings than pip does.
-    """
-    address = _address(url)
-    if address is None:
-        return False
-    if _is_host(address[2]):
-        return True
-    # A `file:` URL has its path where others have their host.
-    path = (f"/{address[2]}{address[3]}" if address[1].lower() == "file" else address[3]).replace("\\", "/")
-    return _LAYOUT.search(_unquoted(path)) is not None
-
-
-def is_wheel_host(url: str) -> bool:
-    """Whether the URL is on the wheel host itself; the layout of its paths anybody may have."""
-    address = _address(url)
-    return address is not None and _is_host(address[2])
-
-
-def _address(url: str) -> re.Match[str] | None:
-    return _ADDRESS.match(_NAMED.sub("", url.strip(_BLANKS).translate(_DROPPED)))
-
-
-# `NAME=URL`, an index that has a name for uv.
-_NAMED = re.compile(r"^[\w.-]+=(?=\w+:)", re.ASCII)
-_BLANKS = "".join(map(chr, range(33)))
-_DROPPED = {ord(blank): None for blank in "\t\r\n"}
-
-
-def _is_host(authority: str) -> bool:
-    """Whether `user:password@host:port` is the wheel host, whatever case, width or escapes its letters have."""
-    host = _unquoted(authority.rpartition("@")[2].partition(":")[0])
-    if not host.isascii():
-        import unicodedata
-
-        host = unicodedata.normalize("NFKC", host).replace("\u3002", ".").replace("\u00ad", "")
-    host = host.lower().rstrip(".")
-    return any(host == name or host.endswith("." + name) for name in _HOSTS)
-
-
-def _unquoted(text: str) -> str:
-    if "%" not in text:
-        return text
-    from urllib.parse import unquote
-
-    return unquote(text)
 
 
 # pip's options that name where packages come from; the variables and the keys of pip.conf have the same names.
@@ -195,10 +133,10 @@ def without_wheel_indexes(table: Mapping[str, object]) -> dict[str, object]:
         if name == "pip" and isinstance(value, Mapping):
             kept[name] = without_wheel_indexes(value)
         elif name == "index-url" and isinstance(value, str):
-            if not is_wheel_index(value):
+            if not is_wheel_host(value):
                 kept[name] = value
         elif name in ("extra-index-url", "find-links") and isinstance(value, list):
-            kept[name] = [each for each in value if not is_wheel_index(str(each))]
+            kept[name] = [each for each in value if not is_wheel_host(str(each))]
         elif name == "index" and isinstance(value, list):
             kept[name] = [each for each in value if not _open_wheel_index(each)]
         else:
@@ -209,7 +147,7 @@ def without_wheel_indexes(table: Mapping[str, object]) -> dict[str, object]:
 def _open_wheel_index(entry: object) -> bool:
     if not isinstance(entry, Mapping) or entry.get("explicit"):
         return False
-    return is_wheel_index(str(entry.get("url", "")))
+    return is_wheel_host(str(entry.get("url", "")))
 
 
 def uv_cooldown(environ: Mapping[str, str], tables: Iterable[Mapping[str, object]]) -> Setting | None:

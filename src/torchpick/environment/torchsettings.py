@@ -13,17 +13,15 @@ from torchpick.environment.installed import ProjectLock, TorchSetting
 from torchpick.environment.project.settings import PIN
 from torchpick.environment.settings import Setting
 from torchpick.errors import TorchpickError
+from torchpick.model.wheelhost import WHEEL_HOST, is_wheel_host
 
-# The wheel host, or its layout on a mirror: …/whl, …/whl/cu126, …/whl/nightly/cpu.
-_INDEX = re.compile(
-    r"(?:https?|file)://[^\s\"']{0,300}?/whl(?:/(?:nightly|test))?(?:/(cpu|cu\d{2,4}|rocm\d[\d.]{0,9}|xpu))?"
-    r"(?:/[^\s\"']{0,300})?(?=[\s\"',]|$)"
-)
+# A folder of the wheel host: …/whl/cu126, …/whl/nightly/cpu/torch.
+_BACKEND = re.compile(r"/(cpu|cu\d{2,4}|rocm\d[\d.]{0,9}|xpu)(?:/|$)")
 _MOST_LOCK = 64 << 20
 _VARIABLES = "the environment"
 
 
-def read(environ: Mapping[str, str], prefix: str, folder: str) -> tuple[TorchSetting, ...]:
+def read(environ: Mapping[str, str], prefix: str, folder: str, base: str = WHEEL_HOST) -> tuple[TorchSetting, ...]:
     """What would decide the next plain install: variables, pip's files, uv's files, the project in `folder`."""
     home = environ.get("HOME") or os.path.expanduser("~")
     found = []
@@ -31,31 +29,33 @@ def read(environ: Mapping[str, str], prefix: str, folder: str) -> tuple[TorchSet
         found.append(TorchSetting("UV_TORCH_BACKEND", _VARIABLES, backend, backend))
     places = [said for said in settings.pip_of_environ(environ) if said.name in settings.PIP_PLACES]
     for said in (*places, *settings.uv_of_environ(environ)):
-        found += _indexes(said._replace(name=said.source, source=_VARIABLES))
+        found += _indexes(said._replace(name=said.source, source=_VARIABLES), base)
     for file in config_files.pip_files(environ, prefix, home):
         with suppress(TorchpickError):  # pip itself says what is wrong with it
             named = [said for said in config_files.pip_file(file) if said.name in settings.PIP_PLACES]
             beside_pin = bool(named) and _has_pin(file)
             for said in named:
-                found += _indexes(said, beside_pin=beside_pin)
+                found += _indexes(said, base, beside_pin=beside_pin)
     with suppress(TorchpickError):
         for uv_file in reversed(config_files.uv(environ, home, folder)):
-            found += _uv(uv_file)
+            found += _uv(uv_file, base)
     return tuple(found[:100])
 
 
-def _indexes(said: Setting, *, beside_pin: bool = False) -> Iterator[TorchSetting]:
-    for match in _INDEX.finditer(" ".join(said.words)):
-        yield TorchSetting(said.name, said.source, match[0], match[1], beside_pin)
+def _indexes(said: Setting, base: str, *, beside_pin: bool = False) -> Iterator[TorchSetting]:
+    for word in said.words:
+        if is_wheel_host(word, base):
+            backend = _BACKEND.search(word)
+            yield TorchSetting(said.name, said.source, word, backend and backend[1], beside_pin)
 
 
-def _uv(file: UvFile) -> Iterator[TorchSetting]:
+def _uv(file: UvFile, base: str) -> Iterator[TorchSetting]:
     if backend := settings.backend_of(file.table):
         yield TorchSetting("torch-backend", file.path, backend, backend, _has_pin(file.path))
     if os.path.basename(file.path) != "pyproject.toml":
         # A project's own indexes are bound to packages by its sources; those of uv.toml serve every package.
         for said in settings.uv_of_table(file.table, file.path):
-            yield from _indexes(said)
+            yield from _indexes(said, base)
 
 
 def _has_pin(file: str) -> bool:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from torchpick.environment import interpreter, journal, pipconf, rewrite, settings, settings_places, turns
+from torchpick.environment import interpreter, journal, pipconf, rewrite, settings_places, turns
 from torchpick.environment.project import editing
 from torchpick.environment.project.settings import UNPINNED, ProjectSettings
 from torchpick.environment.project.settings import pin as pin_settings
@@ -25,6 +25,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import version_of
 from torchpick.model.redaction import redacted
+from torchpick.model.wheelhost import is_wheel_host
 from torchpick.session import Session
 
 # pip's options that are ours to say in a pinned environment.
@@ -124,7 +125,7 @@ def _variables(
     notes = []
     for name in ("index-url", "extra-index-url"):
         for url in files[name].words if name in files else ():
-            if settings.is_wheel_index(url):
+            if is_wheel_host(url):
                 text = f"{files[name].source} names a PyTorch wheel index, from which pip takes other packages too"
                 notes.append(Note("INDEX_STAYS", f"{text}: {redacted(url)}"))
     found = variables.of(pick, places.store, around, session.spoken_cuda(pick), read)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from torchpick.environment.settings import is_wheel_host, is_wheel_index
 from torchpick.errors import InstallerError
 from torchpick.installers import jobs
 from torchpick.installers.jobs import TRITONS, Job
@@ -14,6 +13,7 @@ from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Note
 from torchpick.model.names import first_three
 from torchpick.model.redaction import redacted
+from torchpick.model.wheelhost import is_on_host_of, is_wheel_host
 
 # What only the wheel host (or the mirror that stands for it) may supply.
 _STRICT = frozenset({"torch", *COMPANIONS})
@@ -38,14 +38,14 @@ def note(job: Job) -> Note:
 
 def check(items: Iterable[Item], job: Job, family: Iterable[str]) -> None:
     """Raise where one of torch's family comes from elsewhere, or anything else from the wheel host."""
-    index = job.pick.index_url
+    index, base = job.pick.index_url, job.pick.wish.index_base
     given = _given(job)
     for item in items:
         named = job.files.get(item.name, "").partition("#")[0]
         from_index = item.url.partition("#")[0] == named or is_from(item.url, index)
         if index and item.name in _STRICT and item.name not in given and not from_index:
             raise _wrong(item, f"and only {redacted(index)} may supply it")
-        if item.name not in {*family, *TRITONS, *given} and is_wheel_index(item.url):
+        if item.name not in {*family, *TRITONS, *given} and is_wheel_host(item.url, base):
             raise _wrong(item, "and that host supplies nothing but torch's family here")
 
 
@@ -56,16 +56,7 @@ def _given(job: Job) -> set[str]:
 
 def is_from(url: str, index: str) -> bool:
     """Whether a file comes from the wheel host, or from the mirror that stands for it."""
-    return is_wheel_host(url) or _is_below(url, index)
-
-
-def _is_below(url: str, index: str) -> bool:
-    """Whether it comes from a mirror's own host."""
-    try:
-        one, other = urlsplit(url), urlsplit(index.removeprefix("flat+"))
-    except ValueError:  # an address that nobody can read is nobody's
-        return False
-    return (one.scheme, one.netloc.rpartition("@")[2]) == (other.scheme, other.netloc.rpartition("@")[2]) != ("", "")
+    return is_wheel_host(url) or is_on_host_of(url, index)
 
 
 def _wrong(item: Item, why: str) -> InstallerError:

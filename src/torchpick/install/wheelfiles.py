@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from urllib.parse import urlsplit
 
 from torchpick.decide.requested import named
 from torchpick.errors import InstallerError, NetworkError, TorchpickError
@@ -17,10 +16,7 @@ from torchpick.installers.jobs import Job
 from torchpick.installers.links import Wheel
 from torchpick.model.machine import Platform
 from torchpick.model.pick import Pick
-from torchpick.model.wish import WHEEL_HOST
-
-# The wheel host and the other names its files are on.
-PYTORCH = ".pytorch.org"
+from torchpick.model.wheelhost import WHEEL_HOST, is_wheel_host
 
 
 def triton(job: Job) -> dict[str, str]:
@@ -94,9 +90,7 @@ def addresses(
 
 def _at_home(url: str, index: str) -> str:
     """The same file on the mirror: a copied page may still lead to the wheel host, which is not asked then."""
-    ours = (urlsplit(index).hostname or "").endswith(PYTORCH)
-    theirs = (urlsplit(url).hostname or "").endswith(PYTORCH)
-    if ours or not theirs:
+    if is_wheel_host(index) or not is_wheel_host(url):
         return url
     return f"{index}/{url.rpartition('/')[2]}"
 

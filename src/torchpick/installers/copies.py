@@ -9,12 +9,12 @@ from itertools import groupby
 from torchpick.environment.lines import RequirementLine
 from torchpick.environment.requirement_texts import beside, located
 from torchpick.environment.requirements import Requirements, RequirementsFile
-from torchpick.environment.settings import is_wheel_index
 from torchpick.installers import store
 from torchpick.installers.store import StoredFile
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
+from torchpick.model.wheelhost import is_wheel_host
 
 _PLACES = ("--index-url", "--extra-index-url", "--find-links")
 _FILES = ("--requirement", "--constraint")
@@ -96,7 +96,7 @@ class _Copier:
 
 def names_wheel_index(entry: RequirementLine) -> bool:
     """Whether the line makes a PyTorch wheel index count for every package."""
-    return entry.option in _PLACES and is_wheel_index(entry.value)
+    return entry.option in _PLACES and is_wheel_host(entry.value)
 
 
 def _quoted(value: str) -> str:

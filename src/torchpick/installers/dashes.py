@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from torchpick.environment.settings import is_wheel_index
 from torchpick.errors import UsageError
 from torchpick.model.build import COMPANIONS
 from torchpick.model.names import leading, normal
 from torchpick.model.noun import Noun
+from torchpick.model.wheelhost import is_wheel_host
 
 REQUIREMENT, CONSTRAINT, OVERRIDE, BUILD = "--requirement", "--constraint", "--override", "--build-constraint"
 EXCLUDE, EDITABLE, GROUP = "--exclude", "--editable", "--group"
@@ -130,7 +130,7 @@ def check(words: Sequence[str]) -> None:
     for each in read(words):
         for word in each.words:
             urls = (word.lstrip("-"), word.partition("=")[2])  # `-ihttps://…` still has its host behind the slashes
-            if any(map(is_wheel_index, urls)) and not any(map(_is_file_of_family, urls)):
+            if any(map(is_wheel_host, urls)) and not any(map(_is_file_of_family, urls)):
                 shown = each.value if each.option else word
                 hint = "remove it: torchpick selects the index that fits; `--index-base URL` specifies a mirror"
                 raise UsageError(f"`{shown}` is a PyTorch wheel index, and two of them mix builds", hint=hint)

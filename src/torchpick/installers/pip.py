@@ -6,7 +6,7 @@ import sys
 
 from torchpick.environment import settings_places
 from torchpick.environment.inherited import Inherited, of_pip
-from torchpick.environment.settings import Setting, is_wheel_index
+from torchpick.environment.settings import Setting
 from torchpick.environment.targets import Target
 from torchpick.errors import InstallerError, UsageError
 from torchpick.installers import away, jobs, settings_files, store, tools
@@ -17,6 +17,7 @@ from torchpick.installers.store import StoredFile
 from torchpick.installers.tools import Pip
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
+from torchpick.model.wheelhost import is_wheel_host
 
 # pip's `--group` (its news for 25.1).
 OLDEST_FOR_GROUPS = (25, 1)
@@ -140,6 +141,6 @@ def of(pip: Pip, own: OwnSettings, target: Target, place: str, notes: tuple[Note
     inherited = inherited._replace(set={**inherited.set, **named.set}, notes=(*inherited.notes, *named.copies.notes))
     files = tuple(named.copies.files.values())
     places = [said for said in own.pip.values() if said.name in _BESIDE]
-    several = any(not is_wheel_index(word) for said in places for word in store.not_ours(said.words, *stores))
+    several = any(not is_wheel_host(word) for said in places for word in store.not_ours(said.words, *stores))
     cooldown = own.pip.get("uploaded-prior-to")
     return PipInstaller(pip.argv, pip.version, inherited, cooldown, notes, files, away.of_pip(own), several)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchpick.environment.inherited import Inherited, of_uv
-from torchpick.environment.settings import Setting, is_wheel_index
+from torchpick.environment.settings import Setting
 from torchpick.errors import UsageError
 from torchpick.installers import away, dashes, jobs, settings_files, store, tools
 from torchpick.installers.command import Command
@@ -13,6 +13,7 @@ from torchpick.installers.store import StoredFile
 from torchpick.model.machine import Note
 from torchpick.model.markers import NEVER
 from torchpick.model.noun import Noun
+from torchpick.model.wheelhost import is_wheel_host
 
 
 class UvInstaller(Noun):
@@ -185,7 +186,7 @@ def of(path: str, own: OwnSettings, place: str, notes: tuple[Note, ...] = ()) ->
 
 def linked_in_files(own: OwnSettings) -> bool:
     """Whether a file of uv's names pages or folders of files, which uv asks beside any index."""
-    return any(said.name == "find-links" and not all(map(is_wheel_index, said.words)) for said in own.uv)
+    return any(said.name == "find-links" and not all(map(is_wheel_host, said.words)) for said in own.uv)
 
 
 def find_links(own: OwnSettings, inherited: Inherited) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from torchpick.environment.inherited import Inherited
-from torchpick.environment.settings import Setting, is_wheel_index
+from torchpick.environment.settings import Setting
 from torchpick.installers import jobs, links, store
 from torchpick.installers.links import Wheel
 from torchpick.installers.store import StoredFile
@@ -14,6 +14,7 @@ from torchpick.model.fields import written
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
+from torchpick.model.wheelhost import is_wheel_host
 
 
 class Variables(Noun):
@@ -74,7 +75,7 @@ def of(
     changed["UV_CONSTRAINT"] = " ".join((address(uv_limits.path), *around.uv_constraints))
     said = around.pip.get("find-links")
     words = said.words if said else ()
-    kept = [word for word in store.not_ours(words, place) if not is_wheel_index(word)]
+    kept = [word for word in store.not_ours(words, place) if not is_wheel_host(word)]
     pages = found_at if pip_limits is limits else []
     if pages or len(kept) != len(words):  # a blank: an empty variable would let the configuration file speak again
         changed["PIP_FIND_LINKS"] = " ".join(dict.fromkeys((*pages, *kept))) or " "
@@ -96,7 +97,7 @@ _OTHER_PLACES = Note(
 def _shared(around: UserSettings, place: str) -> bool:
     """Whether the user's settings name places for pip beside the one index."""
     said = [each for name in ("extra-index-url", "find-links") if (each := around.pip.get(name)) is not None]
-    return any(not is_wheel_index(word) for each in said for word in store.not_ours(each.words, place))
+    return any(not is_wheel_host(word) for each in said for word in store.not_ours(each.words, place))
 
 
 def _pages(

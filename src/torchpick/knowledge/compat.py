@@ -19,7 +19,7 @@ from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.table import NO_BUILDS, Shelf, Table
-from torchpick.model.wish import WHEEL_HOST
+from torchpick.model.wheelhost import WHEEL_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

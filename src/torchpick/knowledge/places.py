@@ -6,7 +6,7 @@ import os
 import sys
 
 from torchpick.errors import CompatError, TorchpickError
-from torchpick.model.wish import WHEEL_HOST
+from torchpick.model.wheelhost import WHEEL_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from torchpick.model.fields import plain, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.verdict import Verdict
-from torchpick.model.wish import WHEEL_HOST, Wish
+from torchpick.model.wheelhost import WHEEL_HOST
+from torchpick.model.wish import Wish
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from torchpick.model.noun import Noun
+from torchpick.model.wheelhost import WHEEL_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-WHEEL_HOST = "https://download.pytorch.org/whl"
 CHANNELS = ("stable", "nightly", "test")
 
 

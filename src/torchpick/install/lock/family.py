@@ -10,7 +10,6 @@ from html import escape
 from typing import Protocol
 
 from torchpick.environment.requirements import Requirements
-from torchpick.environment.settings import is_wheel_index
 from torchpick.errors import InstallerError, IntegrityError
 from torchpick.index import names, torch_family
 from torchpick.index.host import Host, file_of, shown
@@ -28,6 +27,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
 from torchpick.model.specifiers import admits
+from torchpick.model.wheelhost import is_wheel_host
 
 # A member of the family may bring another one; three turns were never needed.
 _ROUNDS = 5
@@ -258,7 +258,12 @@ class _Work:
     def _told(self, file: LockFile) -> LockFile:
         """A file of the wheel host under another of its names (they hold the same bytes), with the page's hash."""
         wheel = names.parse(file_of(file.url))
-        if file.sha256 is not None or wheel is None or wheel.project not in self.pins or not is_wheel_index(file.url):
+        if (
+            file.sha256 is not None
+            or wheel is None
+            or wheel.project not in self.pins
+            or not is_wheel_host(file.url, self.want.pick.wish.index_base)
+        ):
             return file
         there = self.host.links(self.index, wheel.project, flat=self.flat) or ()
         return file._replace(sha256=next((link.sha256 for link in there if link.file == file_of(file.url)), None))
