@@ -46,7 +46,7 @@ def test_json_is_one_line_that_machine_reads_back(capsys: pytest.CaptureFixture[
     assert (told["command"], told["status"], told["exit"]) == ("detect", "ok", 0)
     found = Machine.from_json(told["machine"])
     assert [str(gpu.arch) for gpu in found.gpus] == ["sm_61"]
-    assert found.driver == Driver("580.95.05", None, "told", None)
+    assert found.driver == Driver("580.95.05", None, "given", None)
 
 
 def test_no_gpu_says_how_to_tell_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Machine, Python
 from torchpick.model.request import Request
 
-PYTHON = Python("3.12", source="told")
+PYTHON = Python("3.12", source="given")
 BASE = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
 A100 = {
     **BASE,

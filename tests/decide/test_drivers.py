@@ -14,7 +14,7 @@ from torchpick.model.wish import Wish
 RULES = compat.rules({})
 
 
-def machine(version: str | None, os: str = "linux", source: str = "told", arch: str = "sm_86") -> Machine:
+def machine(version: str | None, os: str = "linux", source: str = "given", arch: str = "sm_86") -> Machine:
     driver = None if version is None else Driver(version, source=source)
     gpu = Gpu(0, "nvidia", None, Arch.parse(arch), source=source)
     return Machine(Platform(os, "x86_64"), Python("3.12"), driver, (gpu,))
@@ -57,7 +57,7 @@ def test_no_driver_is_the_newest_that_supports_the_gpu() -> None:
     assert [note.code for note in found.notes] == ["DRIVER_ASSUMED"]
 
 
-@pytest.mark.parametrize(("source", "refused"), [("nvml", False), ("cuda", False), ("told", True), ("pci", True)])
+@pytest.mark.parametrize(("source", "refused"), [("nvml", False), ("cuda", False), ("given", True), ("pci", True)])
 def test_a_gpu_that_the_driver_lists_is_supported_whatever_the_table_says(source: str, refused: bool) -> None:
     table = compat.Knowledge({}).table(("linux-x86_64",))
     listed = machine("595.58.03", source=source, arch="sm_61")

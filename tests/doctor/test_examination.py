@@ -280,8 +280,8 @@ def test_a_folder_here_is_meant_before_a_program_of_its_name(tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     below = os.path.join(".", "env")
 
-    assert examination.target("env", {"PATH": "/bin"}, str(tmp_path)) == ("/bin/env", "told")
-    assert examination.target(below, {}, str(tmp_path)) == (below, "told")
-    assert examination.target("nowhere", {"PATH": "/bin"}, str(tmp_path)) == ("nowhere", "told")
+    assert examination.target("env", {"PATH": "/bin"}, str(tmp_path)) == ("/bin/env", "given")
+    assert examination.target(below, {}, str(tmp_path)) == (below, "given")
+    assert examination.target("nowhere", {"PATH": "/bin"}, str(tmp_path)) == ("nowhere", "given")
     (tmp_path / "env").mkdir()
-    assert examination.target("env", {}, str(tmp_path)) == ("env", "told")
+    assert examination.target("env", {}, str(tmp_path)) == ("env", "given")

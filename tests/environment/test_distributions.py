@@ -88,7 +88,7 @@ def test_a_folder_that_cannot_be_read_is_a_fault(home: Home, tmp_path: Path) -> 
 
 def test_the_search_path_has_pythonpath_pth_files_and_the_user_s_folder(tmp_path: Path) -> None:
     home = Home(tmp_path / "env", shared=True)
-    more, told = tmp_path / "more", tmp_path / "told"
+    more, told = tmp_path / "more", tmp_path / "given"
     user = tmp_path / "user" / "lib" / f"python{VERSION}" / "site-packages"
     for folder in (more, told, user):
         folder.mkdir(parents=True)

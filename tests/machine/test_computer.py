@@ -34,7 +34,7 @@ def test_told_gpus_are_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_told_driver_facts() -> None:
-    assert detect(gpus=(PASCAL,), driver=Driver("580.95.05")).driver == Driver("580.95.05", None, "told", None)
+    assert detect(gpus=(PASCAL,), driver=Driver("580.95.05")).driver == Driver("580.95.05", None, "given", None)
 
 
 @pytest.mark.process
@@ -42,10 +42,10 @@ def test_a_told_fact_replaces_its_own_and_no_other(computer: Computer) -> None:
     world = computer.driver().say(gpu(1, "8.9")).world()
     found = detect(world=world, driver=Driver("535.161.07"), python="3.9", glibc="2.28")
     assert [str(each.arch) for each in found.gpus] == ["sm_89"]
-    assert found.driver == Driver("535.161.07", None, "told", None)
+    assert found.driver == Driver("535.161.07", None, "given", None)
     assert (found.python.version, found.platform.glibc) == ("3.9", "2.28")
-    cuda = detect(world=world, driver=Driver(None, "12.4", "told", "told")).driver
-    assert cuda == Driver("580.95.05", "12.4", "nvml", "told")
+    cuda = detect(world=world, driver=Driver(None, "12.4", "given", "given")).driver
+    assert cuda == Driver("580.95.05", "12.4", "nvml", "given")
 
 
 def test_another_platform_needs_its_gpus_told() -> None:

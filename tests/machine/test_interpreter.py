@@ -60,7 +60,7 @@ def test_a_told_version_needs_no_interpreter(
     monkeypatch.setattr(child, "start", None)
     python = choose(told, world(tmp_path, VIRTUAL_ENV="/nowhere")).python
     assert (python.version, python.free_threaded, python.executable) == (version, free_threaded, None)
-    assert python.source == "told"
+    assert python.source == "given"
 
 
 @pytest.mark.process
@@ -210,7 +210,7 @@ def answer(**more: object) -> bytes:
     ],
 )
 def test_what_an_interpreter_says_of_itself(more: dict[str, object], tag: str, platform: tuple[object, ...]) -> None:
-    found = interpreter.parse(Said(answer(**more)), "/usr/bin/python", "told")
+    found = interpreter.parse(Said(answer(**more)), "/usr/bin/python", "given")
     assert found.python.tag == tag
     assert tuple(found.platform) == (*platform, None)
 
@@ -218,7 +218,7 @@ def test_what_an_interpreter_says_of_itself(more: dict[str, object], tag: str, p
 @given(st.binary(max_size=100))
 def test_any_answer_is_read_or_refused(data: bytes) -> None:
     with pytest.raises(TorchpickError):
-        interpreter.parse(Said(data), "python", "told")
+        interpreter.parse(Said(data), "python", "given")
 
 
 def test_the_question_and_our_own_answer_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,18 +51,16 @@ def today(environ: Mapping[str, str] = os.environ) -> int:
 
 
 def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
-    from torchpick.cli.show import words
-
     for machine in machines:
         for gpu in machine.gpus:
-            _say(f"gpu {gpu.index}: {gpu.label} [{words.source(gpu.source)}]")
+            _say(f"gpu {gpu.index}: {gpu.label} [{gpu.source}]")
         if machine.driver is not None:
             driver = machine.driver
-            supported = f", CUDA {driver.cuda} [{words.source(driver.cuda_source or 'unknown')}]" if driver.cuda else ""
-            _say(f"driver: {driver.version} [{words.source(driver.source)}]{supported}")
+            supported = f", CUDA {driver.cuda} [{driver.cuda_source or 'unknown'}]" if driver.cuda else ""
+            _say(f"driver: {driver.version} [{driver.source}]{supported}")
         python = machine.python
         where = f", {python.executable}" if python.executable else ""
-        _say(f"python: {python.tag}{where} [{words.source(python.source)}]")
+        _say(f"python: {python.tag}{where} [{python.source}]")
         for note in machine.notes:
             _say(f"{note.code}: {note.text}")
     if considered:

@@ -18,7 +18,7 @@ from argparse import ArgumentParser
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.failure import of_error
-from torchpick.cli.show import text, words
+from torchpick.cli.show import text
 from torchpick.errors import DetectionError, UsageError
 from torchpick.model import envelope
 from torchpick.model.machine import CODE_VENDORS, Driver, Gpu, Machine, Platform, Python
@@ -127,7 +127,7 @@ def lines(machine: Machine) -> list[str]:
         rows.append(("gpu", f'{found}; `--gpu sm_86` or `--gpu "RTX 3090"` specifies a GPU of another machine', ""))
     wide = max(len(what) for what, _, _ in rows)
     told = [
-        f"{what:<{wide}}  {text.plain(fact)}{f'  [{text.plain(words.source(source))}]' if source else ''}"
+        f"{what:<{wide}}  {text.plain(fact)}{f'  [{text.plain(source)}]' if source else ''}"
         for what, fact, source in rows
     ]
     notes = [text.note(note.text) for note in machine.notes]

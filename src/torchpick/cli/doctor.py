@@ -91,7 +91,7 @@ def _head(exam: Examination) -> list[tuple[str, str]]:
     """What was looked at, and how torch supports each GPU."""
     facts = exam.facts
     here, torch = facts.environment, facts.torch
-    lines = [("looked at", f"{here.prefix} (Python {here.version}, {words.source(here.source)})")]
+    lines = [("looked at", f"{here.prefix} (Python {here.version}, {here.source})")]
     if torch is not None:
         how = "measured" if torch.measured else "declared"
         arches = "" if not torch.arches else f", built for {' '.join(map(str, torch.arches))} ({how})"
@@ -162,9 +162,9 @@ def _report(exam: Examination) -> str:
     python = facts.machine.python
     lines = [
         f"torchpick {VERSION}",
-        f"Python {python.tag}, {words.source(here.source)}",
+        f"Python {python.tag}, {here.source}",
         *answer.found(facts.machine),
-        *(f"GPU {gpu.index}: from {gpu.source}" for gpu in facts.machine.gpus if gpu.source != "told"),
+        *(f"GPU {gpu.index}: from {gpu.source}" for gpu in facts.machine.gpus if gpu.source != "given"),
         *(f"{name}={value}" for name, value in sorted(facts.shell.variables.items())),
         "installed: " + (", ".join(one.label for one in _relevant(exam)) or "nothing of torch"),
         *([f"torch is {facts.torch.version}"] if facts.torch is not None else []),

@@ -7,7 +7,7 @@ from torchpick.model.machine import Driver, Gpu, Machine, Note
 from torchpick.model.versions import numbers
 
 # These drivers were not detected: they were specified, or assumed for a GPU that was.
-_UNSEEN = frozenset({"told", "assumed"})
+_UNSEEN = frozenset({"given", "assumed"})
 # The sources that ask the driver itself for its GPUs.
 _LISTED_BY = frozenset({"nvml", "cuda", "smi"})
 

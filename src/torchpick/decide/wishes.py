@@ -78,7 +78,7 @@ def _has_host(rest: str) -> bool:
 
 def check_python(machine: Machine, table: Table) -> None:
     """A given version that no wheel was ever made for is a typo."""
-    if machine.python.source != "told" or machine.python.executable is not None:
+    if machine.python.source != "given" or machine.python.executable is not None:
         return
     tags = {tag for build in table.of(machine.platform.name) for tag in build.pythons}
     tag = machine.python.tag

@@ -209,8 +209,8 @@ def target(python: str | None, environ: Mapping[str, str], folder: str) -> tuple
         if os.sep not in python and not os.path.exists(python):
             import shutil
 
-            return shutil.which(python, path=environ.get("PATH")) or python, "told"
-        return python, "told"
+            return shutil.which(python, path=environ.get("PATH")) or python, "given"
+        return python, "given"
     from torchpick.environment import interpreter
     from torchpick.environment.world import World
 

@@ -28,7 +28,7 @@ _RECORDED_SIZE = re.compile(rb"^([^,\"\r\n\0]{1,1024}),[^,\r\n]{0,200},([0-9]{1,
 _SHARED = re.compile(r"(^|/)(__init__\.py|LICENSE[^/]*|py\.typed)$|\.dist-info/|__pycache__/")
 
 
-def read(python: str, environ: Mapping[str, str], *, source: str = "told", metadata: bool = True) -> Environment:
+def read(python: str, environ: Mapping[str, str], *, source: str = "given", metadata: bool = True) -> Environment:
     """The environment of an interpreter or folder. Without `metadata` only names and versions are read."""
     here = layout.of(python, environ)
     faults: list[Fault] = []

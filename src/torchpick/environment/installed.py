@@ -61,7 +61,7 @@ class Environment(Noun):
     torches: tuple[str, ...] = ()
     faults: tuple[Fault, ...] = ()
     gone: str | None = None
-    source: str = "told"
+    source: str = "given"
     full_version: str | None = None
 
     @property

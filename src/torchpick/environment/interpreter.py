@@ -95,7 +95,7 @@ def tool_environment(prefix: str) -> str | None:
 def _told(told: str, world: World, deadline: float) -> Interpreter:
     here = own(world)
     if (version := version_of(told)) is not None:
-        return Interpreter(Python(version[0], "cp", version[1], None, "told"), here.platform)
+        return Interpreter(Python(version[0], "cp", version[1], None, "given"), here.platform)
     path = os.path.expanduser(told)
     if not os.path.isabs(path) and ("/" in path or os.sep in path or os.path.isdir(f"{world.cwd}/{path}")):
         path = os.path.join(world.cwd, path)
@@ -110,7 +110,7 @@ def _told(told: str, world: World, deadline: float) -> Interpreter:
             raise UsageError(f"--python {told}: neither a version, nor a path, nor a command on PATH", hint=_HINT)
         path = found
     try:
-        return _ask(path, "told", world, deadline)
+        return _ask(path, "given", world, deadline)
     except TorchpickError as error:
         raise UsageError(f"--python {told}: {error.message}", hint=_HINT) from error
 

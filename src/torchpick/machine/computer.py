@@ -97,7 +97,7 @@ def _elsewhere(
         # A path names an interpreter here, and its version is what counts there.
         return Interpreter(interpreter.choose(python, world, deadline).python, platform), notes
     number, free_threaded = version or (f"{sys.version_info[0]}.{sys.version_info[1]}", False)
-    source = "told" if version else "the version of the Python that runs torchpick"
+    source = "given" if version else "the version of the Python that runs torchpick"
     return Interpreter(Python(number, "cp", free_threaded, None, source), platform), notes
 
 

@@ -176,7 +176,7 @@ def _driver(request: Request, environ: Mapping[str, str]) -> Driver | None:
         raise UsageError(f"`{cuda}` is not a valid CUDA version", hint=hint)
     if version is None and cuda is None:
         return None
-    return Driver(version, cuda, "told", None if cuda is None else "told")
+    return Driver(version, cuda, "given", None if cuda is None else "given")
 
 
 def _platform(name: str | None) -> Platform | None:

@@ -37,7 +37,7 @@ def _found_inside(gpu: Gpu) -> bool:
 
     A Ryzen's graphics beside a Radeon are listed by every tool, so specifying them means little; `--only` does count.
     """
-    return gpu.integrated and (gpu.source != "told" or gpu.vendor == "amd")
+    return gpu.integrated and (gpu.source != "given" or gpu.vendor == "amd")
 
 
 def narrow(machine: Machine, *, visible_only: bool = False, only: Sequence[int] = ()) -> Machine:

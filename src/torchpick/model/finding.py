@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import Enum
 
 from torchpick.model.fields import written
-from torchpick.model.noun import Noun
+from torchpick.model.noun import Noun, OneOf
 
 ERROR, WARNING, NOTE = "error", "warning", "note"
 SEVERITIES = (ERROR, WARNING, NOTE)
 
 
-class Ailment(Enum):
+class Ailment(OneOf):
     """What can be wrong: the name is the stable code, the value its usual severity and why it matters.
 
     docs/doctor.md explains each: what it means, its common causes and its fix.
@@ -118,5 +117,7 @@ class Finding(Noun):
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Errors, then warnings, then notes; among equals the order of the catalogue, then of the checks."""
-    codes = [ailment.name for ailment in Ailment]
-    return tuple(sorted(findings, key=lambda each: (SEVERITIES.index(each.severity), codes.index(each.code))))
+    order = list(Ailment)
+    return tuple(
+        sorted(findings, key=lambda finding: (SEVERITIES.index(finding.severity), order.index(finding.ailment)))
+    )

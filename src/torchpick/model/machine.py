@@ -51,7 +51,7 @@ class Gpu(Noun):
     visible: bool = True
     integrated: bool = False
     counted: bool = True
-    source: str = "told"
+    source: str = "given"
 
     @property
     def label(self) -> str:
@@ -98,7 +98,7 @@ class Driver(Noun):
 
     version: str | None
     cuda: str | None = None
-    source: str = "told"
+    source: str = "given"
     cuda_source: str | None = None
     os: str | None = None
 
@@ -167,7 +167,7 @@ class Python(Noun):
     implementation: str = "cp"
     free_threaded: bool = False
     executable: str | None = None
-    source: str = "told"
+    source: str = "given"
 
     @property
     def tag(self) -> str:

@@ -23,11 +23,6 @@ def how(verdict: Verdict) -> str:
     return "" if worst is None else fit(worst.fit, worst.via)
 
 
-def source(code: str) -> str:
-    """Where a fact of the machine comes from: the code of a fact that was given is `told`."""
-    return "given" if code == "told" else code
-
-
 def evidence(build: Build) -> str:
     """What the row rests on."""
     if build.evidence.kind == "measured":
