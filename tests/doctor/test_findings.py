@@ -492,7 +492,8 @@ CASES = (
     Case(
         "SETTINGS_UNDO",
         configured(
-            "[global]\nextra-index-url =\n    https://pypi.example/simple\n    https://download.pytorch.org/whl/nightly/cu130/\n"
+            "[global]\nextra-index-url =\n    https://pypi.example/simple\n"
+            "    https://download.pytorch.org/whl/nightly/cu130/\n"
         ),
         configured("[global]\nextra-index-url =\n    https://download.pytorch.org/whl/cu128\n"),
     ),
