@@ -70,7 +70,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     group.add_argument("--upgrades", action="store_true", help="also what newer drivers would gain")
     group.add_argument("--strict", action="store_true", help="fail if one has no GPU or does not answer")
-    group.add_argument("--html", metavar="FILE", help="write one self-contained page with a chart; `-` for stdout")
+    group.add_argument("--html", metavar="FILE", help="write one self-contained page; `-` for stdout")
     group.add_argument(
         "--emit", action="append", choices=emit.FORMS, help="write the groups for this program, into --out; repeat"
     )
@@ -185,7 +185,7 @@ def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickErr
 
         page[args.html] = fleet_page.html(found, environments)
     for_stdout = page.pop("-", None)
-    written = _write(page, _emitted(args, environments, found.fleet))
+    written = _write(page, _emitted(args, environments))
     if args.json:
         facts = shown.as_json(found, wish, environments)
         if refused is None:
@@ -207,12 +207,12 @@ def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickErr
         print(error_text(refused), file=sys.stderr)
 
 
-def _emitted(args: FleetArguments, environments: tuple[SiteEnvironment, ...], fleet: Fleet) -> dict[str, str]:
+def _emitted(args: FleetArguments, environments: tuple[SiteEnvironment, ...]) -> dict[str, str]:
     """The text of each file of --emit, all of them before the first is written: one may be refused."""
     return {
         os.path.join(str(args.out), *name.split("/")): text
         for form in args.emit or ()
-        for name, text in emit.files(form, environments, fleet).items()
+        for name, text in emit.files(form, environments).items()
     }
 
 

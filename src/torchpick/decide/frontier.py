@@ -1,4 +1,4 @@
-"""What more environments, one kind of GPU less, or a newer driver would gain a fleet. Pure."""
+"""What more environments or a newer driver would gain a fleet. Pure."""
 
 from __future__ import annotations
 
@@ -54,14 +54,6 @@ class Move(Noun):
         return {"before": self.before, "after": self.after, **self.hosts.to_json()}
 
 
-class Absence(Noun):
-    """A kind of GPU, and who would move if it were not there."""
-
-    label: str
-    hosts: Hosts
-    moves: tuple[Move, ...]
-
-
 class Upgrade(Noun):
     """A driver of some machines, a newer one, and who would move: the machines themselves, and others with them."""
 
@@ -78,7 +70,6 @@ class Outlook(Noun):
     answer: FleetStep
     steps: tuple[FleetStep, ...]
     unserved: tuple[GpuPlace, ...]
-    absences: tuple[Absence, ...]
     upgrades: tuple[Upgrade, ...] | None = None
 
     @property
@@ -98,15 +89,12 @@ def outlook(fleet: Fleet, table: Table, wish: Wish, *, most: int | None = None, 
     served = {member for group in answer.groups for member in group.members}
     unserved = tuple(member for kind in found.kinds for member in kind.members if member not in served)
     limit = max(len(chosen.pins), 1)
-    # Where nothing says how many environments there may be, as many as each GPU's support takes.
-    before = _step(found.kinds, solve(found.kinds, limit, weights, fewest(found.kinds))).releases
     return Outlook(
         fleet,
         answer,
         _steps(found.kinds, weights, plan),
         unserved,
-        _absences(fleet, found.kinds, before, weights, limit),
-        _upgrades(fleet, judge, before, weights, limit) if upgrades else None,
+        _upgrades(fleet, judge, found.kinds, weights, limit) if upgrades else None,
     )
 
 
@@ -227,41 +215,13 @@ def _key(torch: str | None) -> Release:
     return release_key(torch or "0")
 
 
-def _absences(
-    fleet: Fleet, kinds: Sequence[GpuKind], before: Releases, weights: Sequence[int], limit: int
-) -> tuple[Absence, ...]:
-    """Each kind of GPU left out in turn, with as many environments as before."""
-    labels = label_of(fleet.machines, kinds)
-    answers: list[Absence] = []
-    for label in dict.fromkeys(labels):
-        rest = [kind for kind, own in zip(kinds, labels, strict=True) if own != label]
-        gone = [kind for kind, own in zip(kinds, labels, strict=True) if own == label]
-        mine = {machine for kind in gone for machine, _ in kind.members}
-        if not rest:
-            continue
-        after = _step(rest, solve(rest, limit, weights, fewest(rest))).releases
-        kept = {machine for kind in rest for machine, _ in kind.members} - mine
-        moves = _moves(fleet, before, after, sorted(kept))
-        if moves:
-            answers.append(Absence(label, fleet.hosts(sorted(mine)), moves))
-    return tuple(sorted(answers, key=lambda absence: sum(move.hosts.count for move in absence.moves), reverse=True))
-
-
-def label_of(machines: Sequence[Machine], kinds: Sequence[GpuKind]) -> list[str]:
-    """How each kind is called: the GPU, whatever driver it has."""
-    found = []
-    for kind in kinds:
-        machine = machines[kind.machine]
-        gpu = next((gpu for gpu in machine.gpus if gpu.index == kind.gpu), None)
-        found.append(f"{machine.platform.name} without a GPU" if gpu is None else gpu.label)
-    return found
-
-
 def _upgrades(
-    fleet: Fleet, judge: MachineJudge, before: Releases, weights: Sequence[int], limit: int
+    fleet: Fleet, judge: MachineJudge, kinds: Sequence[GpuKind], weights: Sequence[int], limit: int
 ) -> tuple[Upgrade, ...]:
     """Each driver that is there to each newer branch, for its machines alone and for all that are older."""
     table = judge.table
+    # Where nothing says how many environments there may be, as many as each GPU's support takes.
+    before = _step(kinds, solve(kinds, limit, weights, fewest(kinds))).releases
     owners: dict[str, list[int]] = {}
     for place, machine in enumerate(fleet.machines):
         if machine.driver is not None and machine.driver.version is not None and _nvidia(machine):
@@ -279,8 +239,8 @@ def _upgrades(
             machines = list(fleet.machines)
             for place in able:
                 machines[place] = drivers.another(machines[place], str(branch), table.drivers)
-            kinds = judge.kinds(machines)
-            after = _step(kinds, solve(kinds, limit, weights, fewest(kinds))).releases
+            changed = judge.kinds(machines)
+            after = _step(changed, solve(changed, limit, weights, fewest(changed))).releases
             moves = _moves(fleet, before, after, range(len(machines)))
             outcome = tuple(able), tuple(sorted(after.items()))
             if any(_key(move.after) > _key(move.before) for move in moves) and outcome not in seen:

@@ -10,10 +10,9 @@ from torchpick.cluster.emit import SiteEnvironment
 from torchpick.decide.frontier import FleetStep, Move, Outlook
 from torchpick.model import pip_line
 from torchpick.model.fleet import Fleet
-from torchpick.model.machine import Machine, Note, Python
+from torchpick.model.machine import Machine, Note
 from torchpick.model.pick import GpuPlace, Group, group_json
 from torchpick.model.redaction import public
-from torchpick.model.versions import numbers
 from torchpick.model.wish import Wish
 
 Paint = Callable[[str], str]
@@ -31,13 +30,10 @@ def _environment(group: Group, fleet: Fleet, wish: Wish) -> SiteEnvironment:
     build = group.verdict.build
     url = public(build.index_url(wish.index_base, wish.channel))
     places = sorted({machine for machine, _ in group.members})
-    gpus = [gpu for place, index in group.members for gpu in fleet.machines[place].gpus if gpu.index == index]
     return SiteEnvironment(
         name=f"torch-{build.version.replace('+', '-')}",
         version=build.version,
         backend=build.backend,
-        python=min((fleet.machines[place].python for place in places), key=_age),
-        arches=tuple(sorted({str(gpu.arch) for gpu in gpus if gpu.arch is not None})),
         hosts=fleet.hosts(places),
         install=shlex.join(["pip", "install", *pip_line.words(build, wish, url)]),
     )
@@ -49,10 +45,6 @@ def remarks(wish: Wish) -> tuple[Note, ...]:
         return ()
     text = "the install lines name the index without its login: give it to pip by netrc, a keyring or a build secret"
     return (Note("CREDENTIALS_LEFT_OUT", text),)
-
-
-def _age(python: Python) -> tuple[tuple[int, ...], bool]:
-    return numbers(python.version), python.free_threaded
 
 
 def kinds(members: Sequence[GpuPlace], fleet: Fleet) -> list[str]:
@@ -77,7 +69,7 @@ def _driver(machine: Machine) -> str:
 
 
 def text(found: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str) -> str:
-    """The groups, then the frontier, then what each kind of GPU and each driver costs the others."""
+    """The groups, then the frontier, then what newer drivers would gain."""
     fleet = found.fleet
     lines = [bold(plain(f"{counted_machines(fleet.count)}, {counted_environments(len(groups))}")), ""]
     for group, environment in zip(found.answer.groups, groups, strict=True):
@@ -94,11 +86,6 @@ def text(found: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str) -
         lines += [f"  hosts  {plain(hosts.text)}"] if hosts.text else []
         lines += [*(f"  {plain(row)}" for row in kinds(found.unserved, fleet)[:_MOST_KINDS]), ""]
     lines += _frontier(found, bold)
-    if found.absences:
-        lines.append(bold(f"with {counted_environments(len(groups))}, and without"))
-        for absence in found.absences[:_MOST_ROWS]:
-            lines += _moves(f"  the {absence.label}", absence.moves)
-        lines.append("")
     if found.upgrades == ():
         lines += [f"no newer driver alone buys a newer torch with {counted_environments(len(groups))}", ""]
     if found.upgrades:
@@ -166,9 +153,6 @@ def as_json(found: Outlook, wish: Wish, groups: Sequence[SiteEnvironment]) -> di
         "plan": plan,
         "unserved": found.unserved,
         "frontier": [_step(place, step, fleet) for place, step in enumerate(found.steps, start=1)],
-        "without": [
-            {"kind": absence.label, **absence.hosts.to_json(), "moves": absence.moves} for absence in found.absences
-        ],
         "upgrades": [
             {"from": upgrade.before, "to": upgrade.after, **upgrade.hosts.to_json(), "moves": upgrade.moves}
             for upgrade in found.upgrades or ()
