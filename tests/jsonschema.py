@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
@@ -15,6 +17,15 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "null": type(None),
 }
 _IGNORED = {"$schema", "$defs", "title", "description"}
+
+
+# What is published of the envelope that every command prints.
+ENVELOPE: Mapping[str, Any] = json.loads((Path(__file__).parents[1] / "docs" / "schema.json").read_text())
+
+
+def envelope_faults(answer: object) -> list[str]:
+    """Where what a command printed is not as docs/schema.json says."""
+    return list(faults(answer, ENVELOPE, ENVELOPE))
 
 
 def faults(value: object, schema: Mapping[str, Any], root: Mapping[str, Any], path: str = "$") -> Iterator[str]:

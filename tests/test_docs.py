@@ -206,12 +206,12 @@ def _constant(node: ast.expr) -> Iterator[str]:
 
 
 def _of_class(node: ast.ClassDef) -> Iterator[str]:
-    told = any(isinstance(base, ast.Name) and base.id == "Enum" for base in node.bases)
+    is_enum = any(isinstance(base, ast.Name) and base.id == "OneOf" for base in node.bases)
     for statement in node.body:
         if isinstance(statement, ast.Assign) and isinstance(target := statement.targets[0], ast.Name):
             if target.id == "code":
                 yield from _constant(statement.value)
-            elif told and target.id.isupper():
+            elif is_enum and target.id.isupper():
                 yield target.id
 
 

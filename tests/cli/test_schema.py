@@ -11,9 +11,7 @@ import pytest
 
 from tests import jsonschema
 from torchpick.cli import main
-from torchpick.model import schema
 
-SCHEMA = schema.schema()
 TOLD = ["--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35"]
 PASCAL = ["--gpu", "GTX 1080 Ti", "--driver", "580.95.05", *TOLD]
 
@@ -45,7 +43,7 @@ def printed(capsys: pytest.CaptureFixture[str], words: list[str]) -> dict[str, A
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_real_answer_is_as_the_schema_says(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(jsonschema.faults(printed(capsys, RUNS[name]), SCHEMA, SCHEMA)) == []
+    assert jsonschema.envelope_faults(printed(capsys, RUNS[name])) == []
 
 
 def test_several_machines_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -56,7 +54,7 @@ def test_several_machines_too(capsys: pytest.CaptureFixture[str], tmp_path: Path
 
     assert answer["status"] == "no_build"
     assert len(answer["plan"]) == 2
-    assert list(jsonschema.faults(answer, SCHEMA, SCHEMA)) == []
+    assert jsonschema.envelope_faults(answer) == []
 
 
 BROKEN = {
@@ -79,10 +77,4 @@ def test_the_schema_would_notice(name: str, capsys: pytest.CaptureFixture[str]) 
 
     BROKEN[name](answer)
 
-    assert list(jsonschema.faults(answer, SCHEMA, SCHEMA))
-
-
-def test_the_command_prints_it_and_the_file_in_the_docs_is_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["schema"]) == 0
-
-    assert capsys.readouterr().out == (Path(__file__).parents[2] / "docs" / "schema.json").read_text()
+    assert jsonschema.envelope_faults(answer)

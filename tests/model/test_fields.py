@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests import jsonschema
 from torchpick.errors import UsageError
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.fields import Fields, ShapeError, loads, plain, read, written
-from torchpick.model.machine import Driver, Gpu, Note, Python, Trouble
-from torchpick.model.schema import schema
+from torchpick.model.finding import SEVERITIES
+from torchpick.model.machine import VENDORS, Driver, Gpu, Note, Python, Trouble
+from torchpick.model.stack import PIN_VERDICTS
+from torchpick.model.support import VERDICTS
 from torchpick.model.verdict import Objection, Reason
 
 VALUE = {"name": "x", "size": 3, "on": True, "parts": ["a", "b"], "inside": {"deep": [{"at": "y"}]}, "gone": None}
@@ -69,11 +72,22 @@ def test_any_bytes_are_json_or_a_shape_error(data: bytes) -> None:
     (Driver("580.95", None, cuda_source="nvml"), "driver"), (Gpu(0, "nvidia", None, None), "gpu"),
 ])  # fmt: skip
 def test_what_a_noun_declares_is_what_is_written_and_what_the_schema_lists(noun: Note, name: str) -> None:
-    definitions = schema()["$defs"]
+    definitions = jsonschema.ENVELOPE["$defs"]
     assert isinstance(definitions, dict)
 
     assert list(written(noun)) == list(noun._fields) == list(definitions[name]["properties"])
     assert plain((noun,)) == [written(noun)]
+
+
+def test_the_schema_lists_every_value_that_is_one_of_a_few() -> None:
+    listed = {name: each["properties"] for name, each in jsonschema.ENVELOPE["$defs"].items()}
+
+    assert listed["objection"]["code"]["enum"] == [reason.name for reason in Reason]
+    assert listed["fit"]["fit"]["enum"] == [fit.word for fit in Fit]
+    assert listed["gpu"]["vendor"]["enum"] == list(VENDORS)
+    assert listed["finding"]["severity"]["enum"] == list(SEVERITIES)
+    assert listed["pinned"]["verdict"]["enum"] == list(PIN_VERDICTS)
+    assert listed["result"]["verdict"]["anyOf"][0]["enum"] == list(VERDICTS)
 
 
 def test_a_noun_is_read_as_it_is_declared() -> None:

@@ -40,7 +40,6 @@ COMMANDS = {
     "arch": "the architecture settings that source builds need for these GPUs",
     "extras": "extras, groups and index settings for a project",
     "survey": "the GPU code of many wheels of your index, each read once",
-    "schema": "the JSON Schema of --json",
     "refresh": "read the live index into the cache",
     "completion": "a shell completion script",
 }

@@ -1,6 +1,6 @@
 """JSON in and out, with a path in each complaint (`builds[3].arches[0]`).
 
-What a noun declares is its format: `written` and `read` go by its fields, and so does torchpick.model.schema.
+What a noun declares is its format: `written` and `read` go by its fields.
 """
 
 from __future__ import annotations
