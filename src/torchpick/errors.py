@@ -15,6 +15,7 @@ TorchpickError                  exit 1   something broke
     └── IntegrityError                   the file changed, or its hash does not match
 
 Expected outcomes (no GPU, an absent probe, a build that does not fit, a finding) are values, not errors.
+News of work that goes on are reported, by every layer in one way: `Report`.
 This module imports nothing of torchpick.
 """
 
@@ -22,8 +23,17 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from torchpick.model.machine import Machine
     from torchpick.model.pick import Pick
+
+    # Called with a sentence for whoever waits, or with how many more bytes have come.
+    Report = Callable[[str | int], None]
+
+
+def silent(_news: str | int) -> None:
+    """The `Report` that nobody hears."""
 
 
 class TorchpickError(Exception):

@@ -6,7 +6,7 @@ import os
 import time
 
 from torchpick.decide import drivers, resolve, wishes
-from torchpick.errors import DetectionError, InstallerError, NoBuildError, UsageError
+from torchpick.errors import DetectionError, InstallerError, NoBuildError, UsageError, silent
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
 from torchpick.model.build import DEFAULT_INDEX, backend_order
@@ -22,13 +22,12 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from torchpick.environment.targets import Target
+    from torchpick.errors import Report
     from torchpick.installers.inherits import OwnSettings
     from torchpick.model.fleet import Fleet
     from torchpick.model.verdict import Verdict
 
     T = TypeVar("T")
-    # Called with the sources that a slow detection waits for.
-    Report = Callable[[str], None] | None
 
 
 class Session:
@@ -40,7 +39,7 @@ class Session:
 
     __slots__ = ("_known", "environ", "knowledge", "report", "request")
 
-    def __init__(self, request: Request, environ: Mapping[str, str] | None = None, report: Report = None) -> None:
+    def __init__(self, request: Request, environ: Mapping[str, str] | None = None, report: Report = silent) -> None:
         self.request = request
         self.environ: Mapping[str, str] = os.environ if environ is None else environ
         self.report = report
@@ -95,7 +94,7 @@ class Session:
         from torchpick.machine import computer
 
         facts = given.read(self.request, self.knowledge)
-        machine = computer.detect(facts, knowledge=self.knowledge, waiting=self.report)
+        machine = computer.detect(facts, knowledge=self.knowledge, report=self.report)
         machine = machine._replace(notes=(*facts.notes, *machine.notes))
         if facts.gpus is None:
             return machine if facts.driver is None else drivers.completed(machine, self.knowledge.rules.drivers)

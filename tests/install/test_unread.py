@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from torchpick.errors import silent
 from torchpick.index.user_index import IndexTarget
 from torchpick.install import unread
-from torchpick.install.sought import SoughtWheels, Watcher
+from torchpick.install.sought import SoughtWheels
 from torchpick.install.unread import FoundWheel
 from torchpick.model.machine import Platform
 from torchpick.wheels.packaged import Row
@@ -70,7 +71,7 @@ def test_without_code_it_depends_on_whether_all_was_read() -> None:
 def test_where_the_places_of_the_user_cannot_be_read_a_wheel_by_its_path_still_can(tmp_path: Path) -> None:
     config = tmp_path / "pip.conf"
     config.write_bytes(b"[global]\nindex-url" + b"x" * (2 << 20))
-    wheels = unread.UnreadWheels(None, {"PIP_CONFIG_FILE": str(config), "HOME": str(tmp_path)}, Watcher())
+    wheels = unread.UnreadWheels(None, {"PIP_CONFIG_FILE": str(config), "HOME": str(tmp_path)}, silent)
     placed = {"swift": str(tmp_path / "swift-2.0-cp312-cp312-win_amd64.whl")}
 
     found = wheels.packages(SoughtWheels({"swift": "", "other": ""}, placed, False), {}, AIM)

@@ -190,11 +190,11 @@ def test_asking_stops_once_it_is_enough() -> None:
 
 
 def test_a_person_is_told_once_what_is_waited_for() -> None:
-    said: list[str] = []
+    said: list[str | int] = []
     steps = [step("nvml", 30, DriverReading("nvml")), step("cuda", 30, DriverReading("cuda"))]
     began = time.monotonic()
     found = probe.ask(steps, began + 2.6, lambda _: False, said.append)
-    assert said == ["nvml, cuda"]
+    assert said == ["waiting for the GPU driver (nvml, cuda) …"]
     assert sources(found) == [("nvml", "hangs"), ("cuda", "hangs")]
     assert time.monotonic() - began < 25  # and not the 30 seconds that they sleep
 

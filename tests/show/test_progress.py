@@ -1,4 +1,4 @@
-"""The line of progress: on a terminal alone, with total, rate and time left, and gone without a trace."""
+"""What long work reports: its sentences everywhere, the line on a terminal alone, and gone without a trace."""
 
 from __future__ import annotations
 
@@ -30,42 +30,28 @@ class Screen(io.StringIO):
 
 
 def made(screen: io.StringIO, now: list[float], *, quiet: bool = False) -> Progress:
-    return Progress(screen, "refresh", quiet=quiet, clock=lambda: now[0])
+    return Progress(screen, quiet=quiet, clock=lambda: now[0])
 
 
-def test_it_says_total_rate_and_time_left() -> None:
+def test_bytes_are_counted_with_their_rate() -> None:
     screen, now = Screen(), [0.0]
     progress = made(screen, now)
 
     now[0] = 20.0
-    progress.step(2, 12)
-    now[0] = 20.2
-    progress.add(41_000_000)
+    progress(41_000_000)
 
-    assert screen.line == "refresh: 2 of 12, 41 MB, 2.0 MB/s, 1:41 left"
+    assert screen.line == "read 41 MB, 2.0 MB/s"
 
 
-def test_a_shorter_line_leaves_nothing_of_a_longer_one() -> None:
+def test_a_sentence_stays_and_the_line_around_it_goes() -> None:
     screen, now = Screen(), [0.0]
     progress = made(screen, now)
     now[0] = 5.0
-    progress.step(1, 12)
-    progress.rename("x")
-    now[0] = 10.0
-    progress.step(11, 12)
-
-    assert screen.line == "x: 11 of 12, 0:01 left"
-
-
-def test_it_is_cleared_before_a_sentence_and_at_the_end() -> None:
-    screen, now = Screen(), [0.0]
-    progress = made(screen, now)
-    now[0] = 5.0
-    progress.add(10)
-    progress.say("reading a page")
-    assert screen.getvalue().endswith("\rreading a page\n")
+    progress(10)
+    progress("reading a page of https://me:secret@index.example")
+    assert screen.getvalue().endswith("\rtorchpick: reading a page of https://me:****@index.example\n")
     now[0] = 6.0
-    progress.add(10)
+    progress(10)
     progress.clear()
 
     assert screen.line == ""
@@ -75,16 +61,16 @@ def test_it_is_cleared_before_a_sentence_and_at_the_end() -> None:
 
 
 @pytest.mark.parametrize(("terminal", "quiet"), [(False, False), (True, True), (False, True)])
-def test_nothing_in_a_pipe_and_nothing_with_quiet(*, terminal: bool, quiet: bool) -> None:
+def test_no_line_in_a_pipe_and_nothing_with_quiet(*, terminal: bool, quiet: bool) -> None:
     stream, now = Screen() if terminal else io.StringIO(), [0.0]
     progress = made(stream, now, quiet=quiet)
     for second in range(1, 20):
         now[0] = float(second)
-        progress.add(1 << 20)
-        progress.step(second, 20)
+        progress(1 << 20)
+    progress("done")
     progress.clear()
 
-    assert stream.getvalue() == ""
+    assert stream.getvalue() == ("" if quiet else "torchpick: done\n")
 
 
 def test_it_draws_seldom() -> None:
@@ -92,18 +78,17 @@ def test_it_draws_seldom() -> None:
     progress = made(screen, now)
     for thousandth in range(1000):
         now[0] = thousandth / 1000
-        progress.add(1000)
+        progress(1000)
 
     assert screen.getvalue().count("\r") <= 10
 
 
-def test_a_name_cannot_steer_the_terminal() -> None:
+def test_what_is_reported_cannot_steer_the_terminal() -> None:
     screen, now = Screen(), [0.0]
-    progress = Progress(screen, "\x1b[2Jevil\n", quiet=False, clock=lambda: now[0])
-    now[0] = 1.0
-    progress.add(5)
+    progress = made(screen, now)
+    progress("\x1b[2Jevil\n")
 
-    assert "\x1b" not in screen.getvalue()
+    assert screen.getvalue() == "torchpick: \\x1b[2Jevil\\n\n"
 
 
 def test_a_wait_without_news_shows_that_time_passes() -> None:
@@ -117,7 +102,7 @@ def test_a_wait_without_news_shows_that_time_passes() -> None:
             return super().write(text)
 
     screen = Watched()
-    with Progress(screen, "pip resolves", quiet=False).ticking():
+    with Progress(screen, quiet=False).during("pip resolves"):
         assert drawn.wait(10)
 
     assert "\rpip resolves: 0:0" in screen.getvalue()
@@ -126,5 +111,5 @@ def test_a_wait_without_news_shows_that_time_passes() -> None:
 
 def test_nothing_ticks_in_a_pipe() -> None:
     before = threading.active_count()
-    with Progress(io.StringIO(), "pip resolves", quiet=False).ticking():
+    with Progress(io.StringIO(), quiet=False).during("pip resolves"):
         assert threading.active_count() == before

@@ -173,13 +173,15 @@ def test_a_bare_name_that_is_not_installed_is_the_indexs(host: Host, monkeypatch
 
     monkeypatch.setattr(distributions, "read", lambda *_, **__: Environment(None, "", "3.12"))
     monkeypatch.setattr(locate, "locate", locates)
-    talk: list[str] = []
-    found = thing.read("pkg", How(talk=talk.append))
+    news: list[str | int] = []
+    found = thing.read("pkg", How(report=news.append))
 
     assert (found.target, found.version, found.sha256) == ("pkg", "9.0", "b" * 64)
     assert asked == [("pkg", WheelTarget())]
-    assert "not installed" in talk[0]
-    assert talk[1] == "https://mirror.example/simple has pkg-9.0-py3-none-any.whl"
+    assert [each for each in news if isinstance(each, str)] == [
+        "pkg is not installed: looking it up on the index",
+        "https://mirror.example/simple has pkg-9.0-py3-none-any.whl",
+    ]
 
 
 @pytest.mark.parametrize("text", ["torch==2.15.0", "torch", "Torch>=2,<3", "mylib[cuda]==1.0", "torch==2.9.1+cu126"])

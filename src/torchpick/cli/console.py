@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from torchpick.cli.arguments import Arguments
+    from torchpick.cli.show.progress import Progress
     from torchpick.model.machine import Machine, Note
     from torchpick.model.pick import Pick
     from torchpick.model.verdict import Verdict
@@ -90,10 +91,17 @@ def notes(args: Arguments, *found: Note | str) -> None:
             print(note(each) if isinstance(each, str) else f"note: {plain(each.text)}", file=sys.stderr)
 
 
-def waiting(sources: str) -> None:
-    """Reported once, if detection takes long and somebody is watching."""
-    if sys.stderr.isatty():
-        _say(f"waiting for the GPU driver ({sources}) …")
+def waiting(news: str | int) -> None:
+    """The `Report` of what is seldom waited for: its sentences, where somebody is watching."""
+    if isinstance(news, str) and sys.stderr.isatty():
+        _say(news)
+
+
+def progress(args: Arguments) -> Progress:
+    """The `Report` of what takes long."""
+    from torchpick.cli.show.progress import Progress
+
+    return Progress(sys.stderr, quiet=args.quiet or args.json)
 
 
 def bold(text: str) -> str:

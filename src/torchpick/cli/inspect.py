@@ -105,9 +105,9 @@ def run(args: InspectArguments) -> int:
     bold = console.painter(args)
     results: list[dict[str, object]] = []
     worst = 0
-    progress = Progress(sys.stderr, "inspect", quiet=args.quiet or args.json, total=len(args.things))
-    with closing(_all(args, scene.wanted, progress)) as readings:
-        for place, (name, reading) in enumerate(zip(args.things, readings, strict=True), 1):
+    progress = console.progress(args)
+    with progress.during("inspect"), closing(_all(args, scene.wanted, progress)) as readings:
+        for name, reading in zip(args.things, readings, strict=True):
             progress.clear()
             if isinstance(reading, TorchpickError):
                 if len(args.things) == 1:
@@ -123,10 +123,8 @@ def run(args: InspectArguments) -> int:
                 results.append(inspected.facts(reading, verdicts))
                 if not args.json:
                     print(inspected.page(reading, verdicts, bold, everything=args.verbose))
-            progress.step(place, len(args.things))
             if args.lines:
                 print(envelope.dumps(results.pop()), flush=True)
-    progress.clear()
     if args.json and not args.lines:
         print(envelope.dumps(_json(scene, results, worst)))
     return worst
@@ -178,7 +176,6 @@ def _all(
 ) -> Generator[Reading | TorchpickError, None, None]:
     """The readings in the order of the things; several are read at the same time, and one that fails is its error."""
     if len(args.things) == 1:
-        progress.rename(args.things[0])
         yield _read(args.things[0], args, wanted, progress, threading.Event())
         return
     from concurrent.futures import ThreadPoolExecutor
@@ -197,12 +194,10 @@ def _all(
 def _read(
     name: str, args: InspectArguments, wanted: WheelTarget, progress: Progress, over: threading.Event
 ) -> Reading | TorchpickError:
-    silent = args.quiet or args.json
-
-    def report(count: int) -> None:
+    def report(news: str | int) -> None:
         if over.is_set():
             raise TorchpickError(f"{name} was given up", hint="run the command again")
-        progress.add(count)
+        progress(news)
 
     how = How(
         args.depth,
@@ -210,7 +205,6 @@ def _read(
         offline=args.offline or bool(os.environ.get("TORCHPICK_OFFLINE")),
         allow_full=None if args.allow_full is None else args.allow_full << 20,
         report=report,
-        talk=None if silent else progress.say,
         readings=Readings(cache_dir(os.environ)),
     )
     try:

@@ -36,15 +36,11 @@ from torchpick.session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeVar
-
+    from torchpick.cli.show.progress import Progress
     from torchpick.install.plan import Installation
     from torchpick.installers.reporting import Item
     from torchpick.installers.run import Ended
     from torchpick.machine.verify import Ran, Verified
-
-    T = TypeVar("T")
 
 # What stands after `--` belongs to the installer.
 PASSES_ON = True
@@ -101,31 +97,26 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: InstallArguments) -> int:
     order = _order(args)
-    session = Session(arguments.request_of(args), report=console.waiting)
+    progress = console.progress(args)
+    session = Session(arguments.request_of(args), report=progress)
     if args.extra is not None or args.among is not None:
         order = _with_extra(args, session, order)
     installation = plan.look(session, order)
     pick = installation.pick(everything=args.json or args.verify or args.verbose)
-    job = _decided(args, installation, pick)
+    job = _decided(progress, installation, pick)
     console.tell(job.pick, args)
     command = installation.command(job)
     resolves = f"{installation.installer.name} resolves"
-    proven = _waited(args, resolves, lambda: installation.prove(job)) if args.prove else None
+    with progress.during(resolves):
+        proven = installation.prove(job) if args.prove else None
     if proven is not None and not args.json:
         _tell_hosts(proven)
     store.keep(command.files)  # a dry run too: so the command that it shows can be run
     if args.dry_run:
-        taken = (proven or _waited(args, resolves, lambda: installation.report(job))) if args.report else None
+        with progress.during(resolves):
+            taken = (proven or installation.report(job)) if args.report else None
         return _show(args, job.pick, command, taken)
-    return _start(args, job, command)
-
-
-def _waited(args: InstallArguments, name: str, work: Callable[[], T]) -> T:
-    """What the work comes to; on a terminal a line says what is waited for, and how long already."""
-    from torchpick.cli.show.progress import Progress
-
-    with Progress(sys.stderr, name, quiet=args.quiet or args.json).ticking():
-        return work()
+    return _start(args, job, command, progress)
 
 
 def _tell_hosts(items: tuple[Item, ...]) -> None:
@@ -136,22 +127,17 @@ def _tell_hosts(items: tuple[Item, ...]) -> None:
         print(f"  {plain(item.name)} {plain(item.version)}  {host}", file=sys.stderr)
 
 
-def _decided(args: InstallArguments, installation: Installation, pick: Pick) -> Job:
+def _decided(progress: Progress, installation: Installation, pick: Pick) -> Job:
     """The job with all that is to be learnt before it; a terminal shows what is waited for and what is read."""
     strangers, name = installation.strangers, installation.installer.name
     if not strangers:
-        return _waited(args, "wheel index", lambda: installation.decided_job(pick))
-    from torchpick.cli.show import reading
+        with progress.during("wheel index"):
+            return installation.decided_job(pick)
     from torchpick.install import agreeing
 
-    _say(args, agreeing.question(name, strangers))
-    with reading.watched(f"{name} resolves", quiet=args.quiet, json=args.json) as watcher:
-        return installation.decided_job(pick, watcher)
-
-
-def _say(args: InstallArguments, text: str) -> None:
-    if not args.quiet:
-        print(f"torchpick: {plain(text)}", file=sys.stderr, flush=True)
+    progress(agreeing.question(name, strangers))
+    with progress.during(f"{name} resolves"):
+        return installation.decided_job(pick)
 
 
 def _with_extra(args: InstallArguments, session: Session, order: Order) -> Order:
@@ -163,7 +149,7 @@ def _with_extra(args: InstallArguments, session: Session, order: Order) -> Order
         raise UsageError("`--extra auto` and `--among` belong together", hint=hint)
     if args.among is None:
         return extras.with_extra(session, order, extras.names(str(args.extra))[0])
-    name = extras.chosen(session, order, extras.names(args.among), lambda text: _say(args, text))
+    name = extras.chosen(session, order, extras.names(args.among))
     return extras.with_extra(session, order, name)
 
 
@@ -210,7 +196,7 @@ def _show(args: InstallArguments, pick: Pick, command: Command, taken: tuple[Ite
     return 0
 
 
-def _start(args: InstallArguments, job: Job, command: Command) -> int:
+def _start(args: InstallArguments, job: Job, command: Command, progress: Progress) -> int:
     from torchpick.install import verification
     from torchpick.installers import run as runner
 
@@ -222,7 +208,7 @@ def _start(args: InstallArguments, job: Job, command: Command) -> int:
     found = None
     lacking = verification.lacking(job) if status == 0 else None
     if status == 0 and args.verify:
-        _say(args, "running a product and a convolution on each GPU")
+        progress("running a product and a convolution on each GPU")
         found = verification.verified(pick, job.target.python, os.environ)
     if args.json:
         print(envelope.dumps(_outcome(pick, command, status, found, lacking)))

@@ -15,17 +15,14 @@ examples:
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show.progress import Progress
 from torchpick.cli.show.text import plain
 from torchpick.environment import rewrite
 from torchpick.environment.requirements import Given
 from torchpick.errors import UsageError
-from torchpick.index.source import Tell
 from torchpick.install.lock import making, pylock
 from torchpick.install.lock.ground import LockOrder
 from torchpick.install.lock.making import Made
@@ -81,11 +78,9 @@ def run(args: LockArguments) -> int:
         no_deps=args.no_deps,
         most=args.download_most << 20,
     )
-    listener = _Listener(quiet=args.quiet or args.json)
-    try:
-        made = making.make(Session(arguments.request_of(args), report=console.waiting), order, listener)
-    finally:
-        listener.clear()
+    progress = console.progress(args)
+    with progress.during("lock"):
+        made = making.make(Session(arguments.request_of(args), report=progress), order)
     path = os.path.normpath(args.output)
     rewrite.put(path, made.text)
     if args.json:
@@ -136,24 +131,3 @@ def _facts(made: Made, path: str) -> dict[str, object]:
         "packages": packages,
         **written(made, "computed", "notes"),
     }
-
-
-class _Listener:
-    """Progress of long steps, on stderr: sentences, and on a terminal one line of progress."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._shown = Progress(sys.stderr, "lock", quiet=quiet)
-
-    def say(self, sentence: str) -> None:
-        self.clear()
-        if not self._quiet:
-            print(f"torchpick: {plain(sentence)}", file=sys.stderr, flush=True)
-
-    def progress(self, name: str) -> Tell:
-        self.clear()
-        self._shown = Progress(sys.stderr, name, quiet=self._quiet)
-        return self._shown.add
-
-    def clear(self) -> None:
-        self._shown.clear()

@@ -19,7 +19,6 @@ from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import reading
 from torchpick.cli.show import stack as shown
 from torchpick.errors import UsageError
 from torchpick.install import env, image, stack
@@ -44,9 +43,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: PlanArguments) -> int:
     if args.dockerfile and args.json:
         raise UsageError("--dockerfile and --json are two forms of one answer", hint="use only one of them")
-    session = Session(arguments.request_of(args), report=console.waiting)
-    with reading.watched("index", quiet=args.quiet, json=args.json) as watcher:
-        found = stack.plan(session, allow_mixed=args.allow_mixed, watcher=watcher)
+    progress = console.progress(args)
+    session = Session(arguments.request_of(args), report=progress)
+    with progress.during("index"):
+        found = stack.plan(session, allow_mixed=args.allow_mixed)
     if args.json:
         print(envelope.dumps(found.to_json(args.command)))
         return 0 if found.ok else 3

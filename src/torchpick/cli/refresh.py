@@ -24,7 +24,6 @@ from pathlib import Path
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show.progress import Progress
 from torchpick.cli.show.text import plain
 from torchpick.environment import interpreter
 from torchpick.environment.world import World
@@ -45,7 +44,7 @@ from torchpick.model.wish import CHANNELS
 from torchpick.session import Session
 from torchpick.wheels import refresh
 from torchpick.wheels.live import ListedBuild
-from torchpick.wheels.refresh import RefreshJob, Report, Talk
+from torchpick.wheels.refresh import Refreshed, RefreshJob
 
 HOST, OWN = "the wheel host", "your own index"
 
@@ -101,19 +100,15 @@ def run(args: RefreshArguments) -> int:
             f"refresh would read {pages}, and of each new build some 7 MB; {waiting} builds wait to be read",
             hint="remove `--offline`",
         )
-    progress = Progress(sys.stderr, "refresh", quiet=args.quiet or args.json)
-    silent = args.quiet or args.json
-    talk = Talk((lambda _: None) if silent else progress.say, progress.add, progress.step)
-    reports: dict[str, Report] = {}
+    progress = console.progress(args)
+    reports: dict[str, Refreshed] = {}
     troubles: list[UnreadIndex] = []
-    try:
+    with progress.during("refresh"):
         for plan in plans:
             try:
-                reports[plan.what] = refresh.run(plan.job, plan.known, talk)
+                reports[plan.what] = refresh.run(plan.job, plan.known, progress)
             except TorchpickError as error:
                 troubles.append(UnreadIndex(plan, error))
-    finally:
-        progress.clear()
     if not reports:
         raise troubles[0].error
     notes = [trouble.text(next(iter(reports))) for trouble in troubles]
@@ -195,7 +190,7 @@ def _row(build: Build) -> dict[str, object]:
     return written(build, *BUILD_NAMES, "arches", "pythons", "evidence")
 
 
-def _json(report: Report, notes: Iterable[str], status: int) -> dict[str, object]:
+def _json(report: Refreshed, notes: Iterable[str], status: int) -> dict[str, object]:
     return envelope.new(
         "refresh",
         status="error" if status else "ok",
@@ -216,7 +211,7 @@ def _json(report: Report, notes: Iterable[str], status: int) -> dict[str, object
     )
 
 
-def _page(report: Report, bold: Callable[[str], str], most: int | None) -> str:
+def _page(report: Refreshed, bold: Callable[[str], str], most: int | None) -> str:
     """What changed, as text: of each kind at most so many."""
     lines = []
     for words, builds in (("new", report.added), ("changed", report.changed), ("read", report.read)):

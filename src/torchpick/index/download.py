@@ -10,9 +10,12 @@ from tempfile import TemporaryDirectory
 from torchpick.errors import IntegrityError, NetworkError, WheelError
 from torchpick.index.client import Client
 from torchpick.index.failures import refusal
-from torchpick.index.source import Tell
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.errors import Report
 
 
 class Allowed(Noun):
@@ -22,7 +25,7 @@ class Allowed(Noun):
     sha256: str | None = None
 
 
-def download(url: str, client: Client, stack: ExitStack, allowed: Allowed, report: Tell | None) -> Path:
+def download(url: str, client: Client, stack: ExitStack, allowed: Allowed, report: Report) -> Path:
     """Fetch the file into a temporary folder that lives as long as the stack."""
     most, sha256 = allowed
     name = redacted(url)
@@ -44,8 +47,7 @@ def download(url: str, client: Client, stack: ExitStack, allowed: Allowed, repor
                 cost += len(chunk)
                 if cost > most:
                     raise too_large
-                if report is not None:
-                    report(len(chunk))
+                report(len(chunk))
                 file.write(chunk)
                 digest.update(chunk)
     except OSError as error:

@@ -6,14 +6,17 @@ import hashlib
 from contextlib import ExitStack
 from urllib.parse import unquote, urlsplit
 
-from torchpick.errors import RangesUnsupportedError, UsageError, WheelError
+from torchpick.errors import RangesUnsupportedError, UsageError, WheelError, silent
 from torchpick.index import download, pages
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.remote import RemoteSource
-from torchpick.index.source import Tell
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.errors import Report
 
 _CHUNK = 1 << 20
 
@@ -21,8 +24,8 @@ _CHUNK = 1 << 20
 class Host:
     """Pages of one index, each read once; close it."""
 
-    def __init__(self, *, offline: bool) -> None:
-        self._offline = offline
+    def __init__(self, *, offline: bool, report: Report = silent) -> None:
+        self._offline, self._report = offline, report
         self._stack = ExitStack()
         self._client: Client | None = None
         self._pages: dict[str, tuple[Link, ...] | None] = {}
@@ -38,7 +41,7 @@ class Host:
         found = self._pages[page]
         return None if found is None else tuple(link for link in found if link.wheel.project == name)
 
-    def sha256(self, url: str, most: int, report: Tell | None) -> str:
+    def sha256(self, url: str, most: int) -> str:
         """The hash of a file, of which every byte is read; WheelError where it is larger than allowed."""
         if url.startswith("file:"):
             return _of_file(str(pages.local(url)))
@@ -49,11 +52,12 @@ class Host:
                 code="NO_HASH",
             )
         client = self._web(url)
+        self._report(f"the index gives no sha256 for {file_of(url)}, so it is downloaded to compute it")
         digest = hashlib.sha256()
         try:
-            source = RemoteSource(url, client, report)
+            source = RemoteSource(url, client, self._report)
         except RangesUnsupportedError:
-            return self._whole(url, client, most, report)
+            return self._whole(url, client, most)
         try:
             if source.size > most:
                 raise _too_large(url, source.size, most)
@@ -63,10 +67,10 @@ class Host:
             source.close()
         return digest.hexdigest()
 
-    def _whole(self, url: str, client: Client, most: int, report: Tell | None) -> str:
+    def _whole(self, url: str, client: Client, most: int) -> str:
         with ExitStack() as stack:
             try:
-                path = download.download(url, client, stack, download.Allowed(most), report)
+                path = download.download(url, client, stack, download.Allowed(most), self._report)
             except WheelError as error:
                 raise _too_large(url, None, most) from error
             return _of_file(str(path))

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchpick.errors import IntegrityError, NetworkError, RangesUnsupportedError
+from torchpick.errors import IntegrityError, NetworkError, RangesUnsupportedError, silent
 from torchpick.index.client import Client, Reply
 from torchpick.index.failures import HINT, BrokenOffError, refusal
-from torchpick.index.source import TAIL, Tell
+from torchpick.index.source import TAIL
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.errors import Report
 
 # Asked for beyond what is wanted: a member of an archive is a little longer than its directory tells. And what is
 # left of an answer is taken rather than the connection given up, where it is no more than this.
@@ -34,7 +38,7 @@ class Span(Noun):
 class RemoteSource:
     """One URL read by ranges."""
 
-    def __init__(self, url: str, client: Client, report: Tell | None = None) -> None:
+    def __init__(self, url: str, client: Client, report: Report = silent) -> None:
         self.name = redacted(url.partition("#")[0])
         self.bytes_read = self.requests = 0
         self._url, self._client, self._report = url, client, report
@@ -174,8 +178,7 @@ class RemoteSource:
                 if not chunk:
                     raise BrokenOffError(f"{self.name}: the connection was lost", hint=HINT)
                 self.bytes_read += len(chunk)
-                if self._report is not None:
-                    self._report(len(chunk))
+                self._report(len(chunk))
                 self._spare = chunk
             data, self._spare = self._spare[:left], self._spare[left:]
             left -= len(data)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
-from torchpick.errors import IntegrityError, WheelError
+from torchpick.errors import IntegrityError, WheelError, silent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.errors import Report
 
 CHUNK = 1 << 18
 # What is read from the end of a file before anything else: of a wheel, the last part of its directory.
 TAIL = 112 << 10
-Tell = Callable[[int], None]  # so many more bytes have come
 
 
 class Source(Protocol):
@@ -41,7 +44,7 @@ class FileSource:
 
     requests = 0
 
-    def __init__(self, path: Path, report: Tell | None = None) -> None:
+    def __init__(self, path: Path, report: Report = silent) -> None:
         self.path = path
         self.name = str(path)
         self.bytes_read = 0
@@ -70,8 +73,7 @@ class FileSource:
                 left -= len(chunk)
                 offset += len(chunk)
                 self.bytes_read += len(chunk)
-                if self._report is not None:
-                    self._report(len(chunk))
+                self._report(len(chunk))
                 yield chunk
                 self._file.seek(offset)  # another reader may have moved it
         except OSError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from torchpick.decide.requested import named
 from torchpick.environment import requirements
@@ -17,7 +17,6 @@ from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.session import Session
 
-Say = Callable[[str], None]
 AUTO = "auto"
 # pip: `mylib 1.0 does not provide the extra 'new'`; uv: "The package `mylib==1.0` does not have an extra named `new`".
 _NO_EXTRA = re.compile(r"(?:provide the extra|an extra named) [`'\"]?([A-Za-z0-9][\w.-]*)")
@@ -48,7 +47,7 @@ def with_extra(session: Session, order: Order, extra: str) -> Order:
     return order._replace(given=order.given._replace(words=tuple(words)))
 
 
-def chosen(session: Session, order: Order, among: tuple[str, ...], say: Say) -> str:
+def chosen(session: Session, order: Order, among: tuple[str, ...]) -> str:
     """The extra that fits this machine; NoBuildError, with what each of them came to, where none does."""
     word = order.given.words[_place(session, order)]
     (machine,) = session.machines
@@ -56,7 +55,7 @@ def chosen(session: Session, order: Order, among: tuple[str, ...], say: Say) -> 
     if not tried:
         hint = "`--allow-cpu` takes it"
         raise UsageError("there is a GPU, and only cpu is among the extras", hint=hint)
-    say(f"asking what {', '.join(tried)} of {word} pin{'' if len(tried) > 1 else 's'}")
+    session.report(f"asking what {', '.join(tried)} of {word} pin{'' if len(tried) > 1 else 's'}")
     found = [_candidate(session, with_extra(session, order, name), name) for name in tried]
     chosen = best(found)
     if chosen is None:
@@ -64,7 +63,7 @@ def chosen(session: Session, order: Order, among: tuple[str, ...], say: Say) -> 
         hint = f"leave out `--extra`: `torchpick install {word}` finds a build that runs without one, if there is one"
         raise NoBuildError(message, pick=found[0].pick._replace(verdicts=()), hint=hint)
     _check_provided(session, order, chosen.name)
-    say(f"{chosen.name} fits: it takes torch {chosen.pick.version}")
+    session.report(f"{chosen.name} fits: it takes torch {chosen.pick.version}")
     return chosen.name
 
 

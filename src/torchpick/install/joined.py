@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from torchpick.install.sought import ReadPackages, SoughtWheels, Watcher
+from torchpick.install.sought import ReadPackages, SoughtWheels
 from torchpick.model.machine import Machine
 from torchpick.model.package import Package, PackageFacts
 from torchpick.model.stack import Stack
@@ -48,14 +48,14 @@ class JoinedPackages(Mapping[str, PackageFacts]):
 class WheelReader:
     """Reads wheels from the user's own index, in one run; what that takes is loaded where a wheel is to be read."""
 
-    def __init__(self, session: Session, python: str | None, watcher: Watcher | None = None) -> None:
-        self._session, self._python, self.watcher = session, python, watcher or Watcher()
+    def __init__(self, session: Session, python: str | None) -> None:
+        self._session, self._python = session, python
 
     @cached_property
     def _wheels(self) -> UnreadWheels:
         from torchpick.install.unread import UnreadWheels
 
-        return UnreadWheels(self._python, self._session.environ, self.watcher)
+        return UnreadWheels(self._python, self._session.environ, self._session.report)
 
     def packages(self, known: LearntPackages, sought: SoughtWheels) -> ReadPackages:
         """What can be read of these."""

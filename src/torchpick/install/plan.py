@@ -28,7 +28,6 @@ from torchpick.session import Session, decided
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.install.sought import Watcher
     from torchpick.installers.reporting import Item
 
 
@@ -222,10 +221,9 @@ class Installation:
         brings_torch = of_family and not self.order.no_deps and not self.asked.hashed
         return job._replace(needs=frozenset({"torch"} if brings_torch else ()))
 
-    def decided_job(self, pick: Pick, watcher: Watcher | None = None) -> Job:
+    def decided_job(self, pick: Pick) -> Job:
         """The job with all that is to be learnt before it: by a dry run too, which shows what a real one does."""
         job = self.job(pick)
-        self.reader.watcher = watcher or self.reader.watcher
         if job.offline and self.installer.name == "pip":
             from torchpick.install import offline
 

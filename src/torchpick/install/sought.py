@@ -1,8 +1,8 @@
-"""What is sought of wheels that the table does not know, what comes of it, and who hears of it meanwhile."""
+"""What is sought of wheels that the table does not know, and what comes of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package
@@ -24,10 +24,3 @@ class ReadPackages(Noun):
 
     packages: tuple[Package, ...] = ()
     lacking: Mapping[str, str] = {}
-
-
-class Watcher(Noun):
-    """Who hears that wheels are read, and of each byte that comes."""
-
-    talk: Callable[[str], None] = lambda _: None
-    report: Callable[[int], None] = lambda _: None

@@ -8,7 +8,6 @@ from torchpick.decide import demands
 from torchpick.decide import stack as stacks
 from torchpick.errors import DetectionError, UsageError
 from torchpick.install.joined import READ, LearntPackages, WheelReader
-from torchpick.install.sought import Watcher
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
@@ -47,14 +46,14 @@ def _ground(bare: Session, machine: Machine, wish: Wish) -> PlanGround:
     return PlanGround(machine, bare.table_of((machine,)), wish, facts)
 
 
-def plan(session: Session, *, allow_mixed: bool, watcher: Watcher | None = None) -> Stack:
+def plan(session: Session, *, allow_mixed: bool) -> Stack:
     """The environment for the request's requirements; where none fits its `ok` is false.
 
     What the table lacks of them is read from the user's own index.
     """
     asked = demands.asked(session.request.requirements or ("torch",))
     here = ground(session)
-    reader = None if session.offline else WheelReader(session, here.machine.python.executable, watcher)
+    reader = None if session.offline else WheelReader(session, here.machine.python.executable)
     known = LearntPackages(here.facts, here.machine, reader)
 
     def judge() -> Stack:

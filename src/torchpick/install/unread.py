@@ -23,7 +23,7 @@ from torchpick.index.host import file_of
 from torchpick.index.listing import Link
 from torchpick.index.places import IndexPlaces
 from torchpick.index.user_index import IndexTarget, SeenPages, UserIndex
-from torchpick.install.sought import ReadPackages, SoughtWheels, Watcher
+from torchpick.install.sought import ReadPackages, SoughtWheels
 from torchpick.knowledge.packages import package_of
 from torchpick.knowledge.places import cache_dir
 from torchpick.model.fields import Fields, ShapeError
@@ -37,6 +37,10 @@ from torchpick.wheels.readings import Readings
 from torchpick.wheels.surveyed import SurveyWheel
 from torchpick.wheels.thing import How
 from torchpick.wheels.wheel import Allowance, headers_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.errors import Report
 
 # Of all wheels of one resolution together; where one has more, its smaller libraries tell what it links, and the
 # beginning of its main ones most of what they were built for. A project of the table is worth several others.
@@ -82,8 +86,8 @@ class FoundWheel(Noun):
 class UnreadWheels:
     """Reads in one run, from the user's own index, each page of it once; `python` is whose settings name it."""
 
-    def __init__(self, python: str | None, environ: Mapping[str, str], watcher: Watcher) -> None:
-        self.environ, self.watcher, self._python = environ, watcher, python
+    def __init__(self, python: str | None, environ: Mapping[str, str], report: Report) -> None:
+        self.environ, self._report, self._python = environ, report, python
         self._seen = SeenPages()
 
     def packages(self, sought: SoughtWheels, known: Mapping[str, PackageFacts], aim: IndexTarget) -> ReadPackages:
@@ -161,15 +165,15 @@ class UnreadWheels:
         named = [f"{each.name} {each.version}" for each in compiled]
         if named:
             verb = "were" if len(named) > 1 else "was"
-            self.watcher.talk(f"reading which GPUs and which CUDA {', '.join(named)} {verb} built for")
+            self._report(f"reading which GPUs and which CUDA {', '.join(named)} {verb} built for")
 
     def _how(self, over: threading.Event) -> How:
         deadline = time.monotonic() + MOST_SECONDS
 
-        def report(size: int) -> None:
+        def report(news: str | int) -> None:
             if over.is_set() or time.monotonic() > deadline:
                 raise TorchpickError(f"it did not come within {MOST_SECONDS:.0f} seconds", hint="run the command again")
-            self.watcher.report(size)
+            self._report(news)
 
         return How(report=report, readings=Readings(cache_dir(self.environ)))
 

@@ -8,7 +8,7 @@ import time
 from torchpick.environment import interpreter
 from torchpick.environment.interpreter import Interpreter
 from torchpick.environment.world import World
-from torchpick.errors import UsageError
+from torchpick.errors import UsageError, silent
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine.given import GivenFacts
 from torchpick.model.machine import Driver, Machine, Note, Platform, Python
@@ -16,7 +16,7 @@ from torchpick.model.pythons import version_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from torchpick.errors import Report
 
 _NOTHING = GivenFacts()
 
@@ -25,13 +25,13 @@ def detect(
     facts: GivenFacts = _NOTHING,
     *,
     knowledge: Knowledge | None = None,
-    waiting: Callable[[str], None] | None = None,
+    report: Report = silent,
     world: World | None = None,
 ) -> Machine:
     """The machine; what is specified is not probed.
 
-    `Machine.trouble` is set where a GPU is present and does not answer. `waiting` is called once, after two seconds,
-    with the names of the sources that are still silent.
+    `Machine.trouble` is set where a GPU is present and does not answer. Sources that are silent after two
+    seconds are reported, once.
     """
     world = world or World.here()
     deadline = time.monotonic() + facts.timeout
@@ -43,7 +43,7 @@ def detect(
         from torchpick.machine.seen import LookOptions
 
         known = knowledge or Knowledge(world.environ)
-        how = LookOptions(world, deadline, known, facts.trust_pci, exact_order=facts.visible_only, waiting=waiting)
+        how = LookOptions(world, deadline, known, facts.trust_pci, exact_order=facts.visible_only, report=report)
         seen = vendors.look(how, place.platform)
         machine = Machine(
             platform=place.platform,

@@ -40,7 +40,7 @@ def look(how: LookOptions, facts: KernelFacts) -> Seen:
             probe.library_step("proc", {"root": world.root}),
         ]
         choice = visible.parse(world.environ.get("CUDA_VISIBLE_DEVICES")) if how.exact_order else visible.Choice()
-        readings = probe.ask(steps, how.deadline, lambda told: enough(told, facts, choice, bool(cuda)), how.waiting)
+        readings = probe.ask(steps, how.deadline, lambda told: enough(told, facts, choice, bool(cuda)), how.report)
     return judge(facts, readings, how)
 
 

@@ -9,10 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from torchpick.environment import child
 from torchpick.environment.child import Running
 from torchpick.environment.world import World
+from torchpick.errors import silent
 from torchpick.machine import reading
 from torchpick.machine.reading import DriverReading, failed
 from torchpick.model.machine import TIMEOUT_S
 from torchpick.model.noun import Noun
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.errors import Report
 
 # Where a source's `read` lies, and what it is called.
 _READERS = {
@@ -42,17 +47,17 @@ def ask(
     steps: Sequence[Step],
     deadline: float,
     enough: Callable[[Sequence[DriverReading]], bool],
-    waiting: Callable[[str], None] | None = None,
+    report: Report = silent,
 ) -> list[DriverReading]:
     """The readings of the sources that were asked, best first; asks the next one while `enough` says no.
 
     A source that is silent gets half of what is left before the next is asked beside it, and keeps running: a cold
-    machine with many GPUs may need it. `waiting` is called once, after two seconds, with the sources still silent.
+    machine with many GPUs may need it. After two seconds the sources that are still silent are reported, once.
     """
     began = time.monotonic()
     running: dict[int, tuple[Step, Running]] = {}
     answers: dict[int, DriverReading] = {}
-    told = waiting is None
+    told = False
 
     def listed() -> list[DriverReading]:
         return [answers[place] for place in sorted(answers)]
@@ -70,9 +75,10 @@ def ask(
                 until = patience if told else min(patience, began + 2.0)
                 child.wait([each for _, each in running.values()], until)
                 _collect(deadline, running, answers)
-                if not told and running and time.monotonic() >= began + 2.0 and waiting is not None:
+                if not told and running and time.monotonic() >= began + 2.0:
                     told = True
-                    waiting(", ".join(step.source for step, _ in running.values()))
+                    sources = ", ".join(step.source for step, _ in running.values())
+                    report(f"waiting for the GPU driver ({sources}) …")
         for place, (step, _) in running.items():
             spent = time.monotonic() - began
             answers[place] = failed(step.source, "hangs", f"{step.source} did not answer within {spent:.0f} s")

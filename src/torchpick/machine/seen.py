@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from torchpick.errors import silent
 from torchpick.model.machine import Driver, Gpu, Note, Trouble
 from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from torchpick.environment.world import World
+    from torchpick.errors import Report
     from torchpick.knowledge.compat import Knowledge
 
 
 class LookOptions(Noun):
     """How this computer is looked at: what lies there, until when, and by what knowledge.
 
-    `exact_order` also asks libcuda for its order of the GPUs where CUDA_VISIBLE_DEVICES needs it. `waiting` is called
-    once with the sources that are slow to answer.
+    `exact_order` also asks libcuda for its order of the GPUs where CUDA_VISIBLE_DEVICES needs it. Sources that
+    are slow to answer are reported, once.
     """
 
     world: World
@@ -25,7 +25,7 @@ class LookOptions(Noun):
     knowledge: Knowledge
     trust_pci: bool = False
     exact_order: bool = False
-    waiting: Callable[[str], None] | None = None
+    report: Report = silent
 
 
 class PciGpu(Noun):

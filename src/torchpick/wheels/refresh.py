@@ -11,7 +11,7 @@ from torchpick.index import pages
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.pages import Page
-from torchpick.index.source import FileSource, Source, Tell
+from torchpick.index.source import FileSource, Source
 from torchpick.knowledge import compact, places, rows
 from torchpick.model.arch import Arch
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence
@@ -24,6 +24,10 @@ from torchpick.wheels.archive import Archive
 from torchpick.wheels.live import ListedBuild
 from torchpick.wheels.measured import Measured
 from torchpick.wheels.refused import FailedRead
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.errors import Report
 
 Table = Mapping[BuildKey, Build]
 # The libraries whose pins the table keeps: a pick is checked against their floors.
@@ -44,14 +48,6 @@ class RefreshJob(Noun):
     forced: Callable[[ListedBuild], bool]
     whole: bool = True  # the index has all that there is: what it lacks is gone
     today: str | None = None  # the day, which the table is then as new as
-
-
-class Talk(Noun):
-    """Where progress goes."""
-
-    say: Callable[[str], None]
-    report: Tell | None = None
-    step: Callable[[int, int], None] = lambda _done, _total: None
 
 
 class Contradiction(Noun):
@@ -75,7 +71,7 @@ class ReadBuilds(Noun):
     failures: tuple[FailedRead, ...]
 
 
-class Report(Noun):
+class Refreshed(Noun):
     """What a refresh did."""
 
     pages: tuple[Page, ...]
@@ -90,32 +86,32 @@ class Report(Noun):
     requests: int
 
 
-def run(job: RefreshJob, shipped: Table, talk: Talk) -> Report:
+def run(job: RefreshJob, shipped: Table, report: Report) -> Refreshed:
     """Refresh under the cache's lock; whatever is read is kept at once, so a run that is cut short loses one wheel."""
     with (
-        shelf.locked(job.cache, lambda: talk.say("another refresh is running: waiting for it")),
+        shelf.locked(job.cache, lambda: report("another refresh is running: waiting for it")),
         Client() as client,
     ):
         for folder in (job.cache / "table", job.cache / "pages"):
             shelf.sweep(folder)
-        return _Run(job, shipped, talk, client).work()
+        return _Run(job, shipped, report, client).work()
 
 
-def together(reports: Iterable[Report]) -> Report:
+def together(reports: Iterable[Refreshed]) -> Refreshed:
     """What several refreshes did, as one."""
     first, *others = reports
     for other in others:
-        first = Report(*(getattr(first, name) + getattr(other, name) for name in Report._fields))
+        first = Refreshed(*(getattr(first, name) + getattr(other, name) for name in Refreshed._fields))
     return first
 
 
 class _Run:
-    def __init__(self, job: RefreshJob, shipped: Table, talk: Talk, client: Client) -> None:
-        self.job, self.shipped, self.talk, self.client = job, shipped, talk, client
+    def __init__(self, job: RefreshJob, shipped: Table, report: Report, client: Client) -> None:
+        self.job, self.shipped, self.report, self.client = job, shipped, report, client
         self.rows: dict[BuildKey, Build] = {}
         self.cost = self.requests = 0
 
-    def work(self) -> Report:
+    def work(self) -> Refreshed:
         kept = dict(cached(self.job.cache, self.job.base, self.job.channel))
         before = memory.load(self.job.cache, self.job.channel, self.job.base)
         fetched, listed = self._listed(before)
@@ -139,7 +135,7 @@ class _Run:
         todo = [each for each in found if self.job.forced(each) or (each.key in new and self.job.reads(each))]
         read = self._read(todo)
         done = {row.key for row in read.rows}
-        return Report(
+        return Refreshed(
             fetched,
             added,
             tuple(row for row in news.changed if row not in added),
@@ -174,7 +170,7 @@ class _Run:
         return tuple(there), live.builds(links, self.job.channel)
 
     def _fetch(self, url: str, tag: str | None) -> Page:
-        self.talk.say(f"reading {redacted(url)}")
+        self.report(f"reading {redacted(url)}")
         page = pages.fetch(url, self.client, tag)
         self.cost += page.cost
         self.requests += 0 if url.startswith("file:") else 1
@@ -220,8 +216,7 @@ class _Run:
         contradictions: list[Contradiction] = []
         failures: list[FailedRead] = []
         for place, each in enumerate(todo, 1):
-            self.talk.say(f"{place} of {len(todo)}: {each.sample.file}")
-            self.talk.step(place - 1, len(todo))
+            self.report(f"{place} of {len(todo)}: {each.sample.file}")
             try:
                 row = self._measured(each)
             except TorchpickError as error:
@@ -246,10 +241,10 @@ class _Run:
 
     def _open(self, url: str) -> Source:
         if url.startswith("file:"):
-            return FileSource(pages.local(url), self.talk.report)
+            return FileSource(pages.local(url), self.report)
         from torchpick.index.remote import RemoteSource
 
-        return RemoteSource(url, self.client, self.talk.report)
+        return RemoteSource(url, self.client, self.report)
 
     def _close(self, source: Source) -> None:
         source.close()

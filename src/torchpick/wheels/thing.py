@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from torchpick.environment import distributions
-from torchpick.errors import RangesUnsupportedError, TorchpickError, UsageError, WheelError
+from torchpick.errors import RangesUnsupportedError, TorchpickError, UsageError, WheelError, silent
 from torchpick.index.locate import Located, WheelTarget
-from torchpick.index.source import FileSource, Source, Tell
+from torchpick.index.source import FileSource, Source
 from torchpick.model.names import normal
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
@@ -24,6 +23,9 @@ from torchpick.wheels.wheel import Allowance
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torchpick.errors import Report
     from torchpick.index.client import Client  # loaded only where something is on the web
 
 _LOCAL = (".whl", ".so", ".dll", ".pyd", ".cubin", ".fatbin", ".zip")
@@ -37,8 +39,7 @@ class How(Noun):
     offline: bool = False
     allow_full: int | None = None  # bytes
     allowance: Allowance | None = None  # of one wheel on the web
-    report: Tell | None = None
-    talk: Callable[[str], None] | None = None  # a sentence for the user
+    report: Report = silent
     readings: Readings | None = None  # what was read before
 
 
@@ -67,16 +68,14 @@ def _package(thing: str, how: How) -> Reading:
         here = distributions.read(how.wanted.python or sys.executable, os.environ, metadata=False).find(normal(thing))
         if here is not None:
             return installed.read_distribution(here, thing, how.depth)
-        if how.talk is not None:
-            how.talk(f"{thing} is not installed: looking it up on the index")
+        how.report(f"{thing} is not installed: looking it up on the index")
     from torchpick.index import locate
 
     locate.check(thing)
     if how.offline:
         raise UsageError(f"`{thing}` must be looked up on an index", hint="remove `--offline`, or give a wheel file")
     found = locate.locate(thing, how.wanted)
-    if how.talk is not None:
-        how.talk(f"{found.place} has {found.file}")
+    how.report(f"{found.place} has {found.file}")
     return _url(found.url, how, target=thing, located=found)
 
 

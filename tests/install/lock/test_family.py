@@ -6,7 +6,6 @@ from typing import Any, cast
 
 import pytest
 
-from tests.install.lock.test_making import Deaf
 from tests.installers.test_commands import PICK
 from torchpick.environment import requirements
 from torchpick.environment.requirements import Given, Requirements
@@ -37,7 +36,7 @@ class Shelf:
 def work(**more: Any) -> family._Work:
     want = Want(Requirements(Given()), ("torch",), PICK.build, PICK, PICK.machine, "/store", 0)
     aim = Aim(LockEnvironment("linux-x86_64", "3.12"), glibc="2.35")
-    made = family._Work(want._replace(**more), aim, cast(Host, Shelf()), Deaf())
+    made = family._Work(want._replace(**more), aim, cast(Host, Shelf()))
     made.pin("torch", "2.14.1+cu126")
     return made
 
@@ -90,7 +89,7 @@ def test_a_file_for_a_newer_system_than_the_machines_is_not_usable() -> None:
 
     def usable(here: Machine) -> int:
         want = Want(Requirements(Given()), ("torch",), PICK.build, PICK, here, "/store", 0)
-        return len(family._Work(want, aim, cast(Host, Shelf()), Deaf()).usable("torch") or ())
+        return len(family._Work(want, aim, cast(Host, Shelf())).usable("torch") or ())
 
     assert (usable(machine), usable(machine._replace(platform=Platform("linux", "x86_64", "2.35")))) == (0, 1)
 

@@ -12,7 +12,6 @@ from tests.fakes.tinywheel import TinyWheel
 from tests.install.lock.test_ground import order
 from torchpick.environment.requirements import Given
 from torchpick.errors import InstallerError, TorchpickError, UsageError
-from torchpick.index.source import Tell
 from torchpick.install.lock import making
 from torchpick.model.lock import LockedPackage, LockFile
 from torchpick.model.machine import Machine, Note, Platform, Python
@@ -35,55 +34,28 @@ def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return {"UV": str(program), "TORCHPICK_CACHE_DIR": str(program.parent / "cache")}
 
 
-class Deaf:
-    def say(self, text: str) -> None:
-        """Nobody listens."""
-
-    def progress(self, name: str) -> Tell:  # noqa: ARG002 # the name that callers use
-        return lambda _: None
-
-
-def test_who_waits_for_a_lock_hears_of_wheels_that_are_read_and_of_each_byte() -> None:
-    said: list[object] = []
-
-    class Hearing:
-        def say(self, text: str) -> None:
-            said.append(text)
-
-        def progress(self, name: str) -> Tell:
-            said.append(name)
-            return said.append
-
-    watcher = making._watcher(Hearing())
-    watcher.report(1)
-    watcher.talk("reading vllm")
-    watcher.report(5)
-
-    assert said == ["reading vllm", "read", 5]
-
-
 def test_a_folder_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
     for given in (Given(words=(str(tmp_path),)), Given(editables=(str(tmp_path),))):
         with pytest.raises(UsageError, match="is a folder, which has no hash"):
-            making.make(Session(PASCAL, {}), order(given), Deaf())
+            making.make(Session(PASCAL, {}), order(given))
 
 
 def test_pip_is_not_asked_for_what_it_would_misjudge() -> None:
     request = PASCAL._replace(platform="windows-x86_64", glibc=None, python="3.12")
     with pytest.raises(UsageError, match="pip resolves for its own machine only") as caught:
-        making.make(Session(request, {}), order(installer="pip"), Deaf())
+        making.make(Session(request, {}), order(installer="pip"))
     assert "--installer pip" in str(caught.value.hint)
 
 
 def test_a_free_threaded_python_elsewhere_is_refused() -> None:
     request = PASCAL._replace(platform="windows-x86_64", glibc=None, python="3.14t")
     with pytest.raises(UsageError, match=r"Python 3\.14t on windows-x86_64"):
-        making.make(Session(request, {}), order(), Deaf())
+        making.make(Session(request, {}), order())
 
 
 def test_an_offline_lock_without_a_folder_is_refused(environ: dict[str, str]) -> None:
     with pytest.raises(TorchpickError, match="`--offline` forbids it"):
-        making.make(Session(PASCAL._replace(offline=True), environ), order(installer="uv"), Deaf())
+        making.make(Session(PASCAL._replace(offline=True), environ), order(installer="uv"))
 
 
 def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -94,14 +66,14 @@ def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path, env
     with pytest.raises(
         InstallerError, match=r"torch 2\.14\.1\+cu126 for .*: .* has no such wheel, but 2\.7\.1\+cu126"
     ) as caught:
-        making.make(Session(request, environ), order(installer="uv", no_deps=True), Deaf())
+        making.make(Session(request, environ), order(installer="uv", no_deps=True))
     assert caught.value.code == "NOT_ON_PAGE"
 
 
 def test_a_mirror_without_the_project_is_told_so(tmp_path: Path, environ: dict[str, str]) -> None:
     request = PASCAL._replace(index_base=tmp_path.as_uri())
     with pytest.raises(InstallerError, match="has no page of it"):
-        making.make(Session(request, environ), order(installer="uv", no_deps=True), Deaf())
+        making.make(Session(request, environ), order(installer="uv", no_deps=True))
 
 
 def test_a_lock_is_for_one_machine(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -111,7 +83,7 @@ def test_a_lock_is_for_one_machine(tmp_path: Path, environ: dict[str, str]) -> N
     fleet.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
     with pytest.raises(UsageError, match="a lock is for one machine, and 2 were given"):
-        making.make(Session(Request(machine=(str(fleet),)), environ), order(installer="uv"), Deaf())
+        making.make(Session(Request(machine=(str(fleet),)), environ), order(installer="uv"))
 
 
 def test_no_place_in_a_lock_holds_a_password() -> None:

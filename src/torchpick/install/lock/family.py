@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from html import escape
-from typing import Protocol
 
 from torchpick.environment.requirements import Requirements
 from torchpick.errors import InstallerError, IntegrityError
 from torchpick.index import names, torch_family
 from torchpick.index.host import Host, file_of, shown
 from torchpick.index.listing import Link
-from torchpick.index.source import Tell
 from torchpick.install.lock import resolution
 from torchpick.install.lock.resolution import Aim
 from torchpick.installers import links, store
@@ -33,14 +31,6 @@ from torchpick.model.wheelhost import is_wheel_host
 _ROUNDS = 5
 # What torch requires of its family by an exact version; for ROCm and XPU no other index has it.
 _BRINGS = {"cuda": ("triton",), "rocm": TRITONS, "xpu": TRITONS}
-
-
-class Listener(Protocol):
-    """Who hears what takes long."""
-
-    def say(self, text: str, /) -> None: ...
-
-    def progress(self, name: str) -> Tell: ...
 
 
 class Want(Noun):
@@ -68,11 +58,9 @@ class Taken(Noun):
     notes: tuple[Note, ...] = ()
 
 
-def resolve(  # noqa: PLR0913 # facts of the run, each from another place
-    want: Want, aim: Aim, resolver: Command, host: Host, environ: Mapping[str, str], listener: Listener
-) -> Taken:
+def resolve(want: Want, aim: Aim, resolver: Command, host: Host, environ: Mapping[str, str]) -> Taken:
     """The packages of this environment, torch's family from the wheel host."""
-    work = _Work(want, aim, host, listener)
+    work = _Work(want, aim, host)
     for name, version in want.pins.items():
         work.pin(name, version)
     for name in _BRINGS.get(want.build.family, ()):
@@ -102,8 +90,8 @@ def resolve(  # noqa: PLR0913 # facts of the run, each from another place
 class _Work:
     """One environment's resolution while it goes on."""
 
-    def __init__(self, want: Want, aim: Aim, host: Host, listener: Listener) -> None:
-        self.want, self.aim, self.host, self.listener = want, aim, host, listener
+    def __init__(self, want: Want, aim: Aim, host: Host) -> None:
+        self.want, self.aim, self.host = want, aim, host
         self.index = want.build.index_url(want.pick.wish.index_base, want.pick.wish.channel)
         self.flat = want.pick.wish.index_base.startswith("flat+")
         glibc = aim.glibc or want.machine.platform.glibc
@@ -220,11 +208,8 @@ class _Work:
         return link._replace(sha256=link.sha256 or measured or self._computed(link.url))
 
     def _computed(self, url: str) -> str:
-        name = file_of(url)
-        if not url.startswith("file:") and self.want.most:
-            self.listener.say(f"the index gives no sha256 for {name}, so it is downloaded to compute it")
-        digest = self.host.sha256(url, self.want.most, self.listener.progress(name))
-        self.computed.append(name)
+        digest = self.host.sha256(url, self.want.most)
+        self.computed.append(file_of(url))
         return digest
 
     def foreign(self, package: LockedPackage) -> bool:

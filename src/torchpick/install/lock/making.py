@@ -10,12 +10,10 @@ from torchpick.environment.requirements import Requirements
 from torchpick.errors import UsageError
 from torchpick.index.host import Host, shown
 from torchpick.index.remote_text import fetcher
-from torchpick.index.source import Tell
 from torchpick.install import agreeing
 from torchpick.install.lock import family, judging, pylock, resolution
-from torchpick.install.lock.family import Listener, Want
+from torchpick.install.lock.family import Want
 from torchpick.install.lock.ground import Ground, LockOrder, aim_of, installation_of, installer_of
-from torchpick.install.sought import Watcher
 from torchpick.model.lock import Lock, LockedPackage
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
@@ -33,7 +31,7 @@ class Made(Noun):
     notes: tuple[Note, ...]
 
 
-def make(session: Session, order: LockOrder, listener: Listener) -> Made:
+def make(session: Session, order: LockOrder) -> Made:
     """The lock for one machine; nothing is written."""
     # What is asked for stands in the order: a session's requirements are of torch's family alone.
     session = session.asking(session.request._replace(requirements=()))
@@ -47,8 +45,8 @@ def make(session: Session, order: LockOrder, listener: Listener) -> Made:
     if others:
         hint = "lock for one of them at a time, each in a file of its own: `-o pylock.NAME.toml`"
         raise UsageError(f"a lock is for one machine, and {len(others) + 1} were given", hint=hint)
-    with closing(Host(offline=session.offline)) as host:
-        return _made(Ground(session, order, asked), machine, host, listener)
+    with closing(Host(offline=session.offline, report=session.report)) as host:
+        return _made(Ground(session, order, asked), machine, host)
 
 
 def _check(asked: Requirements) -> None:
@@ -58,21 +56,20 @@ def _check(asked: Requirements) -> None:
             raise resolution.folder_refused(f"`{each.text}`")
 
 
-def _made(ground: Ground, machine: Machine, host: Host, listener: Listener) -> Made:
+def _made(ground: Ground, machine: Machine, host: Host) -> Made:
     aim = aim_of(machine, ground)
     installation = installation_of(ground, aim)
     pick = installation.pick()
     installer = installer_of(ground, installation)
     if strangers := installation.strangers:
-        listener.say(agreeing.question(installer.name, strangers))
-    installation.reader.watcher = _watcher(listener)
+        ground.session.report(agreeing.question(installer.name, strangers))
     job = judging.judged(installation, installer, pick, aim)
     pick, environ = job.pick, ground.session.environ
-    listener.say(f"resolving for {aim.environment.label}")
+    ground.session.report(f"resolving for {aim.environment.label}")
     resolver = resolution.aimed(installer.resolver(job, for_lock=True), aim, pick.build)
     held, known = judging.versions(job), ground.session.knowledge.family
     want = Want(ground.asked, known, pick.build, pick, machine, job.place, ground.order.most, held)
-    taken = family.resolve(want, aim, resolver, host, environ, listener)
+    taken = family.resolve(want, aim, resolver, host, environ)
     notes = [*installer.notes, *installer.inherited.notes, *job.copies.notes, *job.notes, *taken.notes]
     packages = sorted((_public(each, notes) for each in taken.packages), key=lambda each: each.name)
     if not any(each.name == "torch" for each in packages):
@@ -81,21 +78,6 @@ def _made(ground: Ground, machine: Machine, host: Host, listener: Listener) -> M
     told |= {"index": shown(pick.index_url).url} if pick.index_url else {}
     lock = Lock(aim.environment, tuple(packages))
     return Made(pick, lock, pylock.text(lock, told), taken.computed, tuple(dict.fromkeys(notes)))
-
-
-def _watcher(listener: Listener) -> Watcher:
-    """The listener as one who hears that wheels are read."""
-    tells: list[Tell] = []
-
-    def talk(text: str) -> None:
-        listener.say(text)
-        tells[:] = [listener.progress("read")]
-
-    def report(size: int) -> None:
-        for tell in tells:
-            tell(size)
-
-    return Watcher(talk, report)
 
 
 def _public(package: LockedPackage, notes: list[Note]) -> LockedPackage:
