@@ -15,9 +15,18 @@ from pathlib import Path
 
 from tests.wheels import making
 from torchpick.doctor import mentions
-from torchpick.environment import config_files, groups, inherited, journal, lines, pipconf, requirements, settings
+from torchpick.environment import (
+    config_files,
+    groups,
+    inherited,
+    journal,
+    lines,
+    pipconf,
+    projectfile,
+    requirements,
+    settings,
+)
 from torchpick.environment.config_files import UvFile
-from torchpick.environment.project import document
 from torchpick.environment.requirements import Given
 from torchpick.errors import TorchpickError
 from torchpick.index import listing, names, tags
@@ -179,7 +188,7 @@ def uv_toml(data: bytes) -> None:
 
 
 def project(data: bytes) -> None:
-    document.project(text(data))
+    projectfile.read(text(data))
 
 
 def dependency_groups(data: bytes) -> None:

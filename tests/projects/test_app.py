@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from torchpick.environment.project.plan import Project
+from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
 from torchpick.knowledge import compat
 from torchpick.model.machine import Driver

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchpick.decide import resolve
-from torchpick.environment.project.plan import Extra, Project
+from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
 from torchpick.knowledge import compat
 from torchpick.knowledge.places import compat_dir
@@ -22,6 +22,7 @@ from torchpick.model.table import Table
 from torchpick.model.versions import release_key
 from torchpick.model.wish import Wish
 from torchpick.projects import library
+from torchpick.projects.declared import Extra
 from torchpick.projects.served import default_table, generations, python_of
 
 RULES = compat.rules(os.environ)
@@ -52,7 +53,7 @@ def test_its_comment_says_whom_it_serves_and_where_it_fails() -> None:
     old = library.extras(shop())[0]
 
     assert old.comment == (
-        "torchpick: Linux x86-64 gets torch 2.7.1 for CUDA 12.6 on Python 3.10 to 3.13, 3.13t: "
+        "Linux x86-64 gets torch 2.7.1 for CUDA 12.6 on Python 3.10 to 3.13, 3.13t: "
         "Maxwell to Hopper (sm_50 to sm_90), driver 525.60.13 or newer",
         "no wheel, and so a clear failure, on Python 3.14 to 3.15, 3.14t, 3.15t",
         "a build without CUDA on Linux aarch64, Windows x86-64, macOS",

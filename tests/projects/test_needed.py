@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment.project.plan import Project
+from torchpick.environment.projectfile import Project
 from torchpick.knowledge import compat
 from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 from torchpick.model.wish import Wish

@@ -25,9 +25,8 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import plain_lines
 from torchpick.decide import requested
 from torchpick.decide.wishes import is_backend
-from torchpick.environment import rewrite
-from torchpick.environment.project import document, editing, settings
-from torchpick.environment.project.plan import Plan, Project
+from torchpick.environment import projectfile, rewrite, tomlmarks
+from torchpick.environment.projectfile import Project
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge import packages
 from torchpick.knowledge.compat import Knowledge
@@ -41,7 +40,8 @@ from torchpick.model.redaction import public, redacted
 from torchpick.model.request import Request
 from torchpick.model.table import Table
 from torchpick.model.wish import Wish
-from torchpick.projects import app, library, naming, needed
+from torchpick.projects import app, declared, library, naming, needed
+from torchpick.projects.declared import Plan
 from torchpick.projects.served import PLATFORMS, generations
 from torchpick.session import Session
 
@@ -70,7 +70,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="an extra by a name of yours: NAME=GPU,… for a library, NAME=BACKEND for an app; repeat for more",
     )
     parser.add_argument("--backend", action="append", metavar="TAG", help="an exact extra, such as cu126; repeat")
-    parser.add_argument("--tool", choices=settings.TOOLS, help="whose tables an app gets (guessed, else uv)")
+    parser.add_argument("--tool", choices=projectfile.TOOLS, help="whose tables an app gets (guessed, else uv)")
     parser.add_argument("--groups", action="store_true", help="dependency groups instead of extras")
     parser.add_argument(
         "--driver", metavar="VERSION", help="judge with this NVIDIA driver, not the newest for each GPU"
@@ -133,7 +133,7 @@ def _there(args: ExtrasArguments) -> rewrite.Text | None:
 
 def _project(args: ExtrasArguments, there: rewrite.Text | None, knowledge: Knowledge) -> Project:
     """What the file says, and over it what the flags say."""
-    found = document.project(there.text, there.file) if there is not None and _needed(args) else Project()
+    found = projectfile.read(there.text, there.file) if there is not None and _needed(args) else Project()
     asked = requested.narrowed(Wish(), args.requirements, lambda: knowledge.family)
     if asked.others:
         raise UsageError(
@@ -178,7 +178,7 @@ def _library(args: ExtrasArguments, shop: library.Shop, knowledge: Knowledge, bu
             f"no release of the default index in the range supports {generations(lost)}: "
             "`torchpick list --gpu …` says what does",
         )
-    return Plan((*found, *exact), classic=project.classic, kept=project.kept)
+    return Plan((*found, *exact))
 
 
 def _backends(args: ExtrasArguments) -> list[str]:
@@ -212,11 +212,6 @@ def _app(args: ExtrasArguments, builds: Table, project: Project, driver: Driver 
     tool = args.tool or project.tool or "uv"
     if tool == "uv":
         project = project._replace(torch=",".join(filter(None, (project.torch, project.limit))))
-    if project.classic and (tool != "poetry" or args.groups):
-        what = "for `--groups`" if args.groups else f"that {tool} needs"
-        raise UsageError(
-            f"the file has no [project] table {what}", hint="leave the flag out: Poetry's tables are written"
-        )
     chosen = names or app.backends(builds, project, driver, wish)
     plan = app.plan(builds, project, chosen, tool, wish, groups=args.groups)
     if not names and driver is None and not args.quiet:
@@ -228,13 +223,13 @@ def _printed(args: ExtrasArguments, plan: Plan, kind: str) -> int:
     if args.json:
         print(envelope.dumps({**envelope.new("extras"), **_json(plan, kind)}))
     else:
-        print(editing.merged("", settings.wanted(plan))[0], end="")
+        print(tomlmarks.merged("", declared.wanted(plan))[0], end="")
     return 0
 
 
 def _finish(args: ExtrasArguments, there: rewrite.Text, plan: Plan, kind: str) -> int:
     """Write it, or say whether it would change."""
-    text, clashes = editing.merged(there.text, settings.wanted(plan))
+    text, clashes = tomlmarks.merged(there.text, declared.wanted(plan))
     if clashes:
         raise _clash(there.file, clashes)
     changed = text != there.text
@@ -261,14 +256,13 @@ def _outcome(args: ExtrasArguments, there: rewrite.Text, plan: Plan, *, changed:
         return ""
     among = ",".join(each.name if each.name == each.backend else f"{each.name}={each.backend}" for each in plan.extras)
     if plan.tool == "poetry":
-        alone = "; without an extra Poetry installs no torch" if plan.classic else ""
-        return f'then `poetry install --extras "$(torchpick label --among {among})"`{alone}'
+        return f'then `poetry install --extras "$(torchpick label --among {among})"`'
     return f'then `uv sync {"--group" if plan.groups else "--extra"} "$(torchpick label --among {among})"`'
 
 
-def _clash(file: str, clashes: tuple[editing.Clash, ...]) -> TorchpickError:
-    said = [f"{each.where} is\n  {each.theirs}\nand would be\n  {each.ours}" for each in clashes]
-    hint = "nothing was written; take those lines out of the file, or choose other names with `--name`"
+def _clash(file: str, clashes: tuple[tomlmarks.Clash, ...]) -> TorchpickError:
+    said = [f"{each.place} is\n  {each.theirs}\nand would be\n  {each.ours}" for each in clashes]
+    hint = "nothing was written; write ours there by hand, or choose other names with `--name`"
     return TorchpickError(f"{file} says otherwise: " + "\n".join(said), hint=hint, code="CLASH")
 
 
@@ -288,7 +282,7 @@ def _json(plan: Plan, kind: str) -> dict[str, object]:
                 "name": each.name,
                 "requirements": list(each.requirements),
                 "backend": each.backend or None,
-                "serves": [line.removeprefix(f"{library.MARK} ") for line in each.comment],
+                "serves": list(each.comment),
             }
             for each in plan.extras
         ],

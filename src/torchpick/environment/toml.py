@@ -1,10 +1,14 @@
-"""TOML as data; project files, whose comments are kept, have a reader of their own."""
+"""TOML as data, and values as TOML."""
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
+
+from torchpick.errors import TorchpickError
 
 _DEEPEST = 100
 _TOO_DEEP = f"nested deeper than {_DEEPEST} tables"
@@ -25,10 +29,44 @@ def loads(text: str) -> dict[str, Any]:
     return table
 
 
+def read(text: str, what: str = "it") -> dict[str, Any]:
+    """The table in the text; `what` is its name in an error."""
+    try:
+        return loads(text)
+    except ValueError as error:
+        raise TorchpickError(f"{what} is not TOML: {error}", hint="fix that line first", code="TOML") from error
+
+
 def dumps(table: Mapping[str, object]) -> str:
     import tomlkit
 
     return tomlkit.dumps(table)
+
+
+def inline(value: object) -> str:
+    """A value as it stands on one line; of strings, booleans, lists and tables."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key(name)} = {inline(one)}" for name, one in value.items()) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(inline, value)) + "]"
+    return json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007f")
+
+
+def key(name: str) -> str:
+    """A key, quoted where it must be."""
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else inline(name)
+
+
+def table_at(data: object, *path: str) -> Mapping[str, Any]:
+    """The table there; empty where there is none."""
+    for name in path:
+        data = data.get(name) if isinstance(data, Mapping) else None
+    return data if isinstance(data, Mapping) else {}
+
+
+def texts(value: object) -> list[str]:
+    """The strings of a list; empty for anything else."""
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
 def _is_deep(value: object) -> bool:

@@ -10,8 +10,8 @@ from contextlib import suppress
 from torchpick.environment import config_files, settings
 from torchpick.environment.config_files import UvFile
 from torchpick.environment.installed import ProjectLock, TorchSetting
-from torchpick.environment.project.settings import PIN
 from torchpick.environment.settings import Setting
+from torchpick.environment.tomlmarks import PIN
 from torchpick.errors import TorchpickError
 from torchpick.model.wheelhost import WHEEL_HOST, is_wheel_host
 

@@ -8,13 +8,20 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from torchpick.environment import interpreter, journal, pipconf, rewrite, settings_places, turns
-from torchpick.environment.project import editing
-from torchpick.environment.project.settings import UNPINNED, ProjectSettings
-from torchpick.environment.project.settings import pin as pin_settings
+from torchpick.environment import (
+    interpreter,
+    journal,
+    pipconf,
+    projectfile,
+    rewrite,
+    settings_places,
+    tomlmarks,
+    turns,
+)
 from torchpick.environment.requirements import Given
 from torchpick.environment.settings_places import Places
 from torchpick.environment.targets import Target
+from torchpick.environment.tomlmarks import PIN, ProjectSetting, ProjectSettings
 from torchpick.environment.world import World
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import plan, staying, wheelfiles
@@ -162,10 +169,10 @@ def _is_our_checkout(file: str) -> bool:
 
 def _project_change(file: str, pick: Pick, found: variables.Variables) -> journal.FileChange:
     there = rewrite.read(file)
-    after, clashes = editing.merged(there.text, _wanted(pick, found))
+    after, clashes = tomlmarks.merged(there.text, _wanted(pick, found))
     if clashes:
-        said = "; ".join(f"{each.where} is {each.theirs}" for each in clashes)
-        hint = "`--no-project` leaves it alone; `torchpick label` chooses among extras that a project has"
+        said = "; ".join(f"{each.place} is {each.theirs} and would be {each.ours}" for each in clashes)
+        hint = "write ours there by hand, or leave the file alone with `--no-project`"
         raise TorchpickError(f"{file} says otherwise: {said}", hint=hint, code="CLASH")
     return journal.FileChange(file, there.text, after)
 
@@ -173,8 +180,9 @@ def _project_change(file: str, pick: Pick, found: variables.Variables) -> journa
 def _wanted(pick: Pick, found: variables.Variables) -> ProjectSettings:
     pins = pick.build.pins
     backend = found.set.get("UV_TORCH_BACKEND")
-    links = found.set.get("UV_FIND_LINKS", "").split(",")[0]
-    return pin_settings(pins, backend, uv_index(pick), None if backend else links)
+    page = found.set.get("UV_FIND_LINKS", "").split(",")[0]
+    links = ProjectSetting(("tool", "uv", "pip", "find-links"), [page]) if page and not backend else None
+    return projectfile.pinned(pins, backend, uv_index(pick), links)
 
 
 def _conda_changes(places: Places, found: variables.Variables) -> list[journal.FileChange]:
@@ -219,7 +227,7 @@ def _put_back(prefix: str, project: str | None) -> tuple[str, ...]:
 def _by_marks(places: Places) -> journal.Restore:
     def restored(file: str, text: str) -> str:
         if file.endswith(".toml"):
-            return editing.merged(text, UNPINNED)[0] if UNPINNED.mark in text else text
+            return tomlmarks.without(text, PIN)
         if file.startswith(places.conda):
             return ""
         return pipconf.without(pipconf.unpinned(text), variables.address(places.store))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from torchpick.decide import matrix, resolve
-from torchpick.environment.project.plan import Extra, Index, OwnExtra, Plan, Project
+from torchpick.environment.projectfile import OwnExtra, Project
 from torchpick.errors import UsageError
 from torchpick.model.build import Build, toolkit_order
 from torchpick.model.generations import NVIDIA, Kind
@@ -16,7 +16,8 @@ from torchpick.model.specifiers import admits
 from torchpick.model.table import Table
 from torchpick.model.versions import major_minor, release_key
 from torchpick.model.wish import Wish
-from torchpick.projects.library import HOME, MARK, python_test
+from torchpick.projects.declared import Extra, Index, Plan
+from torchpick.projects.library import HOME, python_test
 from torchpick.projects.served import PLATFORMS, generations, python_of, pythons, served
 
 # How many minor releases the extras may lie apart; what a package pins for each CUDA lies further (vllm: 2.10, 2.14).
@@ -43,8 +44,6 @@ def plan(  # noqa: PLR0913 # the flags of `extras`
         tuple(indexes.values()),
         {name: each for name, each in sources.items() if each},
         apart=tuple((own, names) for own in project.own if (names := _against(own, found))),
-        classic=project.classic,
-        kept=project.kept,
         builds_with_torch=project.builds_with_torch,
         doubles=project.doubles,
     )
@@ -221,7 +220,7 @@ def _comment(table: Table, build: Build) -> list[str]:
     ]
     driver = f", driver {whom.driver} or newer" if whom.driver else ""
     gpus = f": {generations(whom.kinds)}{driver}" if build.family == "cuda" else ""
-    return [f"{MARK} torch {build.torch}{gpus}", f"{pythons(build.pythons)} on {', '.join(where)}"]
+    return [f"torch {build.torch}{gpus}", f"{pythons(build.pythons)} on {', '.join(where)}"]
 
 
 def python(project: Project, table: Table) -> Python:

@@ -13,8 +13,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 from hatchling.plugin import hookimpl
 
 from torchpick.decide import wishes
-from torchpick.environment import rewrite
-from torchpick.environment.project import document
+from torchpick.environment import projectfile, rewrite
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.request import Request
@@ -50,7 +49,7 @@ class TorchpickMetadataHook(MetadataHookInterface):
             )
         # The shipped table alone: two builds by one torchpick agree, whatever lies in somebody's cache.
         knowledge = Knowledge({"TORCHPICK_CACHE_DIR": os.devnull})
-        project = document.project(rewrite.read(os.path.join(self.root, "pyproject.toml")).text)
+        project = projectfile.read(rewrite.read(os.path.join(self.root, "pyproject.toml")).text)
         if "torch" in options:
             project = project._replace(torch=_text(options, "torch").replace(" ", ""))
         shop = library.Shop(knowledge.readable, knowledge.rules, project)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from torchpick.environment.project.plan import Extra, Project
+from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
 from torchpick.model.build import Build
 from torchpick.model.generations import NVIDIA, Kind
@@ -18,11 +18,11 @@ from torchpick.model.pythons import python_order
 from torchpick.model.specifiers import admits
 from torchpick.model.table import Table
 from torchpick.model.versions import is_dotted, major_minor, numbers, release_key
+from torchpick.projects.declared import Extra
 from torchpick.projects.served import PLATFORMS, BuildAudience, default_table, generations, pythons, served
 
 # Where the default index has wheels for GPUs, so what an extra is made for; its comment tells of the other platforms.
 HOME = "linux-x86_64"
-MARK = "torchpick:"
 
 Admits = Callable[[str], bool]
 
@@ -217,7 +217,7 @@ def comment(shop: Shop, reached: VersionRange) -> tuple[str, ...]:
         driver = f", driver {each.driver} or newer" if each.driver else ""
         lines.append(f"{cuda} on {pythons(tags)}: {generations(each.kinds)}{driver}")
     if lines:
-        lines[0] = f"{MARK} {PLATFORMS[HOME]} gets {lines[0]}"
+        lines[0] = f"{PLATFORMS[HOME]} gets {lines[0]}"
     if reached.without:
         lines.append(f"no wheel, and so a clear failure, on {pythons(reached.without)}")
     lines.extend(_elsewhere(shop, reached))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from torchpick.decide.requested import named
 from torchpick.environment import rewrite
-from torchpick.environment.project.plan import NeededPackage, PackageVersion, Project
+from torchpick.environment.projectfile import NeededPackage, PackageVersion, Project
 from torchpick.model.build import COMPANIONS
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, PackageFacts

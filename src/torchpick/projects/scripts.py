@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 
 from torchpick.decide.requested import named
-from torchpick.environment import rewrite
+from torchpick.environment import projectfile, rewrite, toml, tomlmarks
 from torchpick.environment.journal import FileChange, password_told
-from torchpick.environment.project import document, editing
-from torchpick.environment.project.settings import PIN, UNPINNED, ProjectSettings, pin_script
+from torchpick.environment.tomlmarks import PIN, ProjectSetting, ProjectSettings
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.installers import tools
 from torchpick.installers.links import project_page, uv_index
@@ -43,10 +42,14 @@ def pin(session: Session, file: str) -> PinnedScript:
     wanted = tuple(_requirements(_toml(before, file)))
     asked = session.asking(session.request._replace(requirements=(*session.request.requirements, *wanted)))
     pick = asked.pick()
-    inner, clashes = editing.merged(_toml(before, file), _settings(asked, pick))
+    inner, clashes = tomlmarks.merged(_toml(before, file), _settings(asked, pick))
     if clashes:
-        said = "; ".join(f"{clash.where} is {clash.theirs}" for clash in clashes)
-        raise TorchpickError(f"{file} says otherwise: {said}", hint="take those lines out of its block", code="CLASH")
+        said = "; ".join(f"{clash.where} is {clash.theirs} and would be {clash.ours}" for clash in clashes)
+        raise TorchpickError(
+            f"{file} says otherwise: {said}",
+            hint="write ours there by hand, or take those lines out of its block",
+            code="CLASH",
+        )
     after = _with(before, inner)
     if _unpinned(after, file) != before:
         hint = "`torchpick run uv run --with torch` takes the pick without a change to the file"
@@ -88,7 +91,7 @@ def _bare(line: str) -> str:
 
 def _toml(text: str, file: str) -> str:
     inner = "".join(f"{_bare(line)}\n" for line in _lines(text))
-    document.parse(inner, f"the block of {file}")
+    toml.read(inner, f"the block of {file}")
     return inner
 
 
@@ -108,13 +111,13 @@ def _with(text: str, inner: str) -> str:
 
 def _unpinned(text: str, file: str) -> str:
     inner = _toml(text, file)
-    return _with(text, editing.merged(inner, UNPINNED)[0]) if PIN in inner else text
+    return _with(text, tomlmarks.without(inner, PIN))
 
 
 def _requirements(inner: str) -> Iterator[str]:
     """What the script asks of torch and its companions on every machine."""
-    for text in document.list_of(document.parse(inner).unwrap().get("dependencies")):
-        if not isinstance(text, str) or named(text) not in ("torch", *COMPANIONS):
+    for text in toml.texts(toml.read(inner).get("dependencies")):
+        if named(text) not in ("torch", *COMPANIONS):
             continue
         try:
             requirement = parsed(text)
@@ -130,9 +133,10 @@ def _settings(session: Session, pick: Pick) -> ProjectSettings:
     pins = pick.build.pins
     # A page that the host does not have ends uv's run, so only what the script itself names is linked.
     linked = (name for name in pins if name == "torch" or name in session.wish.companions)
-    links = tuple(project_page(pick.index_url, name) for name in linked if pick.index_url)
+    pages = [project_page(pick.index_url, name) for name in linked if pick.index_url]
     if pick.wish.index_base.startswith("flat+"):
-        links = (pick.index_url,)
+        pages = [pick.index_url]
     by_backend = pick.by_backend and tools.knows(session.uv, pick.build.backend)
     backend = pick.build.backend if by_backend else None
-    return pin_script(pins, backend, uv_index(pick), () if by_backend else links)
+    links = ProjectSetting(("tool", "uv", "find-links"), pages) if pages and not by_backend else None
+    return projectfile.pinned(pins, backend, uv_index(pick), links)

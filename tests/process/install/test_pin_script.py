@@ -41,7 +41,7 @@ def ran(world: World, file: Path) -> str:
         ('["accelerate"]', "2.14.1+cu126"),
     ],
 )
-@pytest.mark.parametrize("more", ["", '# [tool.uv]\n# constraint-dependencies = ["numpy<3"] # mine\n'])
+@pytest.mark.parametrize("more", ["", "# [tool.uv]\n# compile-bytecode = false # mine\n"])
 def test_uv_run_takes_the_pick_and_unpin_leaves_no_byte(world: World, dependencies: str, torch: str, more: str) -> None:
     file = script(world, dependencies, more)
     before = file.read_bytes()

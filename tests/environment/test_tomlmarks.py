@@ -6,21 +6,20 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 import pytest
-import tomlkit
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tomlkit.exceptions import TOMLKitError
 
-from torchpick.environment.project import document, editing
-from torchpick.environment.project.plan import Extra, Index, Plan
-from torchpick.environment.project.settings import TOOLS, UNPINNED, pin, wanted
+from torchpick.environment import toml, tomlmarks
+from torchpick.environment.projectfile import TOOLS, pinned
+from torchpick.environment.tomlmarks import MARK, PIN, without
 from torchpick.errors import TorchpickError
+from torchpick.projects.declared import Extra, Index, Plan, wanted
 
-LIBRARY = Plan((Extra("nvidia-old", ("torch>=2.5,<2.8",), ("torchpick: Maxwell to Hopper", "no wheel on 3.14")),))
+LIBRARY = Plan((Extra("nvidia-old", ("torch>=2.5,<2.8",), ("Maxwell to Hopper", "no wheel on 3.14")),))
 
 
 def app(tool: str, *names: str, groups: bool = False, host: str = "https://wheels.example/whl") -> Plan:
-    extras = tuple(Extra(each, (f"torch==2.14.1+{each}",), ("torchpick: all",), each) for each in names)
+    extras = tuple(Extra(each, (f"torch==2.14.1+{each}",), ("all",), each) for each in names)
     indexes = tuple(Index(f"pytorch-{each}", f"{host}/{each}") for each in names)
     sources = {"torch": tuple((f"pytorch-{each}", each) for each in names)}
     return Plan(extras, tool, groups, indexes, sources)
@@ -67,16 +66,17 @@ def is_subsequence(small: Iterable[str], large: Iterable[str]) -> bool:
 @given(files(), st.sampled_from(PLANS))
 def test_every_line_of_the_author_stays_in_its_order(text: str, plan: Plan) -> None:
     try:
-        tomlkit.parse(text)
-    except TOMLKitError:
+        toml.loads(text)
+    except ValueError:
         return  # two pieces that exclude each other
-    written, clashes = editing.merged(text, wanted(plan))
+    written, clashes = tomlmarks.merged(text, wanted(plan))
 
     assert clashes == ()
+    assert without(written, MARK).rstrip("\n") == text.rstrip("\n")
     theirs = [line for line in text.splitlines() if line.strip()]
     assert is_subsequence(theirs, [line for line in written.splitlines() if line.strip()])
     for setting in wanted(plan).settings:
-        table = document.table_at(tomlkit.parse(written).unwrap(), *setting.path[:-1])
+        table = toml.table_at(toml.loads(written), *setting.path[:-1])
         assert table[setting.path[-1]] == setting.value
 
 
@@ -84,10 +84,10 @@ def test_every_line_of_the_author_stays_in_its_order(text: str, plan: Plan) -> N
 @given(files(), st.sampled_from(PLANS))
 def test_a_second_run_changes_nothing(text: str, plan: Plan) -> None:
     try:
-        once, _ = editing.merged(text, wanted(plan))
+        once, _ = tomlmarks.merged(text, wanted(plan))
     except TorchpickError:
         return
-    twice, clashes = editing.merged(once, wanted(plan))
+    twice, clashes = tomlmarks.merged(once, wanted(plan))
 
     assert clashes == ()
     assert twice == once
@@ -97,16 +97,16 @@ def test_a_second_run_changes_nothing(text: str, plan: Plan) -> None:
 def test_what_an_earlier_run_wrote_is_brought_up_to_date(tool: str) -> None:
     """A backend goes, another comes, the mirror moves: the file is what a first run would have written."""
     text = "".join(PIECES[:3])
-    old, _ = editing.merged(text, wanted(app(tool, "cpu", "cu126", "cu130")))
+    old, _ = tomlmarks.merged(text, wanted(app(tool, "cpu", "cu126", "cu130")))
 
     moved = app(tool, "cpu", "cu126", "cu132", host="https://mirror.example/whl")
-    new, clashes = editing.merged(old, wanted(moved))
+    new, clashes = tomlmarks.merged(old, wanted(moved))
 
     assert clashes == ()
     assert "cu130" not in new
     assert "wheels.example" not in new
-    fresh, _ = editing.merged(text, wanted(moved))
-    assert tomlkit.parse(new).unwrap() == tomlkit.parse(fresh).unwrap()
+    fresh, _ = tomlmarks.merged(text, wanted(moved))
+    assert toml.loads(new) == toml.loads(fresh)
 
 
 CLASHES = [
@@ -127,7 +127,7 @@ CLASHES = [
 
 @pytest.mark.parametrize(("text", "plan", "where"), CLASHES)
 def test_what_the_author_said_otherwise_is_shown_and_left(text: str, plan: Plan, where: str) -> None:
-    written, clashes = editing.merged(text, wanted(plan))
+    written, clashes = tomlmarks.merged(text, wanted(plan))
 
     assert written == text
     assert len(clashes) == 1
@@ -139,39 +139,64 @@ def test_what_the_author_said_otherwise_is_shown_and_left(text: str, plan: Plan,
 def test_what_the_author_wrote_just_so_is_no_clash_and_stays_theirs() -> None:
     text = '[project.optional-dependencies]\nnvidia-old = ["torch>=2.5,<2.8"] # by hand\n'
 
-    assert editing.merged(text, wanted(LIBRARY)) == (text, ())
+    assert tomlmarks.merged(text, wanted(LIBRARY)) == (text, ())
 
 
-def test_the_authors_own_conflicts_stay() -> None:
-    text = '[tool.uv]\nconflicts = [\n  [{ extra = "a" }, { extra = "b" }], # mine\n]\n'
+def test_a_list_of_the_authors_is_left_and_what_to_write_there_is_said() -> None:
+    text = '[tool.uv]\npackage = false\nconflicts = [\n  [{ extra = "a" }, { extra = "b" }], # mine\n]\n'
+    plan = app("uv", "cpu", "cu126")
 
-    written, _ = editing.merged(text, wanted(app("uv", "cpu", "cu126")))
+    written, clashes = tomlmarks.merged(text, wanted(plan))
 
-    sets = tomlkit.parse(written).unwrap()["tool"]["uv"]["conflicts"]
-    assert sets == [[{"extra": "a"}, {"extra": "b"}], [{"extra": "cpu"}, {"extra": "cu126"}]]
-    assert "# mine" in written
+    assert written == text
+    assert [clash.place for clash in clashes] == ["line 3, tool.uv.conflicts"]
+    by_hand = text.replace("# mine\n", f"# mine\n  {clashes[0].ours.removeprefix('[').removesuffix(']')}\n")
+    assert tomlmarks.merged(by_hand, wanted(plan))[1] == ()
 
 
 @pytest.mark.parametrize(
     ("text", "where"),
     [
-        ("[tool]\nuv = { package = false }\n", "[tool.uv]"),
-        ("tool = { uv = { package = false } }\n", "[tool]"),
-        ('[tool.uv]\nindex = [{ name = "own", url = "https://own.example" }]\n', "[[tool.uv.index]]"),
+        ("[tool]\nuv = { package = false }\n", "tool.uv"),
+        ("tool = { uv = { package = false } }\n", "tool.uv"),
+        ('[tool.uv]\nindex = [{ name = "own", url = "https://own.example" }]\n', "tool.uv.index"),
     ],
 )
 def test_what_is_written_inline_is_refused_with_the_way_to_write_it(text: str, where: str) -> None:
     with pytest.raises(TorchpickError) as caught:
-        editing.merged(text, wanted(app("uv", "cpu", "cu126")))
+        tomlmarks.merged(text, wanted(app("uv", "cpu", "cu126")))
 
-    assert "inline table" in caught.value.message
+    assert "cannot be added to" in caught.value.message
     assert where in str(caught.value.hint)
+
+
+def test_what_others_write_among_our_lines_stays_when_ours_go() -> None:
+    """`uv add` puts keys below a header of ours."""
+    text = '[project]\nname = "x"\n'
+    index = {"name": "pytorch-cu126", "url": "https://wheels.example/whl/cu126", "explicit": True}
+    written, _ = tomlmarks.merged(text, pinned(PINS, "cu126", index, None))
+    header = "[tool.uv.sources] # torchpick pin\n"
+    theirs = 'other = { git = "https://x.example" }\n'
+
+    left = without(written.replace(header, header + theirs), PIN)
+
+    assert without(written, PIN) == text
+    assert left == f"{text}\n[tool.uv.sources]\n{theirs}"
+
+
+def test_pin_and_extras_leave_each_others_lines() -> None:
+    text = '[project]\nname = "x"\n'
+    extras, _ = tomlmarks.merged(text, wanted(LIBRARY))
+    both, _ = tomlmarks.merged(extras, pinned(PINS, "cu126", None, None))
+
+    assert without(both, PIN) == extras
+    assert without(without(both, MARK), PIN) == text
 
 
 def test_an_index_without_a_name_is_the_authors() -> None:
     text = '[[tool.uv.index]]\nurl = "https://own.example/simple" # mine\n'
 
-    written, clashes = editing.merged(text, wanted(app("uv", "cu126")))
+    written, clashes = tomlmarks.merged(text, wanted(app("uv", "cu126")))
 
     assert clashes == ()
     assert written.startswith(text)
@@ -187,7 +212,6 @@ def test_an_index_without_a_name_is_the_authors() -> None:
         "[tool]\nuv = 3\n",
         "[tool.uv]\nindex = 3\n",
         "[tool.uv]\nindex = [1]\n",
-        "[tool.uv]\nconflicts = 3\n",
         "[tool.uv]\nsources = []\n",
         "x = " + "[" * 5000,
         "[project]\nname = 'a'\n[project]\nname = 'b'\n",
@@ -195,7 +219,7 @@ def test_an_index_without_a_name_is_the_authors() -> None:
 )
 def test_a_file_that_cannot_be_edited_is_told_so(text: str) -> None:
     with pytest.raises(TorchpickError) as caught:
-        editing.merged(text, wanted(app("uv", "cpu", "cu126")))
+        tomlmarks.merged(text, wanted(app("uv", "cpu", "cu126")))
 
     assert caught.value.hint
 
@@ -203,7 +227,7 @@ def test_a_file_that_cannot_be_edited_is_told_so(text: str) -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_edited_or_refused(text: str) -> None:
     with suppress(TorchpickError):
-        editing.merged(text, wanted(app("uv", "cpu", "cu126")))
+        tomlmarks.merged(text, wanted(app("uv", "cpu", "cu126")))
 
 
 PINS = {"torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126"}
@@ -225,13 +249,13 @@ PINS = {"torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126"}
 def test_an_override_of_uvs_that_would_undo_the_pin_is_a_clash(override: str, allowed: bool) -> None:
     text = f'[tool.uv]\noverride-dependencies = ["numpy<3", "{override}"] # mine\n'
 
-    written, clashes = editing.merged(text, pin(PINS, "cu126", None, None))
+    written, clashes = tomlmarks.merged(text, pinned(PINS, "cu126", None, None))
 
     assert bool(clashes) is not allowed
     assert ("torch==2.14.1+cu126" in written) is allowed
     assert written.startswith(text)
     if not allowed:
-        assert (clashes[0].where, clashes[0].theirs) == ("tool.uv.override-dependencies", override)
+        assert (clashes[0].where, clashes[0].theirs) == ("tool.uv.override-dependencies", toml.inline([override]))
 
 
 def test_extras_stand_beside_no_override_of_torch_at_all() -> None:
@@ -239,6 +263,5 @@ def test_extras_stand_beside_no_override_of_torch_at_all() -> None:
     plan = Plan((), "uv", sources={"torch": (("pytorch-cu126", "cu126"),)})
     text = '[tool.uv]\noverride-dependencies = ["torch<2.15"]\n'
 
-    written, clashes = editing.merged(text, wanted(plan))
+    written, clashes = tomlmarks.merged(text, wanted(plan))
     assert (written, [each.where for each in clashes]) == (text, ["tool.uv.override-dependencies"])
-    assert editing.merged(text, UNPINNED)[1] == ()

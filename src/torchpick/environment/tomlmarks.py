@@ -1,0 +1,265 @@
+"""Lines of ours in somebody's TOML, put in and taken out so that every byte of theirs stays. Pure.
+
+A line of ours ends with a comment that holds our mark; an earlier run's lines are replaced. What the author wrote is
+never changed: where it says something else, that is a clash, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from torchpick.decide.requested import named
+from torchpick.environment import toml
+from torchpick.errors import TorchpickError
+from torchpick.model.names import normal
+from torchpick.model.noun import Noun
+from torchpick.model.requirement import parsed
+from torchpick.model.specifiers import admits
+
+Path = tuple[str, ...]
+# What `extras` writes, and what `pin` does: neither takes out what the other one wrote.
+MARK = "torchpick"
+PIN = f"{MARK} pin"
+_HEADER = re.compile(r"[ \t]*\[[^\n]*\][ \t]*(?:#[^\n]*)?\n")
+_OVERRIDES = ("tool", "uv", "override-dependencies")
+
+
+class ProjectSetting(Noun):
+    """One key and its value, with lines of a comment above it."""
+
+    path: Path
+    value: object
+    comment: tuple[str, ...] = ()
+
+
+class ArrayEntry(Noun):
+    """One table of an array of tables, known by its name."""
+
+    path: Path
+    values: Mapping[str, object]
+
+
+class ProjectSettings(Noun):
+    """Everything of ours that a file should hold, under its mark.
+
+    `binding` are the projects whose requirements must hold in uv, to a version where there is one for all.
+    """
+
+    settings: tuple[ProjectSetting, ...] = ()
+    entries: tuple[ArrayEntry, ...] = ()
+    mark: str = MARK
+    binding: Mapping[str, str | None] = {}
+
+
+class Clash(Noun):
+    """A key that the author set to something else, and its line where it is known."""
+
+    where: str
+    theirs: str
+    ours: str
+    line: int | None = None
+
+    @property
+    def place(self) -> str:
+        """How a message calls it."""
+        return f"line {self.line}, {self.where}" if self.line else self.where
+
+
+def merged(text: str, wanted: ProjectSettings) -> tuple[str, tuple[Clash, ...]]:
+    """The text with the settings in it, and where the author said otherwise; with a clash the text is as it was."""
+    theirs = without(text, wanted.mark)
+    data = toml.read(theirs)
+    if clashes := tuple(_clashes(data, theirs, wanted)):
+        return text, clashes
+    missing = wanted._replace(
+        settings=tuple(one for one in wanted.settings if one.path[-1] not in _table(data, one.path[:-1])),
+        entries=tuple(one for one in wanted.entries if _namesake(data, one) is None),
+    )
+    written = _written(theirs, missing)
+    try:
+        kept = toml.loads(written) == _joined(data, missing)
+    except ValueError:
+        kept = False
+    if not kept:
+        tables = {".".join(one.path[:-1]) for one in missing.settings} | {".".join(one.path) for one in missing.entries}
+        hint = f"write {', '.join(sorted(tables))} as tables of their own in it, `[…]`, or ours in by hand"
+        raise TorchpickError("this file cannot be added to without changing what it says", hint=hint, code="TOML")
+    # Where ours stand among the author's lines is the author's affair.
+    return (text if _ours(text, wanted.mark) == _ours(written, wanted.mark) else written), ()
+
+
+def without(text: str, mark: str) -> str:
+    """The text without the lines of this mark; a header stays where somebody wrote a key of their own under it."""
+    end = rf"[ \t]*# {re.escape(mark)}$"
+    text = re.sub(rf"(?m)^(?![ \t]*\[).*{end}\n?", "", text)
+    text = re.sub(rf"(?m)^# {re.escape(mark)}: .*\n?", "", text)
+    text = re.sub(rf"(?m)^\n?\[.*\]{end}\n?(?=(?:[ \t]*(?:#.*)?\n)*[ \t]*(?:\[|\Z))", "", text)
+    return re.sub(rf"(?m)^(\[.*\]){end}", r"\1", text)
+
+
+def _ours(text: str, mark: str) -> Counter[str]:
+    end = f"# {mark}"
+    return Counter(line for line in text.splitlines() if line.endswith(end) or line.startswith(f"{end}: "))
+
+
+def _clashes(data: Mapping[str, Any], text: str, wanted: ProjectSettings) -> Iterator[Clash]:
+    for setting in wanted.settings:
+        there = _table(data, setting.path[:-1]).get(setting.path[-1])
+        if there is not None and not _covers(there, setting.value):
+            yield _clash(text, setting.path, there, setting.value)
+    for entry in wanted.entries:
+        there = _namesake(data, entry)
+        if there is not None and there != entry.values:
+            where = f"{'.'.join(entry.path)}, name {entry.values['name']}"
+            yield Clash(where, toml.inline(there), toml.inline(entry.values))
+    if wanted.binding:
+        overrides = toml.texts(_table(data, _OVERRIDES[:-1]).get(_OVERRIDES[-1]))
+        undoing = [one for one in overrides if named(one) in wanted.binding and not _allows(one, wanted.binding)]
+        if undoing:
+            yield _clash(text, _OVERRIDES, undoing, [one for one in overrides if one not in undoing])
+
+
+def _clash(text: str, path: Path, theirs: object, ours: object) -> Clash:
+    """With the line on which the key stands in its table."""
+    lines = _lines(text)
+    first = next((first for known, first, _ in _tables(lines) if known == path[:-1]), 0)
+    key = re.compile(rf"\s*[\"']?{re.escape(path[-1])}[\"']?\s*[.=]")
+    line = next((number for number, line in enumerate(lines[first:], first + 1) if key.match(line)), None)
+    return Clash(".".join(path), toml.inline(theirs), toml.inline(ours), line)
+
+
+def _covers(theirs: object, ours: object) -> bool:
+    """Whether the author says the same; of a list, whether ours is in it."""
+    if isinstance(theirs, list) and isinstance(ours, list):
+        return all(one in theirs for one in ours)
+    return theirs == ours
+
+
+def _allows(override: str, binding: Mapping[str, str | None]) -> bool:
+    """Whether the very version may be had beside an override of uv's, which takes the place of every requirement."""
+    version = binding[named(override)]
+    try:
+        requirement = parsed(override)
+        return version is not None and requirement.url is None and admits(str(requirement.specifier))(version)
+    except ValueError:
+        return False
+
+
+def _table(data: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+    """The table there; a value that is not a table is the author's mistake, and an error."""
+    for depth, name in enumerate(path, start=1):
+        value = data.get(name, {})
+        if not isinstance(value, dict):
+            where = ".".join(path[:depth])
+            raise TorchpickError(f"`{where}` must be a table", hint=f"make it one: `[{where}]`", code="TOML")
+        data = value
+    return data
+
+
+def _namesake(data: Mapping[str, Any], entry: ArrayEntry) -> Mapping[str, Any] | None:
+    """The author's entry of this name; uv lets an index be without one."""
+    entries = _table(data, entry.path[:-1]).get(entry.path[-1], [])
+    if not isinstance(entries, list) or not all(isinstance(one, Mapping) for one in entries):
+        where = ".".join(entry.path)
+        raise TorchpickError(f"`{where}` must be an array of tables", hint=f"make it one: `[[{where}]]`", code="TOML")
+    name = normal(str(entry.values["name"]))
+    return next((one for one in entries if normal(str(one.get("name", ""))) == name), None)
+
+
+def _written(text: str, wanted: ProjectSettings) -> str:
+    """The text with all of this in it: at the end of tables that are there, and in new ones at the end of the file."""
+    mark = f" # {wanted.mark}\n"
+    new: dict[Path, list[str]] = {}
+    for setting in wanted.settings:
+        comment = [f"# {wanted.mark}: {line}\n" for line in setting.comment]
+        line = f"{toml.key(setting.path[-1])} = {toml.inline(setting.value)}{mark}"
+        new.setdefault(setting.path[:-1], []).extend((*comment, line))
+    lines = _lines(text)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    for path, _, end in reversed(_tables(lines)):
+        if path in new:
+            lines[end:end] = new.pop(path)
+    for path, added in new.items():
+        lines += [*_blank(lines), f"[{_header(path)}]{mark}", *added]
+    for entry in wanted.entries:
+        values = (f"{toml.key(name)} = {toml.inline(value)}{mark}" for name, value in entry.values.items())
+        lines += [*_blank(lines), f"[[{_header(entry.path)}]]{mark}", *values]
+    return "".join(lines)
+
+
+def _blank(lines: Sequence[str]) -> list[str]:
+    return ["\n"] if lines else []
+
+
+def _header(path: Path) -> str:
+    return ".".join(map(toml.key, path))
+
+
+def _lines(text: str) -> list[str]:
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def _tables(lines: Sequence[str]) -> list[tuple[Path, int, int]]:
+    """Each table that has a header of its own: its path, the line behind the header, and that behind its last key."""
+    found: list[tuple[Path, int, int]] = []
+    path: Path = ()
+    first = 0
+    for number, line in enumerate([*lines, "[end]\n"]):
+        # What looks like a header may stand in a string or a list of several lines: the part before it is no TOML then.
+        if (
+            _HEADER.fullmatch(line)
+            and (number == len(lines) or _path(line))
+            and _is_whole(lines[max(first - 1, 0) : number])
+        ):
+            end = number
+            while end > first and lines[end - 1].strip()[:1] in ("", "#"):
+                end -= 1
+            found += [(path, first, end)] if path else []
+            path, first = _path(line), number + 1
+    return found
+
+
+def _is_whole(lines: Sequence[str]) -> bool:
+    try:
+        toml.loads("".join(lines))
+    except ValueError:
+        return False
+    return True
+
+
+def _path(header: str) -> Path:
+    """The path in a table's header; empty for what is none, and for an entry of an array."""
+    try:
+        table = toml.loads(header)
+    except ValueError:
+        return ()
+    path = []
+    while table:
+        ((name, value),) = table.items()
+        path.append(name)
+        if isinstance(value, list):
+            return (*path, "[]")
+        table = value
+    return tuple(path)
+
+
+def _joined(data: Mapping[str, Any], wanted: ProjectSettings) -> dict[str, Any]:
+    """The data with all of this in it."""
+    import copy
+
+    whole = copy.deepcopy(dict(data))
+    for path, value in [(one.path, one.value) for one in wanted.settings]:
+        _holder(whole, path)[path[-1]] = value
+    for entry in wanted.entries:
+        _holder(whole, entry.path).setdefault(entry.path[-1], []).append(dict(entry.values))
+    return whole
+
+
+def _holder(whole: dict[str, Any], path: Path) -> dict[str, Any]:
+    for name in path[:-1]:
+        whole = whole.setdefault(name, {})
+    return whole

@@ -1,0 +1,148 @@
+"""What a project should declare, as values, and as the settings of one tool: which key of its file holds what. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from torchpick.environment.projectfile import OwnExtra
+from torchpick.environment.tomlmarks import ArrayEntry, ProjectSetting, ProjectSettings
+from torchpick.model.markers import NEVER
+from torchpick.model.noun import Noun
+
+
+class Extra(Noun):
+    """An extra or a dependency group: its requirements, and whom it supports in lines of a comment.
+
+    `backend` is empty where the extra is a range that the default index satisfies.
+    """
+
+    name: str
+    requirements: tuple[str, ...]
+    comment: tuple[str, ...]
+    backend: str = ""
+
+
+class Index(Noun):
+    """A wheel index by the name that sources refer to."""
+
+    name: str
+    url: str
+
+
+class Plan(Noun):
+    """`tool` is empty for a library; `sources` maps a package to (index, extra) pairs.
+
+    `apart` are the author's own extras and groups, each with those of the plan that it cannot go together with.
+    `builds_with_torch` and `doubles` are those of the project.
+    """
+
+    extras: tuple[Extra, ...]
+    tool: str = ""
+    groups: bool = False
+    indexes: tuple[Index, ...] = ()
+    sources: Mapping[str, tuple[tuple[str, str], ...]] = {}
+    apart: tuple[tuple[OwnExtra, tuple[str, ...]], ...] = ()
+    builds_with_torch: tuple[str, ...] = ()
+    doubles: tuple[str, ...] = ()
+
+
+def wanted(plan: Plan) -> ProjectSettings:
+    """The settings of the plan's tool."""
+    tables = {"": _library, "uv": _uv, "poetry": _poetry, "pdm": _pdm, "pixi": _pixi}
+    return tables[plan.tool](plan)
+
+
+def _library(plan: Plan) -> ProjectSettings:
+    return ProjectSettings(_extras(plan))
+
+
+def _extras(plan: Plan) -> tuple[ProjectSetting, ...]:
+    home = ("dependency-groups",) if plan.groups else ("project", "optional-dependencies")
+    return tuple(
+        ProjectSetting((*home, each.name), list(each.requirements), _wrapped(each.comment)) for each in plan.extras
+    )
+
+
+def _wrapped(lines: Iterable[str]) -> tuple[str, ...]:
+    import textwrap
+
+    return tuple(part for line in lines for part in textwrap.wrap(line, 100, subsequent_indent="  "))
+
+
+def _entries(plan: Plan, table: str, **more: object) -> tuple[ArrayEntry, ...]:
+    path = ("tool", plan.tool, table)
+    return tuple(ArrayEntry(path, {"name": each.name, "url": each.url, **more}) for each in plan.indexes)
+
+
+def _uv(plan: Plan) -> ProjectSettings:
+    uv = ("tool", "uv")
+    kind = "group" if plan.groups else "extra"
+    found = [*_extras(plan)]
+    for package, pairs in plan.sources.items():
+        found.append(ProjectSetting((*uv, "sources", package), [{"index": index, kind: name} for index, name in pairs]))
+    # So that such a package is built against the torch that is installed, and not against the newest.
+    against = [{"requirement": "torch", "match-runtime": True}]
+    found += [ProjectSetting((*uv, "extra-build-dependencies", package), against) for package in plan.builds_with_torch]
+    if plan.doubles:
+        never = [f"{name} ; {NEVER}" for name in plan.doubles]
+        found.append(ProjectSetting((*uv, "override-dependencies"), never))
+    if apart := _apart(plan, kind):
+        found.append(ProjectSetting((*uv, "conflicts"), apart))
+    return ProjectSettings(tuple(found), _entries(plan, "index", explicit=True), binding=dict.fromkeys(plan.sources))
+
+
+def _apart(plan: Plan, kind: str) -> list[list[dict[str, str]]]:
+    """Ours exclude each other, and each of the author's those of ours that it contradicts."""
+    ours = [{kind: extra.name} for extra in plan.extras]
+    sets = [ours] if len(ours) > 1 else []
+    for own, names in plan.apart:
+        sets.append([*({kind: name} for name in names), {"group" if own.group else "extra": own.name}])
+    return sets
+
+
+def _poetry(plan: Plan) -> ProjectSettings:
+    """Poetry separates the extras by markers: each source holds where its extra is on and no other."""
+    names = [each.name for each in plan.extras]
+    dependencies = tuple(
+        ProjectSetting(
+            ("tool", "poetry", "dependencies", package),
+            [{"source": index, "markers": _alone(name, names)} for index, name in pairs],
+        )
+        for package, pairs in plan.sources.items()
+    )
+    return ProjectSettings((*_extras(plan), *dependencies), _entries(plan, "source", priority="explicit"))
+
+
+def _alone(name: str, names: Iterable[str]) -> str:
+    """The marker under which this extra is on and none of the others."""
+    return " and ".join([f"extra == '{name}'", *(f"extra != '{other}'" for other in names if other != name)])
+
+
+def _pdm(plan: Plan) -> ProjectSettings:
+    """What a source does not exclude it offers to every package that no source includes (tried with pdm 2.29.3)."""
+    entries = _entries(plan, "source", include_packages=sorted(plan.sources), exclude_packages=["*"])
+    return ProjectSettings(_extras(plan), entries)
+
+
+def _pixi(plan: Plan) -> ProjectSettings:
+    """Pixi makes a feature of every extra by itself, so the pins stand in features and not in extras."""
+    urls = {each.name: each.url for each in plan.indexes}
+    found: list[ProjectSetting] = []
+    for extra in plan.extras:
+        feature = ("tool", "pixi", "feature", extra.name)
+        for package, pairs in plan.sources.items():
+            index = next(index for index, name in pairs if name == extra.name)
+            value = {"version": f"=={_version(extra, package)}", "index": urls[index]}
+            comment = _wrapped(extra.comment) if package == "torch" else ()
+            found.append(ProjectSetting((*feature, "pypi-dependencies", package), value, comment))
+        if extra.backend.startswith("cu"):
+            # Minor-version compatibility: a driver of the same CUDA major carries it.
+            found.append(ProjectSetting((*feature, "system-requirements", "cuda"), extra.backend[2:-1]))
+        found.append(ProjectSetting(("tool", "pixi", "environments", extra.name), [extra.name]))
+    return ProjectSettings(tuple(found))
+
+
+def _version(extra: Extra, package: str) -> str:
+    """The version of the first pin of this package, for Linux and Windows; pixi has features for other platforms."""
+    pin = next(each for each in extra.requirements if each.startswith(f"{package}=="))
+    return pin.removeprefix(f"{package}==").split(";")[0].strip()
