@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import child
-from torchpick.environment.child import Running
-from torchpick.environment.windows_child import WindowsChild
+from torchpick.environment import child, processes
+from torchpick.environment.processes import Running, WindowsChild
 from torchpick.machine import probe
 from torchpick.machine.probe import Step
 from torchpick.machine.reading import DriverReading, failed
@@ -28,11 +27,13 @@ PATIENCE_S = 60
 def finish(each: Running, seconds: float = 5.0) -> None:
     until = time.monotonic() + seconds
     while not each.finished and time.monotonic() < until:
-        child.wait([each], until)
+        processes.wait([each], until)
 
 
 def started(argv: list[str], *, windows: bool, line: bool = False) -> Running:
-    return WindowsChild(argv, os.environ, line=line) if windows else child.start(argv, os.environ, line=line)
+    return (
+        WindowsChild(argv, os.environ, line=line, most=1 << 20) if windows else child.start(argv, os.environ, line=line)
+    )
 
 
 @pytest.mark.parametrize("windows", [False, True])

@@ -14,7 +14,7 @@ import pytest
 from tests.fakes.nvidia import Computer
 from tests.machine.conftest import Look
 from tests.machine.test_nvidia_good import archs
-from torchpick.environment import child
+from torchpick.environment import child, processes
 from torchpick.installers import needs
 from torchpick.machine import probe, smi
 from torchpick.machine.reading import DriverReading, Failure
@@ -28,7 +28,7 @@ SOURCE = str(Path(child.__file__).parents[2])
 PARENT = """\
 import os, signal, sys, time
 sys.path.insert(0, {source!r})
-from torchpick.environment import child
+from torchpick.environment import child, processes
 
 def stubborn():
     signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
@@ -45,7 +45,7 @@ started = {start}
 print(started._pid, flush=True)
 until = time.monotonic() + {wait}
 while not started.finished and time.monotonic() < until:
-    child.wait([started], until)
+    processes.wait([started], until)
 started.stop()
 print(started.status, started.talk[-200:], flush=True)
 """
@@ -53,9 +53,9 @@ STARTS = {
     "fork": "child.fork(stubborn, 30.0)",
     "program": """child.start([sys.executable, "-c", "import signal, time; signal.pthread_sigmask(signal.SIG_BLOCK, "
         "set(signal.Signals)); time.sleep(300)"], os.environ, limit_s=30.0)""",
-    "interpreter": """child.spawn_python("import sys; sys.path.insert(0, {source!r}); "
+    "interpreter": """child.start([sys.executable, "-I", "-S", "-c", "import sys; sys.path.insert(0, {source!r}); "
         "from torchpick.environment import child; child.guard(30.0); import signal, time; "
-        "signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals)); time.sleep(300)", "", 30.0)""",
+        "signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals)); time.sleep(300)"], os.environ)""",
 }
 
 
@@ -106,11 +106,10 @@ def test_it_cannot_eat_the_machine() -> None:
 def test_a_library_that_could_not_be_asked_is_no_sign_that_there_is_no_gpu(
     computer: Computer, look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object, **__: object) -> child.Running:
+    def refuse(*_: object, **__: object) -> processes.Running:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
     monkeypatch.setattr(child, "fork", refuse)
-    monkeypatch.setattr(child, "spawn_python", refuse)
     monkeypatch.setattr(child, "start", refuse)
     found = look(computer.driver())
 

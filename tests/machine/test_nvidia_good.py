@@ -9,7 +9,7 @@ import pytest
 from tests.fakes.nvidia import GTX_1080_TI, RTX_3090, RTX_4090, Computer, gpu, uuid
 from tests.machine.conftest import Look
 from torchpick.environment import child
-from torchpick.environment.child import Running
+from torchpick.environment.processes import Running
 from torchpick.machine import probe
 from torchpick.machine.seen import Seen
 from torchpick.model.fields import written

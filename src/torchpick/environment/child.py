@@ -1,143 +1,88 @@
-"""A process that may crash, hang, print or never die, and what it says before a deadline.
+"""The one runner of children: a process that may crash, hang, print or never die, and what it says before a deadline.
 
-Its answer comes by a pipe of its own; whatever it writes to its standard streams is kept apart. Nothing here waits for
-a process that will not end: a driver call in the kernel (state D) outlives SIGKILL, so such a child is left behind.
+Its answer comes by a pipe of its own; whatever else it writes is kept apart. It has no input and no terminal, both
+pipes are bounded, and it ends with all that it started.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol
 
-from torchpick.environment.bounds import confine
+from torchpick.environment.processes import MOST_BYTES, Running, WindowsChild, launched, wait
+from torchpick.model.noun import Noun
 
-# An honest answer is a few kB; `nvidia-smi` for 64 GPUs about 10 kB.
-_MOST_ANSWER = 1 << 20
-_MOST_TALK = 8 << 10
-# How long a killed child may take to go before it is left behind; one that has answered is not worth waiting for, and
-# the driver's teardown of its process takes long where nothing else keeps the GPU awake.
-_GRACE_S = 0.1
-_ANSWERED_GRACE_S = 0.02
-# How often a child is looked at whose pipe a grandchild keeps open.
-_TICK_S = 0.05
-_left_behind: list[int] = []
+# What a probe may take beyond what it began with. NVML needs some 50 MB; libcuda reserves address space, which does not
+# count (RLIMIT_DATA counts what can be written; setrlimit(2), Linux 4.7).
+_MOST_MEMORY = 2 << 30
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+# A fresh interpreter gets our sys.path and nothing of the current folder.
+_OWN = """\
+import json, sys
+question = json.loads(sys.argv[1])
+sys.path[:] = question["path"]
+from importlib import import_module
+import_module(question["module"]).answer(**question["arguments"])
+"""
 
 
-class Running(Protocol):
-    """A child as its callers see it, on any system."""
+class ChildResult(Noun):
+    """How a child ended: `status` is negative for a signal, and None where it had to be stopped."""
 
+    status: int | None
     answer: bytes
     talk: bytes
-    status: int | None
-    overflow: bool
 
     @property
-    def finished(self) -> bool: ...
-    @property
-    def fds(self) -> list[int]: ...
-    def pump(self) -> None: ...
-    def stop(self) -> None: ...
+    def last_words(self) -> str:
+        """The last line of what it said beside its answer."""
+        lines = self.talk.decode("utf-8", "replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
 
-class Child:
-    """A child on POSIX; `status` is set once it ended (negative: a signal)."""
-
-    __slots__ = ("_answer_fd", "_line", "_pid", "_talk_fd", "answer", "overflow", "status", "talk")
-
-    def __init__(self, pid: int, answer_fd: int, talk_fd: int, *, line: bool) -> None:
-        self._pid = pid
-        self._answer_fd = answer_fd
-        self._talk_fd = talk_fd
-        self._line = line
-        self.answer = b""
-        self.talk = b""
-        self.status: int | None = None
-        self.overflow = False
-        for fd in (answer_fd, talk_fd):
-            os.set_blocking(fd, False)
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing more is to come: it ended, or its one line is complete."""
-        return self.status is not None or self.overflow or (self._line and self.answer.endswith(b"\n"))
-
-    @property
-    def fds(self) -> list[int]:
-        return [fd for fd in (self._answer_fd, self._talk_fd) if fd >= 0]
-
-    def pump(self) -> None:
-        """Take what there is, and notice the end."""
-        if self.finished:
-            return
-        ended = self._reap()
-        self._answer_fd, more = _drain(self._answer_fd)
-        self.overflow = len(self.answer) + len(more) > _MOST_ANSWER
-        self.answer = (self.answer + more)[:_MOST_ANSWER]
-        self._talk_fd, more = _drain(self._talk_fd)
-        self.talk = (self.talk + more)[:_MOST_TALK]
-        if ended is not None:
-            self.status = ended
-        elif self._answer_fd < 0 and self._talk_fd < 0:
-            # Both pipes closed: it is on its way out, or it closed them itself and is no longer usable.
-            self.status = self._end()
-
-    def stop(self) -> None:
-        """Kill it and its children, wait a moment, and leave it behind if it stays."""
-        for fd in self.fds:
-            os.close(fd)
-        self._answer_fd = self._talk_fd = -1
-        if self.status is None:
-            self.status = self._end(kill=True, grace_s=_ANSWERED_GRACE_S if self.finished else _GRACE_S)
-
-    def _end(self, *, kill: bool = False, grace_s: float = _GRACE_S) -> int:
-        if kill:
-            _kill(self._pid)
-        until = time.monotonic() + grace_s
-        while (ended := self._reap()) is None:
-            if time.monotonic() > until:
-                if not kill:
-                    return self._end(kill=True)
-                _left_behind.append(self._pid)
-                return -signal.SIGKILL
-            time.sleep(0.0005)
-        return ended
-
-    def _reap(self) -> int | None:
-        try:
-            pid, status = os.waitpid(self._pid, os.WNOHANG)
-        except ChildProcessError:  # the host program ignores SIGCHLD and the kernel reaped it
-            return 0
-        if not pid:
-            return None
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGKILL)  # what it started and left behind, which nobody else would stop
-        return os.waitstatus_to_exitcode(status)
+def run(argv: Sequence[str], environ: Mapping[str, str], limit_s: float, *, most: int = MOST_BYTES) -> ChildResult:
+    """Run a program to its end, or to the deadline. Raises OSError where it cannot be started."""
+    started = start(argv, environ, most=most)
+    until = time.monotonic() + limit_s
+    try:
+        while not started.finished and time.monotonic() < until:
+            wait([started], until)
+        status = started.status
+    finally:
+        started.stop()
+    return ChildResult(status, started.answer, started.talk)
 
 
-def wait(children: Sequence[Running], until: float) -> None:
-    """Return when one more of the children has finished, or at `until` (of the monotonic clock)."""
-    import select
+def start(
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    *,
+    line: bool = False,
+    limit_s: float | None = None,
+    most: int = MOST_BYTES,
+) -> Running:
+    """Start a program, on any system; its stdout is the answer. Raises OSError where it cannot be started.
 
-    waiting = [child for child in children if not child.finished]
-    while waiting:
-        for child in waiting:
-            child.pump()
-        left = until - time.monotonic()
-        if left <= 0 or any(child.finished for child in waiting):
-            return
-        fds = [fd for child in waiting for fd in child.fds]
-        if not fds:  # Windows, where threads read the pipes
-            time.sleep(0.01)
-            continue
-        poll = select.poll()  # not select(): a host program may have more than 1024 files open
-        for fd in fds:
-            poll.register(fd, select.POLLIN)
-        poll.poll(min(left, _TICK_S) * 1000)
+    With `limit_s` the kernel bounds it, as far as a fork is safe here.
+    """
+    if os.name == "nt":
+        return WindowsChild(argv, environ, line=line, most=most)
+    if limit_s is None or not can_fork():
+        return launched(lambda answer, talk: _spawned(argv, environ, answer, talk), line=line, most=most)
+    if not os.access(argv[0], os.X_OK):
+        raise FileNotFoundError(2, "No such program", argv[0])
+
+    def become(answer: int) -> None:
+        os.dup2(answer, 1)
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        os.execve(argv[0], list(argv), environ)  # noqa: S606
+
+    return launched(lambda answer, talk: _forked(become, answer, talk, limit_s), line=line, most=most)
 
 
 def can_fork() -> bool:
@@ -150,107 +95,59 @@ def can_fork() -> bool:
         return False
 
 
-def fork(work: Callable[[], bytes], limit_s: float) -> Child:
+def fork(work: Callable[[], bytes], limit_s: float) -> Running:
     """Run `work` in a fork of this process; what it returns is the answer."""
 
-    def begin(answer: int, talk: int) -> int:
-        pid = os.fork()
-        if pid == 0:
-            status = 70
-            try:
-                _settle(talk, limit_s)
-                write_all(answer, work())
-                status = 0
-            except BaseException as error:  # noqa: BLE001  # nothing may leave the child but through its pipe
-                write_all(2, f"{type(error).__name__}: {error}".encode(errors="replace"))
-            finally:
-                os._exit(status)
-        return pid
+    def reply(answer: int) -> None:
+        write_all(answer, work())
 
-    return _launched(begin, line=True)
+    return launched(lambda answer, talk: _forked(reply, answer, talk, limit_s), line=True, most=MOST_BYTES)
 
 
-def _launched(begin: Callable[[int, int], int], *, line: bool) -> Child:
-    """The child that `begin` starts: it is given the pipes to write answer and talk to, and returns the process."""
-    _reap_left_behind()
-    answer, talk = _pipe(), _pipe()
-    try:
-        pid = begin(answer[1], talk[1])
-    except OSError:  # no process to be had
-        for fd in (answer[0], talk[0]):
-            os.close(fd)
-        raise
-    finally:
-        for fd in (answer[1], talk[1]):
-            os.close(fd)
-    return Child(pid, answer[0], talk[0], line=line)
+def python(module: str, arguments: Mapping[str, object]) -> list[str]:
+    """The command that calls a module's `answer` in a fresh interpreter of our own, isolated from settings."""
+    import json
+
+    if not sys.executable:
+        raise OSError("this program embeds Python and has no interpreter to start")
+    folders = [folder for folder in sys.path if folder not in ("", os.curdir)]
+    # An editable install may be found by a hook instead of a path, and a fresh interpreter has no hooks.
+    folders.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    question = {"path": folders, "module": module, "arguments": dict(arguments)}
+    return [sys.executable, "-I", "-S", "-c", _OWN, json.dumps(question)]
 
 
-def _fork_and_run(argv: list[str], environ: Mapping[str, str], limit_s: float, *, line: bool) -> Child:
-    """As `_spawn`, by a fork that confines itself before it becomes the program."""
-    if not os.access(argv[0], os.X_OK):
-        raise FileNotFoundError(2, "No such program", argv[0])
-
-    def begin(answer: int, talk: int) -> int:
-        pid = os.fork()
-        if pid == 0:
-            try:
-                os.setpgid(0, 0)
-                for fd, place in ((os.open(os.devnull, os.O_RDONLY), 0), (answer, 1), (talk, 2)):
-                    os.dup2(fd, place)
-                for number in (signal.SIGPIPE, signal.SIGINT):
-                    signal.signal(number, signal.SIG_DFL)
-                confine(limit_s)
-                os.execve(argv[0], argv, environ)  # noqa: S606
-            except BaseException as error:  # noqa: BLE001  # nothing may leave the child but through its pipe
-                write_all(2, str(error).encode(errors="replace"))
-            finally:
-                os._exit(127)
-        return pid
-
-    return _launched(begin, line=line)
-
-
-def _spawn(argv: list[str], environ: Mapping[str, str], *, line: bool) -> Child:
-    def begin(answer: int, talk: int) -> int:
+def _forked(work: Callable[[int], None], answer: int, talk: int, limit_s: float) -> int:
+    pid = os.fork()
+    if pid == 0:
+        status = 70
         try:
-            # Not the subprocess module: importing it costs as much as the whole of a detection may.
-            return os.posix_spawn(
-                argv[0],
-                argv,
-                environ,
-                file_actions=[
-                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                    (os.POSIX_SPAWN_DUP2, answer, 1),
-                    (os.POSIX_SPAWN_DUP2, talk, 2),
-                ],
-                setpgroup=0,
-                setsigdef=[signal.SIGPIPE, signal.SIGINT],
-            )
-        except ValueError as error:  # a NUL in a path
-            raise OSError(str(error)) from error
-
-    return _launched(begin, line=line)
+            _settle(talk, limit_s)
+            work(answer)
+            status = 0
+        except BaseException as error:  # noqa: BLE001  # nothing may leave the child but through its pipe
+            write_all(2, f"{type(error).__name__}: {error}".encode(errors="replace"))
+        finally:
+            os._exit(status)
+    return pid
 
 
-def spawn_python(code: str, arguments: str, limit_s: float) -> Running:
-    """Run Python code in a fresh interpreter of our own; it answers by `answer_apart`."""
-    argv = [sys.executable, "-I", "-S", "-c", code, arguments, str(limit_s)]
-    return start(argv, os.environ, line=True)
-
-
-def start(argv: list[str], environ: Mapping[str, str], *, line: bool = False, limit_s: float | None = None) -> Running:
-    """Start a program, on any system; its stdout is the answer. Raises OSError where it cannot be started.
-
-    With `limit_s` the kernel bounds it, as far as a fork is safe here.
-    """
-    if os.name == "nt":
-        from torchpick.environment.windows_child import WindowsChild
-
-        return WindowsChild(argv, environ, line=line)
-    if limit_s is not None and can_fork():
-        return _fork_and_run(argv, environ, limit_s, line=line)
-    return _spawn(argv, environ, line=line)
+def _spawned(argv: Sequence[str], environ: Mapping[str, str], answer: int, talk: int) -> int:
+    """Start it without a fork. The subprocess module takes as long to import as the whole of a detection may."""
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_DUP2, answer, 1),
+        (os.POSIX_SPAWN_DUP2, talk, 2),
+    ]
+    words, signals = list(argv), [signal.SIGPIPE, signal.SIGINT]
+    try:
+        try:
+            # In a session of its own nothing can wait for a terminal.
+            return os.posix_spawn(words[0], words, environ, file_actions=actions, setsid=True, setsigdef=signals)
+        except NotImplementedError:  # a Python that was built for an older C library
+            return os.posix_spawn(words[0], words, environ, file_actions=actions, setpgroup=0, setsigdef=signals)
+    except ValueError as error:  # a NUL in a path
+        raise OSError(str(error)) from error
 
 
 def answer_apart() -> int:
@@ -269,14 +166,45 @@ def guard(limit_s: float) -> None:
     """No core file, and an end even where the parent was killed: SIGALRM's default action also stops C code."""
     if sys.platform == "win32":
         return
-    confine(limit_s)
+    _confine(limit_s)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
     signal.setitimer(signal.ITIMER_REAL, limit_s + 1.0)
 
 
+def _confine(limit_s: float) -> None:
+    """Let the kernel bound this process: its memory, its time on a processor, and that it dies with its parent.
+
+    What it runs may block every signal and never return, so nothing here relies on its help.
+    """
+    import resource
+
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_CPU, math.ceil(limit_s) + 2)
+    if not sys.platform.startswith("linux"):
+        return
+    with suppress(OSError, ValueError, IndexError), open("/proc/self/statm", "rb") as file:
+        # A fork begins with all that its parent has.
+        had = int(file.read(200).split()[5]) * os.sysconf("SC_PAGESIZE")
+        _limit(resource.RLIMIT_DATA, had + _MOST_MEMORY)
+    import ctypes
+
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _limit(kind: int, most: int) -> None:
+    """Lower a limit, soft and hard; one that is lower already stays."""
+    import resource
+
+    hard = resource.getrlimit(kind)[1]
+    if hard == resource.RLIM_INFINITY or most < hard:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(kind, (most, most))
+
+
 def _settle(talk: int, limit_s: float) -> None:
-    os.setpgid(0, 0)
+    os.setsid()
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(talk, 1)
@@ -288,53 +216,3 @@ def _settle(talk: int, limit_s: float) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     guard(limit_s)
-
-
-def _pipe() -> tuple[int, int]:
-    """A pipe whose ends lie above the standard streams, even where this process was started without them."""
-    import fcntl
-
-    ends = []
-    for fd in os.pipe():
-        if fd <= 2:
-            above = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
-            os.close(fd)
-            ends.append(above)
-        else:
-            ends.append(fd)
-    return ends[0], ends[1]
-
-
-def _drain(fd: int) -> tuple[int, bytes]:
-    """What is there to be read, at most a few buffers; the descriptor, or -1 once the other side is closed."""
-    if fd < 0:
-        return fd, b""
-    parts: list[bytes] = []
-    for _ in range(16):
-        try:
-            part = os.read(fd, 1 << 16)
-        except BlockingIOError:
-            break
-        except OSError:
-            part = b""
-        if not part:
-            os.close(fd)
-            return -1, b"".join(parts)
-        parts.append(part)
-    return fd, b"".join(parts)
-
-
-def _kill(pid: int) -> None:
-    for kill in (os.killpg, os.kill):
-        with suppress(ProcessLookupError, PermissionError):
-            kill(pid, signal.SIGKILL)
-
-
-def _reap_left_behind() -> None:
-    for pid in list(_left_behind):
-        try:
-            gone = os.waitpid(pid, os.WNOHANG)[0] != 0
-        except ChildProcessError:
-            gone = True
-        if gone:
-            _left_behind.remove(pid)

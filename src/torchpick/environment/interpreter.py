@@ -234,7 +234,7 @@ def parse(said: Said, program: str, source: str) -> Interpreter:
             python, platform(fields.text("system"), fields.text("cpu"), libc, soabi, wide=fields.flag("wide"))
         )
     except ShapeError as error:
-        words = introspection.because(said)
+        words = said.talk
         because = f": {words}" if words else ""
         raise _broken(f"{program} is not a Python 3.4 or newer, or is broken{because}") from error
 

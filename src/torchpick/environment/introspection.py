@@ -59,10 +59,10 @@ sys.stdout.write('\\n{"version": [%d, %d], "full_version": %s, "implementation":
 
 
 class Said(Noun):
-    """The result: the answer's bytes and what else was printed, or why there is no answer."""
+    """The result: the answer's bytes and the last line of what else was printed, or why there is no answer."""
 
     answer: bytes = b""
-    talk: bytes = b""
+    talk: str = ""
     problem: str = ""
 
 
@@ -70,18 +70,12 @@ def ask(program: str, environ: Mapping[str, str], deadline: float, folders: str 
     """Ask a Python about itself, and with `folders` (its environment's, or empty) where it keeps packages."""
     argv = [program, "-I", "-S", "-c", _QUESTION, *([] if folders is None else [folders])]
     try:
-        asked = child.start(argv, environ)
+        ended = child.run(argv, environ, deadline - time.monotonic())
     except OSError as error:
         return Said(problem=f"does not start: {error.strerror or error}")
-    try:
-        while not asked.finished and time.monotonic() < deadline:
-            child.wait([asked], deadline)
-        finished = asked.finished
-    finally:
-        asked.stop()
-    if not finished:
+    if ended.status is None:
         return Said(problem="did not answer in time")
-    return Said(asked.answer, asked.talk)
+    return Said(ended.answer, ended.last_words[:200])
 
 
 def fields(said: Said) -> Fields:
@@ -92,12 +86,6 @@ def fields(said: Said) -> Fields:
     if len(pair) != 2 or not all(isinstance(part, int) and 0 <= part < 1000 for part in pair):
         raise found.fail("version", "is not a version")
     return found
-
-
-def because(said: Said) -> str:
-    """The last line of what an interpreter printed instead of an answer."""
-    lines = said.talk.decode("utf-8", "replace").strip().splitlines()
-    return lines[-1][:200] if lines else ""
 
 
 def version(found: Fields) -> str:

@@ -77,7 +77,7 @@ def of(python: str, environ: Mapping[str, str]) -> Layout:
             settings=config,
         )
     except ShapeError as error:
-        problem = said.problem or introspection.because(said) or str(error)[:200]
+        problem = said.problem or said.talk or str(error)[:200]
         if config is not None:
             return _by_folder(prefix, config, f"its interpreter does not run: {problem}")
         raise TorchpickError(

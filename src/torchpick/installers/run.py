@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
+from torchpick.environment import child
 from torchpick.errors import InstallerError
 from torchpick.installers import store
 from torchpick.installers.command import Command
@@ -42,15 +43,15 @@ def run(command: Command, environ: Mapping[str, str], *, talk_only: bool = False
     early: list[int] = []
     with _signals(waiting, early) as interrupts:
         try:
-            child = subprocess.Popen(
+            process = subprocess.Popen(
                 command.argv, env=command.environ(environ), stdout=sys.stderr.fileno() if talk_only else None
             )
         except OSError as error:
             raise _unstartable(command, error) from error
-        waiting.append(child)
+        waiting.append(process)
         for number in early:  # what came while it was being started
-            child.send_signal(number)
-        status = child.wait()
+            process.send_signal(number)
+        status = process.wait()
     # pip ends an interrupted run with status 1 as any failed one, so the signal itself is what tells.
     return Ended(status, bool(interrupts) or status in (-signal.SIGINT, 128 + signal.SIGINT))
 
@@ -70,25 +71,16 @@ class Heard(Noun):
 
 def capture(command: Command, environ: Mapping[str, str]) -> Heard:
     """Write its files, start it without a terminal, and return what it said; InstallerError where it hangs."""
-    import subprocess
-
     store.keep(command.files)
     try:
-        done = subprocess.run(
-            command.argv,
-            env=command.environ(environ),
-            capture_output=True,
-            timeout=ASK_S,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except subprocess.TimeoutExpired as error:
-        hint = "`--no-deps` skips the dependencies"
-        raise InstallerError(f"{command.installer} did not resolve within {ASK_S:.0f} s", hint=hint) from error
+        ended = child.run(command.argv, command.environ(environ), ASK_S, most=_MOST_BYTES)
     except OSError as error:
         raise _unstartable(command, error) from error
-    out, words = (each[-_MOST_BYTES:].decode("utf-8", "replace") for each in (done.stdout, done.stderr))
-    return Heard(done.returncode, out, words.strip())
+    if ended.status is None:
+        hint = "`--no-deps` skips the dependencies"
+        raise InstallerError(f"{command.installer} did not resolve within {ASK_S:.0f} s", hint=hint)
+    out, words = (text.decode("utf-8", "replace") for text in (ended.answer, ended.talk))
+    return Heard(ended.status, out, words.strip())
 
 
 def _unstartable(command: Command, error: OSError) -> InstallerError:
@@ -130,9 +122,9 @@ def _signals(waiting: list[Popen[bytes]], early: list[int]) -> Iterator[list[int
 def _send(number: int, waiting: list[Popen[bytes]], early: list[int]) -> None:
     if not waiting:
         early.append(number)
-    for child in waiting:
-        if child.poll() is None:
-            child.send_signal(number)
+    for process in waiting:
+        if process.poll() is None:
+            process.send_signal(number)
 
 
 def _from_terminal() -> bool:

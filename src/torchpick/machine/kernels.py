@@ -1,27 +1,32 @@
-"""Run small kernels on every GPU with the torch of this interpreter; a script for `python -c`, with REPORT KIND SKIP.
+"""Run small kernels on every GPU with the torch of this interpreter; a script for `python -c`, with KIND SKIP.
 
-It runs in the target's Python and imports nothing of torchpick. It writes JSON lines to the file REPORT: its standard
-streams belong to whatever torch and its libraries print. It ends at the first GPU that fails, because an error may
-spoil the whole process; the caller starts it again with the GPUs that are done in SKIP.
+It runs in the target's Python and imports nothing of torchpick, nor of the current folder. It writes JSON lines to its
+stdout, which it takes away from whatever torch and its libraries print: that goes to stderr. It ends at the first GPU
+that fails, because an error may spoil the process; the caller starts it again with the GPUs that are done in SKIP.
 """
 
 from __future__ import annotations
 
-import json
+import os
 import sys
+
+sys.path[:] = [folder for folder in sys.path if folder not in ("", os.getcwd())]
+import json  # noqa: E402
 
 LARGE_LU = "large LU (MAGMA)"
 
 
 def main() -> None:
-    with open(sys.argv[1], "a", encoding="utf-8") as stream:
+    channel = os.dup(1)
+    os.dup2(2, 1)
+    with open(channel, "w", encoding="utf-8") as stream:
 
         def say(**facts: object) -> None:
             stream.write(json.dumps(facts) + "\n")
             stream.flush()
 
         try:
-            check(say, sys.argv[2], {int(part) for part in sys.argv[3].split(",") if part})
+            check(say, sys.argv[1], {int(part) for part in sys.argv[2].split(",") if part})
         except BaseException as error:  # noqa: BLE001 # whatever a broken installation raises is the finding
             say(step="failed", error=type(error).__name__, text=str(error)[:4000])
 

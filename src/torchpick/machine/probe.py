@@ -6,8 +6,8 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from torchpick.environment import child
-from torchpick.environment.child import Running
+from torchpick.environment import child, processes
+from torchpick.environment.processes import Running
 from torchpick.environment.world import World
 from torchpick.errors import silent
 from torchpick.machine import reading
@@ -25,14 +25,6 @@ _READERS = {
     "cuda": ("torchpick.machine.cuda", "read"),
     "proc": ("torchpick.machine.kernel", "read_gpus"),
 }
-# A child that cannot fork is a fresh interpreter, which gets our sys.path and nothing of the current folder.
-_CODE = """\
-import json, sys
-question = json.loads(sys.argv[1])
-sys.path[:] = question["path"]
-from torchpick.machine import probe
-probe.answer(question["source"], question["arguments"], float(sys.argv[2]))
-"""
 
 
 class Step(Noun):
@@ -73,7 +65,7 @@ def ask(
             # A source that failed hands over at once, even while an elder one is still silent.
             while running and (last or place in running) and time.monotonic() < patience and not enough(listed()):
                 until = patience if told else min(patience, began + 2.0)
-                child.wait([each for _, each in running.values()], until)
+                processes.wait([each for _, each in running.values()], until)
                 _collect(deadline, running, answers)
                 if not told and running and time.monotonic() >= began + 2.0:
                     told = True
@@ -125,16 +117,8 @@ def library_step(source: str, arguments: Mapping[str, object]) -> Step:
             raise FileNotFoundError(f"no library of {source}")
         if child.can_fork():
             return child.fork(lambda: _answer(source, arguments), limit_s)
-        import json
-        import sys
-
-        if not sys.executable:
-            raise OSError("this program embeds Python and has no interpreter to start")
-        folders = [folder for folder in sys.path if folder not in ("", os.curdir)]
-        # An editable install may be found by a hook instead of a path, and a fresh interpreter has no hooks.
-        folders.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-        told = {"path": folders, "source": source, "arguments": dict(arguments)}
-        return child.spawn_python(_CODE, json.dumps(told), limit_s)
+        question = {"source": source, "arguments": dict(arguments), "limit_s": limit_s}
+        return child.start(child.python(__name__, question), os.environ, line=True)
 
     return Step(source, start, lambda each: _finish(source, each))
 

@@ -7,22 +7,17 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 
+from torchpick.environment import child
 from torchpick.errors import InstallerError
 from torchpick.knowledge import places
 from torchpick.model.fields import written
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.noun import Noun
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from subprocess import Popen
-
 # `import torch` took 8 s from a cold disk; a first CUDA context, lazy loading and cuDNN some more. PTX that the driver
 # must compile takes minutes, once.
 DEADLINE_S = 180.0
 JIT_DEADLINE_S = 1200.0
-_GRACE_S = 5.0
-_MOST_BYTES = 1 << 20
 
 
 def kind_of(family: str, *, apple: bool) -> str:
@@ -148,77 +143,29 @@ def _once(
     python: str, kind: str, skip: Sequence[int], environ: Mapping[str, str], deadline_s: float
 ) -> tuple[list[dict[str, object]], str]:
     """One start of the script: the lines it wrote, and in words how it ended."""
-    import subprocess
-    import tempfile
-
     # As `-c`, since the folder of a script goes to the front of sys.path, and ours holds a pip.py.
     script = places.read(os.path.join(os.path.dirname(os.path.abspath(__file__)), "kernels.py")).decode()
-    with tempfile.TemporaryDirectory(prefix="torchpick-", ignore_cleanup_errors=True) as folder:
-        report, talk = os.path.join(folder, "report"), os.path.join(folder, "talk")
-        with open(talk, "wb") as said:
-            try:
-                child = subprocess.Popen(
-                    [python, "-c", script, report, kind, ",".join(map(str, skip))],
-                    env=environ,
-                    cwd=folder,  # no torch.py of the current folder
-                    stdin=subprocess.DEVNULL,
-                    stdout=said,
-                    stderr=said,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise InstallerError(f"{python} does not start: {error.strerror}", hint="`--python PATH`") from error
-            ended = _wait(child, deadline_s)
-        return _lines(report), _last_words(ended, talk)
-
-
-def _wait(child: Popen[bytes], deadline_s: float) -> str:
-    import subprocess
-
     try:
-        status = child.wait(deadline_s)
-    except subprocess.TimeoutExpired:
-        _kill(child)
+        ended = child.run([python, "-c", script, kind, ",".join(map(str, skip))], environ, deadline_s)
+    except OSError as error:
+        raise InstallerError(f"{python} does not start: {error.strerror}", hint="`--python PATH`") from error
+    words = f": {ended.last_words[:400]}" if ended.last_words else ""
+    return _lines(ended.answer), f"{_ending(ended.status, deadline_s)}{words}"
+
+
+def _ending(status: int | None, deadline_s: float) -> str:
+    if status is None:
         return f"it did not finish within {deadline_s:.0f} s"
-    except BaseException:  # Ctrl-C: the child is in a session of its own, so it would not hear it
-        _kill(child)
-        raise
-    if status < 0:
-        return f"it was ended by {signal.Signals(-status).name}"
-    return f"it ended with status {status}"
+    return f"it ended with status {status}" if status >= 0 else f"it was ended by {signal.Signals(-status).name}"
 
 
-def _kill(child: Popen[bytes]) -> None:
-    """End it with all it started; one that a driver call holds is left behind."""
-    import subprocess
-
-    try:
-        if hasattr(os, "killpg"):
-            os.killpg(child.pid, signal.SIGKILL)
-        else:
-            child.kill()
-        child.wait(_GRACE_S)
-    except (OSError, subprocess.TimeoutExpired):
-        pass
-
-
-def _lines(report: str) -> list[dict[str, object]]:
+def _lines(answer: bytes) -> list[dict[str, object]]:
     found = []
-    try:
-        with open(report, encoding="utf-8", errors="replace") as stream:
-            for line in stream.read(_MOST_BYTES).splitlines():
-                try:
-                    value = json.loads(line)
-                except ValueError:  # cut off in the middle
-                    continue
-                if isinstance(value, dict):
-                    found.append(value)
-    except OSError:
-        return []
+    for line in answer.decode("utf-8", "replace").splitlines():
+        try:
+            value = json.loads(line)
+        except ValueError:  # cut off in the middle
+            continue
+        if isinstance(value, dict):
+            found.append(value)
     return found
-
-
-def _last_words(ended: str, talk: str) -> str:
-    with open(talk, encoding="utf-8", errors="replace") as stream:
-        lines = [line.strip() for line in stream.read(_MOST_BYTES).splitlines() if line.strip()]
-    return f"{ended}: {lines[-1][:400]}" if lines else ended
