@@ -39,16 +39,10 @@ class DoctorArguments(Arguments):
     run: bool
     fix: bool
     report: bool
-    provenance: bool
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--run", action="store_true", help="also run a small kernel on each GPU with this torch")
-    parser.add_argument(
-        "--provenance",
-        action="store_true",
-        help="show where torch's family came from, and check its files",
-    )
     doing = parser.add_mutually_exclusive_group()
     doing.add_argument("--fix", action="store_true", help="show the command that fixes torch, run it, and look again")
     doing.add_argument("--report", action="store_true", help="one block of text for a bug report, without names")
@@ -70,8 +64,6 @@ def run(args: DoctorArguments) -> int:
         raise UsageError("`--run` runs on this machine, and another was given", hint="use only one of them")
     session = Session(request, report=console.waiting)
     exam = examine(session)
-    if args.provenance:
-        exam = examination.with_provenance(exam, session)
     if args.run:
         exam = examination.run(exam)
     status = 0 if exam.ok else 3
@@ -100,7 +92,6 @@ def _head(exam: Examination) -> list[tuple[str, str]]:
     lines.append(("machine", answer.found(facts.machine)[-1].rpartition(", Python")[0]))
     lines += [("runs", f"{gpu}: {how}") for gpu, how in _supported(exam)]
     lines += [("ran", text) for text in exam.ran]
-    lines += [("from", text) for text in exam.origins]
     lines.append(("result", findings.count(exam.findings)))
     return lines
 
@@ -146,7 +137,6 @@ def _json(exam: Examination, status: int) -> dict[str, object]:
         findings=exam.findings,
         cure=cure,
         ran=exam.ran,
-        origins=exam.origins,
     )
 
 

@@ -56,7 +56,6 @@ class Examination(Noun):
     """What was looked at, what is wrong, and the command that fixes torch; `command` None where none does.
 
     `ran` says on what kernels were run, where they were. `unsupported`: no build at all is for these GPUs.
-    `origins`: what is shown to be from the wheel host, where that was asked for.
     """
 
     facts: Facts
@@ -65,7 +64,6 @@ class Examination(Noun):
     command: tuple[str, ...] | None = None
     ran: tuple[str, ...] = ()
     unsupported: str | None = None
-    origins: tuple[str, ...] = ()
 
     def _repr_html_(self) -> str:
         from torchpick.doctor import listed
@@ -178,18 +176,6 @@ def run(exam: Examination, environ: Mapping[str, str] = os.environ) -> Examinati
 def _passed(ran: Ran) -> str:
     what = f"{ran.name}, {ran.work}" if ran.work else ran.name
     return f"{what}: computes" if ran.ok else f"{what}: {ran.text.strip().partition(chr(10))[0] or ran.error}"
-
-
-def with_provenance(exam: Examination, session: Session) -> Examination:
-    """The same examination with where the family came from, as far as the environment shows it."""
-    from torchpick.doctor import provenance
-
-    facts = exam.facts
-    release = None if facts.torch is None else facts.torch.release
-    shelf = session.table_of((facts.machine,)).of(facts.machine.platform.name)
-    builds = shelf.builds(release) if release in shelf.releases() else ()
-    found = provenance.of(facts.environment, session.knowledge.family, session.wish.index_base, builds)
-    return exam._replace(findings=worst_first((*exam.findings, *found.findings)), origins=found.shown)
 
 
 def _failed(ran: Ran, torch: str) -> Finding:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from torchpick.environment import layout
-from torchpick.environment.installed import CondaPackage, Distribution, Environment, Fault, RecordedFile
+from torchpick.environment.installed import CondaPackage, Distribution, Environment, Fault
 from torchpick.errors import WheelError
 from torchpick.model.names import normal
 
@@ -147,18 +147,6 @@ def libraries(one: Distribution) -> tuple[str, ...]:
         return tuple(name for name in _walked(one) if _BINARY.search(name))
     names = dict.fromkeys(match.decode("utf-8", "replace") for match in _RECORDED.findall(record))
     return tuple(name for name in names if not name.startswith(("/", "..")) or _inside(one.folder, name))
-
-
-def hashes(one: Distribution) -> Iterator[RecordedFile]:
-    """The files of RECORD with a sha256."""
-    import csv
-
-    text = _record(one).decode("utf-8", "replace")
-    lines = (line for line in text.splitlines() if len(line) < _MOST_LINE and "\0" not in line)
-    for row in csv.reader(lines):
-        if len(row) == 3 and row[1].startswith("sha256="):
-            size = int(row[2]) if row[2].isascii() and row[2].isdigit() and len(row[2]) < 16 else None
-            yield RecordedFile(row[0], row[1].removeprefix("sha256="), size)
 
 
 def sizes(one: Distribution) -> dict[str, int]:

@@ -23,14 +23,6 @@ class Distribution(Noun):
         return f"{self.name} {self.version}"
 
 
-class RecordedFile(Noun):
-    """A line of RECORD: the hash is URL-safe base64 without padding."""
-
-    path: str
-    sha256: str
-    size: int | None
-
-
 class CondaPackage(Noun):
     name: str
     version: str

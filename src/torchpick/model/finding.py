@@ -40,6 +40,7 @@ class Ailment(OneOf):
     NUMPY_TOO_NEW = (ERROR, "this torch was compiled against NumPy 1: Numpy is not available")
     MISSING_LIBRARY = (ERROR, "the loader fails: cannot open shared object file: No such file or directory")
     STUB_DRIVER_LIBRARY = (ERROR, "a stub stands in for the driver, so CUDA finds none (error 34)")
+    CUDA_COMPAT = (ERROR, "CUDA does not start where that package is not supported (errors 803 and 804)")
     NO_WHEEL_FOR_PYTHON = (ERROR, "an installer finds no wheel: from versions: none")
     PYTHON_GONE = (ERROR, "nothing in the environment can run without its interpreter")
     VERIFY_FAILED = (ERROR, "a kernel was really run, and failed")
@@ -52,18 +53,13 @@ class Ailment(OneOf):
         WARNING,
         "the loader prefers those files to the environment's own: undefined symbols, wrong results",
     )
-    PRELOADED_LIBRARY = (WARNING, "it is loaded before the environment's own, whatever the versions are")
-    CUDA_COMPAT = (WARNING, "CUDA does not start where that package is not supported (errors 803 and 804)")
-    GPUS_HIDDEN = (WARNING, "programs started from this shell see fewer GPUs than there are")
+    GPUS_HIDDEN = (WARNING, "programs started from this shell see no GPU")
     MODULE_TWICE = (WARNING, "each overwrites the other's files, and the last one installed wins")
-    ORIGIN_OTHER = (WARNING, "another index can put any code under torch's name")
-    FILES_CHANGED = (WARNING, "what runs is not what was published under that name")
     RESTART_KERNEL = (WARNING, "a process keeps the torch that it imported until it is started again")
     SETTINGS_UNDO = (WARNING, "the next plain install may take another torch")
     LOCK_UNDO = (WARNING, "`uv run` and `uv sync` bring back what the lock names")
     UNREADABLE = (WARNING, "what cannot be read cannot be judged, nor cleanly replaced by an installer")
     PACKAGE_PARTLY = (NOTE, "what needs those libraries fails on the GPU; the package may have another way")
-    ORIGIN_UNKNOWN = (NOTE, "an index with the same version could have supplied it")
     JIT_ONLY = (NOTE, "the driver compiles its code on first use, which takes minutes, once")
     TRITON_DROPPED_GPU = (NOTE, "torch.compile does not work on the GPU; eager mode does")
 

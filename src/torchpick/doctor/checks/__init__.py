@@ -22,7 +22,6 @@ CHECKS: tuple[Check, ...] = (
     hardware.unsupported,
     hardware.compiled_at_first_use,
     hardware.partial,
-    hardware.nccl,
     hardware.triton,
     companions.mismatch,
     companions.other_cuda,
@@ -37,7 +36,6 @@ CHECKS: tuple[Check, ...] = (
     loader.absent,
     loader.library_path,
     loader.driver_library,
-    loader.preloaded,
     loader.hidden,
 )
 # These look at `wanted`, which is known only once the others have said whether torch must change.

@@ -11,7 +11,6 @@ from torchpick.model.finding import Ailment, Finding
 from torchpick.model.libraries import below
 from torchpick.model.machine import Gpu
 from torchpick.model.verdict import Objection, Reason
-from torchpick.model.versions import is_dotted
 
 # What resolve objects to, where it concerns an installed build.
 _OBJECTIONS = {
@@ -128,26 +127,6 @@ _ADVICE = {
         "`torchpick list --whole` names the builds that have all of it"
     )
 }
-
-
-def nccl(facts: Facts) -> Iterator[Finding]:
-    """NCCL joins several GPUs, and its floor is of no concern to one alone."""
-    torch, gpus = facts.torch, facts.nvidia()
-    if torch is None or torch.cuda is None or len(gpus) < 2:
-        return
-    for one in facts.environment.named("nvidia-nccl-cu"):
-        if not is_dotted(one.version) or not one.name.endswith(torch.cuda.split(".")[0]):
-            continue
-        floor = facts.floors.nccl_floor(one.version, torch.cuda)
-        left = [gpu for gpu in gpus if gpu.arch is not None and below(gpu.arch, floor)]
-        if left:
-            yield Finding(
-                Ailment.PARTIAL_LIBRARY,
-                f"NCCL {one.version} supports sm_{floor[0]}{floor[1]} and newer: {_labels(left)} cannot join other "
-                "GPUs",
-                {"library": one.label, "gpus": [gpu.index for gpu in left]},
-                by_torch=True,
-            )
 
 
 def triton(facts: Facts) -> Iterator[Finding]:

@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from torchpick.doctor.facts import Facts
-from torchpick.model.finding import ERROR, NOTE, Ailment, Finding
+from torchpick.model.finding import Ailment, Finding
 from torchpick.model.verdict import Reason
 from torchpick.model.versions import is_dotted, numbers
 
-# NVIDIA's CUDA Compatibility guide: forward compatibility is for data-centre GPUs and some NGC-ready boards. The words
-# by which their names are known, and those of the boards that are refused (error 804).
-_DATA_CENTRE = (
-    "tesla",
-    "a100",
-    "a30",
-    "a40",
-    "a10",
-    "a16",
-    "a2",
-    "h100",
-    "h200",
-    "h800",
-    "b100",
-    "b200",
-    "gb200",
-    "l4",
-    "l40",
-)
-_REFUSED = ("geforce", "titan")
+# NVIDIA's CUDA Compatibility guide: forward compatibility is for data-centre GPUs; these are refused (error 804).
+_REFUSED = re.compile(r"geforce|titan|\b[GR]TX (?:16|[1-5]0)[5-9]0", re.IGNORECASE)
+_HIDING = {"CUDA_VISIBLE_DEVICES": "nvidia", "HIP_VISIBLE_DEVICES": "amd", "ROCR_VISIBLE_DEVICES": "amd"}
 
 
 def absent(facts: Facts) -> Iterator[Finding]:
@@ -95,59 +79,23 @@ def driver_library(facts: Facts) -> Iterator[Finding]:
     version = None if driver is None else driver.version
     if found.version and is_dotted(found.version) and version and numbers(version) >= numbers(found.version):
         text = f"cuda-compat {found.version} in {found.folder} is not newer than the driver, {version}"
-        yield Finding(Ailment.CUDA_COMPAT, text, {**seen, "driver": version}, advice=advice, weight=ERROR)
+        yield Finding(Ailment.CUDA_COMPAT, text, {**seen, "driver": version}, advice=advice)
         return
-    names = [(gpu.name or "").lower() for gpu in facts.nvidia()]
-    refused = [gpu.label for gpu in facts.nvidia() if any(word in (gpu.name or "").lower() for word in _REFUSED)]
+    refused = [gpu.label for gpu in facts.nvidia() if _REFUSED.search(gpu.name or "")]
     if refused:
         text = f"cuda-compat in {found.folder} does not support {', '.join(refused)}"
-        yield Finding(Ailment.CUDA_COMPAT, text, seen, advice=advice, weight=ERROR)
-    elif not all(set(name.replace("-", " ").split()) & {*_DATA_CENTRE} for name in names):
-        text = f"cuda-compat in {found.folder} stands in for the driver's libcuda, which few GPUs support"
         yield Finding(Ailment.CUDA_COMPAT, text, seen, advice=advice)
 
 
-def preloaded(facts: Facts) -> Iterator[Finding]:
-    files = [part for part in facts.shell.variables.get("LD_PRELOAD", "").replace(":", " ").split() if _cuda(part)]
-    if files:
-        yield Finding(
-            Ailment.PRELOADED_LIBRARY,
-            f"LD_PRELOAD loads {', '.join(files)} before everything else",
-            {"libraries": files},
-            cure="unset LD_PRELOAD",
-        )
-
-
-def _cuda(path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return name.startswith(("libcuda", "libcublas", "libcudnn", "libnccl", "libnvrtc", "libnvJitLink", "libcusparse"))
-
-
 def hidden(facts: Facts) -> Iterator[Finding]:
-    """A variable that hides GPUs: all of them is trouble, some of them a choice."""
-    variables = facts.shell.variables
-    for vendor, names in (
-        ("nvidia", ("CUDA_VISIBLE_DEVICES",)),
-        ("amd", ("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")),
-    ):
-        gpus = [gpu for gpu in facts.gpus if gpu.vendor == vendor]
-        for name in names:
-            value = variables.get(name)
-            if value is None or not gpus:
-                continue
-            first = value.split(",")[0].strip()
-            left = [gpu for gpu in gpus if not gpu.visible]
-            if not (first[:1].isdigit() or first[:1] == "+" or "-" in first[1:]):
-                yield Finding(
-                    Ailment.GPUS_HIDDEN,
-                    f"{name} is {value!r}, which hides every GPU",
-                    {"variable": name, "value": value, "hidden": [gpu.index for gpu in gpus]},
-                    cure=f"unset {name}",
-                )
-            elif left:
-                yield Finding(
-                    Ailment.GPUS_HIDDEN,
-                    f"{name} is {value!r}, which hides {', '.join(gpu.label for gpu in left)}",
-                    {"variable": name, "value": value, "hidden": [gpu.index for gpu in left]},
-                    weight=NOTE,
-                )
+    """A variable that hides every GPU; to hide some of them is a choice."""
+    for name, value in facts.shell.variables.items():
+        gpus = [gpu for gpu in facts.gpus if gpu.vendor == _HIDING.get(name)]
+        first = value.split(",")[0].strip()
+        if gpus and not (first[:1].isdigit() or first[:1] == "+" or "-" in first[1:]):
+            yield Finding(
+                Ailment.GPUS_HIDDEN,
+                f"{name} is {value!r}, which hides every GPU",
+                {"variable": name, "value": value, "hidden": [gpu.index for gpu in gpus]},
+                cure=f"unset {name}",
+            )
