@@ -158,7 +158,7 @@ def test_a_pip_conf_that_pip_does_not_read_is_not_named(
     other.write_text("")
 
     def named() -> list[str]:
-        main(["doctor", "--python", sick.python, *MX330, "--json"])
+        main(["doctor", "--python", sick.python, *MX330, "--index-base", "https://mirror.example/whl", "--json"])
         found = json.loads(capsys.readouterr().out)["findings"]
         return [finding["seen"]["where"] for finding in found if finding["code"] == "SETTINGS_UNDO"]
 
