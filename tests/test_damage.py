@@ -25,8 +25,8 @@ from torchpick.knowledge.gpunames import Names
 from torchpick.knowledge.pciids import PciIds
 from torchpick.knowledge.places import compat_dir
 from torchpick.knowledge.rules import triton_floors
+from torchpick.model.generations import Toolkits
 from torchpick.model.request import Request
-from torchpick.model.toolkits import Toolkits
 from torchpick.session import Session, decided
 
 COMPAT = Path(compat_dir({}))

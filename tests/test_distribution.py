@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.model.about import VERSION
+from torchpick.model import VERSION
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.process

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from torchpick.model.about import VERSION
+from torchpick.model import VERSION
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "torchpick"

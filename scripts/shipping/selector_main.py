@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
-from torchpick.model import pip_line
-from torchpick.model.pick import Pick
+from torchpick.model.pick import NOTHING_RUNS, Pick, pip_line
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -58,7 +57,7 @@ def select(  # the flags of the command, by name
 
 def line(pick: Pick) -> str:
     """The pick as one line of pip's arguments."""
-    return pip_line.line(pick.build, pick.wish)
+    return pip_line(pick.build, pick.wish)
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -101,12 +100,12 @@ def main(words: Sequence[str] | None = None) -> int:
             allow_unconfirmed=args.allow_unconfirmed,
         )
     except TorchpickError as error:
-        print(pip_line.NOTHING_RUNS)
+        print(NOTHING_RUNS)
         hint = f"\n\nhint: {error.hint}" if error.hint else ""
         print(f"error: {error}{hint}", file=sys.stderr)
         return error.exit_status
     except ModuleNotFoundError as error:
-        print(pip_line.NOTHING_RUNS)
+        print(NOTHING_RUNS)
         print(f"error: this request needs torchpick itself, or the `{error.name}` package", file=sys.stderr)
         return 2
     print(line(pick))

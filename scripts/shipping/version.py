@@ -13,7 +13,7 @@ from typing import NamedTuple
 _HEADING = re.compile(r"^## \[([^\]]+)\](?: - (\d{4}-\d{2}-\d{2}))?$", re.MULTILINE)
 _VERSION = re.compile(r'^VERSION = "([^"]+)"$', re.MULTILINE)
 ROOT = Path(__file__).parents[2]
-ABOUT = Path("src", "torchpick", "model", "about.py")
+VERSION_FILE = Path("src", "torchpick", "model", "__init__.py")
 
 
 class Section(NamedTuple):
@@ -26,9 +26,9 @@ class Section(NamedTuple):
 
 def version_in(root: Path) -> str:
     """The version as the package itself says it; pyproject.toml takes it from the same line."""
-    match = _VERSION.search((root / ABOUT).read_text(encoding="utf-8"))
+    match = _VERSION.search((root / VERSION_FILE).read_text(encoding="utf-8"))
     if match is None:
-        raise SystemExit(f"error: {ABOUT} does not say VERSION")
+        raise SystemExit(f"error: {VERSION_FILE} does not say VERSION")
     return match[1]
 
 

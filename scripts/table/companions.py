@@ -13,8 +13,7 @@ from pathlib import Path
 from scripts.table import layout
 from torchpick.model.fields import Fields
 from torchpick.model.noun import Noun
-from torchpick.model.specifiers import admits
-from torchpick.model.versions import release_key
+from torchpick.model.versions import admits, release_key
 
 Row = dict[str, object]
 # A companion's version → what it asks of torch: `==2.14.0`, `>=2.14.0`, None where it does not name torch.

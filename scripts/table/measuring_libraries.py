@@ -24,7 +24,7 @@ from torchpick.index.listing import Link
 from torchpick.index.remote import RemoteSource
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields
-from torchpick.model.support import JIT, RUNS
+from torchpick.model.verdict import JIT, RUNS
 from torchpick.model.versions import numbers
 from torchpick.wheels import library, verdict
 from torchpick.wheels.archive import Archive

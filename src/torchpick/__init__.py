@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from torchpick.errors import NoBuildError as NoBuildError
     from torchpick.errors import TorchpickError as TorchpickError
     from torchpick.errors import UsageError as UsageError
-    from torchpick.model.about import VERSION
+    from torchpick.model import VERSION
 
     __version__ = VERSION
+    from torchpick.decide.frontier import Groups as Groups
     from torchpick.model.finding import Finding as Finding
-    from torchpick.model.groups import Groups as Groups
     from torchpick.model.machine import Machine as Machine
     from torchpick.model.pick import Pick as Pick
     from torchpick.model.stack import Stack as Stack
@@ -37,11 +37,11 @@ _HOMES = {
     "TorchpickError": "torchpick.errors",
     "UsageError": "torchpick.errors",
     "Finding": "torchpick.model.finding",
-    "Groups": "torchpick.model.groups",
+    "Groups": "torchpick.decide.frontier",
     "Machine": "torchpick.model.machine",
     "Pick": "torchpick.model.pick",
     "Stack": "torchpick.model.stack",
-    "__version__": "torchpick.model.about",
+    "__version__": "torchpick.model",
 }
 
 __all__ = [

@@ -9,12 +9,12 @@ from torchpick.errors import UsageError
 from torchpick.model.finding import Finding
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick
+from torchpick.model.request import CHANNELS
 from torchpick.model.stack import Stack
-from torchpick.model.wish import CHANNELS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.model.groups import Groups
+    from torchpick.decide.frontier import Groups
     from torchpick.model.request import Request
 
 _EXAMPLES = {
@@ -90,10 +90,10 @@ def fleet(
 ) -> Groups:
     """The fewest environments that support these machines, or the best with at most so many; each has its `name`."""
     from torchpick.decide import frontier
+    from torchpick.decide.frontier import Groups, HostGroup
     from torchpick.machine import given
     from torchpick.machine.crowds import Crowds
     from torchpick.model.fleet import LeftOut
-    from torchpick.model.groups import Groups, HostGroup
     from torchpick.session import Session
 
     if max_environments is not None and max_environments < 1:

@@ -12,9 +12,8 @@ from torchpick.machine import given
 from torchpick.model.build import DEFAULT_INDEX, backend_order
 from torchpick.model.machine import PLATFORMS, Machine, Note, Python
 from torchpick.model.pick import Pick
-from torchpick.model.request import MACHINE_FIELDS, Request
+from torchpick.model.request import MACHINE_FIELDS, Request, Wish
 from torchpick.model.table import Table
-from torchpick.model.wish import Wish
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from torchpick.decide import drivers, resolve
 from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
+from torchpick.model.request import Wish
 from torchpick.model.verdict import Reason
-from torchpick.model.wish import Wish
 
 RULES = compat.rules({})
 

@@ -14,10 +14,9 @@ from torchpick.decide.demands import PackageDemand
 from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build
-from torchpick.model.fleet import Crowd, Fleet
-from torchpick.model.hosts import Hosts
+from torchpick.model.fleet import Crowd, Fleet, Hosts
 from torchpick.model.machine import Driver, Machine, Platform, Python
-from torchpick.model.wish import Wish
+from torchpick.model.request import Wish
 
 PLATFORM = Platform("linux", "x86_64", "2.35", "glibc")
 TABLE = compat.Knowledge({}).table((PLATFORM.name,))

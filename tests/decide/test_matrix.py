@@ -14,9 +14,9 @@ from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
 from torchpick.model.generations import NVIDIA
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
+from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.verdict import Reason, Verdict
-from torchpick.model.wish import Wish
 
 LINUX = Platform.parse("linux-x86_64")
 

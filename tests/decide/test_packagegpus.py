@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchpick.decide import packagegpus
 from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 from torchpick.model.arch import Arch
-from torchpick.model.support import JIT, NOT, RUNS
+from torchpick.model.verdict import JIT, NOT, RUNS
 
 GPUS = tuple(map(Arch.parse, ("sm_61", "sm_75", "sm_90", "sm_120")))
 

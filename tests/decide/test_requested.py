@@ -6,7 +6,7 @@ import pytest
 
 from torchpick.decide.requested import named, narrowed
 from torchpick.errors import RequirementError
-from torchpick.model.wish import Wish
+from torchpick.model.request import Wish
 
 FAMILY = ("torch", "torchvision", "torchaudio", "torchcodec")
 

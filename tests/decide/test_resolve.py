@@ -10,8 +10,8 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence
 from torchpick.model.machine import Driver, Machine, Platform, Python
 from torchpick.model.pick import Pick
+from torchpick.model.request import Wish
 from torchpick.model.verdict import Objection, Reason
-from torchpick.model.wish import Wish
 
 
 def build(

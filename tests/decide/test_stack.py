@@ -14,9 +14,9 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.package import LibraryCode, Package, PackageFacts
+from torchpick.model.request import Wish
 from torchpick.model.stack import Stack
 from torchpick.model.table import Shelf, Table
-from torchpick.model.wish import Wish
 
 PLATFORM = "linux-x86_64"
 OWN = {"2.9.0": "12.8", "2.10.0": "12.8", "2.11.0": "13.0"}

@@ -36,8 +36,7 @@ from torchpick.environment.shell import DriverLibrary, Shell
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.finding import Finding
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
-from torchpick.model.support import NOT, PARTLY, RUNS
-from torchpick.model.verdict import GpuFit, Objection, Reason, Verdict
+from torchpick.model.verdict import NOT, PARTLY, RUNS, GpuFit, Objection, Reason, Verdict
 
 HERE = Environment("/env/bin/python", "/env", "3.12", sites=("/env/lib",))
 MACHINE = Machine(Platform("linux", "x86_64"), Python("3.12"))

@@ -12,10 +12,9 @@ from torchpick.doctor import cure, examination
 from torchpick.doctor.cure import Cure, TorchRequirement
 from torchpick.model.arch import Fit
 from torchpick.model.machine import Gpu, Machine, Platform, Python, Trouble
-from torchpick.model.request import Request
-from torchpick.model.specifiers import admits
+from torchpick.model.request import Request, Wish
 from torchpick.model.verdict import GpuFit, Objection, Reason, Verdict
-from torchpick.model.wish import Wish
+from torchpick.model.versions import admits
 from torchpick.session import Session
 
 

@@ -21,7 +21,7 @@ from torchpick.doctor.examination import Examination
 from torchpick.environment import distributions
 from torchpick.model.arch import Arch
 from torchpick.model.finding import Ailment
-from torchpick.model.support import NO_CODE, NOT, PARTLY, RUNS
+from torchpick.model.verdict import NO_CODE, NOT, PARTLY, RUNS
 from torchpick.wheels import installed
 from torchpick.wheels.verdict import Judge, of_reading
 

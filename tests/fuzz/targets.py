@@ -35,13 +35,13 @@ from torchpick.installers import copies, needs, reporting
 from torchpick.knowledge import gpuspec
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import files, reading, smi
-from torchpick.model import markers, wheelhost
+from torchpick.model import wheelhost
 from torchpick.model.fields import ShapeError
 from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Platform, Python
+from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.redaction import redacted
-from torchpick.model.specifiers import admits
-from torchpick.model.versions import is_prerelease, major_minor, release_key
+from torchpick.model.versions import admits, is_prerelease, major_minor, release_key
 from torchpick.wheels import flags, library, wheel, zipdir
 from torchpick.wheels.archive import Archive
 
@@ -153,7 +153,7 @@ def marker(data: bytes) -> None:
     # What comes to `applies` was parsed as part of a requirement.
     found = requirements.parse(f"x ; {text(data)}")
     if found.marker:
-        markers.applies(found.marker, markers.facts("3.12", "3.12.1"))
+        marker_applies(found.marker, marker_facts("3.12", "3.12.1"))
 
 
 def wheel_name(data: bytes) -> None:

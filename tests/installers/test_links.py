@@ -5,8 +5,8 @@ import pytest
 from torchpick.installers import links
 from torchpick.model.build import Build, Evidence
 from torchpick.model.pick import Pick
+from torchpick.model.request import Wish
 from torchpick.model.verdict import Rank, Verdict
-from torchpick.model.wish import Wish
 
 RANK = Rank(2, ((2, 14, 1), 0, 0), 2, True, (12, 6), "cu126")
 

@@ -16,8 +16,7 @@ from torchpick.installers.command import Command
 from torchpick.installers.needs import Need, who_asks
 from torchpick.installers.run import Heard
 from torchpick.model.build import Build
-from torchpick.model.specifiers import admits
-from torchpick.model.versions import release_key
+from torchpick.model.versions import admits, release_key
 
 # Words of pip 26.3, 22.3.1 and uv 0.13.8.
 PIP = """\

@@ -22,7 +22,9 @@ pytestmark = pytest.mark.process
 def stand_in(folder: Path, script: str, installer: str = "uv") -> Command:
     """An installer that does what the script says."""
     file = store.file(str(folder), "limits", ".txt", "torch==2.9.1\n")
-    return Command(installer, ("/bin/sh", "-c", script, "sh", "install", file.path), {"SET": "by us"}, ("GONE",), (file,))
+    return Command(
+        installer, ("/bin/sh", "-c", script, "sh", "install", file.path), {"SET": "by us"}, ("GONE",), (file,)
+    )
 
 
 ENVIRON = {"PATH": os.environ["PATH"], "GONE": "x", "SET": "before", "KEPT": "y"}

@@ -15,10 +15,10 @@ from torchpick.decide import fleet, resolve
 from torchpick.model.build import Build, Evidence
 from torchpick.model.machine import Driver, Machine, Platform, Python
 from torchpick.model.pick import Pick
+from torchpick.model.request import Wish
 from torchpick.model.table import Shelf, Table
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import numbers
-from torchpick.model.wish import Wish
 
 
 def judged(machine: Machine, known: Table, wish: Wish) -> list[Verdict]:

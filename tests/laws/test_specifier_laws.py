@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from torchpick.model.specifiers import admits, simple
-from torchpick.model.versions import is_prerelease, release_key
+from torchpick.model.versions import admits, is_prerelease, release_key, simple
 
 PHASES = ("", "", "", "rc1", "a0", "b2", ".dev20261101", ".post1", ".post2", "rc1.dev3", ".post1.dev2", "-1", "alpha1")
 LABELS = ("", "", "+cu126", "+cpu", "+rocm6.2", "+cpu.cxx11.abi", "+Ubuntu-1")

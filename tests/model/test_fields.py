@@ -15,8 +15,7 @@ from torchpick.model.fields import Fields, ShapeError, loads, plain, read, writt
 from torchpick.model.finding import SEVERITIES
 from torchpick.model.machine import VENDORS, Driver, Gpu, Note, Python, Trouble
 from torchpick.model.stack import PIN_VERDICTS
-from torchpick.model.support import VERDICTS
-from torchpick.model.verdict import Objection, Reason
+from torchpick.model.verdict import VERDICTS, Objection, Reason
 
 VALUE = {"name": "x", "size": 3, "on": True, "parts": ["a", "b"], "inside": {"deep": [{"at": "y"}]}, "gone": None}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.model.hosts import Hosts, expanded, folded, is_name
+from torchpick.model.fleet import Hosts, expanded, folded, is_name
 
 
 @pytest.mark.parametrize(

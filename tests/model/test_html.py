@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import torchpick
 from torchpick.doctor import listed
 from torchpick.doctor.facts import Facts
+from torchpick.model.envelope import html_table
 from torchpick.model.finding import Ailment, Finding
-from torchpick.model.html import table
 from torchpick.model.machine import Gpu, Machine, Platform, Python
 
 
@@ -39,7 +39,7 @@ class Tags(HTMLParser):
 
 @given(st.lists(st.tuples(st.text(), st.text()), max_size=4), st.text())
 def test_only_our_own_tags_are_in_it(rows: list[tuple[str, str]], title: str) -> None:
-    found = Tags(table(rows, title=title))
+    found = Tags(html_table(rows, title=title))
 
     assert found.tags <= {"table", "tr", "th", "td", "caption"}
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.model import markers
 from torchpick.model.machine import Platform
+from torchpick.model.pythons import marker_applies, marker_facts
 
 WINDOWS = Platform("windows", "x86_64")
 
@@ -25,10 +25,10 @@ WINDOWS = Platform("windows", "x86_64")
     ],
 )
 def test_a_marker_is_judged_for_another_machine(marker: str, *, holds: bool) -> None:
-    assert markers.applies(marker, markers.facts("3.12", "3.12.4", WINDOWS)) is holds
+    assert marker_applies(marker, marker_facts("3.12", "3.12.4", WINDOWS)) is holds
 
 
 def test_a_full_version_that_is_not_known_is_the_first_of_its_kind() -> None:
-    assert markers.facts("3.12")["python_full_version"] == "3.12.0"
-    assert markers.facts("3.12", "3.11.9")["python_full_version"] == "3.12.0"
-    assert "sys_platform" not in markers.facts("3.12")
+    assert marker_facts("3.12")["python_full_version"] == "3.12.0"
+    assert marker_facts("3.12", "3.11.9")["python_full_version"] == "3.12.0"
+    assert "sys_platform" not in marker_facts("3.12")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from torchpick.model.arch import Arch, Fit, fit
 from torchpick.model.fields import Fields, ShapeError
-from torchpick.model.toolkits import Toolkits, targets
+from torchpick.model.generations import Toolkits, targets
 
 FILE = Path(__file__).parents[2] / "compat" / "drivers.json"
 TOOLKITS = Toolkits.from_json(Fields(json.loads(FILE.read_text("utf-8"))))

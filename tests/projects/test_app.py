@@ -10,7 +10,7 @@ from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
 from torchpick.knowledge import compat
 from torchpick.model.machine import Driver
-from torchpick.model.wish import Wish
+from torchpick.model.request import Wish
 from torchpick.projects import app
 from torchpick.projects.served import PLATFORMS
 

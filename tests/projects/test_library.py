@@ -17,10 +17,9 @@ from torchpick.model.arch import Fit
 from torchpick.model.build import Build
 from torchpick.model.generations import NVIDIA, Kind
 from torchpick.model.machine import Driver, Gpu, Machine, Platform
-from torchpick.model.specifiers import admits
+from torchpick.model.request import Wish
 from torchpick.model.table import Table
-from torchpick.model.versions import release_key
-from torchpick.model.wish import Wish
+from torchpick.model.versions import admits, release_key
 from torchpick.projects import library
 from torchpick.projects.declared import Extra
 from torchpick.projects.served import default_table, generations, python_of

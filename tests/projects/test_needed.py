@@ -10,7 +10,7 @@ import pytest
 from torchpick.environment.projectfile import Project
 from torchpick.knowledge import compat
 from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
-from torchpick.model.wish import Wish
+from torchpick.model.request import Wish
 from torchpick.projects import app, needed
 from torchpick.projects.served import PLATFORMS
 

@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 
 from scripts.shipping import building, data
 from torchpick.environment import toml
-from torchpick.model.about import VERSION
+from torchpick.model import VERSION
 
 ROOT = Path(__file__).parents[2]
 PROJECT = toml.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ import pytest
 
 import torchpick
 from scripts.shipping import selector
-from torchpick.model import pip_line
+from torchpick.model.pick import NOTHING_RUNS
 
 DRIVERS = (
     "470.82.01",
@@ -145,7 +145,7 @@ def test_what_needs_more_than_the_file_says_so(file: Path) -> None:
     words = [sys.executable, "-I", "-S", str(file), "--gpu", "none", "torch>=2.1.post1"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
 
-    assert (done.returncode, done.stdout) == (2, f"{pip_line.NOTHING_RUNS}\n")
+    assert (done.returncode, done.stdout) == (2, f"{NOTHING_RUNS}\n")
     assert "needs torchpick itself" in done.stderr
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scripts.shipping import release, version
-from torchpick.model.about import VERSION
+from torchpick.model import VERSION
 
 ROOT = Path(__file__).parents[2]
 OWNER = "example"

@@ -7,7 +7,7 @@ import re
 from torchpick.cli.show import webpage
 from torchpick.decide.packagegpus import PackageGpuRow
 from torchpick.model.arch import Arch
-from torchpick.model.support import JIT, NOT, PARTLY, RUNS
+from torchpick.model.verdict import JIT, NOT, PARTLY, RUNS
 
 GPUS = tuple(map(Arch.parse, ("sm_61", "sm_90")))
 

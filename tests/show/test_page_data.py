@@ -14,9 +14,9 @@ from torchpick.decide import resolve
 from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
+from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.verdict import Reason
-from torchpick.model.wish import Wish
 
 NAMES = (("GeForce GTX 1080 Ti", "6.1"), ("GeForce 8800 GTX", "1.0"), ("GeForce 820M", "2.1 3.0"), ("H20", "?"))
 

@@ -6,10 +6,10 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.stories.recorded import facts, plan
-from torchpick.model import markers
 from torchpick.model.arch import Arch, Fit, best
 from torchpick.model.machine import Platform
 from torchpick.model.package import Package
+from torchpick.model.pythons import marker_facts
 from torchpick.model.stack import Stack
 
 REQUESTS = (
@@ -24,7 +24,7 @@ MACHINES = (
     ("sm_120", "580.95.05"),
 )  # fmt: skip
 
-ENVIRONMENT = markers.facts("3.12", platform=Platform("linux", "x86_64"))
+ENVIRONMENT = marker_facts("3.12", platform=Platform("linux", "x86_64"))
 
 
 def chosen(stack: Stack) -> dict[str, Package]:

@@ -7,7 +7,7 @@ import pytest
 from tests.wheels import making
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import is_unified
-from torchpick.model.support import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
+from torchpick.model.verdict import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
 from torchpick.wheels import library
 from torchpick.wheels.library import Library
 from torchpick.wheels.reading import FLAGS, WHOLE, Reading, TorchFacts, differences

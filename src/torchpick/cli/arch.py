@@ -21,8 +21,8 @@ from torchpick.errors import ToolkitError, TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model import envelope
 from torchpick.model.arch import Arch
+from torchpick.model.generations import CompileTarget, Toolkits, targets
 from torchpick.model.machine import Machine
-from torchpick.model.toolkits import CompileTarget, Toolkits, targets
 from torchpick.model.versions import is_dotted, span
 from torchpick.session import Session
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from torchpick.model.machine import PLATFORMS
-from torchpick.model.request import FACTS, Request
-from torchpick.model.wish import CHANNELS
+from torchpick.model.request import CHANNELS, FACTS, Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

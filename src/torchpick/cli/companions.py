@@ -18,9 +18,8 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.model import envelope
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, backend_order
 from torchpick.model.machine import PLATFORMS
-from torchpick.model.specifiers import admits
-from torchpick.model.versions import release_key
-from torchpick.model.wish import Wish
+from torchpick.model.request import Wish
+from torchpick.model.versions import admits, release_key
 
 _COLUMNS = (*COMPANIONS, "torchcodec", "torchtext", "torchdata", "torchao")
 _INFERRED = "~"

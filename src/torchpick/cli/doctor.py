@@ -145,7 +145,7 @@ def _report(exam: Examination) -> str:
     import platform
 
     from torchpick.doctor import report
-    from torchpick.model.about import VERSION
+    from torchpick.model import VERSION
 
     facts = exam.facts
     here = facts.environment

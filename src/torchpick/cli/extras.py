@@ -31,15 +31,13 @@ from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge import packages
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
-from torchpick.model import envelope
-from torchpick.model.about import INSTALL_LINE
+from torchpick.model import INSTALL_LINE, envelope
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Driver
-from torchpick.model.names import normal
 from torchpick.model.redaction import public, redacted
-from torchpick.model.request import Request
+from torchpick.model.request import Request, Wish
+from torchpick.model.requirement import normal
 from torchpick.model.table import Table
-from torchpick.model.wish import Wish
 from torchpick.projects import app, declared, library, naming, needed
 from torchpick.projects.declared import Plan
 from torchpick.projects.served import PLATFORMS, generations

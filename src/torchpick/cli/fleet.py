@@ -34,8 +34,7 @@ from torchpick.model import envelope
 from torchpick.model.fleet import Fleet
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
-from torchpick.model.request import Request
-from torchpick.model.wish import Wish
+from torchpick.model.request import Request, Wish
 from torchpick.session import Session
 
 

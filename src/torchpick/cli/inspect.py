@@ -32,7 +32,7 @@ from torchpick.model.drivers import DriverTable
 from torchpick.model.machine import Driver, Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
-from torchpick.model.support import FAILS
+from torchpick.model.verdict import FAILS
 from torchpick.model.versions import is_dotted
 from torchpick.session import Session
 from torchpick.wheels import installed, thing

@@ -8,7 +8,7 @@ from torchpick.cli.show.text import plain
 from torchpick.model.arch import Arch
 from torchpick.model.build import is_unified
 from torchpick.model.fields import written
-from torchpick.model.support import UNKNOWN, WORST_FIRST
+from torchpick.model.verdict import UNKNOWN, WORST_FIRST
 from torchpick.wheels.library import Library, texts
 from torchpick.wheels.reading import FLAGS, SAMPLE, Reading, differences
 from torchpick.wheels.verdict import Judge, ReadingVerdict, without_code

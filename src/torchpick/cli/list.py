@@ -79,7 +79,7 @@ def _versions(name: str, args: ListArguments) -> int:
     """The versions of one package; 3 where none of them runs."""
     from torchpick.cli.show import stack as shown
     from torchpick.install import stack as stacks
-    from torchpick.model.names import normal
+    from torchpick.model.requirement import normal
 
     rows = tuple(stacks.versions(Session(arguments.request_of(args), report=console.waiting), normal(name)))
     status = 0 if any(stack.ok for _, stack in rows) else 3

@@ -29,8 +29,8 @@ from torchpick.install.lock.making import Made
 from torchpick.installers import choice
 from torchpick.model import envelope
 from torchpick.model.fields import written
-from torchpick.model.names import first_three
 from torchpick.model.pick import as_json
+from torchpick.model.requirement import first_three
 from torchpick.session import Session
 
 DEFAULT = "pylock.torch.toml"

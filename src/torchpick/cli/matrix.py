@@ -31,10 +31,9 @@ from torchpick.model.generations import NVIDIA, kind_of
 from torchpick.model.machine import Machine
 from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
-from torchpick.model.request import Request
+from torchpick.model.request import Request, Wish
 from torchpick.model.table import Table
 from torchpick.model.wheelhost import WHEEL_HOST
-from torchpick.model.wish import Wish
 from torchpick.session import Session
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from torchpick.decide import matrix
 from torchpick.decide.matrix import Row
-from torchpick.model.fleet import Fleet
-from torchpick.model.hosts import Hosts
+from torchpick.model.fleet import Fleet, Hosts
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
+from torchpick.model.request import Wish
 from torchpick.model.table import Table
-from torchpick.model.wish import Wish
 
 
 class MatrixGroup(Noun):

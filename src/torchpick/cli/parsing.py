@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from torchpick.cli import console
 from torchpick.errors import UsageError
-from torchpick.model.about import VERSION
+from torchpick.model import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

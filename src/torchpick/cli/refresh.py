@@ -37,10 +37,9 @@ from torchpick.model.fields import written
 from torchpick.model.machine import PLATFORMS
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-from torchpick.model.request import Request
-from torchpick.model.specifiers import admits
+from torchpick.model.request import CHANNELS, Request
+from torchpick.model.versions import admits
 from torchpick.model.wheelhost import WHEEL_HOST
-from torchpick.model.wish import CHANNELS
 from torchpick.session import Session
 from torchpick.wheels import refresh
 from torchpick.wheels.live import ListedBuild

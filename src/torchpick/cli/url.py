@@ -18,7 +18,7 @@ from __future__ import annotations
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.errors import UsageError
-from torchpick.model import pip_line
+from torchpick.model.pick import NOTHING_RUNS, pip_line
 from torchpick.session import Session
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
     from torchpick.model.pick import Pick
-    from torchpick.model.wish import Wish
+    from torchpick.model.request import Wish
 
 
 class UrlArguments(Arguments):
@@ -41,7 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def guard(words: list[str]) -> str | None:
     """What stdout gets where this command fails: a line that pip and uv refuse."""
-    return None if "--bare" in words else pip_line.NOTHING_RUNS
+    return None if "--bare" in words else NOTHING_RUNS
 
 
 def run(args: UrlArguments) -> int:
@@ -57,7 +57,7 @@ def run(args: UrlArguments) -> int:
 
         print(envelope.dumps(as_json(pick, "url")))
         return 0
-    print(pick.index_url if args.bare else pip_line.line(pick.build, _bounded(session, pick)))
+    print(pick.index_url if args.bare else pip_line(pick.build, _bounded(session, pick)))
     console.notes(args, *pick.every_note)
     return 0
 

@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Callable, Sequence
 
-from torchpick.model.hosts import Hosts
+from torchpick.model.fleet import Hosts
 from torchpick.model.noun import Noun
 
 _LABEL = "torchpick.example/build"

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from torchpick.cluster.engine import ClusterError, Outcome, Scratch, call, program
 from torchpick.machine.files import Reader
-from torchpick.model.hosts import folded
+from torchpick.model.fleet import folded
 from torchpick.model.noun import Noun
 
 _HINT = "try `sinfo -N` and `srun hostname` yourself"

@@ -13,7 +13,7 @@ from itertools import islice
 from torchpick.cluster.engine import ClusterError, Outcome, Scratch, call, program
 from torchpick.errors import UsageError
 from torchpick.machine.files import Reader
-from torchpick.model.hosts import expanded
+from torchpick.model.fleet import expanded
 
 # A host of a file is a word of a command line: never an option, never two words.
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}")

@@ -14,10 +14,10 @@ def main(address: str) -> None:  # pragma: no cover # in a process of its own
     """Hand each question to the cluster, and pass the answers on as they come."""
     import ray
 
-    from torchpick.model import about
+    from torchpick.model import __file__
 
     # Ray carries our code to the workers; httpx and packaging must be in their Python.
-    package = os.path.dirname(os.path.dirname(os.path.abspath(about.__file__)))
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     ray.init(
         address=address,
         log_to_driver=False,

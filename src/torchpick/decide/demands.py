@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from torchpick.errors import RequirementError
-from torchpick.model import markers
 from torchpick.model.machine import Machine
-from torchpick.model.names import normal
 from torchpick.model.noun import Noun
-from torchpick.model.requirement import parsed
-from torchpick.model.specifiers import admits
+from torchpick.model.pythons import marker_applies, marker_facts
+from torchpick.model.requirement import normal, parsed
+from torchpick.model.versions import admits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def asked(texts: Iterable[str]) -> tuple[PackageDemand, ...]:
 def required(texts: Iterable[str], machine: Machine, extras: tuple[str, ...], by: str) -> tuple[PackageDemand, ...]:
     """The requirements of a package that hold on this machine, with these of its extras."""
     python = machine.python
-    environment = markers.facts(python.version, platform=machine.platform, implementation=python.implementation)
+    environment = marker_facts(python.version, platform=machine.platform, implementation=python.implementation)
     return tuple(_demand(each, by) for each in map(_parsed, texts) if _holds(each, environment, extras))
 
 
@@ -78,4 +77,4 @@ def _demand(requirement: Requirement, by: str) -> PackageDemand:
 
 def _holds(requirement: Requirement, environment: Mapping[str, str], extras: tuple[str, ...]) -> bool:
     marker = "" if requirement.marker is None else str(requirement.marker)
-    return any(markers.applies(marker, {**environment, "extra": extra}) for extra in ("", *extras))
+    return any(marker_applies(marker, {**environment, "extra": extra}) for extra in ("", *extras))

@@ -10,9 +10,9 @@ from torchpick.decide.remarks import changes, notes
 from torchpick.model.fleet import CountedNote, Crowd, Fleet, LeftOut
 from torchpick.model.machine import Machine, Note
 from torchpick.model.pick import GpuPlace, Group, Pick
+from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.verdict import Verdict
-from torchpick.model.wish import Wish
 
 _IDLE = "it has no GPU, and other machines do"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import comb
 
@@ -10,14 +10,13 @@ from torchpick.decide import drivers
 from torchpick.decide.cover import CoverSet, undominated
 from torchpick.decide.fleet import fewest, groups, shared
 from torchpick.decide.kinds import GpuKind, MachineJudge, Pin, columns
-from torchpick.model.fleet import Fleet
-from torchpick.model.hosts import Hosts
+from torchpick.model.fleet import Fleet, Hosts, LeftOut
 from torchpick.model.machine import Driver, Machine
 from torchpick.model.noun import Noun
-from torchpick.model.pick import GpuPlace, Group
+from torchpick.model.pick import GpuPlace, Group, Pick
+from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import Release, numbers, release_key, span
-from torchpick.model.wish import Wish
 
 # Each set of builds is tried up to here; beyond, the best set is widened and improved build by build.
 _MOST_TRIED = 20_000
@@ -257,3 +256,34 @@ def _supports(machine: Machine, branch: int, table: Table) -> bool:
     """Whether a driver of that branch supports every GPU of the machine."""
     arches = [gpu.arch for gpu in machine.counted if gpu.arch is not None and gpu.arch.kind == "sm"]
     return all(table.drivers.unsupported(Driver(str(branch)), arch, machine.driver_os) is None for arch in arches)
+
+
+class HostGroup(Noun):
+    """Machines that share an environment: `pick` is what belongs into it, `hosts` who they are."""
+
+    pick: Pick
+    hosts: Hosts
+
+
+class Groups:
+    """A fleet's groups, the newest torch first. `left_out` did not answer, have no GPU, or no build runs there."""
+
+    __slots__ = ("groups", "left_out")
+
+    def __init__(self, groups: tuple[HostGroup, ...], left_out: tuple[LeftOut, ...]) -> None:
+        self.groups = groups
+        self.left_out = left_out
+
+    def __iter__(self) -> Iterator[HostGroup]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __getitem__(self, place: int) -> HostGroup:
+        return self.groups[place]
+
+    def __repr__(self) -> str:
+        parts = [f"torch {group.pick.version} for {group.hosts}" for group in self.groups]
+        left = sum(part.hosts.count for part in self.left_out)
+        return f"<Groups: {'; '.join(parts) or 'none'}{f'; {left} left out' if left else ''}>"

@@ -15,10 +15,10 @@ from torchpick.model.build import Build, toolkit_order
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pick import GpuPlace
+from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.verdict import Objection, Reason, Verdict
 from torchpick.model.versions import release_key
-from torchpick.model.wish import Wish
 
 # So many different sentences of one reason are kept for a build that several machines object to.
 _MOST_TEXTS = 3

@@ -13,10 +13,10 @@ from torchpick.model.arch import Fit
 from torchpick.model.generations import Kind
 from torchpick.model.machine import Driver, Gpu, Machine
 from torchpick.model.noun import Noun
+from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import release_key
-from torchpick.model.wish import Wish
 
 
 class Cell(Noun):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from torchpick.model import macs
-from torchpick.model.amd import GfxOverride
 from torchpick.model.build import Build
 from torchpick.model.machine import Gpu, Machine, Note
 from torchpick.model.pick import Pick
-from torchpick.model.table import Table
+from torchpick.model.request import Wish
+from torchpick.model.table import GfxOverride, MpsFloor, Table
 from torchpick.model.verdict import Objection, Reason
-from torchpick.model.versions import numbers
-from torchpick.model.wish import Wish
+from torchpick.model.versions import numbers, release_key
 
+# The last release for Intel Macs (pytorch/pytorch#114602); its Pythons are those of the table.
+LAST_FOR_INTEL = "2.2.2"
 # Where PyTorch publishes XPU builds.
 XPU_PLATFORMS = ("linux-x86_64", "windows-x86_64")
 
@@ -50,19 +50,36 @@ def rocblas(build: Build, gpu: Gpu, table: Table) -> list[Objection]:
     return [Objection(Reason.LIBRARY_DROPPED_GPU, facts, gpu.index)]
 
 
+def installs_from(build: Build) -> str | None:
+    """The oldest macOS that a wheel of the build names in its tag: `macosx_11_0_arm64` → 11.0."""
+    found = []
+    for tag in build.tags:
+        parts = tag.split("_")
+        if parts[0] == "macosx" and len(parts) > 2 and parts[1].isdigit() and parts[2].isdigit():
+            found.append(f"{parts[1]}.{parts[2]}")
+    return min(found, key=numbers, default=None)
+
+
+def mps_from(build: Build, floors: tuple[MpsFloor, ...]) -> str | None:
+    """The oldest macOS on which this release reaches the GPU; None where it never does, or nothing is known."""
+    release = release_key(build.torch)
+    holding = [floor for floor in floors if release_key(floor.since) <= release]
+    return max(holding, key=lambda floor: release_key(floor.since)).macos if holding else None
+
+
 def macos(build: Build, machine: Machine, table: Table, wish: Wish) -> list[Objection]:
     """Whether the wheel installs on this macOS, and whether torch then reaches the GPU."""
     version = machine.platform.macos
     if version is None or machine.platform.os != "macos":
         return []
-    oldest = macs.installs_from(build)
+    oldest = installs_from(build)
     if oldest is not None and numbers(version) < numbers(oldest):
         text = f"macOS {version}: it needs {oldest} or newer"
         return [Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": text})]
     apple = any(gpu.vendor == "apple" and gpu.counted for gpu in machine.gpus)
     if not apple or wish.allow_cpu or "cpu" in wish.backends:
         return []
-    reaches = macs.mps_from(build, table.mps)
+    reaches = mps_from(build, table.mps)
     if reaches is not None and numbers(version) >= numbers(reaches):
         return []
     needs = "it has no mps device" if reaches is None else f"its mps device needs macOS {reaches}"
@@ -75,7 +92,7 @@ def macos(build: Build, machine: Machine, table: Table, wish: Wish) -> list[Obje
 
 def idle_mac(machine: Machine, build: Build, table: Table) -> Note | None:
     """That this release does not reach the GPU on this macOS, where both are known."""
-    reaches = macs.mps_from(build, table.mps)
+    reaches = mps_from(build, table.mps)
     version = machine.platform.macos
     if version is None or machine.platform.os != "macos" or (reaches and numbers(version) >= numbers(reaches)):
         return None
@@ -99,7 +116,7 @@ def hints(pick: Pick, table: Table) -> list[str]:
         if index is not None:
             found.append(f'AMD\'s own index has builds: pip install --index-url {index.url} "torch[device-{gpu.arch}]"')
     if machine.platform.name == "macos-x86_64":
-        found.append(f"torch {macs.LAST_FOR_INTEL} was the last release for Intel Macs")
+        found.append(f"torch {LAST_FOR_INTEL} was the last release for Intel Macs")
     return list(dict.fromkeys(found))
 
 

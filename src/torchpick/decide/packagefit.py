@@ -15,9 +15,8 @@ from torchpick.model.noun import Noun
 from torchpick.model.package import LibraryCode, Package
 from torchpick.model.pythons import python_name, span
 from torchpick.model.stack import NOT_READ
-from torchpick.model.support import JIT, NO_CODE, PARTLY, RUNS
 from torchpick.model.table import Table
-from torchpick.model.verdict import Objection, Reason
+from torchpick.model.verdict import JIT, NO_CODE, PARTLY, RUNS, Objection, Reason
 from torchpick.model.versions import numbers
 
 # How far two CUDA majors may live together, the strictest first: one major; another one that a package brings and loads

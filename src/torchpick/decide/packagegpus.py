@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from torchpick.model.arch import Arch, Fit, best
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, PackageFacts
-from torchpick.model.support import JIT, NOT, PARTLY, RUNS
+from torchpick.model.verdict import JIT, NOT, PARTLY, RUNS
 
 
 class PackageGpuRow(Noun):

@@ -5,13 +5,12 @@ from __future__ import annotations
 from torchpick.decide import other_vendors
 from torchpick.model.arch import Fit, best
 from torchpick.model.build import Build
-from torchpick.model.libraries import below
 from torchpick.model.machine import Gpu, Machine, Note
 from torchpick.model.pick import Change
-from torchpick.model.table import Table
+from torchpick.model.request import Wish
+from torchpick.model.table import Table, below
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import is_dotted, numbers
-from torchpick.model.wish import Wish
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torchpick.errors import RequirementError
 from torchpick.model.build import COMPANIONS
-from torchpick.model.names import leading, normal
-from torchpick.model.specifiers import simple
-from torchpick.model.wish import Wish
+from torchpick.model.request import Wish
+from torchpick.model.requirement import leading, normal
+from torchpick.model.versions import simple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

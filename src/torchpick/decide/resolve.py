@@ -10,14 +10,12 @@ from torchpick.decide.drivers import lists
 from torchpick.decide.remarks import changes, lacking, nccl_gap, notes
 from torchpick.model.arch import CodeFit, Fit, best, crosses, listed
 from torchpick.model.build import DEFAULT_INDEX, Build, family_of, toolkit_order
-from torchpick.model.libraries import below
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.pick import Pick
-from torchpick.model.specifiers import admits
-from torchpick.model.table import Table
+from torchpick.model.request import Wish
+from torchpick.model.table import Table, below
 from torchpick.model.verdict import GpuFit, Objection, Rank, Reason, Verdict
-from torchpick.model.versions import numbers, release_key
-from torchpick.model.wish import Wish
+from torchpick.model.versions import admits, numbers, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

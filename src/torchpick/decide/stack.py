@@ -14,10 +14,10 @@ from torchpick.decide.demands import PackageDemand
 from torchpick.decide.stacksearch import Refused, StackSearch
 from torchpick.model.machine import Machine
 from torchpick.model.package import Package, PackageFacts
+from torchpick.model.request import Wish
 from torchpick.model.stack import PackageObjection, Stack
 from torchpick.model.table import Table
 from torchpick.model.verdict import Reason
-from torchpick.model.wish import Wish
 
 
 def stack(  # noqa: PLR0913 # what an environment depends on, nothing of it optional

@@ -12,9 +12,9 @@ from torchpick.decide.stacksearch import WITH_TORCH, Solution, StackSearch
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
 from torchpick.model.machine import Note
 from torchpick.model.package import Package, PackageFacts, doubles
+from torchpick.model.request import Wish
 from torchpick.model.stack import NOT_READ
-from torchpick.model.support import JIT
-from torchpick.model.wish import Wish
+from torchpick.model.verdict import JIT
 
 
 def notes(search: StackSearch, chosen: Solution) -> Iterator[Note]:

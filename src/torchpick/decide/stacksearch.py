@@ -12,9 +12,9 @@ from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, PackageFacts
+from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.verdict import Objection, Reason, Verdict
-from torchpick.model.wish import Wish
 
 # Names of torch's own wheels: a build pins what it needs of them.
 WITH_TORCH = frozenset({"triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "triton-rocm"})

@@ -12,12 +12,11 @@ from torchpick.decide.stacknotes import notes, unknown, unread
 from torchpick.decide.stacksearch import Solution, StackSearch
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, Build
-from torchpick.model.libraries import below
 from torchpick.model.package import Package
 from torchpick.model.redaction import redacted
 from torchpick.model.stack import PackageObjection, PinnedPackage, Stack
-from torchpick.model.support import JIT, NO_CODE, RUNS
-from torchpick.model.verdict import Verdict
+from torchpick.model.table import below
+from torchpick.model.verdict import JIT, NO_CODE, RUNS, Verdict
 
 DEFAULT_INDEX = "the default index"
 

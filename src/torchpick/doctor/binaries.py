@@ -14,7 +14,7 @@ from torchpick.errors import WheelError
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu
 from torchpick.model.noun import Noun
-from torchpick.model.support import FAILS, NO_CODE
+from torchpick.model.verdict import FAILS, NO_CODE
 from torchpick.wheels import inplace, loaded, reading, verdict
 from torchpick.wheels.library import Library, union
 from torchpick.wheels.linked import Linked

@@ -17,9 +17,9 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import COMPANIONS, Build, Evidence
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
+from torchpick.model.request import Wish
 from torchpick.model.table import Shelf, Table
 from torchpick.model.versions import is_dotted, release_key
-from torchpick.model.wish import Wish
 
 # The readers of wheels and of settings are imported where there is a torch to read: an answer about one that is not
 # there does not wait for them.

@@ -21,10 +21,9 @@ from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name, version_of
-from torchpick.model.request import Request
+from torchpick.model.request import Request, Wish
 from torchpick.model.table import Table
 from torchpick.model.verdict import Reason, Verdict
-from torchpick.model.wish import Wish
 from torchpick.session import Session
 
 TYPE_CHECKING = False

@@ -5,9 +5,9 @@ from __future__ import annotations
 from torchpick.environment.installed import Environment, ProjectLock, TorchSetting
 from torchpick.environment.shell import Shell
 from torchpick.model.arch import Arch, Fit
-from torchpick.model.libraries import LibraryFloors
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.noun import Noun
+from torchpick.model.table import LibraryFloors
 from torchpick.model.verdict import Objection, Verdict
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ NVIDIA = "nvidia-"
 
 
 class GpuSupport(Noun):
-    """How one package supports one GPU, by the words of torchpick.model.support, and the libraries that fail."""
+    """How one package supports one GPU, by the words of torchpick.model.verdict, and the libraries that fail."""
 
     gpu: int
     word: str

@@ -19,10 +19,10 @@ class FoundList(list[Finding]):
 
 
 def html(findings: Iterable[Finding]) -> str:
-    from torchpick.model.html import table
+    from torchpick.model.envelope import html_table
 
     rows = [(each.severity, each.code, each.text, each.cure or each.advice or "") for each in findings]
-    return table(rows, ("severity", "code", "what", "fix")) if rows else "<p>nothing is wrong</p>"
+    return html_table(rows, ("severity", "code", "what", "fix")) if rows else "<p>nothing is wrong</p>"
 
 
 def of_process(facts: Facts, imported: str | None) -> tuple[Finding, ...]:

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from torchpick.doctor.cure import TorchRequirement
 from torchpick.doctor.facts import Demand, InstalledTorch, MissingRequirement
 from torchpick.environment.installed import Distribution, Environment
-from torchpick.model import markers
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Machine
-from torchpick.model.names import normal
 from torchpick.model.noun import Noun
-from torchpick.model.requirement import parsed
-from torchpick.model.specifiers import admits
+from torchpick.model.pythons import marker_applies, marker_facts
+from torchpick.model.requirement import normal, parsed
+from torchpick.model.versions import admits
 
 # A name at the start of a requirement.
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -33,7 +32,7 @@ def missing(here: Environment, machine: Machine) -> Iterator[MissingRequirement]
     """What torch and its companions require for this platform, and is not there at all."""
     facts = _facts(here, machine)
     for demand in _demanded(here, lambda one, _: one.name in _OURS and one.installer != "conda" and not here.conda):
-        if here.find(demand.name) is None and markers.applies(demand.marker, facts):
+        if here.find(demand.name) is None and marker_applies(demand.marker, facts):
             requirement = f"{demand.name}{demand.specifier}"
             yield MissingRequirement(demand.by.label, demand.name, requirement)
 
@@ -43,14 +42,14 @@ def torch_is_wanted(here: Environment) -> bool:
     if not any(_FRAMEWORKS.fullmatch(one.name) for one in here.distributions):
         return True
     facts = _facts(here, None)
-    return any(markers.applies(demand.marker, facts) for demand in _demanded(here, lambda _, name: name == "torch"))
+    return any(marker_applies(demand.marker, facts) for demand in _demanded(here, lambda _, name: name == "torch"))
 
 
 def asks(here: Environment) -> Iterator[TorchRequirement]:
     """What installed packages ask of torch; the companions that are pinned with it are not heard."""
     facts = _facts(here, None)
     for demand in _demanded(here, lambda one, name: name == "torch" and one.name not in ("torch", *COMPANIONS)):
-        if markers.applies(demand.marker, facts):
+        if marker_applies(demand.marker, facts):
             try:
                 admitted = admits(demand.specifier, prereleases=True)
             except ValueError:
@@ -76,7 +75,7 @@ def unmet(here: Environment, torch: InstalledTorch | None, machine: Machine) -> 
             met = admits(specifier, prereleases=True)(has)
         except ValueError:
             continue
-        if not met and markers.applies(marker, facts):
+        if not met and marker_applies(marker, facts):
             links = name == "torch" and binaries.links_torch(one)
             yield Demand(one.label, f"{name}{specifier}", name, f"{name} {has}", links)
 
@@ -110,4 +109,4 @@ def _parsed(one: Distribution, line: str) -> Demanded | None:
 
 def _facts(here: Environment, machine: Machine | None) -> Mapping[str, str]:
     platform = None if machine is None else machine.platform
-    return markers.facts(here.version, here.full_version, platform, here.implementation)
+    return marker_facts(here.version, here.full_version, platform, here.implementation)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from torchpick.environment import toml
 from torchpick.errors import UsageError
-from torchpick.model.names import normal
 from torchpick.model.noun import Noun
+from torchpick.model.requirement import normal
 
 _MOST_DEEP = 50
 

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from torchpick.environment import lines
 from torchpick.environment.requirement_texts import beside, decoded, located, text_of
 from torchpick.errors import RequirementError, UsageError
-from torchpick.model.names import normal
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-from torchpick.model.requirement import parsed
+from torchpick.model.requirement import normal, parsed
 
 # Bounds on files from outside; the largest lock in pip's format that was met has 6 MB of hashes.
 MOST_FILES = 200

@@ -14,10 +14,9 @@ from typing import Any
 from torchpick.decide.requested import named
 from torchpick.environment import toml
 from torchpick.errors import TorchpickError
-from torchpick.model.names import normal
 from torchpick.model.noun import Noun
-from torchpick.model.requirement import parsed
-from torchpick.model.specifiers import admits
+from torchpick.model.requirement import normal, parsed
+from torchpick.model.versions import admits
 
 Path = tuple[str, ...]
 # What `extras` writes, and what `pin` does: neither takes out what the other one wrote.

@@ -28,7 +28,7 @@ from torchpick.index.failures import (
     words,
 )
 from torchpick.index.wire import Watch, WatchedBackend
-from torchpick.model.about import VERSION
+from torchpick.model import VERSION
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from torchpick.model.names import normal
 from torchpick.model.noun import Noun
+from torchpick.model.requirement import normal
 
 _WHEEL = re.compile(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[A-Za-z0-9][A-Za-z0-9_.!+]*)(?:-(?P<build>\d[^-]*))?"

@@ -14,7 +14,7 @@ from torchpick.errors import InstallerError
 from torchpick.model.machine import Platform
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-from torchpick.model.specifiers import admits
+from torchpick.model.versions import admits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.places import IndexPlaces
 from torchpick.model.machine import Platform
-from torchpick.model.names import normal
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
+from torchpick.model.requirement import normal
 
 
 class IndexTarget(Noun):

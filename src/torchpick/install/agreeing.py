@@ -11,9 +11,9 @@ from torchpick.installers.command import Command
 from torchpick.installers.jobs import Job
 from torchpick.installers.needs import Learnt
 from torchpick.model.machine import Note
-from torchpick.model.names import first_three
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
+from torchpick.model.requirement import first_three
 
 
 class Tried(Noun):

@@ -12,9 +12,9 @@ from torchpick.errors import NoBuildError, UsageError
 from torchpick.install import plan
 from torchpick.install.plan import Order
 from torchpick.installers import run
-from torchpick.model.names import normal
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
+from torchpick.model.requirement import normal
 from torchpick.session import Session
 
 AUTO = "auto"

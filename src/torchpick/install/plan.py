@@ -20,10 +20,10 @@ from torchpick.installers.command import Command
 from torchpick.installers.installer import Installer
 from torchpick.installers.jobs import Job
 from torchpick.knowledge.packages import KnownPackages
-from torchpick.model import markers
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
+from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.session import Session, decided
 
 TYPE_CHECKING = False
@@ -343,5 +343,5 @@ def _apply(texts: Iterable[str], target: Target) -> dict[str, bool]:
     """Which of these markers hold there; without markers the packaging library is not loaded."""
     if not texts:
         return {}
-    facts = markers.facts(target.version, target.full_version)
-    return {text: markers.applies(text, facts) for text in texts}
+    facts = marker_facts(target.version, target.full_version)
+    return {text: marker_applies(text, facts) for text in texts}

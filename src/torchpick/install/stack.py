@@ -12,9 +12,9 @@ from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, PackageFacts
+from torchpick.model.request import Wish
 from torchpick.model.stack import Stack
 from torchpick.model.table import Table
-from torchpick.model.wish import Wish
 from torchpick.session import Session
 
 _OFFLINE = "without `--offline` their wheels are read from your index"

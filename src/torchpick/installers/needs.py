@@ -16,10 +16,9 @@ from torchpick.installers import reporting, run, store, stubs, tools
 from torchpick.installers.command import Command
 from torchpick.installers.reporting import Item
 from torchpick.model.build import COMPANIONS, Build
-from torchpick.model.names import normal
 from torchpick.model.noun import Noun
-from torchpick.model.specifiers import admits
-from torchpick.model.versions import release_key
+from torchpick.model.requirement import normal
+from torchpick.model.versions import admits, release_key
 
 _PLACED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])? @ (\S+)")
 _PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)")

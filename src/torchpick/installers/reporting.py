@@ -11,8 +11,8 @@ from torchpick.environment import toml
 from torchpick.errors import InstallerError
 from torchpick.installers import run
 from torchpick.installers.command import Command
-from torchpick.model.names import normal
 from torchpick.model.noun import Noun
+from torchpick.model.requirement import normal
 
 _MOST_BYTES = 64 << 20
 

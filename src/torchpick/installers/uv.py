@@ -11,8 +11,8 @@ from torchpick.installers.inherits import OwnSettings
 from torchpick.installers.jobs import Job
 from torchpick.installers.store import StoredFile
 from torchpick.model.machine import Note
-from torchpick.model.markers import NEVER
 from torchpick.model.noun import Noun
+from torchpick.model.pythons import NEVER
 from torchpick.model.wheelhost import is_wheel_host
 
 

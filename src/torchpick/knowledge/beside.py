@@ -8,12 +8,11 @@ from torchpick.decide.requested import named
 from torchpick.model.build import BUILD_NAMES, COMPANIONS, Build
 from torchpick.model.fields import Fields, read, written
 from torchpick.model.noun import Noun
-from torchpick.model.specifiers import admits
-from torchpick.model.versions import release_key
+from torchpick.model.versions import admits, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.model.specifiers import Admits
+    from torchpick.model.versions import Admits
 
 
 class KnownCompanion(Noun):

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from torchpick.decide.freshness import is_day
 from torchpick.knowledge.rows import dotted, read_arches, released
-from torchpick.model.amd import AmdIndex, AmdRules, GfxOverride, RocblasGap
 from torchpick.model.drivers import Branch, DriverTable
 from torchpick.model.fields import Fields, ShapeError
-from torchpick.model.libraries import Floor, LibraryFloors
-from torchpick.model.macs import MpsFloor
-from torchpick.model.table import Table
+from torchpick.model.table import AmdIndex, AmdRules, Floor, GfxOverride, LibraryFloors, MpsFloor, RocblasGap, Table
 from torchpick.model.versions import is_dotted, numbers
 
 

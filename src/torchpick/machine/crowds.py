@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torchpick.errors import UsageError
-from torchpick.model.fleet import CountedNote, Crowd, Fleet, LeftOut
-from torchpick.model.hosts import HostNames, is_name
+from torchpick.model.fleet import CountedNote, Crowd, Fleet, HostNames, LeftOut, is_name
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 

@@ -15,8 +15,7 @@ from torchpick.machine.lines import ListedValue, UnreadLine, values
 from torchpick.model import envelope
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, ShapeError
-from torchpick.model.fleet import Fleet
-from torchpick.model.hosts import HostNames, expanded
+from torchpick.model.fleet import Fleet, HostNames, expanded
 from torchpick.model.machine import Machine, Python
 
 HINT = "pass lines of `torchpick detect --json`, or `kubectl get nodes -o json`"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torchpick.model.arch import Arch
     from torchpick.model.drivers import DriverTable
     from torchpick.model.fleet import Fleet
-    from torchpick.model.wish import Wish
+    from torchpick.model.request import Wish
 
 
 class GivenFacts(Noun):

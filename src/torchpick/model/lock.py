@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from torchpick.model import markers
 from torchpick.model.machine import Platform
 from torchpick.model.noun import Noun
+from torchpick.model.pythons import marker_facts
 
 # The variables of PEP 508 that tell the environments of locks apart.
 _TELLING = ("sys_platform", "platform_machine", "python_version")
@@ -52,7 +52,7 @@ class LockEnvironment(Noun):
 
     @property
     def marker(self) -> str:
-        known = markers.facts(self.python, platform=Platform.parse(self.platform))
+        known = marker_facts(self.python, platform=Platform.parse(self.platform))
         return " and ".join(f"{name} == '{known[name]}'" for name in _TELLING)
 
     @property

@@ -205,7 +205,7 @@ class Machine(Noun):
 
     def _repr_html_(self) -> str:
         """The facts as a notebook shows them."""
-        from torchpick.model.html import table
+        from torchpick.model.envelope import html_table
 
         rows = [(f"GPU {gpu.index}", f"{gpu.label}, from {gpu.source}") for gpu in self.gpus] or [("GPU", "none")]
         if self.driver is not None:
@@ -214,7 +214,7 @@ class Machine(Noun):
         glibc = f", glibc {self.platform.glibc}" if self.platform.glibc else ""
         rows += [("platform", f"{self.platform.name}{glibc}"), ("Python", self.python.version)]
         rows += [("trouble", self.trouble.text)] if self.trouble is not None else []
-        return table([*rows, *(("note", note.text) for note in self.notes)], title=self.name or "")
+        return html_table([*rows, *(("note", note.text) for note in self.notes)], title=self.name or "")
 
     @property
     def in_short(self) -> str:

@@ -1,19 +1,46 @@
-"""The answer: one build for one or several machines, with every verdict it was weighed against."""
+"""The answer: one build for one or several machines, with every verdict it was weighed against; its line for pip."""
 
 from __future__ import annotations
 
-from torchpick.model import pip_line
 from torchpick.model.build import Build
 from torchpick.model.fields import plain, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
+from torchpick.model.request import Wish
 from torchpick.model.verdict import Verdict
 from torchpick.model.wheelhost import WHEEL_HOST
-from torchpick.model.wish import Wish
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.model.fleet import Fleet
+
+# Both pip and uv refuse this line: no index, and a version that nobody can publish.
+NOTHING_RUNS = "--no-index torch==0+no.build.runs.here"
+
+
+def pip_line(build: Build, wish: Wish) -> str:
+    """The words as one line for a shell to split: `--index-url URL torch==…`."""
+    return " ".join(pip_words(build, wish, build.index_url(wish.index_base, wish.channel)))
+
+
+def pip_words(build: Build, wish: Wish, url: str) -> list[str]:
+    """Pip's arguments with the index at this URL; a flat mirror is a page of links instead of an index.
+
+    Without a URL the build lies on the user's own index, which pip and uv know.
+    """
+    if not url:
+        return list(pip_requirements(build, wish))
+    where = ["--no-index", "--find-links"] if wish.index_base.startswith("flat+") else ["--index-url"]
+    # What a nightly depends on (triton) is a pre-release too.
+    early = [] if wish.channel == "stable" else ["--pre"]
+    return [*early, *where, url, *pip_requirements(build, wish)]
+
+
+def pip_requirements(build: Build, wish: Wish) -> tuple[str, ...]:
+    """Torch and the companions that were asked for, pinned; what else of the family was asked for stays as it was."""
+    pins = build.pins
+    asked = [name for name in wish.companions if name in pins]
+    return (*(f"{name}=={pins[name]}" for name in ("torch", *asked)), *wish.others)
 
 
 class Change(Noun):
@@ -71,7 +98,7 @@ class Pick(Noun):
 
     def _repr_html_(self) -> str:
         """The answer as a notebook shows it."""
-        from torchpick.model.html import table
+        from torchpick.model.envelope import html_table
 
         rows = [("for", machine.in_short) for machine in self.machines[:8]]
         if self.ok:
@@ -79,11 +106,11 @@ class Pick(Noun):
 
             url = redacted(self.index_url)
             rows += [("torch", self.version), *([("index", url)] if url else [])]
-            rows += [("install", " ".join(("pip install", *pip_line.words(self.build, self.wish, url))))]
+            rows += [("install", " ".join(("pip install", *pip_words(self.build, self.wish, url))))]
             rows += [(name, version) for name, version in self.companions.items()]
         else:
             rows += [("torch", "no build runs here"), *((change.code, change.text) for change in self.changes)]
-        return table([*rows, *(("note", note.text) for note in self.notes)])
+        return html_table([*rows, *(("note", note.text) for note in self.notes)])
 
     @property
     def ok(self) -> bool:
@@ -122,7 +149,7 @@ class Pick(Noun):
     @property
     def requirements(self) -> tuple[str, ...]:
         """Torch and the companions that were asked for, each pinned to its exact build."""
-        return pip_line.requirements(self.build, self.wish)
+        return pip_requirements(self.build, self.wish)
 
     @property
     def companions(self) -> dict[str, str]:
@@ -174,7 +201,7 @@ def _chosen(verdicts: tuple[Verdict, ...], wish: Wish, notes: tuple[Note, ...]) 
     return {
         **written(build, "torch", "backend", "version", "cuda"),
         "index_url": redacted(build.index_url(wish.index_base, wish.channel)) or None,
-        "requirements": pip_line.requirements(build, wish),
+        "requirements": pip_requirements(build, wish),
         "companions": build.companion_pins,
         "evidence": build.evidence,
         "fits": [fit for verdict in verdicts for fit in verdict.fits],

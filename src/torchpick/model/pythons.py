@@ -1,9 +1,14 @@
-"""Pythons as a person writes them (`3.12`, `3.14t`), and their tags (`cp312`, `pp310`) as a person reads them."""
+"""Pythons as a person writes them (`3.12`, `3.14t`), their tags (`cp312`), and what markers (PEP 508) ask of them."""
 
 from __future__ import annotations
 
+from torchpick.model.machine import Platform
 from torchpick.model.noun import Noun
 from torchpick.model.versions import remembered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # The first part of a wheel's Python tag, by the interpreter's own name.
 IMPLEMENTATIONS = {"cpython": "cp", "pypy": "pp", "graalpy": "graalpy"}
@@ -59,3 +64,50 @@ def _plain(tag: str) -> str:
 def _step(tag: str) -> int:
     """From cp39 to cp310 the digits jump; everywhere else the next minor is the next number."""
     return 310 - 39 if tag == "cp39" else 1
+
+
+_SYSTEMS = {
+    "linux": ("linux", "Linux", "posix"),
+    "windows": ("win32", "Windows", "nt"),
+    "macos": ("darwin", "Darwin", "posix"),
+}
+# Holds nowhere: an override with it keeps uv from installing a package at all.
+NEVER = "python_version < '0'"
+_IMPLEMENTATIONS = {"cp": ("cpython", "CPython"), "pp": ("pypy", "PyPy")}
+# What platform.machine() says on Windows.
+_WINDOWS_CPUS = {"x86_64": "AMD64", "arm64": "ARM64"}
+
+
+def marker_facts(
+    version: str, full_version: str | None = None, platform: Platform | None = None, implementation: str = "cp"
+) -> Mapping[str, str]:
+    """The variables that markers ask for; without a platform, that of this computer holds."""
+    full = full_version if full_version is not None and full_version.startswith(f"{version}.") else f"{version}.0"
+    name, called = _IMPLEMENTATIONS.get(implementation, (implementation, implementation))
+    found = {
+        "python_version": version,
+        "python_full_version": full,
+        "implementation_name": name,
+        "platform_python_implementation": called,
+        "extra": "",
+    }
+    if implementation == "cp":
+        found["implementation_version"] = full
+    if platform is not None:
+        system = _SYSTEMS.get(platform.os, (platform.os, platform.os, "posix"))
+        found["sys_platform"], found["platform_system"], found["os_name"] = system
+        cpus = _WINDOWS_CPUS if platform.os == "windows" else {}
+        found["platform_machine"] = cpus.get(platform.cpu, platform.cpu)
+    return found
+
+
+def marker_applies(marker: str, environment: Mapping[str, str]) -> bool:
+    """Whether the marker holds; one that is not valid counts as holding, as the installer reports it."""
+    if not marker:
+        return True
+    from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
+
+    try:
+        return Marker(marker).evaluate(dict(environment))
+    except (InvalidMarker, UndefinedComparison, UndefinedEnvironmentName, KeyError, ValueError):
+        return True

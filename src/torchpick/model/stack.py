@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from torchpick.model.fields import plain, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
-from torchpick.model.support import COMPILES, JIT, NO_CODE, PARTLY, RUNS
-from torchpick.model.verdict import Objection
+from torchpick.model.verdict import COMPILES, JIT, NO_CODE, PARTLY, RUNS, Objection
 
 # Never an approval: a note says so too.
 NOT_READ = "not read"
@@ -81,13 +80,13 @@ class Stack(Noun):
         return f"Stack({inside})"
 
     def _repr_html_(self) -> str:
-        from torchpick.model.html import table
+        from torchpick.model.envelope import html_table
 
         if not self.ok:
             rows = [(each.name, each.span, each.objection.text) for each in self.objections]
-            return table(rows, ("package", "versions", "why not"), repr(self))
+            return html_table(rows, ("package", "versions", "why not"), repr(self))
         packages = [(each.name, each.version, each.cuda or "", each.verdict, each.why) for each in self.packages]
-        return table(packages, ("package", "version", "CUDA", "verdict", "why"))
+        return html_table(packages, ("package", "version", "CUDA", "verdict", "why"))
 
     def to_json(self, command: str = "plan") -> dict[str, object]:
         """The object that `torchpick plan --json` prints."""

@@ -1,4 +1,4 @@
-"""The verdict on one build, and the answer that keeps every verdict it was weighed against."""
+"""The verdict on one build, with its objections, and the words for how far code supports a GPU."""
 
 from __future__ import annotations
 
@@ -11,6 +11,21 @@ from torchpick.model.versions import Release
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+RUNS = "runs"
+JIT = "runs by JIT"
+PARTLY = "partly"
+NOT = "will not run"
+NO_CODE = "no GPU code"
+COMPILES = "compiles at run time"
+# Only a part was read, and it shows neither. It is null in JSON.
+UNKNOWN = "not known"
+
+# What `--json` may say; the schema lists them.
+VERDICTS = (RUNS, JIT, PARTLY, NOT, NO_CODE, COMPILES)
+# The worst first: what several GPUs make of one reading.
+WORST_FIRST = (NOT, PARTLY, UNKNOWN, JIT, RUNS, COMPILES, NO_CODE)
+FAILS = (PARTLY, NOT)
 
 
 class Reason(OneOf):

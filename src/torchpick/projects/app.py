@@ -12,10 +12,9 @@ from torchpick.model.generations import NVIDIA, Kind
 from torchpick.model.machine import Driver, Machine, Platform, Python
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import python_order
-from torchpick.model.specifiers import admits
+from torchpick.model.request import Wish
 from torchpick.model.table import Table
-from torchpick.model.versions import major_minor, release_key
-from torchpick.model.wish import Wish
+from torchpick.model.versions import admits, major_minor, release_key
 from torchpick.projects.declared import Extra, Index, Plan
 from torchpick.projects.library import HOME, python_test
 from torchpick.projects.served import PLATFORMS, generations, python_of, pythons, served

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from torchpick.environment.projectfile import OwnExtra
 from torchpick.environment.tomlmarks import ArrayEntry, ProjectSetting, ProjectSettings
-from torchpick.model.markers import NEVER
 from torchpick.model.noun import Noun
+from torchpick.model.pythons import NEVER
 
 
 class Extra(Noun):

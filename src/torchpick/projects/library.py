@@ -15,9 +15,8 @@ from torchpick.model.generations import NVIDIA, Kind
 from torchpick.model.machine import Driver
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_order
-from torchpick.model.specifiers import admits
 from torchpick.model.table import Table
-from torchpick.model.versions import is_dotted, major_minor, numbers, release_key
+from torchpick.model.versions import admits, is_dotted, major_minor, numbers, release_key
 from torchpick.projects.declared import Extra
 from torchpick.projects.served import PLATFORMS, BuildAudience, default_table, generations, pythons, served
 

@@ -11,8 +11,8 @@ from torchpick.model.generations import NVIDIA, Kind
 from torchpick.model.machine import Driver, Machine, Platform, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name, span
+from torchpick.model.request import Wish
 from torchpick.model.table import Shelf, Table
-from torchpick.model.wish import Wish
 
 # What people call the platforms that a library's users have.
 PLATFORMS = {

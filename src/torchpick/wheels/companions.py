@@ -10,8 +10,7 @@ from torchpick.index import names
 from torchpick.index.listing import Link
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
 from torchpick.model.noun import Noun
-from torchpick.model.specifiers import admits
-from torchpick.model.versions import release_key
+from torchpick.model.versions import admits, release_key
 
 # `Requires-Dist: torch (==2.16.0)`, the newer spelling without brackets, and lower bounds
 _OF_TORCH = re.compile(r"^Requires-Dist: *torch *\(? *((?:[<>=!~]=? *[0-9][0-9A-Za-z.*]* *,? *)*)\)?", re.MULTILINE)

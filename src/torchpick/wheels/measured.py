@@ -10,8 +10,8 @@ from torchpick.index.listing import Link
 from torchpick.model.arch import Arch
 from torchpick.model.build import is_unified
 from torchpick.model.fields import plain
-from torchpick.model.names import normal
 from torchpick.model.noun import Noun
+from torchpick.model.requirement import normal
 from torchpick.wheels import library, verdict
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.library import Library, in_order, texts

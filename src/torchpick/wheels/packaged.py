@@ -13,9 +13,8 @@ from packaging.requirements import InvalidRequirement
 from packaging.specifiers import SpecifierSet
 
 from torchpick.model.fields import written
-from torchpick.model.names import normal
 from torchpick.model.package import Package, WheelRule
-from torchpick.model.requirement import parsed
+from torchpick.model.requirement import normal, parsed
 
 Row = dict[str, Any]
 T = TypeVar("T")

@@ -12,9 +12,9 @@ from torchpick.environment import distributions
 from torchpick.errors import RangesUnsupportedError, TorchpickError, UsageError, WheelError, silent
 from torchpick.index.locate import Located, WheelTarget
 from torchpick.index.source import FileSource, Source
-from torchpick.model.names import normal
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
+from torchpick.model.requirement import normal
 from torchpick.wheels import image, installed, wheel
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.reading import FLAGS, WHOLE, Reading

@@ -11,7 +11,7 @@ from torchpick.model.arch import Arch, CodeFit, Fit, best
 from torchpick.model.drivers import DriverTable
 from torchpick.model.machine import Driver
 from torchpick.model.noun import Noun
-from torchpick.model.support import COMPILES, FAILS, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
+from torchpick.model.verdict import COMPILES, FAILS, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
 from torchpick.model.versions import numbers
 from torchpick.wheels.library import Held, Library, Modules
 from torchpick.wheels.loaded import chosen, is_main, own

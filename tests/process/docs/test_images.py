@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tests import documents
 from tests.process.docs.conftest import ROOT, Opened
 from tests.process.docs.terminal import Terminal
-from torchpick.model.about import INSTALL_LINE
+from torchpick.model import INSTALL_LINE
 
 ACTION = (ROOT / "action.yml").read_text()
 WORKFLOW = (ROOT / "docs" / "images" / "workflow.yml").read_text()

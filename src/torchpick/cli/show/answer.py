@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 from torchpick.cli.show import words
 from torchpick.cli.show.text import plain, wrap
-from torchpick.model import pip_line
 from torchpick.model.machine import Machine
-from torchpick.model.pick import Pick
+from torchpick.model.pick import Pick, pip_words
 from torchpick.model.redaction import redacted
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import release_key
@@ -26,7 +25,7 @@ def text(pick: Pick, install: str | None, width: int | None, bold: Paint = str) 
     """
     commands = [
         *([install] if install else []),
-        shlex.join(["pip", "install", *pip_line.words(pick.build, pick.wish, redacted(pick.index_url))]),
+        shlex.join(["pip", "install", *pip_words(pick.build, pick.wish, redacted(pick.index_url))]),
     ]
     parts = [
         ("found", _wrapped(_found_all(pick), width)),

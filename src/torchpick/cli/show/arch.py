@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torchpick.model.arch import Arch
-from torchpick.model.toolkits import CompileTarget
+from torchpick.model.generations import CompileTarget
 
 
 def torch(targets: Iterable[CompileTarget]) -> str:

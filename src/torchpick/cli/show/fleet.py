@@ -8,12 +8,11 @@ from collections.abc import Callable, Sequence
 from torchpick.cli.show.text import plain
 from torchpick.cluster.emit import SiteEnvironment
 from torchpick.decide.frontier import FleetStep, Move, Outlook
-from torchpick.model import pip_line
 from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Machine, Note
-from torchpick.model.pick import GpuPlace, Group, group_json
+from torchpick.model.pick import GpuPlace, Group, group_json, pip_words
 from torchpick.model.redaction import public
-from torchpick.model.wish import Wish
+from torchpick.model.request import Wish
 
 Paint = Callable[[str], str]
 _MOST_KINDS = 6
@@ -35,7 +34,7 @@ def _environment(group: Group, fleet: Fleet, wish: Wish) -> SiteEnvironment:
         version=build.version,
         backend=build.backend,
         hosts=fleet.hosts(places),
-        install=shlex.join(["pip", "install", *pip_line.words(build, wish, url)]),
+        install=shlex.join(["pip", "install", *pip_words(build, wish, url)]),
     )
 
 

@@ -9,7 +9,7 @@ from torchpick.cli.show.fleet import counted_environments, counted_machines, kin
 from torchpick.cli.show.text import plain
 from torchpick.cluster.emit import SiteEnvironment
 from torchpick.decide.frontier import Outlook
-from torchpick.model.about import VERSION
+from torchpick.model import VERSION
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;color:#1c1f24;background:#fff}

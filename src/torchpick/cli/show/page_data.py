@@ -12,17 +12,17 @@ from typing import Generic, TypeVar
 
 from torchpick.cli.show import words
 from torchpick.decide import matrix, remarks, resolve
-from torchpick.model import pip_line
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build
 from torchpick.model.drivers import DriverTable
 from torchpick.model.generations import NVIDIA, Kind, amd_kind
 from torchpick.model.machine import Driver, Machine, Note, Platform, Python
+from torchpick.model.pick import pip_line
 from torchpick.model.pythons import python_name, python_order
+from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.verdict import Objection, Reason, Verdict
 from torchpick.model.versions import numbers, release_key
-from torchpick.model.wish import Wish
 
 Json = dict[str, object]
 T = TypeVar("T", bound=Hashable)
@@ -96,7 +96,7 @@ class _Sheet:
         return [
             build.torch,
             build.backend,
-            text(f"pip install {pip_line.line(build, self.wish)}"),
+            text(f"pip install {pip_line(build, self.wish)}"),
             text(", ".join(f"{name} {version}" for name, version in build.companions.items() if version)),
             text(build.glibc or ""),
             text(words.evidence(build)),

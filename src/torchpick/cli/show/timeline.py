@@ -14,10 +14,10 @@ from torchpick.model.arch import Fit
 from torchpick.model.generations import NVIDIA, Kind, amd_kind
 from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.noun import Noun
+from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import major_minor
-from torchpick.model.wish import Wish
 
 PLATFORM = "linux-x86_64"
 _CELL, _BAR, _ROW, _LEFT, _TOP, _RIGHT = 34, 20, 30, 262, 92, 16

@@ -10,12 +10,12 @@ from html import escape
 from torchpick.cli.show.text import plain
 from torchpick.decide.matrix import Row
 from torchpick.decide.packagegpus import PackageGpuRow
-from torchpick.model.about import VERSION
+from torchpick.model import VERSION
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, backend_order
 from torchpick.model.noun import Noun
-from torchpick.model.support import JIT, NOT, PARTLY, RUNS
 from torchpick.model.table import Table
+from torchpick.model.verdict import JIT, NOT, PARTLY, RUNS
 from torchpick.model.versions import release_key
 
 # The template's own parts, files of the folder `page` beside this module.

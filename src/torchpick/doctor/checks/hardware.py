@@ -8,8 +8,8 @@ from torchpick.doctor.facts import Facts, InstalledTorch, fits
 from torchpick.model.arch import Fit
 from torchpick.model.build import family_of
 from torchpick.model.finding import Ailment, Finding
-from torchpick.model.libraries import below
 from torchpick.model.machine import Gpu
+from torchpick.model.table import below
 from torchpick.model.verdict import Objection, Reason
 
 # What resolve objects to, where it concerns an installed build.

@@ -8,9 +8,8 @@ from torchpick.doctor.facts import Facts, InspectedPackage
 from torchpick.model.arch import listed
 from torchpick.model.build import COMPANIONS
 from torchpick.model.finding import NOTE, Ailment, Finding
-from torchpick.model.names import first_three
-from torchpick.model.support import NOT, PARTLY
-from torchpick.model.verdict import Reason
+from torchpick.model.requirement import first_three
+from torchpick.model.verdict import NOT, PARTLY, Reason
 
 
 def without_kernels(facts: Facts) -> Iterator[Finding]:

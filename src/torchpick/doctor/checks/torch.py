@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchpick.doctor.facts import Facts
 from torchpick.model.finding import NOTE, Ailment, Finding
-from torchpick.model.names import first_three
+from torchpick.model.requirement import first_three
 
 # What conda calls torch and its libraries.
 _CONDA = ("pytorch", "libtorch", "pytorch-gpu", "pytorch-cpu")

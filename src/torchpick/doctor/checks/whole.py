@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchpick.doctor.facts import Facts
 from torchpick.model.build import COMPANIONS
 from torchpick.model.finding import WARNING, Ailment, Finding
-from torchpick.model.names import first_three
+from torchpick.model.requirement import first_three
 from torchpick.model.versions import is_dotted, numbers
 
 # `import torch` does without these (torch 2.9.1: triton for torch.compile, the others for export, hub and saving).

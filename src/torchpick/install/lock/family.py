@@ -24,7 +24,7 @@ from torchpick.model.machine import Machine, Note, Platform
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
-from torchpick.model.specifiers import admits
+from torchpick.model.versions import admits
 from torchpick.model.wheelhost import is_wheel_host
 
 # A member of the family may bring another one; three turns were never needed.

@@ -13,10 +13,10 @@ from torchpick.install.plan import Installation, Order
 from torchpick.installers import tools
 from torchpick.installers.installer import Installer
 from torchpick.installers.pip import PipInstaller
-from torchpick.model import markers
 from torchpick.model.lock import LockEnvironment
 from torchpick.model.machine import Machine, Platform
 from torchpick.model.noun import Noun
+from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.session import Session
 
 # The first pip whose dry run takes the metadata alone (`prepare_linked_requirements_more` stands behind
@@ -78,8 +78,8 @@ def installation_of(ground: Ground, aim: Aim) -> Installation:
 def _applies(asked: Requirements, environment: LockEnvironment, full_version: str | None) -> dict[str, bool]:
     """Which markers hold in the environment; without markers the packaging library is not loaded."""
     texts = requirements.markers(asked)
-    facts = markers.facts(environment.python, full_version, Platform.parse(environment.platform))
-    return {text: markers.applies(text, facts) for text in texts}
+    facts = marker_facts(environment.python, full_version, Platform.parse(environment.platform))
+    return {text: marker_applies(text, facts) for text in texts}
 
 
 def _wanted(ground: Ground, aim: Aim) -> str:

@@ -15,9 +15,9 @@ from torchpick.installers.command import Command
 from torchpick.installers.store import StoredFile as Written
 from torchpick.model.build import Build
 from torchpick.model.lock import LockedPackage, LockEnvironment, LockFile
-from torchpick.model.names import normal
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
+from torchpick.model.requirement import normal
 from torchpick.model.versions import numbers
 
 # uv 0.13.8 knows these versions of glibc by name; the tags of torch's own wheels ask for 2.17 or 2.28.
