@@ -47,7 +47,7 @@ def main() -> None:
 
 def decision() -> float:
     """The best of fifty decisions that judge every build of the platform, in milliseconds."""
-    from torchpick.decide import fleet
+    from torchpick.decide import several
     from torchpick.model.request import Request
     from torchpick.session import Session
 
@@ -56,7 +56,7 @@ def decision() -> float:
     best = float("inf")
     for _ in range(50):
         start = time.perf_counter()
-        fleet.pick(pick.machines, table, pick.wish)
+        several.pick(pick.machines, table, pick.wish)
         best = min(best, time.perf_counter() - start)
     return best * 1000
 

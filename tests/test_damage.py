@@ -22,8 +22,8 @@ from torchpick.errors import CompatError, TorchpickError, UsageError
 from torchpick.knowledge import compat, gpuspec
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.gpunames import Names
-from torchpick.knowledge.pciids import PciIds
-from torchpick.knowledge.places import compat_dir
+from torchpick.knowledge.locations import compat_dir
+from torchpick.knowledge.othernames import PciIds
 from torchpick.knowledge.rules import triton_floors
 from torchpick.model.generations import Toolkits
 from torchpick.model.request import Request

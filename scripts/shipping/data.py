@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from scripts.shipping import building
 from torchpick.decide.freshness import day_of
-from torchpick.knowledge.datapackage import CONTENTS, SCHEMA
+from torchpick.knowledge.locations import CONTENTS, SCHEMA
 
 ROOT = Path(__file__).parents[2]
 PROJECT = """\

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from unittest import mock
 
 from torchpick import cli
-from torchpick.knowledge import places
+from torchpick.knowledge import locations
 
 QUESTION = (
     *("url", "--gpu", "GTX 1080 Ti", "--driver", "580.95.05"),
@@ -29,8 +29,8 @@ def main() -> int:
         environ.pop("TORCHPICK_COMPAT_DIR", None)
         environ["TORCHPICK_CACHE_DIR"] = os.path.join(older, "cache")
         Path(older, "date.json").write_text('{"schema": 1, "date": "2000-01-01"}', encoding="utf-8")
-        with mock.patch.object(places, "shipped_dir", return_value=older):
-            folder, ignored = places.compat_dir(environ), places.data_ignored(environ)
+        with mock.patch.object(locations, "shipped_dir", return_value=older):
+            folder, ignored = locations.compat_dir(environ), locations.data_ignored(environ)
             if folder == older:
                 print(f"error: {ignored or 'torchpick-data is not installed beside torchpick'}", file=sys.stderr)
                 return 1

@@ -13,8 +13,7 @@ from scripts.table.layout import PLATFORMS
 from torchpick.errors import CompatError
 from torchpick.knowledge import othernames, packages, rows, rules
 from torchpick.knowledge.gpunames import Candidates, Names
-from torchpick.knowledge.othernames import OtherNames
-from torchpick.knowledge.pciids import PciIds
+from torchpick.knowledge.othernames import OtherNames, PciIds
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.requirement import parsed
 

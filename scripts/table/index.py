@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scripts.table import layout, names, other_gpus
 from scripts.table.layout import PLATFORMS
-from torchpick.knowledge import compact, pairings, releases, rules
+from torchpick.knowledge import pairings, readable, rules
 from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.fields import Fields
 
@@ -45,14 +45,14 @@ def indexes(compat: Path) -> dict[str, Row]:
     companions = pairings.companions(Fields(layout.read(compat / "companions.json"), "companions.json"))
     gpus, drivers = (Fields(layout.read(compat / name), name) for name in ("gpus.json", "drivers.json"))
     files = [Fields(layout.read(path), path.name) for path in sorted(compat.glob("torch-*.json"))]
-    every = [build for file in files for build in releases.builds(file, companions)]
+    every = [build for file in files for build in readable.builds(file, companions)]
     found: dict[str, Row] = {}
     for platform in PLATFORMS:
         own = [build for build in every if build.platform == platform]
-        found[f"{platform}.json"] = compact.index(platform, [each for each in own if each.backend != DEFAULT_INDEX])
+        found[f"{platform}.json"] = readable.index(platform, [each for each in own if each.backend != DEFAULT_INDEX])
         # The default index's own wheels are in a file of their own: most questions are not about them.
         default = [each for each in own if each.backend == DEFAULT_INDEX]
-        found[f"default-{platform}.json"] = compact.index(platform, default)
+        found[f"default-{platform}.json"] = readable.index(platform, default)
     named = names.index(gpus, drivers)
     others = [Fields(layout.read(compat / name), name) for name in ("amd.json", "intel.json", "apple.json")]
     return {

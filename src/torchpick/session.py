@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from torchpick.decide import drivers, resolve, wishes
+from torchpick.decide import driver_numbers, resolve, wishes
 from torchpick.errors import DetectionError, InstallerError, NoBuildError, UsageError, silent
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
@@ -96,13 +96,13 @@ class Session:
         machine = computer.detect(facts, knowledge=self.knowledge, report=self.report)
         machine = machine._replace(notes=(*facts.notes, *machine.notes))
         if facts.gpus is None:
-            return machine if facts.driver is None else drivers.completed(machine, self.knowledge.rules.drivers)
+            return machine if facts.driver is None else driver_numbers.completed(machine, self.knowledge.rules.drivers)
         if len(machine.gpus) > 1:
             from torchpick.machine import narrow
 
             gpus, notes = narrow.one_vendor(machine.gpus)
             machine = machine._replace(gpus=gpus, notes=(*machine.notes, *notes))
-        return drivers.completed(machine, self.knowledge.rules.drivers)
+        return driver_numbers.completed(machine, self.knowledge.rules.drivers)
 
     @property
     def listed(self) -> Fleet:
@@ -202,9 +202,9 @@ class Session:
             first = resolve.pick(machines[0], table, wish, resolve.judge(machines[0], table, wish), everything=False)
             if first.ok:
                 return first
-        from torchpick.decide import fleet
+        from torchpick.decide import several
 
-        return fleet.pick(machines, table, wish)
+        return several.pick(machines, table, wish)
 
     def _check_backends(self, wish: Wish, table: Table) -> None:
         """A backend that no build of these platforms has is an error too, and often a common misconception."""
@@ -269,7 +269,7 @@ class Session:
     def store(self) -> str:
         """The folder for the files that an installer is given."""
         from torchpick.installers import store
-        from torchpick.knowledge.places import cache_dir
+        from torchpick.knowledge.locations import cache_dir
 
         return self._once("store", lambda: store.folder(cache_dir(self.environ)))
 

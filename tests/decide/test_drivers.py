@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.decide import drivers, resolve
+from torchpick.decide import driver_numbers, resolve
 from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
@@ -37,7 +37,7 @@ def machine(version: str | None, os: str = "linux", source: str = "given", arch:
     ],
 )
 def test_a_given_number_is_read_for_what_it_is(version: str, os: str, code: str | None, counts_for: str | None) -> None:
-    found = drivers.completed(machine(version, os), RULES.drivers)
+    found = driver_numbers.completed(machine(version, os), RULES.drivers)
 
     assert [note.code for note in found.notes] == ([] if code is None else [code])
     assert found.driver is not None
@@ -47,11 +47,11 @@ def test_a_given_number_is_read_for_what_it_is(version: str, os: str, code: str 
 def test_what_the_driver_itself_said_is_not_read_again() -> None:
     seen = machine("582.66", "linux", source="nvml")
 
-    assert drivers.completed(seen, RULES.drivers) == seen
+    assert driver_numbers.completed(seen, RULES.drivers) == seen
 
 
 def test_no_driver_is_the_newest_that_supports_the_gpu() -> None:
-    found = drivers.completed(machine(None, arch="sm_61"), RULES.drivers)
+    found = driver_numbers.completed(machine(None, arch="sm_61"), RULES.drivers)
 
     assert found.driver == Driver("580", "13.0", "assumed", "assumed")
     assert [note.code for note in found.notes] == ["DRIVER_ASSUMED"]

@@ -11,7 +11,7 @@ import pytest
 from torchpick.cli import main
 from torchpick.errors import CompatError
 from torchpick.knowledge import compat
-from torchpick.knowledge.places import cache_dir, compat_dir
+from torchpick.knowledge.locations import cache_dir, compat_dir
 from torchpick.model.machine import PLATFORMS
 
 COMPAT = Path(compat_dir({}))

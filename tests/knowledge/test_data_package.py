@@ -11,9 +11,8 @@ import pytest
 
 from scripts.shipping import data
 from torchpick.cli import main
-from torchpick.knowledge import places
-from torchpick.knowledge.datapackage import CONTENTS
-from torchpick.knowledge.places import DataPackage
+from torchpick.knowledge import locations
+from torchpick.knowledge.locations import CONTENTS, DataPackage
 
 COMPAT = Path(__file__).parents[2] / "compat"
 GIVEN = ["--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.31"]
@@ -27,7 +26,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     redate(folder, "2031-02-03")
     index = folder / "compat" / "index" / "linux-x86_64.json"
     index.write_text(index.read_text().replace("2.14.1", "2.14.9"))  # as long as it was
-    monkeypatch.setattr(places, "data_package", DataPackage(str(folder)))
+    monkeypatch.setattr(locations, "data_package", DataPackage(str(folder)))
     monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("TORCHPICK_COMPAT_DIR", raising=False)
     return folder
@@ -49,7 +48,7 @@ def test_a_newer_one_answers(package: Path, capsys: pytest.CaptureFixture[str]) 
 
     assert pick["version"] == "2.14.9+cu126"
     assert "DATA_IGNORED" not in [note["code"] for note in pick["notes"]]
-    assert places.compat_dir({}) == str(package / "compat")
+    assert locations.compat_dir({}) == str(package / "compat")
 
 
 def older(folder: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.knowledge.pciids import PciIds
+from torchpick.knowledge.othernames import PciIds
 from torchpick.model.fields import Fields, ShapeError, loads
 
 COMPAT = Path(__file__).parents[2] / "compat"

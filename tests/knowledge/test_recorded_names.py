@@ -10,9 +10,8 @@ import pytest
 from torchpick.knowledge import gpuspec
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.gpunames import Candidates, Names, look_up
-from torchpick.knowledge.othernames import OtherGpu, belongs
+from torchpick.knowledge.othernames import OtherGpu, PciIds, belongs
 from torchpick.knowledge.othernames import look_up as look_up_other
-from torchpick.knowledge.pciids import PciIds
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, loads
 

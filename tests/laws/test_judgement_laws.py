@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.laws.strategies import DRIVERS, builds, driver_versions, machines, table, tables, wishes
-from torchpick.decide import fleet, resolve
+from torchpick.decide import resolve, several
 from torchpick.model.build import Build, Evidence
 from torchpick.model.machine import Driver, Machine, Platform, Python
 from torchpick.model.pick import Pick
@@ -183,24 +183,24 @@ def _numbered(place: int) -> Build:
 
 
 @given(st.lists(machines(most=2), min_size=1, max_size=3), tables(), wishes)
-def test_one_pick_for_several_machines_runs_on_each(several: list[Machine], known: Table, wish: Wish) -> None:
-    pick = fleet.pick(tuple(several), known, wish)
-    running = [{key(each) for each in judged(machine, known, wish) if each.ok} for machine in several]
+def test_one_pick_for_several_machines_runs_on_each(drawn: list[Machine], known: Table, wish: Wish) -> None:
+    pick = several.pick(tuple(drawn), known, wish)
+    running = [{key(each) for each in judged(machine, known, wish) if each.ok} for machine in drawn]
 
     assert pick.ok == bool(set.intersection(*running))
-    assert all(key(pick.verdicts[place]) in running[place] for place in range(len(several)) if pick.ok)
+    assert all(key(pick.verdicts[place]) in running[place] for place in range(len(drawn)) if pick.ok)
 
 
 @given(st.lists(machines(most=2), min_size=1, max_size=3), tables(), wishes)
 def test_a_plan_serves_every_gpu_that_can_be_served_once_with_the_fewest_environments(
-    several: list[Machine], known: Table, wish: Wish
+    drawn: list[Machine], known: Table, wish: Wish
 ) -> None:
-    pick = fleet.pick(tuple(several), known, wish)
+    pick = several.pick(tuple(drawn), known, wish)
     if pick.ok:
         assert pick.plan == ()
         return
     able: dict[tuple[int, int | None], set[tuple[str, str]]] = {}
-    for place, machine in enumerate(several):
+    for place, machine in enumerate(drawn):
         for gpu in machine.counted or (None,):
             alone = machine if gpu is None else machine._replace(gpus=(gpu,))
             able[place, None if gpu is None else gpu.index] = {

@@ -8,7 +8,7 @@ import pytest
 
 from torchpick.knowledge import compat
 from torchpick.knowledge.gpunames import Meant, Names, look_up
-from torchpick.knowledge.places import compat_dir
+from torchpick.knowledge.locations import compat_dir
 from torchpick.model.arch import Arch
 from torchpick.model.generations import NVIDIA, Kind, kind_of
 

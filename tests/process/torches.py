@@ -13,7 +13,7 @@ from tests.fakes.indexes import SimpleIndex, WheelHost
 from tests.fakes.loopback import Answer, Loopback
 from tests.fakes.tinywheel import TinyWheel
 from torchpick.knowledge import compat
-from torchpick.knowledge.places import compat_dir
+from torchpick.knowledge.locations import compat_dir
 from torchpick.model.build import Build
 
 # What the companions' own METADATA asks of torch (torchaudio 2.11.0: nothing).

@@ -12,7 +12,7 @@ from torchpick.decide import resolve
 from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
 from torchpick.knowledge import compat
-from torchpick.knowledge.places import compat_dir
+from torchpick.knowledge.locations import compat_dir
 from torchpick.model.arch import Fit
 from torchpick.model.build import Build
 from torchpick.model.generations import NVIDIA, Kind

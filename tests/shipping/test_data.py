@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from scripts.shipping import building, data, data_answers, release
-from torchpick.knowledge import places
-from torchpick.knowledge.places import DataPackage
+from torchpick.knowledge import locations
+from torchpick.knowledge.locations import DataPackage
 
 ROOT = Path(__file__).parents[2]
 
@@ -93,7 +93,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The package of this very table, as old as torchpick's own."""
     folder = tmp_path / "torchpick_data"
     data.lay_out(ROOT / "compat", folder)
-    monkeypatch.setattr(places, "data_package", DataPackage(str(folder)))
+    monkeypatch.setattr(locations, "data_package", DataPackage(str(folder)))
     return folder
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.index import listing
-from torchpick.knowledge import compact, rows
+from torchpick.knowledge import readable, rows
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, TwinWheel
 from torchpick.model.fields import Fields
@@ -147,7 +147,7 @@ BUILDS = st.lists(
 
 @given(BUILDS)
 def test_a_compact_index_reads_back_as_it_was(builds: list[Build]) -> None:
-    index = compact.index("linux-x86_64", builds)
+    index = readable.index("linux-x86_64", builds)
     back = [each for read in rows.index_shelf(Fields(index)).values() for each in read()]
 
     assert sorted(map(repr, back)) == sorted(map(repr, builds))

@@ -12,9 +12,9 @@ from torchpick.decide import requested
 from torchpick.environment import interpreter
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
-from torchpick.knowledge import beside
-from torchpick.knowledge.beside import BuildCompanions
+from torchpick.knowledge import pairings
 from torchpick.knowledge.compat import Knowledge
+from torchpick.knowledge.pairings import BuildCompanions
 from torchpick.model import envelope
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, backend_order
 from torchpick.model.machine import PLATFORMS
@@ -44,14 +44,14 @@ def _rows(args: Arguments) -> list[BuildCompanions]:
     knowledge = Knowledge(os.environ)
     wish = requested.narrowed(Wish(), args.requirements, lambda: knowledge.family)
     admitted = admits(wish.torch)
-    known = knowledge.file("companions.json", beside.others)
+    known = knowledge.file("companions.json", pairings.others)
     builds = knowledge.table((platform,), default_index=DEFAULT_INDEX in (args.backend or ())).of(platform)
     chosen = [
         build for build in builds if admitted(build.torch) and build.backend in (args.backend or (build.backend,))
     ]
     chosen.sort(key=lambda build: backend_order(build.backend))
     chosen.sort(key=lambda build: release_key(build.torch), reverse=True)
-    return [beside.beside(build, known) for build in chosen]
+    return [pairings.beside(build, known) for build in chosen]
 
 
 def _cells(rows: Iterable[BuildCompanions]) -> list[tuple[str, ...]]:

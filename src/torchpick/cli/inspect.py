@@ -24,7 +24,7 @@ from torchpick.cli.show import text
 from torchpick.cli.show.progress import Progress
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.index.locate import WheelTarget
-from torchpick.knowledge.places import cache_dir
+from torchpick.knowledge.locations import cache_dir
 from torchpick.model import envelope
 from torchpick.model.arch import Arch
 from torchpick.model.build import is_unified

@@ -25,7 +25,7 @@ from torchpick.decide import matrix
 from torchpick.decide.matrix import Row
 from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.knowledge import places
+from torchpick.knowledge import locations
 from torchpick.model import envelope
 from torchpick.model.generations import NVIDIA, kind_of
 from torchpick.model.machine import Machine
@@ -234,7 +234,7 @@ def _parts() -> dict[str, str]:
     found = {}
     for name in webpage.PARTS:
         try:
-            found[name] = places.read(os.path.join(folder, name)).decode()
+            found[name] = locations.read(os.path.join(folder, name)).decode()
         except OSError as error:
             hint = "install torchpick-cli again"
             raise TorchpickError(f"{name} is missing from this installation", hint=hint) from error

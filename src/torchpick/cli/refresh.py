@@ -30,7 +30,7 @@ from torchpick.environment.world import World
 from torchpick.errors import InstallerError, NetworkError, TorchpickError, UsageError
 from torchpick.index import places
 from torchpick.knowledge import compat
-from torchpick.knowledge.places import cache_dir
+from torchpick.knowledge.locations import cache_dir
 from torchpick.model import envelope
 from torchpick.model.build import BUILD_NAMES, DEFAULT_INDEX, Build, BuildKey, backend_order
 from torchpick.model.fields import written

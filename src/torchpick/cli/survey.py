@@ -26,7 +26,7 @@ from torchpick.cluster import survey
 from torchpick.cluster.survey import MOST_JOBS, Surveyed, SurveyWay
 from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.knowledge.places import cache_dir
+from torchpick.knowledge.locations import cache_dir
 from torchpick.model import envelope
 from torchpick.model.fields import MOST_ITEMS
 from torchpick.model.machine import PLATFORMS

@@ -66,7 +66,7 @@ def _bounded(session: Session, pick: Pick) -> Wish:
     """The wish with the rest of the family kept to what belongs to this torch: the wheel host may have newer ones."""
     if not pick.wish.others:
         return pick.wish
-    from torchpick.knowledge import beside
+    from torchpick.knowledge import pairings
 
-    known = session.knowledge.file("companions.json", beside.others)
-    return pick.wish._replace(others=beside.bounded(pick.wish.others, pick.build, known))
+    known = session.knowledge.file("companions.json", pairings.others)
+    return pick.wish._replace(others=pairings.bounded(pick.wish.others, pick.build, known))

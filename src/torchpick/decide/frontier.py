@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import comb
 
-from torchpick.decide import drivers
+from torchpick.decide import driver_numbers
 from torchpick.decide.cover import CoverSet, undominated
-from torchpick.decide.fleet import fewest, groups, shared
 from torchpick.decide.kinds import GpuKind, MachineJudge, Pin, columns
+from torchpick.decide.several import fewest, groups, shared
 from torchpick.model.fleet import Fleet, Hosts, LeftOut
 from torchpick.model.machine import Driver, Machine
 from torchpick.model.noun import Noun
@@ -237,7 +237,7 @@ def _upgrades(
                 continue
             machines = list(fleet.machines)
             for place in able:
-                machines[place] = drivers.another(machines[place], str(branch), table.drivers)
+                machines[place] = driver_numbers.another(machines[place], str(branch), table.drivers)
             changed = judge.kinds(machines)
             after = _step(changed, solve(changed, limit, weights, fewest(changed))).releases
             moves = _moves(fleet, before, after, range(len(machines)))

@@ -6,7 +6,7 @@ How a build is judged and which wins is documented in docs/judgement.md; each ru
 from __future__ import annotations
 
 from torchpick.decide import other_vendors
-from torchpick.decide.drivers import lists
+from torchpick.decide.driver_numbers import lists
 from torchpick.decide.remarks import changes, lacking, nccl_gap, notes
 from torchpick.model.arch import CodeFit, Fit, best, crosses, listed
 from torchpick.model.build import DEFAULT_INDEX, Build, family_of, toolkit_order

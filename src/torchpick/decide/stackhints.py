@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchpick.decide import drivers
+from torchpick.decide import driver_numbers
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.places import address, content, has
 from torchpick.decide.refusal import JETSON_INDEX
@@ -77,7 +77,7 @@ def _with_a_newer_driver(
     """The environment that would fit with the driver that a package needs."""
     old = [each.objection for each in objections if each.objection.reason is Reason.PACKAGE_DRIVER_TOO_OLD]
     for needs in dict.fromkeys(objection.facts["needs"] for objection in old if is_dotted(objection.facts["needs"])):
-        machine = drivers.another(search.machine, needs, search.table.drivers)
+        machine = driver_numbers.another(search.machine, needs, search.table.drivers)
         chosen = StackSearch(machine, search.table, search.wish, search.facts).best(asked)
         if chosen is not None:
             yield f"with driver {needs} or newer: {_short(chosen, asked[0].name)}"

@@ -24,8 +24,8 @@ from torchpick.index.listing import Link
 from torchpick.index.places import IndexPlaces
 from torchpick.index.user_index import IndexTarget, SeenPages, UserIndex
 from torchpick.install.sought import ReadPackages, SoughtWheels
+from torchpick.knowledge.locations import cache_dir
 from torchpick.knowledge.packages import package_of
-from torchpick.knowledge.places import cache_dir
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.noun import Noun
 from torchpick.model.package import PackageFacts, WheelRule

@@ -10,9 +10,9 @@ import os
 
 from torchpick.decide.freshness import is_day
 from torchpick.errors import CompatError, TorchpickError
-from torchpick.knowledge import places, rows
+from torchpick.knowledge import locations, rows
 from torchpick.knowledge import rules as rules_
-from torchpick.knowledge.places import cache_dir, compat_dir, table_file
+from torchpick.knowledge.locations import cache_dir, compat_dir, table_file
 from torchpick.model.arch import Arch, spoken_capability
 from torchpick.model.build import DEFAULT_INDEX, Build
 from torchpick.model.fields import Fields, ShapeError, loads
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from torchpick.knowledge.gpunames import Names
-    from torchpick.knowledge.othernames import OtherNames
-    from torchpick.knowledge.pciids import PciIds
+    from torchpick.knowledge.othernames import OtherNames, PciIds
     from torchpick.model.table import Read
 
     T = TypeVar("T")
@@ -122,7 +121,7 @@ class Knowledge:
 
     @property
     def _pci_ids(self) -> PciIds:
-        from torchpick.knowledge.pciids import PciIds
+        from torchpick.knowledge.othernames import PciIds
 
         return self._once("pci", lambda: self.file(os.path.join("index", "gpus.json"), PciIds.from_json))
 
@@ -149,14 +148,14 @@ def _family(fields: Fields) -> tuple[str, ...]:
 
 def rules(environ: Mapping[str, str]) -> Table:
     """What is the same for every platform: driver rules and library floors, and no builds yet."""
-    ignored = places.data_ignored(environ)
+    ignored = locations.data_ignored(environ)
     table = _rules(compat_dir(environ))
     return table if ignored is None else table._replace(notes=(Note("DATA_IGNORED", ignored),))
 
 
 def _rules(compat: str) -> Table:
     index = os.path.join(compat, "index", "rules.json")
-    if places.is_file(index):
+    if locations.is_file(index):
         return read(index, lambda fields: rules_.rules(*[fields] * 6))
     names = ("drivers.json", "libraries.json", "index/gpus.json", "amd.json", "apple.json", "date.json")
     files = [read(os.path.join(compat, *name.split("/")), lambda fields: fields) for name in names]
@@ -241,7 +240,7 @@ def checked(file: str, work: Callable[[], T]) -> T:
 
 
 def _fields(file: str) -> Fields:
-    data = places.read(file, MOST_BYTES + 1)
+    data = locations.read(file, MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise ShapeError("", f"is larger than {MOST_BYTES >> 20} MiB")
     fields = Fields(loads(data))
@@ -253,7 +252,7 @@ def _fields(file: str) -> Fields:
 def _shipped(compat: str, platform: str, *, default: bool = False) -> Shelf:
     """One compact index, its releases read as they are asked for; without it the readable files."""
     index = os.path.join(compat, "index", f"{'default-' if default else ''}{platform}.json")
-    if places.is_file(index):
+    if locations.is_file(index):
         return Shelf({torch: _checked_later(index, builds) for torch, builds in read(index, rows.index_shelf).items()})
     found = (build for build in readable(compat) if build.platform == platform)
     return Shelf.of(build for build in found if (build.backend == DEFAULT_INDEX) == default)
@@ -265,13 +264,13 @@ def _checked_later(file: str, builds: Read) -> Read:
 
 def readable(compat: str) -> tuple[Build, ...]:
     """Every build of the readable files, the default index's own included."""
-    from torchpick.knowledge import pairings, releases
+    from torchpick.knowledge import pairings, readable
 
     companions = read(os.path.join(compat, "companions.json"), pairings.companions)
     found: list[Build] = []
-    for name in places.names(compat):
+    for name in locations.names(compat):
         if name.startswith("torch-") and name.endswith(".json"):
-            found += read(os.path.join(compat, name), lambda fields: releases.builds(fields, companions))
+            found += read(os.path.join(compat, name), lambda fields: readable.builds(fields, companions))
     return tuple(found)
 
 

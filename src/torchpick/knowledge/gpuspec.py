@@ -153,6 +153,6 @@ def _look_up_other(text: str, knowledge: Knowledge) -> OtherGpu | Candidates:
 
 
 def _index(knowledge: Knowledge, name: str) -> str:
-    from torchpick.knowledge.places import compat_dir
+    from torchpick.knowledge.locations import compat_dir
 
     return os.path.join(compat_dir(knowledge.environ), "index", f"{name}.json")

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 
 from torchpick.knowledge.compat import read
-from torchpick.knowledge.places import compat_dir
+from torchpick.knowledge.locations import compat_dir
 from torchpick.knowledge.rows import dotted, read_arches
 from torchpick.model.build import Evidence
 from torchpick.model.fields import Fields

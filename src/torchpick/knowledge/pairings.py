@@ -1,14 +1,19 @@
-"""Which companions go with a torch: companions.json as a question. Pure."""
+"""Which companions go with a torch: companions.json as a question, and all that goes with a build. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
+from torchpick.decide.requested import named
 from torchpick.knowledge.rows import paired_with, released
-from torchpick.model.build import COMPANIONS
-from torchpick.model.fields import Fields
+from torchpick.model.build import BUILD_NAMES, COMPANIONS, Build
+from torchpick.model.fields import Fields, read, written
 from torchpick.model.noun import Noun
-from torchpick.model.versions import release_key
+from torchpick.model.versions import admits, release_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.model.versions import Admits
 
 
 class Pairing(Noun):
@@ -81,3 +86,70 @@ def _open(row: Fields) -> OpenCompanion:
         for platform in held.names()
     }
     return OpenCompanion(row.text("name"), row.text("version"), row.text("from"), places)
+
+
+class KnownCompanion(Noun):
+    """A companion's version, and how it is known to belong to this torch."""
+
+    version: str
+    basis: str
+
+
+class OtherCompanion(Noun):
+    """One release of a companion that is not pinned with torch: which torch, and which CUDA major if it links one."""
+
+    name: str
+    version: str
+    torch: Admits
+    cuda_major: int | None
+    basis: str
+
+    def fits(self, build: Build) -> bool:
+        """Whether it belongs to this build; what links one CUDA does not work with another."""
+        return self.torch(build.torch) and self.cuda_major in (None, build.cuda_major)
+
+
+class BuildCompanions(Noun):
+    """A build and what goes with it by name."""
+
+    build: Build
+    companions: Mapping[str, KnownCompanion]
+
+    def to_json(self) -> dict[str, object]:
+        return {**written(self.build, *BUILD_NAMES), **written(self, "companions")}
+
+
+def others(fields: Fields) -> tuple[OtherCompanion, ...]:
+    """The `others` of companions.json, the newest of each first."""
+    found = [read(OtherCompanion, row, torch=admits(row.text("torch"))) for row in fields.objects("others")]
+    return tuple(sorted(found, key=lambda one: release_key(one.version), reverse=True))
+
+
+def bounded(requirements: Iterable[str], build: Build, known: Iterable[OtherCompanion]) -> tuple[str, ...]:
+    """The requirements, kept to the releases that belong to this build where any is known that does."""
+    mine = [one for one in known if build.family in ("cuda", "cpu") and one.fits(build)]
+    return tuple(_bounded(text, [one for one in mine if one.name == named(text)]) for text in requirements)
+
+
+def _bounded(text: str, known: list[OtherCompanion]) -> str:
+    wanted = text[len(named(text)) :]
+    admitted = [one.version for one in known if admits(wanted)(one.version)]
+    if not admitted:
+        return text
+    newest, oldest = admitted[0], admitted[-1]
+    bounds = f"=={newest}" if newest == oldest else f">={oldest},<={newest}"
+    return f"{text}{',' if wanted else ''}{bounds}"
+
+
+def beside(build: Build, known: Iterable[OtherCompanion]) -> BuildCompanions:
+    """What goes with a build: the pinned ones with their labels, the others by their newest fitting release."""
+    found = {
+        name: KnownCompanion(version, build.companion_basis.get(name, "inferred"))
+        for name in COMPANIONS
+        if (version := build.companions.get(name)) is not None
+    }
+    if build.family in ("cuda", "cpu"):  # what is known of the others was read of these wheels alone
+        for one in known:
+            if one.name not in found and one.fits(build):
+                found[one.name] = KnownCompanion(one.version, one.basis)
+    return BuildCompanions(build, found)

@@ -1,4 +1,4 @@
-"""The rules of drivers.json and libraries.json → what a judgement asks of them. Pure, as model.rows."""
+"""The rules of drivers.json and libraries.json → what a judgement asks of them. Pure, as `rows`."""
 
 from __future__ import annotations
 

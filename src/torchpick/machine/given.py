@@ -125,14 +125,14 @@ def reader(request: Request, knowledge: Knowledge) -> Reader:
 
 def prepared(found: Fleet, table: DriverTable, wish: Wish, *, strict: bool = False) -> Fleet:
     """The machines that count, each with an assumed driver if none is known."""
-    from torchpick.decide import drivers, fleet
+    from torchpick.decide import driver_numbers, several
 
-    kept = fleet.gpu_fleet(found, wish)
+    kept = several.gpu_fleet(found, wish)
     if strict and kept.idle:
         words = ", ".join(left.hosts.text or str(left.hosts) for left in kept.idle)
         hint = "remove them from the file, or run without `--strict`"
         raise DetectionError(f"machines without a GPU among machines that have one: {words}", hint=hint, code="NO_GPU")
-    return fleet.completed(kept, lambda machine: drivers.completed(machine, table))
+    return several.completed(kept, lambda machine: driver_numbers.completed(machine, table))
 
 
 def _version(text: str) -> Python:

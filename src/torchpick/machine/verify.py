@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from torchpick.environment import child
 from torchpick.errors import InstallerError
-from torchpick.knowledge import places
+from torchpick.knowledge import locations
 from torchpick.model.fields import written
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.noun import Noun
@@ -144,7 +144,7 @@ def _once(
 ) -> tuple[list[dict[str, object]], str]:
     """One start of the script: the lines it wrote, and in words how it ended."""
     # As `-c`, since the folder of a script goes to the front of sys.path, and ours holds a pip.py.
-    script = places.read(os.path.join(os.path.dirname(os.path.abspath(__file__)), "kernels.py")).decode()
+    script = locations.read(os.path.join(os.path.dirname(os.path.abspath(__file__)), "kernels.py")).decode()
     try:
         ended = child.run([python, "-c", script, kind, ",".join(map(str, skip))], environ, deadline_s)
     except OSError as error:

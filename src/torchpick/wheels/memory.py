@@ -9,7 +9,7 @@ from pathlib import Path
 from torchpick.index import names
 from torchpick.index.listing import Link
 from torchpick.index.pages import Page
-from torchpick.knowledge.places import base_key
+from torchpick.knowledge.locations import base_key
 from torchpick.model.fields import Fields, ShapeError, read, written
 from torchpick.model.noun import Noun
 from torchpick.wheels import shelf

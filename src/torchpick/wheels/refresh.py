@@ -12,7 +12,7 @@ from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.pages import Page
 from torchpick.index.source import FileSource, Source
-from torchpick.knowledge import compact, places, rows
+from torchpick.knowledge import locations, readable, rows
 from torchpick.model.arch import Arch
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence
 from torchpick.model.fields import Fields, ShapeError
@@ -254,7 +254,7 @@ class _Run:
     def _write(self, platforms: set[str]) -> None:
         for platform in platforms:
             builds = [row for (where, *_), row in self.rows.items() if where == platform]
-            value = {**compact.index(platform, builds), "date": self.job.today}
+            value = {**readable.index(platform, builds), "date": self.job.today}
             shelf.write(table_file(self.job.cache, self.job.base, self.job.channel, platform), value)
 
 
@@ -267,7 +267,7 @@ def page_urls(base: str, channel: str, backends: Iterable[str]) -> tuple[tuple[s
 
 
 def table_file(cache: Path, base: str, channel: str, platform: str) -> Path:
-    return Path(places.table_file(str(cache), base, channel, platform))
+    return Path(locations.table_file(str(cache), base, channel, platform))
 
 
 def cached(cache: Path, base: str, channel: str) -> Iterator[tuple[BuildKey, Build]]:
