@@ -110,7 +110,7 @@ def test_what_is_added_since_stays() -> None:
             "constraint = \n\tfile:///e/limits.txt\n\n",
             "[global]\ntimeout = 60\n\n[install]\nfind-links =\n\t/opt/wheels\nconstraint =\n\n",
         ),
-        ("[install]\nconstraint = file:///e/limits.txt\n", "[install]\n"),
+        ("[install]\nconstraint = file:///e/limits.txt\n", "[install]\nconstraint =\n"),
         ("[install]\nconstraint = c.txt file:///e/limits.txt\n", "[install]\nconstraint = c.txt\n"),
         ("[install]\nconstraint = c.txt\n", "[install]\nconstraint = c.txt\n"),
     ],

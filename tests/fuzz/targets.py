@@ -19,7 +19,6 @@ from torchpick.environment import (
     config_files,
     groups,
     inherited,
-    journal,
     lines,
     pipconf,
     projectfile,
@@ -195,10 +194,6 @@ def dependency_groups(data: bytes) -> None:
     list(groups.read(["pyproject.toml:a"], lambda _path, _word: text(data)))
 
 
-def journal_(data: bytes) -> None:
-    journal.read(_written(data))
-
-
 def machine(data: bytes) -> None:
     files.checked(_fleet(data), "fuzz")
 
@@ -260,7 +255,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "uv-toml": uv_toml,
     "project": project,
     "groups": dependency_groups,
-    "journal": journal_,
     "machine": machine,
     "probe": probe,
     "nvidia-smi": nvidia_smi,
@@ -328,7 +322,6 @@ SEEDS: dict[str, list[str]] = {
         '[project]\nname = "a"\nrequires-python = ">=3.10"\ndependencies = ["torch>=2"]\n[tool.uv]\nindex = []\n'
     ],
     "groups": ['[dependency-groups]\na = ["torch>=2", {include-group = "b"}]\nb = ["numpy"]\n'],
-    "journal": ['{"schema": 1, "files": [{"file": "a", "before": null, "before_hash": "0", "after_hash": "1"}]}'],
     "machine": [json.dumps(_MACHINE), json.dumps(_MACHINE["machine"]), json.dumps(_NODES)],
     "probe": ['{"driver": "580.95.05", "cuda": "13.0", "devices": [{"name": "A100", "capability": [8, 0]}]}'],
     "nvidia-smi": [

@@ -2,43 +2,61 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from torchpick.environment.targets import Target
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import pin
 
 
 @pytest.fixture
-def target(tmp_path: Path) -> Target:
+def prefix(tmp_path: Path) -> str:
     """An environment in a folder with a project."""
     tmp_path.joinpath("pyproject.toml").write_text("")
-    return Target(str(tmp_path / ".venv/bin/python"), "3.12", str(tmp_path / ".venv"), ())
+    return str(tmp_path / ".venv")
 
 
 @pytest.mark.parametrize("place", ["src/torchpick/install/pin.py", "torchpick/install/pin.py"])
 def test_the_project_that_torchpick_runs_from_is_left_alone(
-    place: str, target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    place: str, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = str(tmp_path / "pyproject.toml")
-    assert pin._project(target, None) == pin._project(target, file) == file
+    assert pin._project(prefix, None) == pin._project(prefix, file) == file
 
     monkeypatch.setattr(pin, "__file__", str(tmp_path / place))
 
-    assert pin._project(target, None) is None
+    assert pin._project(prefix, None) is None
     with pytest.raises(UsageError, match="is the project that torchpick runs from"):
-        pin._project(target, file)
+        pin._project(prefix, file)
 
 
-def test_a_project_that_is_named_must_be_there(target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_that_is_named_must_be_there(prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert pin._project(target, "pyproject.toml") == str(tmp_path / "pyproject.toml")
-    assert pin._project(target, "") is None
+    assert pin._project(prefix, "pyproject.toml") == str(tmp_path / "pyproject.toml")
+    assert pin._project(prefix, "") is None
     os.unlink("pyproject.toml")
 
-    assert pin._project(target, None) is None
+    assert pin._project(prefix, None) is None
     with pytest.raises(TorchpickError, match=r"there is no pyproject\.toml"):
-        pin._project(target, "pyproject.toml")
+        pin._project(prefix, "pyproject.toml")
+
+
+def test_unpin_takes_our_lines_out_of_the_named_project_and_writes_nothing_else(tmp_path: Path) -> None:
+    """Whoever may write the record could else have any file replaced."""
+    prefix, victim = tmp_path / "venv", tmp_path / "victim.conf"
+    record = prefix / "share" / "torchpick" / "pin.json"
+    marked = "mine\nx = 1 # torchpick pin\n"
+    for file, after in ((victim, marked), (tmp_path / "app.toml", "mine\n")):
+        file.write_text(marked)
+        record.parent.mkdir(parents=True)
+        entries = [{"file": str(file), "before": "theirs", "before_hash": "", "after_hash": ""}]
+        text = {"schema": 1, "environment": str(prefix), "project": str(file), "files": entries}
+        record.write_text(json.dumps(text))
+
+        pin.unpin(str(prefix), None)
+
+        assert file.read_text() == after
+        assert not record.exists()

@@ -1,8 +1,8 @@
 """Pin an environment or a script to its pick: from then on plain `pip install …` in it keeps the right torch.
 
 It writes the environment's own pip configuration and, for uv, the project that the environment belongs to (it is the
-.venv beside a pyproject.toml) or conda's activation scripts; a plain environment has no place for uv's settings. An
-installed torch that runs here is what is pinned; else the pick is. A script with inline metadata (PEP 723) gets the
+.venv beside a pyproject.toml); uv has no settings for any other environment, and `torchpick env` gives them to a shell.
+An installed torch that runs here is what is pinned; else the pick is. A script with inline metadata (PEP 723) gets the
 index and the exact build into its own block, for `uv run SCRIPT.py`. `torchpick unpin` puts everything back.
 
 examples:

@@ -41,6 +41,22 @@ def pip_files(environ: Mapping[str, str], prefix: str, home: str, system: str = 
     return [*shared, *([] if hidden else user), os.path.join(prefix, name), *([told] if told else [])]
 
 
+def own_pip_file(prefix: str) -> str:
+    """Pip's file of the environment itself."""
+    return os.path.join(prefix, "pip.ini" if sys.platform == "win32" else "pip.conf")
+
+
+def store_of(prefix: str) -> str:
+    """Where an environment keeps what the settings in it name."""
+    return os.path.join(prefix, "share", "torchpick")
+
+
+def project_of(prefix: str) -> str | None:
+    """The pyproject.toml that uv would take this environment for; it need not exist."""
+    folder, name = os.path.split(os.path.abspath(prefix))
+    return os.path.join(folder, "pyproject.toml") if name == ".venv" else None
+
+
 def pip(environ: Mapping[str, str], prefix: str, home: str) -> dict[str, Setting]:
     """What pip's files say to `pip install` in this environment, each with the place it was said in."""
     found = [said for file in pip_files(environ, prefix, home) for said in pip_file(file)]

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from torchpick.model.noun import Noun
 
 BEGIN = "# >>> torchpick pin, taken out by `torchpick unpin`"
-JOINED = f"{BEGIN} (the line before it had no end)"
 END = "# <<< torchpick pin"
 KEPT = "# torchpick keeps: "
 SECTION = "install"
+_ENDS = ("\n", "\r")
 
 
 class ConfLine(Noun):
@@ -63,9 +63,11 @@ def pinned(text: str, options: Mapping[str, tuple[str, ...]]) -> str:
     block = [] if place is not None else [f"[{SECTION}]"]
     for name, words in options.items():
         block += [f"{indent}{name} =", *(f"{indent}    {word}" for word in words)]
-    joined = bool(kept) and following == len(kept) and not kept[-1].endswith(("\n", "\r"))
-    mark = (end + JOINED) if joined else BEGIN
-    return "".join([*kept[:following], *(line + end for line in (mark, *block, END)), *kept[following:]])
+    whole = not kept or kept[-1].endswith(_ENDS)
+    if not whole:
+        kept[-1] += end
+    found = "".join([*kept[:following], *(line + end for line in (BEGIN, *block, END)), *kept[following:]])
+    return found if whole else found.removesuffix(end)  # so that it can be taken out
 
 
 def unpinned(text: str) -> str:
@@ -75,31 +77,18 @@ def unpinned(text: str) -> str:
     for line in io.StringIO(text, newline=""):
         if line.startswith(BEGIN):
             inside = True
-            if line.startswith(JOINED) and found:
-                found[-1] = found[-1].removesuffix("\n").removesuffix("\r")
-        elif line.startswith(END):
-            inside = False
-        elif not inside:
+        elif inside:
+            inside = not line.startswith(END)
+        else:
             found.append(line.removeprefix(KEPT))
-    return "".join(found)
+    before = "".join(found)
+    return before if BEGIN not in text or text.endswith(_ENDS) else before.removesuffix("\n").removesuffix("\r")
 
 
 def without(text: str, address: str) -> str:
-    """The text without words that begin with this address, for a file whose marks another program has dropped."""
-    found = []
-    lines = list(read(text))
-    for place, line in enumerate(lines):
-        words = line.text.split()
-        mine = [word for word in words if word.startswith(address)]
-        if not mine:
-            found.append(line.text)
-            continue
-        rest = line.text
-        for word in mine:
-            rest = rest.replace(word, "", 1)
-        begins = place == 0 or lines[place - 1].option != line.option or not lines[place - 1].option
-        goes_on = place + 1 < len(lines) and lines[place + 1].option == line.option
-        left = re.sub(r"^[^=:]*[=:]", "", rest, count=1) if begins else rest
-        if left.strip() or (begins and goes_on):
-            found.append(re.sub(r"[ \t]+(?=\r?\n?$)", "", rest))
-    return "".join(found)
+    """The text without words that begin with this address, for a file whose marks another program has dropped.
+
+    An option that is left without a value counts for nothing to pip.
+    """
+    mine = re.escape(address)
+    return re.sub(rf"(?m)^[ \t]*{mine}\S*[ \t]*\r?\n|[ \t]*(?<!\S){mine}\S*", "", text)

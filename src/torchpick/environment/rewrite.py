@@ -8,7 +8,9 @@ import stat
 import sys
 
 from torchpick.errors import TorchpickError
+from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
+from torchpick.model.redaction import holds_secret
 
 MOST_BYTES = 4 << 20
 # How a file begins that is not in its place yet; one that a killed run left may be removed.
@@ -25,6 +27,27 @@ class Text(Noun):
     text: str
     newline: str = "\n"
     exists: bool = True
+
+
+class FileChange(Noun):
+    """One file: its text before (None where there was none) and after."""
+
+    file: str
+    before: str | None
+    after: str
+
+    @property
+    def mode(self) -> int:
+        """Of the file, where it is new: what holds a secret is its owner's alone."""
+        return 0o600 if holds_secret(self.after) else 0o666
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Of the change that was made: whether others can read a secret in it that was not there before."""
+        if not holds_secret(self.after) or holds_secret(self.before or "") or not os.stat(self.file).st_mode & 0o044:
+            return ()
+        text = f"{self.file} holds a password now, and others can read it: netrc or a keyring would keep it apart"
+        return (Note("PASSWORD_WRITTEN", text),)
 
 
 def read(file: str) -> Text:

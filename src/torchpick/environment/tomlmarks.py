@@ -92,11 +92,14 @@ def merged(text: str, wanted: ProjectSettings) -> tuple[str, tuple[Clash, ...]]:
 
 def without(text: str, mark: str) -> str:
     """The text without the lines of this mark; a header stays where somebody wrote a key of their own under it."""
+    if mark not in text:
+        return text
+    last = "" if text.endswith("\n") else "\n"
     end = rf"[ \t]*# {re.escape(mark)}$"
     text = re.sub(rf"(?m)^(?![ \t]*\[).*{end}\n?", "", text)
     text = re.sub(rf"(?m)^# {re.escape(mark)}: .*\n?", "", text)
     text = re.sub(rf"(?m)^\n?\[.*\]{end}\n?(?=(?:[ \t]*(?:#.*)?\n)*[ \t]*(?:\[|\Z))", "", text)
-    return re.sub(rf"(?m)^(\[.*\]){end}", r"\1", text)
+    return re.sub(rf"(?m)^(\[.*\]){end}", r"\1", text).removesuffix(last)
 
 
 def _ours(text: str, mark: str) -> Counter[str]:
@@ -187,7 +190,8 @@ def _written(text: str, wanted: ProjectSettings) -> str:
     for entry in wanted.entries:
         values = (f"{toml.key(name)} = {toml.inline(value)}{mark}" for name, value in entry.values.items())
         lines += [*_blank(lines), f"[[{_header(entry.path)}]]{mark}", *values]
-    return "".join(lines)
+    written = "".join(lines)
+    return written if not text or text.endswith("\n") else written.removesuffix("\n")  # so that it can be taken out
 
 
 def _blank(lines: Sequence[str]) -> list[str]:

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from torchpick.environment import (
-    interpreter,
-    journal,
-    pipconf,
-    projectfile,
-    rewrite,
-    settings_places,
-    tomlmarks,
-    turns,
-)
+from torchpick.environment import config_files, interpreter, pipconf, projectfile, rewrite, tomlmarks, turns
 from torchpick.environment.requirements import Given
-from torchpick.environment.settings_places import Places
+from torchpick.environment.rewrite import FileChange
 from torchpick.environment.targets import Target
-from torchpick.environment.tomlmarks import PIN, ProjectSetting, ProjectSettings
+from torchpick.environment.tomlmarks import PIN, ProjectSetting
 from torchpick.environment.world import World
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import plan, staying, wheelfiles
-from torchpick.installers import activation, inherits, store, tools, uv, variables
+from torchpick.installers import inherits, store, tools, uv, variables
 from torchpick.installers.links import Wheel, uv_index
+from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
@@ -60,34 +52,35 @@ def check_named(python: str | None) -> None:
 def pin(session: Session, project: str | None) -> Pinned:
     """Pin the environment to the pick. `project` is a pyproject.toml; None means the environment's own, empty none."""
     check_named(session.request.python)
-    target = plan.look(session, plan.Order(Given(("torch",)))).target
-    pick = _decided(session, target)
-    places = settings_places.of(target.prefix, sys.platform)
-    file = _project(target, project)
+    pick, target = _decided(session)
+    prefix = target.prefix
+    file = _project(prefix, project)
     read = wheelfiles.companions_on_pages(pick, pick.build.companion_pins, offline=session.offline)
     if file is not None:  # whatever speaks against it must do so before anything is touched
-        _project_change(file, pick, _variables(session, pick, places, target, read)[0])
-    with turns.of_environment(target.prefix):
-        _put_back(target.prefix, project)
-        found, notes = _variables(session, pick, places, target, read)
-        changes = [_pip_change(places, found)]
+        _project_change(file, pick, _variables(session, pick, prefix, read)[0])
+    with turns.of_environment(prefix):
+        _put_back(prefix, project)
+        found, notes = _variables(session, pick, prefix, read)
+        changes = [_pip_change(prefix, found)]
         if file is not None:
             changes.append(_project_change(file, pick, found))
-        elif target.conda is not None:
-            changes += _conda_changes(places, found)
         else:
             notes.append(Note("UV_NOT_PINNED", _NOT_FOR_UV))
-        files = (*(each.path for each in found.files), places.journal, *(change.file for change in changes))
-        made = _missing(target.prefix, files)
-        rewrite.folder(places.store, _ANOTHER)
+        record = _record(prefix)
+        made = _missing(prefix, (*(each.path for each in found.files), record, *(change.file for change in changes)))
+        rewrite.folder(os.path.dirname(record), _ANOTHER)
         store.keep(found.files)
-        journal.write(places.journal, changes)
+        rewrite.put(record, json.dumps({"schema": 1, "environment": os.path.realpath(prefix), "project": file}) + "\n")
         for change in changes:
-            rewrite.folder(os.path.dirname(change.file), _ANOTHER)
             rewrite.write(rewrite.read(change.file), change.after, change.mode)
-        _hand_over(target.prefix, made)
-    notes += [journal.password_told(change.file) for change in changes if change.tells_secret]
+        _hand_over(prefix, made)
+    notes += [note for change in changes for note in change.notes]
     return Pinned(pick, tuple(change.file for change in changes), (*notes, *_hidden(session.environ)))
+
+
+def _record(prefix: str) -> str:
+    """The file that names the project which was pinned with the environment."""
+    return os.path.join(config_files.store_of(prefix), "pin.json")
 
 
 def _missing(prefix: str, files: Iterable[str]) -> tuple[str, ...]:
@@ -111,18 +104,19 @@ def _hand_over(prefix: str, made: Iterable[str]) -> None:
             os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
-def _decided(session: Session, target: Target) -> Pick:
-    """An installed torch that runs here is what is pinned, unless another is asked for."""
+def _decided(session: Session) -> tuple[Pick, Target]:
+    """What is pinned, and where: an installed torch that runs here stays, unless another is asked for."""
+    target = plan.look(session, plan.Order(Given(("torch",)))).target
     stays = None if session.wish.torch else staying.pick(session, target, tuple(session.request.requirements))
-    return session.pick() if stays is None else stays
+    return session.pick() if stays is None else stays, target
 
 
 def _variables(
-    session: Session, pick: Pick, places: Places, target: Target, read: Mapping[str, Sequence[Wheel]]
+    session: Session, pick: Pick, prefix: str, read: Mapping[str, Sequence[Wheel]]
 ) -> tuple[variables.Variables, list[Note]]:
     """What `env` would set, with its files in the environment; without what this shell alone says."""
     # Read anew each time: what an earlier `pin` wrote is taken out in between.
-    own = inherits.read(session.environ, target.prefix)
+    own = inherits.read(session.environ, prefix)
     files = own.pip_files
     around = variables.UserSettings(
         pip=files,
@@ -135,26 +129,26 @@ def _variables(
             if is_wheel_host(url):
                 text = f"{files[name].source} names a PyTorch wheel index, from which pip takes other packages too"
                 notes.append(Note("INDEX_STAYS", f"{text}: {redacted(url)}"))
-    found = variables.of(pick, places.store, around, session.spoken_cuda(pick), read)
+    found = variables.of(pick, config_files.store_of(prefix), around, session.spoken_cuda(pick), read)
     return found, [*notes, *found.notes]
 
 
-def _pip_change(places: Places, found: variables.Variables) -> journal.FileChange:
-    there = rewrite.read(places.pip)
+def _pip_change(prefix: str, found: variables.Variables) -> FileChange:
+    there = rewrite.read(config_files.own_pip_file(prefix))
     options = {option: tuple(found.set[name].split()) for name, option in _PIP_OPTIONS.items() if name in found.set}
-    return journal.FileChange(places.pip, there.text if there.exists else None, pipconf.pinned(there.text, options))
+    return FileChange(there.file, there.text if there.exists else None, pipconf.pinned(there.text, options))
 
 
-def _project(target: Target, told: str | None) -> str | None:
-    if told == "":
+def _project(prefix: str, named: str | None) -> str | None:
+    if named == "":
         return None
-    file = told or settings_places.project_of(target.prefix, sys.platform)
-    if file is None or (told is None and not os.path.isfile(file)):
+    file = named or config_files.project_of(prefix)
+    if file is None or (named is None and not os.path.isfile(file)):
         return None
     if not os.path.isfile(file):
         raise TorchpickError(f"there is no {file}", hint="name the project's file: `--project pyproject.toml`")
     if _is_our_checkout(file):
-        if told is None:
+        if named is None:
             return None
         raise UsageError(f"{file} is the project that torchpick runs from", hint="name a project of yours")
     return os.path.abspath(file)
@@ -167,30 +161,18 @@ def _is_our_checkout(file: str) -> bool:
     return here in (folder, os.path.join(folder, "src"))
 
 
-def _project_change(file: str, pick: Pick, found: variables.Variables) -> journal.FileChange:
+def _project_change(file: str, pick: Pick, found: variables.Variables) -> FileChange:
     there = rewrite.read(file)
-    after, clashes = tomlmarks.merged(there.text, _wanted(pick, found))
+    backend = found.set.get("UV_TORCH_BACKEND")
+    page = found.set.get("UV_FIND_LINKS", "").split(",")[0]
+    links = ProjectSetting(("tool", "uv", "pip", "find-links"), [page]) if page and not backend else None
+    wanted = projectfile.pinned(pick.build.pins, backend, uv_index(pick), links)
+    after, clashes = tomlmarks.merged(there.text, wanted)
     if clashes:
         said = "; ".join(f"{each.place} is {each.theirs} and would be {each.ours}" for each in clashes)
         hint = "write ours there by hand, or leave the file alone with `--no-project`"
         raise TorchpickError(f"{file} says otherwise: {said}", hint=hint, code="CLASH")
-    return journal.FileChange(file, there.text, after)
-
-
-def _wanted(pick: Pick, found: variables.Variables) -> ProjectSettings:
-    pins = pick.build.pins
-    backend = found.set.get("UV_TORCH_BACKEND")
-    page = found.set.get("UV_FIND_LINKS", "").split(",")[0]
-    links = ProjectSetting(("tool", "uv", "pip", "find-links"), [page]) if page and not backend else None
-    return projectfile.pinned(pins, backend, uv_index(pick), links)
-
-
-def _conda_changes(places: Places, found: variables.Variables) -> list[journal.FileChange]:
-    changed = {name: value for name, value in found.set.items() if name.startswith(("UV_", "NV_"))}
-    made = []
-    for name, text in activation.scripts(changed, ("UV_CONSTRAINT", "UV_FIND_LINKS")).items():
-        made.append(journal.FileChange(os.path.join(places.conda, *name.split("/")), None, text))
-    return made
+    return FileChange(file, there.text, after)
 
 
 def _hidden(environ: Mapping[str, str]) -> list[Note]:
@@ -201,56 +183,52 @@ def _hidden(environ: Mapping[str, str]) -> list[Note]:
 
 
 def unpin(prefix: str, project: str | None) -> tuple[str, ...]:
-    """Put everything back as it was before it was pinned; returns the files that were touched."""
+    """Take out whatever `pin` wrote; returns the files that were touched."""
     with turns.of_environment(prefix):
         return _put_back(prefix, project)
 
 
 def _put_back(prefix: str, project: str | None) -> tuple[str, ...]:
-    places = settings_places.of(prefix, sys.platform)
-    entries = journal.read(places.journal)
-    touched = [each.file for each in entries if journal.put_back(each, _by_marks(places))]
-    known = {each.file for each in entries}
-    file = os.path.abspath(project) if project else settings_places.project_of(prefix, sys.platform)
-    others = (places.pip, *([file] if file and project != "" else []))
-    for folder in {os.path.dirname(path) for path in (*known, *others)}:
-        rewrite.clear(folder)
-    touched += [each for each in others if each not in known and _unmark(each, places)]
-    for name in ("activate.d", "deactivate.d", ""):
-        _remove_empty(os.path.join(places.conda, name), prefix)
-    if os.path.isdir(places.store):
-        shutil.rmtree(places.store, ignore_errors=True)
-        _remove_empty(os.path.dirname(places.store), prefix)
+    """Take our lines out of the environment's pip.conf and of the project, and then what they name.
+
+    Nothing is written but what is there less the lines that carry our mark, whatever the record names.
+    """
+    place = config_files.store_of(prefix)
+    own = config_files.project_of(prefix) if project is None else os.path.abspath(project) if project else None
+    files = dict.fromkeys((config_files.own_pip_file(prefix), _recorded(prefix), own))
+    touched = [file for file in files if file and _unmark(file, variables.address(place))]
+    for file in filter(None, files):
+        rewrite.clear(os.path.dirname(file))
+    if os.path.isdir(place):
+        shutil.rmtree(place, ignore_errors=True)
+        above = os.path.dirname(place)
+        if os.path.isdir(above) and not os.listdir(above):
+            os.rmdir(above)
     return tuple(touched)
 
 
-def _by_marks(places: Places) -> journal.Restore:
-    def restored(file: str, text: str) -> str:
-        if file.endswith(".toml"):
-            return tomlmarks.without(text, PIN)
-        if file.startswith(places.conda):
-            return ""
-        return pipconf.without(pipconf.unpinned(text), variables.address(places.store))
+def _recorded(prefix: str) -> str | None:
+    """The project that was pinned with this environment; a record that was copied here is another's."""
+    try:
+        record = Fields(loads(rewrite.read(_record(prefix)).text))
+        file = record.maybe_text("project")
+        ours = record.text("environment") == os.path.realpath(prefix)
+    except (ShapeError, TorchpickError):
+        return None
+    return file if ours and file and file.endswith(".toml") else None
 
-    return restored
 
-
-def _unmark(file: str, places: Places) -> bool:
-    """Take ours out of a file that no journal lists."""
+def _unmark(file: str, address: str) -> bool:
+    """Take ours out of a file; whether there was anything of ours."""
     there = rewrite.read(file)
-    if not there.exists:
-        return False
-    text = _by_marks(places)(file, there.text)
+    if file.endswith(".toml"):
+        text = tomlmarks.without(there.text, PIN)
+    else:
+        text = pipconf.without(pipconf.unpinned(there.text), address)
     if text == there.text:
         return False
-    if file == places.pip and not text.strip():
-        os.unlink(os.path.realpath(file))  # all of it was ours, as in a copy of an environment
-    else:
+    if text.strip() or file.endswith(".toml"):
         rewrite.write(there, text)
+    else:
+        os.unlink(os.path.realpath(file))  # all of it was ours; a link to a file that was not there is somebody's own
     return True
-
-
-def _remove_empty(folder: str, prefix: str) -> None:
-    """Folders that were made for the store and hold nothing now."""
-    if folder != prefix and os.path.isdir(folder) and not os.listdir(folder):
-        os.rmdir(folder)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cached_property
 
-from torchpick.environment import interpreter, requirements, settings_places, targets
+from torchpick.environment import config_files, interpreter, requirements, targets
 from torchpick.environment.requirements import Given, Requested, Requirements
 from torchpick.environment.targets import Target
 from torchpick.environment.world import World
@@ -67,7 +66,7 @@ class Installation:
     def limits(self) -> tuple[Requested, ...]:
         """The constraints of the order, and those that the installer obeys by itself."""
         own = self.session.own_settings(self.target.prefix)
-        places = (self.session.store, settings_places.of(self.target.prefix, sys.platform).store)
+        places = (self.session.store, config_files.store_of(self.target.prefix))
         return (*self.asked.limits, *constraints.of(self.installer.name, own, places))
 
     @cached_property

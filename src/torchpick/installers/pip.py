@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
-from torchpick.environment import settings_places
+from torchpick.environment import config_files
 from torchpick.environment.inherited import Inherited, of_pip
 from torchpick.environment.settings import Setting
 from torchpick.environment.targets import Target
@@ -132,7 +130,7 @@ def of(pip: Pip, own: OwnSettings, target: Target, place: str, notes: tuple[Note
     """The pip with what the user's settings mean to it; constraints of ours in them must not bind this decision."""
     inherited = of_pip(own.pip, own.environ, own.pip_files)
     said = own.pip.get("constraint")
-    stores = (place, settings_places.of(target.prefix, sys.platform).store)
+    stores = (place, config_files.store_of(target.prefix))
     words = said.words if said is not None else ()
     kept = store.not_ours(words, *stores)
     if len(kept) != len(words):

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from torchpick.decide.requested import named
 from torchpick.environment import projectfile, rewrite, toml, tomlmarks
-from torchpick.environment.journal import FileChange, password_told
 from torchpick.environment.tomlmarks import PIN, ProjectSetting, ProjectSettings
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.installers import tools
@@ -56,8 +55,7 @@ def pin(session: Session, file: str) -> PinnedScript:
         raise TorchpickError(f"{file} could not be put back byte for byte, so nothing was written", hint=hint)
     if after != there.text:
         rewrite.write(there, after)
-    told = FileChange(file, before, after).tells_secret
-    return PinnedScript(pick, file, (password_told(file),) if told else ())
+    return PinnedScript(pick, file, rewrite.FileChange(file, before, after).notes)
 
 
 def unpin(file: str) -> bool:

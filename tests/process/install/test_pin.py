@@ -185,20 +185,14 @@ def test_where_no_build_runs_nothing_is_touched(world: World) -> None:
     assert (python.parent.parent / "pip.conf").read_bytes() == before
 
 
-def test_a_conda_environment_tells_uv_when_it_is_entered(world: World) -> None:
+def test_a_conda_environment_is_pinned_for_pip_and_uv_is_given_the_variables(world: World) -> None:
     python = world.environment("pip")
-    prefix = python.parent.parent
-    (prefix / "conda-meta").mkdir()
+    (python.parent.parent / "conda-meta").mkdir()
 
-    pin(world, python)
+    done = world.torchpick("pin", "--gpu", "sm_61", "--driver", "580.95.05", python=python)
 
-    enter = prefix / "etc" / "conda" / "activate.d" / "torchpick.sh"
-    line = f'. {enter}; exec "$UV" pip install --python {python} accelerate'
-    world.run(["sh", "-c", line], environ={"UV": world.installers.uv})
-    assert world.installed(python)["torch"] == "2.14.1+cu126"
-
-    world.torchpick("unpin", python=python)
-    assert not (prefix / "etc" / "conda" / "activate.d").exists()
+    assert done.stdout.splitlines() == [str(python.parent.parent / "pip.conf")]
+    assert 'eval "$(torchpick env)"' in done.stderr
 
 
 def test_an_environment_that_nobody_named_is_not_touched(world: World) -> None:
