@@ -103,7 +103,7 @@ def fleet(
     wish = session.wish
     crowds = Crowds()
     for place, machine in enumerate(machines):
-        crowds.add(machine, None, f"machine {place}")
+        crowds.add(machine, f"machine {place}", machine.name)
     listed = given.prepared(crowds.fleet(), session.knowledge.rules.drivers, wish)
     if not listed.crowds:
         return Groups((), listed.left_out)

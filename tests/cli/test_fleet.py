@@ -164,6 +164,15 @@ def test_an_odd_python_of_one_machine_is_said_of_that_one(capsys: pytest.Capture
     assert "Python 3.99" in answer["error"]["text"]  # type: ignore[index]
 
 
+def test_a_driver_is_given_for_machines_that_do_not_name_theirs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    answer = asked(capsys, write(tmp_path, [V100, V100._replace(name="v2", driver=None)]), "--driver", "470.256.02")
+
+    drivers = {each["hosts"]: each["driver"]["version"] for each in answer["machines"]}  # type: ignore[attr-defined]
+    assert drivers == {"v1": "580.95.05", "v2": "470.256.02"}
+
+
 def test_who_is_left_out_is_named_and_strict_refuses(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     idle = machine("login", "x", (7, 0), "580")._replace(gpus=(), driver=None)
     sick = machine("s1", "x", (7, 0), "580")._replace(gpus=(), trouble=Trouble("DRIVER_MISMATCH", "updated", "reboot"))
@@ -373,7 +382,7 @@ def test_an_empty_name_is_refused_with_its_flag(
 @pytest.mark.parametrize(
     "words",
     [[], ["torch<2.9"], ["x.json", "--emit", "slurm"], ["x.json", "--out", "d"], ["ssh:"], ["slurm", "--run"],
-     ["kubernetes", "--run"], ["x.json", "--max-environments", "0"], ["slurm:-x"]],
+     ["kubernetes", "--run"], ["x.json", "--", "--gres=gpu"], ["x.json", "--max-environments", "0"], ["slurm:-x"]],
 )  # fmt: skip
 def test_what_cannot_be_meant(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fleet", *words]) == 2

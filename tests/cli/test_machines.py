@@ -126,7 +126,7 @@ def test_the_compact_line_of_sixteen_different_gpus_is_short_too() -> None:
 @pytest.mark.parametrize("prefix", ["node7: ", "node7:", "7: "])
 def test_what_launchers_put_before_a_line_is_the_host(prefix: str) -> None:
     assert kinds(prefix + line(BARE._replace(name=None))) == [("aarch64", 1, "task7" if prefix[0] == "7" else "node7")]
-    assert kinds(prefix + line(BARE)) == [("aarch64", 1, "b")]
+    assert kinds(prefix + line(BARE)) == [("aarch64", 1, "b" if prefix[0] == "7" else "node7")]
 
 
 def test_a_program_that_complains_is_no_host_unless_it_brings_a_machine() -> None:

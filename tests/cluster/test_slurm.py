@@ -101,22 +101,43 @@ def test_a_node_that_is_down_is_a_result(cluster: SlurmCluster, program: str) ->
 
     assert process.returncode == 0, err
     assert "hosts  n[1-5]" in out
-    assert "n6: its state is drained" in err
+    assert "n6: its state is drain" in err
+
+
+def test_inside_an_allocation_its_own_nodes_are_asked(cluster: SlurmCluster, program: str) -> None:
+    argv = [sys.executable, "-m", "torchpick", "fleet", "slurm", "--program", program, "--python", "3.12", "--json"]
+    out = cluster.tool("salloc", "--nodelist=n[2-4]", "env", f"PYTHONPATH={SOURCE}", *argv)
+
+    assert [(crowd["hosts"], crowd["count"]) for crowd in json.loads(out)["machines"]] == [("n[2-3]", 2), ("n4", 1)]
+
+
+def test_a_running_controller_takes_the_features(cluster: SlurmCluster, program: str, tmp_path: Path) -> None:
+    process = start(cluster, program, "--timeout", "30", "--emit", "slurm", "--out", str(tmp_path))
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    cluster.tool("sh", str(tmp_path / "features.sh"))
+    [head] = tmp_path.glob("job-*.sh")
+    constraint = head.read_text().partition("--constraint=")[2].split()[0]
+
+    assert cluster.tool("sinfo", "-h", "-n", "n1", "-o", "%f").strip() == constraint
+    assert cluster.tool("srun", f"--constraint={constraint}", "printenv", "SLURMD_NODENAME").strip() == "n1"
 
 
 def test_ctrl_c_leaves_no_job_and_no_file(cluster: SlurmCluster, program: str, tmp_path: Path) -> None:
     env = {**os.environ, **cluster.environ, "PYTHONPATH": SOURCE, "TMPDIR": str(tmp_path)}
     argv = [sys.executable, "-m", "torchpick", "fleet", "slurm", "--program", program, "--timeout", "60"]
+    while cluster.jobs():  # of a test before this one
+        time.sleep(0.2)
     process = subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     until = time.monotonic() + 20
     while not cluster.jobs() and time.monotonic() < until:
         time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    _, err = process.communicate(timeout=30)
     until = time.monotonic() + 20
     while cluster.jobs() and time.monotonic() < until:
         time.sleep(0.2)
 
-    assert process.returncode == 130
+    assert process.returncode == 130, err
     assert cluster.jobs() == []
     assert list(tmp_path.iterdir()) == []

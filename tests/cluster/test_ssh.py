@@ -1,4 +1,4 @@
-"""Hosts over ssh, with a stand-in for ssh, and the real pdsh; nothing leaves this computer."""
+"""Hosts over ssh, with a stand-in for ssh; nothing leaves this computer."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ SOURCE = str(Path(torchpick.__file__).parents[1])
 # The last words are the host and the command, as ssh has them.
 SSH = """\
 #!/bin/sh
-while :; do case "$1" in --) shift; break ;; -o) shift 2 ;; -*) shift ;; *) break ;; esac; done
+case "$*" in *StrictHostKeyChecking*) exit 9 ;; esac
+while :; do case "$1" in --) shift; break ;; -*) shift ;; *) break ;; esac; done
 host=${{1##*@}}
 case "$host" in
   v*) export TORCHPICK_GPU=v100 TORCHPICK_DRIVER=580.95.05 ;;
   refuses) echo "ssh: connect to host refuses port 22: Connection refused" >&2; exit 255 ;;
   lacks) echo "bash: torchpick: command not found" >&2; exit 127 ;;
-  hangs) exec sleep 300 ;;
+  hangs*) exec sleep 300 ;;
 esac
-PYTHONPATH={source} SLURMD_NODENAME=$host exec {python} -m torchpick detect --json --compact
+PYTHONPATH={source} SLURMD_NODENAME=localhost exec {python} -m torchpick detect --json --compact
 """
 
 
-def ask(folder: Path, tools: tuple[str, ...], hosts: str, *words: str) -> subprocess.CompletedProcess[str]:
+def ask(folder: Path, hosts: str, *words: str) -> subprocess.CompletedProcess[str]:
     binaries = folder / "bin"
     binaries.mkdir()
     (binaries / "ssh").write_text(SSH.format(source=SOURCE, python=sys.executable))
     (binaries / "ssh").chmod(0o755)
-    for name in ("sh", "sleep", *tools):
+    for name in ("sh", "sleep"):
         (binaries / name).symlink_to(str(shutil.which(name)))
     (folder / "hosts.txt").write_text(hosts)
     env = {**os.environ, "PATH": str(binaries), "PYTHONPATH": SOURCE}
@@ -54,12 +55,8 @@ def ask(folder: Path, tools: tuple[str, ...], hosts: str, *words: str) -> subpro
     return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=90, check=False)
 
 
-NO_PDSH = pytest.mark.skipif(shutil.which("pdsh") is None, reason="pdsh is not installed")
-
-
-@pytest.mark.parametrize("tools", [(), pytest.param(("pdsh",), marks=NO_PDSH)], ids=["ssh", "pdsh"])
-def test_who_answers_and_who_does_not(tmp_path: Path, tools: tuple[str, ...]) -> None:
-    done = ask(tmp_path, tools, "v[1-3]  # the old ones\nme@v4\nrefuses\nlacks\n")
+def test_who_answers_and_who_does_not_by_the_name_it_was_asked_by(tmp_path: Path) -> None:
+    done = ask(tmp_path, "v[1-3]  # the old ones\nme@v4\nrefuses\nlacks\n")
     answer = json.loads(done.stdout)
 
     assert done.returncode == 0, done.stderr
@@ -72,7 +69,7 @@ def test_who_answers_and_who_does_not(tmp_path: Path, tools: tuple[str, ...]) ->
 
 def test_a_host_that_hangs_is_named_within_the_deadline(tmp_path: Path) -> None:
     begun = time.monotonic()
-    done = ask(tmp_path, (), "v1\nhangs\n", "--timeout", "6")
+    done = ask(tmp_path, "v1\nhangs\n", "--timeout", "6")
     answer = json.loads(done.stdout)
 
     assert done.returncode == 0, done.stderr
@@ -80,15 +77,29 @@ def test_a_host_that_hangs_is_named_within_the_deadline(tmp_path: Path) -> None:
     assert [part["hosts"] for part in answer["left_out"]] == ["hangs"]
 
 
+def test_hosts_that_hang_leave_time_for_those_behind_them(tmp_path: Path) -> None:
+    done = ask(tmp_path, "hangs[1-33]\nv[1-2]\n", "--timeout", "14")
+    answer = json.loads(done.stdout)
+
+    assert [group["hosts"] for group in answer["plan"]] == ["v[1-2]"]
+    assert [(part["hosts"], part["code"]) for part in answer["left_out"]] == [("hangs[1-33]", "NO_ANSWER")]
+
+
+def test_what_follows_two_dashes_is_for_ssh(tmp_path: Path) -> None:
+    done = ask(tmp_path, "v1\n", "--", "-oStrictHostKeyChecking=no")
+
+    assert "status 9" in json.loads(done.stdout)["error"]["text"]
+
+
 @pytest.mark.parametrize("hosts", ["-oProxyCommand=x", "a b", "", "# nothing\n"])
 def test_hosts_that_are_none(tmp_path: Path, hosts: str) -> None:
-    done = ask(tmp_path, (), hosts)
+    done = ask(tmp_path, hosts)
 
     assert done.returncode == 2
 
 
 def test_nobody_answers(tmp_path: Path) -> None:
-    done = ask(tmp_path, (), "refuses\nlacks\n")
+    done = ask(tmp_path, "refuses\nlacks\n")
 
     assert done.returncode == 1
     assert "Connection refused" in json.loads(done.stdout)["error"]["text"]

@@ -1,12 +1,14 @@
 """Detect many machines and pick a build for each group of them.
 
 SOURCE is slurm[:PARTITION], kubernetes[:CONTEXT], ray[:ADDRESS], ssh:HOSTFILE, a folder of `detect --into`, a file of
-machines, or `-`; several are one fleet. Machines that are down, silent or without a GPU are listed with the cause, and
-the rest get their picks. The exit status is 3 if a GPU is left that no environment supports, and 1 if nothing answered.
+machines, or `-`; several are one fleet. What follows `--` is for srun, kubectl or ssh. Machines that are down, silent
+or without a GPU are listed with the cause, and the rest get their picks. The exit status is 3 if a GPU is left that no
+environment supports, and 1 if nothing answered.
 
 examples:
   torchpick fleet slurm
-  torchpick fleet kubernetes:prod --python 3.12 --html fleet.html
+  torchpick fleet slurm:gpu -- --gres=gpu:1 --account=x
+  torchpick fleet kubernetes:prod --python 3.12 --driver 535 --html fleet.html
   torchpick fleet ssh:hosts.txt --max-environments 2 --upgrades
   torchpick fleet nodes/ --emit slurm --out site
 """
@@ -22,7 +24,7 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import fleet as shown
 from torchpick.cli.show.text import error as error_text
 from torchpick.cli.show.text import plain
-from torchpick.cluster import emit, source
+from torchpick.cluster import emit, sources
 from torchpick.cluster.emit import SiteEnvironment
 from torchpick.cluster.engine import Asking, ClusterError
 from torchpick.decide import frontier, refusal
@@ -37,9 +39,11 @@ from torchpick.model.redaction import redacted
 from torchpick.model.request import Request, Wish
 from torchpick.session import Session
 
+PASSES_ON = True
+
 
 class FleetArguments(Arguments):
-    sources: list[str]
+    places: list[str]
     max_environments: int | None
     upgrades: bool
     run: bool
@@ -55,7 +59,7 @@ class FleetArguments(Arguments):
 def add_arguments(parser: ArgumentParser) -> None:
     parser.usage = f"{parser.prog} [options] SOURCE [SOURCE …] [REQ …]"
     parser.add_argument(
-        "sources",
+        "places",
         nargs="+",
         metavar="SOURCE",
         help="where the machines are; `torch<2.12` after it narrows the selection",
@@ -84,6 +88,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument("--run", action="store_true", help="kubernetes: a Job on each GPU node, deleted afterwards")
     group.add_argument("--image", help="the image of these Jobs, with torchpick in it")
     group.add_argument("--namespace", default="default", help="the namespace of these Jobs (default)")
+    group.add_argument("--driver", metavar="VERSION", help="the driver of machines that do not name theirs")
     group.add_argument("--python", metavar="X.Y", help="the Python of the environments, such as 3.12")
     arguments.add_wish_flags(parser)
     arguments.add_output_flags(parser)
@@ -95,14 +100,14 @@ def run(args: FleetArguments) -> int:
     arguments.check_file("--html", args.html, "--html fleet.html")
     if args.html == "-" and args.json:
         raise UsageError("`--html -` and `--json` both write to stdout", hint="name a file: `--html fleet.html`")
-    sources = [word for word in args.sources if not _is_requirement(word)]
-    if not sources:
+    places = [word for word in args.places if not _is_requirement(word)]
+    if not places:
         raise UsageError(
             "no machines were specified", hint="`torchpick fleet slurm`, or a file; `torchpick fleet --help`"
         )
     session = Session(_request(args), report=console.waiting)
     wish = session.wish
-    asked = _asked(args, sources, session)
+    asked = _asked(args, places, session)
     fleet = given.prepared(asked, session.knowledge.rules.drivers, wish, strict=args.strict)
     found = frontier.outlook(
         fleet, session.table_of(fleet.machines), wish, most=args.max_environments, upgrades=args.upgrades
@@ -117,20 +122,21 @@ def _is_requirement(word: str) -> bool:
 
 
 def _request(args: FleetArguments) -> Request:
-    requirements = tuple(word for word in args.sources if _is_requirement(word))
-    return arguments.with_wish(Request(requirements=requirements, python=args.python, strict=args.strict), args)
+    requirements = tuple(word for word in args.places if _is_requirement(word))
+    request = Request(requirements=requirements, driver=args.driver, python=args.python, strict=args.strict)
+    return arguments.with_wish(request, args)
 
 
-def _asked(args: FleetArguments, sources: list[str], session: Session) -> Fleet:
+def _asked(args: FleetArguments, places: list[str], session: Session) -> Fleet:
     """Every source into one fleet; one that gives nothing is an error only if no other does."""
-    asking = Asking(args.program, args.timeout, args.run, args.image, args.namespace)
-    for where in sources:
-        source.check(where, asking)
+    asking = Asking(args.program, args.timeout, args.run, args.image, args.namespace, tuple(args.passed_on))
+    for where in places:
+        sources.check(where, asking)
     reader = given.reader(session.request, session.knowledge)
     failures: list[tuple[str, ClusterError]] = []
-    for where in sources:
+    for where in places:
         try:
-            source.read(where, reader, asking, session.environ)
+            sources.read(where, reader, asking, session.environ)
         except ClusterError as error:
             if args.strict:
                 raise
@@ -142,9 +148,9 @@ def _asked(args: FleetArguments, sources: list[str], session: Session) -> Fleet:
     if failure is not None:
         raise failure
     try:
-        return files.checked(fleet, files.names(sources), strict=args.strict)
+        return files.checked(fleet, files.names(places), strict=args.strict)
     except DetectionError as error:
-        if args.strict or not any(where.partition(":")[0] in source.ENGINES for where in sources):
+        if args.strict or not any(sources.is_engine(where) for where in places):
             raise
         # The cluster was reached, and none of its machines answered.
         raise ClusterError(error.message, hint=error.hint, code=error.code) from error

@@ -1,22 +1,21 @@
-"""One call of a cluster's own program: bounded in time, its output in files, and nothing of it left behind."""
+"""What asks the machines of a cluster: its own programs, called as bounded children, whose output is the answer."""
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shlex
 import shutil
-import signal
-import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 
+from torchpick.environment import child
+from torchpick.environment.child import ChildResult
 from torchpick.errors import TorchpickError
+from torchpick.machine.files import Reader
 from torchpick.model.noun import Noun
 
-# How long a child may take to stop: srun cancels its step on the second interrupt.
-_GRACE_S = 3.0
-_MOST_TALK = 64 << 10
+# `kubectl get nodes -o json` is 10 to 30 kB a node.
+_MOST_BYTES = 128 << 20
 _SHOWN = 300
 
 
@@ -27,105 +26,60 @@ class ClusterError(TorchpickError):
 
 
 class Asking(Noun):
-    """How the machines are asked. `program` starts torchpick there; `image` has it, where pods are run."""
+    """How the machines are asked. `program` starts torchpick there; `image` has it, where pods are run.
+
+    `options` are for the cluster's own program.
+    """
 
     program: str = "torchpick"
     limit_s: float = 60.0
     run: bool = False
     image: str | None = None
     namespace: str = "default"
+    options: tuple[str, ...] = ()
 
     @property
     def command(self) -> tuple[str, ...]:
         return (*shlex.split(self.program), "detect", "--json", "--compact")
 
 
-class Outcome(Noun):
-    """How a call ended; `status` is None where it ran out of time. `file` holds its stdout."""
+class Engine:
+    """One cluster that is asked, until the whole must be over; its machines' answers go to the reader."""
 
-    status: int | None
-    file: str
-    talk: str
-
-    @property
-    def why(self) -> str:
-        """Its last error message, or how it ended."""
-        lines = [line.strip() for line in self.talk.splitlines() if line.strip()]
-        if self.status is None:
-            return "it did not answer in time"
-        return lines[-1][:_SHOWN] if lines else f"it ended with status {self.status}"
-
-
-class Scratch(Noun):
-    """A folder of this run alone, and when the whole run must be over (of the monotonic clock)."""
-
-    folder: str
-    until: float
+    def __init__(self, asking: Asking, reader: Reader, environ: Mapping[str, str]) -> None:
+        self.asking = asking
+        self.reader = reader
+        self.environ = environ
+        self._until = time.monotonic() + asking.limit_s
 
     @property
     def left_s(self) -> float:
-        return max(self.until - time.monotonic(), 0.0)
+        return max(self._until - time.monotonic(), 0.0)
 
-    def file(self, name: str) -> str:
-        return os.path.join(self.folder, name)
-
-
-def program(name: str, what: str) -> str:
-    """The program on PATH; ClusterError where it is not."""
-    found = shutil.which(name)
-    if found is None:
-        raise ClusterError(f"`{name}` is not on PATH", hint=f"run this where {what} is installed")
-    return found
-
-
-def call(  # noqa: PLR0913 # what a call is made of
-    argv: Sequence[str],
-    scratch: Scratch,
-    name: str,
-    *,
-    limit_s: float | None = None,
-    text: str = "",
-    environ: Mapping[str, str] | None = None,
-) -> Outcome:
-    """Run it to its end, or to the deadline; whatever happens here, it and its children do not stay."""
-    out, err = scratch.file(f"{name}.out"), scratch.file(f"{name}.err")
-    limit = scratch.left_s if limit_s is None else min(limit_s, scratch.left_s)
-    with open(out, "wb") as stdout, open(err, "wb") as stderr:
-        try:
-            process = subprocess.Popen(  # a program of the cluster, found on PATH, without a shell
-                list(argv),
-                stdin=subprocess.PIPE if text else subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                env=None if environ is None else dict(environ),
-                start_new_session=True,
-            )
-        except OSError as error:
+    def call(
+        self, words: Sequence[str], *, limit_s: float | None = None, environ: Mapping[str, str] | None = None
+    ) -> ChildResult:
+        """Run a program of PATH to its end, or to the deadline; ClusterError where it cannot be started."""
+        program = shutil.which(words[0], path=self.environ.get("PATH"))
+        if program is None:
             raise ClusterError(
-                f"cannot start {argv[0]}: {error.strerror}", hint="is it installed completely?"
-            ) from error
-        status: int | None = None
+                f"`{words[0]}` is not on PATH", hint="run this where the cluster's programs are installed"
+            )
         try:
-            process.communicate(text.encode() if text else None, timeout=limit)
-            status = process.returncode
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            if process.poll() is None:
-                _stop(process)
-    return Outcome(status, out, _talk(err))
+            limit = self.left_s if limit_s is None else limit_s
+            return child.run([program, *words[1:]], {**self.environ, **(environ or {})}, limit, most=_MOST_BYTES)
+        except OSError as error:
+            message = f"cannot start {words[0]}: {error.strerror}"
+            raise ClusterError(message, hint="is it installed completely?") from error
+
+    def take(self, host: str, answer: bytes, why: str, hint: str) -> None:
+        """A host's answer, or why there is none."""
+        if not answer.strip() or not self.reader.answer(BytesIO(answer), host):
+            self.reader.silent(host, "BUSY" if "busy" in why else "NO_ANSWER", why, hint)
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, number)
-        # A second Ctrl-C must not leave it behind.
-        with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
-            process.wait(_GRACE_S / 3)
-            return
-
-
-def _talk(file: str) -> str:
-    with open(file, "rb") as stream:
-        return stream.read(_MOST_TALK).decode(errors="replace")
+def why(ended: ChildResult) -> str:
+    """The last error message, or how it ended."""
+    if ended.status is None:
+        return "it did not answer in time"
+    return ended.last_words[:_SHOWN] or f"it ended with status {ended.status}"

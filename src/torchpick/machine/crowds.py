@@ -37,11 +37,14 @@ class Crowds:
         self._misnamed = 0
         self._misname = ""
 
-    def add(self, machine: Machine, host: str | None, where: str) -> HostNames:
-        """Take a machine; the names it is now counted among take further machines that are equal to it."""
-        name = self.named(machine.name, host)
+    def add(self, machine: Machine, where: str, *names: str | None) -> HostNames:
+        """Take a machine, by the first of these names that a host can have.
+
+        The names it is now counted among take further machines that are equal to it.
+        """
+        name = self.named(*names)
         if machine.trouble is not None:
-            return self.silent(*machine.trouble, name, where)
+            return self.silent(*machine.trouble, where, name)
         key = deciding(machine)
         if key not in self._kinds:
             self._kinds[key] = HostNames()
@@ -50,16 +53,14 @@ class Crowds:
         self.note(machine.notes)
         return self._kinds[key]
 
-    def named(self, name: str | None, host: str | None) -> str | None:
-        """The machine's own name, else the one it is listed under; what no host can be called counts as neither."""
-        if name and is_name(name):
-            return name
-        if host and is_name(host):
-            return host
-        if name or host:
+    def named(self, *names: str | None) -> str | None:
+        """The first of these that a host can be called."""
+        given = [name for name in names if name]
+        found = next((name for name in given if is_name(name)), None)
+        if given and found is None:
             self._misnamed += 1
-            self._misname = self._misname or name or host or ""
-        return None
+            self._misname = self._misname or given[0]
+        return found
 
     def check(self) -> None:
         """UsageError for more kinds than can be handled."""
@@ -72,9 +73,9 @@ class Crowds:
             if note in self._notes or len(self._notes) < _MOST_NOTES:
                 self._notes[note] = self._notes.get(note, 0) + 1
 
-    def silent(self, code: str, text: str, hint: str, host: str | None, where: str) -> HostNames:
+    def silent(self, code: str, text: str, hint: str, where: str, *names: str | None) -> HostNames:
         """Count a machine that did not answer; without a name its place stands for it."""
-        name = self.named(None, host)
+        name = self.named(*names)
         return _counted(self._silent, _Cause(code, text if name or not where else f"{where}: {text}", hint), name)
 
     def unread(self, where: str, why: str, host: str | None, hint: str = "") -> None:

@@ -16,7 +16,8 @@ from torchpick.model import envelope
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.fleet import Fleet, HostNames, expanded
-from torchpick.model.machine import Machine, Python
+from torchpick.model.machine import Driver, Machine, Python
+from torchpick.model.noun import Noun
 
 HINT = "pass lines of `torchpick detect --json`, or `kubectl get nodes -o json`"
 # The files of a folder that are read, and how many.
@@ -31,12 +32,20 @@ Named = Callable[[str], Arch | None]
 class Reader:
     """Reads places into one fleet.
 
-    `python` is for sources that know none (a node list), `instead` for all of them; `named` knows GPUs by name.
+    `python` is for sources that know none (a node list), `instead` for all of them, `driver` for machines that do not
+    name theirs; `named` knows GPUs by name.
     """
 
-    def __init__(self, python: Python, named: Named | None = None, instead: Python | None = None) -> None:
+    def __init__(
+        self,
+        python: Python,
+        named: Named | None = None,
+        instead: Python | None = None,
+        driver: Driver | None = None,
+    ) -> None:
         self._python = python
         self._instead = instead
+        self._driver = driver
         self._named = named
         self._crowds = Crowds()
         self._known: dict[str, tuple[Machine, HostNames]] = {}
@@ -46,7 +55,13 @@ class Reader:
 
     def silent(self, host: str, code: str, text: str, hint: str) -> None:
         """A machine that is known to exist and did not answer."""
-        self._crowds.silent(code, text, hint, host, "")
+        self._crowds.silent(code, text, hint, "", host)
+
+    def _completed(self, machine: Machine) -> Machine:
+        """With the Python that was given, and the driver where it has none for its GPUs."""
+        if self._driver is not None and machine.driver is None and any(gpu.vendor == "nvidia" for gpu in machine.gpus):
+            machine = machine._replace(driver=self._driver)
+        return machine if self._instead is None else machine._replace(python=self._instead)
 
     def place(self, where: str) -> None:
         """Read a file, a folder of files, or stdin for `-`. UsageError where it cannot be opened."""
@@ -77,61 +92,81 @@ class Reader:
                 self._crowds.unread(path, error.strerror or str(error), host)
                 continue
             if not held:
-                self._crowds.silent("NO_ANSWER", "its file is empty", "run `torchpick detect` there", host, path)
+                self._crowds.silent("NO_ANSWER", "its file is empty", "run `torchpick detect` there", path, host)
 
     def answer(self, stream: IO[bytes], host: str) -> bool:
-        """Whether a host that was asked answered anything."""
-        return self.stream(stream, f"{host}'s answer", host)
+        """Whether a host that was asked answered anything; it speaks for itself alone, whatever it calls itself."""
+        return self.stream(stream, f"{host}'s answer", host, asked=True)
 
-    def stream(self, stream: IO[bytes], name: str, host: str | None = None) -> bool:
+    def stream(self, stream: IO[bytes], name: str, host: str | None = None, *, asked: bool = False) -> bool:
         """Whether the stream contained anything."""
         held = False
         for listed in values(stream):
             held = True
-            where = f"{name}, line {listed.line}"
+            origin = _Origin(f"{name}, line {listed.line}", host if asked else listed.host, host, asked)
             if isinstance(listed, UnreadLine):
-                self._crowds.unread(where, listed.why, listed.host or host)
+                self._crowds.unread(origin.where, listed.why, origin.host or host)
             else:
-                self._take(listed, where, listed.host or host)
+                self._take(listed, origin)
                 self._crowds.check()
         return held
 
-    def _take(self, listed: ListedValue, where: str, host: str | None) -> None:
-        value = listed.value
+    def _take(self, listed: ListedValue, origin: _Origin) -> None:
+        value, where = listed.value, origin.where
         for inner in value if isinstance(value, list) else (value,):
             key = _key(inner)
             if key is not None and key in self._known:
                 machine, names = self._known[key]
-                names.add(self._crowds.named(_name(inner), _host(host)))
+                names.add(self._crowds.named(*origin.names(_name(inner))))
                 self._crowds.note(machine.notes)
                 continue
             try:
-                self._machine(inner, where, host, key)
+                self._machine(inner, origin, key)
             except ShapeError as error:
-                self._crowds.unread(where, str(error), host)
+                self._crowds.unread(where, str(error), origin.host or origin.file)
             except DetectionError as error:
-                self._crowds.silent(error.code, error.message, error.hint or "", _host(host), where)
+                self._crowds.silent(error.code, error.message, error.hint or "", where, *origin.names(None))
             except TorchpickError as error:
-                self._crowds.unread(where, error.message, host, error.hint or "")
+                self._crowds.unread(where, error.message, origin.host or origin.file, error.hint or "")
 
-    def _machine(self, value: object, where: str, host: str | None, key: str | None) -> None:
+    def _machine(self, value: object, origin: _Origin, key: str | None) -> None:
         fields = Fields(value)
         if fields.has("kind") and fields.has("apiVersion"):
             for node in kubernetes.nodes(fields):
                 try:
-                    self._crowds.add(kubernetes.machine(node, self._python, self._named), None, where)
+                    machine = kubernetes.machine(node, self._python, self._named)
+                    self._crowds.add(self._completed(machine), origin.where, machine.name)
                 except ShapeError as error:
-                    self._crowds.unread(where, str(error), kubernetes.name_of(node))
+                    self._crowds.unread(origin.where, str(error), kubernetes.name_of(node))
             return
         for found, row in _machines(fields, value):
-            machine = found if self._instead is None else found._replace(python=self._instead)
-            hosts, count = _others(row)
+            machine = self._completed(found)
+            hosts, count = ("", 1) if origin.asked else _others(row)
             listed = iter(expanded(hosts))
-            names = self._crowds.add(machine, next(listed, None) or _host(host), where)
+            own = origin.names(machine.name)
+            names = self._crowds.add(machine, origin.where, *own[:-1], next(listed, None), *own[-1:])
             for _ in range(count - 1):
-                names.add(self._crowds.named(next(listed, None), None))
+                names.add(self._crowds.named(next(listed, None)))
             if key is not None and machine.trouble is None and len(self._known) < _MOST_KNOWN:
                 self._known[key] = machine, names
+
+
+class _Origin(Noun):
+    """Where a machine was read: what a launcher wrote before it (or who was asked), and what its file is called."""
+
+    where: str
+    host: str | None
+    file: str | None
+    asked: bool
+
+    def names(self, own: str | None) -> tuple[str | None, ...]:
+        """What the machine may be called, the surest first: the name it was asked by, its own, its file's.
+
+        A launcher's task number is a name as well, where nothing better is there.
+        """
+        if self.host is not None and self.host.isdigit() and not self.asked:
+            return own, f"task{self.host}"
+        return self.host, own, self.file
 
 
 def names(places: Iterable[str]) -> str:
@@ -173,11 +208,6 @@ def _obstacle(entry: os.DirEntry[str]) -> str:
     except OSError as error:
         return error.strerror or str(error)
     return "it is a folder" if stat.S_ISDIR(mode) else "it is a pipe or a device"
-
-
-def _host(prefix: str | None) -> str | None:
-    """A launcher's task number is a name as well, where nothing better is there."""
-    return f"task{prefix}" if prefix is not None and prefix.isdigit() else prefix
 
 
 def _key(value: object) -> str | None:

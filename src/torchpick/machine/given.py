@@ -120,7 +120,7 @@ def reader(request: Request, knowledge: Knowledge) -> Reader:
         return gpu.arch if gpu.vendor == "nvidia" else None
 
     python = None if request.python is None else _version(request.python)
-    return files.Reader(python or interpreter.own(World.here()).python, named, python)
+    return files.Reader(python or interpreter.own(World.here()).python, named, python, _driver(request, {}))
 
 
 def prepared(found: Fleet, table: DriverTable, wish: Wish, *, strict: bool = False) -> Fleet:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-import tempfile
-import time
 from collections.abc import Mapping
 
-from torchpick.cluster.engine import Asking, Scratch
+from torchpick.cluster import kubernetes_nodes, ray, slurm, ssh
+from torchpick.cluster.engine import Asking, Engine
 from torchpick.errors import UsageError
 from torchpick.machine.files import Reader
 
-ENGINES = ("slurm", "kubernetes", "ray", "ssh")
+_ENGINES = {"slurm": slurm.detect, "kubernetes": kubernetes_nodes.detect, "ray": ray.detect, "ssh": ssh.detect}
+
+
+def is_engine(source: str) -> bool:
+    """Whether the source is a cluster, and no file."""
+    engine, _, name = source.partition(":")
+    return engine in _ENGINES and (bool(name) or not os.path.exists(source))
 
 
 def check(source: str, asking: Asking) -> None:
@@ -23,36 +28,18 @@ def check(source: str, asking: Asking) -> None:
         raise UsageError("`--run` starts Jobs on Kubernetes", hint="`torchpick fleet kubernetes --run --image IMAGE`")
     if asking.run and not asking.image:
         raise UsageError("`--run` needs an image that has torchpick", hint="specify it with `--image`")
+    if asking.options and (engine == "ray" or not is_engine(source)):
+        raise UsageError(f"`{source}` takes no options after `--`", hint="they are for srun, kubectl or ssh")
     if engine == "ssh" and not name:
         raise UsageError("`ssh` needs a file of hosts", hint="`torchpick fleet ssh:HOSTFILE`")
-    if mark and engine in ENGINES and name.startswith("-"):
+    if mark and engine in _ENGINES and name.startswith("-"):
         raise UsageError(f"`{source}`: a name cannot begin with `-`", hint=f"such as `{engine}:NAME`")
 
 
 def read(source: str, reader: Reader, asking: Asking, environ: Mapping[str, str]) -> None:
     """Give the reader every machine of this source."""
-    engine, _, name = source.partition(":")
-    if engine not in ENGINES or (not name and os.path.exists(source)):
+    if not is_engine(source):
         reader.place(source)
         return
-    with tempfile.TemporaryDirectory(prefix="torchpick-fleet-") as folder:
-        scratch = Scratch(folder, time.monotonic() + asking.limit_s)
-        if engine == "slurm":
-            from torchpick.cluster import slurm
-
-            slurm.detect(name or None, asking.command, reader, scratch)
-        elif engine == "ssh":
-            from torchpick.cluster import ssh
-
-            ssh.detect(name, asking.command, reader, scratch, environ)
-        elif engine == "ray":
-            from torchpick.cluster import ray
-
-            ray.detect(name or None, asking.command, reader, scratch)
-        else:
-            from torchpick.cluster import kubernetes_nodes
-
-            if asking.run:
-                kubernetes_nodes.run(name or None, asking, reader, scratch)
-            else:
-                kubernetes_nodes.detect(name or None, reader, scratch)
+    engine, _, name = source.partition(":")
+    _ENGINES[engine](name, Engine(asking, reader, environ))
