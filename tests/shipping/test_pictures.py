@@ -9,8 +9,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from scripts.shipping import picture, recording, timeline
-from torchpick.cli.show import timeline as drawing
-from torchpick.cli.show.timeline import Timeline
+from scripts.shipping.timeline import Timeline
 from torchpick.knowledge import gpuspec
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
@@ -58,7 +57,7 @@ def test_the_timeline_is_the_tables() -> None:
 @pytest.fixture(scope="module")
 def found() -> Timeline:
     knowledge = Knowledge({"TORCHPICK_CACHE_DIR": str(picture.ROOT / "no-cache")})
-    return drawing.of(knowledge.table([drawing.PLATFORM]))
+    return timeline.of(knowledge.table([timeline.PLATFORM]))
 
 
 def test_the_timeline_says_where_pascal_ends_and_what_nobody_dropped(found: Timeline) -> None:
@@ -71,7 +70,7 @@ def test_the_timeline_says_where_pascal_ends_and_what_nobody_dropped(found: Time
     # No ROCm build of the newest release is known; that is not a GPU dropped.
     assert not bars["gfx942"].dropped
     assert bars["gfx906"].dropped
-    assert "GTX 1080 Ti (sm_61) after 2.14.1" in drawing.svg(found)
+    assert "GTX 1080 Ti (sm_61) after 2.14.1" in timeline.drawn(found)
 
 
 def test_every_target_has_a_product_and_it_is_the_targets_own(found: Timeline) -> None:

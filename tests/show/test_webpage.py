@@ -1,20 +1,17 @@
-"""The page as text: what is put into it cannot break out of it."""
+"""The page as text: what is put into it cannot break out of it, and its rows have addresses."""
 
 from __future__ import annotations
 
 import json
+import re
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.cli.show import webpage
-
-START = {"system": "linux-x86_64", "python": "Python 3.12", "driver": "", "gpu": "", "name": ""}
-PARTS = {
-    "page.html": '<title>{{scope}}</title><script id="data">{{data}}</script>{{static}}',
-    "page.css": "",
-    "page.js": "",
-}
+from torchpick.decide.packagegpus import PackageGpuRow
+from torchpick.model.arch import Arch
+from torchpick.model.verdict import JIT, NOT, PARTLY, RUNS
 
 
 @given(st.text())
@@ -25,11 +22,20 @@ def test_data_stays_inside_its_element_whatever_it_holds(text: str) -> None:
     assert json.loads(inside) == {"text": text}
 
 
-def test_a_hostile_requirement_or_name_is_no_markup() -> None:
-    hostile = "</script><script>alert(1)</script>{{static}}"
-    facts = webpage.PageFacts({**START, "name": hostile}, "", hostile, ("2.15.0", "1.7.0"))
+def test_rows_and_packages_have_addresses_and_cells_their_words() -> None:
+    rows = [
+        PackageGpuRow("gsplat", "1.5", "12.8", (NOT, RUNS), True),
+        PackageGpuRow("gsplat", "1.4", None, (JIT, PARTLY), False),
+        PackageGpuRow("<vllm>", "1", "13", (NOT, NOT), True),
+    ]
+    page = webpage.packages(rows, tuple(map(Arch.parse, ("sm_61", "sm_90"))))
 
-    page = webpage.html(PARTS, {"texts": [hostile]}, facts)
-
-    assert page.count("<script") == 1
-    assert page.count("</script") == 1
+    assert re.findall('id="([^"]*)"', page) == [
+        "packages", "package-gsplat", "package-gsplat-1.5", "package-gsplat-1.4",
+        "package-&lt;vllm&gt;", "package-&lt;vllm&gt;-1",
+    ]  # fmt: skip
+    assert re.findall('<th scope="col">(sm[^<]*)</th>', page) == ["sm_61", "sm_90"]
+    cells = re.findall('<td class="([a-z]+)">([^<]*)</td>', page)
+    assert cells[:4] == [("none", "–"), ("runs", "runs"), ("jit", "JIT"), ("partly", "partly")]
+    assert page.count("(declared)") == 1
+    assert "<vllm>" not in page

@@ -1,26 +1,25 @@
-"""Every platform, driver, Python and kind of GPU judged beforehand, for a page that only looks up. Pure.
+"""What each GPU, each driver and each Python objects to, judged beforehand for a page that only adds it up. Pure.
 
-What a driver and a GPU object to and what a Python objects to are independent (resolve's objections are a sum), so the
-two are judged apart and kept apart: a build runs where neither holds a text. tests/show/test_page_data.py holds the sum
-against resolve itself.
+The objections of the three are independent (resolve's are a sum), but for one thing: what a GPU says of a build differs
+where the driver does not support the build's CUDA itself. So each GPU is judged twice: `home` by a driver that supports
+every CUDA, `abroad` by one that supports none. tests/show/test_page_data.py holds the sum against resolve itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from torchpick.cli.show import words
-from torchpick.decide import matrix, remarks, resolve
-from torchpick.model.arch import Arch
-from torchpick.model.build import Build
+from torchpick.decide import matrix, remarks
+from torchpick.model.build import Build, toolkit_order
 from torchpick.model.drivers import DriverTable
 from torchpick.model.generations import NVIDIA, Kind, amd_kind
-from torchpick.model.machine import Driver, Machine, Note, Platform, Python
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import pip_line
-from torchpick.model.pythons import python_name, python_order
+from torchpick.model.pythons import python_name, python_order, span
 from torchpick.model.request import Wish
-from torchpick.model.table import Table
+from torchpick.model.table import Shelf, Table
 from torchpick.model.verdict import Objection, Reason, Verdict
 from torchpick.model.versions import numbers, release_key
 
@@ -35,192 +34,152 @@ PLATFORMS = {
 }
 # Any Python does for judging drivers and GPUs, since what it objects to is taken out again.
 _ANY_PYTHON = Python("3.12")
+_HOME, _ABROAD = Driver(None, "999.0"), Driver(None, "0.1")
 
 
-class _Interned(Generic[T]):
+class _Numbered(dict[T, int]):
     """Values by number, each kept once."""
 
-    def __init__(self) -> None:
-        self._places: dict[T, int] = {}
-
-    def place(self, value: T) -> int:
-        return self._places.setdefault(value, len(self._places))
-
-    def values(self) -> list[T]:
-        return list(self._places)
-
-
-class _Atlas:
-    """The tables that all platforms share."""
-
-    def __init__(self, kinds: Sequence[Kind]) -> None:
-        self.kinds = kinds
-        self.texts: _Interned[str] = _Interned()
-        self.verdicts: _Interned[tuple[tuple[int, ...], int, int, tuple[int, ...]]] = _Interned()
-        self.cells: _Interned[tuple[int, ...]] = _Interned()
-        self.rows: _Interned[tuple[int, ...]] = _Interned()
+    def __missing__(self, value: T) -> int:
+        self[value] = len(self)
+        return self[value]
 
 
 class _Sheet:
-    """One platform."""
+    """One platform; the texts and the verdicts are shared by all."""
 
-    def __init__(self, atlas: _Atlas, name: str, table: Table, wish: Wish) -> None:
-        self.atlas, self.name, self.table, self.wish = atlas, name, table, wish
+    def __init__(self, name: str, table: Table, wish: Wish, kinds: Sequence[Kind]) -> None:
+        self.name, self.table, self.wish = name, table, wish
         self.platform = Platform.parse(name)
-        self.builds = [build for build in table.of(name) if build.family in ("cuda", "rocm")]
-        self.places = {(build.version, build.backend): place for place, build in enumerate(self.builds)}
-        self.releases = sorted({build.torch for build in self.builds}, key=release_key, reverse=True)
-        self.gpus = tuple(
-            gpu for gpu, kind in zip(matrix.gpus_of(atlas.kinds), atlas.kinds, strict=True) if kind.found_on(name)
-        )
-        self.objects: dict[str, dict[str, object]] = {}
-        self._known: dict[tuple[object, ...], int] = {}
+        here = [gpu for gpu, kind in zip(matrix.gpus_of(kinds), kinds, strict=True) if kind.found_on(name)]
+        self.nvidia = tuple(gpu for gpu in here if gpu.vendor == "nvidia")
+        self.amd = tuple(gpu for gpu in here if gpu.vendor == "amd")
+        self.home = self._rows(_HOME, self.nvidia) + self._rows(None, self.amd)
+        found = {verdict.build.key: verdict for row in self.home for cell in row.cells for verdict in cell.verdicts}
+        # The newest release first, and in it the best build first where GPU and driver support them alike.
+        best = sorted(found.values(), key=_preference, reverse=True)
+        self.builds = [verdict.build for verdict in best if verdict.build.family in ("cuda", "rocm")]
 
-    def to_json(self) -> Json:
-        drivers = ["", *drivers_of(self.table.drivers, self.platform.os)]
+    def to_json(self, texts: _Numbered[str], verdicts: _Numbered[tuple[object, ...]]) -> Json:
+        releases = list(dict.fromkeys(build.torch for build in self.builds))
+        drivers = drivers_of(self.table.drivers, self.platform.os)
+        assumed = {gpu.index: self.table.drivers.assumed_for((gpu.arch,)) for gpu in self.nvidia if gpu.arch}
+        abroad = {row.gpu.index: row for row in self._rows(_ABROAD, self.nvidia)}
+        gpus = {}
+        for row in self.home:
+            ways = {"home": row, "abroad": abroad.get(row.gpu.index, row)}
+            found = {way: self._own(each, texts, verdicts) for way, each in ways.items()}
+            gpus[str(row.gpu.index)] = {"driver": assumed.get(row.gpu.index, ""), **found}
         tags = sorted({tag for build in self.builds for tag in build.pythons}, key=python_order, reverse=True)
-        amd = self._rows("", "amd")
         return {
             "name": self.name,
             "label": PLATFORMS[self.name],
-            "releases": self.releases,
-            "newest": [self.releases.index(each) for each in matrix.newest_patches(self.releases)],
-            "builds": [self._build(build) for build in self.builds],
-            "pythons": [{"name": python_name(tag), "objects": self._without(tag)} for tag in tags],
-            "drivers": [{"version": each, "rows": {**self._rows(each, "nvidia"), **amd}} for each in drivers],
-            "objects": self.objects,
+            "releases": releases,
+            "newest": [releases.index(each) for each in matrix.newest_patches(releases)],
+            "builds": [self._build(build, texts) for build in self.builds],
+            "gpus": gpus,
+            "drivers": drivers,
+            "says": {version: self._says(version, texts) for version in dict.fromkeys((*drivers, *assumed.values()))},
+            "pythons": [{"name": python_name(tag), "objects": self._without(tag, texts)} for tag in tags],
         }
 
-    def _build(self, build: Build) -> list[object]:
-        text = self.atlas.texts.place
+    def _rows(self, driver: Driver | None, gpus: tuple[Gpu, ...], table: Table | None = None) -> tuple[matrix.Row, ...]:
+        machine = Machine(self.platform, _ANY_PYTHON, driver, gpus)
+        return matrix.rows(machine, table or self.table, self.wish) if gpus else ()
+
+    def _build(self, build: Build, texts: _Numbered[str]) -> list[object]:
         return [
             build.torch,
             build.backend,
-            text(f"pip install {pip_line(build, self.wish)}"),
-            text(", ".join(f"{name} {version}" for name, version in build.companions.items() if version)),
-            text(build.glibc or ""),
-            text(words.evidence(build)),
+            build.cuda,
+            texts[f"pip install {pip_line(build, self.wish)}"],
+            texts[", ".join(f"{name} {version}" for name, version in build.companions.items() if version)],
+            texts[build.glibc or ""],
+            texts[words.evidence(build)],
         ]
 
-    def _without(self, tag: str) -> Json:
-        """Build's place → why this Python cannot have it."""
-        python = Python(python_name(tag).split()[1].removesuffix("t"), tag[:2], tag.endswith("t"))
-        found: Json = {}
-        for verdict in resolve.judge(Machine(self.platform, python), self.table, self.wish):
-            place = self.places.get((verdict.build.version, verdict.build.backend))
-            why = [each.text for each in verdict.objections if each.reason is Reason.NO_WHEEL_FOR_PYTHON]
-            if place is not None and why:
-                found[str(place)] = self.atlas.texts.place(why[0])
-        return found
-
-    def _rows(self, version: str, vendor: str) -> Json:
-        """GPU's place → the driver it was judged with, and its row."""
-        driver = Driver(version, self.table.drivers.speaks(Driver(version))) if version else None
-        gpus = tuple(gpu for gpu in self.gpus if gpu.vendor == vendor)
-        if not gpus:
-            return {}
-        rows = matrix.rows(Machine(self.platform, _ANY_PYTHON, driver, gpus), self.table, self.wish)
-        found: Json = {}
-        for row in rows:
-            used = row.driver.version or "" if row.driver is not None else ""
-            general = self.objects.setdefault(used, {})
-            place = self.atlas.rows.place(tuple(self._cell(row, cell, general) for cell in row.cells))
-            found[str(row.gpu.index)] = [used, place]
-        return found
-
-    def _cell(self, row: matrix.Row, cell: matrix.Cell, general: Json) -> int:
-        """Build and verdict, build and verdict …, best first; what concerns no single GPU goes to `general`."""
-        flat: list[int] = []
-        for verdict in cell.verdicts:
-            place = self.places[verdict.build.version, verdict.build.backend]
-            flat += (place, self._verdict(row, verdict, place))
-            if str(place) not in general and (shared := [each for each in verdict.objections if _shared(each)]):
-                general[str(place)] = [self.atlas.texts.place(each.text) for each in shared]
-        return self.atlas.cells.place(tuple(flat))
-
-    def _verdict(self, row: matrix.Row, verdict: Verdict, place: int) -> int:
-        """What this GPU says of the build: texts against it, or how it runs and what to know of it."""
-        own = [each for each in verdict.objections if each.gpu is not None]
-        # These facts are the build's and the GPU's, so every driver finds the same text.
-        lasting = all(each.reason in (Reason.NO_KERNELS, Reason.LIBRARY_DROPPED_GPU) for each in own)
-        key = (place, row.gpu.index, verdict.native, *(each.reason for each in own), "" if lasting else row.driver)
-        if key not in self._known:
-            text = self.atlas.texts.place
-            why = tuple(text(each.text) for each in own)
-            fit = 0 if why else min(each.fit for each in verdict.fits)
-            how = text("" if why else words.how(verdict))
-            self._known[key] = self.atlas.verdicts.place((why, fit, how, () if why else self._remarks(row, verdict)))
-        return self._known[key]
-
-    def _remarks(self, row: matrix.Row, verdict: Verdict) -> tuple[int, ...]:
+    def _own(self, row: matrix.Row, texts: _Numbered[str], verdicts: _Numbered[tuple[object, ...]]) -> list[int | None]:
+        """Of each build what this GPU says of it: texts against it, how it runs, and what to know; None for no word."""
         machine = Machine(self.platform, _ANY_PYTHON, row.driver, (row.gpu,))
-        notes: Iterable[Note] = remarks.notes(verdict, machine, self.table, self.wish, ())
-        return tuple(self.atlas.texts.place(note.text) for note in notes)
+        found = {verdict.build.key: verdict for cell in row.cells for verdict in cell.verdicts}
+        places: list[int | None] = []
+        for build in self.builds:
+            if (verdict := found.get(build.key)) is None:
+                places.append(None)
+                continue
+            why = tuple(texts[_said(each)] for each in verdict.objections if _is_own(each))
+            notes = () if why else remarks.notes(verdict, machine, self.table, self.wish, ())
+            how = texts["" if why else words.how(verdict)]
+            fit = int(verdict.rank.worst_fit)
+            places.append(verdicts[why, fit, how, tuple(texts[note.text] for note in notes)])
+        return places
+
+    def _says(self, version: str, texts: _Numbered[str]) -> Json:
+        """A driver of each CUDA and each GPU: which builds are too new for it, or rely on it, which GPUs it refuses."""
+        by_cuda = {build.cuda: build for build in reversed(self.builds) if build.cuda}
+        few = self.table._replace(builds={self.name: Shelf.of(by_cuda.values())})
+        objects, refuses, relies = {}, {}, set()
+        driver = Driver(version, self.table.drivers.speaks(Driver(version)))
+        for row in self._rows(driver, self.nvidia, few):
+            for verdict in (each for cell in row.cells for each in cell.verdicts):
+                cuda = str(verdict.build.cuda)
+                relies |= set() if verdict.native else {cuda}
+                for each in verdict.objections:
+                    if each.reason is Reason.GPU_NOT_SERVED_BY_DRIVER:
+                        refuses[str(row.gpu.index)] = texts[each.text]
+                    elif each.reason is Reason.DRIVER_TOO_OLD and each.gpu is None:
+                        objects[cuda] = texts[each.text]
+        return {"objects": objects, "relies": sorted(relies), "refuses": refuses}
+
+    def _without(self, tag: str, texts: _Numbered[str]) -> Json:
+        """Build's place → why this Python cannot have it."""
+        python = python_name(tag)
+        lacking = [(place, span(build.pythons)) for place, build in enumerate(self.builds) if tag not in build.pythons]
+        facts = [(place, {"python": python, "pythons": pythons}) for place, pythons in lacking]
+        return {str(place): texts[Objection(Reason.NO_WHEEL_FOR_PYTHON, fact).text] for place, fact in facts}
 
 
-def _shared(objection: Objection) -> bool:
-    return objection.gpu is None and objection.reason is not Reason.NO_WHEEL_FOR_PYTHON
+def _preference(verdict: Verdict) -> tuple[object, ...]:
+    build = verdict.build
+    return release_key(build.torch), verdict.native, toolkit_order(build.backend), build.backend
 
 
-def data(table: Table, wish: Wish, names: Sequence[tuple[str, str]]) -> Json:
+def _is_own(objection: Objection) -> bool:
+    """Whether it is the GPU's, or the build's own; what the driver or the Python says is judged apart."""
+    if objection.reason is Reason.DRIVER_TOO_OLD:
+        return objection.gpu is not None
+    return objection.reason not in (Reason.GPU_NOT_SERVED_BY_DRIVER, Reason.NO_WHEEL_FOR_PYTHON)
+
+
+def _said(objection: Objection) -> str:
+    """Its text, for any driver that is too old and not for the one that stands for all of them."""
+    if "has" in objection.facts:
+        objection = objection._replace(facts={**objection.facts, "has": "an older one"})
+    return objection.text
+
+
+def data(table: Table, wish: Wish, names: Iterable[tuple[str, str]]) -> Json:
     """All that the page looks up. `names` are products with their capabilities, or AMD's targets, between blanks."""
-    known = tuple(NVIDIA) + tuple(map(amd_kind, _amd(table)))
-    other = _others(names, known)
-    running = [kind for kind in other if _runs_anywhere(kind, table, wish)]
-    atlas = _Atlas(sorted((*known, *running), key=lambda kind: (kind.vendor != "amd", kind.arch), reverse=True))
-    platforms = [_Sheet(atlas, name, table, wish).to_json() for name in PLATFORMS]
+    targets = {arch for shelf in table.builds.values() for build in shelf for arch in build.arches or ()}
+    amd = sorted((arch for arch in targets if arch.kind == "gfx"), key=lambda arch: (len(arch.suffix), arch.suffix))
+    kinds = [*reversed(NVIDIA), *reversed([amd_kind(arch) for arch in amd])]
+    texts: _Numbered[str] = _Numbered()
+    verdicts: _Numbered[tuple[object, ...]] = _Numbered()
+    platforms = [_Sheet(name, table, wish, kinds).to_json(texts, verdicts) for name in PLATFORMS]
     return {
-        "gpus": [_kind(kind) for kind in atlas.kinds],
-        "products": [list(each) for each in dict.fromkeys(names)],
-        "never": [_kind(kind)["capability"] for kind in other if kind not in running] + _never_built(names, known),
+        "gpus": [_kind(kind) for kind in kinds],
+        "products": list(dict.fromkeys(names)),
         "platforms": platforms,
-        "rows": [list(row) for row in atlas.rows.values()],
-        "cells": [list(cell) for cell in atlas.cells.values()],
-        "verdicts": [[list(why), fit, how, list(notes)] for why, fit, how, notes in atlas.verdicts.values()],
-        "texts": atlas.texts.values(),
+        "verdicts": list(verdicts),
+        "texts": list(texts),
     }
-
-
-def _others(names: Iterable[tuple[str, str]], known: Iterable[Kind]) -> list[Kind]:
-    """The capabilities of named products that no kind stands for: GPUs of before PyTorch's first table."""
-    listed = {kind.arch.capability for kind in known}
-    found = {each for _, capabilities in names for each in capabilities.split() if each[:1].isdigit()}
-    arches = {Arch.of_capability(*map(int, each.split("."))) for each in found}
-    return [Kind(arch, "", ()) for arch in sorted(arches) if arch.capability not in listed]
-
-
-def _never_built(names: Iterable[tuple[str, str]], known: Iterable[Kind]) -> list[str]:
-    """AMD's targets of named products that no build is for."""
-    built = {str(kind.arch) for kind in known}
-    return sorted({each for _, targets in names for each in targets.split() if each.startswith("gfx")} - built)
-
-
-def _runs_anywhere(kind: Kind, table: Table, wish: Wish) -> bool:
-    """Whether any build would run on it, whatever the Python."""
-    for name in PLATFORMS:
-        machine = Machine(Platform.parse(name), _ANY_PYTHON, None, matrix.gpus_of([kind]))
-        for row in matrix.rows(machine, table, wish):
-            if any(
-                not verdict.reasons - {Reason.NO_WHEEL_FOR_PYTHON} for cell in row.cells for verdict in cell.verdicts
-            ):
-                return True
-    return False
 
 
 def _kind(kind: Kind) -> Json:
     arch = kind.arch
     capability = "" if kind.vendor == "amd" else f"{arch.major}.{arch.minor}"
-    return {
-        "arch": str(arch),
-        "capability": capability,
-        "generation": kind.generation,
-        "examples": ", ".join(kind.examples),
-    }
-
-
-def _amd(table: Table) -> list[Arch]:
-    found = {arch for shelf in table.builds.values() for build in shelf for arch in build.arches or ()}
-    return sorted((arch for arch in found if arch.kind == "gfx"), key=lambda arch: (len(arch.suffix), arch.suffix))
+    examples = ", ".join(kind.examples)
+    return {"arch": str(arch), "capability": capability, "generation": kind.generation, "examples": examples}
 
 
 def drivers_of(table: DriverTable, os: str) -> list[str]:
@@ -231,11 +190,3 @@ def drivers_of(table: DriverTable, os: str) -> list[str]:
         mine = [floor for floor in floors if table.branch_of(floor) == branch]
         found.append(max(mine, key=numbers, default=str(branch.number)))
     return found[::-1]
-
-
-def nearest(version: str | None, table: DriverTable, os: str) -> str:
-    """The page's driver for a given one: the one of its branch, else the next older, else none."""
-    if version is None:
-        return ""
-    branch = table.branch_number(Driver(version))
-    return next((each for each in drivers_of(table, os) if table.branch_number(Driver(each)) <= branch), "")

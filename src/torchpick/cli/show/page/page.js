@@ -1,38 +1,38 @@
 "use strict";
-// Every verdict was made by torchpick before this page was written. What follows only looks them up: a build runs where
-// neither the GPU nor the driver nor the Python holds a text against it.
+// What each GPU, each driver and each Python says of a build was judged by torchpick before this page was written. What
+// follows only adds it up: a build runs where none of them holds a text against it.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const byId = (id) => document.getElementById(id);
   const text = (place) => data.texts[place];
-  const chosen = { gpu: null, name: "", torch: "", system: 0, driver: 0, python: 0, patches: false, search: "" };
+  const chosen = { gpu: null, name: "", torch: "", system: 0, driver: "", python: 0, patches: false, search: "" };
 
   const platform = () => data.platforms[chosen.system];
-  const driver = () => platform().drivers[chosen.driver];
+  const driver = () => chosen.driver;
   const python = () => platform().pythons[chosen.python];
 
   // The builds of each release for one GPU, newest release first, best build first; null where it is not found here.
+  // What GPU, driver and Python say of a build is added up; a GPU says other things where the driver relies on
+  // minor-version compatibility for the build's CUDA.
   function releasesOf(gpu) {
-    const found = driver().rows[gpu];
-    if (!found) return null;
-    const [used, row] = found;
-    const byDriver = platform().objects[used] || {};
+    const own = platform().gpus[gpu];
+    if (!own) return null;
+    const used = own.driver && (driver() || own.driver);
+    const says = platform().says[used] || { objects: {}, relies: [], refuses: {} };
     const releases = new Map();
-    for (const place of data.rows[row]) {
-      const cell = data.cells[place];
-      const builds = [];
-      for (let at = 0; at < cell.length; at += 2) {
-        const [why, fit, how, notes] = data.verdicts[cell[at + 1]];
-        const byPython = python().objects[cell[at]];
-        const [torch, backend, command, companions, glibc, evidence] = platform().builds[cell[at]];
-        const against = [...why, ...(byDriver[cell[at]] || []), ...(byPython === undefined ? [] : [byPython])].map(text);
-        builds.push({
-          torch, backend, against, runs: against.length === 0, jit: fit === 1, how: text(how), notes: notes.map(text), command: text(command),
-          companions: text(companions), glibc: text(glibc), evidence: text(evidence),
-        });
-      }
-      releases.set(builds[0].torch, builds);
-    }
+    platform().builds.forEach(([torch, backend, cuda, command, companions, glibc, evidence], place) => {
+      const relies = says.relies.includes(cuda);
+      const verdict = (relies ? own.abroad : own.home)[place];
+      if (verdict === null) return;
+      const [why, fit, how, notes] = data.verdicts[verdict];
+      const against = [says.refuses[gpu], ...why, says.objects[cuda], python().objects[place]].filter((each) => each !== undefined).map(text);
+      if (!releases.has(torch)) releases.set(torch, []);
+      releases.get(torch).push({
+        torch, backend, against, fit, relies, runs: against.length === 0, jit: fit === 1, how: text(how), notes: notes.map(text), command: text(command),
+        companions: text(companions), glibc: text(glibc), evidence: text(evidence),
+      });
+    });
+    for (const builds of releases.values()) builds.sort((a, b) => b.fit - a.fit || a.relies - b.relies);
     return { used, releases };
   }
 
@@ -77,8 +77,8 @@
     return { products: [], gpus: new Set() };
   }
 
-  const gpusOf = (product) =>
-    product.capabilities.map((each) => data.gpus.findIndex((gpu) => gpu.capability === each || gpu.arch === each)).filter((place) => place >= 0);
+  const gpuAt = (capability) => data.gpus.findIndex((gpu) => gpu.capability === capability || gpu.arch === capability);
+  const gpusOf = (product) => product.capabilities.map(gpuAt).filter((place) => place >= 0);
 
   // A name that stands for chips of different capability is never guessed at.
   const sure = (product) => product.capabilities.length === 1 && gpusOf(product).length === 1;
@@ -112,8 +112,8 @@
     chosen.torch = "";
     chosen.name = product && sure(product) ? product.name : "";
     chosen.gpu = product ? (sure(product) ? gpusOf(product)[0] : null) : gpu;
-    if (chosen.gpu !== null && !driver().rows[chosen.gpu]) {
-      const there = data.platforms.findIndex((each) => each.drivers[0].rows[chosen.gpu]);
+    if (chosen.gpu !== null && !platform().gpus[chosen.gpu]) {
+      const there = data.platforms.findIndex((each) => each.gpus[chosen.gpu]);
       if (there >= 0) move(there);
     }
     return true;
@@ -145,7 +145,7 @@
     const shown = found.products.slice(0, 8);
     for (const product of shown) {
       const known = gpusOf(product).map((place) => data.gpus[place].arch);
-      if (product.capabilities.some((each) => data.never.includes(each))) known.push("no build runs");
+      if (product.capabilities.some((each) => each !== "?" && gpuAt(each) < 0)) known.push("no build runs");
       const label = `${product.name} (${known.join(" or ") || "capability unknown"})`;
       const pressed = chosen.name === product.name;
       const button = make("button", { type: "button", textContent: label });
@@ -237,7 +237,7 @@
     }
     const newest = newestOf(looked.releases);
     const facts = [platform().label, python().name];
-    if (looked.used) facts.push(`driver ${looked.used}${driver().version ? "" : ", the newest that supports it"}`);
+    if (looked.used) facts.push(`driver ${looked.used}${driver() ? "" : ", the newest that supports it"}`);
     const lead = make("p", { className: "lead" });
     if (newest) {
       const best = bestOf(looked.releases.get(newest));
@@ -298,7 +298,7 @@
   function elsewhere() {
     const line = make("p", {});
     data.platforms.forEach((each, place) => {
-      if (!each.drivers[0].rows[chosen.gpu]) return;
+      if (!each.gpus[chosen.gpu]) return;
       const button = make("button", { type: "button", className: "plain", textContent: `show ${each.label}` });
       button.addEventListener("click", () => { move(place); show(); });
       line.append(button);
@@ -325,7 +325,7 @@
     const table = byId("packages");
     const heads = table.tHead.rows[0].cells;
     const arch = chosen.gpu === null ? "" : data.gpus[chosen.gpu].arch;
-    const column = [...heads].findIndex((cell) => arch && cell.dataset.gpu === arch);
+    const column = [...heads].findIndex((cell) => arch && cell.textContent === arch);
     for (const cell of table.querySelectorAll(".chosen")) cell.classList.remove("chosen");
     if (column < 0) return;
     for (const line of table.rows) line.cells[column].classList.add("chosen");
@@ -338,19 +338,20 @@
     select.value = String(place);
   }
 
+  const branchOf = (version) => platform().drivers.find((each) => parseInt(each, 10) === parseInt(version, 10)) || "";
+
   // To another system, keeping the driver's branch and the Python where it has them.
   function move(system) {
-    const branch = driver().version.split(".")[0];
-    const name = python().name;
+    const [branch, name] = [driver(), python().name];
     chosen.system = system;
-    chosen.driver = Math.max(0, platform().drivers.findIndex((each) => each.version.split(".")[0] === branch));
+    chosen.driver = branchOf(branch);
     const same = platform().pythons.findIndex((each) => each.name === name);
     chosen.python = same >= 0 ? same : 0;
   }
 
   function showFilters() {
     fill(byId("system"), data.platforms.map((each) => each.label), chosen.system);
-    fill(byId("driver"), platform().drivers.map((each) => each.version || "the newest that supports it"), chosen.driver);
+    fill(byId("driver"), ["the newest that supports it", ...platform().drivers], platform().drivers.indexOf(driver()) + 1);
     fill(byId("python"), platform().pythons.map((each) => each.name), chosen.python);
     byId("patches").checked = chosen.patches;
   }
@@ -384,7 +385,7 @@
     if (chosen.torch) words.set("torch", chosen.torch);
     words.set("system", platform().name);
     words.set("python", python().name.replace("Python ", ""));
-    if (driver().version) words.set("driver", driver().version);
+    if (driver()) words.set("driver", driver());
     if (chosen.patches) words.set("patches", "1");
     history.replaceState(null, "", `#${words}`);
   }
@@ -393,12 +394,8 @@
   function start() {
     move(Math.max(0, data.platforms.findIndex((each) => each.name === data.start.system)));
     chosen.python = Math.max(0, platform().pythons.findIndex((each) => each.name === data.start.python));
-    chosen.driver = Math.max(0, platform().drivers.findIndex((each) => each.version === data.start.driver));
     const windows = data.platforms.findIndex((each) => each.name === "windows-x86_64");
     if (data.start.guess && /^win/i.test(navigator.platform)) move(windows);
-    const gpu = data.gpus.findIndex((each) => each.arch === data.start.gpu);
-    chosen.gpu = gpu >= 0 ? gpu : null;
-    chosen.name = gpu >= 0 && products.some((each) => each.name === data.start.name) ? data.start.name : "";
   }
 
   function decoded(text) {
@@ -414,9 +411,7 @@
     const words = new URLSearchParams(location.hash.slice(1));
     const system = data.platforms.findIndex((each) => each.name === words.get("system"));
     if (system >= 0) move(system);
-    const told = (words.get("driver") || "").split(".")[0];
-    const branch = platform().drivers.findIndex((each) => told && each.version.split(".")[0] === told);
-    if (branch >= 0) chosen.driver = branch;
+    chosen.driver = branchOf(words.get("driver")) || chosen.driver;
     const version = platform().pythons.findIndex((each) => each.name === `Python ${words.get("python")}`);
     if (version >= 0) chosen.python = version;
     if (!location.hash) return;
@@ -455,7 +450,7 @@
     show();
   });
   byId("system").addEventListener("change", (event) => { move(Number(event.target.value)); show(); });
-  byId("driver").addEventListener("change", (event) => { chosen.driver = Number(event.target.value); show(); });
+  byId("driver").addEventListener("change", (event) => { chosen.driver = platform().drivers[event.target.value - 1] || ""; show(); });
   byId("python").addEventListener("change", (event) => { chosen.python = Number(event.target.value); show(); });
   byId("patches").addEventListener("change", (event) => { chosen.patches = event.target.checked; show(); });
   byId("grid").addEventListener("keydown", arrows);
