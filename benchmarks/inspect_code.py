@@ -76,13 +76,12 @@ def remote(torchpick: str) -> None:
     """Bytes and requests of a wheel on the index, and the memory of a whole one."""
     flags = ["--platform", "linux-x86_64", "--python", "3.12", "--gpu", "none", "--json"]
     for release in ("2.15.0", "2.9.1"):
-        for words in ([], ["--sample"]):
-            line = [torchpick, "inspect", f"torch=={release}", *words, *flags]
-            done = subprocess.run(line, capture_output=True, text=True, check=True)
-            found = json.loads(done.stdout)["results"][0]
-            share = 100 * found["bytes_read"] / found["size"]
-            name = f"torch {release} by {found['depth']}"
-            print(f"{name:<44}{share:6.2f} % of {found['size'] / 1e6:.0f} MB, {found['requests']} requests")
+        line = [torchpick, "inspect", f"torch=={release}", *flags]
+        done = subprocess.run(line, capture_output=True, text=True, check=True)
+        found = json.loads(done.stdout)["results"][0]
+        share = 100 * found["bytes_read"] / found["size"]
+        name = f"torch {release} by {found['depth']}"
+        print(f"{name:<44}{share:6.2f} % of {found['size'] / 1e6:.0f} MB, {found['requests']} requests")
     peak = interleaved.peak_mebibytes([torchpick, "inspect", "torch==2.15.0", "--deep", *flags])
     print(f"{'torch 2.15.0 --deep, peak memory':<44}{peak:6.1f} MiB")
 

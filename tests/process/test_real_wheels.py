@@ -47,17 +47,6 @@ def test_torch_by_its_flags(release: str, sass: str, pascal: int, capsys: pytest
     assert found["requests"] <= 8
 
 
-def test_a_sample_of_torch_stays_within_its_share(capsys: pytest.CaptureFixture[str]) -> None:
-    status, found = inspect(capsys, "torch==2.15.0", *LINUX, "--sample", "--gpu", "7.5")
-
-    assert found["bytes_read"] <= 0.05 * found["size"]
-    assert found["requests"] <= 8
-    assert found["complete"] is False
-    assert status == 3, "torch.linalg has next to nothing for sm_75"
-    linalg = next(each for each in found["libraries"] if "linalg" in each["path"])
-    assert linalg["coverage"]["sm_75"] == {"sass": 1, "ptx": 0, "none": 32}
-
-
 @pytest.mark.parametrize(("what", "gpu", "verdict"), [
     ("packaging==24.0", "9.0", "no GPU code"), ("bitsandbytes==0.50.2", "7.5", "runs"),
     ("bitsandbytes==0.50.2", "6.1", "will not run"), ("xformers==0.0.28.post3", "7.5", "runs"),

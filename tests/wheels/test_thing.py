@@ -24,7 +24,6 @@ from torchpick.index import locate
 from torchpick.index.locate import Located, WheelTarget
 from torchpick.wheels import thing
 from torchpick.wheels.library import texts
-from torchpick.wheels.reading import FLAGS
 from torchpick.wheels.thing import How
 
 WHEEL = making.wheel({"pkg/_C.so": making.library(making.module("sm_80"))}) + b""
@@ -45,8 +44,6 @@ def test_a_library_and_a_folder(tmp_path: Path) -> None:
 
     assert texts(thing.read(str(file), How()).sass) == ["sm_90"]
     assert texts(thing.read(str(tmp_path), How()).sass) == ["sm_90"]
-    with pytest.raises(UsageError, match="a single library"):
-        thing.read(str(file), How(depth=FLAGS))
 
 
 @pytest.mark.parametrize("data", [b"", b"text", b"\x7fEL", bytes(5000), b"BC\xc0\xde" + bytes(100)])
@@ -162,7 +159,7 @@ def test_a_bare_name_that_is_not_installed_is_the_indexs(host: Host, monkeypatch
     host.files["/pkg-9.0-py3-none-any.whl"] = WHEEL
     asked = []
 
-    def locates(requirement: str, wanted: WheelTarget) -> Located:
+    def locates(requirement: str, wanted: WheelTarget, **_: object) -> Located:
         asked.append((requirement, wanted))
         return Located(
             f"{host.url}/pkg-9.0-py3-none-any.whl",

@@ -39,10 +39,12 @@ COMMANDS = {
     "inspect": "the GPU code inside a wheel, a package or a library, and whether it runs here",
     "arch": "the architecture settings that source builds need for these GPUs",
     "extras": "extras, groups and index settings for a project",
-    "survey": "the GPU code of many wheels of your index, each read once",
     "refresh": "read the live index into the cache",
     "completion": "a shell completion script",
 }
+
+
+ALIASES = {"survey": "inspect"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -92,6 +94,8 @@ def _in_flags(words: Sequence[str]) -> Sequence[str]:
 
 def _run(words: Sequence[str]) -> int:
     words = _in_flags(words)
+    if words and words[0] in ALIASES:
+        words = [ALIASES[words[0]], *words[1:]]
     command = words[0] if words and words[0] in COMMANDS else "pick"
     rest = words[1:] if command != "pick" else words
     # importlib would load warnings and more to do the same.

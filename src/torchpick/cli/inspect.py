@@ -3,25 +3,27 @@
 THING is a wheel file, its URL, `name==version` (the wheel on your own index; nothing is downloaded), an installed
 package's name, a folder, or a .so or .dll. The exit status is 3 if one of them will not run, or only partly.
 
+With --from many are read, and each is a line of JSON as soon as it is read. What was read before comes out of the
+cache, so a run that was killed goes on where it stopped.
+
 examples:
   torchpick inspect torch==2.15.0 --gpu "GTX 1080 Ti"
   torchpick inspect bitsandbytes flash_attn --gpu 7.5
   torchpick inspect --deep ./xformers-0.0.33-cp39-abi3-manylinux_2_28_x86_64.whl --json
+  torchpick inspect --from packages.txt --jobs 4 --out readings.jsonl
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import threading
 from argparse import ArgumentParser
-from collections.abc import Generator
-from contextlib import closing
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 
 from torchpick.cli import arguments, console, inspected
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import text
-from torchpick.cli.show.progress import Progress
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.index.locate import WheelTarget
 from torchpick.knowledge.locations import cache_dir
@@ -35,44 +37,35 @@ from torchpick.model.pythons import version_of
 from torchpick.model.verdict import FAILS
 from torchpick.model.versions import is_dotted
 from torchpick.session import Session
-from torchpick.wheels import installed, thing
+from torchpick.wheels import installed, many
 from torchpick.wheels.loaded import chosen
-from torchpick.wheels.reading import FLAGS, SAMPLE, WHOLE, Reading
+from torchpick.wheels.many import MOST_JOBS, Answers
+from torchpick.wheels.reading import WHOLE, Reading
 from torchpick.wheels.readings import Readings
 from torchpick.wheels.thing import How
 from torchpick.wheels.verdict import Judge, ReadingVerdict, of_reading
 
-# Things that are read at the same time: mostly one waits for the network while another is unpacked.
-_AT_ONCE = 4
-_FULL = 4096  # MB; the largest torch wheel, for Windows with CUDA inside, has 2.8 GB
+_FULL = 4096 << 20  # the largest torch wheel, for Windows with CUDA inside, has 2.8 GB
+_MOST_ON_CLUSTER = 256
 
 
 class InspectArguments(Arguments):
     things: list[str]
     depth: str | None
     torch_cuda: str | None
-    allow_full: int | None
-    lines: bool
+    allow_full: bool
+    source: str | None
+    jobs: int
+    on: str | None
+    out: str | None
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("things", nargs="+", metavar="THING", help="what to inspect")
+    parser.add_argument("things", nargs="*", metavar="THING", help="what to inspect")
     group = parser.add_argument_group("how much is read (by default what is cheap and sufficient)")
-    depth = group.add_mutually_exclusive_group()
-    depth.add_argument(
-        "--flags", action="store_const", const=FLAGS, dest="depth", help="torch only: its compiled flags"
-    )
-    depth.add_argument(
-        "--sample", action="store_const", const=SAMPLE, dest="depth", help="libraries, as far as 5%% of the file goes"
-    )
-    depth.add_argument("--deep", action="store_const", const=WHOLE, dest="depth", help="every library completely")
+    group.add_argument("--deep", action="store_const", const=WHOLE, dest="depth", help="every library completely")
     group.add_argument(
-        "--allow-full",
-        nargs="?",
-        type=int,
-        const=_FULL,
-        metavar="MB",
-        help=f"download the whole file if a server does not support ranges, up to so many MB ({_FULL})",
+        "--allow-full", action="store_true", help="download the whole file where a server does not support ranges"
     )
     group.add_argument("--offline", action="store_true", help="only files of this computer")
     group.add_argument(
@@ -80,11 +73,18 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="X.Y",
         help="if a package has a library per CUDA, judge the one for this CUDA (that of the torch here)",
     )
+    group = parser.add_argument_group("many wheels")
+    group.add_argument(
+        "--from",
+        dest="source",
+        metavar="FILE|INDEX",
+        help="a THING a line (`-`: stdin); or a page or folder of wheels",
+    )
+    group.add_argument("--jobs", type=int, default=4, metavar="N", help=f"so many at once (4; {MOST_JOBS} at most)")
+    group.add_argument("--on", metavar="ray[:ADDRESS]", help="read on this Ray cluster")
+    group.add_argument("--out", metavar="FILE", help="write the lines to FILE")
     arguments.add_machine_flags(parser)
     arguments.add_output_flags(parser)
-    parser.add_argument(
-        "--lines", action="store_true", help="with --json: a line for each THING as soon as it is read, in their order"
-    )
 
 
 class InspectScene(Noun):
@@ -95,39 +95,83 @@ class InspectScene(Noun):
     wanted: WheelTarget
 
 
+class _Results:
+    """What was read, said in the form that is asked for, and the exit status."""
+
+    def __init__(self, args: InspectArguments, judge: Callable[[Reading], tuple[ReadingVerdict, ...]]) -> None:
+        self._args, self._judge, self._bold = args, judge, console.painter(args)
+        self.status = 0
+        self.kept: list[dict[str, object]] = []
+
+    def add(self, name: str, reading: Reading | TorchpickError, write: Callable[[str], object] | None) -> None:
+        if isinstance(reading, TorchpickError):
+            self.status = 1
+            entry: dict[str, object] = {"target": name, "error": reading}
+            said = None
+            if not self._args.json:
+                print(text.error(reading), file=sys.stderr)
+        else:
+            verdicts = self._judge(reading)
+            if self.status != 1 and any(verdict.word in FAILS for verdict in verdicts):
+                self.status = 3
+            entry = inspected.facts(reading, verdicts)
+            said = inspected.page(reading, verdicts, self._bold, everything=self._args.verbose)
+        if write is not None:
+            write(envelope.dumps(entry) + "\n")
+        elif self._args.json:
+            self.kept.append(entry)
+        elif said is not None:
+            print(said)
+
+
 def run(args: InspectArguments) -> int:
     _check(args)
     session = Session(arguments.machine_request(args), report=console.waiting)
-    drivers = session.knowledge.rules.drivers
     scene = _scene(args, session)
     if scene.unknown is not None:
         console.notes(args, f"no GPU is checked: {scene.unknown}")
-    bold = console.painter(args)
-    results: list[dict[str, object]] = []
-    worst = 0
+    drivers = session.knowledge.rules.drivers
+    results = _Results(args, lambda reading: _verdicts(reading, scene, drivers, args.torch_cuda))
     progress = console.progress(args)
-    with progress.during("inspect"), closing(_all(args, scene.wanted, progress)) as readings:
-        for name, reading in zip(args.things, readings, strict=True):
+    with progress.during("inspect"), ExitStack() as stack:
+        how = How(
+            args.depth,
+            scene.wanted,
+            offline=args.offline or bool(os.environ.get("TORCHPICK_OFFLINE")),
+            allow_full=_FULL if args.allow_full else None,
+            report=progress,
+            readings=Readings(cache_dir(os.environ)),
+        )
+        write = None if args.source is None else _writer(args, stack)
+        answers = stack.enter_context(closing(_answers(args, how)))
+        for name, reading in answers:
             progress.clear()
-            if isinstance(reading, TorchpickError):
-                if len(args.things) == 1:
-                    raise reading
-                worst = 1
-                results.append({"target": name, "error": reading})
-                if not args.json:
-                    print(text.error(reading), file=sys.stderr)
-            else:
-                verdicts = _verdicts(reading, scene, drivers, args.torch_cuda)
-                if worst != 1 and any(verdict.word in FAILS for verdict in verdicts):
-                    worst = 3
-                results.append(inspected.facts(reading, verdicts))
-                if not args.json:
-                    print(inspected.page(reading, verdicts, bold, everything=args.verbose))
-            if args.lines:
-                print(envelope.dumps(results.pop()), flush=True)
-    if args.json and not args.lines:
-        print(envelope.dumps(_json(scene, results, worst)))
-    return worst
+            if isinstance(reading, TorchpickError) and args.things == [name] and args.source is None:
+                raise reading
+            results.add(name, reading, write)
+    if args.json and args.source is None:
+        print(envelope.dumps(_json(scene, results.kept, results.status)))
+    return results.status
+
+
+def _answers(args: InspectArguments, how: How) -> Answers:
+    things = args.things if args.source is None else [*args.things, *many.listed(args.source, how)]
+    if args.on is None:
+        return many.read(things, how, args.jobs, in_order=args.source is None)
+    from torchpick.cluster import ray_wheels
+
+    address = ray_wheels.address_of(args.on)
+    return many.read_elsewhere(things, how, lambda urls: ray_wheels.read(urls, address, how, args.jobs))
+
+
+def _writer(args: InspectArguments, stack: ExitStack) -> Callable[[str], object]:
+    """Each line goes out whole and at once, so that it outlives this process."""
+    if args.out is None:
+        return lambda line: print(line, end="", flush=True)
+    try:
+        return stack.enter_context(open(args.out, "w", encoding="utf-8", buffering=1)).write
+    except OSError as error:
+        raise TorchpickError(f"cannot write {args.out}: {error.strerror}", hint="name another file") from error
 
 
 def _json(scene: InspectScene, results: list[dict[str, object]], worst: int) -> dict[str, object]:
@@ -140,12 +184,15 @@ def _json(scene: InspectScene, results: list[dict[str, object]], worst: int) -> 
 
 
 def _check(args: InspectArguments) -> None:
-    if args.lines and not args.json:
-        raise UsageError("`--lines` belongs to `--json`", hint="`--json --lines`")
+    if not args.things and args.source is None:
+        raise UsageError("inspect what?", hint="`torchpick inspect torch`, or `--from FILE`")
+    if args.source is None and (args.on or args.out):
+        raise UsageError("`--on` and `--out` are for many wheels", hint="list them with `--from FILE`")
+    most = MOST_JOBS if args.on is None else _MOST_ON_CLUSTER
+    if not 0 < args.jobs <= most:
+        raise UsageError(f"`--jobs {args.jobs}` is not a number from 1 to {most}", hint="an index is asked politely")
     if args.torch_cuda is not None and (not is_dotted(args.torch_cuda) or args.torch_cuda.count(".") != 1):
         raise UsageError(f"`{args.torch_cuda}` is not a valid CUDA version", hint="such as `--torch-cuda 12.6`")
-    if args.allow_full is not None and not 0 < args.allow_full < 1 << 20:
-        raise UsageError(f"`--allow-full {args.allow_full}` is not a size in MB", hint="such as `--allow-full 4096`")
 
 
 def _scene(args: InspectArguments, session: Session) -> InspectScene:
@@ -169,48 +216,6 @@ def _scene(args: InspectArguments, session: Session) -> InspectScene:
     if session.given_gpus or any(machine.counted for machine in machines):
         return InspectScene(machines, None, wanted)
     return InspectScene(machines, "none was found here; specify one with `--gpu`", wanted)
-
-
-def _all(
-    args: InspectArguments, wanted: WheelTarget, progress: Progress
-) -> Generator[Reading | TorchpickError, None, None]:
-    """The readings in the order of the things; several are read at the same time, and one that fails is its error."""
-    if len(args.things) == 1:
-        yield _read(args.things[0], args, wanted, progress, threading.Event())
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    over = threading.Event()
-    pool = ThreadPoolExecutor(min(_AT_ONCE, len(args.things)))
-    try:
-        jobs = [pool.submit(_read, name, args, wanted, progress, over) for name in args.things]
-        for job in jobs:
-            yield job.result()
-    finally:
-        over.set()
-        pool.shutdown(cancel_futures=True)
-
-
-def _read(
-    name: str, args: InspectArguments, wanted: WheelTarget, progress: Progress, over: threading.Event
-) -> Reading | TorchpickError:
-    def report(news: str | int) -> None:
-        if over.is_set():
-            raise TorchpickError(f"{name} was given up", hint="run the command again")
-        progress(news)
-
-    how = How(
-        args.depth,
-        wanted,
-        offline=args.offline or bool(os.environ.get("TORCHPICK_OFFLINE")),
-        allow_full=None if args.allow_full is None else args.allow_full << 20,
-        report=report,
-        readings=Readings(cache_dir(os.environ)),
-    )
-    try:
-        return thing.read(name, how)
-    except TorchpickError as error:
-        return error
 
 
 def _verdicts(

@@ -6,6 +6,7 @@ import os
 import ssl
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -48,11 +49,18 @@ def netrc(environ: Mapping[str, str]) -> Callable[[str], Login | None]:
 
 def certificates(environ: Mapping[str, str]) -> ssl.SSLContext:
     """The certificates to trust: what the user's settings name, else the system's certificates and certifi's."""
+    cert = None if environ.get("PIP_CERT") else _pip_cert(environ)
+    return _context(tuple(environ.get(name, "") for name in (*_FILES, "SSL_CERT_DIR")), cert)
+
+
+@lru_cache(4)  # to read them takes longer than many a wheel, and one command has several clients
+def _context(values: tuple[str, ...], cert: str | None) -> ssl.SSLContext:
+    environ = dict(zip((*_FILES, "SSL_CERT_DIR"), values, strict=True))
     named: dict[str, str] = {}  # often several name the same file, which takes a while to read
     for name in _FILES:
         if environ.get(name):
             named.setdefault(environ[name], name)
-    if not environ.get("PIP_CERT") and (cert := _pip_cert(environ)):
+    if cert:
         named.setdefault(cert, "pip's `cert`")
     folders = [folder for folder in environ.get("SSL_CERT_DIR", "").split(os.pathsep) if os.path.isdir(folder)]
     if not named and not folders:

@@ -30,7 +30,7 @@ def download(url: str, client: Client, stack: ExitStack, allowed: Allowed, repor
     most, sha256 = allowed
     name = redacted(url)
     too_large = WheelError(
-        f"{name} is larger than the {most >> 20} MB that are allowed", hint="raise it: `--allow-full 8000` (in MB)"
+        f"{name} is larger than the {most >> 20} MB that are allowed", hint="download it yourself and inspect the file"
     )
     path = Path(stack.enter_context(TemporaryDirectory(prefix="torchpick-")), "wheel")
     cost = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 
 from torchpick.environment import interpreter
 from torchpick.environment.world import World
@@ -17,6 +18,7 @@ from torchpick.model.requirement import parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from torchpick.index.client import Client
     from torchpick.index.user_index import IndexTarget, UserIndex
 
 
@@ -64,7 +66,9 @@ def check(requirement: str) -> Asked:
     return Asked(read.name, str(read.specifier))
 
 
-def locate(requirement: str, wanted: WheelTarget, environ: Mapping[str, str] = os.environ) -> Located:
+def locate(
+    requirement: str, wanted: WheelTarget, environ: Mapping[str, str] = os.environ, client: Client | None = None
+) -> Located:
     """The newest wheel of the user's own index that meets the requirement and fits the target."""
     asked = check(requirement)
     from torchpick.index import places
@@ -72,7 +76,8 @@ def locate(requirement: str, wanted: WheelTarget, environ: Mapping[str, str] = o
     from torchpick.index.user_index import UserIndex
 
     target = target_of(wanted)
-    with Client(environ=environ) as client:
+    with ExitStack() as stack:
+        client = client or stack.enter_context(Client(environ=environ))
         index = UserIndex(places.of_user(environ, wanted.python), client)
         found = index.candidates(asked.name, asked.specifier, target)
         if not found:

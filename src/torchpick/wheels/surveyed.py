@@ -1,4 +1,4 @@
-"""A survey of many wheels, the pure parts: which ones are read, the line that each gives, and the lines as a table.
+"""Which wheel of a version is read, and what is known of it as one line of evidence. Pure.
 
 The line is that of evidence/packages.jsonl, which scripts/build-packages makes compat/packages from.
 """
@@ -6,13 +6,11 @@ The line is that of evidence/packages.jsonl, which scripts/build-packages makes 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from email.parser import HeaderParser
 
-from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from torchpick.errors import TorchpickError
 from torchpick.index import names
 from torchpick.index.listing import Link
 from torchpick.model.noun import Noun
@@ -56,23 +54,14 @@ def _of_any(link: Link) -> bool:
     return link.wheel.platform == "any"
 
 
-def plan(links: Iterable[Link], specifier: str, newest: int, platforms: Iterable[str]) -> tuple[SurveyWheel, ...]:
-    """The wheels to read of a project: of so many of the newest versions that the specifier admits, one a platform."""
-    admitted = SpecifierSet(specifier)
-    exact = any(part.operator == "==" and not part.version.endswith(".*") for part in admitted)
-    versions: dict[Version, list[Link]] = {}
+def of_versions(links: Iterable[Link], platform: str) -> tuple[SurveyWheel, ...]:
+    """The wheel to read of each version for the platform, the newest version first."""
+    versions: dict[tuple[str, Version], list[Link]] = {}
     for link in links:
-        if exact or link.yanked is None:
-            versions.setdefault(Version(link.wheel.version), []).append(link)
-    chosen: dict[str, SurveyWheel] = {}
-    for platform in platforms:
-        left = newest
-        for version in sorted(admitted.filter(versions), reverse=True):
-            one = _one(versions[version], platform) if left else None
-            if one is not None:
-                chosen.setdefault(one.link.url, one)
-                left -= 1
-    return tuple(chosen.values())
+        if link.yanked is None:
+            versions.setdefault((link.wheel.project, Version(link.wheel.version)), []).append(link)
+    found = (_one(versions[key], platform) for key in sorted(versions, reverse=True))
+    return tuple(one for one in found if one is not None)
 
 
 def _python(link: Link) -> str:
@@ -121,39 +110,3 @@ def line(wheel: SurveyWheel, reading: Reading) -> Line:
 
 def code_of(one: Library) -> Line:
     return {"path": one.path, "modules": one.code.total, "sass": texts(one.sass), "ptx": texts(one.ptx)}
-
-
-def failed(wheel: SurveyWheel, error: TorchpickError) -> Line:
-    """The line of a wheel that could not be read: it is read again by the next run."""
-    link = wheel.link
-    named = {"project": link.wheel.project, "version": link.wheel.version}
-    return {"file": link.file, "sha256": link.sha256, **named, "error": error.to_json()}
-
-
-def key(row: Mapping[str, object]) -> str:
-    """What distinguishes one wheel from another: its content where that is known."""
-    return str(row.get("sha256") or row.get("file"))
-
-
-def merge(rows: Iterable[Mapping[str, object]]) -> list[Line]:
-    """Each wheel once, in order; a reading stands before an error, and a later line before an earlier one."""
-    found: dict[str, Mapping[str, object]] = {}
-    for row in rows:
-        if "error" not in row or "error" in found.get(key(row), row):
-            found[key(row)] = row
-    return [dict(row) for row in sorted(found.values(), key=_place) if "error" not in row]
-
-
-def _place(row: Mapping[str, object]) -> tuple[str, Version, str]:
-    return str(row.get("project")), Version(str(row.get("version"))), str(row.get("file"))
-
-
-def shard(wheels: Iterable[SurveyWheel], part: int, of: int) -> tuple[SurveyWheel, ...]:
-    """The part that one of several runs reads; where a wheel belongs does not depend on the others."""
-    return tuple(wheel for wheel in wheels if _number(wheel.link) % of == part)
-
-
-def _number(link: Link) -> int:
-    from zlib import crc32
-
-    return int(link.sha256[:8], 16) if link.sha256 else crc32(link.file.encode())

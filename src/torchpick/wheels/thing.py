@@ -17,7 +17,7 @@ from torchpick.model.redaction import redacted
 from torchpick.model.requirement import normal
 from torchpick.wheels import image, installed, wheel
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.reading import FLAGS, WHOLE, Reading
+from torchpick.wheels.reading import WHOLE, Reading
 from torchpick.wheels.readings import Readings
 from torchpick.wheels.wheel import Allowance
 
@@ -41,6 +41,7 @@ class How(Noun):
     allowance: Allowance | None = None  # of one wheel on the web
     report: Report = silent
     readings: Readings | None = None  # what was read before
+    client: Callable[[], Client] | None = None  # where many are read, the one of the thread
 
 
 def read(thing: str, how: How) -> Reading:
@@ -74,7 +75,7 @@ def _package(thing: str, how: How) -> Reading:
     locate.check(thing)
     if how.offline:
         raise UsageError(f"`{thing}` must be looked up on an index", hint="remove `--offline`, or give a wheel file")
-    found = locate.locate(thing, how.wanted)
+    found = locate.locate(thing, how.wanted, client=None if how.client is None else how.client())
     how.report(f"{found.place} has {found.file}")
     return _url(found.url, how, target=thing, located=found)
 
@@ -99,11 +100,10 @@ def _url(url: str, how: How, target: str | None = None, located: Located | None 
     if how.offline:
         raise UsageError(f"`{shown}` is on the web", hint="remove `--offline`, or give a file")
     sha256 = located.sha256 if located is not None else sha256_of(parts.fragment)
-    known = how.readings.find(url, sha256, how.depth, how.allowance) if how.readings is not None else None
-    if known is not None:
-        return known._replace(target=shown, bytes_read=0, requests=0)
+    if (before := _known(url, sha256, how)) is not None:
+        return before._replace(target=shown)
     with ExitStack() as stack:
-        client = stack.enter_context(Client())
+        client = how.client() if how.client is not None else stack.enter_context(Client())
         source = stack.enter_context(closing(_remote(url, sha256, client, how, stack)))
         facts = wheel.WheelFacts(shown, file, sha256)
         reading = _named(shown, lambda: wheel.read(Archive(source), facts, how.depth, how.allowance))
@@ -113,6 +113,29 @@ def _url(url: str, how: How, target: str | None = None, located: Located | None 
     if how.readings is not None:
         how.readings.keep(url, reading)
     return reading
+
+
+def _known(url: str, sha256: str | None, how: How) -> Reading | None:
+    """What was read before, which costs nothing now."""
+    found = how.readings.find(url, sha256, how.depth, how.allowance) if how.readings is not None else None
+    return None if found is None else found._replace(bytes_read=0, requests=0)
+
+
+def known(url: str, how: How) -> Reading | None:
+    """What was read before of an address with its hash."""
+    return _known(url, sha256_of(url.partition("#")[2]), how)
+
+
+def address(thing: str, how: How) -> str:
+    """The address, with its hash, at which another computer can read the THING."""
+    if "://" in thing and not thing.startswith("file:"):
+        return thing
+    if "://" in thing or Path(thing).exists():
+        raise UsageError(f"{thing} is on this computer, where others cannot read it", hint="give its web address")
+    from torchpick.index import locate
+
+    found = locate.locate(thing, how.wanted)
+    return found.url + (f"#sha256={found.sha256}" if found.sha256 else "")
 
 
 def _remote(url: str, sha256: str | None, client: Client, how: How, stack: ExitStack) -> Source:
@@ -149,12 +172,10 @@ def _path(path: Path, shown: str, how: How) -> Reading:
             return _named(shown, lambda: wheel.read(Archive(source), facts, how.depth))
     finally:
         source.close()
-    return _named(shown, lambda: _library(path, head, shown, how.depth))
+    return _named(shown, lambda: _library(path, head, shown))
 
 
-def _library(path: Path, head: bytes, shown: str, depth: str | None) -> Reading:
-    if depth == FLAGS:
-        raise UsageError(f"{shown} is a single library, but `--flags` reads a torch", hint="remove `--flags`")
+def _library(path: Path, head: bytes, shown: str) -> Reading:
     known = image.form(head) is not None or head[:4] == b"\x50\xed\x55\xba"
     one = installed.read_library(path, path.name) if known else None
     if one is None:

@@ -1,0 +1,66 @@
+"""What reading many wheels costs: two at once against one, and a second run against the first.
+
+    python benchmarks/many_wheels.py
+
+The index is on loopback and answers after 30 ms, as one on the web does. The aims: `--jobs 2` at least 1.8 times as
+fast as `--jobs 1`, and a second run that reads no wheel. A run that fails ends the benchmark.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.fakes.loopback import Loopback
+from tests.wheels.indexed import GpuIndex, asked
+
+NAMES, DELAY_S, ROUNDS = 200, 0.03, 3
+WORDS = ["--python", "3.12", "--platform", "linux-x86_64", "--gpu", "8.0", "--quiet"]
+
+
+def run(server: Loopback, folder: Path, cache: Path, jobs: int) -> float:
+    """Seconds of the whole process."""
+    env = {**os.environ, "PIP_INDEX_URL": f"{server.url}/simple", "TORCHPICK_CACHE_DIR": str(cache)}
+    out = folder / f"{cache.name}.jsonl"
+    argv = [sys.executable, "-m", "torchpick", "inspect", "--from", str(folder / "names"), "--out", str(out), *WORDS]
+    begun = time.perf_counter()
+    done = subprocess.run([*argv, "--jobs", str(jobs)], env=env, capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - begun
+    held = out.read_text().count("\n") if done.returncode == 0 else 0
+    if held != NAMES:
+        sys.exit(f"--jobs {jobs} ended with {done.returncode} and {held} lines: {done.stderr}{done.stdout}")
+    return seconds
+
+
+def main() -> None:
+    index = GpuIndex(NAMES)
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    with index.serve(DELAY_S).running() as server, tempfile.TemporaryDirectory() as name:
+        folder, requests = Path(name), 0
+        (folder / "names").write_text("\n".join(f"{name}==1.0" for name in index.names))
+        cache = folder
+        for turn in range(ROUNDS):
+            for jobs, times in seconds.items():  # in turns, so that what else the machine does meets both
+                server.log.clear()
+                cache = folder / f"{turn}-{jobs}"
+                times.append(run(server, folder, cache, jobs))
+                requests = sum(asked(server).values())
+        server.log.clear()
+        again = run(server, folder, cache, 2)
+        known = sum(asked(server).values())
+    one, two = (statistics.median(times) for times in seconds.values())
+    print(f"{NAMES} wheels, {requests} requests for them, each answered after {DELAY_S * 1000:.0f} ms")
+    print(f"{'--jobs 1 takes':<44}{one:6.2f} s")
+    print(f"{'--jobs 2 takes':<44}{two:6.2f} s, {one / two:.2f} x as fast")
+    print(f"{'a second run':<44}{again:6.2f} s, {known} requests for wheels")
+
+
+if __name__ == "__main__":
+    main()
