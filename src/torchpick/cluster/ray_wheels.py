@@ -8,7 +8,6 @@ from collections.abc import Generator, Iterable
 from functools import cache
 from importlib.util import find_spec
 
-import torchpick
 from torchpick.cluster.engine import ClusterError
 from torchpick.errors import TorchpickError, UsageError, WheelError
 from torchpick.model.fields import Fields, ShapeError
@@ -41,7 +40,7 @@ def read(
     import ray
 
     # Ray carries our code to the workers.
-    package = os.path.dirname(os.path.abspath(torchpick.__file__))
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     try:
         ray.init(
             address=address,
