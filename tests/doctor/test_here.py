@@ -14,7 +14,7 @@ from tests.wheels import making
 from torchpick.doctor import examination, loader
 from torchpick.doctor.examination import Examination
 from torchpick.environment import distributions
-from torchpick.environment.shell import Shell
+from torchpick.environment.shellvariables import Shell
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.request import Request

@@ -9,7 +9,7 @@ import pytest
 from tests.doctor.homes import Home
 from torchpick.doctor import integrity
 from torchpick.environment import distributions
-from torchpick.environment.installed import Distribution
+from torchpick.environment.distributions import Distribution
 
 pytestmark = pytest.mark.process
 

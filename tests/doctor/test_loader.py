@@ -13,8 +13,8 @@ from torchpick.doctor import binaries, loader
 from torchpick.doctor.checks import loader as loader_checks
 from torchpick.doctor.facts import Absent, Facts, InspectedPackage
 from torchpick.environment import distributions
-from torchpick.environment.installed import Environment
-from torchpick.environment.shell import Shell
+from torchpick.environment.distributions import Environment
+from torchpick.environment.shellvariables import Shell
 from torchpick.model.machine import Machine, Platform, Python
 
 pytestmark = pytest.mark.process

@@ -10,7 +10,7 @@ from tests.doctor.homes import Home, examine, linking
 from torchpick.decide.packagefit import Situation
 from torchpick.doctor import cudas, required
 from torchpick.environment import distributions
-from torchpick.environment.installed import Environment
+from torchpick.environment.distributions import Environment
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python

@@ -13,8 +13,8 @@ from torchpick.doctor import cudas, integrity, loader
 from torchpick.doctor.checks import whole
 from torchpick.doctor.facts import Facts, MissingRequirement
 from torchpick.environment import distributions
-from torchpick.environment.installed import Environment
-from torchpick.environment.shell import Shell
+from torchpick.environment.distributions import Environment
+from torchpick.environment.shellvariables import Shell
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.machine import Machine, Platform, Python
 

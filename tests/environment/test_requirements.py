@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.environment import requirements
-from torchpick.environment.requirement_texts import MOST_BYTES
+from torchpick.environment.requirementfiles import MOST_BYTES
 from torchpick.environment.requirements import Given, Requested, parse, read, wheel_of
 from torchpick.errors import RequirementError, TorchpickError, UsageError
 from torchpick.installers import copies

@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import pipconf, shell, torchsettings
+from torchpick.environment import pipconf, shellvariables, torchsettings
 
 
 def test_the_cuda_files_of_library_path_are_listed_and_nothing_else(tmp_path: Path) -> None:
     for name in ("libcudart.so.12", "libcudnn_ops.so.9", "libnvJitLink.so.12.1.105", "libz.so.1", "libcudart.so", "x"):
         (tmp_path / name).write_text("")
 
-    found = shell.read({"LD_LIBRARY_PATH": f":{tmp_path}:/nowhere:{tmp_path / 'x'}", "PATH": "/bin", "LD_PRELOAD": ""})
+    found = shellvariables.read(
+        {"LD_LIBRARY_PATH": f":{tmp_path}:/nowhere:{tmp_path / 'x'}", "PATH": "/bin", "LD_PRELOAD": ""}
+    )
 
     assert found.folders == ((str(tmp_path), ("libcudart.so.12", "libcudnn_ops.so.9", "libnvJitLink.so.12.1.105")),)
     assert set(found.variables) == {"LD_LIBRARY_PATH", "LD_PRELOAD"}
@@ -27,8 +29,8 @@ def test_behind_the_driver_s_own_libcuda_no_other_is_loaded(tmp_path: Path) -> N
         folder.mkdir()
         (folder / "libcuda.so.1").write_text("")
 
-    own_first = shell.read({"LD_LIBRARY_PATH": f"{driver}:{stubs}"})
-    stub_first = shell.read({"LD_LIBRARY_PATH": f"{stubs}:{driver}"})
+    own_first = shellvariables.read({"LD_LIBRARY_PATH": f"{driver}:{stubs}"})
+    stub_first = shellvariables.read({"LD_LIBRARY_PATH": f"{stubs}:{driver}"})
 
     assert own_first.driver_library is None
     assert stub_first.driver_library is not None

@@ -17,11 +17,10 @@ from tests.wheels import making
 from torchpick.doctor import mentions
 from torchpick.environment import (
     config_files,
-    groups,
     inherited,
-    lines,
     pipconf,
     projectfile,
+    requirementfiles,
     requirements,
     settings,
 )
@@ -136,7 +135,7 @@ def requirement(data: bytes) -> None:
 
 
 def requirements_file(data: bytes) -> None:
-    for entry in lines.parse(text(data), {"NAME": "--extra-index-url https://e.org"}):
+    for entry in requirementfiles.parse(text(data), {"NAME": "--extra-index-url https://e.org"}):
         assert entry.first <= entry.last
     nested = iter([data] * 3)  # a file may name itself, and two hundred files are read
     asked = requirements.read(Given((), ("https://e.org/r.txt",)), {}, lambda _: next(nested, b""))
@@ -191,7 +190,7 @@ def project(data: bytes) -> None:
 
 
 def dependency_groups(data: bytes) -> None:
-    list(groups.read(["pyproject.toml:a"], lambda _path, _word: text(data)))
+    requirementfiles.of_group(f"{_written(data)}:a")
 
 
 def machine(data: bytes) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.install.test_cases import begun, snapshot
 from torchpick.cli import main
-from torchpick.environment import turns
+from torchpick.environment import rewrite
 from torchpick.installers import variables
 
 pytestmark = pytest.mark.process  # the target's interpreter is asked for its version
@@ -25,7 +25,7 @@ def test_one_that_starts_in_the_middle_of_the_other_waits(tmp_path: Path, monkey
     ended = []
     late = threading.Thread(target=lambda: ended.append(main([*PIN, python])))
     waits = threading.Event()
-    take, decide = turns.take, variables.of
+    take, decide = rewrite.take, variables.of
 
     def taken(handle: int) -> bool:
         had = take(handle)
@@ -41,7 +41,7 @@ def test_one_that_starts_in_the_middle_of_the_other_waits(tmp_path: Path, monkey
             late.join(0.05)
         return decide(*words)
 
-    monkeypatch.setattr(turns, "take", taken)
+    monkeypatch.setattr(rewrite, "take", taken)
     monkeypatch.setattr(variables, "of", in_the_middle)
 
     assert main([*PIN, python]) == 0

@@ -11,7 +11,7 @@ import pytest
 from tests.doctor.homes import Home
 from tests.wheels import making
 from torchpick.environment import distributions
-from torchpick.environment.installed import Distribution, Environment
+from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import TorchpickError, WheelError
 from torchpick.wheels import installed
 from torchpick.wheels.library import texts

@@ -10,7 +10,7 @@ import pytest
 from tests.index.server import Host
 from tests.wheels import making
 from torchpick.environment import distributions
-from torchpick.environment.installed import Environment
+from torchpick.environment.distributions import Environment
 from torchpick.errors import (
     IntegrityError,
     NetworkError,

@@ -25,7 +25,7 @@ from torchpick.cli.show import answer, findings, words
 from torchpick.cli.show.text import plain
 from torchpick.doctor import examination
 from torchpick.doctor.examination import Examination, examine
-from torchpick.environment.installed import Distribution
+from torchpick.environment.distributions import Distribution
 from torchpick.errors import UsageError
 from torchpick.model import envelope
 from torchpick.model.fields import written

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from torchpick.doctor.facts import NVIDIA, GpuSupport, InspectedPackage, PartialLibrary
 from torchpick.environment import distributions as installed
-from torchpick.environment.installed import Distribution, Environment, Fault
+from torchpick.environment.distributions import Distribution, Environment, Fault
 from torchpick.errors import WheelError
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu

@@ -9,8 +9,8 @@ from torchpick.decide import resolve
 from torchpick.decide.wishes import is_backend
 from torchpick.doctor import required
 from torchpick.doctor.facts import Absent, Companion, Facts, GoneFiles, InspectedPackage, InstalledTorch
-from torchpick.environment import shell
-from torchpick.environment.installed import Environment
+from torchpick.environment import shellvariables
+from torchpick.environment.distributions import Environment
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.rules import triton_floors
 from torchpick.model.arch import Arch
@@ -52,7 +52,7 @@ def torch_alone(here: Environment, around: Circumstances) -> Facts:
 
         files = binaries.torch(here)
         torch = None if files is None else _torch(files, here, around)
-    outside = shell.read(around.knowledge.environ)
+    outside = shellvariables.read(around.knowledge.environ)
     return Facts(here, around.machine, torch, shell=outside, floors=around.table.floors)
 
 
@@ -67,7 +67,7 @@ def everything(here: Environment, around: Circumstances) -> Facts:
     machine, table = around.machine, around.table
     files = binaries.torch(here)
     torch = None if files is None else _torch(files, here, around)
-    outside = shell.read(around.knowledge.environ)
+    outside = shellvariables.read(around.knowledge.environ)
     unified = torch is not None and torch.verdict is not None and torch.verdict.build.unified
     gpus = tuple(gpu for gpu in machine.counted if gpu.vendor == "nvidia" and gpu.arch is not None)
     # The GPU is set for each in its turn.

@@ -10,7 +10,7 @@ from torchpick.decide.packagefit import OWN_WHEELS, Situation
 from torchpick.doctor import binaries, loader
 from torchpick.doctor.facts import NVIDIA, Absent, InstalledTorch, PackageTrouble, Rivals
 from torchpick.environment import distributions
-from torchpick.environment.installed import Distribution, Environment
+from torchpick.environment.distributions import Distribution, Environment
 from torchpick.model.package import Package, PackageFacts
 from torchpick.model.verdict import Objection
 

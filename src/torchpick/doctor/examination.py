@@ -13,7 +13,7 @@ from torchpick.doctor.collect import Circumstances
 from torchpick.doctor.cure import Cure
 from torchpick.doctor.facts import Facts, WantedTorch
 from torchpick.environment import distributions
-from torchpick.environment.installed import Environment
+from torchpick.environment.distributions import Environment
 from torchpick.errors import UsageError
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, family_of

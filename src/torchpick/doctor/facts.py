@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from torchpick.environment.installed import Environment, ProjectLock, TorchSetting
-from torchpick.environment.shell import Shell
+from torchpick.environment.distributions import Environment
+from torchpick.environment.shellvariables import Shell
+from torchpick.environment.torchsettings import ProjectLock, TorchSetting
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.noun import Noun

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 
 from torchpick.environment import distributions
-from torchpick.environment.installed import Distribution
+from torchpick.environment.distributions import Distribution
 from torchpick.model.noun import Noun
 
 # What an import needs. Headers, stubs, licences and data are taken out of images on purpose.

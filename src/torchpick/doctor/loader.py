@@ -9,8 +9,8 @@ from functools import cached_property
 from torchpick.doctor import binaries
 from torchpick.doctor.facts import NVIDIA, Absent, InspectedPackage, Override, TwinRuntimes
 from torchpick.environment import distributions as installed
-from torchpick.environment.installed import Distribution, Environment
-from torchpick.environment.shell import CUDA_LIBRARY, Shell
+from torchpick.environment.distributions import Distribution, Environment
+from torchpick.environment.shellvariables import CUDA_LIBRARY, Shell
 
 _SYSTEM = ("/usr/local/cuda/lib64", "/usr/lib64", "/usr/lib", "/lib64", "/lib", "/usr/lib/wsl/lib")
 _CACHE = "/etc/ld.so.cache"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from torchpick.doctor.cure import TorchRequirement
 from torchpick.doctor.facts import Demand, InstalledTorch, MissingRequirement
-from torchpick.environment.installed import Distribution, Environment
+from torchpick.environment.distributions import Distribution, Environment
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun

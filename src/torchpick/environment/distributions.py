@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from torchpick.environment import layout
-from torchpick.environment.installed import CondaPackage, Distribution, Environment, Fault
 from torchpick.errors import WheelError
+from torchpick.model.noun import Noun
 from torchpick.model.requirement import normal
 
 # Bounds on what is read: conda's base environment has some 600 projects, torch's RECORD 1.5 MB.
@@ -26,6 +26,73 @@ _RECORDED = re.compile(rb"^([^,\"\r\n\0]{1,1024}\.(?:so|dll|pyd)[.0-9]{0,32}),",
 _RECORDED_SIZE = re.compile(rb"^([^,\"\r\n\0]{1,1024}),[^,\r\n]{0,200},([0-9]{1,15})\r?$", re.MULTILINE)
 # Files that two projects may share without harm.
 _SHARED = re.compile(r"(^|/)(__init__\.py|LICENSE[^/]*|py\.typed)$|\.dist-info/|__pycache__/")
+
+
+class Distribution(Noun):
+    """An installed project: where it lies, what it requires, and what of its metadata could not be read."""
+
+    name: str
+    version: str
+    folder: str
+    info: str
+    requires: tuple[str, ...] = ()
+    installer: str | None = None
+    faults: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+class CondaPackage(Noun):
+    name: str
+    version: str
+    build: str
+
+
+class Fault(Noun):
+    """Something that could not be read, and why."""
+
+    where: str
+    what: str
+
+
+class Environment(Noun):
+    """What is installed for one Python; `sites` in the order of its search path, `distributions` likewise.
+
+    `gone` says what is wrong where the interpreter does not run. `torches` are the folders that hold a torch package.
+    """
+
+    executable: str | None
+    prefix: str
+    version: str
+    implementation: str = "cp"
+    free_threaded: bool = False
+    sites: tuple[str, ...] = ()
+    distributions: tuple[Distribution, ...] = ()
+    conda: tuple[CondaPackage, ...] = ()
+    torches: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    gone: str | None = None
+    source: str = "given"
+    full_version: str | None = None
+
+    @property
+    def program(self) -> str:
+        """What to call its Python by in a command."""
+        return self.executable or "python"
+
+    def find(self, name: str) -> Distribution | None:
+        """The one that an import would meet first."""
+        return next((each for each in self.distributions if each.name == name), None)
+
+    def named(self, start: str) -> Iterator[Distribution]:
+        """Every first one whose name begins so."""
+        seen: set[str] = set()
+        for each in self.distributions:
+            if each.name.startswith(start) and each.name not in seen:
+                seen.add(each.name)
+                yield each
 
 
 def read(python: str, environ: Mapping[str, str], *, source: str = "given", metadata: bool = True) -> Environment:

@@ -251,6 +251,6 @@ def _confstr() -> str | None:
 
 
 if __name__ == "__main__":
-    from torchpick.environment import alone
+    from torchpick.environment import world
 
-    raise SystemExit(alone.show(choose(None, World.here(), time.monotonic() + TIMEOUT_S)))
+    raise SystemExit(world.show(choose(None, World.here(), time.monotonic() + TIMEOUT_S)))

@@ -6,8 +6,8 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 
-from torchpick.environment import lines
-from torchpick.environment.requirement_texts import beside, decoded, located, text_of
+from torchpick.environment import requirementfiles
+from torchpick.environment.requirementfiles import RequirementLine, beside, decoded, located, of_group, text_of
 from torchpick.errors import RequirementError, UsageError
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
@@ -65,7 +65,7 @@ class RequirementsFile(Noun):
 
     path: str
     text: str
-    entries: tuple[lines.RequirementLine, ...]
+    entries: tuple[RequirementLine, ...]
 
 
 class Requirements(Noun):
@@ -100,10 +100,8 @@ def read(given: Given, environ: Mapping[str, str], fetch: Fetch | None = None) -
         reader.file(file, "-r", limits=False)
     for file in given.constraints:
         reader.file(file, "-c", limits=True)
-    if given.groups:
-        from torchpick.environment import groups
-
-        reader.wanted += [parse(line.text, line.where) for line in groups.read(given.groups, text_of)]
+    for group in given.groups:
+        reader.wanted += [parse(text, where) for text, where in of_group(group)]
     return Requirements(given, (*wanted, *reader.wanted), tuple(reader.limits), tuple(reader.opaque), reader.sources)
 
 
@@ -144,7 +142,7 @@ class _Reader:
             if len(self.sources) >= MOST_FILES:
                 raise UsageError(f"more than {MOST_FILES} requirements files", hint="put them into fewer files")
             text = self._remote(key, by) if "://" in key else text_of(key, by)
-            self.sources[key] = RequirementsFile(key, text, lines.parse(text, self.environ))
+            self.sources[key] = RequirementsFile(key, text, requirementfiles.parse(text, self.environ))
         shown = key if "://" in key else min(os.path.relpath(key), key, key=len)
         if _SCRIPT.search(self.sources[key].text):
             hint = f"`torchpick pin {redacted(shown)}` writes the pick into it, and `uv run` obeys that"
@@ -157,9 +155,9 @@ class _Reader:
             raise UsageError(f"{redacted(url)} ({by}) cannot be read here", hint="download it, and name the file")
         return decoded(self.fetch(url), redacted(url), by)
 
-    def _entry(self, entry: lines.RequirementLine, path: str, shown: str, *, limits: bool) -> None:
+    def _entry(self, entry: RequirementLine, path: str, shown: str, *, limits: bool) -> None:
         where = f"{shown} line {entry.first}"
-        if entry.option == lines.UNREADABLE:
+        if entry.option == requirementfiles.UNREADABLE:
             raise RequirementError(f"{where}: {entry.value}", hint="write the option out, one on a line")
         if entry.option in ("--requirement", "--constraint"):
             other = beside(path, entry.value)

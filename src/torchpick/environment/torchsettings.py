@@ -9,16 +9,36 @@ from contextlib import suppress
 
 from torchpick.environment import config_files, settings
 from torchpick.environment.config_files import UvFile
-from torchpick.environment.installed import ProjectLock, TorchSetting
 from torchpick.environment.settings import Setting
 from torchpick.environment.tomlmarks import PIN
 from torchpick.errors import TorchpickError
+from torchpick.model.noun import Noun
 from torchpick.model.wheelhost import WHEEL_HOST, is_wheel_host
 
 # A folder of the wheel host: …/whl/cu126, …/whl/nightly/cpu/torch.
 _BACKEND = re.compile(r"/(cpu|cu\d{2,4}|rocm\d[\d.]{0,9}|xpu)(?:/|$)")
 _MOST_LOCK = 64 << 20
 _VARIABLES = "the environment"
+
+
+class TorchSetting(Noun):
+    """A setting of pip or uv that names a PyTorch index or backend: what, where, its value, the backend it means.
+
+    `beside_pin` says that `torchpick pin` wrote into the same file.
+    """
+
+    name: str
+    where: str
+    value: str
+    backend: str | None
+    beside_pin: bool = False
+
+
+class ProjectLock(Noun):
+    """A lock of the project that the environment belongs to, and the torch versions it names."""
+
+    file: str
+    versions: tuple[str, ...]
 
 
 def read(environ: Mapping[str, str], prefix: str, folder: str, base: str = WHEEL_HOST) -> tuple[TorchSetting, ...]:

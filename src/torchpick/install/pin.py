@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from torchpick.environment import config_files, interpreter, pipconf, projectfile, rewrite, tomlmarks, turns
+from torchpick.environment import config_files, interpreter, pipconf, projectfile, rewrite, tomlmarks
 from torchpick.environment.requirements import Given
 from torchpick.environment.rewrite import FileChange
 from torchpick.environment.targets import Target
@@ -58,7 +58,7 @@ def pin(session: Session, project: str | None) -> Pinned:
     read = wheelfiles.companions_on_pages(pick, pick.build.companion_pins, offline=session.offline)
     if file is not None:  # whatever speaks against it must do so before anything is touched
         _project_change(file, pick, _variables(session, pick, prefix, read)[0])
-    with turns.of_environment(prefix):
+    with rewrite.of_environment(prefix):
         _put_back(prefix, project)
         found, notes = _variables(session, pick, prefix, read)
         changes = [_pip_change(prefix, found)]
@@ -184,7 +184,7 @@ def _hidden(environ: Mapping[str, str]) -> list[Note]:
 
 def unpin(prefix: str, project: str | None) -> tuple[str, ...]:
     """Take out whatever `pin` wrote; returns the files that were touched."""
-    with turns.of_environment(prefix):
+    with rewrite.of_environment(prefix):
         return _put_back(prefix, project)
 
 

@@ -6,8 +6,7 @@ import os
 from collections.abc import Mapping
 from itertools import groupby
 
-from torchpick.environment.lines import RequirementLine
-from torchpick.environment.requirement_texts import beside, located
+from torchpick.environment.requirementfiles import RequirementLine, beside, located
 from torchpick.environment.requirements import Requirements, RequirementsFile
 from torchpick.installers import store
 from torchpick.installers.store import StoredFile

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from torchpick.environment import requirements
-from torchpick.environment.requirement_texts import located
+from torchpick.environment.requirementfiles import located
 from torchpick.environment.requirements import Given, Requested, Requirements
 from torchpick.environment.settings import pip_variable
 from torchpick.errors import RequirementError, UsageError

@@ -151,8 +151,8 @@ def _count(number: int) -> str:
 
 
 if __name__ == "__main__":
-    from torchpick.environment import alone
+    from torchpick.environment import world
     from torchpick.knowledge.compat import Knowledge
 
     here = World.here()
-    raise SystemExit(alone.show(look(here, kernel.read(here), 0, Knowledge(here.environ))))
+    raise SystemExit(world.show(look(here, kernel.read(here), 0, Knowledge(here.environ))))

@@ -54,7 +54,7 @@ def _sysctl(name: bytes, size: int) -> bytes | None:
 
 
 if __name__ == "__main__":
-    from torchpick.environment import alone, interpreter
+    from torchpick.environment import interpreter, world
     from torchpick.environment.world import World
 
-    raise SystemExit(alone.show(look(interpreter.own(World.here()).platform)))
+    raise SystemExit(world.show(look(interpreter.own(World.here()).platform)))

@@ -109,6 +109,6 @@ def _told_driver(found: Driver | None, told: Driver | None) -> Driver | None:
 
 
 if __name__ == "__main__":
-    from torchpick.environment import alone
+    from torchpick.environment import world
 
-    raise SystemExit(alone.show(detect()))
+    raise SystemExit(world.show(detect()))

@@ -107,8 +107,8 @@ def _uuid(raw: bytes) -> str | None:
 
 
 if __name__ == "__main__":
-    from torchpick.environment import alone
+    from torchpick.environment import world
     from torchpick.environment.world import World
     from torchpick.machine import libraries
 
-    raise SystemExit(alone.show(read(libraries.candidates(libraries.CUDA, World.here()))))
+    raise SystemExit(world.show(read(libraries.candidates(libraries.CUDA, World.here()))))

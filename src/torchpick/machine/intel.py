@@ -49,7 +49,7 @@ def look(facts: KernelFacts, first: int, knowledge: Knowledge, *, alone: bool = 
 if __name__ == "__main__":
     import os
 
-    from torchpick.environment import alone as alone_
+    from torchpick.environment import world
     from torchpick.knowledge.compat import Knowledge
 
-    raise SystemExit(alone_.show(look(kernel.read(World.here()), 0, Knowledge(os.environ), alone=True)))
+    raise SystemExit(world.show(look(kernel.read(World.here()), 0, Knowledge(os.environ), alone=True)))

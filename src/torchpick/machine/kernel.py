@@ -187,6 +187,6 @@ def information(text: str | None, folder: str) -> Device:
 
 
 if __name__ == "__main__":
-    from torchpick.environment import alone
+    from torchpick.environment import world
 
-    raise SystemExit(alone.show(read(World.here())))
+    raise SystemExit(world.show(read(World.here())))

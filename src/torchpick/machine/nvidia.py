@@ -260,9 +260,9 @@ def _cuda_order(devices: Sequence[Device], readings: Sequence[DriverReading], wo
 
 
 if __name__ == "__main__":
-    from torchpick.environment import alone
+    from torchpick.environment import world
 
     here = World.here()
     known = Knowledge(here.environ)
     how = LookOptions(here, time.monotonic() + TIMEOUT_S, known, exact_order=True)
-    raise SystemExit(alone.show(look(how, kernel.read(here))))
+    raise SystemExit(world.show(look(how, kernel.read(here))))

@@ -218,8 +218,8 @@ def loaded_libcuda() -> str | None:
 
 
 if __name__ == "__main__":
-    from torchpick.environment import alone
+    from torchpick.environment import world
     from torchpick.environment.world import World
     from torchpick.machine import libraries
 
-    raise SystemExit(alone.show(read(libraries.candidates(libraries.NVML, World.here()))))
+    raise SystemExit(world.show(read(libraries.candidates(libraries.NVML, World.here()))))

@@ -197,12 +197,12 @@ def _signal(status: int) -> str:
 
 
 if __name__ == "__main__":
-    from torchpick.environment import alone
+    from torchpick.environment import world
     from torchpick.machine import libraries
 
     here = World.here()
     raise SystemExit(
-        alone.show(
+        world.show(
             ask(
                 [
                     library_step("nvml", {"libraries": libraries.candidates(libraries.NVML, here)}),

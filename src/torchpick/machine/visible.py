@@ -110,6 +110,6 @@ def _is_called(gpu: Handle, name: str) -> bool:
 if __name__ == "__main__":
     import os
 
-    from torchpick.environment import alone
+    from torchpick.environment import world
 
-    raise SystemExit(alone.show(parse(os.environ.get("CUDA_VISIBLE_DEVICES"))))
+    raise SystemExit(world.show(parse(os.environ.get("CUDA_VISIBLE_DEVICES"))))

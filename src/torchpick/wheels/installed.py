@@ -8,7 +8,7 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 from torchpick.environment import distributions
-from torchpick.environment.installed import Distribution
+from torchpick.environment.distributions import Distribution
 from torchpick.errors import WheelError
 from torchpick.index import names
 from torchpick.wheels import flags, library

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from torchpick.environment import rewrite, turns
+from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError
 
 _MOST_BYTES = 64 << 20
@@ -25,7 +25,7 @@ def locked(
     except OSError as error:
         raise _unwritable(folder, error) from error
     with file:
-        turns.wait(file.fileno(), f"another {by} has locked {folder}", most, waiting)
+        rewrite.wait(file.fileno(), f"another {by} has locked {folder}", most, waiting)
         yield
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.environment.lines import RequirementLine, parse
+from torchpick.environment.requirementfiles import RequirementLine, parse
 
 
 def entries(text: str, **environ: str) -> list[RequirementLine]:

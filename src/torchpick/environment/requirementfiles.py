@@ -1,0 +1,245 @@
+"""Requirements as files and groups hold them: where a file lies, its encoding, its lines, as pip and uv read them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from torchpick.environment import toml
+from torchpick.errors import RequirementError, UsageError
+from torchpick.model.noun import Noun
+from torchpick.model.redaction import redacted
+from torchpick.model.requirement import normal
+
+MOST_BYTES = 16 << 20
+
+
+def located(path: str) -> str:
+    """A file's absolute path, or its URL; `file:` URLs are paths."""
+    if path[:5].lower() == "file:":
+        from urllib.parse import urlsplit
+        from urllib.request import url2pathname
+
+        try:
+            return os.path.abspath(url2pathname(urlsplit(path).path))
+        except ValueError as error:
+            raise RequirementError(f"`{redacted(path)}` is not a valid URL", hint="check its spelling") from error
+    return path if "://" in path else os.path.abspath(path)
+
+
+def beside(path: str, other: str) -> str:
+    """The file that a requirements file names: relative to that file, unless it is a URL."""
+    if "://" in other or other[:5].lower() == "file:":
+        return other
+    if "://" not in path:
+        return os.path.join(os.path.dirname(path), other)
+    from urllib.parse import urljoin
+
+    try:
+        return urljoin(path, other)
+    except ValueError as error:
+        raise RequirementError(f"`{redacted(other)}` is not a valid URL", hint="check its spelling") from error
+
+
+def text_of(path: str, by: str) -> str:
+    """The text of a requirements file in the encodings pip takes."""
+    hint = f"check the path behind `{by}`"
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
+    return decoded(data, path, by)
+
+
+def decoded(data: bytes, path: str, by: str) -> str:
+    """The text in these bytes, where pip and uv read the same in them."""
+    hint = f"check the path behind `{by}`"
+    if len(data) > MOST_BYTES:
+        raise UsageError(f"{path}: is larger than {MOST_BYTES >> 20} MiB, so it is not a requirements file", hint=hint)
+    encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None) or _declared(data, path)
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"{path}: is not a text file ({error.reason} at byte {error.start})", hint="save it as UTF-8"
+        ) from error
+    if "\0" in text:
+        raise UsageError(f"{path}: is not a text file, it contains zero bytes", hint=hint)
+    return text
+
+
+def _declared(data: bytes, path: str) -> str:
+    """The encoding that a comment in the first two lines declares (PEP 263), which pip obeys and uv does not.
+
+    Only one in which ASCII is ASCII: in UTF-7 pip would find options where nobody else sees any.
+    """
+    for line in data.split(b"\n")[:2]:
+        match = _CODING.search(line)
+        if line[:1] == b"#" and match:
+            encoding = match[1].decode("ascii")
+            with suppress(LookupError, ValueError):
+                if _ASCII.decode(encoding) == _ASCII.decode("ascii"):
+                    return encoding
+            raise UsageError(f"{path}: declares the encoding {encoding}", hint="save it as UTF-8")
+    return "utf-8"
+
+
+_CODING = re.compile(rb"coding[:=]\s*([-\w.]+)", re.ASCII)
+_ASCII = bytes(range(128))
+# The longer mark first: UTF-32's little-endian mark begins with UTF-16's.
+_MARKS = (
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+
+
+# pip: a comment starts at the line's start or after a blank (docs, requirements file format).
+_COMMENT = re.compile(r"(^|\s+)#.*$")
+_VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
+# pip's options of a file, and whether a value follows (`SUPPORTED_OPTIONS` in its req_file.py, 22 to 26).
+_TAKES_VALUE = {
+    "--index-url": True, "--pypi-url": True, "--extra-index-url": True, "--find-links": True, "--requirement": True,
+    "--requirements": True, "--constraint": True, "--constraints": True, "--editable": True, "--trusted-host": True,
+    "--no-binary": True, "--only-binary": True, "--use-feature": True, "--all-releases": True, "--only-final": True,
+    "--hash": True, "--global-option": True, "--config-settings": True, "--config-setting": True,
+    "--no-index": False, "--prefer-binary": False, "--require-hashes": False, "--pre": False,
+}  # fmt: skip
+# The names that mean the same, by the one that is used here.
+_SAME = {
+    "-r": "--requirement", "--requirements": "--requirement", "-c": "--constraint", "--constraints": "--constraint",
+    "-e": "--editable", "-i": "--index-url", "--pypi-url": "--index-url", "-f": "--find-links",
+    "--config-setting": "--config-settings", "-C": "--config-settings",
+}  # fmt: skip
+# What an option may not be left in doubt about: where packages come from, and which files are read.
+_PLACES = frozenset({"--index-url", "--extra-index-url", "--find-links", "--requirement", "--constraint"})
+UNREADABLE = "?"
+
+
+class RequirementLine(Noun):
+    """A requirement or one option, and the lines it stands on; the options of one line are entries of their own.
+
+    `option` is its long name, empty for a requirement, `UNREADABLE` where `value` says what is wrong with the line.
+    `first` and `last` count from one.
+    """
+
+    option: str
+    value: str
+    first: int
+    last: int
+    hashed: bool = False
+
+
+# pip hands the options of a line to optparse: several may stand on one line, in any unambiguous abbreviation. uv knows
+# the full names alone and takes the rest of a line for the value; what it would see is among what is read here.
+def parse(text: str, environ: Mapping[str, str]) -> tuple[RequirementLine, ...]:
+    """The entries of a file; `${NAME}` is filled in, as pip does."""
+    found: list[RequirementLine] = []
+    for first, last, joined in _logical(text):
+        line = _COMMENT.sub("", joined).strip()
+        if not line:
+            continue
+        line = _VARIABLE.sub(lambda match: environ.get(match[1]) or match[0], line)
+        found += _entries(line, first, last)
+    return tuple(found)
+
+
+def _logical(text: str) -> Iterator[tuple[int, int, str]]:
+    """Lines joined at a trailing backslash, with nothing between them; a comment line ends what it stands in."""
+    parts: list[str] = []
+    first = 1
+    number = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if not parts:
+            first = number
+        comment = _COMMENT.match(line) is not None
+        if line.endswith("\\") and not comment:
+            parts.append(line.strip("\\"))
+            continue
+        yield first, number, "".join([*parts, f" {line}" if comment else line])
+        parts = []
+    if parts:
+        yield first, number, "".join(parts)
+
+
+def _entries(line: str, first: int, last: int) -> list[RequirementLine]:
+    """Pip takes the words before the first option for a requirement, and then all options for that requirement's."""
+    words = line.split(" ")
+    count = next((place for place, word in enumerate(words) if word.startswith("-")), len(words))
+    if requirement := " ".join(words[:count]).strip():
+        hashed = any(word.startswith("--h") for word in words[count:])
+        return [RequirementLine("", requirement, first, last, hashed=hashed)]
+    import shlex
+
+    try:
+        rest = shlex.split(" ".join(words[count:]))
+    except ValueError as error:
+        return [RequirementLine(UNREADABLE, f"a quote is not closed ({error})", first, last)]
+    found = []
+    pending = iter(rest)
+    for word in pending:
+        if word == "--":
+            break
+        if not word.startswith("-") or word == "-":
+            continue  # optparse leaves it over, and pip does not look at what is left over
+        name, value = _split(word)
+        long = _SAME.get(name, name)
+        if long.startswith("--") and long not in _TAKES_VALUE:
+            candidates = {_SAME.get(known, known) for known in _TAKES_VALUE if known.startswith(long)}
+            if len(candidates) > 1 and candidates & _PLACES:
+                options = " or ".join(sorted(candidates))
+                return [RequirementLine(UNREADABLE, f"`{name}` may mean {options}", first, last)]
+            long = candidates.pop() if len(candidates) == 1 else long
+        if value is None:
+            value = next(pending, "") if _TAKES_VALUE.get(long) else ""
+        found.append(RequirementLine(long, value, first, last))
+    # pip takes a line with `-e` for that one requirement.
+    return [entry for entry in found if entry.option == "--editable"][:1] or found
+
+
+def _split(word: str) -> tuple[str, str | None]:
+    """`--name=value` and `-rvalue`; no value where the next word is it."""
+    if word.startswith("--"):
+        name, mark, value = word.partition("=")
+        return name, value if mark else None
+    return word[:2], word[2:].removeprefix("=") or None
+
+
+_MOST_DEEP = 50
+
+
+def of_group(word: str) -> list[tuple[str, str]]:
+    """The requirements of a dependency group (PEP 735), `--group [PATH:]NAME`, each with the place where it stands."""
+    path, mark, name = word.rpartition(":")
+    path = path if mark else "pyproject.toml"
+    path = os.path.join(path, "pyproject.toml") if os.path.isdir(path) else path
+    try:
+        groups = toml.loads(text_of(path, f"--group {word}")).get("dependency-groups")
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}", hint=f"check the path behind `--group {word}`") from error
+    table = {normal(key): value for key, value in groups.items()} if isinstance(groups, dict) else {}
+    shown = min(os.path.relpath(path), path, key=len)
+    return [(text, f"{shown} group {name}") for text in _texts(table, name, path, ())]
+
+
+def _texts(table: Mapping[str, object], name: str, path: str, within: tuple[str, ...]) -> Iterator[str]:
+    """Those of a group, and of the groups that it includes."""
+    key = normal(name)
+    entries = table.get(key)
+    if not isinstance(entries, list):
+        there = ", ".join(table) or "none"
+        raise UsageError(f"{path} has no dependency group `{name}`", hint=f"it has {there}")
+    if key in within or len(within) >= _MOST_DEEP:
+        raise UsageError(f"{path}: the dependency group `{name}` includes itself", hint="take that line out")
+    for entry in entries:
+        if isinstance(entry, str):
+            yield entry
+        elif isinstance(entry, dict) and isinstance(entry.get("include-group"), str):
+            yield from _texts(table, entry["include-group"], path, (*within, key))
+        else:
+            raise UsageError(f"{path}: the dependency group `{name}` holds {entry!r}", hint="see PEP 735")
