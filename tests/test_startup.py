@@ -87,11 +87,11 @@ def test_looking_for_gpus_where_there_are_none_loads_no_patterns_and_no_json(tmp
 import time
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import vendors
-from torchpick.machine.seen import LookOptions
+from torchpick.machine import computer
+from torchpick.machine.kernel import LookOptions
 from torchpick.model.machine import Platform
 world, platform = World({str(tmp_path)!r}, {{}}, "/", "linux"), Platform("linux", "x86_64")
-print(vendors.look(LookOptions(world, time.monotonic() + 60, Knowledge({{}})), platform))
+print(computer.look(LookOptions(world, time.monotonic() + 60, Knowledge({{}})), platform))
 """
     names = loaded(look)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from torchpick.cli.failure import of_error
 from torchpick.errors import DetectionError, TorchpickError, UsageError
-from torchpick.machine import compact, files
+from torchpick.machine import compact_line, files
 from torchpick.model import envelope
 from torchpick.model.arch import Arch
 from torchpick.model.fleet import Fleet
@@ -91,8 +91,8 @@ def test_the_compact_line_is_short_and_decides_the_same(count: int) -> None:
         for place in range(count)
     )
     machine = PASCAL._replace(name="n1.cluster.example.org", gpus=gpus)
-    short = compact.line(machine)
-    assert len(short) < compact.MOST_BYTES
+    short = compact_line.line(machine)
+    assert len(short) < compact_line.MOST_BYTES
     [read_back] = fleet(short).machines
     assert [(gpu.index, gpu.name, gpu.arch) for gpu in read_back.gpus] == [
         (gpu.index, gpu.name, gpu.arch) for gpu in gpus
@@ -107,7 +107,7 @@ def test_the_compact_line_keeps_every_fact_of_the_platform_and_the_driver() -> N
         PYTHON,
         Driver("580.95.05", "13.0", "nvml", "smi", "windows"),
     )
-    [back] = fleet(compact.line(machine)).machines
+    [back] = fleet(compact_line.line(machine)).machines
     assert None not in (*machine.platform, *(machine.driver or ()))
     assert (back.platform, back.driver) == (machine.platform, machine.driver)
 
@@ -119,8 +119,8 @@ def test_the_compact_line_of_sixteen_different_gpus_is_short_too() -> None:
     )
     trouble = Trouble("DRIVER_MISMATCH", "x" * 900, "y" * 900)
     machine = PASCAL._replace(gpus=gpus, name="h" * 250, trouble=trouble)
-    assert len(compact.line(machine)) < compact.MOST_BYTES
-    assert fleet(f"{compact.line(machine)}\n{line(BARE)}").silent[0].code == "DRIVER_MISMATCH"
+    assert len(compact_line.line(machine)) < compact_line.MOST_BYTES
+    assert fleet(f"{compact_line.line(machine)}\n{line(BARE)}").silent[0].code == "DRIVER_MISMATCH"
 
 
 @pytest.mark.parametrize("prefix", ["node7: ", "node7:", "7: "])

@@ -32,7 +32,7 @@ from torchpick.install.lock import resolution
 from torchpick.installers import copies, needs, reporting
 from torchpick.knowledge import gpuspec
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import files, reading, smi
+from torchpick.machine import driver_reading, files, probe
 from torchpick.model import wheelhost
 from torchpick.model.fields import ShapeError
 from torchpick.model.fleet import Fleet
@@ -203,13 +203,13 @@ def _fleet(data: bytes) -> Fleet:
     return reader.fleet()
 
 
-def probe(data: bytes) -> None:
-    reading.load(data, "nvml")
+def probed(data: bytes) -> None:
+    driver_reading.load(data, "nvml")
 
 
 def nvidia_smi(data: bytes) -> None:
     for capability in (True, False):
-        smi.parse(0, text(data), capability=capability)
+        probe.parse_smi(0, text(data), capability=capability)
 
 
 def gpu(data: bytes) -> None:
@@ -255,7 +255,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "project": project,
     "groups": dependency_groups,
     "machine": machine,
-    "probe": probe,
+    "probe": probed,
     "nvidia-smi": nvidia_smi,
     "gpu": gpu,
     "resolved": resolved,

@@ -13,7 +13,7 @@ from torchpick.environment import child
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import kernel, nvidia
-from torchpick.machine.seen import LookOptions, Seen
+from torchpick.machine.kernel import LookOptions, Seen
 from torchpick.model.arch import Arch
 
 CAPABILITIES = {GTX_1080_TI: (6, 1), RTX_3090: (8, 6), RTX_4090: (8, 9), GTX_980_TI: (5, 2), A100: (8, 0)}

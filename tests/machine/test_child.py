@@ -14,9 +14,9 @@ import pytest
 from torchpick.environment import child, processes
 from torchpick.environment.processes import Running, WindowsChild
 from torchpick.machine import probe
+from torchpick.machine.driver_reading import DriverReading, failed
+from torchpick.machine.kernel import windows_ids
 from torchpick.machine.probe import Step
-from torchpick.machine.reading import DriverReading, failed
-from torchpick.machine.windows import parse_ids
 
 pytestmark = pytest.mark.process
 
@@ -231,5 +231,5 @@ def test_a_python_without_an_executable_says_so(monkeypatch: pytest.MonkeyPatch)
 
 def test_windows_device_ids() -> None:
     listed = "PCI\\VEN_10DE&DEV_1B06&SUBSYS_1&REV_A1\\4&1\0PCI\\VEN_8086&DEV_46a6\\3\0ROOT\\BasicDisplay\\0\0\0"
-    assert [(each.vendor, each.device) for each in parse_ids(listed)] == [(0x10DE, 0x1B06), (0x8086, 0x46A6)]
-    assert parse_ids("") == ()
+    assert [(each.vendor, each.device) for each in windows_ids(listed)] == [(0x10DE, 0x1B06), (0x8086, 0x46A6)]
+    assert windows_ids("") == ()

@@ -16,8 +16,8 @@ from tests.machine.conftest import Look
 from tests.machine.test_nvidia_good import archs
 from torchpick.environment import child, processes
 from torchpick.installers import needs
-from torchpick.machine import probe, smi
-from torchpick.machine.reading import DriverReading, Failure
+from torchpick.machine import probe
+from torchpick.machine.driver_reading import DriverReading, Failure
 
 pytestmark = [
     pytest.mark.process,
@@ -130,9 +130,9 @@ def test_no_process_is_started_for_a_library_that_is_nowhere() -> None:
 @pytest.mark.parametrize(
     ("read", "unit"),
     [
-        (lambda text: smi.parse(0, text), "GPU 0000:01:00.0 "),
-        (lambda text: smi.parse(0, text), "gpu 0:"),
-        (lambda text: smi.parse(0, text), "Unable to determine the device handle for GPU 0000:01:00.0 "),
+        (lambda text: probe.parse_smi(0, text), "GPU 0000:01:00.0 "),
+        (lambda text: probe.parse_smi(0, text), "gpu 0:"),
+        (lambda text: probe.parse_smi(0, text), "Unable to determine the device handle for GPU 0000:01:00.0 "),
         (lambda text: needs.who_asks(text, ""), "mylib[x] "),
         (lambda text: needs.who_asks(text, ""), "a depends on torch "),
         (lambda text: needs.who_asks(text, ""), "a[[[[ "),

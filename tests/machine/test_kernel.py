@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.environment.world import World
-from torchpick.machine import kernel, reading
-from torchpick.machine.kernel import KernelFacts
-from torchpick.machine.seen import PciGpu
+from torchpick.machine import driver_reading, kernel
+from torchpick.machine.kernel import KernelFacts, PciGpu
 
 
 def world(root: Path, **environ: str) -> World:
@@ -47,7 +46,7 @@ def test_both_spellings_of_the_driver_version(text: str, version: str | None) ->
 
 @given(st.text(max_size=200))
 def test_any_version_file_is_read(text: str) -> None:
-    for found in (kernel.proc_version(text), reading.driver_version(text)):
+    for found in (kernel.proc_version(text), driver_reading.driver_version(text)):
         assert found is None or found.replace(".", "").isdigit()
 
 

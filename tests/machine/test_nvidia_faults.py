@@ -12,8 +12,8 @@ from tests.fakes.nvidia import A100, GTX_980_TI, GTX_1080_TI, RTX_4090, Computer
 from tests.machine.conftest import Known, Look
 from tests.machine.test_nvidia_good import archs, codes
 from torchpick.environment import child
-from torchpick.machine import vendors
-from torchpick.machine.seen import LookOptions, Seen
+from torchpick.machine import computer as computers
+from torchpick.machine.kernel import LookOptions, Seen
 from torchpick.model.machine import Platform, Trouble
 
 pytestmark = pytest.mark.process
@@ -314,7 +314,7 @@ def test_a_gpu_given_to_a_virtual_machine_is_not_this_machines(computer: Compute
 def test_a_container_under_wsl_without_its_gpu_device(computer: Computer, look: Look) -> None:
     computer.file("/.dockerenv").file("/proc/sys/kernel/osrelease", "5.15.153.1-microsoft-standard-WSL2\n")
     assert codes(look(computer)) == ["WSL_GPU_NOT_PASSED_IN"]
-    seen = vendors.look(LookOptions(computer.world(), time.monotonic() + 60, Known()), Platform("linux", "x86_64"))
+    seen = computers.look(LookOptions(computer.world(), time.monotonic() + 60, Known()), Platform("linux", "x86_64"))
     assert [note.code for note in seen.notes] == ["WSL_GPU_NOT_PASSED_IN"]
 
 

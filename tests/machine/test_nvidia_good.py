@@ -11,7 +11,7 @@ from tests.machine.conftest import Look
 from torchpick.environment import child
 from torchpick.environment.processes import Running
 from torchpick.machine import probe
-from torchpick.machine.seen import Seen
+from torchpick.machine.kernel import Seen
 from torchpick.model.fields import written
 from torchpick.model.machine import Driver
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.machine import reading
-from torchpick.machine.reading import Device, DriverReading, Failure
+from torchpick.machine import driver_reading
+from torchpick.machine.driver_reading import Device, DriverReading, Failure
 
 texts = st.text(max_size=40)
 devices = st.builds(
@@ -32,12 +32,12 @@ readings = st.builds(
 
 @given(readings)
 def test_loads_is_the_inverse_of_dumps(told: DriverReading) -> None:
-    assert reading.load(reading.dumps(told).encode(), "nvml") == told
+    assert driver_reading.load(driver_reading.dumps(told).encode(), "nvml") == told
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_an_answer_or_a_failure(data: bytes) -> None:
-    assert reading.load(data, "nvml").source == "nvml"
+    assert driver_reading.load(data, "nvml").source == "nvml"
 
 
 @given(
@@ -51,7 +51,7 @@ def test_any_bytes_are_an_answer_or_a_failure(data: bytes) -> None:
     )
 )
 def test_any_json_is_an_answer_or_a_failure(value: object) -> None:
-    found = reading.load(json.dumps(value).encode(), "nvml")
+    found = driver_reading.load(json.dumps(value).encode(), "nvml")
     assert all(device.capability is None or 1 <= device.capability[0] <= 30 for device in found.devices)
 
 
@@ -71,7 +71,7 @@ def test_any_json_is_an_answer_or_a_failure(value: object) -> None:
     ],
 )
 def test_driver_versions(raw: object, expected: str | None) -> None:
-    assert reading.driver_version(raw) == expected
+    assert driver_reading.driver_version(raw) == expected
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_driver_versions(raw: object, expected: str | None) -> None:
     [(13000, "13.0"), (12080, "12.8"), (11040, "11.4"), (0, None), (-1, None), (4_000_000_000, None), ("x", None)],
 )
 def test_cuda_versions(number: object, expected: str | None) -> None:
-    assert reading.cuda_version(number) == expected
+    assert driver_reading.cuda_version(number) == expected
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_cuda_versions(number: object, expected: str | None) -> None:
     [((8, 9), (8, 9)), ((12, 1), (12, 1)), ((0, 0), None), ((9999, -1), None), ((-1, -1), None), ((True, 1), None)],
 )
 def test_capabilities(pair: tuple[object, object], expected: tuple[int, int] | None) -> None:
-    assert reading.capability(*pair) == expected
+    assert driver_reading.capability(*pair) == expected
 
 
 @pytest.mark.parametrize(
@@ -102,18 +102,18 @@ def test_capabilities(pair: tuple[object, object], expected: tuple[int, int] | N
     ],
 )
 def test_pci_addresses(raw: str, expected: str | None) -> None:
-    assert reading.pci(raw) == expected
+    assert driver_reading.pci(raw) == expected
 
 
 @pytest.mark.parametrize("raw", ["", "  ", "[N/A]", "a\x1b[31mb", b"\xf8NVIDIA", "a\u202eb"])
 def test_what_is_no_name(raw: object) -> None:
-    assert reading.name(raw) is None
+    assert driver_reading.name(raw) is None
 
 
 @pytest.mark.parametrize(
     ("cuda", "expected"), [("13.0", "13.0"), ("13", None), ("1" * 60, None), ("\n13.0", None), ("0.0", None)]
 )
 def test_the_cuda_of_a_child_is_believed_only_where_it_is_one(cuda: str, expected: str | None) -> None:
-    told = json.loads(reading.dumps(DriverReading("nvml"))) | {"cuda": cuda}
+    told = json.loads(driver_reading.dumps(DriverReading("nvml"))) | {"cuda": cuda}
 
-    assert reading.load(json.dumps(told).encode(), "nvml").cuda == expected
+    assert driver_reading.load(json.dumps(told).encode(), "nvml").cuda == expected

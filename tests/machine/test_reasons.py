@@ -7,10 +7,9 @@ import pytest
 from tests.machine.conftest import Ignorant
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import libraries, reasons
-from torchpick.machine.kernel import KernelFacts
-from torchpick.machine.reading import failed
-from torchpick.machine.seen import PciGpu
+from torchpick.machine import nvidia_libraries, reasons
+from torchpick.machine.driver_reading import failed
+from torchpick.machine.kernel import KernelFacts, PciGpu
 from torchpick.model.arch import Arch
 
 FACTS = KernelFacts(
@@ -63,13 +62,13 @@ def test_windows_libraries_are_looked_for_where_windows_has_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World("/", {"SYSTEMROOT": "D:", "PROGRAMFILES": "P:"}, "/", "win32")
-    assert libraries.candidates(libraries.NVML, world) == []
+    assert nvidia_libraries.candidates(nvidia_libraries.NVML, world) == []
     monkeypatch.chdir(tmp_path)  # here a name with backslashes is a file of that name
     for name in (r"D:\System32\nvml.dll", r"P:\NVIDIA Corporation\NVSMI\nvidia-smi.exe"):
         (tmp_path / name).touch()
-    assert libraries.candidates(libraries.NVML, world) == [r"D:\System32\nvml.dll"]
-    assert libraries.candidates(libraries.CUDA, world) == []
-    assert libraries.tools(world) == [r"P:\NVIDIA Corporation\NVSMI\nvidia-smi.exe"]
+    assert nvidia_libraries.candidates(nvidia_libraries.NVML, world) == [r"D:\System32\nvml.dll"]
+    assert nvidia_libraries.candidates(nvidia_libraries.CUDA, world) == []
+    assert nvidia_libraries.tools(world) == [r"P:\NVIDIA Corporation\NVSMI\nvidia-smi.exe"]
 
 
 def test_nvidia_smi_is_never_taken_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,9 +77,11 @@ def test_nvidia_smi_is_never_taken_from_the_current_folder(tmp_path: Path, monke
         (folder / "nvidia-smi").touch(mode=0o755)
     monkeypatch.chdir(tmp_path)
     for path in ("", ".", ":", "bin", ".:bin:"):
-        assert str(tmp_path) not in "".join(libraries.tools(World("/", {"PATH": path}, str(tmp_path), "linux")))
+        assert str(tmp_path) not in "".join(nvidia_libraries.tools(World("/", {"PATH": path}, str(tmp_path), "linux")))
         assert not [
-            each for each in libraries.tools(World("/", {"PATH": path}, "/", "linux")) if not each.startswith("/")
+            each
+            for each in nvidia_libraries.tools(World("/", {"PATH": path}, "/", "linux"))
+            if not each.startswith("/")
         ]
-    found = libraries.tools(World("/", {"PATH": f"relative:{tmp_path}/bin"}, str(tmp_path), "linux"))
+    found = nvidia_libraries.tools(World("/", {"PATH": f"relative:{tmp_path}/bin"}, str(tmp_path), "linux"))
     assert f"{tmp_path}/bin/nvidia-smi" in found

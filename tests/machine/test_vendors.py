@@ -13,9 +13,9 @@ from tests.fakes.nvidia import RTX_4090, Computer, gpu
 from tests.machine.conftest import Known
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import amd, apple, intel, vendors
-from torchpick.machine.kernel import KernelFacts
-from torchpick.machine.seen import LookOptions, PciGpu, Seen
+from torchpick.machine import computer as computers
+from torchpick.machine import non_nvidia
+from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu, Seen
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Platform
 
@@ -28,7 +28,7 @@ PROCESSOR = "cpu_cores_count 16\nsimd_count 0\ngfx_target_version 0\n"
 
 
 def look(computer: Computer, **environ: str) -> Seen:
-    return vendors.look(LookOptions(computer.world(**environ), time.monotonic() + 60, Known()), LINUX)
+    return computers.look(LookOptions(computer.world(**environ), time.monotonic() + 60, Known()), LINUX)
 
 
 def nodes(computer: Computer, *properties: str) -> Computer:
@@ -42,14 +42,14 @@ def nodes(computer: Computer, *properties: str) -> Computer:
     [(90010, "gfx90a"), (90402, "gfx942"), (100302, "gfx1032"), (110501, "gfx1151"), (120001, "gfx1201"), (0, None)],
 )
 def test_gfx_names(version: int, name: str | None) -> None:
-    found = amd.gfx(version)
+    found = non_nvidia.gfx(version)
     assert (None if found is None else str(found)) == name
     assert found is None or Arch.parse(str(found)) == found
 
 
 @given(st.text(alphabet="gfx_target_version simd_count 0123456789\n-.\u0661", max_size=200))
 def test_any_properties_are_read(text: str) -> None:
-    found = amd.parse(text, 0)
+    found = non_nvidia.amd_node(text, 0)
     assert found is None or (found.arch is not None and Arch.parse(str(found.arch)) == found.arch)
 
 
@@ -74,7 +74,7 @@ def test_the_override_of_rocm_wins(computer: Computer) -> None:
     found = look(nodes(computer, RADEON.replace("110000", "110001")), HSA_OVERRIDE_GFX_VERSION="11.0.0")
     assert [str(each.arch) for each in found.gpus] == ["gfx1100"]
     assert [note.code for note in found.notes] == ["HSA_OVERRIDE"]
-    assert amd.override_arch("nonsense") is None
+    assert non_nvidia.override_arch("nonsense") is None
 
 
 def test_an_override_for_one_node_wins_over_the_one_for_all(computer: Computer) -> None:
@@ -101,10 +101,10 @@ def test_a_radeon_is_called_by_its_pci_id(computer: Computer) -> None:
 
 def test_on_windows_a_radeon_is_named_with_amds_own_index() -> None:
     facts = KernelFacts(pci=(PciGpu(r"PCI\VEN_1002&DEV_744C", 0x1002, 0x744C),))
-    gpus, _, notes, _ = amd.look(World("/nowhere", {}, "/", "win32"), facts, 0, KNOWLEDGE)
+    gpus, _, notes, _ = non_nvidia.look_for_amd(World("/nowhere", {}, "/", "win32"), facts, 0, KNOWLEDGE)
     assert gpus == ()
     assert "gfx1100" in notes[0].text
-    assert amd.WINDOWS_INDEX in notes[0].text
+    assert non_nvidia.WINDOWS_INDEX in notes[0].text
 
 
 def test_an_intel_gpu_counts_where_it_is_alone(computer: Computer) -> None:
@@ -165,17 +165,17 @@ def test_a_computer_whose_only_gpu_was_given_to_a_virtual_machine_says_so(comput
 )
 def test_intel_by_the_devices_that_xpu_builds_support(device: int, served: bool) -> None:
     facts = KernelFacts(pci=(PciGpu("0000:00:02.0", 0x8086, device, "i915"),))
-    gpus, _, notes, _ = intel.look(facts, 0, KNOWLEDGE)
+    gpus, _, notes, _ = non_nvidia.look_for_intel(facts, 0, KNOWLEDGE)
     assert (len(gpus), len(notes)) == ((1, 1) if served else (0, 0))
     assert not any(each.counted for each in gpus)
-    alone = intel.look(facts, 0, KNOWLEDGE, alone=True).gpus
+    alone = non_nvidia.look_for_intel(facts, 0, KNOWLEDGE, alone=True).gpus
     assert [each.counted for each in alone] == ([True] if served else [])
 
 
 def test_apple_silicon(tmp_path: Path) -> None:
-    gpus, _, notes, _ = apple.look(Platform("macos", "arm64"))
+    gpus, _, notes, _ = non_nvidia.look_for_apple(Platform("macos", "arm64"))
     assert [(each.vendor, each.counted, each.integrated) for each in gpus] == [("apple", True, True)]
     assert notes == ()
-    assert apple.look(Platform("macos", "x86_64")) == Seen()
+    assert non_nvidia.look_for_apple(Platform("macos", "x86_64")) == Seen()
     mac = World(str(tmp_path), {}, "/", "darwin")
-    assert vendors.look(LookOptions(mac, time.monotonic() + 60, Known()), Platform("macos", "arm64")).driver is None
+    assert computers.look(LookOptions(mac, time.monotonic() + 60, Known()), Platform("macos", "arm64")).driver is None

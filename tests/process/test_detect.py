@@ -24,19 +24,6 @@ pytestmark = [
 ]
 
 SOURCE = str(Path(torchpick.__file__).parents[1])
-MODULES = (
-    "machine.nvml",
-    "machine.cuda",
-    "machine.kernel",
-    "machine.probe",
-    "machine.nvidia",
-    "machine.amd",
-    "machine.intel",
-    "machine.apple",
-    "machine.visible",
-    "environment.interpreter",
-    "machine.computer",
-)
 KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
 
 
@@ -144,13 +131,6 @@ def test_what_the_parent_imports(libraries: Path, with_driver: bool, words: list
     )
     assert done.returncode == 0, done.stderr
     assert done.stderr == "[]\n"
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_every_probe_can_be_run_alone(module: str) -> None:
-    done = run(f"torchpick.{module}", env=environ(None))
-    assert (done.returncode, done.stderr) == (0, "")
-    json.loads(done.stdout)
 
 
 def test_a_missing_stdin_and_stdout_harm_nothing(libraries: Path) -> None:

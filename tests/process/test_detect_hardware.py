@@ -9,9 +9,9 @@ import time
 import pytest
 
 from torchpick.environment.world import World
-from torchpick.machine import computer, kernel, libraries, probe
+from torchpick.machine import computer, kernel, nvidia_libraries, probe
+from torchpick.machine.driver_reading import DriverReading
 from torchpick.machine.given import GivenFacts
-from torchpick.machine.reading import DriverReading
 
 FACTS = kernel.read(World.here())
 pytestmark = [
@@ -22,10 +22,10 @@ pytestmark = [
 
 def ask(source: str) -> DriverReading:
     here = World.here()
-    name = {"nvml": libraries.NVML, "cuda": libraries.CUDA}.get(source)
+    name = {"nvml": nvidia_libraries.NVML, "cuda": nvidia_libraries.CUDA}.get(source)
     step = probe.smi_step(here)
     if name is not None:
-        step = probe.library_step(source, {"libraries": libraries.candidates(name, here)})
+        step = probe.library_step(source, {"libraries": nvidia_libraries.candidates(name, here)})
     [reading] = probe.ask([step], time.monotonic() + 60, bool)
     return reading
 

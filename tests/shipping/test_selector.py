@@ -156,7 +156,7 @@ def test_it_holds_the_core_and_no_probe() -> None:
     assert not [
         name for name in names if name.split(".")[1:2] in (["cli"], ["installers"], ["index"], ["wheels"], ["doctor"])
     ]
-    assert "torchpick.machine.nvml" not in names
+    assert "torchpick.machine.nvidia_calls" not in names
 
 
 def test_the_same_checkout_gives_the_same_file() -> None:

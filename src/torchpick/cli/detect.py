@@ -50,9 +50,9 @@ def run(args: DetectArguments) -> int:
         return _listed(session.listed, args)
     machine = session.machine
     if args.gpu is None and args.platform is None:
-        from torchpick.machine import hostname
+        from torchpick.machine import compact_line
 
-        machine = machine._replace(name=hostname.of(session.environ))
+        machine = machine._replace(name=compact_line.host_name(session.environ))
     trouble = machine.trouble
     error = None if trouble is None else DetectionError(trouble.text, hint=trouble.hint, code=trouble.code)
     file = None if args.into is None else _write(args.into, machine.name, _line(machine, error, short=True))
@@ -73,9 +73,9 @@ def _line(machine: Machine, error: DetectionError | None, *, short: bool) -> str
     if not short:
         found = envelope.new("detect", machine=machine) if error is None else of_error(error, "detect", machine=machine)
         return envelope.dumps(found)
-    from torchpick.machine import compact
+    from torchpick.machine import compact_line
 
-    return compact.line(machine)
+    return compact_line.line(machine)
 
 
 def _write(folder: str, name: str | None, line: str) -> str:
@@ -83,9 +83,9 @@ def _write(folder: str, name: str | None, line: str) -> str:
     if name is None:
         raise UsageError("a specified machine has no host name", hint="use `--json` instead of `--into`")
     from torchpick.environment import rewrite
-    from torchpick.machine import hostname
+    from torchpick.machine import compact_line
 
-    file = os.path.join(folder, f"{hostname.as_file(name)}.json")
+    file = os.path.join(folder, f"{compact_line.file_name(name)}.json")
     rewrite.folder(folder)
     # Others may write here too: a link that one of them laid must not lead to a file of the one who runs this.
     rewrite.put(file, line + "\n", follow=False)
@@ -97,10 +97,11 @@ def _listed(fleet: Fleet, args: DetectArguments) -> int:
     if args.into is not None:
         raise UsageError("`--into` works only for this computer", hint="remove `--machine`")
     if args.json:
-        from torchpick.machine import compact
+        from torchpick.machine import compact_line
 
         machines = [
-            {**crowd.to_json(), **(compact.machine(crowd.machine) if args.compact else {})} for crowd in fleet.crowds
+            {**crowd.to_json(), **(compact_line.machine(crowd.machine) if args.compact else {})}
+            for crowd in fleet.crowds
         ]
         print(envelope.dumps(envelope.new("detect", machine=None, machines=machines, left_out=fleet.left_out)))
         return 0

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 
 from torchpick.environment.world import World
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
-from torchpick.model.machine import TIMEOUT_S, Platform, Python
+from torchpick.model.machine import Platform, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import IMPLEMENTATIONS, version_of
 from torchpick.model.versions import is_dotted, major_minor
@@ -248,9 +247,3 @@ def _confstr() -> str | None:
         return os.confstr("CS_GNU_LIBC_VERSION")
     except (AttributeError, ValueError, OSError):
         return None
-
-
-if __name__ == "__main__":
-    from torchpick.environment import world
-
-    raise SystemExit(world.show(choose(None, World.here(), time.monotonic() + TIMEOUT_S)))

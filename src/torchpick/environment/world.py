@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 
-from torchpick.model.fields import plain
 from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
@@ -70,14 +69,3 @@ class World(Noun):
             return os.path.basename(os.readlink(self.path(absolute)))
         except (OSError, ValueError):
             return None
-
-
-def show(value: object) -> int:
-    """Write a value as indented JSON, ASCII only, and return the exit status: what a probe prints when it runs alone.
-
-    So it can be asked for in a bug report: `python -m torchpick.machine.nvml`.
-    """
-    import json
-
-    sys.stdout.write(json.dumps(plain(value), indent=2, default=str) + "\n")
-    return 0

@@ -10,6 +10,7 @@ from torchpick.environment.interpreter import Interpreter
 from torchpick.environment.world import World
 from torchpick.errors import UsageError, silent
 from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import narrow
 from torchpick.machine.given import GivenFacts
 from torchpick.model.machine import Driver, Machine, Note, Platform, Python
 from torchpick.model.pythons import version_of
@@ -17,6 +18,7 @@ from torchpick.model.pythons import version_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.errors import Report
+    from torchpick.machine.kernel import LookOptions, Seen
 
 _NOTHING = GivenFacts()
 
@@ -39,12 +41,11 @@ def detect(
     if facts.gpus is not None:
         machine = Machine(place.platform, place.python, facts.driver, facts.gpus, notes)
     else:
-        from torchpick.machine import vendors
-        from torchpick.machine.seen import LookOptions
+        from torchpick.machine.kernel import LookOptions
 
         known = knowledge or Knowledge(world.environ)
         how = LookOptions(world, deadline, known, facts.trust_pci, exact_order=facts.visible_only, report=report)
-        seen = vendors.look(how, place.platform)
+        seen = look(how, place.platform)
         machine = Machine(
             platform=place.platform,
             python=place.python,
@@ -55,8 +56,6 @@ def detect(
         )
     if not facts.visible_only and not facts.only:
         return machine
-    from torchpick.machine import narrow
-
     return narrow.narrow(machine, visible_only=facts.visible_only, only=facts.only or ())
 
 
@@ -74,10 +73,10 @@ def _place(facts: GivenFacts, world: World, deadline: float) -> tuple[Interprete
     if told is not None and place.platform.name != told.name:
         place = place._replace(platform=told)
     if place.platform.os == "macos":
-        from torchpick.machine import apple
+        from torchpick.machine import non_nvidia
 
         told_version = None if told is None else told.macos
-        place = place._replace(platform=place.platform._replace(macos=told_version or apple.version()))
+        place = place._replace(platform=place.platform._replace(macos=told_version or non_nvidia.macos_version()))
     if glibc is not None:
         place = place._replace(platform=place.platform._replace(glibc=glibc, libc="glibc"))
     return place, ()
@@ -108,7 +107,24 @@ def _told_driver(found: Driver | None, told: Driver | None) -> Driver | None:
     return (found or Driver(None))._replace(cuda=told.cuda, cuda_source=told.cuda_source)
 
 
-if __name__ == "__main__":
-    from torchpick.environment import world
+def look(how: LookOptions, platform: Platform) -> Seen:
+    """Look for GPUs of every vendor, NVIDIA's first, and say which vendor's count."""
+    from torchpick.machine import kernel, nvidia_libraries
 
-    raise SystemExit(world.show(detect()))
+    # A vendor's modules are imported only where there is a sign of it: most machines have one, many have none.
+    facts = kernel.read(how.world)
+    seen = kernel.Seen()
+    if facts.vfio or facts.wsl_kernel or nvidia_libraries.worth_asking(facts, how.world):
+        from torchpick.machine import nvidia
+
+        seen = nvidia.look(how, facts)
+    if platform.os == "macos" or facts.kfd or any(pci.vendor in (kernel.AMD, kernel.INTEL) for pci in facts.pci):
+        from torchpick.machine import non_nvidia
+
+        seen = non_nvidia.look(how, platform, facts, seen)
+    trouble = seen.trouble
+    others = [str(gpu.index) for gpu in seen.gpus if gpu.counted and gpu.vendor != "nvidia"]
+    if trouble is not None and others:
+        trouble = trouble._replace(hint=f"{trouble.hint}, or `--only {','.join(others)}` for the other GPU")
+    counted, left_out = narrow.one_vendor(seen.gpus)
+    return seen._replace(gpus=counted, notes=(*seen.notes, *left_out), trouble=trouble)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import IO
 
 from torchpick.errors import DetectionError, TorchpickError, UsageError
-from torchpick.machine import compact, kubernetes
+from torchpick.machine import compact_line, kubernetes
 from torchpick.machine.crowds import Crowds
-from torchpick.machine.lines import ListedValue, UnreadLine, values
+from torchpick.machine.streams import ListedValue, UnreadLine, values
 from torchpick.model import envelope
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, ShapeError
@@ -248,16 +248,16 @@ def _others(row: object) -> tuple[str, int]:
 
 def _machines(fields: Fields, value: object) -> Iterable[tuple[Machine, object]]:
     if not fields.has("schema"):
-        yield Machine.from_json(compact.expanded(value)), value
+        yield Machine.from_json(compact_line.expanded(value)), value
         return
     if fields.number("schema") > envelope.SCHEMA:
         message = f"written by a newer torchpick (schema {fields.number('schema')})"
         raise UsageError(message, hint="update torchpick")
     if fields.has("machines"):
         for place, each in enumerate(fields.items("machines")):
-            yield Machine.from_json(compact.expanded(each), f"machines[{place}]"), each
+            yield Machine.from_json(compact_line.expanded(each), f"machines[{place}]"), each
     elif fields.has("machine") and fields.raw("machine") is not None:
-        machine = Machine.from_json(compact.expanded(fields.raw("machine")), "machine")
+        machine = Machine.from_json(compact_line.expanded(fields.raw("machine")), "machine")
         if fields.has("status") and fields.raw("status") == "no_answer" and machine.trouble is None:
             raise _of_failure(fields)
         yield machine, None

@@ -1,14 +1,97 @@
-"""What the kernel shows without any driver call: /sys, /proc and /dev. Reads no file that a wedged GPU can block."""
+"""What is there without any driver call: the PCI bus, /sys, /proc and /dev; and what a look at a computer is made of.
+
+Reads no file that a wedged GPU can block.
+"""
 
 from __future__ import annotations
 
 import os
 
 from torchpick.environment.world import World
-from torchpick.machine import reading
-from torchpick.machine.reading import Device, DriverReading
-from torchpick.machine.seen import PciGpu
+from torchpick.errors import silent
+from torchpick.machine import driver_reading
+from torchpick.machine.driver_reading import Device, DriverReading
+from torchpick.model.machine import Driver, Gpu, Note, Trouble
 from torchpick.model.noun import Noun
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.environment.world import World
+    from torchpick.errors import Report
+    from torchpick.knowledge.compat import Knowledge
+
+
+class LookOptions(Noun):
+    """How this computer is looked at: what lies there, until when, and by what knowledge.
+
+    `exact_order` also asks libcuda for its order of the GPUs where CUDA_VISIBLE_DEVICES needs it. Sources that
+    are slow to answer are reported, once.
+    """
+
+    world: World
+    deadline: float
+    knowledge: Knowledge
+    trust_pci: bool = False
+    exact_order: bool = False
+    report: Report = silent
+
+
+class PciGpu(Noun):
+    """A display-class device; `bound` is the kernel driver that holds it."""
+
+    address: str
+    vendor: int
+    device: int
+    bound: str | None = None
+
+
+class Seen(Noun):
+    """What was found of one vendor or of all; `trouble` says why a GPU that is present does not answer."""
+
+    gpus: tuple[Gpu, ...] = ()
+    driver: Driver | None = None
+    notes: tuple[Note, ...] = ()
+    trouble: Trouble | None = None
+
+    def beside(self, other: Seen) -> Seen:
+        """With another vendor's GPUs after these."""
+        return self._replace(gpus=(*self.gpus, *other.gpus), notes=(*self.notes, *other.notes))
+
+
+# cfgmgr32.h: CM_GETIDLIST_FILTER_CLASS | CM_GETIDLIST_FILTER_PRESENT, and the class of display adapters (devguid.h).
+_FILTER = 0x00000200 | 0x00000100
+_DISPLAY = "{4d36e968-e325-11ce-bfc1-08002be10318}"
+_ID = r"PCI\\VEN_([0-9A-Fa-f]{4})&DEV_([0-9A-Fa-f]{4})"
+
+
+def _windows_gpus() -> tuple[PciGpu, ...]:
+    """The display adapters that the configuration manager lists; none where it cannot be asked."""
+    import ctypes
+
+    try:
+        # All platforms that torch has Windows wheels for have one calling convention, so CDLL works.
+        manager = ctypes.CDLL("cfgmgr32")
+    except OSError:
+        return ()
+    size = ctypes.c_ulong(0)
+    if manager.CM_Get_Device_ID_List_SizeW(ctypes.byref(size), _DISPLAY, _FILTER) != 0 or size.value > 1 << 20:
+        return ()
+    buffer = ctypes.create_unicode_buffer(size.value)
+    if manager.CM_Get_Device_ID_ListW(_DISPLAY, buffer, size, _FILTER) != 0:
+        return ()
+    return windows_ids(ctypes.wstring_at(buffer, size.value))
+
+
+def windows_ids(listed: str) -> tuple[PciGpu, ...]:
+    r"""Device instance ids between NULs (`PCI\VEN_10DE&DEV_1B06&SUBSYS_…`) as GPUs, addressed by their instance id."""
+    import re
+
+    return tuple(
+        PciGpu(instance[:200], int(match[1], 16), int(match[2], 16))
+        for instance in listed.split("\0")[:1000]
+        if (match := re.match(_ID, instance))
+    )
+
 
 NVIDIA, AMD, INTEL = 0x10DE, 0x1002, 0x8086
 
@@ -45,6 +128,7 @@ class KernelFacts(Noun):
     wsl_kernel: bool = False
     container: bool = False
     tegra: str | None = None
+    kfd: bool = False
 
     @property
     def nvidia(self) -> tuple[PciGpu, ...]:
@@ -76,13 +160,14 @@ def read(world: World) -> KernelFacts:
         wsl_kernel="microsoft" in release,
         container=in_container(world),
         tegra=_tegra(world),
+        kfd=world.exists("/sys/class/kfd"),
     )
 
 
 def _version(world: World) -> tuple[str | None, str]:
     """The loaded module's version; a file read, which wakes no GPU."""
     for path, find in (
-        ("/sys/module/nvidia/version", reading.driver_version),
+        ("/sys/module/nvidia/version", driver_reading.driver_version),
         ("/proc/driver/nvidia/version", proc_version),
     ):
         text = world.read(path)
@@ -96,15 +181,13 @@ def proc_version(text: str) -> str | None:
     import re
 
     match = re.search(_VERSION, text.split("\n", 1)[0])
-    return reading.driver_version(match[1]) if match else None
+    return driver_reading.driver_version(match[1]) if match else None
 
 
 def pci_gpus(world: World) -> tuple[PciGpu, ...]:
     """The display-class devices of the PCI bus."""
     if world.system == "win32":
-        from torchpick.machine import windows
-
-        return windows.pci_gpus()
+        return _windows_gpus()
     found = []
     for address in world.names("/sys/bus/pci/devices"):
         folder = f"/sys/bus/pci/devices/{address}"
@@ -113,7 +196,7 @@ def pci_gpus(world: World) -> tuple[PciGpu, ...]:
             continue
         vendor, device = _hex(world.read(f"{folder}/vendor")), _hex(world.read(f"{folder}/device"))
         if vendor is not None and device is not None:
-            found.append(PciGpu(reading.pci(address) or address, vendor, device, world.link(f"{folder}/driver")))
+            found.append(PciGpu(driver_reading.pci(address) or address, vendor, device, world.link(f"{folder}/driver")))
     return tuple(found)
 
 
@@ -180,13 +263,7 @@ def information(text: str | None, folder: str) -> Device:
     name = told.get("Model")
     uuid = told.get("GPU UUID", "")
     return Device(
-        name=None if name in (None, "Unknown") else reading.name(name),
-        uuid=None if "?" in uuid else reading.uuid(uuid),
-        pci=reading.pci(told.get("Bus Location")) or reading.pci(folder),
+        name=None if name in (None, "Unknown") else driver_reading.name(name),
+        uuid=None if "?" in uuid else driver_reading.uuid(uuid),
+        pci=driver_reading.pci(told.get("Bus Location")) or driver_reading.pci(folder),
     )
-
-
-if __name__ == "__main__":
-    from torchpick.environment import world
-
-    raise SystemExit(world.show(read(World.here())))

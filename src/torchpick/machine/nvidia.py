@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from torchpick.environment.world import World
-from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import kernel, left_out, libraries, probe, reasons, visible
-from torchpick.machine.kernel import KernelFacts
-from torchpick.machine.reading import Device, DriverReading
-from torchpick.machine.seen import LookOptions, PciGpu, Seen
+from torchpick.machine import kernel, nvidia_libraries, probe, reasons, visible
+from torchpick.machine.driver_reading import Device, DriverReading
+from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu, Seen
 from torchpick.model.arch import Arch
-from torchpick.model.machine import TIMEOUT_S, Driver, Gpu, Note
+from torchpick.model.machine import Driver, Gpu, Note
 from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers
 
@@ -27,12 +24,12 @@ class SourcedDevice(Noun):
 def look(how: LookOptions, facts: KernelFacts) -> Seen:
     """Ask whatever there is to ask; nothing is started where nothing of NVIDIA is seen."""
     world = how.world
-    if not libraries.worth_asking(facts, world):
-        return Seen(notes=tuple(left_out.bystanders(facts)))
+    if not nvidia_libraries.worth_asking(facts, world):
+        return Seen(notes=tuple(reasons.bystanders(facts)))
     readings: list[DriverReading] = []
     if not reasons.not_passed_in(facts):
-        nvml = libraries.candidates(libraries.NVML, world)
-        cuda = libraries.candidates(libraries.CUDA, world)
+        nvml = nvidia_libraries.candidates(nvidia_libraries.NVML, world)
+        cuda = nvidia_libraries.candidates(nvidia_libraries.CUDA, world)
         steps = [
             *([probe.library_step("nvml", {"libraries": nvml})] if nvml else []),
             *([probe.library_step("cuda", {"libraries": cuda})] if cuda else []),
@@ -120,9 +117,9 @@ def judge(facts: KernelFacts, readings: Sequence[DriverReading], how: LookOption
                 source=source,
             )
         )
-    notes += left_out.earlier_failures(readings, gpus[0].source)
-    notes += left_out.silent_gpus(facts, readings, [each.device for each in found], driver, how.knowledge)
-    notes += left_out.bystanders(facts)
+    notes += reasons.earlier_failures(readings, gpus[0].source)
+    notes += reasons.silent_gpus(facts, readings, [each.device for each in found], driver, how.knowledge)
+    notes += reasons.bystanders(facts)
     gpus, more = _apply_visible(gpus, [each.device for each in found], readings, how.world)
     return Seen(tuple(gpus), driver, (*notes, *more))
 
@@ -130,9 +127,9 @@ def judge(facts: KernelFacts, readings: Sequence[DriverReading], how: LookOption
 def _without_answer(
     facts: KernelFacts, readings: Sequence[DriverReading], driver: Driver | None, how: LookOptions
 ) -> Seen:
-    notes = tuple(left_out.bystanders(facts))
+    notes = tuple(reasons.bystanders(facts))
     if not reasons.is_there(facts, readings):
-        return Seen(driver=driver, notes=(*notes, *left_out.earlier_failures(readings, None)))
+        return Seen(driver=driver, notes=(*notes, *reasons.earlier_failures(readings, None)))
     gpus = tuple(_from_bus(index, pci, readings, how) for index, pci in enumerate(facts.nvidia))
     if not gpus and facts.tegra is not None:
         pair = kernel.tegra_capability(facts.tegra) if how.trust_pci else None
@@ -257,12 +254,3 @@ def _cuda_order(devices: Sequence[Device], readings: Sequence[DriverReading], wo
             return None
         order.append(devices.index(twin))
     return order
-
-
-if __name__ == "__main__":
-    from torchpick.environment import world
-
-    here = World.here()
-    known = Knowledge(here.environ)
-    how = LookOptions(here, time.monotonic() + TIMEOUT_S, known, exact_order=True)
-    raise SystemExit(world.show(look(how, kernel.read(here))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -10,9 +11,8 @@ from torchpick.environment import child, processes
 from torchpick.environment.processes import Running
 from torchpick.environment.world import World
 from torchpick.errors import silent
-from torchpick.machine import reading
-from torchpick.machine.reading import DriverReading, failed
-from torchpick.model.machine import TIMEOUT_S
+from torchpick.machine import driver_reading
+from torchpick.machine.driver_reading import MOST_DEVICES, Device, DriverReading, failed
 from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # Where a source's `read` lies, and what it is called.
 _READERS = {
-    "nvml": ("torchpick.machine.nvml", "read"),
-    "cuda": ("torchpick.machine.cuda", "read"),
+    "nvml": ("torchpick.machine.nvidia_calls", "read_nvml"),
+    "cuda": ("torchpick.machine.nvidia_calls", "read_cuda"),
     "proc": ("torchpick.machine.kernel", "read_gpus"),
 }
 
@@ -125,19 +125,19 @@ def library_step(source: str, arguments: Mapping[str, object]) -> Step:
 
 def smi_step(world: World) -> Step:
     """nvidia-smi by absolute path, with the shell's variables; asked again without the field an old one lacks."""
-    from torchpick.machine import libraries, smi
+    from torchpick.machine import nvidia_libraries
 
     def step(program: str, *, capability: bool) -> Step:
         def start(limit_s: float) -> Running:
             # Its own words are matched, so they must be English; nothing else of the shell is touched.
             environ = {**world.environ, "LC_ALL": "C"}
-            return child.start(smi.question(program, capability=capability), environ, limit_s=limit_s)
+            return child.start(smi_question(program, capability=capability), environ, limit_s=limit_s)
 
         def finish(each: Running) -> DriverReading | Step:
             out = each.answer.decode("utf-8", "replace")
-            if capability and smi.lacks_capability(each.status, out):
+            if capability and lacks_capability(each.status, out):
                 return step(program, capability=False)
-            found = smi.parse(each.status, out, capability=capability)
+            found = parse_smi(each.status, out, capability=capability)
             if found.failure is not None and not out.strip() and each.talk:
                 said = each.talk.decode("utf-8", "replace").strip()[:200]
                 return found._replace(failure=found.failure._replace(text=f"nvidia-smi says: {said}"))
@@ -145,7 +145,7 @@ def smi_step(world: World) -> Step:
 
         return Step("smi", start, finish)
 
-    programs = libraries.tools(world)
+    programs = nvidia_libraries.tools(world)
     if not programs:
         return Step("smi", _absent, lambda _: failed("smi", "absent", "no nvidia-smi"))
     return step(programs[0], capability=True)
@@ -160,7 +160,7 @@ def _answer(source: str, arguments: Mapping[str, object]) -> bytes:
 
     module, function = _READERS[source]
     found: DriverReading = getattr(import_module(module), function)(**arguments)
-    return (reading.dumps(found) + "\n").encode()
+    return (driver_reading.dumps(found) + "\n").encode()
 
 
 def answer(source: str, arguments: Mapping[str, object], limit_s: float) -> None:
@@ -175,7 +175,7 @@ def _finish(source: str, each: Running) -> DriverReading:
     """Success is a complete answer, not a status: libraries call exit(0) in their init."""
     said = each.talk.decode("utf-8", "replace").strip()
     if each.answer.endswith(b"\n"):
-        found = reading.load(each.answer, source)
+        found = driver_reading.load(each.answer, source)
         if found.failure is not None and "stub" in said.lower():
             return found._replace(failure=found.failure._replace(kind="stub"))
         return found
@@ -196,22 +196,77 @@ def _signal(status: int) -> str:
         return f"signal {-status}"
 
 
-if __name__ == "__main__":
-    from torchpick.environment import world
-    from torchpick.machine import libraries
+# The name goes last: nvidia-smi's CSV does not quote commas.
+_FIELDS = ("driver_version", "uuid", "pci.bus_id", "compute_cap", "name")
+# One that lacks `compute_cap` (470 does, 510 has it) prints this on stdout, status 2, and no row at all.
+_NO_SUCH_FIELD = "is not a valid field to query"
+_MISMATCH = "driver/library version mismatch"
+# Bounded, and each anchored at a word that is found once: a line of any length is read once.
+_NO_HANDLE = re.compile(
+    r"unable to determine the device handle for gpu\s{0,8}([0-9a-f:.]{1,20})\s{0,8}:", re.IGNORECASE
+)
+_LOST = re.compile(r"gpu\s{0,8}([0-9a-f]{1,8}:[0-9a-f:.]{1,12})", re.IGNORECASE)
+_MOST_LINE = 4096
 
-    here = World.here()
-    raise SystemExit(
-        world.show(
-            ask(
-                [
-                    library_step("nvml", {"libraries": libraries.candidates(libraries.NVML, here)}),
-                    library_step("cuda", {"libraries": libraries.candidates(libraries.CUDA, here)}),
-                    smi_step(here),
-                    library_step("proc", {"root": "/"}),
-                ],
-                time.monotonic() + TIMEOUT_S,
-                lambda _: False,
-            )
-        )
+
+def smi_question(program: str, *, capability: bool = True) -> list[str]:
+    """The command that asks for every GPU, a row each."""
+    fields = [field for field in _FIELDS if capability or field != "compute_cap"]
+    return [program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader"]
+
+
+def lacks_capability(status: int | None, out: str) -> bool:
+    """Whether this nvidia-smi does not know `compute_cap`, and is to be asked again without it."""
+    return status == 2 and _NO_SUCH_FIELD in out.lower()
+
+
+def parse_smi(status: int | None, out: str, *, capability: bool = True) -> DriverReading:
+    """What it printed; each row counts by itself, whatever the status, as one lost GPU spoils that."""
+    lines = [line.strip()[:_MOST_LINE] for line in out.splitlines()[:1000]]
+    devices: list[Device] = []
+    drivers = []
+    for line in lines:
+        row = _row(line, capability=capability)
+        if row is not None:
+            drivers.append(row[0])
+            devices.append(row[1])
+        elif match := _NO_HANDLE.search(line) or ("is lost" in line.lower() and _LOST.search(line)) or None:
+            devices.append(Device(pci=driver_reading.pci(match[1]), error=15))
+    failure = None
+    if not any(device.error is None for device in devices):
+        failure = _failure(status, lines)
+    driver = next((each for each in drivers if each), None)
+    return DriverReading("smi", driver=driver, devices=tuple(devices[:MOST_DEVICES]), failure=failure)
+
+
+def _row(line: str, *, capability: bool) -> tuple[str | None, Device] | None:
+    """The driver version and the GPU of one row; None where the line is not one."""
+    width = len(_FIELDS) - (0 if capability else 1)
+    cells = [cell.strip() for cell in line.split(",", width - 1)]
+    if len(cells) != width:
+        return None
+    driver, uuid, bus = (
+        driver_reading.driver_version(cells[0]),
+        driver_reading.uuid(cells[1]),
+        driver_reading.pci(cells[2]),
     )
+    if uuid is None and bus is None and driver is None:
+        return None  # a sentence with commas
+    pair = re.fullmatch(r"(\d{1,2})\.(\d)", cells[3]) if capability else None
+    return driver, Device(
+        name=driver_reading.name(cells[-1]),
+        capability=driver_reading.capability(int(pair[1]), int(pair[2])) if pair else None,
+        uuid=uuid,
+        pci=bus,
+        error=15 if "lost" in f"{cells[1]} {cells[2]} {cells[3]}".lower() else None,
+    )
+
+
+def _failure(status: int | None, lines: list[str]) -> driver_reading.Failure:
+    said = next((line for line in lines if line), "")
+    if status is not None and status < 0:  # it had no time to say whether a GPU is there
+        text = f"nvidia-smi was ended by signal {-status}" + (f" after it said: {said[:200]}" if said else "")
+        return driver_reading.Failure("crashed", text, status)
+    text = f"nvidia-smi says: {said[:200]}" if said else f"nvidia-smi says nothing (status {status})"
+    code = 18 if _MISMATCH in said.lower() else status
+    return driver_reading.Failure("refused", text, code)

@@ -105,11 +105,3 @@ def _is_called(gpu: Handle, name: str) -> bool:
     if name.startswith("MIG-"):
         return name in gpu.mig
     return gpu.uuid is not None and gpu.uuid.startswith(name)
-
-
-if __name__ == "__main__":
-    import os
-
-    from torchpick.environment import world
-
-    raise SystemExit(world.show(parse(os.environ.get("CUDA_VISIBLE_DEVICES"))))

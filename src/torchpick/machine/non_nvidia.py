@@ -1,18 +1,19 @@
-"""AMD GPUs on Linux: the kernel's own list of compute nodes (kfd), which no library is needed to read.
+"""GPUs of AMD (the kernel's list of compute nodes, kfd), Intel (by PCI id) and Apple. Untested on hardware.
 
-Untested on hardware; written from the kernel's amdkfd, libhsakmt and AMD's documentation.
+Written from the kernel's amdkfd, libhsakmt, AMD's documentation, and Apple's of sysctl.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 
 from torchpick.environment.world import World
-from torchpick.machine import kernel, reading
-from torchpick.machine.kernel import KernelFacts
-from torchpick.machine.seen import PciGpu, Seen
+from torchpick.machine import driver_reading, kernel
+from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu, Seen
 from torchpick.model.arch import Arch
-from torchpick.model.machine import Gpu, Note
+from torchpick.model.machine import Gpu, Note, Platform
+from torchpick.model.versions import is_dotted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,16 @@ _OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
 WINDOWS_INDEX = "https://repo.amd.com/rocm/whl-multi-arch/"
 
 
-def look(world: World, facts: KernelFacts, first: int, knowledge: Knowledge) -> Seen:
+def look(how: LookOptions, platform: Platform, facts: KernelFacts, seen: Seen) -> Seen:
+    """What was seen of NVIDIA's, with the GPUs of the others beside it."""
+    if platform.os == "macos":
+        return look_for_apple(platform)
+    seen = seen.beside(look_for_amd(how.world, facts, len(seen.gpus), how.knowledge))
+    alone = not any(gpu.vendor == "nvidia" or gpu.counted for gpu in seen.gpus) and seen.trouble is None
+    return seen.beside(look_for_intel(facts, len(seen.gpus), how.knowledge, alone=alone))
+
+
+def look_for_amd(world: World, facts: KernelFacts, first: int, knowledge: Knowledge) -> Seen:
     """The GPUs, numbered from `first`; processor graphics that no build supports do not count."""
     found, notes = _reached(world, facts, first, knowledge.other_names)
     gpus, idle = _without_idle_graphics(found, knowledge)
@@ -37,7 +47,7 @@ def _reached(world: World, facts: KernelFacts, first: int, names: OtherNames) ->
     nodes: list[str] = []
     for node in world.names(_NODES):
         text = world.read(f"{_NODES}/{node}/properties")  # None where a scheduler forbids it
-        gpu = None if text is None else parse(text, first + len(gpus), world.read(f"{_NODES}/{node}/name"))
+        gpu = None if text is None else amd_node(text, first + len(gpus), world.read(f"{_NODES}/{node}/name"))
         if gpu is not None:
             gpus.append(gpu)
             nodes.append(node)
@@ -102,7 +112,7 @@ def _overridden(gpus: list[Gpu], nodes: list[str], world: World) -> tuple[list[G
     return changed, list(notes.values())
 
 
-def parse(properties: str, index: int, name: str | None = None) -> Gpu | None:
+def amd_node(properties: str, index: int, name: str | None = None) -> Gpu | None:
     """A node's properties file; None for a processor."""
     told: dict[str, int] = {}
     for line in properties.splitlines()[:500]:
@@ -115,7 +125,7 @@ def parse(properties: str, index: int, name: str | None = None) -> Gpu | None:
     return Gpu(
         index=index,
         vendor="amd",
-        name=reading.name(name or ""),
+        name=driver_reading.name(name or ""),
         arch=arch,
         uuid=f"GPU-{told['unique_id']:016x}" if told.get("unique_id") else None,
         pci=_address(told),
@@ -150,9 +160,78 @@ def _count(number: int) -> str:
     return "an AMD GPU" if number == 1 else f"{number} AMD GPUs"
 
 
-if __name__ == "__main__":
-    from torchpick.environment import world
-    from torchpick.knowledge.compat import Knowledge
+def look_for_intel(facts: KernelFacts, first: int, knowledge: Knowledge, *, alone: bool = False) -> Seen:
+    """The supported GPUs, numbered from `first`; they count where no other vendor's GPU is there."""
+    devices = [pci for pci in facts.pci if pci.vendor == kernel.INTEL and pci.bound != "vfio-pci"]
+    if not devices:
+        return Seen()
+    known = knowledge.other_names
+    gpus: list[Gpu] = []
+    for pci in devices:
+        named = known.intel_device(pci.device)
+        if named is None or not named.supported:
+            continue
+        gpus.append(
+            Gpu(
+                index=first + len(gpus),
+                vendor="intel",
+                name=named.name,
+                arch=None,
+                pci=pci.address,
+                integrated=named.integrated,
+                counted=alone,
+                source="pci",
+            )
+        )
+    if not gpus:
+        return Seen()
+    if not alone:
+        text = f"{gpus[0].name}: the xpu builds support it; they are picked only with `--backend xpu`"
+    else:
+        text = f"{gpus[0].name}: there is no other GPU, so the xpu build is picked, which needs Intel's driver; "
+        text += "`--cpu` picks the cpu build"
+    return Seen(tuple(gpus), notes=(Note("INTEL_XPU", text),))
 
-    here = World.here()
-    raise SystemExit(world.show(look(here, kernel.read(here), 0, Knowledge(here.environ))))
+
+def look_for_apple(platform: Platform) -> Seen:
+    """The GPU of Apple silicon, which the plain macOS wheel drives through MPS."""
+    if platform.os != "macos":
+        return Seen()
+    if platform.cpu == "arm64":
+        gpu = Gpu(0, "apple", _brand() or "Apple silicon", None, integrated=True, source="platform")
+        return Seen((gpu,))
+    if _sysctl_number("sysctl.proc_translated") == 1:
+        text = "this Python is for Intel and runs under Rosetta; an arm64 Python has newer builds and the GPU"
+        return Seen(notes=(Note("ROSETTA", text),))
+    return Seen()
+
+
+def macos_version() -> str | None:
+    """This Mac's system version (`14.2`) from the kernel; None where it is not known."""
+    raw = _sysctl(b"kern.osproductversion", 64)
+    text = raw.split(b"\0", 1)[0].decode("ascii", "replace") if raw else ""
+    return text if is_dotted(text) else None
+
+
+def _brand() -> str | None:
+    raw = _sysctl(b"machdep.cpu.brand_string", 128)
+    return raw.split(b"\0", 1)[0].decode("utf-8", "replace") if raw else None
+
+
+def _sysctl_number(name: str) -> int | None:
+    raw = _sysctl(name.encode(), 4)
+    return int.from_bytes(raw, sys.byteorder) if raw and len(raw) == 4 else None
+
+
+def _sysctl(name: bytes, size: int) -> bytes | None:
+    """sysctlbyname(3); None where the name is unknown, or this is no Mac."""
+    import ctypes
+
+    call = getattr(ctypes.CDLL(None), "sysctlbyname", None)
+    if call is None:
+        return None
+    buffer = ctypes.create_string_buffer(size)
+    length = ctypes.c_size_t(size)
+    if call(name, buffer, ctypes.byref(length), None, ctypes.c_size_t(0)) != 0:
+        return None
+    return buffer.raw[: length.value]

@@ -1,10 +1,12 @@
-"""A machine in a line of less than 1,000 bytes: what decides, equal GPUs once with `count` and `indexes`.
+"""A machine in a line of less than 1,000 bytes: what decides, equal GPUs once with `count` and `indexes`; and its name.
 
 Launchers cut long lines into each other: slurmstepd forwards output in pieces of at most 1,024 bytes
 (SLURM_IO_MAX_MSG_LEN in its io.c).
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from torchpick.model import envelope
 from torchpick.model.arch import Arch
@@ -107,3 +109,25 @@ def _indexes(row: dict[str, object], start: int) -> list[int] | None:
     if isinstance(listed, list):
         return listed if all(type(index) is int for index in listed) else None
     return list(range(start, start + count)) if type(count) is int and 0 < count <= MOST_GPUS else None
+
+
+# Slurm's own name of the node, which several slurmd on one host do not share with it; a pod's node, where its manifest
+# passes `spec.nodeName` on.
+_VARIABLES = ("SLURMD_NODENAME", "TORCHPICK_NODE", "NODE_NAME")
+_MOST_HOST = 253  # a DNS name
+_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+def host_name(environ: Mapping[str, str]) -> str | None:
+    """The name, or None where the system has none."""
+    for variable in _VARIABLES:
+        if environ.get(variable, "").isprintable() and environ.get(variable):
+            return environ[variable][:_MOST_HOST]
+    import platform  # not socket, which costs more than the name is worth
+
+    return platform.node()[:_MOST_HOST] or None
+
+
+def file_name(name: str) -> str:
+    """The name as one of a file: no separator, and not hidden."""
+    return "".join(char if char in _SAFE else "_" for char in name).lstrip(".")[:_MOST_HOST] or "host"

@@ -1,4 +1,7 @@
-"""NVML through `pynvml`. Only ever imported in a child: nvmlInit segfaults, hangs, aborts and prints in the wild."""
+"""NVML through `pynvml`, and libcuda through ctypes: cuInit and device attributes, never a context.
+
+Only ever imported in a child: both segfault, hang, abort and print in the wild, and cuInit forbids CUDA after a fork.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,17 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from torchpick.machine import reading
-from torchpick.machine.reading import MOST_DEVICES, Device, DriverReading, failed
+from torchpick.machine import driver_reading
+from torchpick.machine.driver_reading import MOST_DEVICES, Device, DriverReading, failed
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ctypes import CDLL
 
 # NVML's words for its statuses (nvml.h, nvmlReturn_t); nvmlErrorString would be one more call into the library.
-_WORDS = {
+_NVML_WORDS = {
     1: "uninitialized",
     2: "invalid argument",
     3: "not supported",
@@ -46,12 +50,12 @@ class _RefusedError(Exception):
         self.text = text
 
 
-def read(libraries: Sequence[str]) -> DriverReading:
+def read_nvml(libraries: Sequence[str]) -> DriverReading:
     """Ask NVML, loading it from the first of the candidates that loads."""
     if not libraries:
         return failed("nvml", "absent", "no NVML library")
     try:
-        library = _load(libraries)
+        library = _loaded(libraries)
     except OSError as error:
         return failed("nvml", "absent", f"the NVML library does not load: {error}")
     try:
@@ -65,7 +69,7 @@ def read(libraries: Sequence[str]) -> DriverReading:
         return failed("nvml", "refused", f"NVML says: {error.text}", error.code)
 
 
-def _load(libraries: Sequence[str]) -> CDLL:
+def _loaded(libraries: Sequence[str]) -> CDLL:
     """Load the library by its path; pynvml then finds it by its SONAME, wherever it lies."""
     import ctypes
 
@@ -119,7 +123,7 @@ def _call(function: Callable[..., Any] | None, *arguments: object) -> Any:  # no
 
 
 def _words(code: int) -> str:
-    return f"{_WORDS.get(code, 'error')} ({code})"
+    return f"{_NVML_WORDS.get(code, 'error')} ({code})"
 
 
 def _init(binding: ModuleType, library: CDLL) -> None:
@@ -159,10 +163,10 @@ def _facts(binding: ModuleType) -> DriverReading:
         devices.append(device)
     return DriverReading(
         "nvml",
-        driver=reading.driver_version(maybe("nvmlSystemGetDriverVersion")),
+        driver=driver_reading.driver_version(maybe("nvmlSystemGetDriverVersion")),
         # _v2 is what libcuda itself says, and 12 without one (a container with utilities only); _v1 then still knows.
-        cuda=reading.cuda_version(maybe("nvmlSystemGetCudaDriverVersion_v2"))
-        or reading.cuda_version(maybe("nvmlSystemGetCudaDriverVersion")),
+        cuda=driver_reading.cuda_version(maybe("nvmlSystemGetCudaDriverVersion_v2"))
+        or driver_reading.cuda_version(maybe("nvmlSystemGetCudaDriverVersion")),
         devices=tuple(devices),
         libcuda=loaded_libcuda(),
     )
@@ -176,16 +180,16 @@ def _device(binding: ModuleType, maybe: Callable[..., Any], index: int) -> Devic
     capability = None
     try:
         pair = _call(getattr(binding, "nvmlDeviceGetCudaComputeCapability", None), handle)
-        capability = reading.capability(*pair) if isinstance(pair, tuple | list) and len(pair) == 2 else None
+        capability = driver_reading.capability(*pair) if isinstance(pair, tuple | list) and len(pair) == 2 else None
     except _RefusedError as error:
         if error.code == 15:  # lost after its handle was given
             return Device(error=15)
     info = maybe("nvmlDeviceGetPciInfo", handle)
     return Device(
-        name=reading.name(maybe("nvmlDeviceGetName", handle)),
+        name=driver_reading.name(maybe("nvmlDeviceGetName", handle)),
         capability=capability,
-        uuid=reading.uuid(maybe("nvmlDeviceGetUUID", handle)),
-        pci=reading.pci(getattr(info, "busId", None)),
+        uuid=driver_reading.uuid(maybe("nvmlDeviceGetUUID", handle)),
+        pci=driver_reading.pci(getattr(info, "busId", None)),
         mig=_mig(maybe, handle),
     )
 
@@ -199,7 +203,7 @@ def _mig(maybe: Callable[..., Any], handle: object) -> tuple[str, ...]:
     found = []
     for index in range(min(most if isinstance(most, int) else 0, MOST_DEVICES)):
         instance = maybe("nvmlDeviceGetMigDeviceHandleByIndex", handle, index)
-        uuid = None if instance is None else reading.uuid(maybe("nvmlDeviceGetUUID", instance))
+        uuid = None if instance is None else driver_reading.uuid(maybe("nvmlDeviceGetUUID", instance))
         if uuid:
             found.append(uuid)
     return tuple(found)
@@ -211,15 +215,98 @@ def loaded_libcuda() -> str | None:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
             for line in maps:
                 if match := re.search(r"/libcuda\.so\.(\d{3}\.[\d.]+)\s*$", line):
-                    return reading.driver_version(match[1])
+                    return driver_reading.driver_version(match[1])
     except OSError:
         pass
     return None
 
 
-if __name__ == "__main__":
-    from torchpick.environment import world
-    from torchpick.environment.world import World
-    from torchpick.machine import libraries
+# CUresult (cuda.h); cuGetErrorString would be one more call into the library.
+_CUDA_WORDS = {
+    100: "no CUDA-capable device is detected",
+    101: "invalid device ordinal",
+    999: "unknown error",
+    802: "system not yet initialized",
+    803: "system has unsupported display driver / cuda driver combination",
+    804: "forward compatibility was attempted on non supported HW",
+}
+_STUB = 34  # CUDA_ERROR_STUB_LIBRARY
+_MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 
-    raise SystemExit(world.show(read(libraries.candidates(libraries.NVML, World.here()))))
+
+def read_cuda(libraries: Sequence[str]) -> DriverReading:
+    """Ask libcuda about every GPU, in CUDA's own order, whatever CUDA_VISIBLE_DEVICES says."""
+    import ctypes
+
+    if not libraries:
+        return failed("cuda", "absent", "no libcuda")
+    for variable in ("CUDA_VISIBLE_DEVICES", "CUDA_VISIBLE_GPUS"):
+        os.environ.pop(variable, None)
+    reasons = []
+    for path in libraries:
+        try:
+            return _cuda_facts(ctypes.CDLL(path))
+        except OSError as error:  # the next candidate is the point
+            reasons.append(str(error))
+    return failed("cuda", "absent", f"libcuda does not load: {'; '.join(reasons)}")
+
+
+def _cuda_facts(library: CDLL) -> DriverReading:
+    import ctypes
+
+    initialise = getattr(library, "cuInit", None)
+    if initialise is None:
+        return failed("cuda", "unusable", "libcuda has no cuInit")
+    status = initialise(0)
+    if status == _STUB:
+        return failed("cuda", "stub", "libcuda is the toolkit's stub", status)
+    if status != 0:
+        return failed("cuda", "refused", f"cuInit says: {_CUDA_WORDS.get(status, 'error')} ({status})", status)
+    version = ctypes.c_int(-1)
+    spoken = _ok(library, "cuDriverGetVersion", ctypes.byref(version))
+    count = ctypes.c_int(-1)
+    if not _ok(library, "cuDeviceGetCount", ctypes.byref(count)) or count.value < 0:
+        return failed("cuda", "refused", "libcuda does not report its number of devices")
+    devices = [_cuda_device(library, ordinal) for ordinal in range(min(count.value, MOST_DEVICES))]
+    return DriverReading(
+        "cuda",
+        cuda=driver_reading.cuda_version(version.value) if spoken else None,
+        devices=tuple(device for device in devices if device is not None),
+        libcuda=loaded_libcuda(),
+    )
+
+
+def _cuda_device(library: CDLL, ordinal: int) -> Device | None:
+    import ctypes
+
+    device = ctypes.c_int(-1)
+    if not _ok(library, "cuDeviceGet", ctypes.byref(device), ordinal):
+        return None
+    pair = [ctypes.c_int(-1), ctypes.c_int(-1)]
+    for value, attribute in zip(pair, (_MAJOR, _MINOR), strict=True):
+        _ok(library, "cuDeviceGetAttribute", ctypes.byref(value), attribute, device)
+    raw_uuid = (ctypes.c_ubyte * 16)()
+    known = _ok(library, "cuDeviceGetUuid_v2", ctypes.byref(raw_uuid), device) or _ok(
+        library, "cuDeviceGetUuid", ctypes.byref(raw_uuid), device
+    )
+    # One byte more than the library is given, so that a text without its end still ends.
+    name, bus = ctypes.create_string_buffer(257), ctypes.create_string_buffer(65)
+    return Device(
+        name=driver_reading.name(name.value) if _ok(library, "cuDeviceGetName", name, 256, device) else None,
+        capability=driver_reading.capability(pair[0].value, pair[1].value),
+        uuid=_uuid(bytes(raw_uuid)) if known else None,
+        pci=driver_reading.pci(bus.value) if _ok(library, "cuDeviceGetPCIBusId", bus, 64, device) else None,
+    )
+
+
+def _ok(library: CDLL, name: str, *arguments: object) -> bool:
+    function = getattr(library, name, None)
+    return function is not None and function(*arguments) == 0
+
+
+def _uuid(raw: bytes) -> str | None:
+    """The sixteen bytes as NVML prints them."""
+    if not any(raw):
+        return None
+    text = raw.hex()
+    return f"GPU-{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
