@@ -64,9 +64,13 @@ def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
         _say(f"python: {python.tag}{where} [{python.source}]")
         for note in machine.notes:
             _say(f"{note.code}: {note.text}")
+    runnable = [verdict.build for verdict in considered if verdict.ok]
     if considered:
-        runnable = sum(verdict.ok for verdict in considered)
-        _say(f"considered {len(considered)} builds, of which {runnable} run")
+        _say(f"considered {len(considered)} builds, of which {len(runnable)} run")
+    if runnable:
+        from torchpick.cli.show.text import evidence
+
+        _say(f"evidence of torch {runnable[0].version}: {evidence(runnable[0])}")
 
 
 def _say(line: str) -> None:

@@ -21,7 +21,8 @@ from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import answer, findings, words
+from torchpick.cli.show import answer, findings
+from torchpick.cli.show.text import fit as fit_words
 from torchpick.cli.show.text import plain
 from torchpick.doctor import examination
 from torchpick.doctor.examination import Examination, examine
@@ -103,7 +104,7 @@ def _supported(exam: Examination) -> list[tuple[str, str]]:
     if verdict is None or not verdict.ok or any(_stops_import(finding) for finding in exam.findings):
         return []
     labels = {gpu.index: gpu.label for gpu in machine.gpus}
-    return list(dict.fromkeys((labels[fit.gpu], words.fit(fit.fit, fit.via)) for fit in verdict.fits))
+    return list(dict.fromkeys((labels[fit.gpu], fit_words(fit.fit, fit.via)) for fit in verdict.fits))
 
 
 def _stops_import(finding: Finding) -> bool:

@@ -10,18 +10,34 @@ examples:
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser
+from collections.abc import Sequence
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import table
+from torchpick.decide import requested
+from torchpick.environment import interpreter
+from torchpick.environment.world import World
+from torchpick.errors import UsageError
+from torchpick.knowledge import pairings
+from torchpick.knowledge.pairings import BuildCompanions
 from torchpick.model import envelope
-from torchpick.model.pick import as_json
+from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, backend_order
+from torchpick.model.machine import PLATFORMS
+from torchpick.model.pick import Pick, as_json
+from torchpick.model.requirement import normal
+from torchpick.model.verdict import Reason, Verdict
+from torchpick.model.versions import admits, release_key
 from torchpick.session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.model.stack import Stack
+
+_COMPANIONS = (*COMPANIONS, "torchcodec", "torchtext", "torchdata", "torchao")
+_INFERRED = "~"
 
 
 class ListArguments(Arguments):
@@ -46,9 +62,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: ListArguments) -> int:
     if args.companions:
-        from torchpick.cli import companions
-
-        return companions.run(args)
+        return _companions(args)
     if len(args.requirements) == 1 and not _is_family(args.requirements[0]):
         return _versions(args.requirements[0], args)
     session = Session(arguments.request_of(args), report=console.waiting)
@@ -59,27 +73,91 @@ def run(args: ListArguments) -> int:
     if args.json:
         print(envelope.dumps(as_json(pick, "list")))
         return 0 if pick.ok else 3
-    shown = pick.considered if args.all else table.shortlist(pick)
-    print(table.builds(pick, shown, console.width(), console.painter(args)))
+    shown = pick.considered if args.all else shortlist(pick)
+    head, *rows = table.lines(_builds(shown), console.width())
+    bold, chosen = console.painter(args), pick.verdicts[0].build if pick.ok else None
+    marked = [bold(row) if each.build is chosen else row for row, each in zip(rows, shown, strict=True)]
+    print(bold(head), *marked, sep="\n")
     console.notes(args, *pick.every_note)
     if left := len(pick.considered) - len(shown):
         console.notes(args, f"{left} builds for other hardware or outside the request are left out; `--all` adds them")
     return 0 if pick.ok else 3
 
 
+def shortlist(pick: Pick) -> tuple[Verdict, ...]:
+    """The builds a person asked about: of the machine's own family, and not ruled out by the request itself."""
+    ruled_out = {Reason.NOT_REQUESTED, Reason.BACKEND_NOT_ALLOWED}
+    return tuple(each for each in pick.considered if each.ok or (each.rank.suits == 2 and not ruled_out & each.reasons))
+
+
+def _builds(shown: Sequence[Verdict]) -> list[tuple[str, ...]]:
+    """These builds, best first, below their head; the platform where there are several."""
+    several = len({verdict.build.platform for verdict in shown}) > 1
+    rows = [("torch", "backend", *(("platform",) if several else ()), "CUDA", "verdict", "why")]
+    for verdict in shown:
+        build = verdict.build
+        platform = (build.platform,) if several else ()
+        rows.append((build.torch, build.backend, *platform, build.cuda or "-", *_verdict(verdict)))
+    return rows
+
+
+def _verdict(verdict: Verdict) -> tuple[str, str]:
+    if verdict.ok:
+        worst = min(verdict.fits, key=lambda each: each.fit, default=None)
+        return "runs", "" if worst is None else f"{worst.fit.word} by {worst.via}"
+    first, *more = verdict.objections
+    return first.code, first.text + (f" (and {len(more)} more)" if more else "")
+
+
+def _companions(args: ListArguments) -> int:
+    """Which torchvision, torchaudio … belong to which torch, on which backend; no machine is looked at."""
+    rows = _pairs(args)
+    if args.json:
+        print(envelope.dumps(envelope.new("list", companions=rows)))
+        return 0
+    backends: dict[tuple[str, ...], list[str]] = {}
+    for row in rows:
+        # One line for all backends of a release with the same companions; the labels are those of the backends.
+        versions = (_paired(row, name) for name in _COMPANIONS)
+        backends.setdefault((row.build.torch, *versions), []).append(row.build.backend)
+    cells = [(torch, ", ".join(names), *versions) for (torch, *versions), names in backends.items()]
+    print(table.headed([("torch", "backend", *_COMPANIONS), *cells], console.width(), console.painter(args)))
+    text = "inferred: neither its metadata nor its release notes name that torch, only an older one"
+    console.notes(args, f"{_INFERRED} {text}")
+    return 0
+
+
+def _pairs(args: ListArguments) -> list[BuildCompanions]:
+    platform = args.platform or os.environ.get("TORCHPICK_PLATFORM") or interpreter.own(World.here()).platform.name
+    if platform not in PLATFORMS:
+        raise UsageError(f"`{platform}` is not a platform of PyTorch's builds", hint=f"one of {', '.join(PLATFORMS)}")
+    session = Session(arguments.request_of(args))
+    admitted = admits(session.wish.torch)
+    known = session.knowledge.file("companions.json", pairings.others)
+    backends = args.backend or ()
+    builds = session.knowledge.table((platform,), default_index=DEFAULT_INDEX in backends).of(platform)
+    chosen = [build for build in builds if admitted(build.torch) and (not backends or build.backend in backends)]
+    chosen.sort(key=lambda build: backend_order(build.backend))
+    chosen.sort(key=lambda build: release_key(build.torch), reverse=True)
+    return [pairings.beside(build, known) for build in chosen]
+
+
+def _paired(row: BuildCompanions, name: str) -> str:
+    known = row.companions.get(name)
+    if known is None:
+        return "-"
+    return known.version.partition("+")[0] + (_INFERRED if known.basis == "inferred" else "")
+
+
 def _is_family(word: str) -> bool:
     """Whether the word is torch or a companion, which the builds' own table is about."""
-    from torchpick.decide.requested import named
-    from torchpick.model.build import COMPANIONS
-
-    return named(word) in ("torch", *COMPANIONS)
+    return requested.named(word) in ("torch", *COMPANIONS)
 
 
 def _versions(name: str, args: ListArguments) -> int:
     """The versions of one package; 3 where none of them runs."""
     from torchpick.cli.show import stack as shown
     from torchpick.install import stack as stacks
-    from torchpick.model.requirement import normal
 
     rows = tuple(stacks.versions(Session(arguments.request_of(args), report=console.waiting), normal(name)))
     status = 0 if any(stack.ok for _, stack in rows) else 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from torchpick.cli.show import words
+from torchpick.cli.show.text import fit as supported
 from torchpick.cli.show.text import plain, wrap
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick, pip_words
@@ -89,15 +89,13 @@ def found(machine: Machine) -> list[str]:
 
 
 def _pick(pick: Pick) -> list[str]:
-    build = pick.build
     lines = [f"torch {pick.version}"]
     for verdict in pick.verdicts:
-        lines += [f"{_label(pick, fit.machine, fit.gpu)}: {words.fit(fit.fit, fit.via)}" for fit in verdict.fits]
+        lines += [f"{_label(pick, fit.machine, fit.gpu)}: {supported(fit.fit, fit.via)}" for fit in verdict.fits]
     lines = [*dict.fromkeys(lines)]  # machines that are alike say the same
     lines += [note.text for note in pick.notes if note.code == _UNDER_THE_PICK]
     if pick.companions:
         lines.append("with " + ", ".join(f"{name} {version}" for name, version in pick.companions.items()))
-    lines.append(f"evidence: {words.evidence(build)}")
     return lines
 
 

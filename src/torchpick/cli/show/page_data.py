@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
-from torchpick.cli.show import words
+from torchpick.cli.show import text
 from torchpick.decide import matrix, remarks
 from torchpick.model.build import Build, toolkit_order
 from torchpick.model.drivers import DriverTable
@@ -95,7 +95,7 @@ class _Sheet:
             texts[f"pip install {pip_line(build, self.wish)}"],
             texts[", ".join(f"{name} {version}" for name, version in build.companions.items() if version)],
             texts[build.glibc or ""],
-            texts[words.evidence(build)],
+            texts[text.evidence(build)],
         ]
 
     def _own(self, row: matrix.Row, texts: _Numbered[str], verdicts: _Numbered[tuple[object, ...]]) -> list[int | None]:
@@ -109,7 +109,8 @@ class _Sheet:
                 continue
             why = tuple(texts[_said(each)] for each in verdict.objections if _is_own(each))
             notes = () if why else remarks.notes(verdict, machine, self.table, self.wish, ())
-            how = texts["" if why else words.how(verdict)]
+            worst = min(verdict.fits, key=lambda each: each.fit)
+            how = texts["" if why else text.fit(worst.fit, worst.via)]
             fit = int(verdict.rank.worst_fit)
             places.append(verdicts[why, fit, how, tuple(texts[note.text] for note in notes)])
         return places

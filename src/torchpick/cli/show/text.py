@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from torchpick.errors import TorchpickError
+from torchpick.model.arch import Arch, Fit
+from torchpick.model.build import Build
 from torchpick.model.redaction import redacted
 
 # A message may quote a line of somebody's file, and such a line can have megabytes.
@@ -26,15 +28,6 @@ def plain_lines(foreign: str) -> str:
 def note(sentence: str) -> str:
     """One line of what a person may want to know, without secrets."""
     return f"note: {plain(redacted(sentence))}"
-
-
-def cut_mark(encoding: str | None) -> str:
-    """What ends a line that was cut, in letters that a stream of this encoding has."""
-    try:
-        "…".encode(encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return "..."
-    return "…"
 
 
 def paragraphs(text: str, width: int) -> str:
@@ -69,3 +62,20 @@ def error(failure: TorchpickError) -> str:
     if failure.hint:
         lines += ["", f"hint: {plain(redacted(failure.hint))}"]
     return "\n".join(lines)
+
+
+def fit(how: Fit, via: Arch | None) -> str:
+    """How one GPU is supported."""
+    return {
+        Fit.EXACT: f"runs its own machine code, {via}",
+        Fit.BINARY: f"runs the machine code of {via}",
+        Fit.JIT: f"the driver compiles {via} for it",
+        Fit.NONE: "holds no code for it",
+    }[how]
+
+
+def evidence(build: Build) -> str:
+    """What the row of a build rests on."""
+    if build.evidence.kind == "measured":
+        return f"measured, read out of {build.evidence.ref}"
+    return "declared by build scripts and lists"
