@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import usersettings
-from torchpick.environment import config_files
+from torchpick.environment import toolsettings
 
 
 def test_a_fetch_keeps_the_index_and_leaves_the_constraints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,7 +29,7 @@ def test_a_fetch_keeps_the_index_and_leaves_the_constraints(tmp_path: Path, monk
         "UV_INDEX": "https://c.example",
         "https_proxy": "http://proxy.example",
     }
-    monkeypatch.setattr(config_files, "ETC", str(tmp_path / "etc"))
+    monkeypatch.setattr(toolsettings, "ETC", str(tmp_path / "etc"))
 
     assert usersettings.index_settings(original, str(tmp_path)) == {
         "PIP_INDEX_URL": "https://mirror.example/simple",
@@ -42,8 +42,8 @@ def test_a_fetch_keeps_the_index_and_leaves_the_constraints(tmp_path: Path, monk
 
 
 def test_a_test_sees_no_settings_of_anybody() -> None:
-    assert config_files.pip(os.environ, "/nowhere", os.environ["HOME"]) == {}
-    assert config_files.uv(os.environ, os.environ["HOME"], "/") == []
+    assert toolsettings.pip(os.environ, "/nowhere", os.environ["HOME"]) == {}
+    assert toolsettings.uv(os.environ, os.environ["HOME"], "/") == []
     assert not [name for name in os.environ if name.startswith(("PIP_", "UV_"))]
 
 

@@ -15,17 +15,9 @@ from pathlib import Path
 
 from tests.wheels import making
 from torchpick.doctor import mentions
-from torchpick.environment import (
-    config_files,
-    inherited,
-    pipconf,
-    projectfile,
-    requirementfiles,
-    requirements,
-    settings,
-)
-from torchpick.environment.config_files import UvFile
+from torchpick.environment import inherited, pipconf, projectfile, requirementfiles, requirements, toolsettings
 from torchpick.environment.requirements import Given
+from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import TorchpickError
 from torchpick.index import listing, names, tags
 from torchpick.install.lock import resolution
@@ -168,7 +160,7 @@ def _written(data: bytes) -> str:
 
 
 def pip_conf(data: bytes) -> None:
-    found = settings.strongest(config_files.pip_file(_written(data)))
+    found = toolsettings.strongest(toolsettings.pip_file(_written(data)))
     inherited.of_pip(found, {}, found)
 
 
@@ -180,7 +172,7 @@ def pip_conf_pinned(data: bytes) -> None:
 
 
 def uv_toml(data: bytes) -> None:
-    table = config_files._toml(_written(data))  # the reader behind uv's several files
+    table = toolsettings._toml(_written(data))  # the reader behind uv's several files
     if table is not None:
         inherited.of_uv({}, [UvFile("uv.toml", table)])
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.installers.test_commands import TARGET, job
 from torchpick.environment.requirements import Given
-from torchpick.environment.settings import Setting
+from torchpick.environment.toolsettings import Setting
 from torchpick.errors import InstallerError
 from torchpick.install import offline
 from torchpick.installers.inherits import OwnSettings

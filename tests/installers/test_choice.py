@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment.config_files import UvFile
-from torchpick.environment.settings import Setting
 from torchpick.environment.targets import Target
+from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.errors import InstallerError
 from torchpick.installers import choice, tools
 from torchpick.installers.inherits import OwnSettings

@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 import torchpick
-from torchpick.environment import requirements, settings
-from torchpick.environment.config_files import UvFile
+from torchpick.environment import requirements, toolsettings
 from torchpick.environment.inherited import Inherited
 from torchpick.environment.requirements import Given
-from torchpick.environment.settings import Setting
 from torchpick.environment.targets import Target
+from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.installers import copies, dashes, inherits, jobs, pip, settings_files, store, uv
 from torchpick.installers.inherits import OwnSettings
 from torchpick.installers.jobs import Job
@@ -446,7 +445,7 @@ def test_pip_has_several_places_where_the_settings_name_more_than_its_index(
 ) -> None:
     said = {name: Setting(name, (value,), "x") for name, value in pip_settings.items()}
     cooldown = Setting("uploaded-prior-to", ("P3D",), "pip.conf")
-    in_variables = settings.strongest(settings.pip_of_environ(environ))
+    in_variables = toolsettings.strongest(toolsettings.pip_of_environ(environ))
     own = OwnSettings(environ=environ, pip={**said, **in_variables, "uploaded-prior-to": cooldown})
 
     found = pip.of(Pip(LINE, "26.0"), own, TARGET, "/store", (Note("X", "x"),))
@@ -475,7 +474,7 @@ def test_settings_are_read_where_the_target_is(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pip.conf").write_text("[install]\nconstraint = a.txt\n")
 
-    found = inherits.read({"PIP_REQUIREMENT": "b.txt"}, str(tmp_path))
+    found = inherits.read({"PIP_REQUIREMENT": "b.txt", "XDG_CONFIG_DIRS": str(tmp_path)}, str(tmp_path))
 
     assert {name: said.words for name, said in found.pip.items()} == {
         "constraint": ("a.txt",), "requirement": ("b.txt",),
@@ -486,7 +485,9 @@ def test_uvs_settings_are_its_variables_then_its_files(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     (tmp_path / "uv.toml").write_text('exclude-newer = "2026-01-01"\n[[index]]\nurl = "https://file.example"\n')
 
-    found = inherits.read({"UV_INDEX": "https://variable.example"}, str(tmp_path), offline=True)
+    environ = {"UV_INDEX": "https://variable.example", "XDG_CONFIG_DIRS": str(tmp_path)}
+
+    found = inherits.read(environ, str(tmp_path), offline=True)
 
     assert [said.words for said in found.uv] == [("https://variable.example",), ("https://file.example",)]
     assert found.uv_cooldown is not None

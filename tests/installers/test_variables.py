@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from torchpick import api
 from torchpick.environment.inherited import Inherited
-from torchpick.environment.settings import Setting
+from torchpick.environment.toolsettings import Setting
 from torchpick.installers import shell, uv, variables
 from torchpick.installers.links import Wheel
 from torchpick.installers.variables import UserSettings

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
-from torchpick.environment import settings, toml
-from torchpick.environment.config_files import UvFile, merged
-from torchpick.environment.settings import PIP_PLACES, Setting, pip_variable
+from torchpick.environment import toolsettings
+from torchpick.environment.toolsettings import PIP_PLACES, Setting, UvFile, pip_variable
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
@@ -29,7 +28,7 @@ def of_pip(effective: Mapping[str, Setting], environ: Mapping[str, str], below: 
     unset: list[str] = []
     notes: list[Note] = []
     reset = False
-    spoken = settings.pip_of_environ(environ)
+    spoken = toolsettings.pip_of_environ(environ)
     for name in PIP_PLACES:
         said = effective.get(name)
         if said is None or not any(map(is_wheel_host, said.words)):
@@ -77,27 +76,29 @@ def _as_variables(effective: Mapping[str, Setting], environ: Mapping[str, str]) 
 
 def of_uv(environ: Mapping[str, str], files: Iterable[UvFile]) -> Inherited:
     """For uv. Where a file of its names a wheel index, all its files are replaced by one without."""
+    import tomlkit
+
     changed: dict[str, str] = {}
     unset: list[str] = []
     notes: list[Note] = []
-    for said in settings.uv_of_environ(environ):
+    for said in toolsettings.uv_of_environ(environ):
         kept = _others(said)
         if len(kept) == len(said.words):
             continue
         notes.append(_left_out(said))
         if kept:
-            changed[said.name] = (settings.UV_PLACES[said.name] or " ").join(kept)
+            changed[said.name] = (toolsettings.UV_PLACES[said.name] or " ").join(kept)
         else:
             unset.append(said.name)
     if environ.get("UV_TORCH_BACKEND"):
         unset.append("UV_TORCH_BACKEND")  # an earlier `torchpick env` sets it, so it goes without a word
     known = list(files)
-    found = [said for file in known for said in settings.uv_of_table(file.table, file.path)]
+    found = [said for file in known for said in toolsettings.uv_of_file(file)]
     bad = [said for said in found if any(map(is_wheel_host, said.words))]
     notes += [_left_out(said) for said in bad]
-    backends = [file.path for file in known if settings.backend_of(file.table) is not None]
+    backends = [file.path for file in known if toolsettings.uv_key((file,), "torch-backend")]
     notes += [Note("BACKEND_LEFT_OUT", f"{path} sets torch-backend, left out for this run") for path in backends]
-    text = toml.dumps(settings.without_wheel_indexes(merged(known))) if bad or backends else None
+    text = tomlkit.dumps(_without_wheel_indexes(_merged(known))) if bad or backends else None
     return Inherited(changed, tuple(unset), text, tuple(notes))
 
 
@@ -108,5 +109,59 @@ def _left_out(said: Setting) -> Note:
 
 def own_places(found: Iterable[Setting]) -> list[Setting]:
     """The settings that name indexes of the user's own."""
-    names = {*PIP_PLACES, *settings.UV_PLACES, "index"}
+    names = {*PIP_PLACES, *toolsettings.UV_PLACES, "index"}
     return [said for said in found if said.name in names and not all(map(is_wheel_host, said.words))]
+
+
+def _without_wheel_indexes(table: Mapping[str, object]) -> dict[str, object]:
+    """A uv.toml's table with the PyTorch wheel indexes and the backend taken out."""
+    kept: dict[str, object] = {}
+    for name, value in table.items():
+        if name == "torch-backend":
+            continue
+        if name == "pip" and isinstance(value, Mapping):
+            kept[name] = _without_wheel_indexes(value)
+        elif name == "index-url" and isinstance(value, str):
+            if not is_wheel_host(value):
+                kept[name] = value
+        elif name in ("extra-index-url", "find-links") and isinstance(value, list):
+            kept[name] = [each for each in value if not is_wheel_host(str(each))]
+        elif name == "index" and isinstance(value, list):
+            kept[name] = [each for each in value if not _open_wheel_index(each)]
+        else:
+            kept[name] = value
+    return kept
+
+
+def _open_wheel_index(entry: object) -> bool:
+    if not isinstance(entry, Mapping) or entry.get("explicit"):
+        return False
+    return is_wheel_host(str(entry.get("url", "")))
+
+
+# What `[tool.uv]` of a project may hold and uv refuses in a uv.toml (tried with uv 0.13.9).
+_PROJECT_ONLY = frozenset({
+    "build-backend", "conflicts", "default-groups", "dependency-groups", "dev-dependencies", "environments", "managed",
+    "package", "required-environments", "sources", "workspace",
+})  # fmt: skip
+
+
+def _merged(files: Iterable[UvFile]) -> dict[str, object]:
+    """One table as uv sees the files together: the first that says a thing wins, lists add up."""
+    found: dict[str, object] = {}
+    for file in files:
+        _merge(found, {name: value for name, value in file.table.items() if name not in _PROJECT_ONLY})
+    return found
+
+
+def _merge(into: dict[str, object], table: Mapping[str, object]) -> None:
+    for name, value in table.items():
+        known = into.get(name)
+        if isinstance(known, dict) and isinstance(value, Mapping):
+            _merge(known, value)
+        elif isinstance(known, list) and isinstance(value, list):
+            known.extend(value)
+        elif name not in into:
+            into[name] = {} if isinstance(value, Mapping) else list(value) if isinstance(value, list) else value
+            if isinstance(value, Mapping):
+                _merge(into[name], value)  # type: ignore[arg-type]  # the dict of the line above

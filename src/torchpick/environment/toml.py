@@ -37,12 +37,6 @@ def read(text: str, what: str = "it") -> dict[str, Any]:
         raise TorchpickError(f"{what} is not TOML: {error}", hint="fix that line first", code="TOML") from error
 
 
-def dumps(table: Mapping[str, object]) -> str:
-    import tomlkit
-
-    return tomlkit.dumps(table)
-
-
 def inline(value: object) -> str:
     """A value as it stands on one line; of strings, booleans, lists and tables."""
     if isinstance(value, Mapping):

@@ -7,10 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from torchpick.environment import config_files, settings
-from torchpick.environment.config_files import UvFile
-from torchpick.environment.settings import Setting
+from torchpick.environment import toolsettings
 from torchpick.environment.tomlmarks import PIN
+from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.errors import TorchpickError
 from torchpick.model.noun import Noun
 from torchpick.model.wheelhost import WHEEL_HOST, is_wheel_host
@@ -47,17 +46,17 @@ def read(environ: Mapping[str, str], prefix: str, folder: str, base: str = WHEEL
     found = []
     if backend := environ.get("UV_TORCH_BACKEND"):
         found.append(TorchSetting("UV_TORCH_BACKEND", _VARIABLES, backend, backend))
-    places = [said for said in settings.pip_of_environ(environ) if said.name in settings.PIP_PLACES]
-    for said in (*places, *settings.uv_of_environ(environ)):
+    places = [said for said in toolsettings.pip_of_environ(environ) if said.name in toolsettings.PIP_PLACES]
+    for said in (*places, *toolsettings.uv_of_environ(environ)):
         found += _indexes(said._replace(name=said.source, source=_VARIABLES), base)
-    for file in config_files.pip_files(environ, prefix, home):
+    for file in toolsettings.pip_files(environ, prefix, home):
         with suppress(TorchpickError):  # pip itself says what is wrong with it
-            named = [said for said in config_files.pip_file(file) if said.name in settings.PIP_PLACES]
+            named = [said for said in toolsettings.pip_file(file) if said.name in toolsettings.PIP_PLACES]
             beside_pin = bool(named) and _has_pin(file)
             for said in named:
                 found += _indexes(said, base, beside_pin=beside_pin)
     with suppress(TorchpickError):
-        for uv_file in reversed(config_files.uv(environ, home, folder)):
+        for uv_file in reversed(toolsettings.uv(environ, home, folder)):
             found += _uv(uv_file, base)
     return tuple(found[:100])
 
@@ -70,11 +69,11 @@ def _indexes(said: Setting, base: str, *, beside_pin: bool = False) -> Iterator[
 
 
 def _uv(file: UvFile, base: str) -> Iterator[TorchSetting]:
-    if backend := settings.backend_of(file.table):
-        yield TorchSetting("torch-backend", file.path, backend, backend, _has_pin(file.path))
+    if backend := toolsettings.uv_key((file,), "torch-backend"):
+        yield TorchSetting("torch-backend", file.path, backend.words[0], backend.words[0], _has_pin(file.path))
     if os.path.basename(file.path) != "pyproject.toml":
         # A project's own indexes are bound to packages by its sources; those of uv.toml serve every package.
-        for said in settings.uv_of_table(file.table, file.path):
+        for said in toolsettings.uv_of_file(file):
             yield from _indexes(said, base)
 
 

@@ -84,10 +84,10 @@ def _context(values: tuple[str, ...], cert: str | None) -> ssl.SSLContext:
 def _pip_cert(environ: Mapping[str, str]) -> str | None:
     import sys
 
-    from torchpick.environment import config_files
+    from torchpick.environment import toolsettings
 
     with suppress(TorchpickError, RuntimeError):  # a broken pip.conf is for pip to report
-        setting = config_files.pip(environ, sys.prefix, str(Path.home())).get("cert")
+        setting = toolsettings.pip(environ, sys.prefix, str(Path.home())).get("cert")
         return None if setting is None else os.path.expanduser(" ".join(setting.words))
     return None
 

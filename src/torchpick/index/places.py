@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from torchpick.environment import config_files, layout, settings
-from torchpick.environment.settings import Setting
+from torchpick.environment import layout, toolsettings
+from torchpick.environment.toolsettings import Setting
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.model.noun import Noun
 
@@ -91,8 +91,8 @@ def _bundled() -> Iterator[str]:
 
 def _of_pip(environ: Mapping[str, str], python: str | None, home: str) -> IndexPlaces | None:
     prefix = sys.prefix if python is None else layout.prefix_of(python)
-    said = settings.strongest(
-        [*config_files.pip(environ, prefix, home).values(), *settings.pip_of_environ(environ)],
+    said = toolsettings.strongest(
+        [*toolsettings.pip(environ, prefix, home).values(), *toolsettings.pip_of_environ(environ)],
     )
     if not {"index-url", "extra-index-url", "find-links", "no-index"} & set(said):
         return None
@@ -108,12 +108,10 @@ def _words(said: Mapping[str, Setting], name: str) -> tuple[str, ...]:
 
 
 def _of_uv(environ: Mapping[str, str], python: str | None, home: str, folder: str) -> IndexPlaces | None:
-    table = config_files.merged(config_files.uv(environ, home, folder))
-    scopes: list[Mapping[str, object]] = [table]
-    if isinstance(inner := table.get("pip"), Mapping):
-        scopes.insert(0, inner)
+    files = toolsettings.uv(environ, home, folder)
+    scopes = [*(scope for file in files for scope in file.scopes[1:]), *(file.table for file in files)]
     entries = [entry for scope in scopes for entry in _entries(scope)]
-    said = {each.name: each.words for each in settings.uv_of_environ(environ)}
+    said = {each.name: each.words for each in toolsettings.uv_of_environ(environ)}
     extra = [_named(word, environ) for word in said.get("UV_INDEX", ())]
     extra += said.get("UV_EXTRA_INDEX_URL", ())
     extra += [_login(entry, environ) for entry in entries if not entry.get("default") and not entry.get("explicit")]
@@ -122,7 +120,9 @@ def _of_uv(environ: Mapping[str, str], python: str | None, home: str, folder: st
     main += [_login(entry, environ) for entry in entries if entry.get("default")]
     main += [word for scope in scopes for word in _texts(scope, "index-url")]
     links = [*said.get("UV_FIND_LINKS", ()), *(word for scope in scopes for word in _texts(scope, "find-links"))]
-    if environ.get("UV_NO_INDEX", "").lower() in settings.YES or any(scope.get("no-index") is True for scope in scopes):
+    if environ.get("UV_NO_INDEX", "").lower() in toolsettings.YES or any(
+        scope.get("no-index") is True for scope in scopes
+    ):
         return IndexPlaces((), tuple(map(_page, links)), source="uv")
     if not (extra or main or links):
         return None

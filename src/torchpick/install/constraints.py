@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from torchpick.environment import requirements
-from torchpick.environment.config_files import UvFile
 from torchpick.environment.requirements import Requested
+from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import RequirementError, UsageError
 from torchpick.installers import store
 from torchpick.installers.inherits import OwnSettings

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from torchpick.environment import config_files, interpreter, pipconf, projectfile, rewrite, tomlmarks
+from torchpick.environment import interpreter, pipconf, projectfile, rewrite, tomlmarks, toolsettings
 from torchpick.environment.requirements import Given
 from torchpick.environment.rewrite import FileChange
 from torchpick.environment.targets import Target
@@ -80,7 +80,7 @@ def pin(session: Session, project: str | None) -> Pinned:
 
 def _record(prefix: str) -> str:
     """The file that names the project which was pinned with the environment."""
-    return os.path.join(config_files.store_of(prefix), "pin.json")
+    return os.path.join(toolsettings.store_of(prefix), "pin.json")
 
 
 def _missing(prefix: str, files: Iterable[str]) -> tuple[str, ...]:
@@ -129,12 +129,12 @@ def _variables(
             if is_wheel_host(url):
                 text = f"{files[name].source} names a PyTorch wheel index, from which pip takes other packages too"
                 notes.append(Note("INDEX_STAYS", f"{text}: {redacted(url)}"))
-    found = variables.of(pick, config_files.store_of(prefix), around, session.spoken_cuda(pick), read)
+    found = variables.of(pick, toolsettings.store_of(prefix), around, session.spoken_cuda(pick), read)
     return found, [*notes, *found.notes]
 
 
 def _pip_change(prefix: str, found: variables.Variables) -> FileChange:
-    there = rewrite.read(config_files.own_pip_file(prefix))
+    there = rewrite.read(toolsettings.own_pip_file(prefix))
     options = {option: tuple(found.set[name].split()) for name, option in _PIP_OPTIONS.items() if name in found.set}
     return FileChange(there.file, there.text if there.exists else None, pipconf.pinned(there.text, options))
 
@@ -142,7 +142,7 @@ def _pip_change(prefix: str, found: variables.Variables) -> FileChange:
 def _project(prefix: str, named: str | None) -> str | None:
     if named == "":
         return None
-    file = named or config_files.project_of(prefix)
+    file = named or toolsettings.project_of(prefix)
     if file is None or (named is None and not os.path.isfile(file)):
         return None
     if not os.path.isfile(file):
@@ -193,9 +193,9 @@ def _put_back(prefix: str, project: str | None) -> tuple[str, ...]:
 
     Nothing is written but what is there less the lines that carry our mark, whatever the record names.
     """
-    place = config_files.store_of(prefix)
-    own = config_files.project_of(prefix) if project is None else os.path.abspath(project) if project else None
-    files = dict.fromkeys((config_files.own_pip_file(prefix), _recorded(prefix), own))
+    place = toolsettings.store_of(prefix)
+    own = toolsettings.project_of(prefix) if project is None else os.path.abspath(project) if project else None
+    files = dict.fromkeys((toolsettings.own_pip_file(prefix), _recorded(prefix), own))
     touched = [file for file in files if file and _unmark(file, variables.address(place))]
     for file in filter(None, files):
         rewrite.clear(os.path.dirname(file))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cached_property
 
-from torchpick.environment import config_files, interpreter, requirements, targets
+from torchpick.environment import interpreter, requirements, targets, toolsettings
 from torchpick.environment.requirements import Given, Requested, Requirements
 from torchpick.environment.targets import Target
 from torchpick.environment.world import World
@@ -66,7 +66,7 @@ class Installation:
     def limits(self) -> tuple[Requested, ...]:
         """The constraints of the order, and those that the installer obeys by itself."""
         own = self.session.own_settings(self.target.prefix)
-        places = (self.session.store, config_files.store_of(self.target.prefix))
+        places = (self.session.store, toolsettings.store_of(self.target.prefix))
         return (*self.asked.limits, *constraints.of(self.installer.name, own, places))
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from torchpick.environment.settings import Setting
+from torchpick.environment.toolsettings import Setting
 from torchpick.errors import UsageError
 from torchpick.installers.inherits import OwnSettings
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from torchpick.environment.inherited import own_places
-from torchpick.environment.settings import Setting
 from torchpick.environment.targets import Target
+from torchpick.environment.toolsettings import Setting
 from torchpick.errors import InstallerError
 from torchpick.installers import pip, tools, uv
 from torchpick.installers.inherits import OwnSettings

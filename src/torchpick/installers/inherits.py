@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from torchpick.environment import config_files, settings
-from torchpick.environment.config_files import UvFile
-from torchpick.environment.settings import Setting
+from torchpick.environment import toolsettings
+from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.model.noun import Noun
 
 
@@ -30,23 +29,25 @@ class OwnSettings(Noun):
     @property
     def uv(self) -> list[Setting]:
         """What names places to uv: its variables, then its files."""
-        in_files = (said for file in self.uv_files for said in settings.uv_of_table(file.table, file.path))
-        return [*settings.uv_of_environ(self.environ), *in_files]
+        in_files = (said for file in self.uv_files for said in toolsettings.uv_of_file(file))
+        return [*toolsettings.uv_of_environ(self.environ), *in_files]
 
     @property
     def uv_cooldown(self) -> Setting | None:
         """How old a file must be for uv to take it, where the user set that."""
-        return settings.uv_cooldown(self.environ, (file.table for file in self.uv_files))
+        if value := self.environ.get("UV_EXCLUDE_NEWER"):
+            return Setting("exclude-newer", (value,), "UV_EXCLUDE_NEWER")
+        return toolsettings.uv_key(self.uv_files, "exclude-newer")
 
 
 def read(environ: Mapping[str, str], prefix: str, *, offline: bool = False) -> OwnSettings:
     """Read the files of the user, of the system and of the environment at `prefix`."""
     home = os.path.expanduser("~")
-    files = config_files.pip(environ, prefix, home)
+    files = toolsettings.pip(environ, prefix, home)
     return OwnSettings(
         environ=environ,
         pip_files=files,
-        pip={**files, **settings.strongest(settings.pip_of_environ(environ))},
-        uv_files=tuple(config_files.uv(environ, home, os.getcwd())),
+        pip={**files, **toolsettings.strongest(toolsettings.pip_of_environ(environ))},
+        uv_files=tuple(toolsettings.uv(environ, home, os.getcwd())),
         offline=offline,
     )

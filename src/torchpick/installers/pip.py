@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from torchpick.environment import config_files
+from torchpick.environment import toolsettings
 from torchpick.environment.inherited import Inherited, of_pip
-from torchpick.environment.settings import Setting
 from torchpick.environment.targets import Target
+from torchpick.environment.toolsettings import Setting
 from torchpick.errors import InstallerError, UsageError
 from torchpick.installers import away, jobs, settings_files, store, tools
 from torchpick.installers.command import Command
@@ -130,7 +130,7 @@ def of(pip: Pip, own: OwnSettings, target: Target, place: str, notes: tuple[Note
     """The pip with what the user's settings mean to it; constraints of ours in them must not bind this decision."""
     inherited = of_pip(own.pip, own.environ, own.pip_files)
     said = own.pip.get("constraint")
-    stores = (place, config_files.store_of(target.prefix))
+    stores = (place, toolsettings.store_of(target.prefix))
     words = said.words if said is not None else ()
     kept = store.not_ours(words, *stores)
     if len(kept) != len(words):

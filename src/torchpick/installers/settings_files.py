@@ -9,7 +9,7 @@ from contextlib import suppress
 from torchpick.environment import requirements
 from torchpick.environment.requirementfiles import located
 from torchpick.environment.requirements import Given, Requested, Requirements
-from torchpick.environment.settings import pip_variable
+from torchpick.environment.toolsettings import pip_variable
 from torchpick.errors import RequirementError, UsageError
 from torchpick.installers import copies, dashes, variables
 from torchpick.installers.copies import Copies

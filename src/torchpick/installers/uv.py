@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchpick.environment.inherited import Inherited, of_uv
-from torchpick.environment.settings import Setting
+from torchpick.environment.toolsettings import Setting
 from torchpick.errors import UsageError
 from torchpick.installers import away, dashes, jobs, settings_files, store, tools
 from torchpick.installers.command import Command

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from torchpick.environment.inherited import Inherited
-from torchpick.environment.settings import Setting
+from torchpick.environment.toolsettings import Setting
 from torchpick.installers import jobs, links, store
 from torchpick.installers.links import Wheel
 from torchpick.installers.store import StoredFile

@@ -2,20 +2,16 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from torchpick.environment import inherited, settings, toml
-from torchpick.environment.config_files import UvFile
-from torchpick.environment.settings import Setting
+from torchpick.environment import inherited, toml, toolsettings
+from torchpick.environment.toolsettings import Setting, UvFile
 
 PT = "https://download.pytorch.org/whl/cu130"
 OWN = "https://own.example/simple"
 
 
 def of_pip(environ: dict[str, str], files: dict[str, str]) -> inherited.Inherited:
-    below = settings.strongest(settings.pip_of_sections({"global": files}, "pip.conf"))
-    return inherited.of_pip({**below, **settings.strongest(settings.pip_of_environ(environ))}, environ, below)
+    below = {name: Setting(name, tuple(value.split()), "pip.conf") for name, value in files.items()}
+    return inherited.of_pip({**below, **toolsettings.strongest(toolsettings.pip_of_environ(environ))}, environ, below)
 
 
 def test_what_names_no_wheel_index_is_not_touched() -> None:
@@ -88,19 +84,3 @@ def test_own_places_are_those_of_the_user() -> None:
     ]
 
     assert [said.source for said in inherited.own_places(found)] == ["b"]
-
-
-keys = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
-scalars = st.one_of(st.booleans(), st.integers(-(2**60), 2**60), st.text(st.characters(codec="utf-8"), max_size=12))
-tables = st.recursive(
-    st.dictionaries(keys, scalars, max_size=3),
-    lambda inner: st.dictionaries(
-        keys, st.one_of(scalars, st.lists(scalars, max_size=3), inner, st.lists(inner, max_size=3)), max_size=4
-    ),
-    max_leaves=12,
-)
-
-
-@given(tables)
-def test_a_table_written_is_the_table_read(table: dict[str, object]) -> None:
-    assert toml.loads(toml.dumps(table)) == table

@@ -1,0 +1,316 @@
+"""The user's settings of pip and uv, in variables and files: each with the place where it stands. Nothing is run."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from torchpick.environment import rewrite, toml
+from torchpick.errors import TorchpickError
+from torchpick.model.noun import Noun
+
+MOST_BYTES = 1 << 20
+# Where a Unix system keeps the settings that no variable can move.
+ETC = "/etc"
+# What pip and uv take for true in a setting that is written as text.
+YES = ("1", "true", "yes", "on", "y", "t")
+# pip's options that name where packages come from; the variables and the keys of pip.conf have the same names.
+PIP_PLACES = ("index-url", "extra-index-url", "find-links")
+_PIP_OTHERS = (
+    "constraint", "build-constraint", "requirement", "uploaded-prior-to", "no-index", "require-hashes",
+    "target", "prefix", "root", "python", "dry-run", "only-deps",
+)  # fmt: skip
+# Pip's sections that count for `pip install`, the weakest first; the last one it has for its variables.
+_PIP_SECTIONS = ("global", "install", ":env:")
+# uv's variables that name where packages come from, and what stands between their values.
+UV_PLACES = {
+    "UV_INDEX": None,
+    "UV_DEFAULT_INDEX": None,
+    "UV_INDEX_URL": None,
+    "UV_EXTRA_INDEX_URL": None,
+    "UV_FIND_LINKS": ",",
+}
+
+
+class Setting(Noun):
+    """One option as pip or uv would see it, split into words, and where it was said.
+
+    `rank`: the section of one command is stronger than the general one of any file.
+    """
+
+    name: str
+    words: tuple[str, ...]
+    source: str
+    rank: int = 0
+
+    @property
+    def is_on(self) -> bool:
+        """Of a switch."""
+        return self.words[:1] != () and self.words[0].lower() in YES
+
+
+class UvFile(Noun):
+    """One of uv's files that count here, and its table."""
+
+    path: str
+    table: Mapping[str, Any]
+
+    @property
+    def scopes(self) -> list[Mapping[str, Any]]:
+        """The table, and that of `uv pip` in it."""
+        inner = self.table.get("pip")
+        return [self.table, *([inner] if isinstance(inner, Mapping) else [])]
+
+
+def strongest(settings: Iterable[Setting]) -> dict[str, Setting]:
+    """What holds in the end: the last one said."""
+    return {each.name: each for each in settings}
+
+
+# ---- pip ----
+
+
+def pip_variable(name: str) -> str:
+    return "PIP_" + name.upper().replace("-", "_")
+
+
+def _pip_name(key: str) -> str:
+    """The option behind a key of pip.conf or a variable: pip takes any case, `_` for `-`, and an old name."""
+    name = key.lower().replace("_", "-").removeprefix("--")
+    return "index-url" if name == "pypi-url" else name
+
+
+def pip_of_environ(environ: Mapping[str, str]) -> list[Setting]:
+    """The variables in any spelling, the last of which wins; an empty one is as good as unset, as with pip."""
+    known = {*PIP_PLACES, *_PIP_OTHERS}
+    return [
+        Setting(name, tuple(value.split()), variable)
+        for variable, value in environ.items()
+        if variable[:4] == "PIP_" and value and (name := _pip_name(variable[4:])) in known
+    ]
+
+
+def pip(environ: Mapping[str, str], prefix: str, home: str) -> dict[str, Setting]:
+    """What pip's files say to `pip install` in this environment, each with the place it was said in."""
+    found = [said for file in pip_files(environ, prefix, home) for said in pip_file(file)]
+    # pip applies every file's `[global]` before any file's section of the command.
+    return strongest(sorted(found, key=lambda said: said.rank))
+
+
+def pip_files(environ: Mapping[str, str], prefix: str, home: str, system: str = sys.platform) -> list[str]:
+    """Pip's configuration files, the weakest first, as pip orders them; they need not exist."""
+    given = environ.get("PIP_CONFIG_FILE")
+    if given == os.devnull:
+        return []
+    name = "pip.ini" if system == "win32" else "pip.conf"
+    if system == "win32":
+        shared = [os.path.join(environ.get("PROGRAMDATA", r"C:\ProgramData"), "pip", name)]
+        user = [os.path.join(home, "pip", name), os.path.join(environ.get("APPDATA", home), "pip", name)]
+    elif system == "darwin":
+        shared = [f"/Library/Application Support/pip/{name}"]
+        application = os.path.join(home, "Library", "Application Support", "pip")
+        folder = application if os.path.isdir(application) else os.path.join(home, ".config", "pip")
+        user = [os.path.join(home, ".pip", name), os.path.join(folder, name)]
+    else:
+        folders = (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")
+        shared = [os.path.join(folder, "pip", name) for folder in folders if folder] + [f"{ETC}/{name}"]
+        base = environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+        user = [os.path.join(home, ".pip", name), os.path.join(base, "pip", name)]
+    # pip leaves the user's file out where another one is named.
+    hidden = bool(given) and os.path.exists(given or "")
+    return [*shared, *([] if hidden else user), os.path.join(prefix, name), *([given] if given else [])]
+
+
+def pip_file(file: str) -> list[Setting]:
+    """What one of pip's files says to `pip install`, the strongest last; nothing where there is no such file."""
+    from configparser import Error, RawConfigParser
+
+    text = _text(file)
+    if text is None:
+        return []
+    parser = RawConfigParser()
+    try:
+        parser.read_string(text)
+    except Error as error:
+        hint = "`pip config debug` shows the same file"
+        raise TorchpickError(f"{file}: {str(error).splitlines()[0]}", hint=hint, code="CONFIGURATION") from error
+    return [
+        Setting(_pip_name(key), tuple(value.split()), file, rank)
+        for rank, section in enumerate(_PIP_SECTIONS)
+        if parser.has_section(section)
+        for key, value in parser.items(section)
+        if value
+    ]
+
+
+# ---- an environment's own places ----
+
+
+def own_pip_file(prefix: str) -> str:
+    """Pip's file of the environment itself."""
+    return os.path.join(prefix, "pip.ini" if sys.platform == "win32" else "pip.conf")
+
+
+def store_of(prefix: str) -> str:
+    """Where an environment keeps what the settings in it name."""
+    return os.path.join(prefix, "share", "torchpick")
+
+
+def project_of(prefix: str) -> str | None:
+    """The pyproject.toml that uv would take this environment for; it need not exist."""
+    folder, name = os.path.split(os.path.abspath(prefix))
+    return os.path.join(folder, "pyproject.toml") if name == ".venv" else None
+
+
+# ---- uv ----
+
+
+def uv_of_environ(environ: Mapping[str, str]) -> list[Setting]:
+    return [
+        Setting(name, tuple(part for part in value.split(separator) if part), name)
+        for name, separator in UV_PLACES.items()
+        if (value := environ.get(name, "").strip())
+    ]
+
+
+def uv_of_file(file: UvFile) -> list[Setting]:
+    """The places that a uv.toml or `[tool.uv]` names; an `explicit` index is only for those that request it by name."""
+    found = []
+    for scope in file.scopes:
+        for name in PIP_PLACES:
+            value = scope.get(name)
+            words = [value] if isinstance(value, str) else value if isinstance(value, list) else []
+            if words:
+                found.append(Setting(name, tuple(map(str, words)), file.path))
+        indexes = scope.get("index")
+        found += [
+            Setting("index", (each["url"],), file.path)
+            for each in (indexes if isinstance(indexes, list) else [])
+            if isinstance(each, Mapping) and isinstance(each.get("url"), str) and not each.get("explicit")
+        ]
+    return found
+
+
+def uv_key(files: Iterable[UvFile], name: str) -> Setting | None:
+    """A key that is a plain value, such as `torch-backend`: the first file that sets it wins."""
+    for file in files:
+        for scope in file.scopes:
+            if name in scope:
+                return Setting(name, (str(scope[name]),), file.path)
+    return None
+
+
+def uv(environ: Mapping[str, str], home: str, folder: str, system: str = sys.platform) -> list[UvFile]:
+    """Uv's configuration files that hold in this folder, the strongest first."""
+    if given := environ.get("UV_CONFIG_FILE"):
+        return [UvFile(given, table) for table in (_toml(given),) if table is not None]
+    if environ.get("UV_NO_CONFIG", "").lower() in YES:
+        return []
+    found = [*_nearest(_beginning(os.path.join(folder, environ.get("UV_PROJECT", ""))))]
+    return [*found, *(UvFile(path, table) for path in _uv_files(environ, home, system) if (table := _toml(path)))]
+
+
+def _uv_files(environ: Mapping[str, str], home: str, system: str) -> list[str]:
+    """The user's file and the system's."""
+    if system == "win32":
+        user = os.path.join(environ.get("APPDATA", home), "uv", "uv.toml")
+        return [user, os.path.join(environ.get("PROGRAMDATA", r"C:\ProgramData"), "uv", "uv.toml")]
+    given = environ.get("XDG_CONFIG_HOME", "")
+    base = (
+        given if os.path.isabs(given) else os.path.join(home, ".config")
+    )  # as its specification has it; pip takes any
+    folders = [each for each in environ.get("XDG_CONFIG_DIRS", "").split(":") if each] or ["/etc/xdg"]
+    shared = [path for path in (os.path.join(each, "uv", "uv.toml") for each in folders) if os.path.isfile(path)]
+    return [os.path.join(base, "uv", "uv.toml"), *(shared[:1] or [f"{ETC}/uv/uv.toml"])]
+
+
+def _nearest(folder: str) -> list[UvFile]:
+    """The nearest uv.toml or `[tool.uv]` from this folder upwards; uv.toml hides the pyproject.toml beside it."""
+    for here in _upwards(folder):
+        for name, keys in (("uv.toml", ()), ("pyproject.toml", ("tool", "uv"))):
+            path = os.path.join(here, name)
+            table = _toml(path, *keys)
+            if table is not None:
+                return [UvFile(path, table)]
+    return []
+
+
+def _beginning(folder: str) -> str:
+    """Where uv begins to look: at the root of the workspace or of the project that the folder is in (uv 0.13.9)."""
+    passed = list(_upwards(folder))
+    projects = [place for place, here in enumerate(passed) if os.path.isfile(os.path.join(here, "pyproject.toml"))]
+    if not projects:
+        return folder
+    project = passed[projects[0]]
+    file = os.path.join(project, "pyproject.toml")
+    above = passed[projects[1]] if len(projects) > 1 else None
+    workspace = None if above is None else _toml(os.path.join(above, "pyproject.toml"), "tool", "uv", "workspace")
+    hidden = any(os.path.isfile(os.path.join(here, "uv.toml")) for here in passed[: projects[0]])
+    if workspace is None and not hidden:
+        return project
+    if (_toml(file, "tool", "uv") or {}).get("managed") is False:
+        return folder
+    if _toml(file, "tool", "uv", "workspace") is not None:
+        return project
+    if _toml(file, "project") is None:
+        return folder
+    is_member = above is not None and workspace is not None and _is_member(os.path.relpath(project, above), workspace)
+    return above if above is not None and is_member else project
+
+
+def _is_member(path: str, workspace: Mapping[str, Any]) -> bool:
+    """Whether the patterns of a workspace take in the project at this path below it; `*` may stand for folders too."""
+
+    def matches(name: str) -> bool:
+        patterns = (posixpath.normpath(each).replace("**/", "*") for each in toml.texts(workspace.get(name)))
+        return any(fnmatchcase(path, pattern) for pattern in patterns)
+
+    from fnmatch import fnmatchcase
+
+    path = path.replace(os.sep, "/")
+    return matches("members") and not matches("exclude")
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    """The folder and those above it, as far as anybody nests them."""
+    here = os.path.abspath(folder)
+    for _ in range(100):
+        yield here
+        here, below = os.path.dirname(here), here
+        if here == below:
+            return
+
+
+def _toml(path: str, *keys: str) -> Mapping[str, Any] | None:
+    """The table in the file, or one inside it; None where there is no such file or table."""
+    text = _text(path)
+    # Most projects say nothing to uv, and a TOML parser costs a start; a key may hide behind an escape alone.
+    if text is None or (keys and keys[-1] not in text and "\\" not in text):
+        return None
+    try:
+        table: object = toml.loads(text)
+    except ValueError as error:
+        hint = "fix the file; uv would stop at it too"
+        raise TorchpickError(f"{path}: {error}", hint=hint, code="CONFIGURATION") from error
+    for key in keys:
+        table = table.get(key) if isinstance(table, Mapping) else None
+    return table if isinstance(table, Mapping) else None
+
+
+def _text(path: str) -> str | None:
+    if rewrite.is_pipe(path):
+        hint = "what is read from a pipe once is lost to pip and uv: name a file"
+        raise TorchpickError(f"{path} is a pipe", hint=hint, code="CONFIGURATION")
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+    except OSError:
+        return None
+    if len(data) > MOST_BYTES:
+        hint = "take out of it what is no setting"
+        message = f"{path}: is larger than {MOST_BYTES >> 20} MiB, which no file of settings is"
+        raise TorchpickError(message, hint=hint, code="CONFIGURATION")
+    return data.decode("utf-8-sig", "replace")
