@@ -24,9 +24,15 @@ from torchpick.doctor.facts import (
     TwinRuntimes,
     WantedTorch,
 )
-from torchpick.environment.distributions import CondaPackage, Distribution, Environment, Fault
+from torchpick.environment.distributions import (
+    CondaPackage,
+    Distribution,
+    Environment,
+    Fault,
+    ProjectLock,
+    TorchSetting,
+)
 from torchpick.environment.shellvariables import DriverLibrary, Shell
-from torchpick.environment.torchsettings import ProjectLock, TorchSetting
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.finding import Finding
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble

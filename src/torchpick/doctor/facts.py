@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from torchpick.environment.distributions import Environment
+from torchpick.environment.distributions import Environment, ProjectLock, TorchSetting
 from torchpick.environment.shellvariables import Shell
-from torchpick.environment.torchsettings import ProjectLock, TorchSetting
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.noun import Noun

@@ -95,6 +95,26 @@ class Environment(Noun):
                 yield each
 
 
+class TorchSetting(Noun):
+    """A setting of pip or uv that names a PyTorch index or backend: what, where, its value, the backend it means.
+
+    `beside_pin` says that `torchpick pin` wrote into the same file.
+    """
+
+    name: str
+    where: str
+    value: str
+    backend: str | None
+    beside_pin: bool = False
+
+
+class ProjectLock(Noun):
+    """A lock of the project that the environment belongs to, and the torch versions it names."""
+
+    file: str
+    versions: tuple[str, ...]
+
+
 def read(python: str, environ: Mapping[str, str], *, source: str = "given", metadata: bool = True) -> Environment:
     """The environment of an interpreter or folder. Without `metadata` only names and versions are read."""
     here = layout.of(python, environ)

@@ -8,36 +8,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from torchpick.environment import toolsettings
+from torchpick.environment.distributions import ProjectLock, TorchSetting
 from torchpick.environment.tomlmarks import PIN
 from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.errors import TorchpickError
-from torchpick.model.noun import Noun
 from torchpick.model.wheelhost import WHEEL_HOST, is_wheel_host
 
 # A folder of the wheel host: …/whl/cu126, …/whl/nightly/cpu/torch.
 _BACKEND = re.compile(r"/(cpu|cu\d{2,4}|rocm\d[\d.]{0,9}|xpu)(?:/|$)")
 _MOST_LOCK = 64 << 20
 _VARIABLES = "the environment"
-
-
-class TorchSetting(Noun):
-    """A setting of pip or uv that names a PyTorch index or backend: what, where, its value, the backend it means.
-
-    `beside_pin` says that `torchpick pin` wrote into the same file.
-    """
-
-    name: str
-    where: str
-    value: str
-    backend: str | None
-    beside_pin: bool = False
-
-
-class ProjectLock(Noun):
-    """A lock of the project that the environment belongs to, and the torch versions it names."""
-
-    file: str
-    versions: tuple[str, ...]
 
 
 def read(environ: Mapping[str, str], prefix: str, folder: str, base: str = WHEEL_HOST) -> tuple[TorchSetting, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchpick.doctor.facts import Facts
-from torchpick.environment.torchsettings import TorchSetting
+from torchpick.environment.distributions import TorchSetting
 from torchpick.model.finding import Ailment, Finding
 
 
