@@ -18,7 +18,6 @@ PASCAL = ["--gpu", "sm_61", "--driver", "580.95.05"]
         (["-o", "pylock.a.b.toml"], "is not a valid name for a lock"),
         (["-o", "."], "is a folder"),
         (["-o", "nowhere/pylock.toml"], "there is no such folder"),
-        (["--download-most", "-1"], "is not a size in MB"),
         (["--index-base", "nonsense"], "is not a valid mirror URL"),
         (["--index-base", "file://[x"], "is not a valid mirror URL"),
         (["-r", "file://[x"], "is not a valid URL"),

@@ -20,7 +20,6 @@ from torchpick.environment.requirements import Given
 from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import TorchpickError
 from torchpick.index import listing, names, tags
-from torchpick.install.lock import resolution
 from torchpick.installers import copies, needs, reporting
 from torchpick.knowledge import gpuspec
 from torchpick.knowledge.compat import Knowledge
@@ -212,15 +211,11 @@ def resolved(data: bytes) -> None:
     there = text(data)
     needs.of_pins(there)
     needs.who_asks(there, "torch<=2.14.1")
-    for read in (reporting.items, reporting.locked, needs.of_report, resolution.of_report, _pylock):
+    for read in (reporting.items, reporting.locked, needs.of_report):
         try:
             read(there)
         except TorchpickError:
             continue
-
-
-def _pylock(there: str) -> None:
-    resolution.of_pylock(there, "/here")
 
 
 def log(data: bytes) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,11 +11,10 @@ import pytest
 from tests.fakes.indexes import WheelHost
 from tests.fakes.loopback import Answer, Loopback
 from tests.fakes.tinywheel import TinyWheel
-from tests.index.server import serving
-from torchpick.errors import NetworkError, UsageError, WheelError
+from torchpick.errors import NetworkError, UsageError
 from torchpick.index import host as hosts
 from torchpick.index.client import Client, Limits
-from torchpick.index.host import Host, shown
+from torchpick.index.host import Host, sha256_of, shown
 
 TORCH = TinyWheel("torch", "2.14.1+cu126", "cp312-cp312-manylinux_2_28_x86_64")
 VISION = TinyWheel("torchvision", "0.29.1+cu126", "cp312-cp312-manylinux_2_28_x86_64")
@@ -48,45 +46,6 @@ def test_a_page_is_read_once_and_what_the_host_lacks_is_none(server: Loopback, h
         assert (link.sha256, link.wheel.version) == (SHA, "2.14.1+cu126")
 
     assert len(server.log) == 2
-
-
-def test_a_hash_is_counted_over_every_byte(server: Loopback) -> None:
-    news: list[str | int] = []
-    with closing(Host(offline=False, report=news.append)) as host:
-        assert host.sha256(f"{server.url}/whl/cu126/{TORCH.filename}".replace("+", "%2B"), 1 << 20) == SHA
-
-    assert news[0] == f"the index gives no sha256 for {TORCH.filename}, so it is downloaded to compute it"
-    assert sum(each for each in news if isinstance(each, int)) == len(TORCH.content)
-
-
-def test_a_large_file_is_left_alone(server: Loopback, host: Host) -> None:
-    url = f"{server.url}/whl/cu126/{TORCH.filename}".replace("+", "%2B")
-
-    with pytest.raises(WheelError, match="more than the 0 MB") as caught:
-        host.sha256(url, 10)
-    assert "--download-most" in str(caught.value.hint)
-    with pytest.raises(WheelError, match="gives no sha256"):
-        host.sha256(url, 0)
-
-
-@pytest.mark.parametrize("mood", ["kind", "no ranges", "cut off"])
-def test_a_large_file_is_hashed_whatever_its_server_can_do(host: Host, mood: str) -> None:
-    content = bytes(range(256)) * 2000
-    with serving() as rude:
-        rude.files["/torch.whl"] = content
-        rude.mood, rude.times = mood, 2 if mood == "cut off" else 1_000_000
-
-        assert host.sha256(f"{rude.url}/torch.whl", 1 << 20) == hashlib.sha256(content).hexdigest()
-
-
-def test_a_large_file_of_a_server_without_ranges_is_left_alone_too(host: Host) -> None:
-    with serving() as rude:
-        rude.files["/torch.whl"] = bytes(2 << 20)
-        rude.mood = "no ranges"
-
-        with pytest.raises(WheelError, match="is larger than the 1 MB") as caught:
-            host.sha256(f"{rude.url}/torch.whl", 1 << 20)
-    assert "--download-most" in str(caught.value.hint)
 
 
 def test_a_server_that_breaks_is_no_server_without_the_page(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +83,7 @@ def test_a_folder_of_wheels_is_a_mirror(tmp_path: Path, layout: str) -> None:
     [link] = made.links(f"{tmp_path.as_uri()}/cu126", "torch", flat=False) or []
 
     assert link.wheel.version == "2.14.1+cu126"
-    assert made.sha256(link.url, 0) == SHA
+    assert sha256_of(link.url) == SHA
     assert not made.links(f"{tmp_path.as_uri()}/cu126", "torchvision", flat=False)
 
 

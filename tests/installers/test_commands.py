@@ -81,16 +81,6 @@ def test_pip_resolves_the_users_own_words_and_installs_nothing(files: Given) -> 
     assert [file.path for file in command.files] == [copy_of(made)]
 
 
-def test_pip_resolves_for_a_lock_from_metadata_alone() -> None:
-    plain = a_pip().resolver(job()).argv
-    for_lock = a_pip().resolver(job(), for_lock=True).argv
-    assert set(for_lock) - set(plain) == {"--use-feature=fast-deps"}
-
-    everything = a_pip().resolver(job(no_deps=True, offline=True, pick=NIGHTLY), for_lock=True).argv
-    assert set(everything) - set(for_lock) == {"--no-deps", "--pre", "--no-index"}
-    assert "--no-deps" not in a_pip().resolver(job(no_deps=True, pick=NIGHTLY)).argv
-
-
 def test_pip_reports_the_installation_itself() -> None:
     made = job()
     install, report = a_pip().command(made), a_pip().reporter(made)

@@ -197,9 +197,9 @@ def test_the_report_of_each_is_read(tmp_path: Path) -> None:
     ]
     assert [tuple(item)[:3] for item in reporting.of(uv, ENVIRON)] == [
         ("torch", "2.9.1", "https://host/torch.whl"),
-        ("old", "1", "old-1.tar.gz"),
+        ("old", "1", Path("old-1.tar.gz").absolute().as_uri()),
         ("own", "", "https://host/own"),
-        ("here", "", "./here"),
+        ("here", "", Path("here").absolute().as_uri()),
         ("archived", "", "https://host/a.zip"),
         ("nowhere", "", ""),
     ]

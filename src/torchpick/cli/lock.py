@@ -1,8 +1,8 @@
 """Write a lock: the pick and its dependencies, with URLs and sha256, for `pip install -r` and `uv pip sync`.
 
 Torch's family comes from the wheel host, everything else from your own indexes; uv or pip resolves. CUDA packages are
-judged as `install` judges them. If an index gives no hash, the file is downloaded to compute it. A lock is for one
-machine. uv and pip 26.1 or newer read it; its name must be pylock.toml or pylock.NAME.toml.
+judged as `install` judges them. Hashes are what the table or the index page has; a file without one is an error. A lock
+is for one machine. uv and pip 26.1 or newer read it; its name must be pylock.toml or pylock.NAME.toml.
 
 examples:
   torchpick lock torch torchvision -o pylock.torch.toml
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser
+from pathlib import Path
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
@@ -23,18 +24,16 @@ from torchpick.cli.show.text import plain
 from torchpick.environment import rewrite
 from torchpick.environment.requirements import Given
 from torchpick.errors import UsageError
-from torchpick.install.lock import making, pylock
-from torchpick.install.lock.ground import LockOrder
+from torchpick.install.lock import making
 from torchpick.install.lock.making import Made
+from torchpick.install.plan import Order
 from torchpick.installers import choice
 from torchpick.model import envelope
 from torchpick.model.fields import written
 from torchpick.model.pick import as_json
-from torchpick.model.requirement import first_three
 from torchpick.session import Session
 
 DEFAULT = "pylock.torch.toml"
-_MOST_MB = 4096  # the largest torch wheel, for Windows with CUDA inside, has 2.8 GB
 
 
 class LockArguments(Arguments):
@@ -43,7 +42,6 @@ class LockArguments(Arguments):
     output: str
     no_deps: bool
     installer: str
-    download_most: int
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -60,24 +58,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         default="auto",
         help="which one resolves (for other machines always uv)",
     )
-    group.add_argument(
-        "--download-most",
-        type=int,
-        default=_MOST_MB,
-        metavar="MB",
-        help=f"largest file to download for a missing hash, in MB ({_MOST_MB}; 0: none)",
-    )
     arguments.add_decision_flags(parser)
 
 
 def run(args: LockArguments) -> int:
     _check(args)
-    order = LockOrder(
-        given=Given(tuple(args.requirements), tuple(args.requirement), tuple(args.constraint)),
-        installer=args.installer,
-        no_deps=args.no_deps,
-        most=args.download_most << 20,
-    )
+    given = Given(tuple(args.requirements), tuple(args.requirement), tuple(args.constraint))
+    order = Order(given, args.installer, no_deps=args.no_deps)
     progress = console.progress(args)
     with progress.during("lock"):
         made = making.make(Session(arguments.request_of(args), report=progress), order)
@@ -86,48 +73,28 @@ def run(args: LockArguments) -> int:
     if args.json:
         print(envelope.dumps({**as_json(made.pick, "lock"), "lock": _facts(made, path)}))
         return 0
-    _notes(args, made)
+    console.notes(args, *dict.fromkeys(note.text for note in (*made.pick.every_note, *made.notes)))
     print(plain(path))
     return 0
 
 
 def _check(args: LockArguments) -> None:
     """Before any request or download: whether the result can be written to the given place."""
-    if not 0 <= args.download_most < 1 << 20:
-        raise UsageError(
-            f"`--download-most {args.download_most}` is not a size in MB", hint="such as 4096, or 0 for none"
-        )
+    from packaging.pylock import is_valid_pylock_path
+
     path = args.output
     if os.path.isdir(path):
         raise UsageError(f"`-o {path}` is a folder", hint=f"give a file: `-o {os.path.join(path, DEFAULT)}`")
-    if not pylock.is_name(os.path.basename(path)):
+    if not is_valid_pylock_path(Path(path)):
         hint = f"pip and uv recognize a lock by its name: pylock.toml or pylock.NAME.toml, such as `-o {DEFAULT}`"
         raise UsageError(f"`-o {path}` is not a valid name for a lock", hint=hint)
     if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
         raise UsageError(f"`-o {path}`: there is no such folder", hint="create it first")
 
 
-def _notes(args: LockArguments, made: Made) -> None:
-    said = dict.fromkeys(note.text for note in (*made.pick.every_note, *made.notes))
-    if made.computed:
-        said[f"the index gives no sha256 for {first_three(made.computed)}; it was computed from today's download"] = (
-            None
-        )
-    console.notes(args, *said)
-
-
 def _facts(made: Made, path: str) -> dict[str, object]:
     packages = [
-        {
-            "name": package.name,
-            "version": package.version,
-            "files": [written(file, "url", "sha256") for file in package.files],
-        }
-        for package in made.lock.packages
+        {**written(each, "name", "version"), "files": [written(file, "url", "sha256") for file in each.files]}
+        for each in made.packages
     ]
-    return {
-        "path": path,
-        "environment": made.lock.environment.marker,
-        "packages": packages,
-        **written(made, "computed", "notes"),
-    }
+    return {"path": path, **written(made, "environment", "notes"), "packages": packages}

@@ -1,4 +1,4 @@
-"""The wheel host (or a mirror) as a lock needs it: which files are there, and the hash of each."""
+"""The wheel host (or a mirror): which files are there, and the hash of each."""
 
 from __future__ import annotations
 
@@ -6,17 +6,12 @@ import hashlib
 from contextlib import ExitStack
 from urllib.parse import unquote, urlsplit
 
-from torchpick.errors import RangesUnsupportedError, UsageError, WheelError, silent
-from torchpick.index import download, pages
+from torchpick.errors import UsageError, WheelError
+from torchpick.index import pages
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
-from torchpick.index.remote import RemoteSource
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from torchpick.errors import Report
 
 _CHUNK = 1 << 20
 
@@ -24,8 +19,8 @@ _CHUNK = 1 << 20
 class Host:
     """Pages of one index, each read once; close it."""
 
-    def __init__(self, *, offline: bool, report: Report = silent) -> None:
-        self._offline, self._report = offline, report
+    def __init__(self, *, offline: bool) -> None:
+        self._offline = offline
         self._stack = ExitStack()
         self._client: Client | None = None
         self._pages: dict[str, tuple[Link, ...] | None] = {}
@@ -41,40 +36,6 @@ class Host:
         found = self._pages[page]
         return None if found is None else tuple(link for link in found if link.wheel.project == name)
 
-    def sha256(self, url: str, most: int) -> str:
-        """The hash of a file, of which every byte is read; WheelError where it is larger than allowed."""
-        if url.startswith("file:"):
-            return _of_file(str(pages.local(url)))
-        if not most:
-            raise WheelError(
-                f"the index gives no sha256 for {redacted(url)}, and a lock needs it",
-                hint="`--download-most 4000` (in MB) lets torchpick compute it from the file",
-                code="NO_HASH",
-            )
-        client = self._web(url)
-        self._report(f"the index gives no sha256 for {file_of(url)}, so it is downloaded to compute it")
-        digest = hashlib.sha256()
-        try:
-            source = RemoteSource(url, client, self._report)
-        except RangesUnsupportedError:
-            return self._whole(url, client, most)
-        try:
-            if source.size > most:
-                raise _too_large(url, source.size, most)
-            for chunk in source.stream(0, source.size):
-                digest.update(chunk)
-        finally:
-            source.close()
-        return digest.hexdigest()
-
-    def _whole(self, url: str, client: Client, most: int) -> str:
-        with ExitStack() as stack:
-            try:
-                path = download.download(url, client, stack, download.Allowed(most), self._report)
-            except WheelError as error:
-                raise _too_large(url, None, most) from error
-            return _of_file(str(path))
-
     def _web(self, url: str) -> Client:
         if self._offline:
             raise UsageError(
@@ -89,21 +50,14 @@ class Host:
         return pages.fetch(page, self._web(page)).links
 
 
-def _too_large(url: str, size: int | None, most: int) -> WheelError:
-    has = "is larger" if size is None else f"has {size >> 20} MB, more"
-    return WheelError(
-        f"{redacted(url)} {has} than the {most >> 20} MB that may be downloaded for its hash",
-        hint="raise it: `--download-most 8000` (in MB)",
-    )
-
-
 def _of_folder(page: str, index: str) -> tuple[Link, ...] | None:
     """A mirror that is a folder: a page in it, its wheels, or those of the backend's folder above."""
     return pages.folder(page).links or pages.folder(index).links or None
 
 
-def _of_file(path: str) -> str:
-    digest = hashlib.sha256()
+def sha256_of(url: str) -> str:
+    """The hash of a file on this computer."""
+    path, digest = pages.local(url), hashlib.sha256()
     try:
         with open(path, "rb") as stream:
             while chunk := stream.read(_CHUNK):

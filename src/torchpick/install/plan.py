@@ -259,7 +259,7 @@ class Installation:
             return job
         from torchpick.install import wheelfiles
 
-        platform = self.session.machine.platform
+        platform = job.pick.machine.platform
         # One page more where the network is asked anyway; for torch alone, on one index, none is.
         reads = self.installer.shared(job) or bool(self.strangers) or wheelfiles.asks(job)
         triton = wheelfiles.triton(job) if reads and not alone else {}

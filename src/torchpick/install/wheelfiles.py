@@ -16,7 +16,7 @@ from torchpick.installers.jobs import Job
 from torchpick.installers.links import Wheel
 from torchpick.model.machine import Platform
 from torchpick.model.pick import Pick
-from torchpick.model.wheelhost import WHEEL_HOST, is_wheel_host
+from torchpick.model.wheelhost import is_wheel_host
 
 
 def triton(job: Job) -> dict[str, str]:
@@ -25,8 +25,8 @@ def triton(job: Job) -> dict[str, str]:
     version = build.libraries.get("triton") if build.family == "cuda" and build.platform.startswith("linux") else None
     if version is None or not job.moves_torch or job.no_deps or job.target.installed.get("triton") == version:
         return {}
-    if job.pick.wish.index_base != WHEEL_HOST or not job.pick.index_url or job.offline:
-        return {}  # whose mirror it is, theirs is the choice of what it holds
+    if not job.pick.index_url or (job.offline and not _is_folder(job.pick)):
+        return {}
     return {"triton": f"=={version}" if version[:1].isdigit() else version}
 
 

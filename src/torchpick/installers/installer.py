@@ -40,7 +40,7 @@ class Installer(Protocol):
         """The installation."""
         raise NotImplementedError
 
-    def resolver(self, job: Job, *, for_lock: bool = False) -> Command:
+    def resolver(self, job: Job) -> Command:
         """A resolution of the user's own words, in which nothing is installed."""
         raise NotImplementedError
 

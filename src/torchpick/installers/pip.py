@@ -88,7 +88,7 @@ class PipInstaller(Noun):
             raise InstallerError(message, hint=hint, code="OLD_INSTALLER")
         return jobs.groups(job)
 
-    def resolver(self, job: Job, *, for_lock: bool = False) -> Command:
+    def resolver(self, job: Job) -> Command:
         """`pip install --dry-run` over the user's own words: it weighs, and installs nothing."""
         self._check(job)
         argv = [*self.argv, "install", "--dry-run", "--ignore-installed"]
@@ -100,13 +100,6 @@ class PipInstaller(Noun):
         if job.offline:
             argv.append("--no-index")
         argv += [*job.passed_on, *jobs.unpinned(job, paths_as_given=True)]
-        if for_lock:
-            # Where an index has no metadata file beside a wheel, pip would fetch the whole wheel to learn its needs.
-            argv.append("--use-feature=fast-deps")
-            if job.no_deps:
-                argv.append("--no-deps")
-            if job.pick.wish.channel != "stable":
-                argv.append("--pre")
         # The stand-ins have no dates; a cooldown of the user's holds again when it comes to installing.
         unset = (*self.inherited.unset, "PIP_UPLOADED_PRIOR_TO")
         return Command("pip", tuple(argv), self.inherited.set, unset, (*self.files, *job.copies.files.values()))

@@ -4,26 +4,49 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 from torchpick.environment import toml
 from torchpick.errors import InstallerError
 from torchpick.installers import run
 from torchpick.installers.command import Command
 from torchpick.model.noun import Noun
+from torchpick.model.redaction import redacted
 from torchpick.model.requirement import normal
 
 _MOST_BYTES = 64 << 20
+# Where PEP 751 lets a package come from, and what it has of a version control system beside the URL.
+_SOURCES = ("wheels", "archive", "sdist", "vcs", "directory")
+_VCS = ("type", "requested-revision", "commit-id", "subdirectory")
+# What pip says before it says what is wrong.
+_CHATTER = ("Collecting", "Looking in", "Downloading", "Using cached", "Obtaining", "WARNING", "Processing")
+
+
+class ReportedFile(Noun):
+    """A file as a report names it."""
+
+    url: str
+    sha256: str | None = None
+    size: int | None = None
 
 
 class Item(Noun):
-    """One package that would be installed: its file's URL, and what it says that it requires."""
+    """One package that would be installed: its file's URL, and what it says that it requires.
+
+    `source` is what PEP 751 calls the place: `wheels` or `sdist` of an index, else `archive`, `vcs` or `directory`.
+    """
 
     name: str
     version: str
     url: str
     requires: tuple[str, ...] = ()
+    source: str = "wheels"
+    files: tuple[ReportedFile, ...] = ()
+    vcs: Mapping[str, str] = {}
 
     def to_json(self) -> dict[str, object]:
         return {"name": self.name, "version": self.version, "url": self.url}
@@ -43,12 +66,14 @@ def of(command: Command, environ: Mapping[str, str]) -> tuple[Item, ...]:
 
 
 def _check(command: Command, heard: run.Heard) -> None:
-    if heard.status:
-        lines = [line for line in heard.words.splitlines() if line.strip()]
-        hint = "`--index-base URL` specifies a mirror, `torchpick refresh` reads what is on the wheel index now"
-        raise InstallerError(
-            f"{command.installer} could not resolve the requirements: " + "\n".join(lines[-12:]), hint=hint
-        )
+    if not heard.status:
+        return
+    lines = [line for line in heard.words.splitlines() if line.strip() and not line.lstrip().startswith(_CHATTER)]
+    message = redacted(f"{command.installer} could not resolve the requirements: " + "\n".join(lines[-12:]))
+    hint = f"check the names and {command.installer}'s index settings; the words above are its own"
+    if re.search(r"\btorch\w*(==|[ (]@)", message):
+        hint = "`torchpick list` shows the builds that run; ask for what goes with one of them"
+    raise InstallerError(message, hint=hint)
 
 
 @contextmanager
@@ -72,35 +97,60 @@ def text(path: str) -> str:
 def items(report: str) -> tuple[Item, ...]:
     """The packages of pip's installation report."""
     try:
-        return tuple(
-            Item(
-                normal(item["metadata"]["name"]),
-                str(item["metadata"]["version"]),
-                str(item["download_info"]["url"]),
-                tuple(map(str, item["metadata"].get("requires_dist") or ())),
-            )
-            for item in json.loads(report)["install"]
-        )
+        return tuple(map(_of_pip, json.loads(report)["install"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InstallerError("pip's report is not valid", hint="`--installer uv`") from error
+
+
+def _of_pip(item: Mapping[str, Mapping[str, Any]]) -> Item:
+    about, info = item["metadata"], item["download_info"]
+    url, archive = str(info["url"]), info.get("archive_info") or {}
+    files: tuple[ReportedFile, ...] = (ReportedFile(url, _sha256(archive)),)
+    source, vcs = "wheels" if url.partition("#")[0].endswith(".whl") else "sdist", {}
+    if "vcs_info" in info:
+        source, files = "vcs", ()
+        vcs = {"type": info["vcs_info"]["vcs"], **info["vcs_info"], "subdirectory": info.get("subdirectory")}
+    elif item.get("is_direct"):
+        source = "directory" if "dir_info" in info else "archive"
+    requires = tuple(map(str, about.get("requires_dist") or ()))
+    return Item(normal(about["name"]), str(about["version"]), url, requires, source, files, _vcs(vcs))
 
 
 def locked(lock: str) -> tuple[Item, ...]:
     """The packages of a pylock.toml."""
     try:
-        return tuple(
-            Item(normal(each["name"]), str(each.get("version", "")), _url(each))
-            for each in toml.loads(lock).get("packages", ())
-        )
+        return tuple(map(_of_lock, toml.loads(lock).get("packages", ())))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InstallerError("uv's lock is not valid", hint="`--installer pip`") from error
 
 
-def _url(package: Mapping[str, object]) -> str:
-    """The file that would be taken: a wheel, else the archive or the folder."""
-    wheels = package.get("wheels")
-    first = wheels[0] if isinstance(wheels, list) and wheels else None
-    for place in (first, *(package.get(key) for key in ("archive", "sdist", "vcs", "directory"))):
-        if isinstance(place, Mapping):
-            return str(place.get("url") or place.get("path") or "")
-    return ""
+def _of_lock(package: Mapping[str, Any]) -> Item:
+    """A package with the files that would be taken: the wheels, else the archive or the folder."""
+    name, version = normal(package["name"]), str(package.get("version", ""))
+    source = next((each for each in _SOURCES if package.get(each)), "")
+    places = package.get(source) or ()
+    places = [places] if isinstance(places, Mapping) else places
+    files = tuple(
+        ReportedFile(str(each.get("url") or _address(each.get("path", ""))), _sha256(each), each.get("size"))
+        for each in places
+    )
+    vcs = _vcs(package[source]) if source == "vcs" else {}
+    return Item(name, version, files[0].url if files else "", source=source, files=files, vcs=vcs)
+
+
+def _address(path: str) -> str:
+    """A path of uv's, which is of the current folder."""
+    return Path(os.path.abspath(path)).as_uri()
+
+
+def _vcs(place: Mapping[str, object]) -> dict[str, str]:
+    """What PEP 751 has of a version control system; pip's report writes the same names with underscores."""
+    found = {name.replace("_", "-"): value for name, value in place.items()}
+    return {name: str(found[name]) for name in _VCS if found.get(name) is not None}
+
+
+def _sha256(place: Mapping[str, Any]) -> str | None:
+    """The digest where it is one."""
+    hashes = place.get("hashes")
+    value = hashes.get("sha256") if isinstance(hashes, Mapping) else None
+    return value.lower() if isinstance(value, str) and re.fullmatch(r"[0-9a-fA-F]{64}", value) else None

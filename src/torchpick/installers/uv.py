@@ -68,7 +68,7 @@ class UvInstaller(Noun):
         notes = (*self.notes, *self.inherited.notes, *job.copies.notes, *jobs.notes(job), *self._own_notes(job))
         return Command("uv", tuple(argv), self.inherited.set, self.inherited.unset, tuple(files), notes)
 
-    def resolver(self, job: Job, *, for_lock: bool = False) -> Command:  # noqa: ARG002 # uv reads metadata alone
+    def resolver(self, job: Job) -> Command:
         """`uv pip compile` over the user's own words: it weighs, and installs nothing."""
         return self._compile(job, jobs.unpinned(job), ["--annotate", "--annotation-style", "split"])
 

@@ -1,102 +1,146 @@
-"""What is decided before an installer is asked."""
+"""The hash of every file of a lock, and what of its addresses is made public."""
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from tests.fakes.tinywheel import TinyWheel
-from tests.install.lock.test_ground import order
+from tests.installers.test_commands import PICK, job
 from torchpick.environment.requirements import Given
-from torchpick.errors import InstallerError, TorchpickError, UsageError
+from torchpick.errors import InstallerError, IntegrityError, TorchpickError, UsageError, WheelError
+from torchpick.index import listing
+from torchpick.index.host import Host
+from torchpick.index.listing import Link
 from torchpick.install.lock import making
-from torchpick.model.lock import LockedPackage, LockFile
-from torchpick.model.machine import Machine, Note, Platform, Python
+from torchpick.install.lock.making import _Hashes
+from torchpick.install.lock.pylock import LockedPackage
+from torchpick.install.plan import Order
+from torchpick.installers import links
+from torchpick.installers.reporting import Item, ReportedFile
+from torchpick.model.machine import Note
 from torchpick.model.request import Request
 from torchpick.session import Session
 
-MACHINE = Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"))
-PYTHON = f"cp{sys.version_info[0]}{sys.version_info[1]}"
-OWN = f"{PYTHON}-{PYTHON}-manylinux_2_28_x86_64"
-TORCH = LockedPackage("torch", "1.0", (LockFile("https://h.example/torch-1.0-py3-none-any.whl", "0" * 64),))
+SHA = "ab" * 32
+FILE = "torch-2.14.1+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
+TORCH = f"{PICK.index_url}/{FILE.replace('+', '%2B')}"
+OWN = f"cp{sys.version_info[0]}{sys.version_info[1]}"
 PASCAL = Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", glibc="2.35")
 
 
-@pytest.fixture
-def environ(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A uv that is there and never started: what is tested comes before it."""
-    program = tmp_path_factory.mktemp("bin") / "uv"
+class Shelf:
+    """A wheel host with one page."""
+
+    def __init__(self, *hrefs: str) -> None:
+        self.page = "".join(f'<a href="{href}">x</a>' for href in hrefs)
+
+    def links(self, index: str, name: str, *, flat: bool) -> tuple[Link, ...] | None:  # noqa: ARG002
+        return listing.parse(self.page.encode(), f"{index}/")
+
+
+def hashes(*hrefs: str, files: dict[str, str] | None = None) -> _Hashes:
+    return _Hashes(job(pick=PICK, files=files or {}), cast(Host, Shelf(*hrefs)))
+
+
+def test_a_file_of_the_family_has_the_hash_of_its_page() -> None:
+    page = hashes(f"{TORCH}#sha256={SHA}")
+
+    assert page.address("torch", TORCH) == f"{TORCH}#sha256={SHA}"
+    assert page.address("torch", f"{TORCH}#sha256=known") == f"{TORCH}#sha256=known"
+    item = Item("torch", "", TORCH, (), "archive", (ReportedFile(TORCH, "of a download"),))
+    assert page.locked(item).files == (ReportedFile(TORCH, SHA),)
+
+
+def test_a_page_without_the_file_or_its_hash_is_named() -> None:
+    with pytest.raises(InstallerError, match=r"whl/cu126 does not list torch-2\.14\.1") as caught:
+        hashes().address("torch", TORCH)
+    assert caught.value.code == "NOT_ON_PAGE"
+    with pytest.raises(WheelError, match=r"whl/cu126, which lists it, gives no sha256 for torch-2\.14\.1") as missing:
+        hashes(TORCH).address("torch", TORCH)
+    assert missing.value.code == "NO_HASH"
+
+
+def test_a_chosen_file_is_a_wheel_of_its_index_and_not_a_place_of_the_users() -> None:
+    item = Item("torch", "", TORCH, (), "archive", (ReportedFile(TORCH, None, 5),))
+
+    made = hashes(files={"torch": f"{TORCH}#sha256={SHA}"}).locked(item)
+
+    file = ReportedFile(TORCH, SHA, 5)
+    assert made == LockedPackage("torch", "2.14.1+cu126", "wheels", (file,), index_url=PICK.index_url)
+
+
+def test_other_packages_have_the_hash_that_was_reported_or_that_of_their_bytes(tmp_path: Path) -> None:
+    wheel = TinyWheel("plain", "1.0")
+    (tmp_path / wheel.filename).write_bytes(wheel.content)
+    told, bare = ReportedFile("https://h.example/a-1.whl", SHA), ReportedFile("https://h.example/b-1.tar.gz")
+
+    assert hashes().locked(Item("a", "1", told.url, files=(told,))).files == (told,)
+    local = ReportedFile((tmp_path / wheel.filename).as_uri())
+    (file,) = hashes().locked(Item("plain", "1.0", local.url, (), "archive", (local,))).files
+    assert len(str(file.sha256)) == 64
+    with pytest.raises(WheelError, match=r"h\.example/b-1\.tar\.gz gives no sha256 for b-1\.tar\.gz"):
+        hashes().locked(Item("b", "1", bare.url, (), "sdist", (bare,)))
+
+
+def test_a_folder_and_a_repository_are_told_apart() -> None:
+    place = {"type": "git", "commit-id": "c" * 40}
+    made = hashes().locked(Item("d", "", "https://h.example/d", (), "vcs", (), place))
+
+    assert made.vcs == {**place, "url": "https://h.example/d"}
+    with pytest.raises(UsageError, match="mine is a folder, which has no hash"):
+        hashes().locked(Item("mine", "", "file:///srv/mine", (), "directory"))
+
+
+def test_another_file_than_the_one_that_was_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "measured", lambda *_: "another")
+    file = ReportedFile("https://own.example/torch-2.14.1-cp312-cp312-manylinux_2_28_x86_64.whl", SHA)
+
+    with pytest.raises(IntegrityError, match="the wheel that was read had another"):
+        hashes().locked(Item("torch", "2.14.1", file.url, files=(file,)))
+
+
+def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path) -> None:
+    program = tmp_path / "uv"
     program.write_text("#!/bin/sh\nexit 99\n")
     program.chmod(0o755)
-    return {"UV": str(program), "TORCHPICK_CACHE_DIR": str(program.parent / "cache")}
+    environ = {"UV": str(program), "TORCHPICK_CACHE_DIR": str(tmp_path / "cache")}
+    shelf = tmp_path / "mirror" / "cu126"
+    shelf.mkdir(parents=True)
+    (shelf / TinyWheel("torch", "2.7.1+cu126", f"{OWN}-{OWN}-manylinux_2_28_x86_64").filename).write_bytes(b"")
+    order = Order(Given(("torch",)), "uv", no_deps=True)
 
-
-def test_a_folder_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
-    for given in (Given(words=(str(tmp_path),)), Given(editables=(str(tmp_path),))):
-        with pytest.raises(UsageError, match="is a folder, which has no hash"):
-            making.make(Session(PASCAL, {}), order(given))
-
-
-def test_pip_is_not_asked_for_what_it_would_misjudge() -> None:
-    request = PASCAL._replace(platform="windows-x86_64", glibc=None, python="3.12")
-    with pytest.raises(UsageError, match="pip resolves for its own machine only") as caught:
-        making.make(Session(request, {}), order(installer="pip"))
-    assert "--installer pip" in str(caught.value.hint)
-
-
-def test_a_free_threaded_python_elsewhere_is_refused() -> None:
-    request = PASCAL._replace(platform="windows-x86_64", glibc=None, python="3.14t")
-    with pytest.raises(UsageError, match=r"Python 3\.14t on windows-x86_64"):
-        making.make(Session(request, {}), order())
-
-
-def test_an_offline_lock_without_a_folder_is_refused(environ: dict[str, str]) -> None:
-    with pytest.raises(TorchpickError, match="`--offline` forbids it"):
-        making.make(Session(PASCAL._replace(offline=True), environ), order(installer="uv"))
-
-
-def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path, environ: dict[str, str]) -> None:
-    shelf = tmp_path / "cu126"
-    shelf.mkdir()
-    (shelf / TinyWheel("torch", "2.7.1+cu126", OWN).filename).write_bytes(b"")
-    request = PASCAL._replace(index_base=tmp_path.as_uri())
-    with pytest.raises(
-        InstallerError, match=r"torch 2\.14\.1\+cu126 for .*: .* has no such wheel, but 2\.7\.1\+cu126"
-    ) as caught:
-        making.make(Session(request, environ), order(installer="uv", no_deps=True))
+    with pytest.raises(InstallerError, match=r"it has 2\.7\.1\+cu126 for this Python") as caught:
+        making.make(Session(PASCAL._replace(index_base=shelf.parent.as_uri()), environ), order)
     assert caught.value.code == "NOT_ON_PAGE"
+    with pytest.raises(TorchpickError, match=r"`--offline` forbids it|could not resolve"):
+        making.make(Session(PASCAL._replace(offline=True), environ), order)
 
 
-def test_a_mirror_without_the_project_is_told_so(tmp_path: Path, environ: dict[str, str]) -> None:
-    request = PASCAL._replace(index_base=tmp_path.as_uri())
-    with pytest.raises(InstallerError, match="has no page of it"):
-        making.make(Session(request, environ), order(installer="uv", no_deps=True))
-
-
-def test_a_lock_is_for_one_machine(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_a_lock_is_for_one_machine(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet.jsonl"
-    here = {"platform": {"os": "linux", "cpu": "x86_64", "glibc": "2.35"}, "python": {"version": "3.12"}}
-    lines = ({**here, "driver": {"version": "580.95.05"}, "gpus": [{"arch": arch}]} for arch in ("sm_86", "sm_90"))
-    fleet.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    here = '"platform": {"os": "linux", "cpu": "x86_64", "glibc": "2.35"}, "python": {"version": "3.12"}'
+    driver = '"driver": {"version": "580.95.05"}'
+    fleet.write_text("".join(f'{{{here}, {driver}, "gpus": [{{"arch": "{arch}"}}]}}\n' for arch in ("sm_86", "sm_90")))
 
     with pytest.raises(UsageError, match="a lock is for one machine, and 2 were given"):
-        making.make(Session(Request(machine=(str(fleet),)), environ), order(installer="uv"))
+        making.make(Session(Request(machine=(str(fleet),)), {}), Order(Given(("torch",))))
 
 
 def test_no_place_in_a_lock_holds_a_password() -> None:
     notes: list[Note] = []
     hidden, plain = "https://me:secret@h.example", "https://h.example"
     package = LockedPackage(
-        "a", "1", (LockFile(f"{hidden}/a.whl"),), LockFile(f"{hidden}/a.tar.gz"), LockFile(f"{hidden}/a.zip"),
+        "a", "1", "wheels", (ReportedFile(f"{hidden}/a.whl"),),
         {"type": "git", "url": f"{hidden}/a.git", "commit-id": "5"}, f"{hidden}/simple",
     )  # fmt: skip
 
     made = making._public(package, notes)
 
-    assert [file.url for file in made.files] == [f"{plain}/a.whl", f"{plain}/a.tar.gz", f"{plain}/a.zip"]
+    assert [file.url for file in made.files] == [f"{plain}/a.whl"]
     assert (made.vcs, made.index_url) == (
         {"type": "git", "url": f"{plain}/a.git", "commit-id": "5"}, f"{plain}/simple",
     )  # fmt: skip

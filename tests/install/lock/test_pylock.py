@@ -12,23 +12,28 @@ from packaging.pylock import Pylock
 from torchpick.environment import toml
 from torchpick.errors import TorchpickError
 from torchpick.install.lock import pylock
-from torchpick.model.lock import Lock, LockedPackage, LockEnvironment, LockFile
+from torchpick.install.lock.pylock import LockedPackage
+from torchpick.installers.reporting import ReportedFile
+from torchpick.model.machine import Machine, Platform, Python
 
 SHA = "ab" * 32
 URL = "https://host.example/torch-2.14.1%2Bcu126-cp312-cp312-manylinux_2_28_x86_64.whl"
 
 
-def lock(*packages: LockedPackage) -> Lock:
-    return Lock(LockEnvironment("linux-x86_64", "3.12"), packages)
+HERE = Machine(Platform.parse("linux-x86_64"), Python("3.12"))
 
 
 def test_a_lock_is_what_the_packaging_library_reads() -> None:
-    torch = LockedPackage("torch", "2.14.1+cu126", (LockFile(URL, SHA, 5),), index_url="https://host.example/whl/cu126")
-    source = LockedPackage("thing", "1.0", sdist=LockFile("https://host.example/thing-1.0.tar.gz", SHA))
-    direct = LockedPackage("other", "1.0", archive=LockFile("https://host.example/other.zip", SHA))
-    vcs = LockedPackage("mine", None, vcs={"type": "git", "url": "https://host.example/mine", "commit-id": "c" * 40})
+    torch = LockedPackage(
+        "torch", "2.14.1+cu126", files=(ReportedFile(URL, SHA, 5),), index_url="https://host.example/whl/cu126"
+    )
+    source = LockedPackage("thing", "1.0", "sdist", (ReportedFile("https://host.example/thing-1.0.tar.gz", SHA),))
+    direct = LockedPackage("other", "1.0", "archive", (ReportedFile("https://host.example/other.zip", SHA),))
+    vcs = LockedPackage(
+        "mine", "", "vcs", (), {"type": "git", "url": "https://host.example/mine", "commit-id": "c" * 40}
+    )
 
-    text = pylock.text(lock(torch, source, direct, vcs), {"torch": "2.14.1+cu126"})
+    text = pylock.text(HERE, (torch, source, direct, vcs), {"torch": "2.14.1+cu126"})
 
     table = toml.loads(text)
     Pylock.from_dict(table)
@@ -49,23 +54,23 @@ def test_a_lock_is_what_the_packaging_library_reads() -> None:
 @pytest.mark.parametrize(
     "package",
     [
-        LockedPackage("torch", "2.14.1+cu126", (LockFile(URL),)),
-        LockedPackage("torch", "2.14.1", (LockFile(URL, SHA),)),
-        LockedPackage("numpy", "2.14.1+cu126", (LockFile(URL, SHA),)),
-        LockedPackage("torch", "2.14.1+cu126"),
+        LockedPackage("torch", "2.14.1+cu126", files=(ReportedFile(URL),)),
+        LockedPackage("torch", "2.14.1", files=(ReportedFile(URL, SHA),)),
+        LockedPackage("numpy", "2.14.1+cu126", files=(ReportedFile(URL, SHA),)),
+        LockedPackage("torch", "2.14.1+cu126", "wheels"),
     ],
     ids=["no hash", "another version", "another name", "no file"],
 )
 def test_what_no_lock_can_hold_is_refused(package: LockedPackage) -> None:
     with pytest.raises(TorchpickError, match="the lock would not be one") as caught:
-        pylock.text(lock(package), {})
+        pylock.text(HERE, (package,), {})
     assert caught.value.code == "LOCK"
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text() | st.booleans() | st.lists(st.text(), max_size=3), max_size=4))
 def test_any_word_survives_the_file(told: dict[str, object]) -> None:
     try:
-        text = pylock.text(lock(), told)
+        text = pylock.text(HERE, (), told)
         text.encode()
     except UnicodeEncodeError:  # half a character, which no file can hold
         return
@@ -73,12 +78,9 @@ def test_any_word_survives_the_file(told: dict[str, object]) -> None:
     assert toml.loads(text)["tool"]["torchpick"] == told
 
 
-@pytest.mark.parametrize(
-    ("name", "good"),
-    [
-        ("pylock.toml", True), ("pylock.torch.toml", True), ("pylock.a.b.toml", False), ("pylock..toml", False),
-        ("Pylock.toml", False), ("lock.toml", False), ("pylock.toml.bak", False),
-    ],
-)  # fmt: skip
-def test_the_names_that_pip_and_uv_know(name: str, good: bool) -> None:
-    assert pylock.is_name(name) == good
+def test_windows_and_macs_are_called_as_python_calls_them() -> None:
+    def named(platform: str) -> str:
+        return pylock.marker(Machine(Platform.parse(platform), Python("3.13")))
+
+    assert named("windows-arm64").startswith("sys_platform == 'win32' and platform_machine == 'ARM64'")
+    assert named("macos-arm64").startswith("sys_platform == 'darwin' and platform_machine == 'arm64'")

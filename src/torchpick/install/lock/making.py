@@ -1,23 +1,25 @@
-"""A request → a lock: the pick, what it needs in its environment, every file with its hash."""
+"""A question → a lock: what is decided, what the resolver found beside it, and the hash of every file."""
 
 from __future__ import annotations
 
-import os
 from contextlib import closing
 
-from torchpick.environment import requirements
-from torchpick.environment.requirements import Requirements
-from torchpick.errors import UsageError
-from torchpick.index.host import Host, shown
-from torchpick.index.remote_text import fetcher
+from torchpick.errors import InstallerError, IntegrityError, WheelError
+from torchpick.index import names
+from torchpick.index.host import Host, file_of, sha256_of, shown
 from torchpick.install import agreeing
-from torchpick.install.lock import family, judging, pylock, resolution
-from torchpick.install.lock.family import Want
-from torchpick.install.lock.ground import Ground, LockOrder, aim_of, installation_of, installer_of
-from torchpick.model.lock import Lock, LockedPackage
-from torchpick.model.machine import Machine, Note
+from torchpick.install.lock import ground, pylock
+from torchpick.install.lock.ground import LockInstallation
+from torchpick.install.lock.pylock import LockedPackage
+from torchpick.install.plan import Order
+from torchpick.installers import links
+from torchpick.installers.jobs import Job
+from torchpick.installers.reporting import Item, ReportedFile
+from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
+from torchpick.model.redaction import redacted
+from torchpick.model.wheelhost import is_on_host_of, is_wheel_host
 from torchpick.session import Session
 
 
@@ -25,59 +27,111 @@ class Made(Noun):
     """A lock, its text, and what it came from."""
 
     pick: Pick
-    lock: Lock
+    environment: str
+    packages: tuple[LockedPackage, ...]
     text: str
-    computed: tuple[str, ...]
     notes: tuple[Note, ...]
 
 
-def make(session: Session, order: LockOrder) -> Made:
+def make(session: Session, order: Order) -> Made:
     """The lock for one machine; nothing is written."""
-    # What is asked for stands in the order: a session's requirements are of torch's family alone.
-    session = session.asking(session.request._replace(requirements=()))
-    fetch = fetcher(session.environ, offline=session.offline)
-    asked = requirements.read(order.given, session.environ, fetch)
-    if not asked.wanted and not asked.opaque:
-        order = order._replace(given=order.given._replace(words=("torch",)))
-        asked = requirements.read(order.given, session.environ, fetch)
-    _check(asked)
-    machine, *others = session.machines
-    if others:
-        hint = "lock for one of them at a time, each in a file of its own: `-o pylock.NAME.toml`"
-        raise UsageError(f"a lock is for one machine, and {len(others) + 1} were given", hint=hint)
-    with closing(Host(offline=session.offline, report=session.report)) as host:
-        return _made(Ground(session, order, asked), machine, host)
-
-
-def _check(asked: Requirements) -> None:
-    """A folder has no hash; a file or a URL of an archive has."""
-    for each in asked.wanted:
-        if each.editable or os.path.isdir(each.place):
-            raise resolution.folder_refused(f"`{each.text}`")
-
-
-def _made(ground: Ground, machine: Machine, host: Host) -> Made:
-    aim = aim_of(machine, ground)
-    installation = installation_of(ground, aim)
-    pick = installation.pick()
-    installer = installer_of(ground, installation)
-    if strangers := installation.strangers:
-        ground.session.report(agreeing.question(installer.name, strangers))
-    job = judging.judged(installation, installer, pick, aim)
-    pick, environ = job.pick, ground.session.environ
-    ground.session.report(f"resolving for {aim.environment.label}")
-    resolver = resolution.aimed(installer.resolver(job, for_lock=True), aim, pick.build)
-    held, known = judging.versions(job), ground.session.knowledge.family
-    want = Want(ground.asked, known, pick.build, pick, machine, job.place, ground.order.most, held)
-    taken = family.resolve(want, aim, resolver, host, environ)
-    notes = [*installer.notes, *installer.inherited.notes, *job.copies.notes, *job.notes, *taken.notes]
-    packages = sorted((_public(each, notes) for each in taken.packages), key=lambda each: each.name)
+    installation = ground.look(session, order)
+    with closing(Host(offline=session.offline)) as host:
+        job = _decided(installation, host)
+        session.report(f"resolving for {ground.label(job.pick.machine)}")
+        items = installation.prove(job)
+        hashes = _Hashes(job, host)
+        packages = [hashes.locked(item) for item in items]
+    installer = installation.installer
+    notes = [*installer.notes, *installer.inherited.notes, *job.copies.notes, *job.notes]
+    packages = sorted((_public(each, notes) for each in packages), key=lambda each: each.name)
     if not any(each.name == "torch" for each in packages):
         notes.append(Note("NO_TORCH", "nothing here needs torch, so the lock has none"))
-    told = {"torch": pick.version, "backend": pick.build.backend}
-    told |= {"index": shown(pick.index_url).url} if pick.index_url else {}
-    lock = Lock(aim.environment, tuple(packages))
-    return Made(pick, lock, pylock.text(lock, told), taken.computed, tuple(dict.fromkeys(notes)))
+    environment = pylock.marker(job.pick.machine)
+    given = {"torch": job.pick.version, "backend": job.pick.build.backend}
+    given |= {"index": shown(job.pick.index_url).url} if job.pick.index_url else {}
+    text = pylock.text(job.pick.machine, packages, given)
+    return Made(job.pick, environment, tuple(packages), text, tuple(dict.fromkeys(notes)))
+
+
+def _decided(installation: LockInstallation, host: Host) -> Job:
+    """What is decided: the pick, the versions beside it, torch's family by its files, each with its hash."""
+    pick = installation.pick()
+    if strangers := installation.strangers:
+        installation.session.report(agreeing.question(installation.installer.name, strangers))
+    job = installation.decided_job(pick)
+    job = job._replace(notes=tuple(note for note in job.notes if note.code != "HOSTS_CHECKED"))
+    hashes = _Hashes(job, host)
+    return job._replace(files={name: hashes.address(name, url) for name, url in job.files.items()})
+
+
+class _Hashes:
+    """Where the hash of each file is known from: the table, else the page that lists it; never a download."""
+
+    def __init__(self, job: Job, host: Host) -> None:
+        self.job, self.host = job, host
+
+    def address(self, name: str, address: str) -> str:
+        """The address of a file of torch's family with its hash."""
+        url, _, digest = address.partition("#sha256=")
+        return f"{url}#sha256={digest or self._listed(name, url)}"
+
+    def locked(self, item: Item) -> LockedPackage:
+        """A package of the resolution, each of its files with its hash."""
+        if item.source == "directory":
+            raise ground.folder_refused(item.name)
+        address, digest = (*self.job.files.get(item.name, "").split("#sha256="), "")[:2]
+        if address:  # its place is torchpick's choice, and not what the user asked for
+            wheel = names.parse(file_of(address))
+            version = item.version if wheel is None else wheel.version
+            file = ReportedFile(address, digest, item.files[0].size)
+            index = self.job.pick.index_url if is_on_host_of(address, self.job.pick.index_url) else ""
+            return LockedPackage(item.name, version, "wheels", (file,), index_url=index)
+        files = tuple(self._complete(item.name, each) for each in item.files if item.source != "vcs")
+        vcs = {**item.vcs, "url": item.url} if item.source == "vcs" else {}
+        return LockedPackage(item.name, item.version, item.source, files, vcs)
+
+    def _complete(self, name: str, file: ReportedFile) -> ReportedFile:
+        url = file.url
+        wish = self.job.pick.wish
+        is_theirs = self.job.pick.index_url and is_wheel_host(url, wish.index_base.removeprefix("flat+"))
+        listed = self._listed(name, url) if is_theirs else file.sha256
+        if listed is None:
+            listed = _of_bytes(url)
+        measured = links.measured(self.job.pick.build, file_of(url))
+        if measured is not None and listed != measured:
+            raise IntegrityError(
+                f"{file_of(url)}: the index says sha256 {listed}, the wheel that was read had {measured}",
+                hint="somebody changed the file or the page: do not install it, and compare with another source",
+            )
+        return file._replace(sha256=listed)
+
+    def _listed(self, name: str, url: str) -> str:
+        """The hash that the page of a project of torch's family gives for its file."""
+        if url.startswith("file:"):
+            return sha256_of(url)
+        pick, file = self.job.pick, file_of(url)
+        page = pick.index_url.removeprefix("flat+")
+        found = self.host.links(page, name, flat=pick.wish.index_base.startswith("flat+"))
+        link = next((each for each in found or () if each.file == file), None)
+        if link is None:
+            hint = "`torchpick refresh` reads what the wheel index holds now; `--index-base URL` names a mirror"
+            raise InstallerError(f"{redacted(page)} does not list {file}", hint=hint, code="NOT_ON_PAGE")
+        if link.sha256 is None:
+            raise _no_hash(file, f"{redacted(page)}, which lists it,")
+        return link.sha256
+
+
+def _of_bytes(url: str) -> str:
+    """The hash of a file that no index lists: of this computer alone."""
+    if url.startswith("file:"):
+        return sha256_of(url)
+    raise _no_hash(file_of(url), redacted(url))
+
+
+def _no_hash(file: str, place: str) -> WheelError:
+    hint = "name the file with its hash, `NAME @ URL#sha256=…`, or take it from an index that gives one"
+    return WheelError(f"{place} gives no sha256 for {file}, and a lock needs it", hint=hint, code="NO_HASH")
 
 
 def _public(package: LockedPackage, notes: list[Note]) -> LockedPackage:
@@ -91,11 +145,9 @@ def _public(package: LockedPackage, notes: list[Note]) -> LockedPackage:
         return found.url
 
     made = package._replace(
-        wheels=tuple(each._replace(url=clean(each.url)) for each in package.wheels),
-        sdist=None if package.sdist is None else package.sdist._replace(url=clean(package.sdist.url)),
-        archive=None if package.archive is None else package.archive._replace(url=clean(package.archive.url)),
-        index_url=None if package.index_url is None else clean(package.index_url),
-        vcs=None if package.vcs is None else {**package.vcs, "url": clean(package.vcs["url"])},
+        files=tuple(each._replace(url=clean(each.url)) for each in package.files),
+        index_url=clean(package.index_url),
+        vcs={key: clean(value) if key == "url" else value for key, value in package.vcs.items()},
     )
     if hidden:
         host = hidden[0].split("/")[2]
