@@ -4,10 +4,13 @@ Without --gpu it is about every kind of GPU. Each is judged with the driver that
 supports it. Nothing is looked up on this machine but its system and Python, unless --gpus, --only or --trust-pci asks
 for its own GPUs. The page needs no server and no network; its address keeps what was chosen in it.
 
+A cell names the backend that would be picked: with `*` the driver compiles its code at first use, with `-` no build of
+that release runs, and `torchpick list --gpu …` says why.
+
 examples:
   torchpick matrix                                          this system and Python
   torchpick matrix --gpu "GTX 1080 Ti" --gpu a100 --driver 580
-  torchpick matrix "torch>=2.5" --python 3.13 --patches
+  torchpick matrix "torch>=2.5" --python 3.13
   torchpick matrix --html matrix.html
 """
 
@@ -15,30 +18,33 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import matrix as table
+from torchpick.cli.show import page_data, table, webpage
 from torchpick.cli.show.text import plain
-from torchpick.decide import matrix
+from torchpick.decide import matrix, packagegpus
 from torchpick.decide.matrix import Row
+from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError, UsageError
+from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 from torchpick.model import envelope
+from torchpick.model.arch import Fit
 from torchpick.model.fleet import Hosts
 from torchpick.model.generations import NVIDIA, kind_of
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
+from torchpick.model.verdict import Verdict
 from torchpick.model.wheelhost import WHEEL_HOST
 from torchpick.session import Session
 
 
 class MatrixArguments(Arguments):
     html: str | None
-    patches: bool
 
 
 class MatrixGroup(Noun):
@@ -53,7 +59,6 @@ class MatrixGroup(Noun):
 def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_requirements(parser)
     parser.add_argument("--html", metavar="FILE", help="write one self-contained page; `-` for stdout")
-    parser.add_argument("--patches", action="store_true", help="every patch release, not the newest of each minor one")
     arguments.add_decision_flags(parser)
 
 
@@ -72,10 +77,11 @@ def run(args: MatrixArguments) -> int:
         return 0
     bold, width = console.painter(args), console.width()
     for place, group in enumerate(groups):
-        releases = matrix.releases_of(group.rows)
-        shown = releases if args.patches else matrix.newest_patches(releases)
         print(("\n" if place else "") + bold(_heading(group)) + "\n")
-        print(table.text(group.rows, shown, width, bold))
+        if not matrix.releases_of(group.rows):
+            print("no release is within what was asked for")
+            continue
+        print(table.headed(_matrix(group.rows), None, bold), "", *table.lines(_legend(group.rows), width), sep="\n")
     if session.request.machine is not None:
         console.notes(args, *session.fleet.notes)
     return 0
@@ -109,12 +115,7 @@ def _machine(args: MatrixArguments, session: Session) -> Machine:
     """The machine whose GPUs are asked about; without any, one that has every kind of GPU of its platform."""
     request = session.request
     if args.gpus is not None or request.only is not None or request.trust_pci:
-        found = session.machine
-        if found.trouble is None and found.counted:
-            return found
-        why = "no GPU was found" if found.trouble is None else found.trouble.text
-        console.notes(args, f"{why}, so this is about every kind")
-        return _open(found._replace(gpus=()))
+        return session.machines[0]
     asked = session if session.given_gpus else session.asking(request._replace(gpus=("none",)))
     return _open(asked.machine)
 
@@ -138,6 +139,48 @@ def _heading(group: MatrixGroup) -> str:
     return plain(", ".join(facts))
 
 
+def _matrix(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """A line for each minor release, a column for GPUs beside each other that fare alike."""
+    releases = matrix.newest_patches(matrix.releases_of(rows))
+    columns: list[tuple[list[str], list[str]]] = []
+    for row in rows:
+        best = {cell.torch: cell.best for cell in row.cells}
+        words = [_word(best.get(torch)) for torch in releases]
+        if columns and columns[-1][1] == words:
+            columns[-1][0].append(_name(row))
+        else:
+            columns.append(([_name(row)], words))
+    heads = (", ".join(names) if len(names) < 3 else f"{names[0]} … {names[-1]}" for names, _ in columns)
+    lines = [(torch, *(words[place] for _, words in columns)) for place, torch in enumerate(releases)]
+    while lines and set(lines[-1][1:]) == {"-"}:
+        lines.pop()
+    return [("torch", *heads), *lines]
+
+
+def _word(best: Verdict | None) -> str:
+    if best is None:
+        return "-"
+    return best.build.backend + ("*" if any(each.fit is Fit.JIT for each in best.fits) else "")
+
+
+def _name(row: Row) -> str:
+    return row.gpu.name or str(row.gpu.arch or row.gpu.label)
+
+
+def _legend(rows: Sequence[Row]) -> list[tuple[str, str, str, str]]:
+    """A line for each GPU: what it is, and the driver it was judged with."""
+    lines = []
+    for row in rows:
+        kind, driver = kind_of(row.gpu.arch), row.driver
+        used = "" if driver is None else f"driver {driver.version or f'for CUDA {driver.cuda}'}"
+        if driver is not None and driver.source == "assumed":
+            used += ", the newest that supports it"
+        examples = "" if kind is None else ", ".join(kind.examples)
+        about = str(row.gpu.arch) if row.gpu.name else examples
+        lines.append((_name(row), "" if kind is None else kind.generation, used, about))
+    return lines
+
+
 def _json(group: MatrixGroup) -> Iterable[dict[str, object]]:
     for place, row in enumerate(group.rows):
         kind = kind_of(row.gpu.arch)
@@ -158,11 +201,6 @@ def _json(group: MatrixGroup) -> Iterable[dict[str, object]]:
 
 
 def _page(args: MatrixArguments, session: Session) -> int:
-    from torchpick.cli.show import page_data, webpage
-    from torchpick.decide import packagegpus
-    from torchpick.environment import rewrite
-    from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
-
     file = args.html or "-"
     about = (
         "gpu",
@@ -175,7 +213,6 @@ def _page(args: MatrixArguments, session: Session) -> int:
         "only",
         "trust_pci",
         "json",
-        "patches",
     )
     for flag in about:
         if getattr(args, flag):
