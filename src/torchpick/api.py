@@ -171,18 +171,16 @@ def check(
 
     `python` is an interpreter or an environment's folder, the active one without it. Nothing in it is imported.
     """
-    from torchpick.doctor.examination import examine
-    from torchpick.doctor.listed import FoundList, of_process
+    from torchpick.doctor.examination import FindingList, examine, of_process
     from torchpick.session import Session
 
     request = _request(gpus=gpus, driver=driver, cuda_driver=cuda_driver, python=python)
     examination = examine(Session(request, environ))
     # A notebook's kernel keeps the torch that it imported; that of another environment says nothing of it.
-    here = python is None and examination.facts.environment.prefix == sys.prefix
+    here = python is None and examination.subject.environment.prefix == sys.prefix
     imported = getattr(sys.modules.get("torch"), "__version__", None) if here else None
-    return FoundList(
-        (*of_process(examination.facts, None if imported is None else str(imported)), *examination.findings)
-    )
+    stale = of_process(examination.subject, None if imported is None else str(imported))
+    return FindingList((*stale, *examination.findings))
 
 
 def _request(

@@ -185,10 +185,10 @@ def test_a_bad_entry_of_a_folder_is_named_and_the_others_are_read(
     assert {left.hosts.text: left.text.removeprefix(f"{tmp_path}/") for left in found.unread} == {
         "broken": f"broken.json: {os.strerror(errno.EIO)}",
         "dangling": f"dangling.json: {os.strerror(errno.ENOENT)}",
-        "folder": "folder.json: it is a folder",
+        "folder": "folder.json: it is a folder, a pipe or a device",
         "locked": f"locked.json: {os.strerror(errno.EACCES)}",
         "loop": f"loop.json: {os.strerror(errno.ELOOP)}",
-        "pipe": "pipe.json: it is a pipe or a device",
+        "pipe": "pipe.json: it is a folder, a pipe or a device",
     }
 
 

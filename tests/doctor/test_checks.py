@@ -1,4 +1,4 @@
-"""What the checks make of facts: GPUs of many makers, shells and images, which no folder of a test can have."""
+"""What the checks make of a subject: GPUs of many makers, shells and images, which no folder of a test can have."""
 
 from __future__ import annotations
 
@@ -7,23 +7,13 @@ from typing import Any
 
 import pytest
 
-from torchpick.doctor.checks import companions, hardware, loader, packages, settings, torch, whole
-from torchpick.doctor.facts import (
-    Absent,
-    Companion,
-    Facts,
-    GoneFiles,
-    GpuSupport,
-    InspectedPackage,
-    InstalledTorch,
-    MissingRequirement,
-    Override,
-    PackageTrouble,
-    PartialLibrary,
-    Rivals,
-    TwinRuntimes,
-    WantedTorch,
-)
+from torchpick.doctor import binaries, depends, gpucode, gpusupport, loading, presence, remedy, undoing
+from torchpick.doctor.binaries import GpuSupport, InspectedPackage, InspectedPackages, PartialLibrary
+from torchpick.doctor.depends import Demand
+from torchpick.doctor.installedtorch import InstalledTorch
+from torchpick.doctor.loading import Absent
+from torchpick.doctor.subject import Subject
+from torchpick.environment import distributions, torchsettings
 from torchpick.environment.distributions import (
     CondaPackage,
     Distribution,
@@ -36,11 +26,15 @@ from torchpick.environment.shellvariables import DriverLibrary, Shell
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.finding import Finding
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
+from torchpick.model.package import PackageFacts
+from torchpick.model.request import Request
 from torchpick.model.verdict import NOT, PARTLY, RUNS, GpuFit, Objection, Reason, Verdict
+from torchpick.session import Session
 
 HERE = Environment("/env/bin/python", "/env", "3.12", sites=("/env/lib",))
 MACHINE = Machine(Platform("linux", "x86_64"), Python("3.12"))
-TORCH = InstalledTorch("2.9.1+cu128", "2.9.1", "cu128", "12.8", "/env/lib", (Arch.parse("sm_86"),), measured=True)
+CODE = Arch.parse("sm_86")
+TORCH = InstalledTorch("2.9.1+cu128", "2.9.1", "cu128", "12.8", "/env/lib", (CODE,), measured=True)
 
 
 def distribution(
@@ -50,12 +44,20 @@ def distribution(
     return Distribution(name, version, folder, info, installer=installer, faults=faults)
 
 
-def facts(
+def subject(
     *names: str, vendor: str = "nvidia", driver: str | None = None, here: Environment = HERE, **more: Any
-) -> Facts:
+) -> Subject:
+    """With these GPUs, and with what else would be read of the environment."""
     gpus = tuple(Gpu(place, vendor, name, None) for place, name in enumerate(names))
     machine = MACHINE._replace(gpus=gpus, driver=None if driver is None else Driver(driver))
-    return Facts(here, machine)._replace(**more)
+    found = Subject(Session(Request(gpus=("none",)), {}), here, machine, "/")
+    vars(found).update({"torch": None, "shell": Shell(), "inspected": InspectedPackages(), "known": {}, **more})
+    return found
+
+
+def demand(by: str, name: str, specifier: str = "") -> Demand:
+    name_, _, version = by.partition(" ")
+    return Demand(distribution(name_, version), name, specifier, "")
 
 
 def coded(findings: Iterable[Finding]) -> list[tuple[str, str]]:
@@ -72,7 +74,7 @@ COMPAT = Shell(driver_library=DriverLibrary("compat", "/opt/compat", "570.26"))
 
 @pytest.mark.parametrize("name", ["NVIDIA GeForce RTX 4090", "NVIDIA TITAN V", "RTX 4090"])
 def test_cuda_compat_is_refused_by_other_boards(name: str) -> None:
-    finding = only(loader.driver_library(facts("Tesla T4", name, shell=COMPAT, driver="550.54")))
+    finding = only(loading.driver_library(subject("Tesla T4", name, shell=COMPAT, driver="550.54")))
 
     assert coded([finding]) == [("CUDA_COMPAT", "error")]
     assert finding.text == f"cuda-compat in /opt/compat does not support {name}"
@@ -92,7 +94,7 @@ def test_cuda_compat_serves_only_while_it_is_newer_than_the_driver(
 ) -> None:
     shell = Shell(driver_library=DriverLibrary("compat", "/opt/compat", version))
 
-    found = list(loader.driver_library(facts("Tesla T4", shell=shell, driver=driver)))
+    found = list(loading.driver_library(subject("Tesla T4", shell=shell, driver=driver)))
 
     assert coded(found) == ([] if code is None else [("CUDA_COMPAT", code)])
     if found:
@@ -117,7 +119,7 @@ def test_cuda_compat_serves_only_while_it_is_newer_than_the_driver(
     ],
 )
 def test_a_variable_that_hides_every_gpu_is_named(vendor: str, name: str, value: str, *, hides: bool) -> None:
-    found = list(loader.hidden(facts("one", "two", vendor=vendor, shell=Shell({name: value}))))
+    found = list(loading.hidden(subject("one", "two", vendor=vendor, shell=Shell({name: value}))))
 
     assert coded(found) == ([("GPUS_HIDDEN", "warning")] if hides else [])
     for finding in found:
@@ -128,39 +130,37 @@ def test_a_variable_that_hides_every_gpu_is_named(vendor: str, name: str, value:
 
 def test_of_many_missing_libraries_four_are_shown() -> None:
     names = [f"lib{letter}.so" for letter in "abcde"]
-    finding = only(loader.absent(facts(absent=tuple(Absent(name, "flash 2") for name in names))))
+    finding = only(loading.nowhere([Absent(name, "flash 2") for name in names], set()))
 
     assert "flash 2 needs liba.so, libb.so, libc.so, libd.so …, which" in finding.text
     assert finding.seen == {"package": "flash 2", "libraries": names}
     assert finding.advice is not None
     assert finding.advice.startswith("install the flash that was built for the CUDA of this torch")
-    four = only(loader.absent(facts(absent=tuple(Absent(name, "torch 2.9.1") for name in names[:4]))))
+    four = only(loading.nowhere([Absent(name, "torch 2.9.1") for name in names[:4]], set()))
     assert "libd.so, which" in four.text
     assert (four.advice, four.by_torch) == (None, True)
 
 
-@pytest.mark.parametrize("name", ["nvidia-cublas-cu12", "cuda-toolkit"])
-def test_a_missing_library_is_said_with_the_package_that_should_have_brought_it(name: str) -> None:
+def test_a_missing_library_is_said_with_the_package_that_should_have_brought_it() -> None:
     absent = (Absent("libcublas.so.12", "flash 2"), Absent("libc10.so", "flash 2"), Absent("libtorch.so", "flash 2"))
-    lacks = facts(absent=absent, required=(MissingRequirement("flash 2", name, f"{name}==12"),))
-    other = facts(absent=absent, required=(MissingRequirement("flash 2", "einops", "einops"),))
-    trouble = PackageTrouble("flash", "flash 2", Objection(Reason.CUDA_MAJOR_MIXED))
 
-    assert only(loader.absent(lacks)).seen["libraries"] == ["libc10.so", "libtorch.so"]
-    assert only(loader.absent(facts(absent=absent, troubles=(trouble,)))).seen == only(loader.absent(lacks)).seen
-    assert only(loader.absent(other)).seen["libraries"] == ["libcublas.so.12", "libc10.so", "libtorch.so"]
+    assert only(loading.nowhere(absent, {"flash 2"})).seen["libraries"] == ["libc10.so", "libtorch.so"]
+    assert only(loading.nowhere(absent, set())).seen["libraries"] == ["libcublas.so.12", "libc10.so", "libtorch.so"]
     for library in ("libc10.so", "libtorch.so"):
-        advice = only(loader.absent(facts(absent=(Absent(library, "flash 2"),)))).advice
+        advice = only(loading.nowhere([Absent(library, "flash 2")], set())).advice
         assert advice == "install the release of flash that was built for this torch"
 
 
-def test_of_many_replaced_libraries_four_are_shown_by_their_folder() -> None:
-    overrides = tuple(Override(f"lib{letter}.so", folder) for folder in ("/one", "/two") for letter in "edcba")
+@pytest.mark.parametrize(("name", "left"), [("nvidia-cublas-cu12", 0), ("cuda-toolkit", 0), ("einops", 1)])
+def test_cudas_libraries_are_said_with_its_missing_wheels(
+    name: str, left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "absent_libraries", lambda _: (Absent("libcublas.so.12", "flash 2"),))
+    monkeypatch.setattr(depends, "missing", lambda _: [demand("flash 2", name)])
 
-    one, two = loader.library_path(facts(overrides=overrides))
+    found = [finding.code for finding in loading.lacking(subject())]
 
-    assert one.text.startswith("LD_LIBRARY_PATH puts /one first, so liba.so, libb.so, libc.so, libd.so come from there")
-    assert two.seen == {"folder": "/two", "libraries": [f"lib{letter}.so" for letter in "abcde"]}
+    assert found == ["REQUIREMENT_MISSING", *["MISSING_LIBRARY"] * left]
 
 
 @pytest.mark.parametrize(
@@ -189,70 +189,43 @@ def test_of_many_replaced_libraries_four_are_shown_by_their_folder() -> None:
 def test_a_companion_goes_with_torch_within_one_cuda_major(
     name: str, version: str, backend: str, *, other: bool
 ) -> None:
-    beside = TORCH._replace(backend=backend, version=f"2.9.1+{backend}")
-    found = list(companions.other_cuda(facts(torch=beside, companions=(Companion(name, version),))))
-
-    assert coded(found) == ([("COMPANION_OTHER_CUDA", "error")] if other else [])
-
-
-def test_what_torchpick_does_not_pin_is_to_be_installed_by_hand() -> None:
-    """Torchcodec is not pinned with torch, so the command that fixes torch does not bring it along."""
-    mine = Companion("torchcodec", "0.9.0+cu130", "0.10.0")
-    torch_without_label = TORCH._replace(version="2.9.1")
-
-    other = only(companions.other_cuda(facts(torch=torch_without_label, companions=(mine,))))
-    mismatch = only(companions.mismatch(facts(torch=TORCH, companions=(mine,))))
-
-    assert other.advice == "install torchcodec from the same index as torch"
-    assert other.text == "torchcodec 0.9.0+cu130 is installed beside torch 2.9.1 (a cu128 build)"
-    assert mismatch.advice == "install torchcodec 0.10.0"
-    assert not other.by_torch
-    assert not mismatch.by_torch
+    assert depends.is_for_another(name, version, backend) is other
 
 
 def test_a_driver_that_gives_no_answer_is_said_and_nothing_is_concluded() -> None:
-    silent = facts("GPU", torch=TORCH)
+    silent = subject("GPU", torch=TORCH)
     trouble = Trouble("DRIVER_NOT_LOADED", "no answer", "load it")
 
-    finding = only(hardware.silent(silent._replace(machine=silent.machine._replace(trouble=trouble))))
+    silent.machine = silent.machine._replace(trouble=trouble)
+    finding = only(gpusupport.silent(silent))
 
     assert (finding.text, finding.seen, finding.advice) == ("no answer", {"code": "DRIVER_NOT_LOADED"}, "load it")
 
 
-def test_an_environment_without_its_python_and_one_without_a_wheel() -> None:
-    gone = only(torch.interpreter(facts(here=HERE._replace(gone="its Python is gone"))))
-    unwheeled = facts(unwheeled="no wheel is made for CPython 3.6")
+def test_an_environment_without_its_python() -> None:
+    gone = only(presence.interpreter(subject(here=HERE._replace(gone="its Python is gone"))))
 
     assert gone.seen == {"prefix": "/env", "why": "its Python is gone"}
     assert coded([gone]) == [("PYTHON_GONE", "error")]
     assert gone.advice == "create the environment again, and reinstall what is wanted in it"
-    finding = only(torch.interpreter(unwheeled))
-    assert coded([finding]) == [("NO_WHEEL_FOR_PYTHON", "error")]
-    assert finding.seen == {"python": "cp312", "platform": "linux-x86_64"}
-    assert finding.advice == "create an environment with a Python that has wheels: `torchpick list` names them"
-    assert list(torch.interpreter(unwheeled._replace(torch=TORCH))) == []
 
 
 @pytest.mark.parametrize(("count", "shown"), [(3, "a, b, c"), (4, "a, b, c and 1 more")])
 def test_of_many_missing_files_three_are_shown(count: int, shown: str) -> None:
     names = ("a", "b", "c", "d")[:count]
 
-    of_torch = only(torch.broken(facts(torch=TORCH._replace(missing=names))))
-    package = only(
-        whole.gone(facts(gone=(GoneFiles("needy", "needy 1.0", names), GoneFiles("torch", "torch 2", names))))
-    )
+    of_torch = only(presence.broken(subject(torch=TORCH._replace(missing=names))))
 
     assert of_torch.text == f"torch 2.9.1+cu128 lacks {shown}"
     assert of_torch.seen == {"folder": "/env/lib", "missing": list(names)}
-    assert package.text == f"needy 1.0 lacks {shown}"
 
 
 def test_torch_in_several_folders_records_and_by_two_installers() -> None:
     records = (distribution("torch", "2.9.1"), distribution("torch", "2.8.0"), distribution("torch", "1", folder="/b"))
     conda = tuple(CondaPackage(name, "2.5.1", "py312_0") for name in ("numpy", "pytorch", "libtorch"))
 
-    folders = only(torch.twice(facts(here=HERE._replace(torches=("/env/lib", "/b")))))
-    same = only(torch.twice(facts(here=HERE._replace(distributions=records))))
+    folders = only(presence.twice(subject(here=HERE._replace(torches=("/env/lib", "/b")))))
+    same = only(presence.twice(subject(here=HERE._replace(distributions=records))))
     both = HERE._replace(distributions=(distribution("torch", "2.9.1", installer="uv"),), conda=conda)
 
     assert folders.text == "torch is in 2 folders of the search path; /env/lib comes first"
@@ -260,18 +233,18 @@ def test_torch_in_several_folders_records_and_by_two_installers() -> None:
     assert folders.advice == ("remove the others: `/env/bin/python -m pip uninstall torch` with each of their Pythons")
     assert same.advice == "`/env/bin/python -m pip uninstall torch` until none is left, then install one"
     assert same.seen == {"folder": "/env/lib", "versions": ["2.9.1", "2.8.0"]}
-    finding = only(torch.twice(facts(here=both)))
+    finding = only(presence.twice(subject(here=both)))
     assert finding.seen == {"conda": ["pytorch 2.5.1 py312_0", "libtorch 2.5.1 py312_0"], "torch": "2.9.1"}
     assert finding.advice == "keep one: `conda remove pytorch libtorch`, then install torch again"
     by_conda = both._replace(distributions=(distribution("torch", "2.9.1", installer="conda"),))
-    assert list(torch.twice(facts(here=by_conda))) == []
+    assert list(presence.twice(subject(here=by_conda))) == []
 
 
 @pytest.mark.parametrize("name", ["pytorch", "libtorch", "pytorch-gpu", "pytorch-cpu"])
 def test_each_of_condas_names_is_torchs(name: str) -> None:
     here = HERE._replace(distributions=(distribution("torch", "2.9.1"),), conda=(CondaPackage(name, "2.5.1", "0"),))
 
-    assert coded(torch.twice(facts(here=here))) == [("TORCH_TWICE", "warning")]
+    assert coded(presence.twice(subject(here=here))) == [("TORCH_TWICE", "warning")]
 
 
 def test_metadata_that_cannot_be_read_matters_where_it_is_the_familys() -> None:
@@ -281,42 +254,21 @@ def test_metadata_that_cannot_be_read_matters_where_it_is_the_familys() -> None:
         faults=(Fault("/env/lib", "cannot be read"),),
     )
 
-    first, *rest = torch.unreadable(facts(here=here))
+    first, *rest = presence.unreadable(subject(here=here))
 
     assert (first.text, first.seen) == ("/env/lib cannot be read", {"where": "/env/lib", "what": "cannot be read"})
-    assert [finding.severity for finding in rest] == [*["warning"] * 5, "note"]
+    assert [finding.severity for finding in rest] == ["warning"] * 5
     assert rest[0].advice == "install torch again with `--force-reinstall`"
-    assert rest[-1].advice is None
     assert rest[0].seen == {"where": "/env/lib/torch-1.dist-info", "what": "METADATA is gone, RECORD is gone"}
-    conda = facts(here=here._replace(conda=(CondaPackage("x", "1", "0"),), faults=()))
-    assert {finding.seen["what"] for finding in torch.unreadable(conda)} == {"METADATA is gone"}
+    conda = subject(here=here._replace(conda=(CondaPackage("x", "1", "0"),), faults=()))
+    assert {finding.seen["what"] for finding in presence.unreadable(conda)} == {"METADATA is gone"}
 
 
 def test_a_torch_without_metadata_is_known_to_no_installer() -> None:
-    finding = only(torch.unreadable(facts(torch=TORCH)))
+    finding = only(presence.unreadable(subject(torch=TORCH)))
 
     assert finding.seen == {"where": "/env/lib", "what": "no metadata"}
     assert finding.advice == "remove the folder before another torch is installed"
-
-
-def test_what_another_cuda_of_condas_means() -> None:
-    names = ("cudatoolkit", "cuda-cudart", "cuda-runtime", "other")
-    conda = tuple(CondaPackage(name, "11.8.0", "0") for name in names)
-    by_pip = HERE._replace(distributions=(distribution("torch", "2.9.1"),), conda=conda)
-
-    found = list(packages.runtimes(facts(here=by_pip, torch=TORCH)))
-
-    assert coded(found) == [("TWO_CUDA_RUNTIMES", "note")] * 3
-    assert [finding.seen for finding in found] == [
-        {"packages": [f"{name} 11.8.0", "torch 2.9.1+cu128"], "file": None} for name in names[:3]
-    ]
-    same = by_pip._replace(conda=(CondaPackage("cudatoolkit", "12.1.0", "0"),))
-    by_conda = by_pip._replace(distributions=(distribution("torch", "2.9.1", installer="conda"),))
-    for here in (same, by_conda, by_pip._replace(distributions=())):
-        assert list(packages.runtimes(facts(here=here, torch=TORCH))) == []
-    assert list(packages.runtimes(facts(here=by_pip, torch=TORCH._replace(cuda=None)))) == []
-    assert coded(packages.runtimes(facts(here=by_conda._replace(
-        distributions=(distribution("torch", "2.9.1", installer="uv"),)), torch=TORCH))) == coded(found)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -326,23 +278,27 @@ def test_what_another_cuda_of_condas_means() -> None:
         ("nvidia-cudnn-cu12 9.1", "nvidia-cudnn-cu13 9.2", "13.0", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13==9.2"),
         ("nvidia-cublas 13.1", "nvidia-cublas-cu12 12.8", "13.0", "nvidia-cublas-cu12", "nvidia-cublas==13.1"),
         ("nvidia-cublas 13.1", "nvidia-cublas-cu12 12.8", "12.8", "nvidia-cublas", "nvidia-cublas-cu12==12.8"),
-        ("nvidia-x-custom 13.1", "nvidia-x 12.8", "13.0", "nvidia-x", "nvidia-x-custom==13.1"),
         ("nvidia-cudnn-cu12 9.1", "nvidia-cudnn-cu13 9.2", None, "nvidia-cudnn-cu12", "nvidia-cudnn-cu13==9.2"),
     ],
 )
 def test_of_two_with_one_file_torchs_own_is_installed_again(
-    one: str, other: str, cuda: str | None, drop: str, keep: str
+    one: str, other: str, cuda: str | None, drop: str, keep: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    both = facts(torch=TORCH._replace(cuda=cuda), twins=(TwinRuntimes(one, other, "lib.so"),))
+    monkeypatch.setattr(distributions, "overwritten", lambda _one, _other: "lib.so")
+    pip = distribution("pip", "26.3")
+    pairs = (distribution(*one.split()), distribution(*other.split()))
+    torch = None if cuda is None else TORCH._replace(cuda=cuda)
 
-    finding = only(packages.runtimes(both))
+    finding = only(gpucode.runtimes(subject(torch=torch, here=HERE._replace(distributions=(*pairs, pip)))))
 
-    assert finding.advice == (
-        f"`/env/bin/python -m pip uninstall {drop}`, then "
-        f"`/env/bin/python -m pip install --force-reinstall --no-deps {keep}`"
+    assert finding.cure == (
+        f"/env/bin/python -m pip uninstall -y {drop} && "
+        f"/env/bin/python -m pip install --force-reinstall --no-deps {keep}"
     )
-    nobody = only(packages.runtimes(both._replace(environment=HERE._replace(executable=None), torch=None)))
-    assert str(nobody.advice).startswith("`python -m pip uninstall")
+    by_uv = only(gpucode.runtimes(subject(torch=torch, here=HERE._replace(executable=None, distributions=pairs))))
+    assert str(by_uv.cure).startswith(
+        f"uv pip uninstall --python python {drop} && uv pip install --python python --rein"
+    )
 
 
 def test_of_a_package_that_no_gpu_loads_what_it_was_built_for_is_said() -> None:
@@ -350,14 +306,14 @@ def test_of_a_package_that_no_gpu_loads_what_it_was_built_for_is_said() -> None:
     support = (GpuSupport(0, NOT), GpuSupport(1, RUNS), GpuSupport(2, NOT))
     package = InspectedPackage("kern", "1.0", arches, support)
 
-    finding = only(packages.without_kernels(facts("one", "two", "one", packages=(package,))))
+    finding = only(gpucode.without_kernels(subject("one", "two", "one", inspected=InspectedPackages((package,)))))
 
     assert finding.text == "kern 1.0 holds no code for one: it was built for sm_80 sm_90a"
     assert finding.seen == {"package": "kern 1.0", "arches": ["sm_80", "sm_90a"], "gpus": [0, 2], "libraries": {}}
     assert str(finding.advice).startswith("install a release of kern that was built for this GPU")
     assert not finding.by_torch
     partly = package._replace(name="torchaudio", support=(GpuSupport(0, PARTLY),))
-    finding = only(packages.without_kernels(facts("one", packages=(partly,))))
+    finding = only(gpucode.without_kernels(subject("one", inspected=InspectedPackages((partly,)))))
     assert (finding.code, finding.advice, finding.by_torch) == ("PACKAGE_PARTLY", None, True)
 
 
@@ -365,17 +321,16 @@ def test_of_a_package_that_no_gpu_loads_what_it_was_built_for_is_said() -> None:
     ("count", "shown"), [(20, "p19==1, and they are not"), (21, "p19==1 and 1 more, and they are not")]
 )
 def test_of_many_missing_requirements_twenty_are_shown(count: int, shown: str) -> None:
-    required = tuple(MissingRequirement("torch 2", f"p{place}", f"p{place}==1") for place in range(count))
+    demands = [demand("torch 2", f"p{place}", "==1") for place in range(count)]
 
-    assert shown.partition(", and")[0] in only(whole.required(facts(required=required))).text
+    assert shown.partition(", and")[0] in only(loading.required(demands, cuda_is_found=False)).text
 
 
 def test_what_an_import_does_without_is_a_warning() -> None:
     spare = ("triton", "pytorch-triton", "filelock", "fsspec", "jinja2", "networkx")
 
     def severity(*names: str, found: bool = False) -> tuple[str, str | None]:
-        required = tuple(MissingRequirement("torch 2", name, f"{name}>1") for name in names)
-        finding = only(whole.required(facts(required=required, cuda_is_found=found)))
+        finding = only(loading.required([demand("torch 2", name, ">1") for name in names], cuda_is_found=found))
         return finding.severity, finding.advice
 
     for name in spare:
@@ -389,14 +344,12 @@ def test_what_an_import_does_without_is_a_warning() -> None:
 
 
 def test_requirements_are_named_by_who_has_them_and_cudas_first() -> None:
-    required = (
-        MissingRequirement("torch 2", "sympy", "sympy"),
-        MissingRequirement("vision 1", "numpy", "numpy"),
-        MissingRequirement("torch 2", "cuda-bindings", "cuda-bindings"),
-        MissingRequirement("torch 2", "nvidia-nccl-cu12", "nvidia-nccl-cu12"),
-    )
+    demands = [
+        demand("torch 2", "sympy"), demand("vision 1", "numpy"), demand("torch 2", "cuda-bindings"),
+        demand("torch 2", "nvidia-nccl-cu12"),
+    ]  # fmt: skip
 
-    one, two = whole.required(facts(required=required))
+    one, two = loading.required(demands, cuda_is_found=False)
 
     assert one.text == "torch 2 requires cuda-bindings, nvidia-nccl-cu12, sympy, and they are not installed"
     assert one.seen == {"package": "torch 2", "missing": ["sympy", "cuda-bindings", "nvidia-nccl-cu12"]}
@@ -413,55 +366,57 @@ def test_requirements_are_named_by_who_has_them_and_cudas_first() -> None:
     ],
 )
 def test_of_two_rivals_the_one_for_gpus_is_kept(one: str, other: str, keep: str, drop: str) -> None:
-    rivals = facts(rivals=(Rivals(one, other, one),))
-    with_pip = rivals._replace(environment=HERE._replace(distributions=(distribution("pip", "26.3"),)))
+    pair = [distribution(*text.split()) for text in (one, other)]
+    known = {pair[0].name: PackageFacts(pair[0].name, (), rivals=(pair[1].name,))}
+    by_uv = subject(here=HERE._replace(distributions=tuple(pair)), known=known)
+    by_pip = subject(here=HERE._replace(distributions=(*pair, distribution("pip", "26.3"))), known=known)
     version = "2" if keep == other.split()[0] else one.split()[1]
 
-    finding = only(whole.twice(with_pip))
+    finding = only(gpucode.twice(by_pip))
 
-    assert finding.text == f"{one} and {other} install the same module; the files of {one} are there now"
-    assert finding.seen == {"packages": [one, other], "winner": one}
+    assert finding.text == f"{one} and {other} install the same module"
+    assert finding.seen == {"packages": [one, other]}
     assert finding.cure == (
         f"/env/bin/python -m pip uninstall -y {keep} {drop} && /env/bin/python -m pip install {keep}=={version}"
     )
     assert finding.advice == f"to uninstall one alone would take files of {keep} away"
-    assert str(only(whole.twice(rivals)).cure).startswith("uv pip uninstall --python /env/bin/python")
+    assert str(only(gpucode.twice(by_uv)).cure).startswith("uv pip uninstall --python /env/bin/python")
 
 
 def test_files_come_back_by_the_installer_that_is_there() -> None:
-    gone = facts(gone=(GoneFiles("needy", "needy 1.0", ("a",)),))
-    with_pip = gone._replace(environment=HERE._replace(distributions=(distribution("pip", "26.3"),)))
+    pip = HERE._replace(distributions=(distribution("pip", "26.3"),))
+    words = ("install", "needy==1.0")
 
-    assert only(whole.gone(with_pip)).cure == "/env/bin/python -m pip install --force-reinstall --no-deps needy==1.0"
-    assert only(whole.gone(gone)).cure == "uv pip install --python /env/bin/python --reinstall --no-deps needy==1.0"
-    nobody = gone._replace(environment=HERE._replace(executable=None))
-    assert only(whole.gone(nobody)).cure == "uv pip install --python python --reinstall --no-deps needy==1.0"
+    assert remedy.by_installer(pip, *words) == "/env/bin/python -m pip install needy==1.0"
+    assert remedy.by_installer(HERE, *words) == "uv pip install --python /env/bin/python needy==1.0"
+    assert remedy.by_installer(HERE._replace(executable=None), *words) == "uv pip install --python python needy==1.0"
 
 
 def test_at_most_fifty_missing_files_are_told_apart() -> None:
     missing = tuple(f"torch/{number}.py" for number in range(51))
 
-    assert only(torch.broken(facts(torch=TORCH._replace(missing=missing)))).seen["missing"] == list(missing[:50])
+    assert only(presence.broken(subject(torch=TORCH._replace(missing=missing)))).seen["missing"] == list(missing[:50])
 
 
 def test_a_torch_that_is_not_there_and_one_of_which_only_the_record_is() -> None:
     record = HERE._replace(distributions=(distribution("torch", "2.9.1"),))
 
-    finding = only(torch.missing(facts()))
+    finding = only(presence.missing(subject()))
     assert finding.seen == {"python": "/env/bin/python", "searched": ["/env/lib"]}
     assert finding.by_torch
-    assert list(torch.missing(facts(torch_is_wanted=False))) == list(torch.missing(facts(here=record))) == []
-    broken = only(torch.broken(facts(here=record)))
+    jax = HERE._replace(distributions=(distribution("jax", "0.12"),))
+    assert list(presence.missing(subject(here=jax))) == list(presence.missing(subject(here=record))) == []
+    broken = only(presence.broken(subject(here=record)))
     assert broken.seen == {"folder": "/env/lib", "version": "2.9.1"}
     assert broken.by_torch
-    assert list(torch.broken(facts())) == list(torch.broken(facts(torch=TORCH, here=record))) == []
+    assert list(presence.broken(subject())) == list(presence.broken(subject(torch=TORCH, here=record))) == []
 
 
 def test_debian_and_conda_leave_the_record_out() -> None:
     def told(folder: str, *conda: CondaPackage) -> list[object]:
         one = distribution("triton", "1", "RECORD is gone", folder=folder)
         here = HERE._replace(distributions=(one,), conda=conda)
-        return [finding.seen["what"] for finding in torch.unreadable(facts(here=here))]
+        return [finding.seen["what"] for finding in presence.unreadable(subject(here=here))]
 
     assert told("/env/lib") == ["RECORD is gone"]
     assert told("/usr/lib/python3/dist-packages") == told("/env/lib", CondaPackage("x", "1", "0")) == []
@@ -478,10 +433,10 @@ def test_debian_and_conda_leave_the_record_out() -> None:
 )  # fmt: skip
 def test_a_build_is_for_the_maker_of_the_gpus(backend: str, vendors: list[str], check: str | None) -> None:
     gpus = tuple(Gpu(index, vendor, f"{vendor} one", None) for index, vendor in enumerate(vendors))
-    beside = facts(torch=TORCH._replace(backend=backend))
-    beside = beside._replace(machine=MACHINE._replace(gpus=gpus))
+    beside = subject(torch=TORCH._replace(backend=backend))
+    beside.machine = MACHINE._replace(gpus=gpus)
 
-    found = [*hardware.cpu_only(beside), *hardware.other_vendor(beside)]
+    found = list(gpusupport.foreign(beside))
 
     assert [finding.code for finding in found] == ([] if check is None else [check])
     for finding in found:
@@ -491,32 +446,32 @@ def test_a_build_is_for_the_maker_of_the_gpus(backend: str, vendors: list[str], 
         assert ("for NVIDIA GPUs" in finding.text, "for AMD GPUs" in finding.text) == (
             backend == "cu128", backend == "rocm6.4"
         )  # fmt: skip
-    assert list(hardware.cpu_only(beside._replace(torch=None))) == []
-    assert list(hardware.other_vendor(beside._replace(torch=None))) == []
+    beside.torch = None
+    assert list(gpusupport.foreign(beside)) == []
 
 
 @pytest.mark.parametrize(
-    ("floor", "arch", "vendor", "told"),
+    ("version", "arch", "vendor", "told"),
     [
-        ((7, 5), "sm_70", "nvidia", True), ((7, 0), "sm_70", "nvidia", False), (None, "sm_70", "nvidia", False),
-        ((7, 5), None, "nvidia", False), ((7, 5), "gfx906", "amd", False),
+        ("3.5.1", "sm_61", "nvidia", True), ("3.5.1", "sm_70", "nvidia", False), ("unknown", "sm_61", "nvidia", False),
+        ("3.5.1", None, "nvidia", False), ("3.5.1", "gfx906", "amd", False),
     ],
 )  # fmt: skip
 def test_triton_compiles_for_the_gpus_that_it_supports(
-    floor: tuple[int, int] | None, arch: str | None, vendor: str, *, told: bool
+    version: str, arch: str | None, vendor: str, *, told: bool
 ) -> None:
     gpu = Gpu(3, vendor, "GPU", None if arch is None else Arch.parse(arch))
-    with_triton = HERE._replace(distributions=(distribution("triton", "3.5.1"),))
-    there = facts(torch=TORCH, here=with_triton, triton_floor=floor)._replace(machine=MACHINE._replace(gpus=(gpu,)))
+    there = subject(torch=TORCH, here=HERE._replace(distributions=(distribution("triton", version),)))
+    there.machine = MACHINE._replace(gpus=(gpu,))
 
-    found = list(hardware.triton(there))
+    found = list(gpusupport.triton(there))
 
     assert [finding.seen for finding in found] == ([{"library": "triton 3.5.1", "gpus": [3]}] if told else [])
     for finding in found:
-        assert finding.text == f"triton 3.5.1 supports sm_75 and newer, not {gpu.label}"
+        assert finding.text == f"triton 3.5.1 supports sm_70 and newer, not {gpu.label}"
         assert finding.advice == "run without torch.compile there, or set TORCHDYNAMO_DISABLE=1"
-    assert list(hardware.triton(there._replace(torch=None))) == []
-    assert list(hardware.triton(there._replace(environment=HERE))) == []
+    there.torch = None
+    assert list(gpusupport.triton(there)) == []
 
 
 @pytest.mark.parametrize(
@@ -533,28 +488,24 @@ def test_a_setting_that_leads_elsewhere_is_to_go(
     where: str, backend: str | None, text: str | None, cure: str | None, advice: str | None
 ) -> None:
     setting = TorchSetting("NAME", where, "value", backend)
-    here = facts(settings=(setting,), wanted=WantedTorch("2.9.1", "cu128"))
 
-    found = list(settings.undo(here))
+    found = list(undoing.undo([setting], "cu128", auto_fails=False))
 
     assert [(finding.text, finding.cure, finding.advice, finding.seen) for finding in found] == (
         [] if text is None
         else [(f"NAME in {where} {text}, and cu128 is the one to keep", cure, advice,
                {"setting": "NAME", "where": where, "value": "value", "backend": backend})]
     )  # fmt: skip
-    assert list(settings.undo(here._replace(wanted=None))) == []
 
 
 def test_the_auto_of_uv_is_told_only_where_it_fails() -> None:
     auto = TorchSetting("NAME", "uv.toml", "auto", "auto")
-    here = facts(settings=(auto._replace(backend="cu126"), auto), uv_auto_fails=True)
 
-    finding = only(settings.uv_auto(here))
+    finding = only(undoing.undo([auto._replace(backend="cu126"), auto], "cu126", auto_fails=True))
 
     assert finding.seen == {"setting": "NAME", "where": "uv.toml", "value": "auto", "backend": "auto"}
-    assert finding.advice is None
-    assert only(settings.uv_auto(here._replace(wanted=WantedTorch("2.9.1", "cu126")))).advice == "set it to cu126"
-    assert list(settings.uv_auto(here._replace(uv_auto_fails=False))) == []
+    assert finding.advice == "set it to cu126"
+    assert list(undoing.undo([auto], "cu126", auto_fails=False)) == []
 
 
 @pytest.mark.parametrize(
@@ -569,13 +520,13 @@ def test_the_auto_of_uv_is_told_only_where_it_fails() -> None:
     ],
 )
 def test_a_lock_must_hold_the_torch_to_keep(
-    locked: tuple[str, ...], wanted: str, *, is_there: bool, undoes: bool
+    locked: tuple[str, ...], wanted: str, *, is_there: bool, undoes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = HERE._replace(distributions=(distribution("torch", "2.9.1"),))
-    there = facts(here=here, lock=ProjectLock("uv.lock", locked), wanted=WantedTorch(wanted, "cu128"))
-    there = there._replace(torch=TORCH if is_there else None)
+    there = subject(here=here, torch=TORCH if is_there else None)
+    monkeypatch.setattr(torchsettings, "lock", lambda _: ProjectLock("uv.lock", locked))
 
-    found = list(settings.lock(there))
+    found = list(undoing.lock(there, wanted, "cu128"))
 
     assert [finding.seen for finding in found] == (
         [{"file": "uv.lock", "locked": list(locked), "wanted": wanted}] if undoes else []
@@ -583,7 +534,6 @@ def test_a_lock_must_hold_the_torch_to_keep(
     for finding in found:
         assert finding.text == f"uv.lock holds torch {', '.join(locked)}, and {wanted} (cu128) is the one to keep"
         assert str(finding.advice).startswith("write the backend into the project")
-    assert list(settings.lock(there._replace(lock=None))) == list(settings.lock(there._replace(wanted=None))) == []
 
 
 def judged(*objections: Objection, fits: tuple[GpuFit, ...] = ()) -> InstalledTorch:
@@ -595,30 +545,39 @@ def judged(*objections: Objection, fits: tuple[GpuFit, ...] = ()) -> InstalledTo
 def test_a_gpu_for_which_code_is_compiled_first_is_told_from_one_beside_it() -> None:
     fits = (GpuFit(0, Fit.EXACT, None), GpuFit(1, Fit.JIT, None), GpuFit(2, Fit.JIT, None))
 
-    finding = only(hardware.compiled_at_first_use(facts("one", "two", "three", torch=judged(fits=fits))))
+    finding = only(gpusupport.compiled_at_first_use(subject("one", "two", "three", torch=judged(fits=fits))))
 
     assert finding.text == "torch 2.9.1+cu128 has only PTX for two, three"
     assert finding.seen == {
         "torch": "2.9.1+cu128", "arches": ["sm_86"], "evidence": "measured", "where": "/env/lib/torch", "gpus": [1, 2],
     }  # fmt: skip
     for beside in (judged(fits=fits[:1]), judged(Objection(Reason.YANKED), fits=fits), TORCH, None):
-        assert list(hardware.compiled_at_first_use(facts("one", torch=beside))) == []
+        assert list(gpusupport.compiled_at_first_use(subject("one", torch=beside))) == []
 
 
-def test_a_library_with_part_of_its_code_is_told_where_the_rest_runs() -> None:
-    partial = (PartialLibrary("libtorch_cuda_linalg.so", 0, "half"), PartialLibrary("libother.so", 1, "none"))
+def test_a_library_with_part_of_its_code_is_told_where_the_rest_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    partial = PartialLibrary("libtorch_cuda_linalg.so", 0, "half")
     fits = (GpuFit(0, Fit.EXACT, None), GpuFit(1, Fit.NONE, None))
-    there = facts("one", "two", torch=judged(fits=fits)._replace(partial=partial, measured=False, arches=None))
+    there = subject("one", "two", torch=judged(fits=fits)._replace(measured=False, arches=None), judge=None)
+    there.machine = there.machine._replace(gpus=tuple(gpu._replace(arch=CODE) for gpu in there.machine.gpus))
+    asked: list[list[str]] = []
 
-    finding = only(hardware.partial(there))
+    def parts(_torch: object, gpus: Iterable[Gpu], _judge: object) -> tuple[PartialLibrary, ...]:
+        asked.append([str(gpu.name) for gpu in gpus])
+        return (partial,)
 
-    assert finding.text == "libtorch_cuda_linalg.so of torch 2.9.1+cu128 supports one only in part: half"
+    monkeypatch.setattr(binaries, "partial", parts)
+
+    finding = only(gpusupport.partial(there))
+
+    assert finding.text == "libtorch_cuda_linalg.so of torch 2.9.1+cu128 supports one (sm_86) only in part: half"
     assert finding.seen == {
         "torch": "2.9.1+cu128", "arches": None, "evidence": "declared", "where": "/env/lib/torch",
         "library": "libtorch_cuda_linalg.so", "gpus": [0],
     }  # fmt: skip
     assert str(finding.advice).startswith("LU of large matrices")
-    assert list(hardware.partial(facts())) == []
+    assert list(gpusupport.partial(subject())) == []
+    assert asked == [["one"]]
 
 
 @pytest.mark.parametrize(
@@ -642,9 +601,9 @@ def test_each_objection_to_the_installed_build_is_told_once_for_all_its_gpus(
 ) -> None:
     said = {"gpu": "G", "arches": "A", "cuda": "C", "has": "H", "needs": "N", "why": "W", "library": "L", "floor": "F"}
     objections = [Objection(reason, said, gpu) for gpu in (0, 2)]
-    gpus = facts("one", "two", "three", torch=judged(*objections))
+    gpus = subject("one", "two", "three", torch=judged(*objections))
 
-    found = list(hardware.unsupported(gpus))
+    found = list(gpusupport.unsupported(gpus))
 
     assert [finding.code for finding in found] == ([] if code is None else [code])
     for finding in found:
@@ -652,12 +611,13 @@ def test_each_objection_to_the_installed_build_is_told_once_for_all_its_gpus(
         assert (finding.seen["gpus"], finding.seen["cuda"], finding.seen["arches"]) == ([0, 2], "C", ["sm_86"])
         assert finding.advice == advice
         assert finding.by_torch == (text is not None)
-    of_all = gpus._replace(torch=judged(Objection(reason, said)))
-    assert [finding.seen["gpus"] for finding in hardware.unsupported(of_all)] == [[0, 1, 2]] * len(found)
+    gpus.torch = judged(Objection(reason, said))
+    assert [finding.seen["gpus"] for finding in gpusupport.unsupported(gpus)] == [[0, 1, 2]] * len(found)
     for nothing in (
-        gpus._replace(torch=None), gpus._replace(torch=TORCH),
-        gpus._replace(torch=judged(*objections)._replace(backend="cpu")),
-        gpus._replace(torch=judged(*objections)._replace(backend="rocm6.4")),
-        gpus._replace(machine=gpus.machine._replace(trouble=Trouble("DRIVER_NOT_LOADED", "no answer", "load it"))),
+        None, TORCH, judged(*objections)._replace(backend="cpu"), judged(*objections)._replace(backend="rocm6.4"),
     ):  # fmt: skip
-        assert list(hardware.unsupported(nothing)) == []
+        gpus.torch = nothing
+        assert list(gpusupport.unsupported(gpus)) == []
+    gpus.torch = judged(*objections)
+    gpus.machine = gpus.machine._replace(trouble=Trouble("DRIVER_NOT_LOADED", "no answer", "load it"))
+    assert list(gpusupport.unsupported(gpus)) == []

@@ -90,8 +90,8 @@ def test_what_was_wished_for_counts_where_the_driver_is_silent(
     found = examined(home, monkeypatch, MACHINE._replace(gpus=(GPU,), trouble=SILENT), **wish)
 
     assert words(found, home).endswith(end)
-    assert found.cure is not None
-    assert found.cure.backend == (wish["backends"][0] if wish else "cu128")
+    assert found.remedy is not None
+    assert found.remedy.backend == (wish["backends"][0] if wish else "cu128")
 
 
 def test_an_empty_environment_is_given_the_best_for_its_machine(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,12 +99,21 @@ def test_an_empty_environment_is_given_the_best_for_its_machine(home: Home, monk
     none = examined(home, monkeypatch, MACHINE._replace(gpus=(GPU,), trouble=SILENT))
 
     assert words(found, home) == "torchpick install torch --python HERE"
-    assert found.cure is not None
-    assert found.cure.backend == "cpu"
-    assert found.findings[0].brings == f"that is {found.cure.version}, the best for this machine"
+    assert found.remedy is not None
+    assert found.remedy.backend == "cpu"
+    assert found.findings[0].brings == f"that is {found.remedy.version}, the best for this machine"
     assert none.command is None
     advice = next(finding.advice for finding in none.findings if finding.code == "TORCH_MISSING")
     assert str(advice).startswith("neither the backend it had nor a GPU is known")
+
+
+def test_an_environment_without_its_python_is_to_be_created_first(tmp_path: Path) -> None:
+    """No command installs into it."""
+    found = examine(Home(tmp_path / "env", python=False), "sm_86")
+
+    assert codes(found) == ["PYTHON_GONE", "TORCH_MISSING"]
+    assert found.command is None
+    assert [finding.cure for finding in found.findings] == [None, None]
 
 
 def test_the_nearest_release_is_said_and_what_it_cannot_keep(home: Home) -> None:

@@ -10,10 +10,10 @@ from shutil import rmtree
 import pytest
 
 from tests.doctor.homes import VERSION, Home, codes, linking
+from tests.doctor.test_loading import libraries, subject
 from tests.wheels import making
-from torchpick.doctor import examination, loader
+from torchpick.doctor import examination, loading
 from torchpick.doctor.examination import Examination
-from torchpick.environment import distributions
 from torchpick.environment.shellvariables import Shell
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
@@ -34,8 +34,8 @@ MACHINE = Machine(
 @pytest.fixture(autouse=True)
 def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """No CUDA in the computer's own folders, whatever it has."""
-    monkeypatch.setattr(loader, "_SYSTEM", ())
-    monkeypatch.setattr(loader, "_CACHE", "/nowhere")
+    monkeypatch.setattr(loading, "_SYSTEM", ())
+    monkeypatch.setattr(loading, "_CACHE", "/nowhere")
 
 
 def examined(
@@ -75,7 +75,7 @@ def test_a_cuda_that_is_found_elsewhere_makes_its_wheels_spare(
 
 def test_the_loaders_cache_counts_by_whole_names(home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     home.torch(more={"torch/lib/libtorch_cuda.so": linking([NOWHERE])})
-    monkeypatch.setattr(loader, "_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(loading, "_CACHE", str(tmp_path / "cache"))
 
     for text, expected in (
         (b"\0x" + NOWHERE.encode() + b"\0", ["MISSING_LIBRARY"]),
@@ -100,18 +100,16 @@ def test_a_library_that_is_opened_by_name_is_missed_where_there_is_a_gpu(
 @pytest.mark.parametrize("word", ["$ORIGIN", "${ORIGIN}"])
 def test_a_library_beside_the_one_that_asks_is_found_by_its_rpath(word: str, home: Home) -> None:
     home.torch(more={"torch/lib/libtorch_cuda.so": linking([NOWHERE], rpath=f"{word}/../more:/nowhere")})
-    here = distributions.read(home.python, {})
 
-    assert [one.library for one in loader.absent(here, (), loader.LoaderFolders(here, Shell()))] == [NOWHERE]
+    assert [one.library for one in loading.absent_libraries(subject(home))] == [NOWHERE]
     home.write(f"torch/more/{NOWHERE}", b"x")
-    assert loader.absent(here, (), loader.LoaderFolders(here, Shell())) == ()
+    assert loading.absent_libraries(subject(home)) == ()
 
 
 def overridden(home: Home, folder: Path) -> list[tuple[str, str]]:
-    here = distributions.read(home.python, {})
     names = tuple(sorted(os.listdir(folder)))
-    shell = Shell(folders=(("/nowhere", ("libx.so",)), (str(folder), names)))
-    return [(each.library, each.folder) for each in loader.overrides(here, shell)]
+    there = subject(home, shell=Shell(folders=(("/nowhere", ("libx.so",)), (str(folder), names))))
+    return [(library, str(each.seen["folder"])) for each in loading.library_path(there) for library in libraries(each)]
 
 
 CUDNN, CUBLAS = "nvidia/cudnn/lib/libcudnn.so.9", "nvidia/cublas/lib/libcublas.so.12"
@@ -162,16 +160,16 @@ def test_torch_by_the_version_file_of_rocm_and_by_its_metadata_alone(tmp_path: P
         request = Request(gpus=("gfx1100",), python=home.python)
         return examination.examine(Session(request, {"HOME": str(home.root)}), str(home.root))
 
-    rocm = exam(Home(tmp_path / "rocm").torch("2.9.1", None, "gfx1100", hip="6.4.43482")).facts.torch
+    rocm = exam(Home(tmp_path / "rocm").torch("2.9.1", None, "gfx1100", hip="6.4.43482")).subject.torch
     silent = Home(tmp_path / "silent").torch()
     silent.write("torch/version.py", "")
 
     assert rocm is not None
     assert (rocm.label, rocm.backend, rocm.release) == ("torch 2.9.1+rocm6.4", "rocm6.4", "2.9.1")
-    found = exam(silent).facts.torch
+    found = exam(silent).subject.torch
     assert found is not None
     assert (found.label, found.backend) == ("torch 2.9.1", "cpu")
-    made_up = exam(Home(tmp_path / "own").torch("main+cu128", "12.8")).facts.torch
+    made_up = exam(Home(tmp_path / "own").torch("main+cu128", "12.8")).subject.torch
     assert made_up is not None
     assert made_up.verdict is not None
     assert made_up.verdict.build.torch == "0"
@@ -184,7 +182,7 @@ def test_torch_is_judged_by_all_its_libraries_and_the_largest_counts_first(
     main = making.library(making.module("sm_70", "compute_75"))
     home.torch(flags=None, more={"torch/lib/libtorch_cuda.so": main, "torch/lib/libtorch_a.so": making.library()})
 
-    torch = examined(home, monkeypatch).facts.torch
+    torch = examined(home, monkeypatch).subject.torch
 
     assert torch is not None
     assert [str(arch) for arch in torch.arches or ()] == ["sm_70", "compute_75"]

@@ -9,14 +9,14 @@ import pytest
 
 from tests.doctor.homes import Home, codes, examine, linking
 from tests.doctor.test_findings import jax, two_onnxruntimes
-from torchpick.doctor import cudas, integrity, loader
-from torchpick.doctor.checks import whole
-from torchpick.doctor.facts import Facts, MissingRequirement
+from torchpick.doctor import loading, presence
+from torchpick.doctor.loading import LoaderFolders
+from torchpick.doctor.subject import Subject
 from torchpick.environment import distributions
-from torchpick.environment.distributions import Environment
-from torchpick.environment.shellvariables import Shell
-from torchpick.knowledge.packages import KnownPackages
-from torchpick.model.machine import Machine, Platform, Python
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Gpu, Machine, Platform, Python
+from torchpick.model.request import Request
+from torchpick.session import Session
 
 pytestmark = pytest.mark.process
 
@@ -55,7 +55,7 @@ def test_a_large_environment_is_looked_at_by_folders(home: Home, monkeypatch: py
     package = distributions.read(home.python, {}).find("torch")
     assert package is not None
 
-    assert integrity.gone(package) == ()
+    assert presence.gone(package) == ()
     assert 200 <= len(looks) <= 210
 
 
@@ -73,18 +73,6 @@ def test_a_torch_without_its_nvidia_packages_is_said_to_lack_them_and_nothing_mo
     assert "torch==2.9.1" in found.command
 
 
-def test_an_image_that_brings_cuda_by_other_means_lacks_only_the_packages() -> None:
-    facts = Facts(
-        Environment(None, "/env", "3.12"),
-        Machine(Platform("linux", "x86_64"), Python("3.12")),
-        required=(MissingRequirement("torch 2.9.1", "nvidia-cublas-cu12", "nvidia-cublas-cu12==12.8.4.1"),),
-        cuda_is_found=True,
-    )
-
-    assert [finding.severity for finding in whole.required(facts)] == ["warning"]
-    assert [finding.severity for finding in whole.required(facts._replace(cuda_is_found=False))] == ["error"]
-
-
 def test_an_environment_of_jax_alone_hears_no_word_of_torch(home: Home) -> None:
     jax(home)
 
@@ -94,12 +82,11 @@ def test_an_environment_of_jax_alone_hears_no_word_of_torch(home: Home) -> None:
     assert "580" in finding.text
 
 
-def test_of_two_onnxruntimes_the_one_whose_files_are_there_is_named(home: Home) -> None:
+def test_of_two_onnxruntimes_the_one_for_gpus_is_kept(home: Home) -> None:
     two_onnxruntimes(home)
 
     (finding,) = examine(home, "sm_86").findings
 
-    assert finding.seen["winner"] == "onnxruntime-gpu 1.23.2"
     assert finding.cure is not None
     assert finding.cure.startswith("uv pip uninstall --python")
     assert finding.cure.endswith(f"install --python {home.python} onnxruntime-gpu==1.23.2")
@@ -114,16 +101,18 @@ def test_numpy_is_put_back_beside_the_torch_that_stays(home: Home) -> None:
     assert found.command[:4] == ("torchpick", "install", "torch==2.2.2", "numpy<2")
 
 
-def test_a_library_that_is_opened_by_name_is_missed_by_what_the_table_knows(home: Home) -> None:
+def test_a_library_that_is_opened_by_name_is_missed_by_what_the_table_knows(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """ctranslate2 names no CUDA library in its file, and stops at the first call without it."""
     home.add("ctranslate2", "4.8.5", {"ctranslate2/_ext.so": linking([])})
-    known = KnownPackages({}, "linux-x86_64")
+    monkeypatch.setattr(LoaderFolders, "has", lambda _self, _name: False)
+    gpu = Gpu(0, "nvidia", None, Arch.parse("sm_86"))
+    machine = Machine(Platform("linux", "x86_64"), Python("3.12"), gpus=(gpu,))
 
     def absent() -> list[tuple[str, str]]:
-        here = distributions.read(home.python, {})
-        folders = loader.LoaderFolders(here, Shell())
-        folders.folders, folders.cache = [], b""
-        return [(one.library, one.wanted_by) for one in cudas.absent(here, known, folders)]
+        subject = Subject(Session(Request(), {}), distributions.read(home.python, {}), machine, "/")
+        return [(one.library, one.wanted_by) for one in loading.absent_libraries(subject)]
 
     assert absent() == [("libcublas.so.12", "ctranslate2 4.8.5")]
     home.add("nvidia-cublas-cu12", "12.8.4.1", {"nvidia/cublas/lib/libcublas.so.12": b"x"})

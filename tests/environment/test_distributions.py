@@ -115,8 +115,8 @@ def test_torch_in_two_folders_of_the_search_path_is_a_finding(home: Home, tmp_pa
     found = examine(home, "sm_86")
 
     assert codes(found) == ["TORCH_TWICE"]
-    assert found.facts.torch is not None
-    assert found.facts.torch.version == "2.9.1+cu128"
+    assert found.subject.torch is not None
+    assert found.subject.torch.version == "2.9.1+cu128"
 
 
 def test_an_environment_whose_interpreter_is_gone_is_still_read(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_an_environment_whose_interpreter_is_gone_is_still_read(tmp_path: Path) 
     found = examine(home, "sm_86")
 
     assert codes(found) == ["CPU_ONLY_BUILD", "PYTHON_GONE"]
-    assert found.facts.environment.version == VERSION
+    assert found.subject.environment.version == VERSION
 
 
 def test_an_interpreter_that_does_not_run_is_told_of_likewise(home: Home) -> None:
@@ -194,7 +194,7 @@ def test_conda_s_own_records_are_read_by_their_names(home: Home) -> None:
 
     found = examine(home, "sm_86")
 
-    assert [(each.name, each.version) for each in found.facts.environment.conda] == [("cudatoolkit", "11.8.0")]
+    assert [(each.name, each.version) for each in found.subject.environment.conda] == [("cudatoolkit", "11.8.0")]
     assert [(each.code, each.severity) for each in found.findings] == [("TWO_CUDA_RUNTIMES", "note")]
 
 

@@ -50,12 +50,6 @@ def test_any_version_file_is_read(text: str) -> None:
         assert found is None or found.replace(".", "").isdigit()
 
 
-@given(st.text(alphabet=st.sampled_from("Model:GPU UDLocati0123.?\t \n\x1b"), max_size=200))
-def test_any_information_file_is_read(text: str) -> None:
-    found = kernel.information(text, "0000:01:00.0")
-    assert found.pci is not None
-
-
 def test_the_pci_bus_lists_displays_alone(tmp_path: Path) -> None:
     for address, kind, device in (
         ("0000:01:00.0", "0x030000", "0x1b06"),
@@ -108,17 +102,3 @@ def test_nodes(tmp_path: Path) -> None:
         put(tmp_path, f"dev/{name}", "")
     found = kernel.read(world(tmp_path))
     assert (found.nodes, found.control) == (("nvidia0", "nvidia17"), True)
-
-
-def test_names_from_the_modules_own_list(tmp_path: Path) -> None:
-    put(
-        tmp_path,
-        "proc/driver/nvidia/gpus/0000:01:00.0/information",
-        "Model: \t\t NVIDIA GeForce RTX 4090\nGPU UUID: \t GPU-????????\nBus Location: \t 0000:01:00.0\n",
-    )
-    put(tmp_path, "proc/driver/nvidia/gpus/0000:02:00.0/information", "Model: \t\t Unknown\n")
-    found = kernel.read_gpus(str(tmp_path))
-    assert [(each.name, each.uuid, each.pci) for each in found.devices] == [
-        ("NVIDIA GeForce RTX 4090", None, "0000:01:00.0"),
-        (None, None, "0000:02:00.0"),
-    ]

@@ -77,13 +77,6 @@ def test_the_override_of_rocm_wins(computer: Computer) -> None:
     assert non_nvidia.override_arch("nonsense") is None
 
 
-def test_an_override_for_one_node_wins_over_the_one_for_all(computer: Computer) -> None:
-    nodes(computer, PROCESSOR, RADEON, RADEON.replace("location_id 768", "location_id 1024"))
-    found = look(computer, HSA_OVERRIDE_GFX_VERSION="11.0.0", HSA_OVERRIDE_GFX_VERSION_2="11.5.1")
-    assert [str(each.arch) for each in found.gpus] == ["gfx1100", "gfx1151"]
-    assert len([note for note in found.notes if note.code == "HSA_OVERRIDE"]) == 2
-
-
 @pytest.mark.parametrize("value", ["11.0", "11.0.0 ", "gfx1100"])
 def test_an_override_that_rocm_refuses_is_said(computer: Computer, value: str) -> None:
     found = look(nodes(computer, RADEON.replace("110000", "110001")), HSA_OVERRIDE_GFX_VERSION=value)

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.machine.visible import Choice, Handle, chosen, parse
+from torchpick.machine.visible import Choice, chosen, parse
 
 A, B, C = "GPU-aaaa1111-0000", "GPU-aaaa2222-0000", "GPU-bbbb3333-0000"
-GPUS = [Handle(A), Handle(B, ("MIG-11111111-0000", "MIG-22222222-0000")), Handle(C)]
+GPUS = [A, B, C]
 
 
 def show(value: str | None, *order: int) -> set[int] | None:
@@ -50,13 +50,10 @@ def test_indices_as_cuda_reads_them(value: str, indices: tuple[int, ...]) -> Non
         (f"{A},{A}", set()),
         (f"{A},GPU-aaaa1111", {0}),
         ("GPU-ffff", set()),
-        ("MIG-22222222-0000", {1}),
-        ("MIG-22222222-0000,MIG-11111111-0000", {1}),
-        (f"MIG-{C}/1/0", {2}),
-        ("MIG-99999999-0000", set()),
+        ("MIG-22222222-0000", None),  # whose GPU it is of is not asked
     ],
 )
-def test_names(value: str, shown: set[int]) -> None:
+def test_names(value: str, shown: set[int] | None) -> None:
     assert show(value) == shown
 
 
@@ -75,8 +72,7 @@ def test_an_index_needs_cudas_order() -> None:
 @given(st.text(alphabet="0123456789,+- GPUMIGabf/x\u00b2\0", max_size=60), st.permutations([0, 1, 2]))
 def test_any_text_shows_some_of_the_gpus(value: str, order: list[int]) -> None:
     shown = chosen(parse(value), GPUS, order)
-    assert shown is not None
-    assert shown <= {0, 1, 2}
+    assert shown <= {0, 1, 2} if shown is not None else "MIG-" in value
 
 
 @given(st.lists(st.integers(min_value=0, max_value=2), unique=True, min_size=1))

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import torchpick
-from torchpick.doctor import listed
-from torchpick.doctor.facts import Facts
+from torchpick.doctor import examination
+from torchpick.doctor.subject import Subject
 from torchpick.model.envelope import html_table
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Gpu, Machine, Platform, Python
@@ -101,21 +101,21 @@ def test_a_machine_shows_its_facts() -> None:
 
 
 def test_findings_are_a_list_and_a_table() -> None:
-    found = listed.FoundList([Finding(Ailment.NO_KERNELS, HOSTILE, cure="torchpick install torch")])
+    found = examination.FindingList([Finding(Ailment.NO_KERNELS, HOSTILE, cure="torchpick install torch")])
 
     assert isinstance(found, list)
     assert "script" not in Tags(found._repr_html_()).tags
     assert "torchpick install torch" in found._repr_html_()
-    assert "nothing is wrong" in listed.FoundList()._repr_html_()
+    assert "nothing is wrong" in examination.FindingList()._repr_html_()
 
 
 @pytest.mark.parametrize(
     ("imported", "codes"), [("2.15.0+cu132", ["RESTART_KERNEL"]), ("2.14.1+cu126", []), (None, [])]
 )
 def test_a_kernel_with_another_torch_is_to_be_restarted(imported: str | None, codes: list[str]) -> None:
-    facts = cast("Facts", SimpleNamespace(torch=SimpleNamespace(version="2.14.1+cu126")))
+    subject = cast("Subject", SimpleNamespace(torch=SimpleNamespace(version="2.14.1+cu126")))
 
-    found = listed.of_process(facts, imported)
+    found = examination.of_process(subject, imported)
 
     assert [each.code for each in found] == codes
     assert all("restart the kernel" in str(each.advice) for each in found)
@@ -126,11 +126,11 @@ def test_check_asks_the_process_for_its_torch_and_imports_none(monkeypatch: pyte
     asked: list[str | None] = []
     stale = Finding(Ailment.RESTART_KERNEL, "another torch")
 
-    def of_process(_: Facts, imported: str | None) -> tuple[Finding, ...]:
+    def of_process(_: Subject, imported: str | None) -> tuple[Finding, ...]:
         asked.append(imported)
         return (stale,)
 
-    monkeypatch.setattr(listed, "of_process", of_process)
+    monkeypatch.setattr(examination, "of_process", of_process)
     module = ModuleType("torch")
     module.__version__ = "2.15.0+cu132"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torch", module)

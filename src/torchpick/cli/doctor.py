@@ -15,7 +15,6 @@ examples:
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from argparse import ArgumentParser
 
@@ -76,21 +75,21 @@ def run(args: DoctorArguments) -> int:
         return status
     bold = console.painter(args)
     print(findings.page(_head(exam), exam.findings, console.width(), bold))
-    console.notes(args, *(note.text for note in exam.facts.machine.notes))
+    console.notes(args, *(note.text for note in exam.subject.machine.notes))
     return _fix(exam, request) if args.fix else status
 
 
 def _head(exam: Examination) -> list[tuple[str, str]]:
     """What was looked at, and how torch supports each GPU."""
-    facts = exam.facts
-    here, torch = facts.environment, facts.torch
+    subject = exam.subject
+    here, torch = subject.environment, subject.torch
     lines = [("looked at", f"{here.prefix} (Python {here.version}, {here.source})")]
     if torch is not None:
         how = "measured" if torch.measured else "declared"
         arches = "" if not torch.arches else f", built for {' '.join(map(str, torch.arches))} ({how})"
         lines.append(("torch", f"{torch.label}{arches}"))
-    lines += [("machine", line) for line in answer.found(facts.machine)[:-1]]
-    lines.append(("machine", answer.found(facts.machine)[-1].rpartition(", Python")[0]))
+    lines += [("machine", line) for line in answer.found(subject.machine)[:-1]]
+    lines.append(("machine", answer.found(subject.machine)[-1].rpartition(", Python")[0]))
     lines += [("runs", f"{gpu}: {how}") for gpu, how in _supported(exam)]
     lines += [("ran", text) for text in exam.ran]
     lines.append(("result", findings.count(exam.findings)))
@@ -99,7 +98,7 @@ def _head(exam: Examination) -> list[tuple[str, str]]:
 
 def _supported(exam: Examination) -> list[tuple[str, str]]:
     """How each GPU is supported: that it runs machine code of an older GPU is worth a line, not a warning."""
-    torch, machine = exam.facts.torch, exam.facts.machine
+    torch, machine = exam.subject.torch, exam.subject.machine
     verdict = None if torch is None else torch.verdict
     if verdict is None or not verdict.ok or any(_stops_import(finding) for finding in exam.findings):
         return []
@@ -114,25 +113,20 @@ def _stops_import(finding: Finding) -> bool:
 
 
 def _json(exam: Examination, status: int) -> dict[str, object]:
-    facts = exam.facts
-    here, torch = facts.environment, facts.torch
+    subject = exam.subject
+    here, torch = subject.environment, subject.torch
     found = None
     if torch is not None:
         fits = () if torch.verdict is None else torch.verdict.fits
         found = {**written(torch, "version", "cuda", "backend", "arches", "measured"), "fits": fits}
-    cure = None
-    if exam.cure is not None and exam.command is not None:
-        cure = {
-            "command": shlex.join(exam.command),
-            "version": exam.cure.version,
-            "keeps_version": exam.cure.kept,
-            "lost": exam.cure.lost,
-        }
+    fix, cure = exam.remedy, None
+    if fix is not None:
+        cure = {"command": fix.text, "version": fix.version, "keeps_version": fix.kept, "lost": fix.lost}
     return envelope.new(
         "doctor",
         status="ok" if status == 0 else "no_build",
         exit_status=status,
-        machine=facts.machine,
+        machine=subject.machine,
         environment=written(here, "prefix", "source", "sites"),
         torch=found,
         findings=exam.findings,
@@ -148,17 +142,17 @@ def _report(exam: Examination) -> str:
     from torchpick.doctor import report
     from torchpick.model import VERSION
 
-    facts = exam.facts
-    here = facts.environment
-    python = facts.machine.python
+    subject = exam.subject
+    here = subject.environment
+    python = subject.machine.python
     lines = [
         f"torchpick {VERSION}",
         f"Python {python.tag}, {here.source}",
-        *answer.found(facts.machine),
-        *(f"GPU {gpu.index}: from {gpu.source}" for gpu in facts.machine.gpus if gpu.source != "given"),
-        *(f"{name}={value}" for name, value in sorted(facts.shell.variables.items())),
+        *answer.found(subject.machine),
+        *(f"GPU {gpu.index}: from {gpu.source}" for gpu in subject.machine.gpus if gpu.source != "given"),
+        *(f"{name}={value}" for name, value in sorted(subject.shell.variables.items())),
         "installed: " + (", ".join(one.label for one in _relevant(exam)) or "nothing of torch"),
-        *([f"torch is {facts.torch.version}"] if facts.torch is not None else []),
+        *([f"torch is {subject.torch.version}"] if subject.torch is not None else []),
         findings.count(exam.findings),
         *(f"{each.severity} {each.code}: {each.text}" for each in exam.findings),
         *(f"cure: {line}" for line in dict.fromkeys(each.cure for each in exam.findings if each.cure)),
@@ -167,7 +161,7 @@ def _report(exam: Examination) -> str:
     users = [name for name in (os.environ.get(key) for key in ("USER", "LOGNAME", "USERNAME", "SUDO_USER")) if name]
     users += [os.path.basename(home.rstrip("/\\")) for home in homes]
     host = platform.node()
-    users += [name for name in (host, host.partition(".")[0], facts.machine.name or "") if name]
+    users += [name for name in (host, host.partition(".")[0], subject.machine.name or "") if name]
     text = "\n".join(plain(line) for line in lines)
     places = {here.prefix: "ENV", os.getcwd(): "."}
     return f"```\n{report.scrubbed(text, homes, users, places)}\n```"
@@ -176,8 +170,8 @@ def _report(exam: Examination) -> str:
 def _relevant(exam: Examination) -> list[Distribution]:
     """The projects that a reader of a bug report asks about."""
     starts = ("torch", "nvidia-", "triton", "pytorch-", "xformers", "flash-attn", "bitsandbytes", "vllm", "cuda-")
-    packages = {package.name for package in exam.facts.packages}
-    every = exam.facts.environment.named("")
+    packages = {package.name for package in exam.subject.inspected.packages}
+    every = exam.subject.environment.named("")
     return [one for one in every if one.name.startswith(starts) or one.name in packages or one.name == "numpy"]
 
 
@@ -186,12 +180,12 @@ def _fix(exam: Examination, request: Request) -> int:
     from torchpick import cli
 
     status = 0 if exam.ok else 3
-    if exam.command is None:
+    if exam.remedy is None:
         print("torchpick: there is nothing here that another build of torch fixes", file=sys.stderr)
         return status
-    print(f"torchpick: running {plain(redacted(shlex.join(exam.command)))}", file=sys.stderr)
+    print(f"torchpick: running {plain(redacted(exam.remedy.text))}", file=sys.stderr)
     sys.stderr.flush()
-    if status := cli.main(exam.command[1:]):
+    if status := cli.main(exam.remedy.command[1:]):
         print(f"torchpick: not fixed: `torchpick install` ended with status {status}", file=sys.stderr)
         return status
     # Whatever was looked up before is of the environment as it was.

@@ -70,7 +70,7 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
             raise
         found = Note("NOT_EXAMINED", f"this environment was not looked at: {error.message}")
         return alone._replace(notes=(*notes, found))
-    machine = exam.facts.machine
+    machine = exam.subject.machine
     notes = (*notes, *_other_torch(said, exam))
     if not machine.counted and not is_given:
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
@@ -101,7 +101,7 @@ def _with_mentions(session: Session, said: Mentions) -> tuple[Request, tuple[Not
 
 def _other_torch(said: Mentions, exam: Examination) -> Iterator[Note]:
     """That the text is of another torch than the installed one, whose findings are shown."""
-    installed = exam.facts.torch
+    installed = exam.subject.torch
     if installed is None or said.torch is None or said.torch in (installed.version, installed.release):
         return
     yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, and {installed.label} is installed here")

@@ -23,7 +23,6 @@ MOST_FILES = 1_000_000
 _BINARY = re.compile(r"\.(?:so(?:\.[0-9]+)*|dll|pyd)$", re.IGNORECASE)
 # A line of RECORD that names a library; a name with a comma is quoted, which no library of a wheel is.
 _RECORDED = re.compile(rb"^([^,\"\r\n\0]{1,1024}\.(?:so|dll|pyd)[.0-9]{0,32}),", re.MULTILINE | re.IGNORECASE)
-_RECORDED_SIZE = re.compile(rb"^([^,\"\r\n\0]{1,1024}),[^,\r\n]{0,200},([0-9]{1,15})\r?$", re.MULTILINE)
 # Files that two projects may share without harm.
 _SHARED = re.compile(r"(^|/)(__init__\.py|LICENSE[^/]*|py\.typed)$|\.dist-info/|__pycache__/")
 
@@ -234,15 +233,6 @@ def libraries(one: Distribution) -> tuple[str, ...]:
         return tuple(name for name in _walked(one) if _BINARY.search(name))
     names = dict.fromkeys(match.decode("utf-8", "replace") for match in _RECORDED.findall(record))
     return tuple(name for name in names if not name.startswith(("/", "..")) or _inside(one.folder, name))
-
-
-def sizes(one: Distribution) -> dict[str, int]:
-    """The size that RECORD names for each shared library."""
-    return {
-        match[1].decode("utf-8", "replace"): int(match[2])
-        for match in _RECORDED_SIZE.finditer(_record(one))
-        if _BINARY.search(match[1].decode("utf-8", "replace"))
-    }
 
 
 def _record(one: Distribution) -> bytes:

@@ -33,7 +33,6 @@ class Device(Noun):
     capability: tuple[int, int] | None = None
     uuid: str | None = None
     pci: str | None = None
-    mig: tuple[str, ...] = ()
     error: int | None = None
 
 
@@ -95,7 +94,6 @@ def _load_device(fields: Fields) -> Device:
         capability=None if pair is None or len(pair) != 2 else capability(*pair),
         uuid=uuid(fields.maybe_text("uuid")),
         pci=pci(fields.maybe_text("pci")),
-        mig=tuple(text for text in fields.texts("mig")[:MOST_DEVICES] if uuid(text)),
         error=fields.maybe_number("error"),
     )
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import IO
 
 from torchpick.errors import DetectionError, TorchpickError, UsageError
@@ -20,9 +19,9 @@ from torchpick.model.machine import Driver, Machine, Python
 from torchpick.model.noun import Noun
 
 HINT = "pass lines of `torchpick detect --json`, or `kubectl get nodes -o json`"
-# The files of a folder that are read, and how many.
+# The files of a folder that are read, and how many machines a row may stand for.
 _SUFFIXES = (".json", ".jsonl", ".out", ".txt")
-_MOST_FILES = 1_000_000
+_MOST_MACHINES = 1_000_000
 # Lines that say the same are read once; a fleet has fewer kinds of line than this.
 _MOST_KNOWN = 20_000
 
@@ -79,14 +78,12 @@ class Reader:
 
     def folder(self, where: str) -> None:
         """A file a machine, as `detect --into` and `srun -o %N.json` write them: its name stands for the host's."""
-        for file, obstacle in sorted(_files(where)):
+        files = [name for name in os.listdir(where) if name.endswith(_SUFFIXES) and not name.startswith(".")]
+        for file in sorted(files):
             host = file.rsplit(".", 1)[0]
             path = os.path.join(where, file)
-            if obstacle:
-                self._crowds.unread(path, obstacle, host)
-                continue
             try:
-                with open(path, "rb") as stream:
+                with _opened(path) as stream:
                     held = self.stream(stream, path, host)
             except OSError as error:
                 self._crowds.unread(path, error.strerror or str(error), host)
@@ -131,7 +128,7 @@ class Reader:
 
     def _machine(self, value: object, origin: _Origin, key: str | None) -> None:
         fields = Fields(value)
-        if fields.has("kind") and fields.has("apiVersion"):
+        if fields.has("kind") and fields.has("apiVersion") and not origin.asked:
             for node in kubernetes.nodes(fields):
                 try:
                     machine = kubernetes.machine(node, self._python, self._named)
@@ -149,6 +146,13 @@ class Reader:
                 names.add(self._crowds.named(next(listed, None)))
             if key is not None and machine.trouble is None and len(self._known) < _MOST_KNOWN:
                 self._known[key] = machine, names
+
+
+def _opened(path: str) -> IO[bytes]:
+    """A file of a folder; a pipe might never end."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError("it is a folder, a pipe or a device")
+    return open(path, "rb")
 
 
 class _Origin(Noun):
@@ -189,27 +193,6 @@ def checked(fleet: Fleet, name: str, *, strict: bool = False) -> Fleet:
     return fleet
 
 
-def _files(folder: str) -> Iterator[tuple[str, str]]:
-    """The files that may hold a machine, each with what keeps it from being read, if anything does."""
-    with os.scandir(folder) as entries:
-        for place, entry in enumerate(entries):
-            if place > _MOST_FILES:
-                raise UsageError(f"{folder} contains more than {_MOST_FILES} files", hint="split it into parts")
-            if entry.name.endswith(_SUFFIXES) and not entry.name.startswith("."):
-                yield entry.name, _obstacle(entry)
-
-
-def _obstacle(entry: os.DirEntry[str]) -> str:
-    """Why the entry cannot be read. A pipe might never end."""
-    try:
-        if entry.is_file():
-            return ""
-        mode = entry.stat().st_mode
-    except OSError as error:
-        return error.strerror or str(error)
-    return "it is a folder" if stat.S_ISDIR(mode) else "it is a pipe or a device"
-
-
 def _key(value: object) -> str | None:
     """The content of a line without the host's name; equal lines are judged and kept once."""
     machine = _inner(value)
@@ -242,7 +225,7 @@ def _name(value: object) -> str | None:
 def _others(row: object) -> tuple[str, int]:
     """Where an answer's own `machines` is read back, one of them stands for `hosts`, or for `count` without names."""
     hosts, count = (row.get("hosts"), row.get("count")) if isinstance(row, dict) else (None, None)
-    listed = count if type(count) is int and 1 < count <= _MOST_FILES else 1
+    listed = count if type(count) is int and 1 < count <= _MOST_MACHINES else 1
     return (hosts, listed) if isinstance(hosts, str) else ("", listed)
 
 

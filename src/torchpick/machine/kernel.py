@@ -10,7 +10,6 @@ import os
 from torchpick.environment.world import World
 from torchpick.errors import silent
 from torchpick.machine import driver_reading
-from torchpick.machine.driver_reading import Device, DriverReading
 from torchpick.model.machine import Driver, Gpu, Note, Trouble
 from torchpick.model.noun import Noun
 
@@ -242,28 +241,3 @@ def _tegra(world: World) -> str | None:
 
 def tegra_capability(chip: str) -> tuple[int, int] | None:
     return _TEGRA_CAPABILITY.get(chip)
-
-
-def read_gpus(root: str) -> DriverReading:
-    """The module's own list of GPUs: names and addresses, no capability. For a child: a wedged GPU may block it."""
-    world = World(root, {}, "/", "linux")
-    folder = "/proc/driver/nvidia/gpus"
-    return DriverReading(
-        "proc",
-        devices=tuple(information(world.read(f"{folder}/{name}/information"), name) for name in world.names(folder)),
-    )
-
-
-def information(text: str | None, folder: str) -> Device:
-    """One GPU's `information` file: lines of `Model: NVIDIA …`, `GPU UUID: …`, `Bus Location: …`."""
-    told: dict[str, str] = {}
-    for line in (text or "").splitlines()[:100]:
-        key, _, value = line.partition(":")
-        told.setdefault(key.strip(), value.strip())
-    name = told.get("Model")
-    uuid = told.get("GPU UUID", "")
-    return Device(
-        name=None if name in (None, "Unknown") else driver_reading.name(name),
-        uuid=None if "?" in uuid else driver_reading.uuid(uuid),
-        pci=driver_reading.pci(told.get("Bus Location")) or driver_reading.pci(folder),
-    )

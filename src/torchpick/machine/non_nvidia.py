@@ -44,18 +44,16 @@ def look_for_amd(world: World, facts: KernelFacts, first: int, knowledge: Knowle
 def _reached(world: World, facts: KernelFacts, first: int, names: OtherNames) -> tuple[list[Gpu], list[Note]]:
     gpus: list[Gpu] = []
     notes: list[Note] = []
-    nodes: list[str] = []
     for node in world.names(_NODES):
         text = world.read(f"{_NODES}/{node}/properties")  # None where a scheduler forbids it
         gpu = None if text is None else amd_node(text, first + len(gpus), world.read(f"{_NODES}/{node}/name"))
         if gpu is not None:
             gpus.append(gpu)
-            nodes.append(node)
     gpus = [_named(gpu, facts, names) for gpu in gpus]
     if gpus and not world.exists("/dev/kfd"):
         text = f"{_count(len(gpus))}: no /dev/kfd here (a container without it?), so ROCm cannot reach them; left out"
         return [gpu._replace(counted=False) for gpu in gpus], [Note("GPU_NOT_PASSED_IN", text)]
-    gpus, said = _overridden(gpus, nodes, world)
+    gpus, said = _overridden(gpus, world.environ.get(_OVERRIDE, ""))
     notes += said
     reached = {gpu.pci for gpu in gpus}
     for pci in facts.pci:
@@ -91,25 +89,16 @@ def _unusable(pci: PciGpu, world: World, names: OtherNames) -> str:
     return f"{what} at {pci.address} has no ROCm compute node (kfd); left out"
 
 
-def _overridden(gpus: list[Gpu], nodes: list[str], world: World) -> tuple[list[Gpu], list[Note]]:
-    """HSA_OVERRIDE_GFX_VERSION_<node> wins over the variable without a node (libhsakmt, topology.c)."""
-    notes: dict[str, Note] = {}
-    changed = []
-    for gpu, node in zip(gpus, nodes, strict=True):
-        name = next((each for each in (f"{_OVERRIDE}_{node}", _OVERRIDE) if world.environ.get(each)), None)
-        value = world.environ[name] if name is not None else ""
-        arch = override_arch(value)
-        if name is None:
-            changed.append(gpu)
-        elif arch is None:
-            text = f"{name}={value[:20]} is not of the form 11.0.0, so ROCm does not start: correct or unset it"
-            notes[name] = Note("HSA_OVERRIDE", text)
-            changed.append(gpu)
-        else:
-            whose = "every AMD GPU" if name == _OVERRIDE else gpu.label
-            notes[name] = Note("HSA_OVERRIDE", f"{name}={value[:20]} makes {whose} {arch}")
-            changed.append(gpu._replace(arch=arch, source="HSA_OVERRIDE_GFX_VERSION"))
-    return changed, list(notes.values())
+def _overridden(gpus: list[Gpu], value: str) -> tuple[list[Gpu], list[Note]]:
+    """With the architecture that ROCm takes every GPU for (libhsakmt, topology.c)."""
+    if not gpus or not value:
+        return gpus, []
+    arch, said = override_arch(value), f"{_OVERRIDE}={value[:20]}"
+    if arch is None:
+        text = f"{said} is not of the form 11.0.0, so ROCm does not start: correct or unset it"
+        return gpus, [Note("HSA_OVERRIDE", text)]
+    changed = [gpu._replace(arch=arch, source=_OVERRIDE) for gpu in gpus]
+    return changed, [Note("HSA_OVERRIDE", f"{said} makes every AMD GPU {arch}")]
 
 
 def amd_node(properties: str, index: int, name: str | None = None) -> Gpu | None:

@@ -34,7 +34,6 @@ def look(how: LookOptions, facts: KernelFacts) -> Seen:
             *([probe.library_step("nvml", {"libraries": nvml})] if nvml else []),
             *([probe.library_step("cuda", {"libraries": cuda})] if cuda else []),
             probe.smi_step(world),
-            probe.library_step("proc", {"root": world.root}),
         ]
         choice = visible.parse(world.environ.get("CUDA_VISIBLE_DEVICES")) if how.exact_order else visible.Choice()
         readings = probe.ask(steps, how.deadline, lambda told: enough(told, facts, choice, bool(cuda)), how.report)
@@ -56,7 +55,7 @@ def enough(readings: Sequence[DriverReading], facts: KernelFacts, choice: visibl
 
 def merge(readings: Sequence[DriverReading]) -> list[SourcedDevice]:
     """The GPUs of the most trusted source that sees any; what it does not know of one is taken from the next."""
-    sources = [reading for reading in readings if reading.source != "proc" and reading.answering]
+    sources = [reading for reading in readings if reading.answering]
     if not sources:
         return []
     base, *others = sources
@@ -215,8 +214,7 @@ def _alike(found: Sequence[Device]) -> bool:
 
 def _order_matters(choice: visible.Choice, found: Sequence[SourcedDevice]) -> bool:
     devices = [each.device for each in found]
-    handles = [visible.Handle(device.uuid, device.mig) for device in devices]
-    return not _alike(devices) and visible.chosen(choice, handles, None) is None
+    return not _alike(devices) and visible.chosen(choice, [device.uuid for device in devices], None) is None
 
 
 def _apply_visible(
@@ -226,12 +224,11 @@ def _apply_visible(
     value = world.environ.get("CUDA_VISIBLE_DEVICES")
     if value is None:
         return gpus, []
-    handles = [visible.Handle(device.uuid, device.mig) for device in devices]
     order = _cuda_order(devices, readings, world)
-    shown = visible.chosen(visible.parse(value), handles, order)
+    shown = visible.chosen(visible.parse(value), [device.uuid for device in devices], order)
     quoted = f"CUDA_VISIBLE_DEVICES={value[:200]}"
     if shown is None:
-        text = f"{quoted} names GPUs by CUDA's own order, which is not known here; all count as visible"
+        text = f"{quoted} names instances, or GPUs by CUDA's own order, which is not known here; all count as visible"
         return gpus, [Note("VISIBLE_ORDER_UNKNOWN", text)]
     if len(shown) == len(gpus):
         return gpus, []

@@ -36,7 +36,6 @@ _NVML_WORDS = {
     999: "unknown error",
 }
 _NO_SUCH_FUNCTION = 13
-_UNINITIALIZED = 1
 # What a usable binding must have; foreign modules named pynvml are found in the wild.
 _NEEDED = ("nvmlInit", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "nvmlSystemGetDriverVersion")
 
@@ -55,7 +54,7 @@ def read_nvml(libraries: Sequence[str]) -> DriverReading:
     if not libraries:
         return failed("nvml", "absent", "no NVML library")
     try:
-        library = _loaded(libraries)
+        _loaded(libraries)
     except OSError as error:
         return failed("nvml", "absent", f"the NVML library does not load: {error}")
     try:
@@ -63,7 +62,7 @@ def read_nvml(libraries: Sequence[str]) -> DriverReading:
     except ImportError as error:
         return failed("nvml", "unusable", f"no usable pynvml: {error}")
     try:
-        _init(binding, library)
+        _call(binding.nvmlInit)
         return _facts(binding)
     except _RefusedError as error:
         return failed("nvml", "refused", f"NVML says: {error.text}", error.code)
@@ -126,25 +125,6 @@ def _words(code: int) -> str:
     return f"{_NVML_WORDS.get(code, 'error')} ({code})"
 
 
-def _init(binding: ModuleType, library: CDLL) -> None:
-    """Try nvmlInitWithFlags, nvmlInit_v2, nvmlInit: 375 to 409 lack the first, Windows 460 fails the second."""
-    try:
-        # pynvml's nvmlInit is nvmlInitWithFlags(0); old bindings call nvmlInit_v2.
-        _call(binding.nvmlInit)
-    except _RefusedError as error:
-        if error.code not in (_NO_SUCH_FUNCTION, _UNINITIALIZED):
-            raise
-        for name in ("nvmlInit_v2", "nvmlInit"):
-            function = getattr(library, name, None)
-            if function is None:
-                continue
-            if (status := function()) == 0:
-                return
-            if status not in (_NO_SUCH_FUNCTION, _UNINITIALIZED):
-                raise _RefusedError(status, _words(status)) from error
-        raise
-
-
 def _facts(binding: ModuleType) -> DriverReading:
     def maybe(name: str, *arguments: object) -> Any:  # noqa: ANN401
         try:
@@ -190,23 +170,7 @@ def _device(binding: ModuleType, maybe: Callable[..., Any], index: int) -> Devic
         capability=capability,
         uuid=driver_reading.uuid(maybe("nvmlDeviceGetUUID", handle)),
         pci=driver_reading.pci(getattr(info, "busId", None)),
-        mig=_mig(maybe, handle),
     )
-
-
-def _mig(maybe: Callable[..., Any], handle: object) -> tuple[str, ...]:
-    """The UUIDs of a GPU's MIG instances; the capability is the parent's."""
-    mode = maybe("nvmlDeviceGetMigMode", handle)
-    if not isinstance(mode, tuple | list) or not mode or mode[0] != 1:
-        return ()
-    most = maybe("nvmlDeviceGetMaxMigDeviceCount", handle)
-    found = []
-    for index in range(min(most if isinstance(most, int) else 0, MOST_DEVICES)):
-        instance = maybe("nvmlDeviceGetMigDeviceHandleByIndex", handle, index)
-        uuid = None if instance is None else driver_reading.uuid(maybe("nvmlDeviceGetUUID", instance))
-        if uuid:
-            found.append(uuid)
-    return tuple(found)
 
 
 def loaded_libcuda() -> str | None:

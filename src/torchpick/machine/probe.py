@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _READERS = {
     "nvml": ("torchpick.machine.nvidia_calls", "read_nvml"),
     "cuda": ("torchpick.machine.nvidia_calls", "read_cuda"),
-    "proc": ("torchpick.machine.kernel", "read_gpus"),
 }
 
 

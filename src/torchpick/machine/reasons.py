@@ -159,7 +159,7 @@ def _stub(seen: Symptoms) -> Cause | None:
 
 
 def _untold_capability(seen: Symptoms) -> Cause | None:
-    if not any(reading.answering for reading in seen.readings if reading.source != "proc"):
+    if not any(reading.answering for reading in seen.readings):
         return None
     if seen.version is not None and numbers(seen.version)[0] < _FIRST_TELLING_BRANCH:
         text = f"driver {seen.version} is too old to report its GPU, and for any CUDA build since 2020"

@@ -14,13 +14,6 @@ from torchpick.model.noun import Noun
 _INDEX = r"\s*([+-]?)(\d{1,9})"
 
 
-class Handle(Noun):
-    """What a GPU can be called by: its UUID, and those of its MIG instances."""
-
-    uuid: str | None
-    mig: tuple[str, ...] = ()
-
-
 class Choice(Noun):
     """What the variable asks for: indices in CUDA's order, or names. Both None: every GPU."""
 
@@ -68,10 +61,11 @@ def _indices(words: Sequence[str]) -> tuple[int, ...]:
     return tuple(indices)
 
 
-def chosen(choice: Choice, gpus: Sequence[Handle], order: Sequence[int] | None) -> frozenset[int] | None:
-    """Which of the GPUs the choice shows; `order` is their sequence as CUDA counts them.
+def chosen(choice: Choice, gpus: Sequence[str | None], order: Sequence[int] | None) -> frozenset[int] | None:
+    """Which of the GPUs (by their UUIDs) the choice shows; `order` is their sequence as CUDA counts them.
 
-    None where it cannot be known: it names indices, and CUDA's order (the fastest first) is not known.
+    None where it cannot be known: it names instances (MIG), or indices where CUDA's order (the fastest first) is not
+    known.
     """
     if choice.names is not None:
         return _by_name(choice.names, gpus)
@@ -89,19 +83,13 @@ def chosen(choice: Choice, gpus: Sequence[Handle], order: Sequence[int] | None) 
     return frozenset(order[index] for index in places if index < len(order))
 
 
-def _by_name(names: Sequence[str], gpus: Sequence[Handle]) -> frozenset[int]:
+def _by_name(names: Sequence[str], gpus: Sequence[str | None]) -> frozenset[int] | None:
     found: list[int] = []
     for name in names:
-        places = [place for place, gpu in enumerate(gpus) if _is_called(gpu, name)]
-        if len(places) != 1 or (name.startswith("GPU-") and places[0] in found):
+        if name.startswith("MIG-"):
+            return None
+        places = [place for place, uuid in enumerate(gpus) if uuid is not None and uuid.startswith(name)]
+        if len(places) != 1 or places[0] in found:
             break  # ambiguous or nobody's: the list ends here
         found.append(places[0])
     return frozenset(found)
-
-
-def _is_called(gpu: Handle, name: str) -> bool:
-    if name.startswith("MIG-GPU-"):  # before R470: MIG-GPU-<uuid of the parent>/<gi>/<ci>
-        return gpu.uuid is not None and gpu.uuid == name[4:].split("/", 1)[0]
-    if name.startswith("MIG-"):
-        return name in gpu.mig
-    return gpu.uuid is not None and gpu.uuid.startswith(name)

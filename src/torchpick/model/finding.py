@@ -17,6 +17,7 @@ class Ailment(OneOf):
     docs/doctor.md explains each: what it means, its common causes and its fix.
     """
 
+    PYTHON_GONE = (ERROR, "nothing in the environment can run without its interpreter")
     TORCH_MISSING = (ERROR, "there is no torch to import")
     TORCH_BROKEN = (ERROR, "files of torch are missing, so `import torch` fails")
     CPU_ONLY_BUILD = (ERROR, "it was built without GPU code, so torch.cuda.is_available() is False on any driver")
@@ -42,7 +43,6 @@ class Ailment(OneOf):
     STUB_DRIVER_LIBRARY = (ERROR, "a stub stands in for the driver, so CUDA finds none (error 34)")
     CUDA_COMPAT = (ERROR, "CUDA does not start where that package is not supported (errors 803 and 804)")
     NO_WHEEL_FOR_PYTHON = (ERROR, "an installer finds no wheel: from versions: none")
-    PYTHON_GONE = (ERROR, "nothing in the environment can run without its interpreter")
     VERIFY_FAILED = (ERROR, "a kernel was really run, and failed")
     TORCH_TWICE = (WARNING, "which one is imported depends on the search path, and an installer changes only one")
     UNKNOWN_ARCHES = (WARNING, "which GPUs this torch was built for could not be read, so nothing is promised")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.doctor.homes import Home, examine, linking
-from torchpick.decide.packagefit import Situation
-from torchpick.doctor import cudas, required
+from torchpick.doctor import depends, gpucode, presence
+from torchpick.doctor.subject import Subject
 from torchpick.environment import distributions
-from torchpick.environment.distributions import Environment
-from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.package import Package, PackageFacts
@@ -23,8 +19,14 @@ pytestmark = pytest.mark.process
 MACHINE = Machine(Platform("linux", "x86_64"), Python("3.12"))
 
 
-def read(home: Home) -> Environment:
-    return distributions.read(home.python, {})
+def read(home: Home, machine: Machine = MACHINE, **known: PackageFacts) -> Subject:
+    subject = Subject(Session(Request(gpus=("none",)), {}), distributions.read(home.python, {}), machine, "/")
+    subject.known = known
+    return subject
+
+
+def wants_torch(home: Home) -> bool:
+    return any(presence.missing(read(home)))
 
 
 @pytest.mark.parametrize("name", [
@@ -34,17 +36,17 @@ def read(home: Home) -> Environment:
 ])  # fmt: skip
 def test_beside_another_framework_torch_is_not_wanted_unless_something_asks(name: str, home: Home) -> None:
     home.add(name, "1.0", requires=["torchx>=1", "torch; extra == 'torch'"])
-    assert not required.torch_is_wanted(read(home))
+    assert not wants_torch(home)
 
     home.add("lib", "1.0", requires=["Torch>=2"])
-    assert required.torch_is_wanted(read(home))
+    assert wants_torch(home)
 
 
 @pytest.mark.parametrize("name", ["jax-tools", "myjax", "tensorflowx", "numpy"])
 def test_what_is_no_framework_does_not_make_torch_spare(name: str, home: Home) -> None:
-    assert required.torch_is_wanted(read(home))
+    assert wants_torch(home)
     home.add(name, "1.0")
-    assert required.torch_is_wanted(read(home))
+    assert wants_torch(home)
 
 
 @pytest.mark.parametrize("name", ["torch", "torchvision", "torchaudio", "torchcodec"])
@@ -57,20 +59,20 @@ def test_what_the_family_requires_is_looked_for(name: str, home: Home) -> None:
     home.add("here-it-is", "1.0")
     home.add("other", "1.0", requires=["nowhere"])
 
-    found = [tuple(each) for each in required.missing(read(home), MACHINE)]
+    found = [(demand.by.label, demand.name, demand.text) for demand in depends.missing(read(home))]
 
     assert found == [(f"{name} 1.0", "gone", "gone>=2"), (f"{name} 1.0", "also-gone", "also-gone")]
 
 
 def test_what_conda_installed_is_condas_business(home: Home) -> None:
     home.add("torch", "1.0", requires=["gone"], installer="conda")
-    assert list(required.missing(read(home), MACHINE)) == []
+    assert depends.missing(read(home)) == []
 
     home.add("torchvision", "1.0", requires=["gone"])
-    assert len(list(required.missing(read(home), MACHINE))) == 1
+    assert len(depends.missing(read(home))) == 1
     (home.root / "conda-meta").mkdir()
     (home.root / "conda-meta" / "x-1-0.json").write_text("{}")
-    assert list(required.missing(read(home), MACHINE)) == []
+    assert depends.missing(read(home)) == []
 
 
 def test_who_asks_for_which_torch(home: Home) -> None:
@@ -78,10 +80,11 @@ def test_who_asks_for_which_torch(home: Home) -> None:
     home.add("two", "1.0", requires=["torch===weird", "torch>=2.10.dev1"])
     home.add("torchvision", "1.0", requires=["torch==2.5.1"])
 
-    asks = list(required.asks(read(home)))
+    asks = list(depends.on(read(home).environment, "torch"))
 
-    assert [(ask.package, ask.requirement) for ask in asks] == [
-        ("one 1.0", "torch<2.9,>=2.5"), ("two 1.0", "torch===weird"), ("two 1.0", "torch>=2.10.dev1"),
+    assert [(ask.by.label, ask.text) for ask in asks] == [
+        ("one 1.0", "torch<2.9,>=2.5"), ("torchvision 1.0", "torch==2.5.1"), ("two 1.0", "torch===weird"),
+        ("two 1.0", "torch>=2.10.dev1"),
     ]  # fmt: skip
     assert asks[0].admits("2.8.0.dev20250101")
     assert not asks[0].admits("2.9.0")
@@ -126,24 +129,6 @@ def test_what_asks_for_another_torch_and_is_linked_against_it(home: Home) -> Non
     assert found["one 1.0"].advice == (
         "install the release of one that was built for torch 2.9.1, or the torch that it asks for"
     )
-
-
-@pytest.mark.parametrize("there", [3, 7, 5, None])
-def test_of_two_rivals_the_sizes_tell_whose_files_are_there(there: int | None, home: Home) -> None:
-    home.add("onnxruntime", "1.23.2")
-    home.add("onnxruntime-gpu", "1.23.2")
-    for name, size in (("onnxruntime", 3), ("onnxruntime_gpu", 7)):
-        record = f"onnxruntime/a.so,sha256=x,9\nonnxruntime/b.so,sha256=x,{size}\nonnxruntime/c.so,sha256=x,{size}\n"
-        Path(home.site / f"{name}-1.23.2.dist-info" / "RECORD").write_text(record)
-    home.write("onnxruntime/a.so", b"x" * 9)
-    if there is not None:
-        home.write("onnxruntime/c.so", b"x" * there)
-
-    (pair,) = cudas.rivals(read(home), KnownPackages({}, "linux-x86_64"))
-
-    assert {pair.one, pair.other} == {"onnxruntime 1.23.2", "onnxruntime-gpu 1.23.2"}
-    winner = {3: "onnxruntime 1.23.2", 7: "onnxruntime-gpu 1.23.2"}
-    assert pair.winner == (None if there is None else winner.get(there))
 
 
 @pytest.mark.parametrize(
@@ -194,12 +179,11 @@ def test_what_a_wheel_of_the_package_would_need_is_no_matter_once_it_is_installe
     )
     gpu = Gpu(0, "nvidia", "GPU", Arch.parse("sm_86"))
     machine = Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"), Driver("580.95.05"), (gpu,))
-    table = Session(Request(gpus=("sm_86",), platform="linux-x86_64", python="3.12")).table
 
     def troubles(driver: str) -> list[str]:
-        situation = Situation(machine._replace(driver=Driver(driver)), table)
-        known = {"ctranslate2": PackageFacts("ctranslate2", (row._replace(version="1"), row))}
-        return [each.objection.code for each in cudas.troubles(read(home), None, situation, known)]
+        facts = PackageFacts("ctranslate2", (row._replace(version="1"), row))
+        subject = read(home, machine._replace(driver=Driver(driver)), ctranslate2=facts)
+        return [finding.code for finding in gpucode.other_cuda(subject)]
 
     assert troubles("580.95.05") == []
     assert troubles("570.124.06") == ["PACKAGE_DRIVER_TOO_OLD"]

@@ -9,24 +9,32 @@ import pytest
 
 from tests.doctor.homes import Home, linking
 from tests.wheels import making
-from torchpick.doctor import binaries, loader
-from torchpick.doctor.checks import loader as loader_checks
-from torchpick.doctor.facts import Absent, Facts, InspectedPackage
+from torchpick.doctor import binaries, gpucode, loading
+from torchpick.doctor.binaries import InspectedPackage, InspectedPackages
+from torchpick.doctor.loading import Absent
+from torchpick.doctor.subject import Subject
 from torchpick.environment import distributions
-from torchpick.environment.distributions import Environment
 from torchpick.environment.shellvariables import Shell
+from torchpick.model.finding import Finding
 from torchpick.model.machine import Machine, Platform, Python
+from torchpick.model.request import Request
+from torchpick.session import Session
 
 pytestmark = pytest.mark.process
 
 NOWHERE = "libcudart.so.99"
 
 
-def absent(home: Home, *packages: str, shell: Shell | None = None) -> list[tuple[str, str]]:
+def subject(home: Home, *packages: str, shell: Shell | None = None) -> Subject:
     here = distributions.read(home.python, {})
-    inspected = [InspectedPackage(name, "1.0", (), ()) for name in packages]
-    found = loader.absent(here, inspected, loader.LoaderFolders(here, shell or Shell()))
-    return [(each.library, each.wanted_by) for each in found]
+    found = Subject(Session(Request(), {}), here, Machine(Platform("linux", "x86_64"), Python("3.12")), "/")
+    inspected = tuple(InspectedPackage(name, "1.0", (), ()) for name in packages)
+    vars(found).update(shell=shell or Shell(), inspected=InspectedPackages(inspected))
+    return found
+
+
+def absent(home: Home, *packages: str, shell: Shell | None = None) -> list[tuple[str, str]]:
+    return [(each.library, each.wanted_by) for each in loading.absent_libraries(subject(home, *packages, shell=shell))]
 
 
 def wanting(*names: str, **where: str) -> dict[str, bytes | str]:
@@ -79,7 +87,7 @@ def test_another_project_of_the_family_has_it(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_the_folders_of_the_system_are_the_loader_s(folder: str, home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    folders = loader.LoaderFolders(distributions.read(home.python, {}), Shell())
+    folders = loading.LoaderFolders(distributions.read(home.python, {}), Shell())
     monkeypatch.setattr("os.path.exists", lambda path: path == f"{folder}/{NOWHERE}")
 
     assert folders.has(NOWHERE)
@@ -110,11 +118,14 @@ def test_a_package_for_another_cuda_misses_its_own(tmp_path: Path) -> None:
     assert absent(home, "vllm", "bnb") == [(NOWHERE, "vllm 1.0")]
 
 
+def libraries(finding: Finding) -> list[str]:
+    libraries = finding.seen["libraries"]
+    assert isinstance(libraries, list)
+    return libraries
+
+
 def findings(*missing: Absent) -> list[tuple[str, bool, str | None]]:
-    here = Environment(None, "/env", "3.12")
-    machine = Machine(Platform("linux", "x86_64"), Python("3.12"))
-    found = loader_checks.absent(Facts(here, machine, absent=missing))
-    return [(finding.code, finding.by_torch, finding.advice) for finding in found]
+    return [(finding.code, finding.by_torch, finding.advice) for finding in loading.nowhere(missing, set())]
 
 
 def test_what_torch_itself_misses_is_said_once() -> None:
@@ -128,17 +139,17 @@ def test_the_loader_looks_into_these_folders_and_its_cache(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cache").write_bytes(b"glibc-ld.so.cache\0libone.so.1\0/lib/libone.so.1\0")
-    monkeypatch.setattr(loader, "_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(loading, "_CACHE", str(tmp_path / "cache"))
     here = distributions.read(home.python, {})
-    folders = loader.LoaderFolders(here, Shell({"LD_LIBRARY_PATH": "/one::/two"}))
+    folders = loading.LoaderFolders(here, Shell({"LD_LIBRARY_PATH": "/one::/two"}))
 
     assert folders.folders[:5] == [
         "/one", "/two", f"{here.prefix}/lib", f"{here.prefix}/targets/x86_64-linux/lib", "/usr/local/cuda/lib64",
     ]  # fmt: skip
     assert folders.has("libone.so.1")
     assert not folders.has("libone.so")
-    monkeypatch.setattr(loader, "_CACHE", str(tmp_path / "gone"))
-    assert not loader.LoaderFolders(here, Shell()).has("libone.so.1")
+    monkeypatch.setattr(loading, "_CACHE", str(tmp_path / "gone"))
+    assert not loading.LoaderFolders(here, Shell()).has("libone.so.1")
 
 
 @pytest.mark.parametrize("where", ["$ORIGIN/beside", "/nowhere:${ORIGIN}/beside"])
@@ -164,19 +175,6 @@ def test_one_library_for_one_cuda_is_asked(home: Home) -> None:
     assert absent(home, "three") == [(NOWHERE, "three 1.0")]
 
 
-def test_cuda_is_found_where_torch_asks_for_it_and_misses_nothing(home: Home) -> None:
-    def found(*missing: Absent) -> bool:
-        return loader.cuda_is_found(distributions.read(home.python, {}), missing)
-
-    assert not found()
-    home.torch(more=wanting("libcuda.so.1", "libm.so.6"))
-    assert not found()
-    home.write("torch/lib/libtorch_cuda.so", linking(["libcudart.so.12"]))
-    assert found()
-    assert found(Absent(NOWHERE, "other 1.0"))
-    assert not found(Absent(NOWHERE, "torch 2.9.1"))
-
-
 @pytest.mark.parametrize(
     ("asks", "where", "replaced"),
     [
@@ -195,11 +193,10 @@ def test_library_path_replaces_what_is_not_found_by_an_rpath(
     home.torch(more={asks: linking(["libx.so"], **where)})
     home.add("nvidia-x-cu12", "1.0", {"nvidia/x/libx.so": b"x", "nvidia/x/libcudnn_ops.so.9": b"x"})
     home.add("other", "1.0", {"other/liby.so": linking(["libx.so", "liby.so"])})
-    here = distributions.read(home.python, {})
 
     def overrides(*folders: tuple[str, tuple[str, ...]]) -> list[tuple[str, str]]:
-        shell = Shell(folders=folders)
-        return [(each.library, each.folder) for each in loader.overrides(here, shell)]
+        found = loading.library_path(subject(home, shell=Shell(folders=folders)))
+        return [(library, str(each.seen["folder"])) for each in found for library in libraries(each)]
 
     assert overrides(("/one", ("libx.so", "liby.so")), ("/two", ("libx.so",))) == (
         [("libx.so", "/one")] if replaced else []
@@ -214,20 +211,17 @@ def test_library_path_replaces_what_is_not_found_by_an_rpath(
 def test_without_a_torch_no_library_of_it_is_replaced(home: Home) -> None:
     home.add("nvidia-x-cu12", "1.0", {"nvidia/x/libcudnn_ops.so.9": b"x"})
 
-    here = distributions.read(home.python, {})
-    assert loader.overrides(here, Shell(folders=(("/one", ("libcudnn_ops.so.9",)),))) == ()
+    shell = Shell(folders=(("/one", ("libcudnn_ops.so.9",)),))
+    assert list(loading.library_path(subject(home, shell=shell))) == []
 
 
 def test_twins_are_one_project_for_two_cudas(home: Home) -> None:
     for name in ("nvidia-a-cu12", "nvidia-a-cu13", "nvidia-b", "nvidia-b-cu12", "nvidia-c-cuda", "nvidia-c", "a-cu12"):
-        home.add(name, "1.0", {f"{name}/own.so": b"x"})
+        home.add(name, "1.0", {f"{name}/own.so": b"x", f"{name[:8]}.so": b"x"})
 
-    found = loader.twins(distributions.read(home.python, {}))
+    pairs = [finding.seen["packages"] for finding in gpucode.runtimes(subject(home))]
 
-    assert {frozenset({pair.one, pair.other}) for pair in found} == {
-        frozenset({"nvidia-a-cu12 1.0", "nvidia-a-cu13 1.0"}), frozenset({"nvidia-b 1.0", "nvidia-b-cu12 1.0"}),
-    }  # fmt: skip
-    assert [pair.shared for pair in found] == [None, None]
+    assert pairs == [["nvidia-a-cu12 1.0", "nvidia-a-cu13 1.0"], ["nvidia-b 1.0", "nvidia-b-cu12 1.0"]]
 
 
 def test_one_of_the_same_size_is_read_anew_too(tmp_path: Path) -> None:

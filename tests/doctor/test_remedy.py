@@ -1,4 +1,4 @@
-"""The cure keeps what it can: the version, the companions, what others ask of torch."""
+"""The remedy keeps what it can: the version, the companions, what others ask of torch."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import pytest
 
 from tests.doctor.homes import CU126, CU128, VERSION, Home, codes, examine
 from torchpick.decide import resolve
-from torchpick.doctor import cure, examination
-from torchpick.doctor.cure import Cure, TorchRequirement
+from torchpick.doctor import examination, remedy
+from torchpick.doctor.depends import Demand
+from torchpick.doctor.remedy import Remedy
+from torchpick.environment.distributions import Distribution
 from torchpick.model.arch import Fit
 from torchpick.model.machine import Gpu, Machine, Platform, Python, Trouble
 from torchpick.model.request import Request, Wish
 from torchpick.model.verdict import GpuFit, Objection, Reason, Verdict
-from torchpick.model.versions import admits
 from torchpick.session import Session
 
 
@@ -29,15 +30,16 @@ NEW = verdicts("sm_120", driver="580.95.05")
 
 
 def mended(
-    release: str | None, *companions: str, among: tuple[Verdict, ...] = OLD, asks: tuple[TorchRequirement, ...] = ()
-) -> Cure:
-    found = cure.find(release, companions, asks, among)
+    release: str | None, *companions: str, among: tuple[Verdict, ...] = OLD, asks: tuple[Demand, ...] = ()
+) -> Remedy:
+    found = remedy.nearest(release, companions, asks, among)
     assert found is not None
     return found
 
 
-def ask(specifier: str, package: str = "needy 1.0") -> TorchRequirement:
-    return TorchRequirement(package, f"torch{specifier}", admits(specifier, prereleases=True))
+def ask(specifier: str, package: str = "needy 1.0") -> Demand:
+    name, _, version = package.partition(" ")
+    return Demand(Distribution(name, version, "", ""), "torch", specifier, "")
 
 
 def test_the_same_release_on_another_backend_is_kept() -> None:
@@ -96,14 +98,14 @@ def test_without_a_version_to_keep_the_best_is_asked_for_by_name_alone() -> None
     assert mended(None, asks=(ask("<2.10"),)).requirements == ("torch==2.9.1",)
 
 
-def test_where_nothing_runs_there_is_no_cure() -> None:
-    assert cure.find("2.9.1", (), (), verdicts("sm_61", driver="595.1")) is None
+def test_where_nothing_runs_nothing_fixes_it() -> None:
+    assert remedy.nearest("2.9.1", (), (), verdicts("sm_61", driver="595.1")) is None
 
 
 def test_uv_s_auto_fails_where_the_newest_cuda_of_the_driver_has_no_code() -> None:
-    assert cure.auto_fails(OLD)
-    assert not cure.auto_fails(NEW)
-    assert not cure.auto_fails(())
+    assert remedy.auto_fails(OLD)
+    assert not remedy.auto_fails(NEW)
+    assert not remedy.auto_fails(())
 
 
 @pytest.mark.process
@@ -116,8 +118,8 @@ def test_the_command_tells_the_machine_and_the_python_as_they_were_told(home: Ho
     assert found.command is not None
     assert " ".join(found.command) == f"{expected} {home.python}"
     assert {finding.cure for finding in found.findings} == {" ".join(found.command)}
-    assert found.cure is not None
-    assert found.cure.version == "2.9.1+cu126"
+    assert found.remedy is not None
+    assert found.remedy.version == "2.9.1+cu126"
 
 
 @pytest.mark.process
@@ -153,7 +155,7 @@ def test_a_driver_that_is_too_old_for_everything_is_told_what_would_have_to_chan
 
 
 @pytest.mark.process
-def test_the_newest_build_that_this_driver_runs_is_the_cure(home: Home) -> None:
+def test_the_newest_build_that_this_driver_runs_is_the_remedy(home: Home) -> None:
     home.torch("2.15.0+cu132", "13.2", "sm_75 sm_80 sm_90 sm_120")
 
     (finding,) = examine(home, "a100", driver="535.183.01").findings
@@ -166,7 +168,7 @@ def test_the_newest_build_that_this_driver_runs_is_the_cure(home: Home) -> None:
 
 
 @pytest.mark.process
-def test_without_a_torch_that_runs_settings_are_held_against_the_cure(home: Home) -> None:
+def test_without_a_torch_that_runs_settings_are_held_against_the_remedy(home: Home) -> None:
     """They lead to what is installed, and that is what must go."""
     home.torch()
 
@@ -178,18 +180,18 @@ def test_without_a_torch_that_runs_settings_are_held_against_the_cure(home: Home
 
 
 @pytest.mark.process
-def test_other_packages_pins_reach_the_cure(home: Home) -> None:
+def test_other_packages_pins_reach_the_remedy(home: Home) -> None:
     home.torch("2.15.0+cu132", "13.2", "sm_75 sm_80 sm_90 sm_120")
     home.add("needy", "1.0", requires=["torch>=2.12,!=2.14.1", "torch<2; extra == 'old'"])
 
     found = examine(home, "sm_61", driver="580.1")
 
-    assert found.cure is not None
-    assert found.cure.version == "2.14.0+cu126"
+    assert found.remedy is not None
+    assert found.remedy.version == "2.14.0+cu126"
 
 
 @pytest.mark.process
-def test_a_lock_that_names_the_broken_version_will_undo_the_cure(home: Home) -> None:
+def test_a_lock_that_names_the_broken_version_will_undo_the_remedy(home: Home) -> None:
     home.torch("2.9.1+cu128", "12.8", CU128)
     Path(home.root.parent, "uv.lock").write_text('[[package]]\nname = "torch"\nversion = "2.9.1"\n')
 
@@ -206,8 +208,8 @@ def test_without_a_gpu_the_environment_keeps_its_own_backend(home: Home) -> None
     found = examine(with_wrong_vision(home), "none")
 
     assert codes(found) == ["COMPANION_MISMATCH"]
-    assert found.cure is not None
-    assert found.cure.version == "2.14.1+cu126"
+    assert found.remedy is not None
+    assert found.remedy.version == "2.14.1+cu126"
     assert found.command is not None
     expected = "torchpick install torch==2.14.1 torchvision --gpu none --python HERE --backend cu126"
     assert " ".join(found.command).replace(home.python, "HERE") == expected
@@ -221,8 +223,8 @@ def test_a_cpu_build_is_taken_only_where_it_is_asked_for(home: Home) -> None:
 
     found = examination.examine(Session(asked, variables), str(home.root))
 
-    assert found.cure is not None
-    assert found.cure.version == "2.14.1+cpu"
+    assert found.remedy is not None
+    assert found.remedy.version == "2.14.1+cpu"
     assert found.command is not None
     assert "--cpu" in found.command
     assert "--backend" not in found.command
@@ -233,8 +235,8 @@ def test_a_torch_that_runs_keeps_its_build_when_another_is_newer(home: Home) -> 
     """On a GPU that both serve, the companions of the same build are the fix, not another CUDA."""
     found = examine(with_wrong_vision(home), "sm_86", driver="595.58.03")
 
-    assert found.cure is not None
-    assert found.cure.version == "2.14.1+cu126"
+    assert found.remedy is not None
+    assert found.remedy.version == "2.14.1+cu126"
     assert found.command is not None
     assert found.command[-2:] == ("--backend", "cu126")
 
@@ -256,8 +258,8 @@ def test_a_torch_that_is_gone_comes_back_with_the_backend_of_its_metadata(
     found = examine(home, "none")
 
     assert "TORCH_BROKEN" in codes(found)
-    assert found.cure is not None
-    assert found.cure.version == f"{version.partition('+')[0]}+{backend}"
+    assert found.remedy is not None
+    assert found.remedy.version == f"{version.partition('+')[0]}+{backend}"
 
 
 @pytest.mark.process
@@ -316,18 +318,18 @@ def test_where_the_driver_gives_no_answer_no_build_is_replaced_for_the_gpu(
     ],
 )  # fmt: skip
 def test_the_order_of_the_builds_does_not_matter(
-    release: str | None, companions: tuple[str, ...], asks: tuple[TorchRequirement, ...], backend: str | None
+    release: str | None, companions: tuple[str, ...], asks: tuple[Demand, ...], backend: str | None
 ) -> None:
     for among in (OLD, NEW):
-        found = cure.find(release, companions, asks, among, backend)
-        assert found == cure.find(release, companions, asks, among[::-1], backend)
+        found = remedy.nearest(release, companions, asks, among, backend)
+        assert found == remedy.nearest(release, companions, asks, among[::-1], backend)
         assert found is not None
         assert found.verdict.ok
 
 
 def test_the_backend_that_is_there_stays_where_it_runs() -> None:
     def found(backend: str | None, release: str = "2.9.1") -> tuple[str, bool, bool]:
-        one = cure.find(release, (), (), NEW, backend)
+        one = remedy.nearest(release, (), (), NEW, backend)
         assert one is not None
         return one.version, one.kept, one.narrowed
 
@@ -373,15 +375,15 @@ def test_gpus_that_no_build_has_code_for() -> None:
 
     text = "no published build from torch 1.7.1 on has code for G: only an older release, or torch built from source, "
     for order in (none, none[::-1], [*none, cpu]):
-        assert cure.unsupported(order, "G") == f"{text}runs on it"
+        assert remedy.unsupported(order, "G") == f"{text}runs on it"
     # With another driver or another Python it may run.
-    assert cure.unsupported([*none, against("2.9.1+cu126", old)], "G") is None
-    assert cure.unsupported([*none, against("2.9.1+rocm6.4", Reason.NO_WHEEL_FOR_PYTHON)], "G") is None
-    assert cure.unsupported([cpu], "G") is None
-    assert cure.unsupported([none[0]._replace(fits=())], "G") is None
-    assert cure.unsupported(none[2:], "G") == text.replace("1.7.1", "2.9.1") + "runs on it"
+    assert remedy.unsupported([*none, against("2.9.1+cu126", old)], "G") is None
+    assert remedy.unsupported([*none, against("2.9.1+rocm6.4", Reason.NO_WHEEL_FOR_PYTHON)], "G") is None
+    assert remedy.unsupported([cpu], "G") is None
+    assert remedy.unsupported([none[0]._replace(fits=())], "G") is None
+    assert remedy.unsupported(none[2:], "G") == text.replace("1.7.1", "2.9.1") + "runs on it"
     for reason in (Reason.LIBRARY_DROPPED_GPU, Reason.UNKNOWN_ARCHES):
-        assert cure.unsupported([against("1.7.1+cu110", reason)], "G") == f"{text}runs on it"
+        assert remedy.unsupported([against("1.7.1+cu110", reason)], "G") == f"{text}runs on it"
 
 
 def test_the_last_release_with_code_that_a_library_of_it_dropped() -> None:
@@ -390,7 +392,7 @@ def test_the_last_release_with_code_that_a_library_of_it_dropped() -> None:
                  "2.10.0+cu130", "2.10.0+cu128")]  # fmt: skip
 
     for order in (with_code, with_code[::-1]):
-        assert cure.unsupported([*order, against("2.11.0+cu130", Reason.NO_KERNELS)], "G") == (
+        assert remedy.unsupported([*order, against("2.11.0+cu130", Reason.NO_KERNELS)], "G") == (
             "no published build supports G as a whole; the last release with code for it is torch 2.10.0+cu130"
         )
 
@@ -398,8 +400,8 @@ def test_the_last_release_with_code_that_a_library_of_it_dropped() -> None:
 def test_uv_s_auto_goes_by_the_newest_cuda_that_the_driver_carries() -> None:
     old, none = Reason.DRIVER_TOO_OLD, Reason.NO_KERNELS
 
-    assert cure.auto_fails([against("2.9.1+cu130", old), against("2.9.1+cu128", none), against("2.9.1+cu126")])
-    assert not cure.auto_fails([against("2.9.1+cu130", old), against("2.8.0+cu128"), against("2.9.1+cu128", none)])
-    assert not cure.auto_fails([against("2.9.1+cu130", old), against("2.9.1+rocm6.4", none)])
+    assert remedy.auto_fails([against("2.9.1+cu130", old), against("2.9.1+cu128", none), against("2.9.1+cu126")])
+    assert not remedy.auto_fails([against("2.9.1+cu130", old), against("2.8.0+cu128"), against("2.9.1+cu128", none)])
+    assert not remedy.auto_fails([against("2.9.1+cu130", old), against("2.9.1+rocm6.4", none)])
     for reason in (Reason.UNCONFIRMED, Reason.NOT_REQUESTED):
-        assert not cure.auto_fails([against("2.9.1+cu130", none, reason), against("2.9.1+cu128")])
+        assert not remedy.auto_fails([against("2.9.1+cu130", none, reason), against("2.9.1+cu128")])

@@ -1,0 +1,197 @@
+"""What installed packages require of torch, of CUDA's wheels and of one another, held against what is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from torchpick.doctor.subject import Subject
+from torchpick.environment.distributions import Distribution, Environment
+from torchpick.model.build import COMPANIONS, family_of
+from torchpick.model.finding import Ailment, Finding
+from torchpick.model.machine import Machine
+from torchpick.model.noun import Noun
+from torchpick.model.pythons import marker_applies, marker_facts
+from torchpick.model.requirement import normal, parsed
+from torchpick.model.versions import admits, is_dotted, numbers
+
+# A name at the start of a requirement.
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+# What torch's own metadata pins.
+OF_TORCH = ("nvidia-", "cuda-", "triton", "pytorch-triton")
+# Companions whose version file carries the local label, which their metadata may leave out.
+LABELLED = (*COMPANIONS, "torchcodec")
+# The first release that was compiled against NumPy 2 (its release notes).
+_NUMPY_2 = (2, 3)
+
+
+class Demand(Noun):
+    """A line of a package's metadata that requires another project."""
+
+    by: Distribution
+    name: str
+    specifier: str
+    marker: str
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}{self.specifier}"
+
+    @property
+    def admits(self) -> Callable[[str], bool]:
+        return admits(self.specifier, prereleases=True)
+
+
+def on(here: Environment, name: str) -> Iterator[Demand]:
+    """What installed packages require of this project, where their markers hold."""
+    return _applying(here, None, lambda _, other: other == name)
+
+
+def _applying(
+    here: Environment, machine: Machine | None, wanted: Callable[[Distribution, str], bool]
+) -> Iterator[Demand]:
+    """What installed packages require of the wanted projects; a line that is not valid is nobody's demand."""
+    platform = None if machine is None else machine.platform
+    facts = marker_facts(here.version, here.full_version, platform, here.implementation)
+    for package in here.named(""):
+        for line in package.requires:
+            # Parsing every line of a large environment takes a second.
+            start = _NAME.match(line)
+            if start is None or not wanted(package, normal(start[0])):
+                continue
+            try:
+                requirement = parsed(line)
+                demand = Demand(
+                    package, normal(requirement.name), str(requirement.specifier), str(requirement.marker or "")
+                )
+                _ = demand.admits
+            except ValueError:
+                continue
+            if marker_applies(demand.marker, facts):
+                yield demand
+
+
+def missing(subject: Subject) -> list[Demand]:
+    """What torch and its companions require for this platform, and is not there at all.
+
+    What anything else lacks is pip's business; what conda installed is conda's.
+    """
+    here = subject.environment
+    ours = ("torch", *LABELLED)
+    demands = _applying(here, subject.machine, lambda package, _: package.name in ours and package.installer != "conda")
+    return [] if here.conda else [demand for demand in demands if here.find(demand.name) is None]
+
+
+def together(subject: Subject) -> Iterator[Finding]:
+    """What does not go with the torch that is installed."""
+    findings = list(_unmet(subject))
+    yield from findings
+    said = {finding.seen["package"] for finding in findings if finding.ailment is Ailment.COMPANION_MISMATCH}
+    yield from _companions(subject, {str(label).partition(" ")[0] for label in said})
+
+
+def _unmet(subject: Subject) -> Iterator[Finding]:
+    """Requirements on torch, and torch's own on the libraries of CUDA, that what is installed does not meet."""
+    from torchpick.doctor import binaries
+
+    here, torch = subject.environment, subject.torch
+    for demand in _applying(
+        here,
+        subject.machine,
+        lambda package, name: name == "torch" or (package.name == "torch" and name.startswith(OF_TORCH)),
+    ):
+        other = here.find(demand.name)
+        has = None if other is None else other.version
+        if demand.name == "torch" and torch is not None:
+            has = torch.version
+        if has is None or demand.admits(has):
+            continue  # what is missing shows as a library that is missing
+        if torch is not None and demand.name == "torch" and binaries.links_torch(demand.by):
+            ours = demand.by.name in COMPANIONS
+            by_hand = f"install the release of {demand.by.name} that was built for torch {torch.release}"
+            yield Finding(
+                Ailment.COMPANION_MISMATCH,
+                f"{demand.by.label} was built for {demand.text}, and {torch.label} is installed",
+                {"package": demand.by.label, "requires": demand.text, "torch": torch.version},
+                advice=None if ours else f"{by_hand}, or the torch that it asks for",
+                by_torch=ours,
+            )
+        else:
+            yield Finding(
+                Ailment.REQUIREMENT_UNMET,
+                f"{demand.by.label} requires {demand.text}, and {demand.name} {has} is installed",
+                {"package": demand.by.label, "requires": demand.text, "has": f"{demand.name} {has}"},
+                advice=f"install {demand.text}" if demand.name != "torch" else None,
+            )
+
+
+def _companions(subject: Subject, said: set[str]) -> Iterator[Finding]:
+    """A companion of another release by the table, where its own requirement has not said so, or of another CUDA."""
+    from torchpick.doctor import binaries, installedtorch
+
+    here, torch = subject.environment, subject.torch
+    if torch is None:
+        return
+    row = installedtorch.row_of(subject.table, subject.machine, torch.release, torch.backend)
+    for package in filter(None, map(here.find, LABELLED)):
+        version = binaries.version(package.folder, package.name) or package.version
+        # Only what a companion's own metadata or its maintainers say; an inferred pair is no ground for a finding.
+        known = row is not None and row.companion_basis.get(package.name) in ("metadata", "declared")
+        expected = row.companions.get(package.name) if row is not None and known else None
+        ours = package.name in COMPANIONS
+        label = f"{package.name} {version}"
+        if package.name not in said and expected is not None and _series(version) != _series(expected):
+            yield Finding(
+                Ailment.COMPANION_MISMATCH,
+                f"{label} does not belong to {torch.label}: {package.name} {expected} does",
+                {"package": label, "expected": expected, "torch": torch.version},
+                advice=None if ours else f"install {package.name} {expected}",
+                by_torch=ours,
+            )
+        if is_for_another(package.name, version, torch.backend):
+            means = "" if torch.version.endswith(f"+{torch.backend}") else f" (a {torch.backend} build)"
+            yield Finding(
+                Ailment.COMPANION_OTHER_CUDA,
+                f"{label} is installed beside {torch.label}{means}",
+                {"package": label, "torch": torch.version, "backend": torch.backend},
+                advice=None if ours else f"install {package.name} from the same index as torch",
+                by_torch=ours,
+            )
+
+
+def _series(version: str) -> list[str]:
+    """Major and minor: patch releases of a companion belong to more than one torch."""
+    return version.partition("+")[0].split(".")[:2]
+
+
+def is_for_another(name: str, version: str, backend: str) -> bool:
+    """Whether a companion's local label says that it was built for another CUDA. Within one major they go together.
+
+    torchvision compares majors alone from 0.16 on (torchvision/extension.py of 0.15.2 and 0.16.2 read).
+    """
+    label = version.partition("+")[2]
+    if label == backend or not label.startswith(("cu", "cpu", "rocm", "xpu")):
+        return False
+    series = ".".join(_series(version))
+    strict = name == "torchvision" and is_dotted(series) and numbers(series) < (0, 16)
+    return strict or _kind(label) != _kind(backend)
+
+
+def _kind(label: str) -> str:
+    """`cu128` and `cu126` → `cu12`: torchvision refuses another CUDA major, and loads within one."""
+    head = label.split(".")[0]
+    return head[:-1] if family_of(head) == "cuda" and head[2:].isdigit() and len(head) > 4 else head
+
+
+def numpy(subject: Subject) -> Iterator[Finding]:
+    torch, package = subject.torch, subject.environment.find("numpy")
+    if torch is None or package is None or not is_dotted(torch.release) or not package.version.startswith("2."):
+        return
+    if numbers(torch.release)[:2] < _NUMPY_2:
+        yield Finding(
+            Ailment.NUMPY_TOO_NEW,
+            f"numpy {package.version} is installed beside {torch.label}, and torch supports NumPy 2 from 2.3 on",
+            {"numpy": package.version, "torch": torch.version},
+            by_torch=True,
+            needs="numpy<2",
+        )

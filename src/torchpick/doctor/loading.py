@@ -1,0 +1,270 @@
+"""What the loader of this machine will do: libraries that are nowhere, or come from elsewhere first."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from torchpick.doctor import binaries, depends, gpucode
+from torchpick.doctor.binaries import NVIDIA
+from torchpick.doctor.depends import Demand
+from torchpick.doctor.subject import Subject
+from torchpick.environment import distributions
+from torchpick.environment.distributions import Environment
+from torchpick.environment.shellvariables import CUDA_LIBRARY, Shell
+from torchpick.model.finding import WARNING, Ailment, Finding
+from torchpick.model.noun import Noun
+from torchpick.model.versions import is_dotted, numbers
+
+_SYSTEM = ("/usr/local/cuda/lib64", "/usr/lib64", "/usr/lib", "/lib64", "/lib", "/usr/lib/wsl/lib")
+_CACHE = "/etc/ld.so.cache"
+_MOST_CACHE = 16 << 20
+# NVIDIA's CUDA Compatibility guide: forward compatibility is for data-centre GPUs; these are refused (error 804).
+_REFUSED = re.compile(r"geforce|titan|\b[GR]TX (?:16|[1-5]0)[5-9]0", re.IGNORECASE)
+_HIDING = {"CUDA_VISIBLE_DEVICES": "nvidia", "HIP_VISIBLE_DEVICES": "amd", "ROCR_VISIBLE_DEVICES": "amd"}
+# `import torch` does without these (torch 2.9.1: triton for torch.compile, the others for export, hub and saving).
+_SPARE = frozenset({"triton", "pytorch-triton", "filelock", "fsspec", "jinja2", "networkx"})
+_OF_CUDA = ("nvidia-", "cuda-")
+_MOST_SHOWN = 20
+
+
+class Absent(Noun):
+    """A library that a package asks the loader for, and that is nowhere to be found."""
+
+    library: str
+    wanted_by: str
+
+
+class LoaderFolders:
+    """The folders of the loader beyond the environment; its cache is read at the first question."""
+
+    def __init__(self, environment: Environment, shell: Shell) -> None:
+        named = shell.variables.get("LD_LIBRARY_PATH", "").split(":")
+        own = [os.path.join(environment.prefix, *folder) for folder in (("lib",), ("targets", "x86_64-linux", "lib"))]
+        folders = [folder for folder in (*named, *own, *_SYSTEM) if folder]
+        self.folders = [*folders, *(f"/usr/lib/{cpu}-linux-gnu" for cpu in ("x86_64", "aarch64"))]
+
+    @cached_property
+    def cache(self) -> bytes:
+        try:
+            with open(_CACHE, "rb") as file:
+                return file.read(_MOST_CACHE)
+        except OSError:
+            return b""
+
+    def has(self, name: str) -> bool:
+        if b"\0" + name.encode() + b"\0" in self.cache:
+            return True
+        return any(os.path.exists(os.path.join(folder, name)) for folder in self.folders)
+
+
+def lacking(subject: Subject) -> Iterator[Finding]:
+    """Packages that torch or a companion requires, and libraries that the loader finds nowhere: each said once."""
+    absent = absent_libraries(subject)
+    demands = depends.missing(subject)
+    yield from required(demands, cuda_is_found=bool(demands) and _cuda_is_found(subject, absent))
+    # These are said with the package that should have brought them, or with the CUDA that does not belong.
+    said = {demand.by.label for demand in demands if demand.name.startswith(_OF_CUDA)}
+    yield from nowhere(absent, said | (gpucode.mixed(subject) if absent else set()))
+
+
+def required(demands: Sequence[Demand], *, cuda_is_found: bool) -> Iterator[Finding]:
+    """What is required and not installed, by package; `cuda_is_found`: an image may bring CUDA by other means."""
+    for package in dict.fromkeys(demand.by.label for demand in demands):
+        mine = [demand for demand in demands if demand.by.label == package]
+        # What CUDA consists of first: without it nothing loads.
+        texts = [demand.text for demand in sorted(mine, key=lambda demand: not demand.name.startswith(_OF_CUDA))]
+        elsewhere = cuda_is_found and all(demand.name.startswith(_OF_CUDA) for demand in mine)
+        shown = ", ".join(texts[:_MOST_SHOWN])
+        shown += f" and {len(texts) - _MOST_SHOWN} more" if len(texts) > _MOST_SHOWN else ""
+        yield Finding(
+            Ailment.REQUIREMENT_MISSING,
+            f"{package} requires {shown}, and {'they are' if len(texts) > 1 else 'it is'} not installed",
+            {"package": package, "missing": [demand.text for demand in mine]},
+            advice="its CUDA libraries are found elsewhere on this machine" if elsewhere else None,
+            by_torch=True,
+            weight=WARNING if elsewhere or all(demand.name in _SPARE for demand in mine) else None,
+        )
+
+
+def nowhere(absent: Sequence[Absent], said: set[str]) -> Iterator[Finding]:
+    """The libraries that are nowhere, by package; CUDA's are known already of those that `said` names."""
+    # What torch itself misses, the others miss for the same reason.
+    of_torch = {each.library for each in absent if each.wanted_by.startswith("torch ")}
+    for package in dict.fromkeys(each.wanted_by for each in absent):
+        mine = package.startswith("torch ")
+        libraries = [each.library for each in absent if each.wanted_by == package]
+        libraries = [library for library in libraries if mine or library not in of_torch]
+        linking = [library for library in libraries if binaries.is_of_torch(library)]
+        libraries = linking if package in said else libraries
+        if not libraries:
+            continue
+        shown = ", ".join(libraries[:4]) + (" …" if len(libraries) > 4 else "")
+        name = package.partition(" ")[0]
+        advice = f"install the {name} that was built for the CUDA of this torch, not the missing library"
+        if linking:
+            advice = f"install the release of {name} that was built for this torch"
+        yield Finding(
+            Ailment.MISSING_LIBRARY,
+            f"{package} needs {shown}, which is in no package here and in no folder of the loader",
+            {"package": package, "libraries": libraries},
+            advice=None if mine else advice,
+            by_torch=mine,
+        )
+
+
+def absent_libraries(subject: Subject) -> tuple[Absent, ...]:
+    """What torch and the packages with GPU code ask the loader for, or open by name, that is nowhere here."""
+    if not subject.is_here:
+        return ()
+    folders = LoaderFolders(subject.environment, subject.shell)
+    found = list(_linked(subject, folders)) if subject.torch is not None else []
+    found += _opened(subject, folders) if subject.nvidia else []
+    return tuple(dict.fromkeys(found))
+
+
+def _linked(subject: Subject, elsewhere: LoaderFolders) -> Iterator[Absent]:
+    here = subject.environment
+    names = ("torch", *(package.name for package in subject.inspected.packages))
+    wanting = [package for name in names if (package := here.find(name)) is not None]
+    held = {
+        path.rpartition("/")[2]
+        for package in here.distributions
+        if package.name.startswith((NVIDIA, "torch")) or package in wanting
+        for path in distributions.libraries(package)
+        if os.path.exists(os.path.join(package.folder, path))
+    }
+    for package in wanting:
+        missed: set[str] = set()
+        for path in binaries.loaded_libraries(package):
+            linked = binaries.needs(path)
+            asked = {name for name in linked.needed if binaries.is_of_torch(name) or _is_of_cuda(name)} - held - missed
+            for name in sorted(asked):
+                if not _is_along(path, (*linked.rpath, *linked.runpath), name) and not elsewhere.has(name):
+                    missed.add(name)
+                    yield Absent(name, package.label)
+
+
+def _opened(subject: Subject, elsewhere: LoaderFolders) -> Iterator[Absent]:
+    """The libraries that a package opens by name (its own metadata does not say so) and that are nowhere."""
+    here = subject.environment
+    rows = ((package, gpucode.row_of(package, subject.known)) for package in here.named(""))
+    opened = [(package, library) for package, row in rows if row is not None for library in row.needs]
+    nowhere = [(package, library) for package, library in opened if not library.startswith("libcuda.so")]
+    nowhere = [(package, library) for package, library in nowhere if not elsewhere.has(library)]
+    if nowhere:
+        held = {path.rpartition("/")[2] for package in here.named("") for path in distributions.libraries(package)}
+        yield from (Absent(library, package.label) for package, library in nowhere if library not in held)
+
+
+def _is_of_cuda(name: str) -> bool:
+    # libcuda comes with the driver, and detection says whether that is there.
+    return CUDA_LIBRARY.fullmatch(name) is not None and not name.startswith("libcuda.so")
+
+
+def _is_along(path: str, folders: tuple[str, ...], name: str) -> bool:
+    origin = os.path.dirname(path)
+    return any(
+        os.path.exists(os.path.join(folder.replace("$ORIGIN", origin).replace("${ORIGIN}", origin), name))
+        for folder in folders
+    )
+
+
+def _cuda_is_found(subject: Subject, absent: Sequence[Absent]) -> bool:
+    """Whether torch asks for CUDA's libraries and the loader finds every one, wherever they lie."""
+    torch = subject.environment.find("torch")
+    if torch is None or not subject.is_here or any(each.wanted_by == torch.label for each in absent):
+        return False
+    return any(_is_of_cuda(name) for path in binaries.loaded_libraries(torch) for name in binaries.needs(path).needed)
+
+
+def library_path(subject: Subject) -> Iterator[Finding]:
+    """The environment's libraries that LD_LIBRARY_PATH replaces."""
+    folders = dict.fromkeys(folder for folder, _ in subject.shell.folders)
+    replaceable = _replaceable(subject) if folders else []
+    for folder in folders:
+        replaced = [name for name, path in replaceable if _wins(subject.shell, folder, name, path)]
+        if replaced:
+            yield Finding(
+                Ailment.LIBRARY_PATH,
+                f"LD_LIBRARY_PATH puts {folder} first, so {', '.join(replaced[:4])} come from there and not from "
+                "the environment",
+                {"folder": folder, "libraries": replaced},
+                cure="unset LD_LIBRARY_PATH",
+                advice="torch brings its own CUDA; leave the folder out for programs that use it",
+            )
+
+
+def _wins(shell: Shell, folder: str, name: str, path: str) -> bool:
+    """Whether the library of this folder is the first of its name in LD_LIBRARY_PATH, and another one."""
+    if next((place for place, names in shell.folders if name in names), None) != folder:
+        return False
+    try:
+        return not os.path.samefile(os.path.join(folder, name), path)
+    except OSError:
+        return True
+
+
+def _replaceable(subject: Subject) -> list[tuple[str, str]]:
+    """Name and path of NVIDIA's libraries that the loader looks for in LD_LIBRARY_PATH before it finds them here.
+
+    A library looks along its rpath before LD_LIBRARY_PATH, along its runpath after it (ld.so(8)). torch has an rpath;
+    NVIDIA's libraries have a runpath, and cuDNN opens its parts by name.
+    """
+    if not subject.environment.torches:
+        return []
+    own: dict[str, str] = {}
+    safe: set[str] = set()
+    open_: set[str] = set()
+    for package in subject.environment.distributions:
+        if package.name != "torch" and not package.name.startswith(NVIDIA):
+            continue
+        for relative in distributions.libraries(package):
+            path = os.path.join(package.folder, relative)
+            name = path.rpartition("/")[2]
+            if package.name != "torch":
+                own[name] = path
+            elif not name.startswith(("libtorch", "libc10", "libcaffe2")):
+                continue
+            linked = binaries.needs(path)
+            (safe if linked.rpath and not linked.runpath else open_).update(linked.needed)
+            if name.startswith("libcudnn_"):
+                open_.add(name)
+    return sorted((name, own[name]) for name in (open_ - safe) & own.keys())
+
+
+def driver_library(subject: Subject) -> Iterator[Finding]:
+    """A libcuda that is not the driver's: a stub never works, cuda-compat only newer than the driver, on some GPUs."""
+    library = subject.shell.driver_library
+    if library is None:
+        return
+    seen: dict[str, object] = {"folder": library.folder, "version": library.version}
+    advice = f"remove {library.folder} from LD_LIBRARY_PATH"
+    if library.kind == "stub":
+        text = f"LD_LIBRARY_PATH puts the stub libcuda of {library.folder} before the driver's"
+        yield Finding(Ailment.STUB_DRIVER_LIBRARY, text, seen, advice=advice)
+        return
+    driver = None if subject.machine.driver is None else subject.machine.driver.version
+    refused = [gpu.index for gpu in subject.gpus if gpu.vendor == "nvidia" and _REFUSED.search(gpu.name or "")]
+    if library.version and is_dotted(library.version) and driver and numbers(driver) >= numbers(library.version):
+        text = f"cuda-compat {library.version} in {library.folder} is not newer than the driver, {driver}"
+        yield Finding(Ailment.CUDA_COMPAT, text, {**seen, "driver": driver}, advice=advice)
+    elif refused:
+        text = f"cuda-compat in {library.folder} does not support {subject.labels(*refused)}"
+        yield Finding(Ailment.CUDA_COMPAT, text, seen, advice=advice)
+
+
+def hidden(subject: Subject) -> Iterator[Finding]:
+    """A variable that hides every GPU; to hide some of them is a choice."""
+    for name, value in subject.shell.variables.items():
+        gpus = [gpu.index for gpu in subject.gpus if gpu.vendor == _HIDING.get(name)]
+        first = value.split(",")[0].strip()
+        if gpus and not (first[:1].isdigit() or first[:1] == "+" or "-" in first[1:]):
+            yield Finding(
+                Ailment.GPUS_HIDDEN,
+                f"{name} is {value!r}, which hides every GPU",
+                {"variable": name, "value": value, "hidden": gpus},
+                cure=f"unset {name}",
+            )

@@ -1,0 +1,188 @@
+"""Whether there is a Python and one whole torch for it, and whether all files of what goes with it are there."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from torchpick.doctor import depends, remedy
+from torchpick.doctor.depends import OF_TORCH
+from torchpick.doctor.subject import Subject
+from torchpick.environment import distributions
+from torchpick.environment.distributions import Distribution
+from torchpick.model.build import COMPANIONS
+from torchpick.model.finding import Ailment, Finding
+from torchpick.model.requirement import first_three
+
+# Frameworks that need no torch: an environment that has one, and where nothing asks for torch, lacks none.
+_FRAMEWORKS = re.compile(
+    r"(?:jax|jaxlib|jax-cuda\d+-p.*|tensorflow(?:-.*)?|tf-nightly.*|cupy(?:-.*)?|paddlepaddle(?:-.*)?|mindspore"
+    r"|onnxruntime(?:-.*)?|ctranslate2|llama-cpp-python|xgboost|mxnet(?:-.*)?)"
+)
+# What conda calls torch and its libraries.
+_CONDA = ("pytorch", "libtorch", "pytorch-gpu", "pytorch-cpu")
+# What an import needs. Headers, stubs, licences and data are taken out of images on purpose.
+_CODE = re.compile(r"\.(?:py|so(?:\.[0-9]+)*|dll|pyd|dylib)$", re.IGNORECASE)
+_SPARE = re.compile(r"(?:^|/)(?:tests?|testing|include|share|examples?|benchmarks?|docs?)/")
+_MOST_SHOWN = 50
+
+
+def interpreter(subject: Subject) -> Iterator[Finding]:
+    """The environment's Python is gone."""
+    here = subject.environment
+    if here.gone:
+        yield Finding(
+            Ailment.PYTHON_GONE,
+            f"{here.prefix}: {here.gone}",
+            {"prefix": here.prefix, "why": here.gone},
+            advice="create the environment again, and reinstall what is wanted in it",
+        )
+
+
+def missing(subject: Subject) -> Iterator[Finding]:
+    """No torch, in an environment that should have one: nothing else was made for GPUs there, or something asks."""
+    here = subject.environment
+    if subject.torch is not None or here.find("torch") is not None:
+        return
+    is_other = any(_FRAMEWORKS.fullmatch(package.name) for package in here.distributions)
+    if not is_other or any(depends.on(here, "torch")):
+        yield Finding(
+            Ailment.TORCH_MISSING,
+            f"torch is not installed for {here.executable or here.prefix}",
+            {"python": here.executable, "searched": list(here.sites)},
+            by_torch=True,
+        )
+
+
+def broken(subject: Subject) -> Iterator[Finding]:
+    """Installed by its metadata, and not there; or there without some of its files."""
+    here, torch = subject.environment, subject.torch
+    recorded = here.find("torch")
+    if torch is None and recorded is not None:
+        yield Finding(
+            Ailment.TORCH_BROKEN,
+            f"{recorded.label} is recorded as installed, and torch/version.py is not there",
+            {"folder": recorded.folder, "version": recorded.version},
+            by_torch=True,
+        )
+    if torch is None:
+        return
+    lost = torch.missing
+    if recorded is not None and not subject.torch_alone:
+        lost = tuple(dict.fromkeys((*lost, *gone(recorded))))
+    if lost:
+        yield Finding(
+            Ailment.TORCH_BROKEN,
+            f"{torch.label} lacks {first_three(lost)}",
+            {"folder": torch.folder, "missing": list(lost[:_MOST_SHOWN])},
+            by_torch=True,
+        )
+
+
+def twice(subject: Subject) -> Iterator[Finding]:
+    """Two torches on the search path, two records in one folder, or conda's and pip's."""
+    here = subject.environment
+    if len(here.torches) > 1:
+        yield Finding(
+            Ailment.TORCH_TWICE,
+            f"torch is in {len(here.torches)} folders of the search path; {here.torches[0]} comes first",
+            {"folders": [*here.torches]},
+            advice=f"remove the others: `{here.program} -m pip uninstall torch` with each of their Pythons",
+        )
+    records = [package for package in here.distributions if package.name == "torch"]
+    for folder in dict.fromkeys(record.folder for record in records):
+        versions = [record.version for record in records if record.folder == folder]
+        if len(versions) > 1:
+            yield Finding(
+                Ailment.TORCH_TWICE,
+                f"{folder} has records of torch {' and '.join(versions)}",
+                {"folder": folder, "versions": versions},
+                advice=f"`{here.program} -m pip uninstall torch` until none is left, then install one",
+            )
+    conda = [package for package in here.conda if package.name in _CONDA]
+    if conda and records and records[0].installer in ("pip", "uv"):
+        yield Finding(
+            Ailment.TORCH_TWICE,
+            f"conda installed {conda[0].name} {conda[0].version}, and {records[0].installer} put torch "
+            f"{records[0].version} over it",
+            {"conda": [" ".join(package) for package in conda], "torch": records[0].version},
+            advice=f"keep one: `conda remove {' '.join(package.name for package in conda)}`, then install torch again",
+        )
+
+
+def unreadable(subject: Subject) -> Iterator[Finding]:
+    """Folders and libraries that cannot be read, and metadata that is broken where it matters."""
+    here, torch = subject.environment, subject.torch
+    for fault in (*here.faults, *subject.inspected.faults):
+        yield Finding(Ailment.UNREADABLE, f"{fault.where} {fault.what}", {"where": fault.where, "what": fault.what})
+    if torch is not None and here.find("torch") is None:
+        yield Finding(
+            Ailment.UNREADABLE,
+            f"{torch.label} in {torch.folder} has no metadata, so no installer knows of it",
+            {"where": torch.folder, "what": "no metadata"},
+            advice="remove the folder before another torch is installed",
+        )
+    for package in here.distributions:
+        # conda and Debian leave out RECORD on purpose.
+        by_pip = not here.conda and "dist-packages" not in package.folder
+        faults = ", ".join(fault for fault in package.faults if by_pip or not fault.startswith("RECORD"))
+        if faults and (package.name in ("torch", *COMPANIONS) or package.name.startswith(OF_TORCH)):
+            yield Finding(
+                Ailment.UNREADABLE,
+                f"{package.info}: {faults}",
+                {"where": os.path.join(package.folder, package.info), "what": faults},
+                advice=f"install {package.name} again with `--force-reinstall`",
+            )
+
+
+def incomplete(subject: Subject) -> Iterator[Finding]:
+    """Files that are gone of what torch needs, and of what has code for a GPU."""
+    here = subject.environment
+    names = {package.name for package in subject.inspected.packages} | {*COMPANIONS, "torchcodec", "numpy"}
+    for package in here.named(""):
+        relevant = package.name in names or package.name.startswith(OF_TORCH)
+        if relevant and (paths := gone(package)):
+            ours = package.name in COMPANIONS
+            again = remedy.REINSTALL[remedy.has_pip(here)]
+            pin = f"{package.name}=={package.version}"
+            yield Finding(
+                Ailment.FILES_MISSING,
+                f"{package.label} lacks {first_three(paths)}",
+                {"package": package.label, "missing": list(paths)},
+                cure=None if ours else remedy.by_installer(here, "install", again, "--no-deps", pin),
+                by_torch=ours,
+            )
+
+
+def gone(package: Distribution) -> tuple[str, ...]:
+    """Recorded code that is not there: whole folders are looked at, and one that is gone is named with a slash."""
+    if any(fault.startswith("RECORD") for fault in package.faults):
+        return ()
+    wanted: dict[str, set[str]] = {}
+    for path in distributions.files(package):
+        if _CODE.search(path) and not _SPARE.search(path) and not path.startswith(("/", "..")):
+            folder, _, name = path.rpartition("/")
+            wanted.setdefault(folder, set()).add(name)
+    found: dict[str, None] = {}
+    for folder in sorted(wanted, key=lambda folder: (folder.count("/"), folder)):
+        if any(folder.startswith(name) for name in found if name.endswith("/")):
+            continue
+        try:
+            names = {*os.listdir(os.path.join(package.folder, folder))}
+        except (FileNotFoundError, NotADirectoryError):
+            found[_topmost(package.folder, folder) + "/"] = None
+            continue
+        except OSError:
+            continue
+        # A source may have been compiled and left out (`compileall -b`).
+        lost = (name for name in sorted(wanted[folder] - names) if not (name.endswith(".py") and f"{name}c" in names))
+        found |= dict.fromkeys(f"{folder}/{name}" if folder else name for name in lost)
+    return tuple(found)[:_MOST_SHOWN]
+
+
+def _topmost(site: str, folder: str) -> str:
+    """The first folder on the way that is gone."""
+    parts = folder.split("/")
+    paths = ("/".join(parts[:count]) for count in range(1, len(parts)))
+    return next((path for path in paths if not os.path.isdir(os.path.join(site, path))), folder)

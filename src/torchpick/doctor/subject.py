@@ -1,0 +1,97 @@
+"""What is examined: an environment and the machine it is for. What a check asks of them is read once, and only then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from torchpick.doctor import installedtorch
+from torchpick.doctor.installedtorch import InstalledTorch
+from torchpick.environment import shellvariables
+from torchpick.environment.distributions import Environment
+from torchpick.environment.shellvariables import Shell
+from torchpick.model.arch import Arch
+from torchpick.model.machine import Gpu, Machine
+from torchpick.model.package import PackageFacts
+from torchpick.model.table import Table
+from torchpick.session import Session
+
+# The readers of packages are imported where they are asked: an answer about torch alone does not wait for them.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.doctor.binaries import InspectedPackages
+    from torchpick.wheels.verdict import Judge
+
+
+class Subject:
+    """An environment, its machine, and the session that asks; `folder` is where the run began.
+
+    `torch_alone`: no more than torch is looked at.
+    """
+
+    def __init__(
+        self, session: Session, environment: Environment, machine: Machine, folder: str, *, torch_alone: bool = False
+    ) -> None:
+        self.session = session
+        self.environment = environment
+        self.machine = machine
+        self.folder = folder
+        self.torch_alone = torch_alone
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the machine is this computer, and the folders of its loader count."""
+        return self.machine.platform.os == "linux" and not self.session.given_gpus
+
+    @cached_property
+    def table(self) -> Table:
+        return self.session.table_of((self.machine,))
+
+    @cached_property
+    def torch(self) -> InstalledTorch | None:
+        return installedtorch.read(self.environment, self.machine, self.table)
+
+    @cached_property
+    def shell(self) -> Shell:
+        return shellvariables.read(self.session.environ)
+
+    @property
+    def gpus(self) -> tuple[Gpu, ...]:
+        return self.machine.counted
+
+    @property
+    def nvidia(self) -> tuple[Gpu, ...]:
+        """NVIDIA's GPUs of a known capability."""
+        return tuple(gpu for gpu in self.gpus if gpu.vendor == "nvidia" and gpu.arch is not None)
+
+    def labels(self, *indexes: int) -> str:
+        """The GPUs of these indexes (all that count without any) by their names, each once."""
+        gpus = [gpu for gpu in self.machine.gpus if gpu.index in indexes] if indexes else self.gpus
+        return ", ".join(dict.fromkeys(gpu.label for gpu in gpus))
+
+    @cached_property
+    def judge(self) -> Judge:
+        """The judge of GPU code behind this driver; the GPU is set for each in its turn."""
+        from torchpick.wheels.verdict import Judge
+
+        torch = self.torch
+        unified = torch is not None and torch.verdict is not None and torch.verdict.build.unified
+        nothing = Arch.of_capability(0, 0)
+        return Judge.of(nothing, self.machine.driver, self.table.drivers, unified=unified)
+
+    @cached_property
+    def inspected(self) -> InspectedPackages:
+        """The packages with GPU code of their own."""
+        from torchpick.doctor import binaries
+
+        if self.torch_alone:
+            return binaries.InspectedPackages()
+        cuda = None if self.torch is None else self.torch.cuda
+        return binaries.packages(self.environment, self.nvidia, self.judge, cuda)
+
+    @cached_property
+    def known(self) -> Mapping[str, PackageFacts]:
+        """The packages of the table."""
+        from torchpick.knowledge.packages import KnownPackages
+
+        return KnownPackages(self.session.environ, self.machine.platform.name)
