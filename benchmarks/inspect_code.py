@@ -23,10 +23,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import interleaved
-from torchpick.index import locate
+from torchpick.index import user_index
 from torchpick.index.client import Client
-from torchpick.index.locate import WheelTarget
-from torchpick.index.remote import RemoteSource
+from torchpick.index.ranges import RemoteSource
+from torchpick.index.user_index import WheelTarget
 from torchpick.wheels.archive import Archive
 
 _MEMBER = "torch/lib/libtorch_cuda.so"
@@ -66,7 +66,7 @@ def taken(work: Path, requirement: str, member: str) -> Path:
     """A library, streamed out of its wheel."""
     file = work / member.rpartition("/")[2]
     with Client() as client, file.open("wb") as out:
-        archive = Archive(RemoteSource(locate.locate(requirement, _LINUX).url, client))
+        archive = Archive(RemoteSource(user_index.locate(requirement, _LINUX).url, client))
         for chunk in archive.stream(archive.find(member)[member]):
             out.write(chunk)
     return file

@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 
 from torchpick.errors import TorchpickError
-from torchpick.index import listing, names
+from torchpick.index import listing, wheelnames
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
-from torchpick.index.remote import RemoteSource
+from torchpick.index.ranges import RemoteSource
 from torchpick.model.versions import release_key
 from torchpick.wheels import measured
 from torchpick.wheels.archive import Archive
@@ -47,7 +47,7 @@ def wanted(links: tuple[Link, ...], first: str, last: str, only: str) -> list[Li
             key = release_key(link.wheel.version)
         except ValueError:
             continue
-        platform = names.platform_of(link.wheel.platform)
+        platform = wheelnames.platform_of(link.wheel.platform)
         if platform is None or platform.startswith("macos") or only not in link.file:
             continue
         if release_key(first) <= key <= release_key(last):

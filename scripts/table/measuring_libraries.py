@@ -18,10 +18,10 @@ from pathlib import Path
 from scripts.table import layout
 from scripts.table.measuring import index_url
 from torchpick.errors import TorchpickError
-from torchpick.index import listing, names
+from torchpick.index import listing, wheelnames
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
-from torchpick.index.remote import RemoteSource
+from torchpick.index.ranges import RemoteSource
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields
 from torchpick.model.verdict import JIT, RUNS
@@ -100,7 +100,7 @@ def _link(links: tuple[Link, ...], version: str) -> Link | None:
     """The wheel for Linux on x86_64; a pin may leave out the build number that the wheel has."""
     for link in links:
         same = link.wheel.version == version or link.wheel.version.startswith(f"{version}.")
-        if same and names.platform_of(link.wheel.platform) == "linux-x86_64":
+        if same and wheelnames.platform_of(link.wheel.platform) == "linux-x86_64":
             return link
     return None
 

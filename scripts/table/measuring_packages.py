@@ -18,10 +18,10 @@ from pathlib import Path
 from scripts.table import layout
 from scripts.table.measuring import index_url
 from torchpick.errors import TorchpickError
-from torchpick.index import listing, names
+from torchpick.index import listing, wheelnames
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
-from torchpick.index.remote import RemoteSource
+from torchpick.index.ranges import RemoteSource
 from torchpick.model.fields import Fields
 from torchpick.wheels import library, linked, measured, surveyed
 from torchpick.wheels.archive import Archive
@@ -45,7 +45,7 @@ def read(wheel: SurveyWheel, client: Client) -> dict[str, object]:
     left = _MOST_PACKED
     unread = 0
     for member in sorted(archive.members(), key=lambda each: each.compressed):
-        if not names.may_hold_code(member.name):
+        if not wheelnames.may_hold_code(member.name):
             continue
         if member.compressed > left:
             unread += 1

@@ -16,8 +16,7 @@ from scripts.table import layout
 from torchpick.errors import TorchpickError
 from torchpick.index import pages
 from torchpick.index.client import Client
-from torchpick.index.remote import RemoteSource
-from torchpick.index.source import FileSource, Source
+from torchpick.index.ranges import FileSource, RemoteSource, Source
 from torchpick.model.build import Build, backend_order
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import is_prerelease, release_key

@@ -153,10 +153,10 @@ class Session:
         return self._once("user_base", self._user_base)
 
     def _user_base(self) -> str | None:
-        from torchpick.index import places
+        from torchpick.index import index_places
 
         try:
-            return places.of_user(self.environ).base
+            return index_places.of_user(self.environ).base
         except InstallerError:
             return None
 

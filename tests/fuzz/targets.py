@@ -19,7 +19,7 @@ from torchpick.environment import inherited, pipconf, projectfile, requirementfi
 from torchpick.environment.requirements import Given
 from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import TorchpickError
-from torchpick.index import listing, names, tags
+from torchpick.index import listing, wheelnames
 from torchpick.installers import copies, needs, reporting
 from torchpick.knowledge import gpuspec
 from torchpick.knowledge.compat import Knowledge
@@ -91,7 +91,7 @@ def page(data: bytes) -> None:
 
 def report(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
-    names.parse(text)
+    wheelnames.parse(text)
 
 
 def flags_(data: bytes) -> None:
@@ -146,10 +146,10 @@ def marker(data: bytes) -> None:
 
 
 def wheel_name(data: bytes) -> None:
-    name = names.parse(text(data))
+    name = wheelnames.parse(text(data))
     requirements.wheel_of(text(data))
     if name is not None:
-        tags.rank(name, "cp312", Platform("linux", "x86_64", "2.28"))
+        wheelnames.rank(name, "cp312", Platform("linux", "x86_64", "2.28"))
 
 
 def _written(data: bytes) -> str:

@@ -14,7 +14,7 @@ from packaging.version import InvalidVersion
 from torchpick.environment import interpreter
 from torchpick.environment.world import World
 from torchpick.errors import WheelLayoutError
-from torchpick.index import anchors, listing, names, tags
+from torchpick.index import listing, wheelnames
 from torchpick.model.machine import Platform
 
 WORDS = st.text("aAzZ09._-+!", min_size=1, max_size=8)
@@ -34,11 +34,11 @@ def test_a_file_name_is_a_wheels_where_packaging_says_so(file: str) -> None:
     try:
         project, version, _, expected = parse_wheel_filename(file)
     except (InvalidWheelFilename, InvalidVersion):
-        found = names.parse(file)
+        found = wheelnames.parse(file)
         # `_` for the `+` of a local version is an old way to write it, which the wheel host has used.
         assert found is None or "_" in file.split("-")[1]
         return
-    found = names.parse(file)
+    found = wheelnames.parse(file)
     if found is None:
         # packaging lets a project's name begin with a mark, which no index has.
         odd = "+" in file.split("-")[0] or any(mark in file for mark in "+!") or ".-" in file or not file[0].isalnum()
@@ -68,11 +68,11 @@ def test_a_wheel_suits_where_packaging_says_so(python: str, tag: tuple[str, str,
         *cpython_tags(version, [python], platforms),
         *compatible_tags(version, f"cp{version[0]}{version[1]}", platforms),
     }
-    wheel = names.parse(f"torch-1.0-{'-'.join(tag)}.whl")
+    wheel = wheelnames.parse(f"torch-1.0-{'-'.join(tag)}.whl")
     assert wheel is not None
     expected = known & set(parse_wheel_filename(f"torch-1.0-{'-'.join(tag)}.whl")[3])
 
-    assert (tags.rank(wheel, python, Platform.parse("linux-x86_64", "2.35")) is not None) == bool(expected)
+    assert (wheelnames.rank(wheel, python, Platform.parse("linux-x86_64", "2.35")) is not None) == bool(expected)
 
 
 @pytest.mark.parametrize(("tag", "suits"), [
@@ -81,15 +81,15 @@ def test_a_wheel_suits_where_packaging_says_so(python: str, tag: tuple[str, str,
     ("py313-none-any", False), ("cp312-none-linux_x86_64", True),
 ])  # fmt: skip
 def test_tags_that_were_once_misread(tag: str, suits: bool) -> None:
-    wheel = names.parse(f"torch-1.0-{tag}.whl")
+    wheel = wheelnames.parse(f"torch-1.0-{tag}.whl")
     assert wheel is not None
 
-    assert (tags.rank(wheel, "cp312", Platform.parse("linux-x86_64", "2.35")) is not None) == suits
+    assert (wheelnames.rank(wheel, "cp312", Platform.parse("linux-x86_64", "2.35")) is not None) == suits
 
 
 def test_this_python_takes_what_packaging_says_it_takes() -> None:
     here = interpreter.own(World.here())
-    ranks = tags._ranks(here.python.tag, here.platform)
+    ranks = wheelnames._ranks(here.python.tag, here.platform)
     theirs = [str(tag) for tag in sys_tags()]
 
     assert set(theirs) <= set(ranks)
@@ -99,10 +99,10 @@ def test_this_python_takes_what_packaging_says_it_takes() -> None:
 @pytest.mark.parametrize("platform", ["linux-x86_64", "linux-aarch64", "linux-s390x", "windows-x86_64", "windows-arm64",
                                       "macos-arm64", "macos-x86_64"])  # fmt: skip
 def test_every_platform_has_tags(platform: str) -> None:
-    wheel = names.parse("torch-1.0-py3-none-any.whl")
+    wheel = wheelnames.parse("torch-1.0-py3-none-any.whl")
     assert wheel is not None
-    assert tags.rank(wheel, "cp312", Platform.parse(platform)) is not None
-    assert tags.rank(wheel, "pp310", Platform.parse(platform)) is not None
+    assert wheelnames.rank(wheel, "cp312", Platform.parse(platform)) is not None
+    assert wheelnames.rank(wheel, "pp310", Platform.parse(platform)) is not None
 
 
 class Reference(HTMLParser):
@@ -147,7 +147,7 @@ def test_anchors_are_those_of_the_standard_parser(text: str) -> None:
     reference.feed(text)
     reference.close()
 
-    assert [(name, dict(found)) for name, found in anchors.read(text)] == reference.found
+    assert [(name, dict(found)) for name, found in listing.anchors_of(text)] == reference.found
 
 
 BASE = "https://wheels.example/whl/torch/"

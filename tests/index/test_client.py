@@ -17,7 +17,7 @@ from tests.fakes.rude import HEAD, Manner, forever, once, packed, rude, silent, 
 from tests.index.conftest import QUICK
 from tests.index.server import Host
 from torchpick.errors import NetworkError
-from torchpick.index import access
+from torchpick.index import connection
 from torchpick.index.client import Client, Limits
 from torchpick.index.failures import TooSlowError, retry_after
 
@@ -199,13 +199,13 @@ def test_a_file_of_certificates_that_several_variables_name_is_read_once(
     monkeypatch.setattr(ssl, "SSLContext", Counted)
     names = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
-    access.certificates(dict.fromkeys(names, str(authority.certificate)))
+    connection.certificates(dict.fromkeys(names, str(authority.certificate)))
 
     assert read == [str(authority.certificate)]
 
 
 def test_where_nothing_is_named_the_systems_authorities_and_certifis_are_trusted() -> None:
-    context = access.certificates({})
+    context = connection.certificates({})
 
     assert len(context.get_ca_certs()) >= Path(certifi.where()).read_text().count("BEGIN CERTIFICATE") > 50
 

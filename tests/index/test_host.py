@@ -12,9 +12,9 @@ from tests.fakes.indexes import WheelHost
 from tests.fakes.loopback import Answer, Loopback
 from tests.fakes.tinywheel import TinyWheel
 from torchpick.errors import NetworkError, UsageError
-from torchpick.index import host as hosts
+from torchpick.index import host_pages as hosts
 from torchpick.index.client import Client, Limits
-from torchpick.index.host import Host, sha256_of, shown
+from torchpick.index.host_pages import Host, sha256_of, shown
 
 TORCH = TinyWheel("torch", "2.14.1+cu126", "cp312-cp312-manylinux_2_28_x86_64")
 VISION = TinyWheel("torchvision", "0.29.1+cu126", "cp312-cp312-manylinux_2_28_x86_64")

@@ -10,8 +10,7 @@ from tests.index.server import Host
 from tests.wheels import making
 from torchpick.errors import IntegrityError, NetworkError, RangesUnsupportedError, TorchpickError
 from torchpick.index.client import Client, Limits
-from torchpick.index.remote import RemoteSource
-from torchpick.index.source import TAIL
+from torchpick.index.ranges import TAIL, RemoteSource
 from torchpick.wheels.archive import Archive
 
 DATA = making.noise(7, 3_000_000)

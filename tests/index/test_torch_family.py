@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from torchpick.errors import InstallerError, NetworkError
-from torchpick.index import listing, torch_family
-from torchpick.index.torch_family import Place
+from torchpick.index import host_pages, listing
+from torchpick.index.host_pages import Place
 from torchpick.model.machine import Platform
 
 LINUX = Place("cp312", Platform("linux", "x86_64", "2.35", "glibc"))
@@ -15,7 +15,7 @@ PAGE = "https://host/whl/cu126/torchcodec/"
 
 def find(files: list[str], specifier: str = "", place: Place = LINUX) -> str:
     body = "".join(f'<a href="../{each.replace("+", "%2B")}">x</a>\n' for each in files)
-    return torch_family.best("torchcodec", specifier, listing.parse(body.encode(), PAGE), PAGE, place)
+    return host_pages.best("torchcodec", specifier, listing.parse(body.encode(), PAGE), PAGE, place)
 
 
 def wheel(version: str, tag: str = "cp312-cp312-manylinux_2_28_x86_64") -> str:
@@ -71,7 +71,7 @@ def test_the_triton_of_a_torch_wheel() -> None:
         b"Requires-Dist: pytorch-triton-rocm (==3.5.1) ; platform_system == 'Linux'\n"
     )
 
-    assert torch_family.triton_of("https://x.whl", lambda url: text if url.endswith(".whl.metadata") else b"") == {
+    assert host_pages.triton_of("https://x.whl", lambda url: text if url.endswith(".whl.metadata") else b"") == {
         "pytorch-triton-rocm": "==3.5.1"
     }
 
@@ -79,6 +79,6 @@ def test_the_triton_of_a_torch_wheel() -> None:
 def test_a_folder_is_a_mirror_too(tmp_path: Path) -> None:
     (tmp_path / "a b").write_text("text")
 
-    assert torch_family.read((tmp_path / "a b").as_uri()) == b"text"
+    assert host_pages.read((tmp_path / "a b").as_uri()) == b"text"
     with pytest.raises(NetworkError, match="cannot be read"):
-        torch_family.read((tmp_path / "none").as_uri())
+        host_pages.read((tmp_path / "none").as_uri())

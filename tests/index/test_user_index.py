@@ -19,11 +19,10 @@ from tests.wheels import making
 from torchpick.cli import main
 from torchpick.environment import layout
 from torchpick.errors import InstallerError, RequirementError, TorchpickError
-from torchpick.index import locate, places
+from torchpick.index import index_places, user_index
 from torchpick.index.client import Client
-from torchpick.index.locate import WheelTarget
-from torchpick.index.places import IndexPlaces
-from torchpick.index.user_index import IndexTarget, UserIndex
+from torchpick.index.index_places import IndexPlaces
+from torchpick.index.user_index import IndexTarget, UserIndex, WheelTarget
 from torchpick.model.machine import Platform
 
 NAME = "gpupkg-1.5-py3-none-any.whl"
@@ -114,7 +113,7 @@ def test_nothing_of_the_current_folder_is_run(host: Host, tmp_path: Path) -> Non
     for name in ("pip/__main__.py", "pip/__init__.py", "importlib.py", "packaging.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("import pathlib; pathlib.Path('ran').touch()")
-    found = locate.locate("gpupkg==1.5", WheelTarget())
+    found = user_index.locate("gpupkg==1.5", WheelTarget())
 
     assert found.url == f"{host.url}/files/{NAME}"
     assert not (tmp_path / "ran").exists()
@@ -124,7 +123,7 @@ def test_constraints_of_the_user_do_not_bind(host: Host, monkeypatch: pytest.Mon
     (tmp_path / "limits.txt").write_text("gpupkg<1\n")
     monkeypatch.setenv("PIP_CONSTRAINT", str(tmp_path / "limits.txt"))
 
-    assert locate.locate("gpupkg", WheelTarget()).file == NAME
+    assert user_index.locate("gpupkg", WheelTarget()).file == NAME
     assert len(host.seen) == 1
 
 
@@ -211,7 +210,7 @@ A, B, C = "https://a.example/simple", "https://b.example/simple", "https://c.exa
     ({"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "https://d.example/x"}, ()),
 ])  # fmt: skip
 def test_whose_settings_count(environ: dict[str, str], indexes: tuple[str, ...]) -> None:
-    found = places.of_user({"PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1", **environ})
+    found = index_places.of_user({"PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1", **environ})
 
     assert found.indexes == indexes
 
@@ -219,13 +218,13 @@ def test_whose_settings_count(environ: dict[str, str], indexes: tuple[str, ...])
 def test_settings_files_are_read(tmp_path: Path) -> None:
     conf = tmp_path / "pip.conf"
     conf.write_text(f"[global]\nindex-url = {A}\n[install]\nextra-index-url =\n    {B}\n    {C}\n")
-    assert places.of_user({"PIP_CONFIG_FILE": str(conf)}).indexes == (A, B, C)
+    assert index_places.of_user({"PIP_CONFIG_FILE": str(conf)}).indexes == (A, B, C)
     toml = tmp_path / "uv.toml"
     toml.write_text(
         f'find-links = ["./wheels"]\n[[index]]\nurl = "{A}"\ndefault = true\n[[index]]\nurl = "{B}"\n'
         f'[[index]]\nurl = "{C}"\nname = "c"\nexplicit = true\n'
     )
-    found = places.of_user({"PIP_CONFIG_FILE": os.devnull, "UV_CONFIG_FILE": str(toml)})
+    found = index_places.of_user({"PIP_CONFIG_FILE": os.devnull, "UV_CONFIG_FILE": str(toml)})
     assert (found.indexes, found.first_only, found.source) == ((B, A), True, "uv")
     assert found.links == ((tmp_path / "wheels").as_uri(),)
 
@@ -235,20 +234,20 @@ def test_the_default_index_is_read_from_a_pip_that_is_not_run(monkeypatch: pytes
     module.parent.mkdir(parents=True)
     module.write_text('PyPI = PackageIndex("https://default.example/", file_storage_domain="f")\nraise SystemExit\n')
     monkeypatch.setattr(layout, "of", lambda *_: layout.Layout(None, "/env", "3.12", sites=(str(tmp_path),)))
-    assert places.default() == "https://default.example/simple"
+    assert index_places.default() == "https://default.example/simple"
     module.unlink()
-    monkeypatch.setattr(places, "_bundled", lambda: iter(()))
+    monkeypatch.setattr(index_places, "_bundled", lambda: iter(()))
     with pytest.raises(InstallerError, match="no package index is known") as caught:
-        places.default()
+        index_places.default()
     assert "PIP_INDEX_URL" in str(caught.value.hint)
 
 
 def test_the_pip_that_python_brings_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not list(places._bundled()):
+    if not list(index_places._bundled()):
         pytest.skip("this Python brings no pip")
     monkeypatch.setattr(layout, "of", lambda *_: layout.Layout(None, "/env", "3.12"))
 
-    assert places.default().startswith("https://")
+    assert index_places.default().startswith("https://")
 
 
 @pytest.mark.parametrize(
@@ -256,17 +255,17 @@ def test_the_pip_that_python_brings_will_do(monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_no_requirement_breaks_the_reader(text: str) -> None:
     with pytest.raises(RequirementError) as caught:
-        locate.check(text)
+        user_index.check(text)
     assert "secret" not in str(caught.value)
 
 
 def test_another_python_is_asked_for_its_tags() -> None:
-    assert locate.target_of(WheelTarget(python=sys.executable)).tag == locate.target_of(WheelTarget()).tag
-    assert locate.target_of(WheelTarget(version="3.14t", platform="linux-s390x", glibc="2.28")) == IndexTarget(
+    assert user_index.target_of(WheelTarget(python=sys.executable)).tag == user_index.target_of(WheelTarget()).tag
+    assert user_index.target_of(WheelTarget(version="3.14t", platform="linux-s390x", glibc="2.28")) == IndexTarget(
         "cp314t", Platform.parse("linux-s390x", "2.28")
     )
     with pytest.raises(TorchpickError):
-        locate.target_of(WheelTarget(python="/no/such/python"))
+        user_index.target_of(WheelTarget(python="/no/such/python"))
 
 
 @pytest.mark.parametrize(
@@ -276,7 +275,7 @@ def test_no_settings_file_breaks_the_reader(file: str, tmp_path: Path) -> None:
     toml = tmp_path / "uv.toml"
     toml.write_text(file)
     with suppress(TorchpickError):
-        places.of_user({"PIP_CONFIG_FILE": os.devnull, "UV_CONFIG_FILE": str(toml), "PIP_FIND_LINKS": ""})
+        index_places.of_user({"PIP_CONFIG_FILE": os.devnull, "UV_CONFIG_FILE": str(toml), "PIP_FIND_LINKS": ""})
 
 
 @pytest.mark.parametrize("name", ["UV_FIND_LINKS", "PIP_FIND_LINKS", "UV_INDEX", "PIP_INDEX_URL", "UV_DEFAULT_INDEX"])
@@ -286,7 +285,7 @@ def test_no_settings_file_breaks_the_reader(file: str, tmp_path: Path) -> None:
 def test_no_setting_breaks_the_reader(name: str, value: str) -> None:
     environ = {"PIP_CONFIG_FILE": os.devnull, "UV_NO_CONFIG": "1", name: value}
     with Client(environ=environ, sleep=lambda _: None) as client, suppress(TorchpickError):
-        found = places.of_user(environ)
+        found = index_places.of_user(environ)
         for part in (found._replace(indexes=()), found._replace(links=())):
             with suppress(TorchpickError):
                 UserIndex(part, client).candidates("pkg", "", TARGET)

@@ -10,8 +10,8 @@ import pytest
 from tests import usersettings
 from torchpick.cli import main
 from torchpick.errors import TorchpickError
-from torchpick.index import locate
-from torchpick.index.locate import WheelTarget
+from torchpick.index import user_index
+from torchpick.index.user_index import WheelTarget
 
 pytestmark = [pytest.mark.process, pytest.mark.network]
 LINUX = ["--platform", "linux-x86_64", "--python", "3.12"]
@@ -21,7 +21,7 @@ LINUX = ["--platform", "linux-x86_64", "--python", "3.12"]
 def _own_index(monkeypatch: pytest.MonkeyPatch) -> None:
     usersettings.take_over(monkeypatch)
     try:
-        locate.locate("packaging==24.0", WheelTarget())
+        user_index.locate("packaging==24.0", WheelTarget())
     except TorchpickError as error:
         pytest.skip(f"no package index: {error}")
 

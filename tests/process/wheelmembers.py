@@ -15,10 +15,10 @@ from packaging.utils import parse_sdist_filename
 
 from tests import usersettings
 from torchpick.errors import TorchpickError
-from torchpick.index import locate, places
+from torchpick.index import index_places, user_index
 from torchpick.index.client import Client
-from torchpick.index.locate import WheelTarget
-from torchpick.index.remote import RemoteSource
+from torchpick.index.ranges import RemoteSource
+from torchpick.index.user_index import WheelTarget
 from torchpick.wheels.archive import Archive
 
 TARGET = WheelTarget(version="3.12", platform="linux-x86_64", glibc="2.39")
@@ -29,7 +29,7 @@ _MOST = 8 << 20
 def archive(requirement: str) -> Iterator[Archive]:
     """The wheel for CPython 3.12 on Linux; the test is skipped where the index does not give it."""
     try:
-        found = locate.locate(requirement, TARGET, usersettings.fetching())
+        found = user_index.locate(requirement, TARGET, usersettings.fetching())
         client = Client(environ=usersettings.fetching())
         source = RemoteSource(found.url, client)
         wheel = Archive(source)
@@ -58,7 +58,7 @@ def sdist(project: str) -> tarfile.TarFile:
     """The newest source distribution, which is read and never built; skipped where no index gives one."""
     environ = usersettings.fetching()
     with Client(environ=environ) as client:
-        for index in places.of_user(environ, None).indexes:
+        for index in index_places.of_user(environ, None).indexes:
             page = f"{index.rstrip('/')}/{project}/"
             links = _archives(page, client)
             if links:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.wheels import making
 from torchpick.errors import IntegrityError, WheelError, WheelLayoutError
-from torchpick.index.source import TAIL, FileSource
+from torchpick.index.ranges import TAIL, FileSource
 from torchpick.wheels import archive, zipdir
 from torchpick.wheels.archive import Archive
 

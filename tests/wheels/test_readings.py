@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.wheels import making
-from torchpick.index.source import FileSource
+from torchpick.index.ranges import FileSource
 from torchpick.wheels import readings, wheel
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.reading import FLAGS, SAMPLE, WHOLE, Reading

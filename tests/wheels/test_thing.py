@@ -20,8 +20,8 @@ from torchpick.errors import (
     WheelError,
     WheelLayoutError,
 )
-from torchpick.index import locate
-from torchpick.index.locate import Located, WheelTarget
+from torchpick.index import user_index
+from torchpick.index.user_index import Located, WheelTarget
 from torchpick.wheels import thing
 from torchpick.wheels.library import texts
 from torchpick.wheels.thing import How
@@ -169,7 +169,7 @@ def test_a_bare_name_that_is_not_installed_is_the_indexs(host: Host, monkeypatch
         )
 
     monkeypatch.setattr(distributions, "read", lambda *_, **__: Environment(None, "", "3.12"))
-    monkeypatch.setattr(locate, "locate", locates)
+    monkeypatch.setattr(user_index, "locate", locates)
     news: list[str | int] = []
     found = thing.read("pkg", How(report=news.append))
 
@@ -183,7 +183,7 @@ def test_a_bare_name_that_is_not_installed_is_the_indexs(host: Host, monkeypatch
 
 @pytest.mark.parametrize("text", ["torch==2.15.0", "torch", "Torch>=2,<3", "mylib[cuda]==1.0", "torch==2.9.1+cu126"])
 def test_requirements_that_are_taken(text: str) -> None:
-    locate.check(text)
+    user_index.check(text)
 
 
 @pytest.mark.parametrize(
@@ -191,4 +191,4 @@ def test_requirements_that_are_taken(text: str) -> None:
 )
 def test_requirements_that_are_not(text: str) -> None:
     with pytest.raises(RequirementError):
-        locate.check(text)
+        user_index.check(text)

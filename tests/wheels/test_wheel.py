@@ -10,7 +10,7 @@ from tests.wheels import making
 from tests.wheels.test_archive import Bytes
 from torchpick.errors import UsageError, WheelError, WheelLayoutError
 from torchpick.index.client import Client
-from torchpick.index.remote import RemoteSource
+from torchpick.index.ranges import RemoteSource
 from torchpick.wheels import wheel
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.library import texts

@@ -25,7 +25,7 @@ from torchpick.cli import arguments, console, inspected
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import text
 from torchpick.errors import DetectionError, TorchpickError, UsageError
-from torchpick.index.locate import WheelTarget
+from torchpick.index.user_index import WheelTarget
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model import envelope
 from torchpick.model.arch import Arch

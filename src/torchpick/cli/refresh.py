@@ -28,7 +28,7 @@ from torchpick.cli.show.text import plain
 from torchpick.environment import interpreter
 from torchpick.environment.world import World
 from torchpick.errors import InstallerError, NetworkError, TorchpickError, UsageError
-from torchpick.index import places
+from torchpick.index import index_places
 from torchpick.knowledge import compat
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model import envelope
@@ -163,7 +163,7 @@ def _plans(args: RefreshArguments) -> list[IndexToRead]:
     if args.channel == "stable" and (not wish.backends or DEFAULT_INDEX in wish.backends):
         known = _shipped(default_index=True)
         try:
-            own = places.of_user(os.environ)
+            own = index_places.of_user(os.environ)
         except InstallerError:
             own = None
         if own is not None and own.base is not None:

@@ -14,10 +14,9 @@ import httpcore
 import httpx
 
 from torchpick.errors import NetworkError
-from torchpick.index import access
-from torchpick.index.access import Login
+from torchpick.index import connection
+from torchpick.index.connection import FAILURES, Login, Watch, WatchedBackend, words
 from torchpick.index.failures import (
-    FAILURES,
     HINT,
     PASSING,
     BrokenOffError,
@@ -25,9 +24,7 @@ from torchpick.index.failures import (
     gunzipped,
     refusal,
     retry_after,
-    words,
 )
-from torchpick.index.wire import Watch, WatchedBackend
 from torchpick.model import VERSION
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
@@ -212,29 +209,29 @@ class Client:
 
     def _login(self, origin: Origin, address: httpx.URL) -> Login | None:
         """The URL's own credentials, those of an earlier URL of the same origin, then netrc's."""
-        if (login := access.login_of(address.userinfo.decode("ascii", "replace"))) is not None:
+        if (login := connection.login_of(address.userinfo.decode("ascii", "replace"))) is not None:
             self._logins[origin] = login
         if origin in self._logins:
             return self._logins[origin]
         if self._netrc is None:
-            self._netrc = access.netrc(self._environ)
+            self._netrc = connection.netrc(self._environ)
         return self._netrc(origin.host)
 
     def _pool(self, origin: Origin) -> httpcore.ConnectionPool:
-        proxy = access.proxy(origin.scheme, origin.host if origin.port is None else f"{origin.host}:{origin.port}")
+        proxy = connection.proxy(origin.scheme, origin.host if origin.port is None else f"{origin.host}:{origin.port}")
         if proxy not in self._pools:
             self._pools[proxy] = self._made(proxy)
         return self._pools[proxy]
 
     def _made(self, proxy: str | None) -> httpcore.ConnectionPool:
-        context = access.certificates(self._environ)
+        context = connection.certificates(self._environ)
         backend = WatchedBackend(self._watch)
         if proxy is None:
             return httpcore.ConnectionPool(ssl_context=context, max_connections=4, network_backend=backend)
         hint = "check http_proxy, https_proxy and all_proxy"
         try:
             address = httpx.URL(proxy)
-            login = access.login_of(address.userinfo.decode("ascii", "replace"))
+            login = connection.login_of(address.userinfo.decode("ascii", "replace"))
             plain = str(address.copy_with(userinfo=b""))
             pool = httpcore.SOCKSProxy if address.scheme.startswith("socks5") else httpcore.HTTPProxy
             return pool(

@@ -5,10 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 
-import httpcore
-
 from torchpick.errors import NetworkError
-from torchpick.model.redaction import redacted
 
 HINT = "check the connection and try again"
 # Statuses that often pass by themselves.
@@ -16,16 +13,6 @@ PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
 # S3 answers 403 for what is not there, so it says no more than 404 does.
 ABSENT = frozenset({403, 404, 410})
 _CHUNK = 1 << 18
-# What httpcore raises, and what a broken answer makes of the sockets below it.
-FAILURES = (
-    httpcore.TimeoutException,
-    httpcore.NetworkError,
-    httpcore.ProtocolError,
-    httpcore.ProxyError,
-    httpcore.UnsupportedProtocol,
-    httpcore.ConnectionNotAvailable,
-    OSError,
-)
 
 
 class BrokenOffError(NetworkError):
@@ -59,17 +46,6 @@ def gunzipped(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
         yield out
     if come and not inflater.eof:
         raise BrokenOffError(f"{name}: the server stopped in the middle", hint=HINT)
-
-
-def words(error: Exception) -> str:
-    """An error of a library in plain words."""
-    if isinstance(error, httpcore.ConnectTimeout):
-        return "the server did not answer in time"
-    if isinstance(error, httpcore.TimeoutException):
-        return "the server did not send its answer in time"
-    if isinstance(error, httpcore.ConnectError):
-        return f"cannot reach the server ({redacted(str(error))})"
-    return redacted(str(error)) or "the connection was lost"
 
 
 def refusal(name: str, status: int) -> NetworkError:

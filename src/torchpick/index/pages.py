@@ -1,19 +1,27 @@
-"""Fetching the pages of an index, on the web or in a folder; a page that did not change costs one small request."""
+"""Pages and files of an index, on the web or in a folder, and requirements files elsewhere; each bounded in size."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from stat import S_ISREG
+from tempfile import TemporaryDirectory
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
-from torchpick.errors import NetworkError, WheelError
+from torchpick.errors import IntegrityError, NetworkError, UsageError, WheelError
 from torchpick.index import listing
-from torchpick.index.client import Client
 from torchpick.index.failures import ABSENT, refusal
 from torchpick.index.listing import Link
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.errors import Report
+    from torchpick.index.client import Client
 
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.9, text/html;q=0.8"
 
@@ -96,3 +104,63 @@ def _bytes(path: Path) -> bytes:
     if len(content) > listing.MOST_BYTES:
         raise NetworkError(f"{path} is larger than {listing.MOST_BYTES >> 20} MiB", hint="check `--index-base`")
     return content
+
+
+class Allowed(Noun):
+    """How large the file may be, and which hash it must have."""
+
+    most: int
+    sha256: str | None = None
+
+
+def download(url: str, client: Client, stack: ExitStack, allowed: Allowed, report: Report) -> Path:
+    """Fetch the file into a temporary folder that lives as long as the stack."""
+    most, sha256 = allowed
+    name = redacted(url)
+    too_large = WheelError(
+        f"{name} is larger than the {most >> 20} MB that are allowed", hint="download it yourself and inspect the file"
+    )
+    path = Path(stack.enter_context(TemporaryDirectory(prefix="torchpick-")), "wheel")
+    cost = 0
+    digest = hashlib.sha256()
+    reply = client.open(url)
+    try:
+        if reply.status != 200:
+            raise refusal(name, reply.status)
+        length = reply.headers.get("content-length", "")
+        if length.isdigit() and (len(length) > 15 or int(length) > most):
+            raise too_large
+        with path.open("wb") as file:
+            for chunk in reply.chunks:
+                cost += len(chunk)
+                if cost > most:
+                    raise too_large
+                report(len(chunk))
+                file.write(chunk)
+                digest.update(chunk)
+    except OSError as error:
+        raise NetworkError(f"cannot keep {name}: {error.strerror}", hint="make room in the temporary folder") from error
+    finally:
+        reply.close()
+    if length.isdigit() and cost != int(length):
+        raise NetworkError(f"{name}: the server sent {cost} bytes of {length}", hint="run the command again")
+    if sha256 is not None and digest.hexdigest() != sha256:
+        raise IntegrityError(f"{name} is not the file that the index lists", hint="run the command again")
+    return path
+
+
+def fetcher(environ: Mapping[str, str], *, offline: bool) -> Callable[[str], bytes]:
+    """What `requirements.read` takes to read such a file; it raises where the network may not be used."""
+
+    def fetch(url: str) -> bytes:
+        if offline:
+            raise UsageError(f"{redacted(url)} is not on this computer, and `--offline` is given", hint="download it")
+        from torchpick.index.client import Client
+
+        with Client(environ=environ) as client:
+            document = client.get(url)
+        if document.status != 200:
+            raise UsageError(f"{redacted(url)} cannot be read: status {document.status}", hint="check the address")
+        return document.body
+
+    return fetch

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from torchpick.errors import IntegrityError, TorchpickError
-from torchpick.index import pages, tags
-from torchpick.index.client import Client
+from torchpick.environment import interpreter
+from torchpick.environment.world import World
+from torchpick.errors import IntegrityError, RequirementError, TorchpickError, WheelError
+from torchpick.index import index_places, pages, wheelnames
+from torchpick.index.index_places import IndexPlaces
 from torchpick.index.listing import Link
-from torchpick.index.places import IndexPlaces
-from torchpick.model.machine import Platform
+from torchpick.model.machine import TIMEOUT_S, Platform
 from torchpick.model.noun import Noun
+from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
-from torchpick.model.requirement import normal
+from torchpick.model.requirement import normal, parsed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.index.client import Client
 
 
 class IndexTarget(Noun):
@@ -30,7 +39,7 @@ class IndexTarget(Noun):
     @property
     def full_version(self) -> str:
         """For Requires-Python; a Python of unknown patch level is taken for a late one."""
-        major, minor = tags.version_of(self.tag)
+        major, minor = wheelnames.version_of(self.tag)
         return self.version or f"{major}.{minor}.99"
 
 
@@ -73,7 +82,7 @@ class UserIndex:
         exact = any(part.operator in ("==", "===") and not part.version.endswith(".*") for part in admitted)
         fitting: list[tuple[Version, int, IndexCandidate]] = []
         for one in self._all(name) or ():
-            rank = tags.rank(one.link.wheel, target.tag, target.platform)
+            rank = wheelnames.rank(one.link.wheel, target.tag, target.platform)
             if rank is not None and (one.link.yanked is None or exact) and _suits(one.link, target):
                 fitting.append((one.version, -rank, one))
         # Pre-releases count where the specifier names one or there is nothing else (PEP 440).
@@ -141,3 +150,97 @@ def _suits(link: Link, target: IndexTarget) -> bool:
         return SpecifierSet(link.requires_python).contains(target.full_version, prereleases=True)
     except ValueError:
         return True  # what cannot be read does not bind, as with pip
+
+
+# Python converts no more than 4,300 digits to a number, and no name or version has as many letters.
+_LONGEST = 1000
+
+
+class WheelTarget(Noun):
+    """What the wheel is for; None is what the interpreter itself is."""
+
+    python: str | None = None  # an interpreter's path
+    version: str | None = None  # `3.12`
+    platform: str | None = None  # one of the contract's names
+    glibc: str | None = None
+
+
+class Located(Noun):
+    """`place` is where it was found, without secrets."""
+
+    url: str
+    file: str
+    sha256: str | None
+    place: str
+
+
+class Asked(Noun):
+    """A requirement's parts."""
+
+    name: str
+    specifier: str
+
+
+def check(requirement: str) -> Asked:
+    """Read a requirement; refuse what is not one, or more than a name and its versions."""
+    hint = "write it as `name`, `name==1.2.3` or `name>=1.2`"
+    shown = redacted(requirement[:200])
+    if len(requirement) > _LONGEST:
+        raise RequirementError(f"`{shown}…` is too long for a requirement", hint=hint)
+    try:
+        read = parsed(requirement)
+    except ValueError as error:
+        raise RequirementError(f"`{shown}` is neither a file nor a valid requirement", hint=hint) from error
+    if read.url or read.marker or any(mark in requirement for mark in "\r\n;@"):
+        raise RequirementError(f"`{shown}` has an address or a condition, which inspect does not support", hint=hint)
+    return Asked(read.name, str(read.specifier))
+
+
+def locate(
+    requirement: str, wanted: WheelTarget, environ: Mapping[str, str] = os.environ, client: Client | None = None
+) -> Located:
+    """The newest wheel of the user's own index that meets the requirement and fits the target."""
+    asked = check(requirement)
+    from torchpick.index.client import Client
+
+    target = target_of(wanted)
+    with ExitStack() as stack:
+        client = client or stack.enter_context(Client(environ=environ))
+        index = UserIndex(index_places.of_user(environ, wanted.python), client)
+        found = index.candidates(asked.name, asked.specifier, target)
+        if not found:
+            raise _failure(requirement, asked, target, index)
+    link = found[0].link
+    return Located(link.url, link.file, link.sha256, redacted(found[0].place))
+
+
+def target_of(wanted: WheelTarget) -> IndexTarget:
+    """The tags' Python and platform."""
+    world = World.here()
+    if wanted.version is None and wanted.python is None:
+        here = interpreter.own(world)
+    else:
+        here = interpreter.choose(wanted.version or wanted.python, world, time.monotonic() + TIMEOUT_S)
+    platform = here.platform if wanted.platform is None else Platform.parse(wanted.platform, wanted.glibc)
+    if wanted.glibc is not None and platform.os == "linux":
+        platform = platform._replace(glibc=wanted.glibc)
+    return IndexTarget(here.python.tag, platform)
+
+
+def _failure(requirement: str, asked: Asked, target: IndexTarget, index: UserIndex) -> WheelError:
+    """Why there is none: no such project, no such version, or none for this Python."""
+    places = (*index.places.indexes, *index.places.links)
+    where = ", ".join(map(redacted, places)) or "no index at all"
+    hint = f"that is from {index.places.source}'s settings; `PIP_INDEX_URL=URL` specifies another index"
+    versions = index.versions(asked.name)
+    if versions is None:
+        return WheelError(f"`{requirement}`: {asked.name} is not on {where}", hint=hint, code="NOT_FOUND")
+    admitted = [version for version in versions if SpecifierSet(asked.specifier).contains(version, prereleases=True)]
+    if not admitted:
+        some = ", ".join(map(str, versions[:5])) or "no wheel at all"
+        text = f"`{requirement}`: {where} has no such version, but {some}"
+        return WheelError(text, hint=f"request one of these: `{asked.name}==VERSION`", code="NOT_FOUND")
+    glibc = f" with glibc {target.platform.glibc}" if target.platform.glibc else ""
+    aim = f"{python_name(target.tag)} on {target.platform.name}{glibc}"
+    hint = "`--python 3.12`, `--platform` and `--glibc` specify another machine"
+    return WheelError(f"`{requirement}`: {where} has no wheel of it for {aim}", hint=hint, code="NOT_FOUND")

@@ -10,7 +10,7 @@ from torchpick.environment.requirements import Given, Requested, Requirements
 from torchpick.environment.targets import Target
 from torchpick.environment.world import World
 from torchpick.errors import NoBuildError, UsageError
-from torchpick.index.remote_text import fetcher
+from torchpick.index.pages import fetcher
 from torchpick.install import constraints, staying
 from torchpick.install.agreement import FAMILY, Agreement, outcome, passed_over, refused
 from torchpick.install.joined import LearntPackages, WheelReader

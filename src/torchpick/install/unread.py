@@ -17,11 +17,11 @@ from hashlib import sha256
 from pathlib import Path
 
 from torchpick.errors import TorchpickError
-from torchpick.index import names, places, tags
+from torchpick.index import index_places, wheelnames
 from torchpick.index.client import Client
-from torchpick.index.host import file_of
+from torchpick.index.host_pages import file_of
+from torchpick.index.index_places import IndexPlaces
 from torchpick.index.listing import Link
-from torchpick.index.places import IndexPlaces
 from torchpick.index.user_index import IndexTarget, SeenPages, UserIndex
 from torchpick.install.sought import ReadPackages, SoughtWheels
 from torchpick.knowledge.locations import cache_dir
@@ -134,7 +134,7 @@ class UnreadWheels:
 
     @cached_property
     def _places(self) -> IndexPlaces:
-        return places.of_user(self.environ, self._python)
+        return index_places.of_user(self.environ, self._python)
 
     @contextmanager
     def _index(self) -> Iterator[UserIndex]:
@@ -242,9 +242,9 @@ def _at_place(asked: FoundWheel, aim: IndexTarget) -> FoundWheel:
     address, _, fragment = url.partition("#")
     with suppress(ValueError):
         file = file_of(address)
-        if (wheel := names.parse(file)) is not None:
+        if (wheel := wheelnames.parse(file)) is not None:
             link = Link(file, address, wheel, thing.sha256_of(fragment))
-            fits = tags.rank(wheel, aim.tag, aim.platform) is not None
+            fits = wheelnames.rank(wheel, aim.tag, aim.platform) is not None
             found = surveyed.wanted([link], wheel.version, aim.platform.name) if fits else None
             why = "" if found else f"{file} is not for {_for(aim)}"
             return asked._replace(version=wheel.version, wheel=found, why=why)

@@ -8,8 +8,8 @@ from contextlib import closing, suppress
 
 from torchpick.decide.requested import named
 from torchpick.errors import InstallerError, NetworkError, TorchpickError
-from torchpick.index import torch_family
-from torchpick.index.host import Host
+from torchpick.index import host_pages
+from torchpick.index.host_pages import Host
 from torchpick.index.listing import Link
 from torchpick.installers import jobs, links
 from torchpick.installers.jobs import Job
@@ -62,7 +62,7 @@ def addresses(
     found: dict[str, str] = {}
     if (torch := _certain(job)) is not None and "torch" in wanted:
         found["torch"] = torch.url + (f"#sha256={torch.sha256}" if torch.sha256 else "")
-    place = torch_family.Place(job.target.tag, platform)
+    place = host_pages.Place(job.target.tag, platform)
     with closing(Host(offline=False)) as host:
         if (
             pick.build.family in ("rocm", "xpu")
@@ -71,7 +71,7 @@ def addresses(
             and torch is not None
             and not alone
         ):
-            wanted = {**torch_family.triton_of(torch.url, torch_family.read), **wanted}
+            wanted = {**host_pages.triton_of(torch.url, host_pages.read), **wanted}
         for name, specifier in wanted.items():
             if name not in found:
                 found[name] = _newest(job, name, specifier, place, host)
@@ -95,14 +95,14 @@ def _at_home(url: str, index: str) -> str:
     return f"{index}/{url.rpartition('/')[2]}"
 
 
-def _newest(job: Job, name: str, specifier: str, place: torch_family.Place, host: Host) -> str:
+def _newest(job: Job, name: str, specifier: str, place: host_pages.Place, host: Host) -> str:
     """The newest file of a project on its page of the wheel host."""
     index, flat = job.pick.index_url, _is_flat(job.pick)
     page = index if flat else links.project_page(index, name)
-    return torch_family.best(name, specifier, host.links(index, name, flat=flat) or (), page, place)
+    return host_pages.best(name, specifier, host.links(index, name, flat=flat) or (), page, place)
 
 
-def _on_host(job: Job, name: str, version: str, place: torch_family.Place, host: Host) -> str | None:
+def _on_host(job: Job, name: str, version: str, place: host_pages.Place, host: Host) -> str | None:
     """The wheel host's build of this version for torch's backend, where it has one."""
     index = job.pick.index_url
     try:
@@ -111,25 +111,23 @@ def _on_host(job: Job, name: str, version: str, place: torch_family.Place, host:
         return None  # the installer says what is wrong with it
     mine = [link for link in listed if link.wheel.version.partition("+")[0] == version]
     try:
-        return torch_family.best(name, f"=={version}", mine, index, place)
+        return host_pages.best(name, f"=={version}", mine, index, place)
     except InstallerError:
         return None
 
 
-def _on_own_index(
-    job: Job, name: str, version: str, place: torch_family.Place, environ: Mapping[str, str]
-) -> str | None:
+def _on_own_index(job: Job, name: str, version: str, place: host_pages.Place, environ: Mapping[str, str]) -> str | None:
     """The wheel of this version on the user's own index, which the table judged; offline nothing is asked."""
     if job.offline:
         return None
-    from torchpick.index import places
+    from torchpick.index import index_places
     from torchpick.index.client import Client
     from torchpick.index.user_index import IndexTarget, UserIndex
 
     target = IndexTarget(place.tag, place.platform, job.target.full_version)
     try:
         with Client(environ=environ) as client:
-            index = UserIndex(places.of_user(environ, job.target.python), client)
+            index = UserIndex(index_places.of_user(environ, job.target.python), client)
             found = index.candidates(name, f"=={version}", target)
     except TorchpickError:
         return None
@@ -169,7 +167,7 @@ def companions_on_pages(pick: Pick, names: Mapping[str, str], *, offline: bool) 
 
 
 def _is(link: Link, name: str, version: str, pick: Pick) -> bool:
-    from torchpick.index.names import platform_of
+    from torchpick.index.wheelnames import platform_of
 
     wheel = link.wheel
     return (

@@ -22,7 +22,7 @@ class OwnSettings(Noun):
     @property
     def fetch(self) -> Callable[[str], bytes]:
         """What reads a file on another computer that a setting names."""
-        from torchpick.index.remote_text import fetcher
+        from torchpick.index.pages import fetcher
 
         return fetcher(self.environ, offline=self.offline)
 

@@ -129,10 +129,10 @@ def _direct(pick: Pick, pins: Mapping[str, str], read: Mapping[str, Sequence[Whe
 
 
 def _suits(wheel: Wheel, pick: Pick, tag: str) -> bool:
-    from torchpick.index import names, tags
+    from torchpick.index import wheelnames
 
-    name = names.parse(wheel.file)
-    return name is not None and tags.rank(name, tag, pick.machine.platform) is not None
+    name = wheelnames.parse(wheel.file)
+    return name is not None and wheelnames.rank(name, tag, pick.machine.platform) is not None
 
 
 def _variants(pick: Pick, spoken: str | None) -> dict[str, str]:

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 
 from torchpick.errors import IntegrityError, WheelLayoutError
-from torchpick.index.source import TAIL, Source
+from torchpick.index.ranges import TAIL, Source
 from torchpick.wheels import zipdir
 from torchpick.wheels.zipdir import Member
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from torchpick.errors import TorchpickError
-from torchpick.index import names
+from torchpick.index import wheelnames
 from torchpick.index.listing import Link
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
 from torchpick.model.noun import Noun
@@ -92,7 +92,7 @@ def _basis(one: CompanionRelease, row: Build) -> str:
 
 def _files(one: CompanionRelease, row: Build) -> list[Link]:
     """Its files for this backend and platform; some carry no local label although torch's own wheel does."""
-    here = [link for link in one.links if names.platform_of(link.wheel.platform) == row.platform]
+    here = [link for link in one.links if wheelnames.platform_of(link.wheel.platform) == row.platform]
     labelled = [link for link in here if link.wheel.version.partition("+")[2] == row.version.partition("+")[2]]
     plain = [link for link in here if "+" not in link.wheel.version and f"/{row.backend}/" in link.url]
     return labelled or plain

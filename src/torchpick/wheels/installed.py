@@ -10,7 +10,7 @@ from pathlib import Path
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution
 from torchpick.errors import WheelError
-from torchpick.index import names
+from torchpick.index import wheelnames
 from torchpick.wheels import flags, library
 from torchpick.wheels.library import Library
 from torchpick.wheels.reading import FLAGS, WHOLE, Reading, TorchFacts, torch_facts
@@ -31,7 +31,7 @@ def _read(folder: Path, files: tuple[str, ...], target: str, depth: str | None) 
     size = touched = 0
     found: list[Library] = []
     for path in files if depth != FLAGS else ():
-        if not names.may_hold_code(path):
+        if not wheelnames.may_hold_code(path):
             continue
         one = read_library(folder / path, path)
         if one is None:
@@ -51,7 +51,7 @@ def _read(folder: Path, files: tuple[str, ...], target: str, depth: str | None) 
         version=version,
         torch=torch,
         libraries=tuple(found),
-        compilers=() if torch is not None else names.compilers(files),
+        compilers=() if torch is not None else wheelnames.compilers(files),
     )
 
 

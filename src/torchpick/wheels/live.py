@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
-from torchpick.index import names
+from torchpick.index import wheelnames
 from torchpick.index.listing import Link
 from torchpick.model.arch import Arch
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence
@@ -59,7 +59,7 @@ def builds(links: Iterable[Link], channel: str = "stable") -> tuple[ListedBuild,
 
 def _key(link: Link, channel: str) -> tuple[str, str, str, str] | None:
     """Release, backend, platform and version of a wheel of torch; None for another."""
-    platform = names.platform_of(link.wheel.platform)
+    platform = wheelnames.platform_of(link.wheel.platform)
     if link.wheel.project != "torch" or platform is None:
         return None
     torch, _, local = link.wheel.version.partition("+")
@@ -83,7 +83,7 @@ def _found(key: tuple[str, str, str, str], links: list[Link]) -> ListedBuild:
     torch, backend, platform, version = key
     pythons = {name for link in links if (name := _python(link)) is not None}
     tags = sorted({link.wheel.platform for link in links})
-    floors = [floor for tag in tags if (floor := names.glibc_of(tag)) is not None]
+    floors = [floor for tag in tags if (floor := wheelnames.glibc_of(tag)) is not None]
     # All its wheels were built alike: the newest Python's is read, a free-threaded one last.
     sample = max(links, key=lambda link: (not link.wheel.abi.endswith("t"), _digits(link.wheel.python), link.file))
     return ListedBuild(

@@ -54,12 +54,12 @@ def _text(source: str) -> str:
 def _of_page(url: str, how: How) -> list[str]:
     if how.offline and not url.startswith("file:"):
         raise UsageError(f"{redacted(url)} is on the web", hint="remove `--offline`, or name a folder")
-    from torchpick.index import locate, pages  # which bring the HTTP client
+    from torchpick.index import pages, user_index  # which bring the HTTP client
     from torchpick.index.client import Client
 
     with Client() as client:
         page = pages.fetch(url, client)
-    platform = locate.target_of(how.wanted).platform.name
+    platform = user_index.target_of(how.wanted).platform.name
     wheels = surveyed.of_versions(page.links or (), platform)
     if not wheels:
         raise NetworkError(f"{redacted(url)} lists no wheel for {platform}", hint="`--platform` asks for others")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from torchpick.errors import WheelLayoutError
-from torchpick.index import names
+from torchpick.index import wheelnames
 from torchpick.index.listing import Link
 from torchpick.model.arch import Arch
 from torchpick.model.build import is_unified
@@ -70,7 +70,7 @@ class Measured(Noun):
             "sha256": self.link.sha256,
             "torch": wheel.version.partition("+")[0],
             "version": self.torch.version,
-            "platform": names.platform_of(wheel.platform),
+            "platform": wheelnames.platform_of(wheel.platform),
             "tag": wheel.platform,
             "python": f"{wheel.python}-{wheel.abi}",
             "cuda": self.torch.cuda,
@@ -118,7 +118,7 @@ def metadata(archive: Archive, file: str) -> str:
     """A wheel's METADATA."""
     text = whole_metadata(archive)
     if text is None:
-        wheel = names.parse(file)
+        wheel = wheelnames.parse(file)
         raise WheelLayoutError(f"{wheel.project if wheel else file} has no METADATA", hint="download it again")
     return text
 

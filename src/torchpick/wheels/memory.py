@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from torchpick.index import names
+from torchpick.index import wheelnames
 from torchpick.index.listing import Link
 from torchpick.index.pages import Page
 from torchpick.knowledge.locations import base_key
@@ -67,7 +67,7 @@ def _row(build: ListedBuild) -> dict[str, object]:
 
 def _found(row: Fields) -> ListedBuild:
     file = row.text("file")
-    wheel = names.parse(file)
+    wheel = wheelnames.parse(file)
     if wheel is None:
         raise row.fail("file", "is not a wheel")
     link = Link(file, row.text("url"), wheel, row.maybe_text("sha256"), uploaded=row.maybe_text("uploaded"))

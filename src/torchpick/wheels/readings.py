@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from torchpick.errors import TorchpickError
-from torchpick.index import names
+from torchpick.index import wheelnames
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, ShapeError, read, written
 from torchpick.wheels import shelf
@@ -79,7 +79,7 @@ def _answering(url: str, depth: str | None) -> tuple[str, ...]:
     """The depths whose readings answer a question for this one; by default a torch is read by its flags."""
     if depth is not None:
         return (depth,)
-    wheel = names.parse(urlsplit(url).path.rpartition("/")[2])
+    wheel = wheelnames.parse(urlsplit(url).path.rpartition("/")[2])
     return (FLAGS, WHOLE, SAMPLE) if wheel is not None and wheel.project == "torch" else (WHOLE, SAMPLE)
 
 

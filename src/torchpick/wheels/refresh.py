@@ -11,7 +11,7 @@ from torchpick.index import pages
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.pages import Page
-from torchpick.index.source import FileSource, Source
+from torchpick.index.ranges import FileSource, Source
 from torchpick.knowledge import locations, readable, rows
 from torchpick.model.arch import Arch
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence
@@ -242,7 +242,7 @@ class _Run:
     def _open(self, url: str) -> Source:
         if url.startswith("file:"):
             return FileSource(pages.local(url), self.report)
-        from torchpick.index.remote import RemoteSource
+        from torchpick.index.ranges import RemoteSource
 
         return RemoteSource(url, self.client, self.report)
 

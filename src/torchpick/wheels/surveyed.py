@@ -11,7 +11,7 @@ from email.parser import HeaderParser
 
 from packaging.version import Version
 
-from torchpick.index import names
+from torchpick.index import wheelnames
 from torchpick.index.listing import Link
 from torchpick.model.noun import Noun
 from torchpick.wheels.library import Library, texts
@@ -40,10 +40,10 @@ def wanted(links: Iterable[Link], version: str, platform: str = "linux-x86_64") 
 
 def _one(mine: Sequence[Link], platform: str) -> SurveyWheel | None:
     """The same among the wheels of one version."""
-    here = [link for link in mine if names.platform_of(link.wheel.platform) == platform or _of_any(link)]
+    here = [link for link in mine if wheelnames.platform_of(link.wheel.platform) == platform or _of_any(link)]
     if not here:
         return None
-    platforms = {"any" if _of_any(link) else names.platform_of(link.wheel.platform) for link in mine}
+    platforms = {"any" if _of_any(link) else wheelnames.platform_of(link.wheel.platform) for link in mine}
     best = min(here, key=lambda link: (_order(link), link.file))
     return SurveyWheel(
         best, tuple(sorted({_python(link) for link in here})), tuple(sorted(name for name in platforms if name))
@@ -96,7 +96,7 @@ def line(wheel: SurveyWheel, reading: Reading) -> Line:
         "requires": headers.get_all("Requires-Dist") or [],
         "pythons": list(wheel.pythons),
         "platforms": list(wheel.platforms),
-        "glibc": names.glibc_of(link.wheel.platform),
+        "glibc": wheelnames.glibc_of(link.wheel.platform),
         "needed": [name for name in reading.needed if TELLS.match(name)],
         "libraries_unread": reading.unread,
         **({"code": code} if whole else {}),

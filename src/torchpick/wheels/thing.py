@@ -10,8 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 from torchpick.environment import distributions
 from torchpick.errors import RangesUnsupportedError, TorchpickError, UsageError, WheelError, silent
-from torchpick.index.locate import Located, WheelTarget
-from torchpick.index.source import FileSource, Source
+from torchpick.index.ranges import FileSource, Source
+from torchpick.index.user_index import Located, WheelTarget
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.requirement import normal
@@ -70,12 +70,12 @@ def _package(thing: str, how: How) -> Reading:
         if here is not None:
             return installed.read_distribution(here, thing, how.depth)
         how.report(f"{thing} is not installed: looking it up on the index")
-    from torchpick.index import locate
+    from torchpick.index import user_index
 
-    locate.check(thing)
+    user_index.check(thing)
     if how.offline:
         raise UsageError(f"`{thing}` must be looked up on an index", hint="remove `--offline`, or give a wheel file")
-    found = locate.locate(thing, how.wanted, client=None if how.client is None else how.client())
+    found = user_index.locate(thing, how.wanted, client=None if how.client is None else how.client())
     how.report(f"{found.place} has {found.file}")
     return _url(found.url, how, target=thing, located=found)
 
@@ -132,21 +132,21 @@ def address(thing: str, how: How) -> str:
         return thing
     if "://" in thing or Path(thing).exists():
         raise UsageError(f"{thing} is on this computer, where others cannot read it", hint="give its web address")
-    from torchpick.index import locate
+    from torchpick.index import user_index
 
-    found = locate.locate(thing, how.wanted)
+    found = user_index.locate(thing, how.wanted)
     return found.url + (f"#sha256={found.sha256}" if found.sha256 else "")
 
 
 def _remote(url: str, sha256: str | None, client: Client, how: How, stack: ExitStack) -> Source:
-    from torchpick.index.remote import RemoteSource
+    from torchpick.index.ranges import RemoteSource
 
     try:
         return RemoteSource(url, client, how.report)
     except RangesUnsupportedError:
         if how.allow_full is None:
             raise
-        from torchpick.index.download import Allowed, download
+        from torchpick.index.pages import Allowed, download
 
         return FileSource(download(url, client, stack, Allowed(how.allow_full, sha256), how.report))
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchpick.errors import UsageError, WheelLayoutError
-from torchpick.index import names
+from torchpick.index import wheelnames
 from torchpick.model.noun import Noun
 from torchpick.wheels import flags, library, zipdir
 from torchpick.wheels.archive import Archive
@@ -46,7 +46,7 @@ class Allowance(Noun):
 
 def read(archive: Archive, facts: WheelFacts, depth: str | None = None, allowance: Allowance | None = None) -> Reading:
     """Read a wheel as deep as asked; by default as deep as is cheap and enough, or as an allowance allows."""
-    named = names.parse(facts.file)
+    named = wheelnames.parse(facts.file)
     by_name = named is not None and named.project == "torch"
     if depth == FLAGS or (depth is None and by_name):
         torch = torch_of(archive)
@@ -58,13 +58,13 @@ def read(archive: Archive, facts: WheelFacts, depth: str | None = None, allowanc
             )
     members = archive.members()
     zipdir.check_overlap(members)
-    wanted = sorted((each for each in members if names.may_hold_code(each.name)), key=lambda each: each.offset)
+    wanted = sorted((each for each in members if wheelnames.may_hold_code(each.name)), key=lambda each: each.offset)
     packed = sum(each.compressed for each in wanted)
     if depth is None:
         depth = SAMPLE if facts.remote and packed > (allowance.most if allowance else DEFAULT_WHOLE) else WHOLE
     present = {each.name for each in members}
     torch = torch_of(archive) if depth == WHOLE and not present.isdisjoint(_PYTHON_LIBRARIES) else None
-    compilers = () if torch is not None else names.compilers(present)
+    compilers = () if torch is not None else wheelnames.compilers(present)
     metadata = metadata_of(archive)
     needed: set[str] = set()
     allowance = allowance or Allowance(int(archive.source.size * SAMPLE_SHARE))
@@ -86,7 +86,7 @@ def read(archive: Archive, facts: WheelFacts, depth: str | None = None, allowanc
 def _reading(archive: Archive, facts: WheelFacts, depth: str, torch: TorchFacts | None) -> Reading:
     """What is known without any library; what it cost so far."""
     source = archive.source
-    named = names.parse(facts.file)
+    named = wheelnames.parse(facts.file)
     version = torch.version if torch is not None and torch.version else named.version if named else None
     return Reading(
         target=facts.target,

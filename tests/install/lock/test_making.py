@@ -13,7 +13,7 @@ from tests.installers.test_commands import PICK, job
 from torchpick.environment.requirements import Given
 from torchpick.errors import InstallerError, IntegrityError, TorchpickError, UsageError, WheelError
 from torchpick.index import listing
-from torchpick.index.host import Host
+from torchpick.index.host_pages import Host
 from torchpick.index.listing import Link
 from torchpick.install.lock import making
 from torchpick.install.lock.making import _Hashes

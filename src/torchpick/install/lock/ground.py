@@ -12,7 +12,7 @@ from torchpick.environment.inherited import Inherited
 from torchpick.environment.requirements import Requirements
 from torchpick.environment.targets import Target
 from torchpick.errors import InstallerError, UsageError
-from torchpick.index.remote_text import fetcher
+from torchpick.index.pages import fetcher
 from torchpick.install.plan import Installation, Order
 from torchpick.installers import tools
 from torchpick.installers.command import Command

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 
 from torchpick.errors import InstallerError, IntegrityError, WheelError
-from torchpick.index import names
-from torchpick.index.host import Host, file_of, sha256_of, shown
+from torchpick.index import wheelnames
+from torchpick.index.host_pages import Host, file_of, sha256_of, shown
 from torchpick.install import agreeing
 from torchpick.install.lock import ground, pylock
 from torchpick.install.lock.ground import LockInstallation
@@ -82,7 +82,7 @@ class _Hashes:
             raise ground.folder_refused(item.name)
         address, digest = (*self.job.files.get(item.name, "").split("#sha256="), "")[:2]
         if address:  # its place is torchpick's choice, and not what the user asked for
-            wheel = names.parse(file_of(address))
+            wheel = wheelnames.parse(file_of(address))
             version = item.version if wheel is None else wheel.version
             file = ReportedFile(address, digest, item.files[0].size)
             index = self.job.pick.index_url if is_on_host_of(address, self.job.pick.index_url) else ""
