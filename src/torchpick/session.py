@@ -107,12 +107,16 @@ class Session:
     @property
     def listed(self) -> Fleet:
         """The machines of `--machine`, as the files have them."""
-        return self._once("listed", lambda: given.listed(self.request, self.knowledge), self.request.strict)
+        from torchpick.machine import files
+
+        return self._once("listed", lambda: files.listed(self.request, self.knowledge), self.request.strict)
 
     @property
     def fleet(self) -> Fleet:
         """The machines of `--machine` that the pick is for, without those left out."""
-        return given.prepared(self.listed, self.knowledge.rules.drivers, self.wish, strict=self.request.strict)
+        from torchpick.machine import files
+
+        return files.prepared(self.listed, self.knowledge.rules.drivers, self.wish, strict=self.request.strict)
 
     @property
     def machines(self) -> tuple[Machine, ...]:

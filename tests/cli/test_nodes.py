@@ -11,7 +11,7 @@ import pytest
 from torchpick.cli import main
 from torchpick.errors import DetectionError, UsageError
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import files, given
+from torchpick.machine import files
 from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Machine, Python
 from torchpick.model.request import Request
@@ -43,7 +43,7 @@ def read(*nodes: object, kind: str = "List") -> Fleet:
 
 
 def read_bytes(data: bytes) -> Fleet:
-    reader = given.reader(Request(python="3.12"), Knowledge({}))
+    reader = files.reader(Request(python="3.12"), Knowledge({}))
     reader.stream(BytesIO(data), "nodes.json")
     return files.checked(reader.fleet(), "nodes.json")
 

@@ -31,7 +31,7 @@ from torchpick.decide import frontier, refusal
 from torchpick.decide.frontier import Outlook
 from torchpick.environment import rewrite
 from torchpick.errors import DetectionError, NoBuildError, TorchpickError, UsageError
-from torchpick.machine import files, given
+from torchpick.machine import files
 from torchpick.model import envelope
 from torchpick.model.fleet import Fleet
 from torchpick.model.pick import Pick
@@ -108,7 +108,7 @@ def run(args: FleetArguments) -> int:
     session = Session(_request(args), report=console.waiting)
     wish = session.wish
     asked = _asked(args, places, session)
-    fleet = given.prepared(asked, session.knowledge.rules.drivers, wish, strict=args.strict)
+    fleet = files.prepared(asked, session.knowledge.rules.drivers, wish, strict=args.strict)
     found = frontier.outlook(
         fleet, session.table_of(fleet.machines), wish, most=args.max_environments, upgrades=args.upgrades
     )
@@ -132,7 +132,7 @@ def _asked(args: FleetArguments, places: list[str], session: Session) -> Fleet:
     asking = Asking(args.program, args.timeout, args.run, args.image, args.namespace, tuple(args.passed_on))
     for where in places:
         sources.check(where, asking)
-    reader = given.reader(session.request, session.knowledge)
+    reader = files.reader(session.request, session.knowledge)
     failures: list[tuple[str, ClusterError]] = []
     for where in places:
         try:

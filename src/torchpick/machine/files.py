@@ -7,16 +7,24 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import IO
 
+from torchpick.decide import driver_numbers, several
+from torchpick.environment import interpreter
+from torchpick.environment.world import World
 from torchpick.errors import DetectionError, TorchpickError, UsageError
-from torchpick.machine import compact_line, kubernetes
+from torchpick.knowledge import gpuspec
+from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import compact_line, given, kubernetes
 from torchpick.machine.crowds import Crowds
 from torchpick.machine.streams import ListedValue, UnreadLine, values
 from torchpick.model import envelope
 from torchpick.model.arch import Arch
+from torchpick.model.drivers import DriverTable
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.fleet import Fleet, HostNames, expanded
 from torchpick.model.machine import Driver, Machine, Python
 from torchpick.model.noun import Noun
+from torchpick.model.pythons import version_of
+from torchpick.model.request import FACTS, Request, Wish, flag_of
 
 HINT = "pass lines of `torchpick detect --json`, or `kubectl get nodes -o json`"
 # The files of a folder that are read, and how many machines a row may stand for.
@@ -146,6 +154,57 @@ class Reader:
                 names.add(self._crowds.named(next(listed, None)))
             if key is not None and machine.trouble is None and len(self._known) < _MOST_KNOWN:
                 self._known[key] = machine, names
+
+
+def listed(request: Request, knowledge: Knowledge) -> Fleet:
+    """The machines of `--machine`; flags that describe another one are refused."""
+    flags = {flag_of(name): getattr(request, name) for name in FACTS if name != "python"}
+    for flag, value in (
+        ("--gpu", request.gpus),
+        *flags.items(),
+        ("--gpus visible", request.visible_only or None),
+        ("--only", request.only),
+    ):
+        if value is not None:
+            hint = f"remove `{flag}`, or change the fact in the file"
+            raise UsageError(f"`--machine` and `{flag}` both describe the machine", hint=hint)
+    places = request.machine or ()
+    reading = reader(request, knowledge)
+    for where in places:
+        reading.place(where)
+    return checked(reading.fleet(), names(places), strict=request.strict)
+
+
+def reader(request: Request, knowledge: Knowledge) -> Reader:
+    """What reads machines that are given, with the Python that was asked for."""
+
+    def named(product: str) -> Arch | None:
+        try:
+            gpu = gpuspec.parse(product, knowledge, mac=False)
+        except UsageError:
+            return None
+        return gpu.arch if gpu.vendor == "nvidia" else None
+
+    python = None if request.python is None else _version(request.python)
+    return Reader(python or interpreter.own(World.here()).python, named, python, given.driver(request, {}))
+
+
+def prepared(found: Fleet, table: DriverTable, wish: Wish, *, strict: bool = False) -> Fleet:
+    """The machines that count, each with an assumed driver if none is known."""
+    kept = several.gpu_fleet(found, wish)
+    if strict and kept.idle:
+        words = ", ".join(left.hosts.text or str(left.hosts) for left in kept.idle)
+        hint = "remove them from the file, or run without `--strict`"
+        raise DetectionError(f"machines without a GPU among machines that have one: {words}", hint=hint, code="NO_GPU")
+    return several.completed(kept, lambda machine: driver_numbers.completed(machine, table))
+
+
+def _version(text: str) -> Python:
+    version = version_of(text)
+    if version is None:
+        hint = "with `--machine` specify a version, such as `--python 3.12`"
+        raise UsageError(f"`--python {text}` is an interpreter of this computer", hint=hint)
+    return Python(version[0], free_threaded=version[1])
 
 
 def _opened(path: str) -> IO[bytes]:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from torchpick.errors import DetectionError, UsageError
+from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
-from torchpick.model.machine import PLATFORMS, TIMEOUT_S, Driver, Gpu, Note, Platform, Python
+from torchpick.model.machine import PLATFORMS, TIMEOUT_S, Driver, Gpu, Note, Platform
 from torchpick.model.noun import Noun
-from torchpick.model.request import FACTS, Request, flag_of
+from torchpick.model.request import Request
 from torchpick.model.versions import is_dotted, numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from torchpick.machine.files import Reader
-    from torchpick.model.arch import Arch
-    from torchpick.model.drivers import DriverTable
-    from torchpick.model.fleet import Fleet
-    from torchpick.model.request import Wish
 
 
 class GivenFacts(Noun):
@@ -58,7 +52,7 @@ def read(request: Request, knowledge: Knowledge) -> GivenFacts:
         gpus, platform, notes = given_gpus.read(specs, platform, request.macos, knowledge)
     return GivenFacts(
         gpus=gpus,
-        driver=_driver(request, environ),
+        driver=driver(request, environ),
         platform=platform,
         glibc=glibc,
         python=request.python,
@@ -83,68 +77,6 @@ def _specs(request: Request, environ: Mapping[str, str]) -> tuple[str, ...] | No
     return tuple(part for part in parts if part or request.gpus is not None)
 
 
-def listed(request: Request, knowledge: Knowledge) -> Fleet:
-    """The machines of `--machine`; flags that describe another one are refused."""
-    from torchpick.machine import files
-
-    flags = {flag_of(name): getattr(request, name) for name in FACTS if name != "python"}
-    for flag, value in (
-        ("--gpu", request.gpus),
-        *flags.items(),
-        ("--gpus visible", request.visible_only or None),
-        ("--only", request.only),
-    ):
-        if value is not None:
-            hint = f"remove `{flag}`, or change the fact in the file"
-            raise UsageError(f"`--machine` and `{flag}` both describe the machine", hint=hint)
-    places = request.machine or ()
-    reading = reader(request, knowledge)
-    for where in places:
-        reading.place(where)
-    return files.checked(reading.fleet(), files.names(places), strict=request.strict)
-
-
-def reader(request: Request, knowledge: Knowledge) -> Reader:
-    """What reads machines that are given, with the Python that was asked for."""
-    from torchpick.environment import interpreter
-    from torchpick.environment.world import World
-    from torchpick.machine import files
-
-    def named(product: str) -> Arch | None:
-        from torchpick.knowledge import gpuspec
-
-        try:
-            gpu = gpuspec.parse(product, knowledge, mac=False)
-        except UsageError:
-            return None
-        return gpu.arch if gpu.vendor == "nvidia" else None
-
-    python = None if request.python is None else _version(request.python)
-    return files.Reader(python or interpreter.own(World.here()).python, named, python, _driver(request, {}))
-
-
-def prepared(found: Fleet, table: DriverTable, wish: Wish, *, strict: bool = False) -> Fleet:
-    """The machines that count, each with an assumed driver if none is known."""
-    from torchpick.decide import driver_numbers, several
-
-    kept = several.gpu_fleet(found, wish)
-    if strict and kept.idle:
-        words = ", ".join(left.hosts.text or str(left.hosts) for left in kept.idle)
-        hint = "remove them from the file, or run without `--strict`"
-        raise DetectionError(f"machines without a GPU among machines that have one: {words}", hint=hint, code="NO_GPU")
-    return several.completed(kept, lambda machine: driver_numbers.completed(machine, table))
-
-
-def _version(text: str) -> Python:
-    from torchpick.model.pythons import version_of
-
-    version = version_of(text)
-    if version is None:
-        hint = "with `--machine` specify a version, such as `--python 3.12`"
-        raise UsageError(f"`--python {text}` is an interpreter of this computer", hint=hint)
-    return Python(version[0], free_threaded=version[1])
-
-
 def _timeout(text: str | None) -> float:
     """TORCHPICK_DETECT_TIMEOUT in seconds."""
     if not text:
@@ -163,7 +95,7 @@ def _first(flag: str | None, environ: Mapping[str, str], name: str) -> str | Non
     return flag if flag is not None else environ.get(name) or None
 
 
-def _driver(request: Request, environ: Mapping[str, str]) -> Driver | None:
+def driver(request: Request, environ: Mapping[str, str]) -> Driver | None:
     version = _first(request.driver, environ, "TORCHPICK_DRIVER")
     version = None if version is None else version.removesuffix(".x")  # `535.x` is a branch, as `535` is
     cuda = _first(request.cuda_driver, environ, "TORCHPICK_CUDA_DRIVER")

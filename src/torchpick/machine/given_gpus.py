@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from torchpick.environment import interpreter
+from torchpick.environment.world import World
 from torchpick.errors import UsageError
+from torchpick.knowledge import gpuspec
+from torchpick.knowledge.gpuspec import GivenGpu
 from torchpick.model.machine import Gpu, Note, Platform
 from torchpick.model.noun import Noun
 from torchpick.model.versions import is_dotted
@@ -10,7 +14,6 @@ from torchpick.model.versions import is_dotted
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.knowledge.compat import Knowledge
-    from torchpick.knowledge.gpuspec import GivenGpu
 
 _MOST = 1024
 # Where an Arm-only GPU may be, if specified: a laptop with GB10's sibling runs Windows.
@@ -51,8 +54,6 @@ def _parsed(specs: tuple[str, ...], platform: Platform | None, knowledge: Knowle
         raise UsageError(
             f"{len(specs)} GPUs are more than one machine has", hint="use `--machine` for several machines"
         )
-    from torchpick.knowledge import gpuspec
-
     mac = platform is None or platform.os == "macos"
     return tuple(gpuspec.parse(spec, knowledge, mac=mac) for spec in specs)
 
@@ -88,9 +89,6 @@ def _assumed(name: str, text: str) -> tuple[Platform, tuple[Note, ...]]:
 
 
 def _is_here(*names: str) -> bool:
-    from torchpick.environment import interpreter
-    from torchpick.environment.world import World
-
     return interpreter.own(World.here()).platform.name in names
 
 
@@ -100,9 +98,6 @@ def _with_macos(platform: Platform | None, macos: str) -> Platform:
     if not is_dotted(macos) or not 10 <= int(macos.split(".")[0]) < 100:  # 10.9 to 26 and beyond
         raise UsageError(f"`{macos}` is not a macOS version", hint="such as `--macos 14.2`; `sw_vers` prints it")
     if platform is None:  # this computer is a Mac
-        from torchpick.environment import interpreter
-        from torchpick.environment.world import World
-
         platform = interpreter.own(World.here()).platform
     return platform._replace(macos=macos)
 

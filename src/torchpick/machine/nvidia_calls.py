@@ -5,19 +5,17 @@ Only ever imported in a child: both segfault, hang, abort and print in the wild,
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
 from torchpick.machine import driver_reading
 from torchpick.machine.driver_reading import MOST_DEVICES, Device, DriverReading, failed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ctypes import CDLL
 
 # NVML's words for its statuses (nvml.h, nvmlReturn_t); nvmlErrorString would be one more call into the library.
 _NVML_WORDS = {
@@ -68,10 +66,8 @@ def read_nvml(libraries: Sequence[str]) -> DriverReading:
         return failed("nvml", "refused", f"NVML says: {error.text}", error.code)
 
 
-def _loaded(libraries: Sequence[str]) -> CDLL:
+def _loaded(libraries: Sequence[str]) -> ctypes.CDLL:
     """Load the library by its path; pynvml then finds it by its SONAME, wherever it lies."""
-    import ctypes
-
     reasons = []
     for path in libraries:
         try:
@@ -82,8 +78,6 @@ def _loaded(libraries: Sequence[str]) -> CDLL:
 
 
 def _binding() -> ModuleType:
-    import warnings
-
     warnings.simplefilter("ignore")  # the retired PyPI project `pynvml` warns at every import
     # A file pynvml.py in the current folder is not the binding.
     here = {"", ".", os.getcwd()}
@@ -200,8 +194,6 @@ _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 
 def read_cuda(libraries: Sequence[str]) -> DriverReading:
     """Ask libcuda about every GPU, in CUDA's own order, whatever CUDA_VISIBLE_DEVICES says."""
-    import ctypes
-
     if not libraries:
         return failed("cuda", "absent", "no libcuda")
     for variable in ("CUDA_VISIBLE_DEVICES", "CUDA_VISIBLE_GPUS"):
@@ -215,9 +207,7 @@ def read_cuda(libraries: Sequence[str]) -> DriverReading:
     return failed("cuda", "absent", f"libcuda does not load: {'; '.join(reasons)}")
 
 
-def _cuda_facts(library: CDLL) -> DriverReading:
-    import ctypes
-
+def _cuda_facts(library: ctypes.CDLL) -> DriverReading:
     initialise = getattr(library, "cuInit", None)
     if initialise is None:
         return failed("cuda", "unusable", "libcuda has no cuInit")
@@ -240,9 +230,7 @@ def _cuda_facts(library: CDLL) -> DriverReading:
     )
 
 
-def _cuda_device(library: CDLL, ordinal: int) -> Device | None:
-    import ctypes
-
+def _cuda_device(library: ctypes.CDLL, ordinal: int) -> Device | None:
     device = ctypes.c_int(-1)
     if not _ok(library, "cuDeviceGet", ctypes.byref(device), ordinal):
         return None
@@ -263,7 +251,7 @@ def _cuda_device(library: CDLL, ordinal: int) -> Device | None:
     )
 
 
-def _ok(library: CDLL, name: str, *arguments: object) -> bool:
+def _ok(library: ctypes.CDLL, name: str, *arguments: object) -> bool:
     function = getattr(library, name, None)
     return function is not None and function(*arguments) == 0
 

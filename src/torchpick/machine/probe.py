@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 
 from torchpick.environment import child, processes
 from torchpick.environment.processes import Running
 from torchpick.environment.world import World
 from torchpick.errors import silent
-from torchpick.machine import driver_reading
+from torchpick.machine import driver_reading, nvidia_libraries
 from torchpick.machine.driver_reading import MOST_DEVICES, Device, DriverReading, failed
 from torchpick.model.noun import Noun
 
@@ -124,7 +126,6 @@ def library_step(source: str, arguments: Mapping[str, object]) -> Step:
 
 def smi_step(world: World) -> Step:
     """nvidia-smi by absolute path, with the shell's variables; asked again without the field an old one lacks."""
-    from torchpick.machine import nvidia_libraries
 
     def step(program: str, *, capability: bool) -> Step:
         def start(limit_s: float) -> Running:
@@ -155,8 +156,6 @@ def _absent(_limit_s: float) -> Running:
 
 
 def _answer(source: str, arguments: Mapping[str, object]) -> bytes:
-    from importlib import import_module
-
     module, function = _READERS[source]
     found: DriverReading = getattr(import_module(module), function)(**arguments)
     return (driver_reading.dumps(found) + "\n").encode()
@@ -187,8 +186,6 @@ def _finish(source: str, each: Running) -> DriverReading:
 
 
 def _signal(status: int) -> str:
-    import signal
-
     try:
         return signal.Signals(-status).name
     except ValueError:
