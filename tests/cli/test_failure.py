@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchpick.cli import failure, main
+from torchpick.cli import console, main
 from torchpick.errors import NetworkError
 
 
@@ -19,7 +19,7 @@ def test_the_installers_json_is_not_ours(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize("words", [[], ["--json"]])
 def test_no_error_shows_a_secret(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     error = NetworkError("https://me:p@ss@mirror.example/whl: no", hint="try https://TOKEN@mirror.example/whl")
-    failure.tell(error, "pick", words, None)
+    console.failed(error, "pick", words, None)
     out, err = capsys.readouterr()
 
     assert "mirror.example" in out + err

@@ -115,9 +115,9 @@ def _run(words: Sequence[str]) -> int:
     except SystemExit as exit_:  # argparse after --help and --version
         return int(exit_.code or 0)
     except TorchpickError as error:
-        from torchpick.cli import failure
+        from torchpick.cli import console
 
-        return failure.tell(error, command, rest, _guard(module, rest))
+        return console.failed(error, command, rest, _guard(module, rest))
     except (KeyboardInterrupt, BrokenPipeError):
         raise
     except Exception:

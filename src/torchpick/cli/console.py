@@ -1,10 +1,12 @@
-"""The terminal: whether it is one, how wide it is, and whether colour is wanted."""
+"""What stands around an answer: errors, notes and progress on stderr; the terminal's width and colour."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
+
+from torchpick.errors import DetectionError, NoBuildError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
 
     from torchpick.cli.arguments import Arguments
     from torchpick.cli.show.progress import Progress
+    from torchpick.errors import TorchpickError
     from torchpick.model.machine import Machine, Note
     from torchpick.model.pick import Pick
     from torchpick.model.verdict import Verdict
@@ -91,8 +94,55 @@ def notes(args: Arguments, *found: Note | str) -> None:
 
     sys.stdout.flush()
     for each in found:
-        if each:
-            print(note(each) if isinstance(each, str) else f"note: {plain(each.text)}", file=sys.stderr)
+        if not each:
+            continue
+        print(note(each) if isinstance(each, str) else f"note: {plain(each.text)}", file=sys.stderr)
+
+
+def error(failure: TorchpickError) -> None:
+    """On stderr: the message, a blank line, the hint."""
+    from torchpick.cli.show import text
+
+    sys.stdout.flush()
+    print(text.error(failure), file=sys.stderr)
+
+
+def failed(failure: TorchpickError, command: str, words: Sequence[str], guard: str | None) -> int:
+    """Print what ended the command in the form that its words ask for, and return its exit status.
+
+    `guard` is what stdout gets if empty output would be taken for a result.
+    """
+    words = words[: words.index("--")] if "--" in words else words  # what follows is the installer's
+    pick = failure.pick if isinstance(failure, NoBuildError) else None
+    if "--verbose" in words and pick is not None:
+        tell_of(pick.machines, pick.considered)
+    elif "--verbose" in words and isinstance(failure, DetectionError) and failure.machine is not None:
+        tell_of((failure.machine,), ())
+    if "--json" in words:
+        from torchpick.model import envelope
+
+        print(envelope.dumps(error_json(failure, command)))
+        return failure.exit_status
+    if guard is not None:
+        print(guard)
+    error(failure)
+    if pick is not None and "--quiet" not in words:
+        tell_age(pick)
+    return failure.exit_status
+
+
+def error_json(failure: TorchpickError, command: str) -> dict[str, object]:
+    """An error as an object; `no_answer` for exit 4, and the whole answer where no build runs."""
+    from torchpick.model import envelope
+    from torchpick.model.pick import as_json
+
+    if isinstance(failure, NoBuildError):
+        return {**as_json(failure.pick, command), "error": failure}
+    status = "no_answer" if failure.exit_status == 4 else "error"
+    facts: dict[str, object] = {"error": failure}
+    if isinstance(failure, DetectionError) and failure.machine is not None:
+        facts = {"machine": failure.machine, **facts}
+    return envelope.new(command, status=status, exit_status=failure.exit_status, **facts)
 
 
 def waiting(news: str | int) -> None:
@@ -108,25 +158,17 @@ def progress(args: Arguments) -> Progress:
     return Progress(sys.stderr, quiet=args.quiet or args.json)
 
 
-def bold(text: str) -> str:
-    return f"\x1b[1m{text}\x1b[0m"
-
-
 def painter(args: Arguments) -> Callable[[str], str]:
     """What makes a line of stdout bold; where no colour is wanted it leaves the line alone."""
-    return bold if coloured(args.color, sys.stdout) else str
-
-
-def _columns() -> int | None:
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None
-    except (OSError, ValueError):
-        return None
+    return (lambda text: f"\x1b[1m{text}\x1b[0m") if coloured(args.color, sys.stdout) else str
 
 
 def width(environ: Mapping[str, str] = os.environ) -> int | None:
     """The terminal's width for stdout, or None where the output goes elsewhere and may be as wide as it is."""
-    told = environ.get("COLUMNS", "")
-    if told.isascii() and told.isdigit() and len(told) < 6 and int(told) > 0:
-        return int(told)
-    return _columns()
+    given = environ.get("COLUMNS", "")
+    if given.isascii() and given.isdigit() and len(given) < 6 and int(given) > 0:
+        return int(given)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+    except (OSError, ValueError):
+        return None

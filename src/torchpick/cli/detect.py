@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.failure import of_error
 from torchpick.cli.show import text
 from torchpick.errors import DetectionError, UsageError
 from torchpick.model import envelope
@@ -54,7 +52,9 @@ def run(args: DetectArguments) -> int:
 
         machine = machine._replace(name=compact_line.host_name(session.environ))
     trouble = machine.trouble
-    error = None if trouble is None else DetectionError(trouble.text, hint=trouble.hint, code=trouble.code)
+    error = (
+        None if trouble is None else DetectionError(trouble.text, hint=trouble.hint, code=trouble.code, machine=machine)
+    )
     file = None if args.into is None else _write(args.into, machine.name, _line(machine, error, short=True))
     if args.json:
         line = _line(machine, error, short=args.compact)
@@ -64,14 +64,13 @@ def run(args: DetectArguments) -> int:
     else:
         print("\n".join(lines(machine)))
     if error is not None and not args.json:
-        sys.stdout.flush()
-        print(text.error(error), file=sys.stderr)
+        console.error(error)
     return 0 if error is None else error.exit_status
 
 
 def _line(machine: Machine, error: DetectionError | None, *, short: bool) -> str:
     if not short:
-        found = envelope.new("detect", machine=machine) if error is None else of_error(error, "detect", machine=machine)
+        found = envelope.new("detect", machine=machine) if error is None else console.error_json(error, "detect")
         return envelope.dumps(found)
     from torchpick.machine import compact_line
 

@@ -22,7 +22,6 @@ from argparse import ArgumentParser
 from torchpick.cli import arguments, console, parsing
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import fleet as shown
-from torchpick.cli.show.text import error as error_text
 from torchpick.cli.show.text import plain
 from torchpick.cluster import emit, sources
 from torchpick.cluster.emit import SiteEnvironment
@@ -208,8 +207,7 @@ def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickErr
         print(shown.text(found, environments, console.painter(args)))
     console.notes(args, *found.fleet.notes, *shown.remarks(wish))
     if refused is not None:
-        sys.stdout.flush()
-        print(error_text(refused), file=sys.stderr)
+        console.error(refused)
 
 
 def _emitted(args: FleetArguments, environments: tuple[SiteEnvironment, ...]) -> dict[str, str]:

@@ -16,14 +16,12 @@ examples:
 from __future__ import annotations
 
 import os
-import sys
 from argparse import ArgumentParser
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 
 from torchpick.cli import arguments, console, inspected
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import text
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.index.user_index import WheelTarget
 from torchpick.knowledge.locations import cache_dir
@@ -109,7 +107,7 @@ class _Results:
             entry: dict[str, object] = {"target": name, "error": reading}
             said = None
             if not self._args.json:
-                print(text.error(reading), file=sys.stderr)
+                console.error(reading)
         else:
             verdicts = self._judge(reading)
             if self.status != 1 and any(verdict.word in FAILS for verdict in verdicts):

@@ -23,7 +23,7 @@ from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import plain
 from torchpick.environment.requirements import Given
-from torchpick.errors import UsageError
+from torchpick.errors import InstallerError, UsageError
 from torchpick.install import plan
 from torchpick.install.plan import Order
 from torchpick.installers import choice, store
@@ -288,10 +288,7 @@ def _tell(found: Verified, pick: Pick) -> None:
 
 def _fail(message: str, hint: str) -> None:
     """An error after the installer has done its work, in the form of all others."""
-    from torchpick.cli.show import text
-    from torchpick.errors import InstallerError
-
-    print(text.error(InstallerError(message, hint=hint)), file=sys.stderr)
+    console.error(InstallerError(message, hint=hint))
 
 
 def _notes(args: InstallArguments, pick: Pick, command: Command) -> None:

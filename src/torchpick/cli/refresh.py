@@ -118,8 +118,7 @@ def run(args: RefreshArguments) -> int:
     else:
         bold = console.painter(args)
         print(_page(report, bold, most=None if args.verbose else _MOST))
-        for text in notes:
-            print(plain(f"note: {redacted(text)}"), file=sys.stderr)
+        console.notes(args, *notes)
         for failure in report.failures:
             print(plain(f"error: {failure.build.sample.file}: {failure.error}"), file=sys.stderr)
     return status
