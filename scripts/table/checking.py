@@ -7,13 +7,13 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from scripts.table import build_format, fact_format, gpu_format
-from scripts.table.forms import holds, one_of
+from scripts.table import build_format, fact_format, gpu_format, strict_rules
+from scripts.table.forms import CAPABILITY, holds, matching, one_of
 from scripts.table.layout import PLATFORMS
 from torchpick.errors import CompatError
-from torchpick.knowledge import othernames, packages, rows, rules
+from torchpick.knowledge import othernames, packages, refreshed
 from torchpick.knowledge.gpunames import Candidates, Names
-from torchpick.knowledge.othernames import OtherNames, PciIds
+from torchpick.knowledge.othernames import OtherNames
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.requirement import parsed
 
@@ -91,8 +91,8 @@ def platform_index(fields: Fields) -> None:
     sets = tuple(len(fields.items(name)) for name in shared)
     for place, row in enumerate(fields.items("builds")):
         path = f"builds[{place}]"
-        if not isinstance(row, list) or len(row) != len(rows.INDEX_COLUMNS):
-            raise ShapeError(path, f"must be a list of {len(rows.INDEX_COLUMNS)}")
+        if not isinstance(row, list) or len(row) != len(refreshed.COLUMNS):
+            raise ShapeError(path, f"must be a list of {len(refreshed.COLUMNS)}")
         for column, many in zip((4, 5, 13, 15), sets, strict=True):
             if not isinstance(row[column], int) or not 0 <= row[column] < many:
                 raise ShapeError(f"{path}[{column}]", "names a place that is not there")
@@ -100,7 +100,7 @@ def platform_index(fields: Fields) -> None:
 
 def table_date(fields: Fields) -> None:
     fields.only("schema", "date")
-    rules.released_on(fields, "date")
+    strict_rules.released_on(fields, "date")
 
 
 def package(fields: Fields) -> None:
@@ -117,11 +117,11 @@ def package(fields: Fields) -> None:
 
 
 def rules_index(fields: Fields) -> None:
-    rules.released_on(fields, "date")
-    rules.drivers(fields)
-    rules.floors(fields)
-    rules.amd(fields)
-    rules.mps(fields)
+    strict_rules.released_on(fields, "date")
+    strict_rules.drivers(fields)
+    strict_rules.floors(fields)
+    strict_rules.amd(fields)
+    strict_rules.mps(fields)
 
 
 def others_index(fields: Fields) -> None:
@@ -139,12 +139,22 @@ def others_index(fields: Fields) -> None:
 def names_index(fields: Fields) -> None:
     keys = ("capabilities", "full", "core", "products", "product_capabilities", "pci_ranges", "pci_devices")
     fields.only("schema", *keys, "sold_most", "mig", "arm_only")
+    many = len(fields.texts("products"))
+    holds(fields, "product_capabilities", len(fields.texts("product_capabilities")) == many, f"must have {many} items")
     names = Names.from_json(fields)
     for name, table in (("full", names.full), ("core", names.core)):
         for key, value in table.items():
             if not isinstance(value, str):
                 raise ShapeError(f"{name}.{key}", "must be text")
-    PciIds.from_json(fields)
+    for place, row in enumerate(fields.items("pci_ranges")):
+        parts = row if isinstance(row, list) else []
+        if [type(part) for part in parts] != [int, int, str] or not CAPABILITY.fullmatch(parts[2]):
+            raise ShapeError(f"pci_ranges[{place}]", "must be first id, last id, capability")
+    devices = fields.object("pci_devices")
+    for device in devices.names():
+        holds(devices, device, bool(re.fullmatch("[0-9a-f]{4}", device)), "is not a device id")
+        if devices.maybe_text(device) is not None:
+            matching(devices, device, CAPABILITY)
 
 
 FILES: dict[str, Callable[[Fields], None]] = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from scripts.table import strict_rules
 from scripts.table.forms import CAPABILITY, DEVICE, GFX, dotted, each, holds, matching
-from torchpick.knowledge import rules
 from torchpick.model.fields import Fields
 
 _MIG = re.compile(r"[1-7]g\.\d{1,3}gb")
@@ -79,7 +79,7 @@ def amd(fields: Fields) -> None:
     for name in ("rocblas", "overrides", "indexes"):
         for row in fields.objects(name):
             row.text("source")
-    rules.amd(fields)
+    strict_rules.amd(fields)
     for row in fields.objects("names"):
         row.only("name", "keys", "gfx", "sources")
         each(row, "gfx", lambda text: bool(GFX.fullmatch(text)), "is no AMD target")
@@ -108,6 +108,6 @@ def intel(fields: Fields) -> None:
 def apple(fields: Fields) -> None:
     fields.only("schema", "read", "chips", "mps", "wheels", "notes")
     fields.texts("chips")
-    rules.mps(fields)
+    strict_rules.mps(fields)
     for row in fields.objects("wheels"):
         dotted(row, "min_macos")

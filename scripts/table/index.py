@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.table import layout, names, other_gpus
+from scripts.table import layout, names, other_gpus, pairings, release_files, strict_rules
 from scripts.table.layout import PLATFORMS
-from torchpick.knowledge import pairings, readable, rules
+from torchpick.knowledge import refreshed
 from torchpick.model.build import DEFAULT_INDEX
 from torchpick.model.fields import Fields
 
@@ -45,14 +45,14 @@ def indexes(compat: Path) -> dict[str, Row]:
     companions = pairings.companions(Fields(layout.read(compat / "companions.json"), "companions.json"))
     gpus, drivers = (Fields(layout.read(compat / name), name) for name in ("gpus.json", "drivers.json"))
     files = [Fields(layout.read(path), path.name) for path in sorted(compat.glob("torch-*.json"))]
-    every = [build for file in files for build in readable.builds(file, companions)]
+    every = [build for file in files for build in release_files.builds(file, companions)]
     found: dict[str, Row] = {}
     for platform in PLATFORMS:
         own = [build for build in every if build.platform == platform]
-        found[f"{platform}.json"] = readable.index(platform, [each for each in own if each.backend != DEFAULT_INDEX])
+        found[f"{platform}.json"] = refreshed.index(platform, [each for each in own if each.backend != DEFAULT_INDEX])
         # The default index's own wheels are in a file of their own: most questions are not about them.
         default = [each for each in own if each.backend == DEFAULT_INDEX]
-        found[f"default-{platform}.json"] = readable.index(platform, default)
+        found[f"default-{platform}.json"] = refreshed.index(platform, default)
     named = names.index(gpus, drivers)
     others = [Fields(layout.read(compat / name), name) for name in ("amd.json", "intel.json", "apple.json")]
     return {
@@ -80,7 +80,7 @@ def _rules(compat: Path) -> Row:
     ]
     found["toolkit_arches"] = [
         {"cuda": cuda, "majors": sorted({str(major) for major in majors}, key=int)}
-        for cuda, majors in rules.drivers(Fields(layout.read(compat / "drivers.json"))).generations
+        for cuda, majors in strict_rules.drivers(Fields(layout.read(compat / "drivers.json"))).generations
     ]
     return found
 

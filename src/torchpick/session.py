@@ -236,7 +236,7 @@ class Session:
     def never_picked(self, pick: Pick) -> tuple[Verdict, ...]:
         """What `list --all` adds: the builds of other platforms and the default index's own."""
         mine = {machine.platform.name for machine in pick.machines}
-        return resolve.never_picked(self.knowledge.readable, mine)
+        return resolve.never_picked(self.knowledge.every_build, mine)
 
     # Where it is installed, and by what.
 

@@ -11,7 +11,7 @@ from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.request import Wish
 from torchpick.model.verdict import Reason
 
-RULES = compat.rules({})
+RULES = compat.Knowledge({}).rules
 
 
 def machine(version: str | None, os: str = "linux", source: str = "given", arch: str = "sm_86") -> Machine:

@@ -13,7 +13,7 @@ from torchpick.decide import freshness
 from torchpick.knowledge import compat
 
 DAY = 86400
-TABLE = str(compat.rules({}).date)
+TABLE = str(compat.Knowledge({}).rules.date)
 REFRESH = "run `torchpick refresh` to read the live index"
 URL = ["url", "--gpu", "sm_80", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,8 @@ from torchpick.cli import main
 from torchpick.installers import needs, reporting, run
 from torchpick.installers.needs import Learnt
 from torchpick.installers.run import Heard
-from torchpick.knowledge import compat
+from torchpick.knowledge import compat, locations
 from torchpick.machine import computer
-from torchpick.model.fields import Fields
 from torchpick.model.machine import Machine
 
 pytestmark = [
@@ -40,14 +38,15 @@ def interpreter(folder: Path) -> tuple[Path, Path]:
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each file of the table is read from now on."""
+    compat.forget()
     files: Counter[str] = Counter()
-    really_read = compat.read
+    really_read = locations.read
 
-    def read(file: str, parse: Callable[[Fields], object]) -> object:
-        files[file] += 1
-        return really_read(file, parse)
+    def read(path: str, most: int = -1) -> bytes:
+        files[path] += 1
+        return really_read(path, most)
 
-    monkeypatch.setattr(compat, "read", read)
+    monkeypatch.setattr(locations, "read", read)
     return files
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scripts.table import gpus as table
 from torchpick.knowledge.gpunames import MOST_CLOSE, Candidates, Meant, Named, Names, look_up
 from torchpick.model.arch import Arch
-from torchpick.model.fields import Fields, ShapeError, loads
+from torchpick.model.fields import Fields, loads
 
 COMPAT = Path(__file__).parents[2] / "compat"
 NAMES = Names.from_json(Fields(loads((COMPAT / "index" / "gpus.json").read_bytes())))
@@ -196,35 +196,3 @@ def test_every_spelling_of_a_capability_means_the_same(capability: str) -> None:
 def test_a_product_says_its_architecture() -> None:
     assert str(Named("GeForce GTX 1080", Arch.parse("sm_61"))) == "GeForce GTX 1080 (sm_61)"
     assert str(Named("B100", None)) == "B100 (capability unknown)"
-
-
-@pytest.mark.parametrize(
-    ("change", "path"),
-    [
-        ({"full": []}, "full"),
-        ({"core": None}, "core"),
-        ({"products": ["a", 1]}, "products[1]"),
-        ({"products": ["a"]}, "product_capabilities"),
-        ({"capabilities": "6.1"}, "capabilities"),
-    ],
-)
-def test_a_wrong_index_is_refused_with_its_path(change: dict[str, object], path: str) -> None:
-    good: dict[str, object] = {**EMPTY, "core": {}}
-
-    with pytest.raises(ShapeError) as caught:
-        Names.from_json(Fields({**good, **change}))
-
-    assert caught.value.path == path
-
-
-@pytest.mark.parametrize(
-    ("core", "path"),
-    [({"1080": 61}, "core.1080"), ({"1080": "g6"}, "capabilities"), ({"1080": "gx.y"}, "capabilities")],
-)
-def test_a_wrong_value_of_the_index_is_refused_when_it_is_asked(core: dict[str, object], path: str) -> None:
-    fields = Fields({**EMPTY, "core": core})
-
-    with pytest.raises(ShapeError) as caught:
-        look_up("1080", Names.from_json(fields))
-
-    assert caught.value.path == path

@@ -8,7 +8,7 @@ from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver
 
-DRIVERS = compat.rules({}).drivers
+DRIVERS = compat.Knowledge({}).rules.drivers
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from tests.fakes.indexes import SimpleIndex, WheelHost
 from tests.fakes.loopback import Answer, Loopback
 from tests.fakes.tinywheel import TinyWheel
 from torchpick.knowledge import compat
-from torchpick.knowledge.locations import compat_dir
 from torchpick.model.build import Build
 
 # What the companions' own METADATA asks of torch (torchaudio 2.11.0: nothing).
@@ -50,7 +49,7 @@ def hosts(releases: Iterable[str], *wheels: TinyWheel) -> Iterator[Host]:
     for backend in ("cpu", "cu126", "cu132"):
         host.add(backend, TinyWheel("filelock", "9999.0"), TinyWheel("numpy", "9999.0"))
     wanted, seen = set(releases), set[tuple[str, str]]()
-    for build in compat.readable(compat_dir(os.environ)):
+    for build in compat.Knowledge(os.environ).every_build:
         if (
             build.torch in wanted
             and build.tags

@@ -12,7 +12,6 @@ from torchpick.decide import resolve
 from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
 from torchpick.knowledge import compat
-from torchpick.knowledge.locations import compat_dir
 from torchpick.model.arch import Fit
 from torchpick.model.build import Build
 from torchpick.model.generations import NVIDIA, Kind
@@ -24,8 +23,8 @@ from torchpick.projects import library
 from torchpick.projects.declared import Extra
 from torchpick.projects.served import default_table, generations, python_of
 
-RULES = compat.rules(os.environ)
-BUILDS = compat.readable(compat_dir(os.environ))
+RULES = compat.Knowledge(os.environ).rules
+BUILDS = compat.Knowledge(os.environ).every_build
 DEFAULT = default_table(BUILDS, RULES)
 
 

@@ -7,10 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.index import listing
-from torchpick.knowledge import readable, rows
+from torchpick.knowledge import refreshed
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, TwinWheel
-from torchpick.model.fields import Fields
 from torchpick.wheels import live
 from torchpick.wheels.live import ListedBuild
 
@@ -147,7 +146,7 @@ BUILDS = st.lists(
 
 @given(BUILDS)
 def test_a_compact_index_reads_back_as_it_was(builds: list[Build]) -> None:
-    index = readable.index("linux-x86_64", builds)
-    back = [each for read in rows.index_shelf(Fields(index)).values() for each in read()]
+    index = refreshed.index("linux-x86_64", builds)
+    back = list(refreshed.read(index)[0])
 
     assert sorted(map(repr, back)) == sorted(map(repr, builds))

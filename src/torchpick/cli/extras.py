@@ -93,7 +93,7 @@ def run(args: ExtrasArguments) -> int:
     driver = given.read(Request(driver=args.driver), known).driver
     wish = session.wish._replace(backends=())
     builds = known.table(PLATFORMS)
-    shop = library.Shop(known.readable, known.rules, project, driver) if kind == "library" else None
+    shop = library.Shop(known.every_build, known.rules, project, driver) if kind == "library" else None
     if shop is None:
         folder = os.path.dirname(os.path.abspath(there.file)) if there is not None else ""
         plan = _app(args, builds, _with_needs(args, project, folder), driver, wish)

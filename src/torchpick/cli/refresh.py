@@ -29,7 +29,7 @@ from torchpick.environment import interpreter
 from torchpick.environment.world import World
 from torchpick.errors import InstallerError, NetworkError, TorchpickError, UsageError
 from torchpick.index import index_places
-from torchpick.knowledge import compat
+from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model import envelope
 from torchpick.model.build import BUILD_NAMES, DEFAULT_INDEX, Build, BuildKey, backend_order
@@ -126,8 +126,7 @@ def run(args: RefreshArguments) -> int:
 
 def _shipped(*, default_index: bool) -> dict[BuildKey, Build]:
     """The shipped table alone: what earlier refreshes wrote is compared with it."""
-    builds = compat.as_shipped((*PLATFORMS, "linux-s390x"), os.environ, default_index=default_index)
-    return {build.key: build for build in builds}
+    return {build.key: build for build in Knowledge(os.environ).shipped(default_index=default_index)}
 
 
 def _plans(args: RefreshArguments) -> list[IndexToRead]:

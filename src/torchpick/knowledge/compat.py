@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 
-from torchpick.decide.freshness import is_day
 from torchpick.errors import CompatError, TorchpickError
 from torchpick.knowledge import locations, rows
 from torchpick.knowledge import rules as rules_
 from torchpick.knowledge.locations import cache_dir, compat_dir, table_file
 from torchpick.model.arch import Arch, spoken_capability
 from torchpick.model.build import DEFAULT_INDEX, Build
-from torchpick.model.fields import Fields, ShapeError, loads
-from torchpick.model.machine import Note
+from torchpick.model.fields import Fields, ShapeError, kind, loads
+from torchpick.model.machine import TABLE_PLATFORMS, Note
 from torchpick.model.noun import Noun
 from torchpick.model.table import NO_BUILDS, Shelf, Table
 from torchpick.model.wheelhost import WHEEL_HOST
@@ -24,7 +23,7 @@ from torchpick.model.wheelhost import WHEEL_HOST
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     from torchpick.knowledge.gpunames import Names
     from torchpick.knowledge.othernames import OtherNames, PciIds
@@ -36,31 +35,49 @@ if TYPE_CHECKING:
 MOST_BYTES = 16 << 20
 # The only platform that ROCm builds of torch are made for.
 _ROCM = "linux-x86_64"
+# What this process has read, by the folder of the table: it does not change while a process runs.
+_READ: dict[str, dict[object, Any]] = {}
+
+
+def forget() -> None:
+    """Read the table anew from here on, as a new process does."""
+    _READ.clear()
 
 
 class Knowledge:
-    """What is known in one run: each file of the table and of the cache is read once, when it is first asked for."""
+    """What is known: each file is read once in a process, when it is first asked for."""
 
-    __slots__ = ("_read", "environ")
+    __slots__ = ("_folder", "environ")
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self.environ = environ
-        self._read: dict[object, object] = {}
+        self._folder: str | None = None
+
+    @property
+    def folder(self) -> str:
+        """Where the table is."""
+        if self._folder is None:
+            self._folder = compat_dir(self.environ)
+        return self._folder
 
     def _once(self, what: object, look: Callable[[], T]) -> T:
-        if what not in self._read:
-            self._read[what] = look()
-        return self._read[what]  # type: ignore[return-value]  # kept under the name of its own reader
+        """What follows from the table, and from the cache as `what` says it is."""
+        known = _READ.setdefault(self.folder, {})
+        if what not in known:
+            known[what] = look()
+        return known[what]  # type: ignore[no-any-return]  # kept under the name of its own reader
 
     @property
     def rules(self) -> Table:
         """What is the same for every platform, without builds."""
-        return self._once("rules", lambda: rules(self.environ))
+        table: Table = self._once("rules", lambda: _index(self.folder, "rules", rules_.rules))
+        ignored = locations.data_ignored(self.environ)
+        return table if ignored is None else table._replace(notes=(Note("DATA_IGNORED", ignored),))
 
     @property
     def family(self) -> tuple[str, ...]:
         """The names that belong to the wheel host."""
-        return self._once("family", lambda: self.file("family.json", _family))
+        return self._once("family", lambda: self.file("family.json", lambda fields: fields.texts("names")))
 
     def table(
         self,
@@ -81,26 +98,45 @@ class Knowledge:
         return _table(self.rules, channel, found, default)
 
     def _read_builds(self, channel: str, platform: str, base: str | None) -> PlatformBuilds:
-        return self._once((channel, platform, base), lambda: _read_builds(self.environ, channel, platform, base))
+        """What was shipped, and over it what was refreshed; the default index's own wheels are a channel."""
+        known = channel in ("stable", DEFAULT_INDEX)
+        shipped = self._shipped(platform, default=channel == DEFAULT_INDEX) if known else NO_BUILDS
+        if base is None:
+            return PlatformBuilds(shipped)
+        file = table_file(cache_dir(self.environ), base, channel, platform)
+        try:
+            stat = os.stat(file)
+        except OSError:
+            return PlatformBuilds(shipped)
+        return self._once((file, stat.st_mtime_ns, stat.st_size), lambda: _refreshed_over(shipped, file))
+
+    def _shipped(self, platform: str, *, default: bool = False) -> Shelf:
+        """One compact index, its releases read as they are asked for."""
+        name = f"default-{platform}" if default else platform
+        return self._once(name, lambda: _shelf(self.folder, name))
 
     @property
-    def readable(self) -> tuple[Build, ...]:
-        """Every build of the readable files, the default index's own included."""
-        return self._once("readable", lambda: readable(compat_dir(self.environ)))
+    def every_build(self) -> tuple[Build, ...]:
+        """All that was shipped."""
+        return (*self.shipped(default_index=False), *self.shipped(default_index=True))
+
+    def shipped(self, *, default_index: bool) -> tuple[Build, ...]:
+        """Every build without what was refreshed: the wheel host's, or the default index's own."""
+        return tuple(build for platform in TABLE_PLATFORMS for build in self._shipped(platform, default=default_index))
 
     @property
     def gpu_names(self) -> Names:
         """The names of products and their architectures."""
         from torchpick.knowledge.gpunames import Names
 
-        return self._once("names", lambda: self.file(os.path.join("index", "gpus.json"), Names.from_json))
+        return self._once("names", lambda: self.file("index/gpus.json", Names.from_json))
 
     @property
     def other_names(self) -> OtherNames:
         """The names and PCI ids of AMD's, Intel's and Apple's GPUs."""
         from torchpick.knowledge.othernames import OtherNames
 
-        return self._once("others", lambda: self.file(os.path.join("index", "others.json"), OtherNames.from_json))
+        return self._once("others", lambda: self.file("index/others.json", OtherNames.from_json))
 
     def plain_arch(self, spec: str) -> Arch | None:
         """The architecture of a capability (`sm_61`, `6.1`) that any GPU has; it needs no table of names."""
@@ -123,7 +159,7 @@ class Knowledge:
     def _pci_ids(self) -> PciIds:
         from torchpick.knowledge.othernames import PciIds
 
-        return self._once("pci", lambda: self.file(os.path.join("index", "gpus.json"), PciIds.from_json))
+        return self._once("pci", lambda: self.file("index/gpus.json", PciIds.from_json))
 
     def dropped_by(self, version: str, arch: Arch) -> int | None:
         """The last driver branch that supports the architecture, where this driver is of a later one."""
@@ -136,30 +172,7 @@ class Knowledge:
 
     def file(self, name: str, parse: Callable[[Fields], T]) -> T:
         """Another file of the table, by its name in the folder; the caller asks once."""
-        return read(os.path.join(compat_dir(self.environ), name), parse)
-
-
-def _family(fields: Fields) -> tuple[str, ...]:
-    found = fields.texts("names")
-    if "torch" not in found:
-        raise fields.fail("names", "lacks torch itself")
-    return found
-
-
-def rules(environ: Mapping[str, str]) -> Table:
-    """What is the same for every platform: driver rules and library floors, and no builds yet."""
-    ignored = locations.data_ignored(environ)
-    table = _rules(compat_dir(environ))
-    return table if ignored is None else table._replace(notes=(Note("DATA_IGNORED", ignored),))
-
-
-def _rules(compat: str) -> Table:
-    index = os.path.join(compat, "index", "rules.json")
-    if locations.is_file(index):
-        return read(index, lambda fields: rules_.rules(*[fields] * 6))
-    names = ("drivers.json", "libraries.json", "index/gpus.json", "amd.json", "apple.json", "date.json")
-    files = [read(os.path.join(compat, *name.split("/")), lambda fields: fields) for name in names]
-    return checked(compat, lambda: rules_.rules(*files))
+        return read(os.path.join(self.folder, *name.split("/")), parse)
 
 
 class PlatformBuilds(Noun):
@@ -189,29 +202,11 @@ def _table(
     return rules._replace(builds=builds, date=max([*days, rules.date or ""]) or None, notes=notes)
 
 
-def _read_builds(environ: Mapping[str, str], channel: str, platform: str, base: str | None) -> PlatformBuilds:
-    """What was shipped, and over it what was refreshed from this base; the default index's own wheels are a channel."""
-    known = channel in ("stable", DEFAULT_INDEX)
-    shipped = _shipped(compat_dir(environ), platform, default=channel == DEFAULT_INDEX) if known else NO_BUILDS
-    if base is None:
-        return PlatformBuilds(shipped)
-    refreshed = _refreshed(table_file(cache_dir(environ), base, channel, platform))
-    return refreshed._replace(shelf=_merged(shipped, refreshed.shelf))
-
-
 def _check_known(channel: str, shelves: Iterable[Shelf]) -> None:
     if channel != "stable" and not any(shelf.releases() for shelf in shelves):
         raise TorchpickError(
             f"nothing is known of the {channel} channel yet", hint=f"run `torchpick refresh --channel {channel}`"
         )
-
-
-def as_shipped(
-    platforms: Iterable[str], environ: Mapping[str, str], *, default_index: bool = False
-) -> tuple[Build, ...]:
-    """The builds of these platforms without what was refreshed: the wheel host's, or the default index's own."""
-    compat = compat_dir(environ)
-    return tuple(build for platform in platforms for build in _shipped(compat, platform, default=default_index))
 
 
 def _never(fields: Fields) -> list[tuple[str, set[str], str]]:
@@ -225,11 +220,11 @@ def _never(fields: Fields) -> list[tuple[str, set[str], str]]:
 
 def read(file: str, parse: Callable[[Fields], T]) -> T:
     """Read one JSON file of the table and parse it; every fault becomes a CompatError that names file and path."""
-    return checked(file, lambda: parse(_fields(file)))
+    return checked(file, lambda: parse(Fields(_loaded(file))))
 
 
 def checked(file: str, work: Callable[[], T]) -> T:
-    """Do the work on a file of the table, every error names the file and the path."""
+    """Do the work on a file of the table, every error names the file."""
     hint = "reinstall torchpick-cli (and torchpick-data), or unset TORCHPICK_COMPAT_DIR"
     try:
         return work()
@@ -237,55 +232,45 @@ def checked(file: str, work: Callable[[], T]) -> T:
         raise CompatError(f"cannot be read: {error.strerror}", file=file, path="", hint=hint) from error
     except ShapeError as error:
         raise CompatError(error.message, file=file, path=error.path, hint=hint) from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:  # it is trusted, so nothing looked first
+        raise CompatError(f"is damaged ({error!r})", file=file, path="", hint=hint) from error
 
 
-def _fields(file: str) -> Fields:
+def _loaded(file: str) -> Mapping[str, Any]:
     data = locations.read(file, MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise ShapeError("", f"is larger than {MOST_BYTES >> 20} MiB")
-    fields = Fields(loads(data))
-    if fields.number("schema") != 1:
-        raise fields.fail("schema", f"must be 1, is {fields.number('schema')}")
-    return fields
+    value = loads(data)
+    if not isinstance(value, dict):
+        raise ShapeError("", f"must be an object, not {kind(value)}")
+    if value.get("schema") != 1:
+        raise ShapeError("schema", f"must be 1, is {value.get('schema')}")
+    return value
 
 
-def _shipped(compat: str, platform: str, *, default: bool = False) -> Shelf:
-    """One compact index, its releases read as they are asked for; without it the readable files."""
-    index = os.path.join(compat, "index", f"{'default-' if default else ''}{platform}.json")
-    if locations.is_file(index):
-        return Shelf({torch: _checked_later(index, builds) for torch, builds in read(index, rows.index_shelf).items()})
-    found = (build for build in readable(compat) if build.platform == platform)
-    return Shelf.of(build for build in found if (build.backend == DEFAULT_INDEX) == default)
+def _index(folder: str, name: str, parse: Callable[[Mapping[str, Any]], T]) -> T:
+    file = os.path.join(folder, "index", f"{name}.json")
+    return checked(file, lambda: parse(_loaded(file)))
 
 
-def _checked_later(file: str, builds: Read) -> Read:
-    return lambda: checked(file, builds)
+def _shelf(folder: str, name: str) -> Shelf:
+    def checked_later(builds: Read) -> Read:
+        return lambda: checked(os.path.join(folder, "index", f"{name}.json"), builds)
+
+    by_release = _index(folder, name, rows.index_shelf)
+    return Shelf({torch: checked_later(builds) for torch, builds in by_release.items()})
 
 
-def readable(compat: str) -> tuple[Build, ...]:
-    """Every build of the readable files, the default index's own included."""
-    from torchpick.knowledge import pairings, readable
+def _refreshed_over(shipped: Shelf, file: str) -> PlatformBuilds:
+    """What was shipped, and over it what a refresh wrote; a file that is damaged or of another schema is ignored."""
+    from torchpick.knowledge import refreshed
 
-    companions = read(os.path.join(compat, "companions.json"), pairings.companions)
-    found: list[Build] = []
-    for name in locations.names(compat):
-        if name.startswith("torch-") and name.endswith(".json"):
-            found += read(os.path.join(compat, name), lambda fields: readable.builds(fields, companions))
-    return tuple(found)
-
-
-def _refreshed(file: str) -> PlatformBuilds:
-    """What an earlier refresh wrote; a file that is damaged or of another schema is ignored."""
-    if not os.path.isfile(file):
-        return PlatformBuilds(NO_BUILDS)
     try:
-        fields = read(file, lambda fields: fields)
-        shelf = checked(file, lambda: Shelf.of(build for read in rows.index_shelf(fields).values() for build in read()))
-        date = fields.maybe_text("date")
-    except (CompatError, ShapeError) as error:
+        shelf, date = checked(file, lambda: refreshed.read(_loaded(file)))
+    except CompatError as error:
         text = f"the cache is ignored because {file} is damaged ({error}); run `torchpick refresh` to rewrite it"
-        return PlatformBuilds(NO_BUILDS, ignored=text)
-    return PlatformBuilds(shelf, date if date is not None and is_day(date) else None)
+        return PlatformBuilds(shipped, ignored=text)
+    return PlatformBuilds(_merged(shipped, shelf), date)
 
 
 def _merged(shipped: Shelf, refreshed: Shelf) -> Shelf:

@@ -8,13 +8,13 @@ and digits alone; the keys of the index are made by the same functions (scripts/
 from __future__ import annotations
 
 from torchpick.model.arch import ARM_ONLY, Arch, spoken_capability
-from torchpick.model.fields import Fields, ShapeError, kind
+from torchpick.model.fields import Fields
 from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 # Which product lines a brand word may stand for: people write GTX for RTX, never GTX for Quadro. `n` are the products
 # that carry no brand (A100, L40S, TITAN V).
@@ -87,14 +87,12 @@ class Names(Noun):
     core: Mapping[str, str]
     products: tuple[tuple[str, str], ...]
     sold_most: Mapping[str, str] = {}
-    mig: Mapping[str, object] = {}
+    mig: Mapping[str, Sequence[str]] = {}
     arm_only: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, fields: Fields) -> Names:
         named, capabilities = fields.texts("products"), fields.texts("product_capabilities")
-        if len(named) != len(capabilities):
-            raise fields.fail("product_capabilities", f"must have {len(named)} items, has {len(capabilities)}")
         return cls(
             capabilities=fields.texts("capabilities"),
             full=fields.mapping("full"),
@@ -197,7 +195,7 @@ def _of_name(text: str, plain: str, names: Names) -> Meant | Candidates | None:
 def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) -> Meant | Candidates:
     """The GPU of this name that was sold most; where there is none, the ones it could be."""
     meant = _meant(form, names)
-    usual = _value(names.sold_most, "sold_most", brand(form)[1])
+    usual = names.sold_most.get(brand(form)[1], "")
     if usual not in capabilities:
         return Candidates("AMBIGUOUS", text, meant)
     shown = {gpu.arch: gpu for gpu in reversed(meant)}
@@ -215,15 +213,11 @@ def _instance(plain: str) -> str | None:
 
 def _of_instance(text: str, profile: str, names: Names) -> Meant | Candidates:
     """The GPU that has such an instance: the one sold first, with the others that have it too."""
-    held = names.mig.get(profile)
-    if not isinstance(held, list) or not held:
+    gpus = [gpu.partition(" ") for gpu in names.mig.get(profile, ())]
+    if not gpus:
         return Candidates("UNKNOWN_NAME", text[:LONGEST], ())
-    gpus = []
-    for each in held:
-        capability, _, name = str(each).partition(" ")
-        gpus.append((_arch(capability), name))
-    arch = gpus[0][0]
-    return Meant(arch, tuple(Named(name, other) for other, name in gpus if other != arch))
+    first, _, _ = gpus[0]
+    return Meant(_arch(first), tuple(Named(name, _arch(other)) for other, _, name in gpus if other != first))
 
 
 def _forms(plain: str) -> Iterator[str]:
@@ -246,9 +240,9 @@ def _forms(plain: str) -> Iterator[str]:
 def _capabilities(plain: str, names: Names) -> set[str]:
     families, rest = brand(plain)
     if rest != plain and plain in names.full:
-        return set(_value(names.full, "full", plain).split())
+        return set(names.full[plain].split())
     # `g6.1 w7.5`: a GeForce of 6.1 and a workstation card of 7.5 are called so.
-    words = _value(names.core, "core", rest).split()
+    words = names.core.get(rest, "").split()
     return {word[1:] for word in words if word[0] in families}
 
 
@@ -291,20 +285,9 @@ def _similar(plain: str, names: Names) -> tuple[Named, ...]:
 
 
 def _arch(capability: str) -> Arch:
-    try:
-        major, minor = numbers(capability)
-    except ValueError as error:
-        raise ShapeError("capabilities", f"is not a capability: {capability!r}") from error
+    major, minor = numbers(capability)
     return Arch.of_capability(major, minor)
 
 
 def _maybe_arch(capability: str) -> Arch | None:
     return None if capability == "?" else _arch(capability)
-
-
-def _value(table: Mapping[str, str], name: str, key: str) -> str:
-    """The entry, checked only now: a look-up touches three of three thousand."""
-    value: object = table.get(key, "")
-    if not isinstance(value, str):
-        raise ShapeError(f"{name}.{key}", f"must be a string, not {kind(value)}")
-    return value

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from torchpick.errors import UsageError
 from torchpick.model.arch import ARM_ONLY, GENERIC, Arch
 from torchpick.model.noun import Noun
@@ -138,21 +136,12 @@ def _refused(candidates: Candidates, hint: str) -> UsageError:
 
 
 def _look_up(text: str, knowledge: Knowledge) -> Meant | Candidates:
-    from torchpick.knowledge import compat, gpunames
+    from torchpick.knowledge import gpunames
 
-    index = _index(knowledge, "gpus")
-    names = knowledge.gpu_names
-    return compat.checked(index, lambda: gpunames.look_up(text, names))  # entries are checked as they are looked up
+    return gpunames.look_up(text, knowledge.gpu_names)
 
 
 def _look_up_other(text: str, knowledge: Knowledge) -> OtherGpu | Candidates:
-    from torchpick.knowledge import compat, othernames
+    from torchpick.knowledge import othernames
 
-    names = knowledge.other_names
-    return compat.checked(_index(knowledge, "others"), lambda: othernames.look_up(text, names))
-
-
-def _index(knowledge: Knowledge, name: str) -> str:
-    from torchpick.knowledge.locations import compat_dir
-
-    return os.path.join(compat_dir(knowledge.environ), "index", f"{name}.json")
+    return othernames.look_up(text, knowledge.other_names)

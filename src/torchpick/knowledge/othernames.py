@@ -7,12 +7,17 @@ is from; the index holds them by their letters and digits alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from torchpick.knowledge.gpunames import LONGEST, Candidates, Named, letters
 from torchpick.model.arch import Arch
-from torchpick.model.fields import Fields, ShapeError, kind
+from torchpick.model.fields import Fields
 from torchpick.model.noun import Noun
+from torchpick.model.versions import numbers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 # Names that can only be theirs, by letters and digits alone; what matches is not looked up among NVIDIA's names.
 _AMD = (
@@ -41,14 +46,14 @@ class OtherGpu(Noun):
 class OtherNames(Noun):
     """The index. An AMD name has its targets in one text, the most sold first; an Intel name has its generation."""
 
-    amd: Mapping[str, object]
+    amd: Mapping[str, str]
     amd_products: tuple[str, ...]
     amd_integrated: tuple[str, ...]
-    amd_pci: Mapping[str, object]
-    intel: Mapping[str, object]
+    amd_pci: Mapping[str, tuple[str, str]]
+    intel: Mapping[str, int]
     intel_products: tuple[str, ...]
-    intel_generations: tuple[object, ...]
-    intel_pci: Mapping[str, object]
+    intel_generations: tuple[Any, ...]
+    intel_pci: Mapping[str, tuple[int, str]]
     apple_chips: tuple[str, ...]
 
     @classmethod
@@ -69,42 +74,29 @@ class OtherNames(Noun):
     def amd_named(self) -> tuple[tuple[str, str], ...]:
         """AMD's products with their targets between blanks."""
         found = ((name, self.amd.get(letters(name).removeprefix("amd"))) for name in self.amd_products)
-        return tuple((name.removeprefix("AMD "), targets) for name, targets in found if isinstance(targets, str))
+        return tuple((name.removeprefix("AMD "), targets) for name, targets in found if targets is not None)
 
     def amd_device(self, device: int) -> OtherGpu | None:
         """The AMD GPU with this PCI device id, if it is known."""
-        match self.amd_pci.get(f"{device:04x}"):
-            case [str(target), str(name)]:
-                return OtherGpu("amd", name, target_of(target), target in self.amd_integrated)
-            case None:
-                return None
-            case _:
-                raise ShapeError(f"amd_pci.{device:04x}", "must be a target and a name")
+        if (known := self.amd_pci.get(f"{device:04x}")) is None:
+            return None
+        target, name = known
+        return OtherGpu("amd", name, target_of(target), target in self.amd_integrated)
 
     def intel_device(self, device: int) -> OtherGpu | None:
         """The Intel GPU with this PCI device id, if it is known."""
-        match self.intel_pci.get(f"{device:04x}"):
-            case [int(generation), str(name)]:
-                return self._of_generation(generation, name, f"intel_pci.{device:04x}")
-            case None:
-                return None
-            case _:
-                raise ShapeError(f"intel_pci.{device:04x}", "must be a generation and a name")
+        if (known := self.intel_pci.get(f"{device:04x}")) is None:
+            return None
+        generation, name = known
+        return self._of_generation(generation, name)
 
     def intel_product(self, key: str, name: str) -> OtherGpu | None:
-        match self.intel.get(key):
-            case int(generation):
-                return self._of_generation(generation, name, f"intel_names.{key}")
-            case _:
-                return None
+        generation = self.intel.get(key)
+        return None if generation is None else self._of_generation(generation, name)
 
-    def _of_generation(self, place: int, name: str, path: str) -> OtherGpu:
-        row = self.intel_generations[place] if 0 <= place < len(self.intel_generations) else None
-        match row:
-            case [str(), bool(served), bool(integrated), str()]:
-                return OtherGpu("intel", name, None, integrated, supported=served)
-            case _:
-                raise ShapeError(path, "names an unknown generation")
+    def _of_generation(self, place: int, name: str) -> OtherGpu:
+        _, supported, integrated, _ = self.intel_generations[place]
+        return OtherGpu("intel", name, None, integrated, supported=supported)
 
 
 def belongs(text: str) -> str | None:
@@ -157,8 +149,6 @@ def _amd(shown: str, plain: str, names: OtherNames) -> OtherGpu | None:
     for key in (plain, bare, f"radeon{bare}", f"rx{bare}", *shorter):
         if not (value := names.amd.get(key)):
             continue
-        if not isinstance(value, str):
-            raise ShapeError(f"amd_names.{key}", f"must be a string, not {kind(value)}")
         first, *rest = value.split()
         others = tuple(Named(shown, target_of(each)) for each in rest)
         return OtherGpu("amd", shown, target_of(first), first in names.amd_integrated, others=others)
@@ -171,9 +161,8 @@ def _close(plain: str, products: tuple[str, ...], names: OtherNames) -> tuple[Na
     known = {letters(name): name for name in products}
     found = []
     for key in get_close_matches(plain, known, n=_MOST_CLOSE, cutoff=0.7):
-        value = names.amd.get(key)
-        target = value.split()[0] if isinstance(value, str) else None
-        found.append(Named(known[key], target_of(target) if target else None))
+        targets = names.amd.get(key, "").split()
+        found.append(Named(known[key], target_of(targets[0]) if targets else None))
     return tuple(found)
 
 
@@ -191,29 +180,14 @@ class PciIds(Noun):
 
     @classmethod
     def from_json(cls, fields: Fields) -> PciIds:
-        ranges = []
-        for place, row in enumerate(fields.items("pci_ranges")):
-            path = f"{fields.at('pci_ranges')}[{place}]"
-            match row:
-                case [int(first), int(last), str(capability)]:
-                    ranges.append((first, last, _arch(capability, path)))
-                case _:
-                    raise ShapeError(path, "must be first id, last id, capability")
-        devices: dict[int, Arch | None] = {}
-        listed = fields.object("pci_devices")
-        for name in listed.names():
-            try:
-                number = int(name, 16)
-            except ValueError as error:
-                raise listed.fail(name, "is not a device id") from error
-            known = listed.maybe_text(name)
-            devices[number] = None if known is None else _arch(known, listed.at(name))
-        return cls(tuple(ranges), devices)
+        ranges: list[Any] = fields.items("pci_ranges")
+        listed = fields.mapping("pci_devices").items()
+        return cls(
+            tuple((first, last, _arch(capability)) for first, last, capability in ranges),
+            {int(name, 16): None if known is None else _arch(known) for name, known in listed},
+        )
 
 
-def _arch(capability: str, path: str) -> Arch:
-    try:
-        major, minor = capability.split(".")
-        return Arch.of_capability(int(major), int(minor))
-    except ValueError as error:
-        raise ShapeError(path, f"is not a capability: {capability!r}") from error
+def _arch(capability: str) -> Arch:
+    major, minor = numbers(capability)
+    return Arch.of_capability(major, minor)

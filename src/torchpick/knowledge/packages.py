@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 
 from torchpick.knowledge.compat import read
 from torchpick.knowledge.locations import compat_dir
-from torchpick.knowledge.rows import dotted, read_arches
+from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence
 from torchpick.model.fields import Fields
 from torchpick.model.fields import read as noun_of
 from torchpick.model.package import LibraryCode, OtherIndex, Package, PackageFacts, WheelRule
+from torchpick.model.versions import remembered
 
+_arch = remembered(Arch.parse)  # a file names some thirty, again and again
 # The wheels whose code was read; on another platform the code of the same version is another.
 READ_PLATFORM = "linux-x86_64"
 
@@ -93,8 +95,8 @@ def package_of(name: str, row: Fields, platform: str = READ_PLATFORM) -> Package
     kind = evidence.text("kind")
     if kind not in ("measured", "declared"):
         raise evidence.fail("kind", f"must be measured or declared, is {kind!r}")
-    for key in ("glibc", "cuda"):
-        dotted(row.maybe_text(key), row.at(key))
+    row.maybe_dotted("glibc")
+    row.maybe_dotted("cuda")
     rests_on = Evidence(kind, evidence.text("ref"))
     code = _code(row, platform)
     return noun_of(Package, row, most=None, strict=True, name=name, code=code, evidence=rests_on)
@@ -110,10 +112,12 @@ def _code(row: Fields, platform: str) -> tuple[LibraryCode, ...] | None:
 
 
 def _library(row: Fields) -> LibraryCode:
-    dotted(row.maybe_text("cuda"), row.at("cuda"))
-    arches = read_arches(tuple(row.text("arches").split()), row.at("arches"))
+    try:
+        arches = tuple(map(_arch, row.text("arches").split()))
+    except ValueError as error:
+        raise row.fail("arches", str(error)) from error
     whole = row.flag("whole", default=True)
-    return LibraryCode(row.text("path"), arches, row.flag("main"), row.maybe_text("cuda"), whole)
+    return LibraryCode(row.text("path"), arches, row.flag("main"), row.maybe_dotted("cuda"), whole)
 
 
 def _place(row: Fields) -> OtherIndex:

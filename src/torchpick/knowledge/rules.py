@@ -1,153 +1,74 @@
-"""The rules of drivers.json and libraries.json → what a judgement asks of them. Pure, as `rows`."""
+"""What the index of rules says → what a judgement asks of it. Pure; what is shipped is trusted, as in `rows`."""
 
 from __future__ import annotations
 
-from torchpick.decide.freshness import is_day
-from torchpick.knowledge.rows import dotted, read_arches, released
+from torchpick.knowledge.rows import arches_of
 from torchpick.model.drivers import Branch, DriverTable
-from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.table import AmdIndex, AmdRules, Floor, GfxOverride, LibraryFloors, MpsFloor, RocblasGap, Table
-from torchpick.model.versions import is_dotted, numbers
+from torchpick.model.versions import numbers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from torchpick.model.fields import Fields
+
+    Row = Mapping[str, Any]
 
 
-def rules(  # noqa: PLR0913  # a file each
-    drivers_: Fields, libraries: Fields, gpus: Fields, amd_: Fields, apple: Fields, date: Fields
-) -> Table:
-    """The rules of every file, the capabilities of the names index, the date; no builds yet."""
+def rules(index: Row) -> Table:
+    """The rules, the capabilities of the names index, the date; no builds yet."""
     return Table(
         {},
-        drivers(drivers_),
-        floors(libraries),
-        frozenset(gpus.texts("capabilities")),
-        amd=amd(amd_),
-        mps=mps(apple),
-        date=released_on(date, "date"),
+        drivers(index),
+        LibraryFloors(cudnn=_floors(index["cudnn"]), nccl=_floors(index["nccl"])),
+        frozenset(index["capabilities"]),
+        amd=amd(index),
+        mps=tuple(MpsFloor(row["from"], row["macos"]) for row in index["mps"]),
+        date=index["date"],
     )
 
 
-def amd(fields: Fields) -> AmdRules:
-    """What amd.json says of rocBLAS, overrides and AMD's own indexes."""
-    gaps, overrides, indexes = [], [], []
-    for row in fields.objects("rocblas"):
-        dotted(row.text("from"), row.at("from"))
-        dotted(row.maybe_text("before"), row.at("before"))
-        lacks = read_arches(row.texts("lacks"), row.at("lacks"))
-        gaps.append(RocblasGap(row.text("from"), row.maybe_text("before"), lacks))
-    for row in fields.objects("overrides"):
-        version = row.text("as")
-        if not is_dotted(version) or version.count(".") != 2:  # major, minor, step
-            raise row.fail("as", f"must be such as 10.3.0, is {version!r}")
-        targets = read_arches(row.texts("targets"), row.at("targets"))
-        overrides.append(GfxOverride(targets, version, row.flag("works"), row.text("why")))
-    for row in fields.objects("indexes"):
-        targets = read_arches(row.texts("targets"), row.at("targets"))
-        indexes.append(AmdIndex(row.text("url"), row.texts("platforms"), targets))
-    return AmdRules(tuple(gaps), tuple(overrides), tuple(indexes))
-
-
-def mps(fields: Fields) -> tuple[MpsFloor, ...]:
-    """From which macOS on each release reaches an Apple GPU."""
-    found = []
-    for row in fields.objects("mps"):
-        released(row.text("from"), row.at("from"))
-        dotted(row.text("macos"), row.at("macos"))
-        found.append(MpsFloor(row.text("from"), row.text("macos")))
-    return tuple(found)
-
-
-def released_on(fields: Fields, name: str) -> str:
-    """A day such as 2026-11-22."""
-    text = fields.text(name)
-    if not is_day(text):
-        raise fields.fail(name, f"must be a day such as 2026-11-22, is {text[:40]!r}")
-    return text
-
-
-def drivers(fields: Fields) -> DriverTable:
-    """The rules of drivers.json; the first row of a toolkit is its oldest release."""
-    toolkits: dict[str, dict[str, str]] = {}
-    for row in fields.objects("toolkits"):
-        if row.maybe_text("update") is None:
-            toolkits[row.text("cuda")] = _per_os(row)
-    last = {
-        _capability(text, row.at("capabilities")): row.number("branch")
-        for row in fields.objects("last_branch")
-        for text in row.texts("capabilities")
-    }
-    first = {
-        _capability(text, row.at("capabilities")): _per_os(row)
-        for row in fields.objects("first_driver")
-        for text in row.texts("capabilities")
-    }
-    branches = tuple(_branch(row) for row in fields.objects("branches"))
-    if not branches:
-        raise fields.fail("branches", "must not be empty")
+def drivers(index: Row) -> DriverTable:
+    branches = (Branch(row["branch"], row["cuda"], row["windows_last"]) for row in index["branches"])
+    generations = ((row["cuda"], frozenset(map(int, row["majors"]))) for row in index["toolkit_arches"])
     return DriverTable(
-        toolkits=toolkits,
-        majors={row.number("cuda_major"): _per_os(row) for row in fields.objects("majors")},
+        toolkits={row["cuda"]: _per_os(row) for row in index["toolkits"]},
+        majors={row["cuda_major"]: _per_os(row) for row in index["majors"]},
         branches=tuple(sorted(branches, key=lambda branch: branch.number)),
-        last_branch=last,
-        first_driver=first,
-        unified_tegra=fields.object("unified_tegra").text("linux"),
-        generations=_generations(fields),
+        last_branch={_capability(text): row["branch"] for row in index["last_branch"] for text in row["capabilities"]},
+        first_driver={_capability(text): _per_os(row) for row in index["first_driver"] for text in row["capabilities"]},
+        unified_tegra=index["unified_tegra"]["linux"],
+        generations=tuple(sorted(generations, key=lambda generation: numbers(generation[0]))),
     )
 
 
-def _branch(row: Fields) -> Branch:
-    number, last = row.number("branch"), row.number("windows_last")
-    dotted(row.text("cuda"), row.at("cuda"))
-    if last < number:
-        raise row.fail("windows_last", f"must not be below {number}, is {last}")
-    return Branch(number, row.text("cuda"), last)
+def amd(index: Row) -> AmdRules:
+    """RocBLAS, overrides and AMD's own indexes."""
+    return AmdRules(
+        tuple(RocblasGap(row["from"], row["before"], arches_of(row["lacks"])) for row in index["rocblas"]),
+        tuple(
+            GfxOverride(arches_of(row["targets"]), row["as"], row["works"], row["why"]) for row in index["overrides"]
+        ),
+        tuple(AmdIndex(row["url"], tuple(row["platforms"]), arches_of(row["targets"])) for row in index["indexes"]),
+    )
 
 
-def _generations(fields: Fields) -> tuple[tuple[str, frozenset[int]], ...]:
-    """CUDA → the major capabilities its toolkit compiles for; the index holds no more of toolkit_arches than that."""
-    found = []
-    for row in fields.objects("toolkit_arches"):
-        dotted(row.text("cuda"), row.at("cuda"))
-        names = row.texts("arches") if row.has("arches") else tuple(f"sm_{major}0" for major in row.texts("majors"))
-        found.append((row.text("cuda"), frozenset(arch.capability[0] for arch in read_arches(names, row.at("arches")))))
-    return tuple(sorted(found, key=lambda each: numbers(each[0])))
+def triton_floors(libraries: Fields) -> list[tuple[str, tuple[int, int]]]:
+    """The floors of triton in libraries.json that are sure: from this version on, at least this capability."""
+    sure = [row for row in libraries.objects("triton") if row.text("confidence") == "high"]
+    return [(row.text("from"), _capability(row.text("floor"))) for row in sure]
 
 
-def floors(fields: Fields) -> LibraryFloors:
-    """The floors of libraries.json."""
-    return LibraryFloors(cudnn=_floors(fields, "cudnn"), nccl=_floors(fields, "nccl"))
+def _floors(rows: list[Row]) -> tuple[Floor, ...]:
+    return tuple(Floor(row["from"], _capability(row["floor"]), row.get("cuda_major")) for row in rows)
 
 
-def triton_floors(fields: Fields) -> list[tuple[str, tuple[int, int]]]:
-    """The floors of triton that are sure: from this version on, at least this capability."""
-    found = []
-    for row in fields.objects("triton"):
-        released(row.text("from"), row.at("from"))
-        floor = _capability(row.text("floor"), row.at("floor"))
-        if row.text("confidence") == "high":
-            found.append((row.text("from"), floor))
-    return found
+def _per_os(row: Row) -> dict[str, str]:
+    return {os: row[os] for os in ("linux", "windows") if row.get(os) is not None}
 
 
-def _floors(fields: Fields, library: str) -> tuple[Floor, ...]:
-    found = []
-    for row in fields.objects(library):
-        dotted(row.text("from"), row.at("from"))
-        floor = _capability(row.text("floor"), row.at("floor"))
-        found.append(Floor(row.text("from"), floor, row.maybe_number("cuda_major")))
-    return tuple(found)
-
-
-def _per_os(row: Fields) -> dict[str, str]:
-    found = {}
-    for os in ("linux", "windows"):
-        text = row.maybe_text(os)
-        if text is not None:
-            dotted(text, row.at(os))
-            found[os] = text
-    return found
-
-
-def _capability(text: str, path: str) -> tuple[int, int]:
-    if not is_dotted(text) or text.count(".") != 1:
-        raise ShapeError(path, f"must be a capability such as 8.6, is {text!r}")
+def _capability(text: str) -> tuple[int, int]:
     major, minor = numbers(text)
     return major, minor

@@ -5,6 +5,8 @@ What a noun declares is its format: `written` and `read` go by its fields.
 
 from __future__ import annotations
 
+from torchpick.model.versions import is_dotted
+
 # Bounds for whatever comes from outside; the largest file of ours is far below them.
 MOST_ITEMS = 100_000
 # The longest fact of one line is a Windows instance id of 200 characters, its documented maximum.
@@ -78,6 +80,16 @@ class Fields:
 
     def maybe_text(self, name: str, most: int | None = None) -> str | None:
         return None if self._value.get(name) is None else self.text(name, most)
+
+    def dotted(self, name: str) -> str:
+        """Numbers between dots, as drivers, CUDA and systems are numbered."""
+        text = self.text(name)
+        if not is_dotted(text):
+            raise self.fail(name, f"must be numbers between dots, is {text[:40]!r}")
+        return text
+
+    def maybe_dotted(self, name: str) -> str | None:
+        return None if self._value.get(name) is None else self.dotted(name)
 
     def flag(self, name: str, default: bool | None = None) -> bool:
         if default is not None and name not in self._value:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from torchpick.model.arch import ARM_ONLY, Arch, Fit, fit
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.noun import Noun
-from torchpick.model.versions import is_dotted, numbers
+from torchpick.model.versions import numbers
 
 
 class Kind(Noun):
@@ -116,10 +116,7 @@ class Toolkits(Noun):
                 arches = tuple(Arch.parse(text) for text in row.texts("arches"))
             except ValueError as error:
                 raise ShapeError(row.at("arches"), str(error)) from error
-            cuda = row.text("cuda")
-            if not is_dotted(cuda):
-                raise row.fail("cuda", f"must be numbers between dots, is {cuda!r}")
-            found[cuda] = tuple(arch for arch in arches if not arch.suffix)
+            found[row.dotted("cuda")] = tuple(arch for arch in arches if not arch.suffix)
         return cls(dict(sorted(found.items(), key=lambda item: numbers(item[0]))))
 
     def nearest(self, cuda: str) -> str | None:

@@ -9,6 +9,8 @@ from torchpick.model.versions import is_dotted
 
 # The contract's platform names.
 PLATFORMS = ("linux-x86_64", "linux-aarch64", "windows-x86_64", "windows-arm64", "macos-arm64", "macos-x86_64")
+# Those of the table: linux-s390x has CPU wheels, and no name in the contract.
+TABLE_PLATFORMS = (*PLATFORMS, "linux-s390x")
 VENDORS = ("nvidia", "amd", "intel", "apple")
 CODE_VENDORS = ("nvidia", "amd")
 # How long a look at a machine may take unless it is given: a cold host with several GPUs takes five seconds and more.
@@ -104,11 +106,8 @@ class Driver(Noun):
 
     @classmethod
     def from_json(cls, fields: Fields) -> Driver:
-        for name in ("version", "cuda"):
-            text = fields.maybe_text(name)
-            if text is not None and not is_dotted(text):
-                raise fields.fail(name, f"must be numbers between dots, is {text!r}")
-        cuda, os = fields.maybe_text("cuda"), fields.maybe_text("os")
+        fields.maybe_dotted("version")
+        cuda, os = fields.maybe_dotted("cuda"), fields.maybe_text("os")
         if cuda is not None and cuda.count(".") != 1:
             raise fields.fail("cuda", f"must be X.Y, is {cuda!r}")
         if os not in (None, "linux", "windows"):
@@ -140,16 +139,12 @@ class Platform(Noun):
 
     @classmethod
     def from_json(cls, fields: Fields) -> Platform:
-        for name in ("glibc", "macos"):
-            version = fields.maybe_text(name)
-            if version is not None and not is_dotted(version):
-                raise fields.fail(name, f"must be numbers between dots, is {version!r}")
-        glibc = fields.maybe_text("glibc")
+        glibc, macos = fields.maybe_dotted("glibc"), fields.maybe_dotted("macos")
         os, libc = word(fields, "os"), fields.maybe_text("libc")
         if libc not in (None, "glibc", "musl"):
             raise fields.fail("libc", f"must be glibc, musl or null, is {libc!r}")
         libc = libc or ("glibc" if os == "linux" else None)
-        return cls(os, word(fields, "cpu"), glibc, libc, fields.maybe_text("macos"))
+        return cls(os, word(fields, "cpu"), glibc, libc, macos)
 
 
 def word(fields: Fields, name: str) -> str:

@@ -52,7 +52,7 @@ class TorchpickMetadataHook(MetadataHookInterface):
         project = projectfile.read(rewrite.read(os.path.join(self.root, "pyproject.toml")).text)
         if "torch" in options:
             project = project._replace(torch=_text(options, "torch").replace(" ", ""))
-        shop = library.Shop(knowledge.readable, knowledge.rules, project)
+        shop = library.Shop(knowledge.every_build, knowledge.rules, project)
         named = [
             (name, naming.kinds(",".join(_list(gpus)), knowledge)) for name, gpus in _table(options, "names").items()
         ]

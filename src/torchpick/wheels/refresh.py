@@ -12,11 +12,11 @@ from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.pages import Page
 from torchpick.index.ranges import FileSource, Source
-from torchpick.knowledge import locations, readable, rows
+from torchpick.knowledge import locations, refreshed
 from torchpick.model.arch import Arch
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence
-from torchpick.model.fields import Fields, ShapeError
-from torchpick.model.machine import PLATFORMS
+from torchpick.model.fields import ShapeError
+from torchpick.model.machine import PLATFORMS, TABLE_PLATFORMS
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.wheels import companions, live, measured, memory, refused, shelf
@@ -254,7 +254,7 @@ class _Run:
     def _write(self, platforms: set[str]) -> None:
         for platform in platforms:
             builds = [row for (where, *_), row in self.rows.items() if where == platform]
-            value = {**readable.index(platform, builds), "date": self.job.today}
+            value = {**refreshed.index(platform, builds), "date": self.job.today}
             shelf.write(table_file(self.job.cache, self.job.base, self.job.channel, platform), value)
 
 
@@ -272,10 +272,10 @@ def table_file(cache: Path, base: str, channel: str, platform: str) -> Path:
 
 def cached(cache: Path, base: str, channel: str) -> Iterator[tuple[BuildKey, Build]]:
     """The rows of earlier refreshes from this base; a file that is not ours any more is ignored."""
-    for platform in (*PLATFORMS, "linux-s390x"):
+    for platform in TABLE_PLATFORMS:
         value = shelf.read(table_file(cache, base, channel, platform))
         try:
-            builds = [each for read in rows.index_shelf(Fields(value)).values() for each in read()]
+            builds = refreshed.read(value)[0]
         except ShapeError:
             continue
         yield from ((each.key, each) for each in builds)

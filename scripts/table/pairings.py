@@ -1,0 +1,83 @@
+"""Which companions go with a torch: companions.json as a question. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from scripts.table.strict_rows import paired_with, released
+from torchpick.model.build import COMPANIONS
+from torchpick.model.fields import Fields
+from torchpick.model.noun import Noun
+from torchpick.model.versions import release_key
+
+
+class Pairing(Noun):
+    """The companions of one build with their labels, None where there is none, and how each is known."""
+
+    versions: Mapping[str, str | None]
+    bases: Mapping[str, str]
+
+
+class OpenCompanion(Noun):
+    """One that belongs to every torch from a release on, on each index that holds it: platform → backend → CUDA."""
+
+    name: str
+    version: str
+    since: str
+    held: Mapping[str, Mapping[str, str | None]]
+
+    def fits(self, torch: str, backend: str, platform: str, cuda: str | None) -> bool:
+        """Torchaudio refuses any other CUDA major.minor than torch's own when it loads (`_check_cuda_version`)."""
+        held = self.held.get(platform, {})
+        return backend in held and held[backend] == cuda and release_key(torch) >= release_key(self.since)
+
+
+# (torch, backend, platform, local label, CUDA) → its companions
+Companions = Callable[[str, str, str, str, "str | None"], Pairing]
+
+
+def companions(fields: Fields) -> Companions:
+    """Which torchvision and torchaudio go with a torch: companions.json as a question."""
+    pairs = {}
+    for pair in fields.objects("pairs"):
+        pairs[pair.text("torch")] = paired_with(pair, COMPANIONS), pair.text("basis")
+    exceptions = {}
+    for row in fields.objects("exceptions"):
+        changed = paired_with(row, [name for name in COMPANIONS if row.has(name)])
+        exceptions[row.text("torch"), row.text("backend")] = changed
+    open_ended = [_open(row) for row in fields.objects("open")]
+    unlabelled = [(row.text("platform"), row.text("name"), row.text("before")) for row in fields.objects("unlabelled")]
+    for place, (_, _, before) in enumerate(unlabelled):
+        released(before, fields.at(f"unlabelled[{place}].before"))
+
+    def labelled(name: str, version: str, platform: str) -> bool:
+        return not any(
+            name == each and where in ("*", platform) and release_key(version) < release_key(before)
+            for where, each, before in unlabelled
+        )
+
+    def paired(torch: str, backend: str, platform: str, label: str, cuda: str | None) -> Pairing:
+        base, basis = pairs.get(torch, ({}, "inferred"))
+        plain, bases = dict(base), dict.fromkeys(base, basis)
+        for one in open_ended:
+            if plain.get(one.name) is None and one.fits(torch, backend, platform, cuda):
+                plain[one.name], bases[one.name] = one.version, "inferred"
+        plain.update(exceptions.get((torch, backend), {}))
+        versions = {
+            name: version + label if version is not None and labelled(name, version, platform) else version
+            for name, version in plain.items()
+        }
+        return Pairing(versions, {name: bases.get(name, basis) for name, version in plain.items() if version})
+
+    return paired
+
+
+def _open(row: Fields) -> OpenCompanion:
+    released(row.text("version"), row.at("version"))
+    released(row.text("from"), row.at("from"))
+    held = row.object("held")
+    places = {
+        platform: {backend: held.object(platform).maybe_text(backend) for backend in held.object(platform).names()}
+        for platform in held.names()
+    }
+    return OpenCompanion(row.text("name"), row.text("version"), row.text("from"), places)
