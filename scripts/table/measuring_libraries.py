@@ -108,9 +108,9 @@ def _link(links: tuple[Link, ...], version: str) -> Link | None:
 def _read(link: Link, source: RemoteSource) -> dict[str, object]:
     archive = Archive(source)
     found = [
-        library.of_stream(archive.stream(member), member.size, member.name)
-        for member in sorted(archive.members(), key=lambda each: each.offset)
-        if _DECIDES.fullmatch(member.name)
+        library.of_stream(archive.stream(member), member.file_size, member.filename)
+        for member in sorted(archive.members(), key=lambda each: each.header_offset)
+        if _DECIDES.fullmatch(member.filename)
     ]
     source.close()
     serves = served(found)

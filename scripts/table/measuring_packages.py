@@ -44,16 +44,16 @@ def read(wheel: SurveyWheel, client: Client) -> dict[str, object]:
     held: list[Library] = []
     left = _MOST_PACKED
     unread = 0
-    for member in sorted(archive.members(), key=lambda each: each.compressed):
-        if not wheelnames.may_hold_code(member.name):
+    for member in sorted(archive.members(), key=lambda each: each.compress_size):
+        if not wheelnames.may_hold_code(member.filename):
             continue
-        if member.compressed > left:
+        if member.compress_size > left:
             unread += 1
             continue
-        left -= member.compressed
+        left -= member.compress_size
         data = b"".join(archive.stream(member))
         needed.update(linked.of_buffer(data).needed)
-        one = library.of_stream(iter([data]), len(data), member.name)
+        one = library.of_stream(iter([data]), len(data), member.filename)
         if one.holds_code:
             held.append(one)
     source.close()

@@ -31,7 +31,7 @@ from torchpick.model.machine import Platform, Python
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import admits, is_prerelease, major_minor, release_key
-from torchpick.wheels import flags, library, wheel, zipdir
+from torchpick.wheels import flags, library, wheel
 from torchpick.wheels.archive import Archive
 
 # What unpacks within one input; a bomb is refused before this is reached.
@@ -63,9 +63,9 @@ class Memory:
 
 def archive(data: bytes) -> None:
     one = Archive(Memory(data))
-    one.find("torch/version.py", "a")
+    one.find("torch/version.py")
     members = one.members()
-    zipdir.check_overlap(members)
+    one.check_overlap()
     left = _MOST
     for member in members:
         for chunk in one.stream(member):

@@ -179,6 +179,8 @@ class RemoteSource:
         if offset >= tail_at:
             yield self._tail[offset - tail_at : offset - tail_at + length]
             return
+        known = self._tail[: max(0, offset + length - tail_at)]
+        length -= len(known)
         done = attempt = 0
         while done < length:
             before = done
@@ -195,6 +197,8 @@ class RemoteSource:
                     raise
                 self._client.sleep(pauses[attempt])
                 attempt += 1
+        if known:
+            yield known
 
     def expect(self, ranges: list[tuple[int, int]], gap: int) -> None:
         runs: list[tuple[int, int]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from mmap import mmap
 from struct import Struct
 
@@ -21,12 +22,88 @@ _NEVER = (".eh_frame", ".gcc_except_table", ".debug", ".comment", ".dynstr", ".p
 _ELF64 = Struct("<HHIQQQIHHHHHH")  # from byte 16: e_type … e_shstrndx
 _SECTION64 = Struct("<IIQQQQIIQQ")
 _PE_SECTION = Struct("<8sIIIIIIHHI")
+_PHOFF, _PHENT, _PROGRAM = Struct("<Q"), Struct("<HH"), Struct("<IIQQQQQQ")
+_DYNAMIC = 2  # a program header's kind
+MOST_DYNAMIC = 1 << 20  # torch's largest has 47 entries of 16 bytes
 _PROGBITS, _NOBITS = 1, 8
 _SHF_EXECINSTR = 4
 _PE_CODE, _PE_EXECUTE = 0x20, 0x20000000
 MOST_SECTIONS = 65_535
 # A PE header lies within the first pages; so does an ELF header.
 HEAD = 1 << 16
+
+
+class KeptBytes:
+    """A library that streams by, of which only some parts are kept; feed it every chunk in order.
+
+    Kept are its beginning, where GNU's linker puts the names that it asks for, its end, where patchelf does, its
+    dynamic section, and the table of its sections with what lies around it. LLVM's linker puts other names between the
+    table and its own: such a part is `missed`, and read in a second look.
+    """
+
+    _HEAD, _TAIL, _AROUND = 4 << 20, 1 << 20, 1 << 18
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._kept: dict[ByteRange, bytearray] = {}
+        self._seen = 0
+        self.missed: ByteRange | None = None
+        self._want(0, self._HEAD)
+        self._want(size - self._TAIL, size)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, place: slice) -> bytes:
+        """These bytes; zeros for what was not kept."""
+        start, stop, _ = place.indices(self._size)
+        for part, data in self._kept.items():
+            if part.offset <= start and stop <= part.offset + len(data):
+                return bytes(data[start - part.offset : stop - part.offset])
+        self.missed = ByteRange(start, stop - start)
+        return bytes(max(0, stop - start))
+
+    def _want(self, start: int, end: int) -> None:
+        start = max(0, start)
+        self._kept[ByteRange(start, min(end, self._size) - start)] = bytearray()
+
+    def feed(self, chunk: bytes) -> None:
+        start, self._seen = self._seen, self._seen + len(chunk)
+        for part, data in self._kept.items():
+            first, end = max(part.offset + len(data), start), min(part.offset + part.size, self._seen)
+            if first < end and first == part.offset + len(data):
+                data.extend(chunk[first - start : end - start])
+        if start < HEAD <= self._seen:
+            self._follow(self[:HEAD])
+
+    def _follow(self, head: bytes) -> None:
+        """Keep what the header points to, too."""
+        header = elf_header(head)
+        if header is None:
+            return
+        table = header.table
+        self._want(table.offset - self._AROUND, table.offset + min(table.size, self._TAIL * 4) + self._AROUND)
+        first, (size, count) = _PHOFF.unpack_from(head, 32)[0], _PHENT.unpack_from(head, 54)
+        if size != _PROGRAM.size or first + size * count > len(head):
+            return
+        for place in range(first, first + size * count, size):
+            kind, _, offset, _, _, length, _, _ = _PROGRAM.unpack_from(head, place)
+            if kind == _DYNAMIC:
+                self._want(offset, offset + min(length, MOST_DYNAMIC))
+
+    def look_again(self, chunks: Iterable[bytes]) -> None:
+        """Keep what was missed, from the same bytes once more."""
+        missed, self.missed, self._seen = self.missed, None, 0
+        if missed is None:
+            return
+        self._kept[missed] = bytearray()
+        for chunk in chunks:
+            self.feed(chunk)
+            if self._seen >= missed.offset + missed.size:
+                return
+
+
+Buffer = bytes | mmap | KeptBytes
 
 
 class Section(Noun):
@@ -113,7 +190,7 @@ def _role(name: str, *, data: bool) -> str:
     return DATA if data and not name.startswith(_NEVER) else OTHER
 
 
-def sections(buffer: bytes | mmap) -> tuple[Section, ...] | None:
+def sections(buffer: Buffer) -> tuple[Section, ...] | None:
     """The sections of a library that is all there; None where it has no table of them."""
     size = len(buffer)
     head = bytes(buffer[:HEAD])
@@ -127,91 +204,3 @@ def sections(buffer: bytes | mmap) -> tuple[Section, ...] | None:
     if where is None:
         return None
     return elf_sections(table, bytes(buffer[where.offset : where.offset + where.size]), size)
-
-
-class SectionWatch:
-    """Finds the section table of a library that streams by; feed it every chunk in order."""
-
-    # GNU's linker and patchelf put the names right before the table, or after it.
-    KEEP = 1 << 18
-    # LLVM's puts all symbol names between them; there the section names are known by their own.
-    OWN_NAME = b"\0.shstrtab\0"
-    _AROUND = 1 << 13
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._seen = 0
-        self._head = b""
-        self._recent = b""  # the last bytes before the table
-        self._header: ElfHeader | None = None
-        self._parts: dict[ByteRange, bytes] = {}
-        self._names: ByteRange | None = None
-        self._wanted: ByteRange | None = None
-        self._last = b""
-        self._guess: tuple[int, bytes] = (0, b"")
-
-    def feed(self, chunk: bytes) -> None:
-        start = self._seen
-        self._seen += len(chunk)
-        if start < HEAD:
-            self._head += chunk[: HEAD - start]
-            if self._header is None and len(self._head) >= 64:
-                self._header = elf_header(self._head)
-                self._wanted = self._header.table if self._header else None
-        if self._header is None:
-            return
-        window = self._last + chunk
-        if (at := window.rfind(self.OWN_NAME)) >= 0:
-            begin = max(0, at - self._AROUND)
-            self._guess = start - len(self._last) + begin, window[begin : at + self._AROUND]
-        self._last = window[-self._AROUND :]
-        if self._wanted is not None:
-            self._take(self._wanted, start, chunk)
-        if self._names is None and self._seen > self._header.table.offset - self.KEEP:
-            self._recent = (self._recent + chunk)[-self.KEEP - len(chunk) :]
-            self._find_names()
-
-    def _take(self, wanted: ByteRange, start: int, chunk: bytes) -> None:
-        """Keep what this chunk holds of the wanted bytes."""
-        begin, end = max(wanted.offset, start), min(wanted.offset + wanted.size, start + len(chunk))
-        if begin < end and wanted.size <= MOST_SECTIONS * _SECTION64.size:
-            self._parts[wanted] = self._parts.get(wanted, b"") + chunk[begin - start : end - start]
-
-    def _find_names(self) -> None:
-        """Once the table is whole, look for the names behind us, or wait for them."""
-        if self._header is None or self._wanted != self._header.table:
-            return
-        table = self._parts.get(self._header.table, b"")
-        if len(table) < self._header.table.size:
-            return
-        self._names = elf_names(self._header, table)
-        self._wanted = self._names
-        if self._names is None:
-            return
-        first = self._seen - len(self._recent)
-        if self._names.offset >= first:
-            self._take(self._names, first, self._recent)
-        else:
-            self._take(self._names, *self._guess)
-        self._recent = b""
-
-    def sections(self) -> tuple[Section, ...] | ByteRange | None:
-        """The sections; the Range that must be read once more to know them; or None where there is no table."""
-        if form(self._head) == "pe":
-            return pe_sections(self._head, self._size)
-        if self._header is None:
-            return None
-        table = self._parts.get(self._header.table, b"")
-        if len(table) < self._header.table.size:
-            return self._header.table if self._header.table.offset + self._header.table.size <= self._size else None
-        if self._names is None:
-            return None
-        names = self._parts.get(self._names, b"")
-        if len(names) < self._names.size:
-            return self._names if self._names.offset + self._names.size <= self._size else None
-        return elf_sections(table, names, self._size)
-
-    def supply(self, wanted: ByteRange, data: bytes) -> None:
-        """The bytes of a Range that `sections` asked for."""
-        self._parts[wanted] = data
-        self._find_names()

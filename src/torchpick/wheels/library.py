@@ -14,7 +14,7 @@ from torchpick.model.fields import written
 from torchpick.model.noun import Noun
 from torchpick.wheels import fatbin, image
 from torchpick.wheels.cursor import BufferCursor, StreamCursor
-from torchpick.wheels.image import EXECUTABLE, RELOCATABLE, Section
+from torchpick.wheels.image import EXECUTABLE, RELOCATABLE, KeptBytes, Section
 
 # The most different sets of architectures one library may hold; the richest measured has 41.
 MOST_SETS = 4096
@@ -199,23 +199,24 @@ def of_buffer(buffer: bytes | mmap, path: str, *, data: bool = True) -> Library:
     return tally.library(path, size, complete=True, notes=_notes(table))
 
 
-def of_stream(
+def of_stream(  # noqa: PLR0913 # what a stream is, and what may help to read it
     chunks: Iterable[bytes],
     size: int,
     path: str,
     *,
     again: Callable[[], Iterable[bytes]] | None = None,
     whole: bool = True,
+    kept: KeptBytes | None = None,
 ) -> Library:
     """Read a library as it streams by. `again` starts over, for a section table that was not where it is usual."""
-    watch = image.SectionWatch(size)
+    kept = kept or KeptBytes(size)
     seen = 0
 
     def watched() -> Iterator[bytes]:
         nonlocal seen
         for chunk in chunks:
             seen += len(chunk)
-            watch.feed(chunk)
+            kept.feed(chunk)
             yield chunk
 
     cursor = StreamCursor(watched(), size)
@@ -225,7 +226,7 @@ def of_stream(
         return _bare(head, rest, path) or Library(path, size)
     hits = _kept(fatbin.scan(cursor))
     # Without any code it does not matter where it would lie.
-    table = _table(watch, again if whole and hits else None)
+    table = _table(kept, again if whole and hits else None)
     tally = _Tally()
     if table is None:
         place = Section(".nv_fatbin", 0, size, EXECUTABLE) if not whole else None
@@ -256,18 +257,15 @@ def _kept(hits: Iterable[fatbin.Container | fatbin.Cubin]) -> list[fatbin.Contai
     return found
 
 
-def _table(watch: image.SectionWatch, again: Callable[[], Iterable[bytes]] | None) -> tuple[Section, ...] | None:
+def _table(kept: KeptBytes, again: Callable[[], Iterable[bytes]] | None) -> tuple[Section, ...] | None:
     """The sections, after a second look where the first passed them by; None where there is no table."""
-    table = watch.sections()
-    while isinstance(table, image.ByteRange):
-        if again is None:
-            return None
-        watch.supply(table, _reread(again(), table))
-        after = watch.sections()
-        if after == table:
-            return None
-        table = after
-    return table
+    table = image.sections(kept)
+    for _ in range(2):  # the table, and its names
+        if kept.missed is None or again is None:
+            break
+        kept.look_again(again())
+        table = image.sections(kept)
+    return table if kept.missed is None else None
 
 
 def _without_table(found: Library) -> Library:
@@ -294,12 +292,6 @@ def _classified(
             yield section, hit._replace(broken=hit.broken or hit.end > section.offset + section.size)
         elif section.role == image.DATA:
             yield section, hit
-
-
-def _reread(chunks: Iterable[bytes], wanted: image.ByteRange) -> bytes:
-    cursor = StreamCursor(chunks, wanted.offset + wanted.size)
-    cursor.skip(wanted.offset)
-    return cursor.peek(wanted.size)
 
 
 # Files that are GPU code and nothing else are small: the largest cubin of flashinfer-cubin has 3 MB.

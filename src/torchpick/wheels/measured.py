@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from zipfile import ZipInfo
 
 from torchpick.errors import WheelLayoutError
 from torchpick.index import wheelnames
@@ -18,7 +19,6 @@ from torchpick.wheels.library import Library, in_order, texts
 from torchpick.wheels.reading import TorchFacts
 from torchpick.wheels.verdict import Judge
 from torchpick.wheels.wheel import torch_of, whole_metadata
-from torchpick.wheels.zipdir import Member
 
 # The libraries beside libtorch_cuda that hold kernels of their own, read where they are no larger than this (packed).
 SMALL = re.compile(r"torch/lib/(lib)?torch_(cuda_linalg|nvshmem)\.(so|dll)")
@@ -103,12 +103,12 @@ def read(archive: Archive, link: Link, *, deep: bool) -> Measured:
     pins: dict[str, str] = {}
     if deep:
         for member in _near(archive):
-            if member.name.endswith(".dist-info/METADATA"):
+            if member.filename.endswith(".dist-info/METADATA"):
                 text = archive.read(member, _MOST_TEXT).decode("utf-8", "replace")
                 # The CPU builds of other platforms carry the pins of Linux behind a condition.
                 pins = {normal(name): version for name, version in _PIN.findall(text) if torch.cuda}
-            elif SMALL.fullmatch(member.name) and member.compressed <= MOST_PACKED and torch.cuda is not None:
-                libraries.append(library.of_stream(archive.stream(member), member.size, member.name))
+            elif SMALL.fullmatch(member.filename) and member.compress_size <= MOST_PACKED and torch.cuda is not None:
+                libraries.append(library.of_stream(archive.stream(member), member.file_size, member.filename))
     source = archive.source
     held = tuple(one for one in libraries if one.holds_code)
     return Measured(link, torch, held, pins, source.size, source.bytes_read, source.requests)
@@ -123,11 +123,11 @@ def metadata(archive: Archive, file: str) -> str:
     return text
 
 
-def _near(archive: Archive) -> list[Member]:
+def _near(archive: Archive) -> list[ZipInfo]:
     """The wanted members, in the order of their places."""
     wanted = [
         each
         for each in archive.members()
-        if SMALL.fullmatch(each.name) or re.fullmatch(r"torch-[^/]*\.dist-info/METADATA", each.name)
+        if SMALL.fullmatch(each.filename) or re.fullmatch(r"torch-[^/]*\.dist-info/METADATA", each.filename)
     ]
-    return sorted(wanted, key=lambda each: each.offset)
+    return sorted(wanted, key=lambda each: each.header_offset)

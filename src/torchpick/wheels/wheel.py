@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from zipfile import ZipInfo
 
 from torchpick.errors import UsageError, WheelLayoutError
 from torchpick.index import wheelnames
 from torchpick.model.noun import Noun
-from torchpick.wheels import flags, library, zipdir
+from torchpick.wheels import flags, library, linked
 from torchpick.wheels.archive import Archive
+from torchpick.wheels.image import KeptBytes
 from torchpick.wheels.library import Library
-from torchpick.wheels.linked import LinkWatch
 from torchpick.wheels.reading import FLAGS, SAMPLE, WHOLE, Reading, TorchFacts, torch_facts
-from torchpick.wheels.zipdir import Member
 
 # A wheel from the web is read whole by default up to this many packed bytes of libraries: NCCL's 350 MB are,
 # cuDNN's 717 MB are sampled. A torch wheel is read by its flags, which takes about 1 % of it.
@@ -57,12 +57,13 @@ def read(archive: Archive, facts: WheelFacts, depth: str | None = None, allowanc
                 f"{facts.file} is not a PyTorch with compiled flags", hint="remove `--flags` to read its libraries"
             )
     members = archive.members()
-    zipdir.check_overlap(members)
-    wanted = sorted((each for each in members if wheelnames.may_hold_code(each.name)), key=lambda each: each.offset)
-    packed = sum(each.compressed for each in wanted)
+    archive.check_overlap()
+    wanted = [each for each in members if wheelnames.may_hold_code(each.filename)]
+    wanted.sort(key=lambda each: each.header_offset)
+    packed = sum(each.compress_size for each in wanted)
     if depth is None:
         depth = SAMPLE if facts.remote and packed > (allowance.most if allowance else DEFAULT_WHOLE) else WHOLE
-    present = {each.name for each in members}
+    present = {each.filename for each in members}
     torch = torch_of(archive) if depth == WHOLE and not present.isdisjoint(_PYTHON_LIBRARIES) else None
     compilers = () if torch is not None else wheelnames.compilers(present)
     metadata = metadata_of(archive)
@@ -106,16 +107,14 @@ def _reading(archive: Archive, facts: WheelFacts, depth: str, torch: TorchFacts 
 
 def torch_of(archive: Archive) -> TorchFacts | None:
     """What a torch wheel reports about itself; None if it is not torch."""
-    found = archive.find(_VERSION_FILE, *_PYTHON_LIBRARIES[:1])
+    found = archive.find(_VERSION_FILE, *_PYTHON_LIBRARIES)
     if _VERSION_FILE not in found:
         return None
-    text = archive.read(found[_VERSION_FILE], _MOST_TEXT).decode("utf-8", "replace")
+    text = archive.read(found.pop(_VERSION_FILE), _MOST_TEXT).decode("utf-8", "replace")
     torch = torch_facts(text)
     if torch.cuda is None and torch.hip is None:
         return torch  # a CPU build has no flags: nothing to search for in its library
-    place = next((found[name] for name in _PYTHON_LIBRARIES if name in found), None)
-    if place is None:
-        place = next(iter(archive.find(*_PYTHON_LIBRARIES[1:]).values()), None)
+    place = next(iter(found.values()), None)
     if place is None:
         return torch
     held = flags.find(archive.stream(place))
@@ -128,22 +127,20 @@ def _about(torch: TorchFacts | None) -> tuple[str, ...]:
     return ()
 
 
-def _whole(archive: Archive, members: list[Member], needed: set[str]) -> tuple[Library, ...]:
+def _whole(archive: Archive, members: list[ZipInfo], needed: set[str]) -> tuple[Library, ...]:
     archive.expect(members)
     return tuple(_linked(archive, each, needed) for each in members)
 
 
-def _linked(archive: Archive, member: Member, needed: set[str]) -> Library:
+def _linked(archive: Archive, member: ZipInfo, needed: set[str]) -> Library:
     """A library read whole; what it links is added to `needed`."""
-    watch = LinkWatch(member.size)
+    kept = KeptBytes(member.file_size)
 
-    def watched() -> Iterator[bytes]:
-        for chunk in archive.stream(member):
-            watch.feed(chunk)
-            yield chunk
+    def again() -> Iterator[bytes]:
+        return archive.stream(member)
 
-    one = library.of_stream(watched(), member.size, member.name, again=lambda: archive.stream(member))
-    needed.update(watch.linked().needed)
+    one = library.of_stream(again(), member.file_size, member.filename, again=again, kept=kept)
+    needed.update(linked.of_buffer(kept).needed)
     return one
 
 
@@ -160,46 +157,46 @@ def headers_of(metadata: str) -> str:
 
 def whole_metadata(archive: Archive) -> str | None:
     for member in archive.members():
-        folder, _, name = member.name.rpartition("/")
+        folder, _, name = member.filename.rpartition("/")
         if name == "METADATA" and folder.endswith(".dist-info") and "/" not in folder:
             return archive.read(member, _MOST_METADATA).decode("utf-8", "replace")
     return None
 
 
-def _sample(archive: Archive, members: list[Member], needed: set[str], allowed: Allowance) -> tuple[Library, ...]:
+def _sample(archive: Archive, members: list[ZipInfo], needed: set[str], allowed: Allowance) -> tuple[Library, ...]:
     """Small libraries whole, and of the main ones, or the largest, what the rest buys: never the union of all."""
     source = archive.source
     allowance = allowed.most - source.bytes_read
-    rest = sorted(members, key=lambda each: each.compressed)
-    small: list[Member] = []
-    while rest and rest[0].compressed <= (allowance // 2 if len(rest) > 1 else allowance):
-        allowance -= rest[0].compressed + _APART
+    rest = sorted(members, key=lambda each: each.compress_size)
+    small: list[ZipInfo] = []
+    while rest and rest[0].compress_size <= (allowance // 2 if len(rest) > 1 else allowance):
+        allowance -= rest[0].compress_size + _APART
         small.append(rest.pop(0))
     small = _fewest(small)
     archive.expect(small, _APART)
     found = [_linked(archive, each, needed) for each in small]
     # Nothing more fits whole: the largest is the one that tells most, where no other is known to.
-    telling = [each for each in rest if allowed.main and re.fullmatch(allowed.main, each.name)] or rest[-1:]
+    telling = [each for each in rest if allowed.main and re.fullmatch(allowed.main, each.filename)] or rest[-1:]
     for left, each in zip(range(len(telling), 0, -1), telling, strict=True):
         end = source.bytes_read + (allowed.most - source.bytes_read) // left
-        found.append(library.of_stream(_until(archive, each, end), each.size, each.name, whole=False))
+        found.append(library.of_stream(_until(archive, each, end), each.file_size, each.filename, whole=False))
     return tuple(found)
 
 
-def _fewest(members: list[Member]) -> list[Member]:
+def _fewest(members: list[ZipInfo]) -> list[ZipInfo]:
     """The members in the order of their places, without those that would cost a request for next to nothing."""
-    runs: list[list[Member]] = []
+    runs: list[list[ZipInfo]] = []
     end = -1
-    for member in sorted(members, key=lambda each: each.offset):
-        if not runs or member.offset > end + _APART:
+    for member in sorted(members, key=lambda each: each.header_offset):
+        if not runs or member.header_offset > end + _APART:
             runs.append([])
         runs[-1].append(member)
-        end = member.offset + member.compressed
-    best = sorted(runs, key=lambda run: sum(each.compressed for each in run))[-_MOST_RUNS:]
+        end = member.header_offset + member.compress_size
+    best = sorted(runs, key=lambda run: sum(each.compress_size for each in run))[-_MOST_RUNS:]
     return [member for run in runs if run in best for member in run]
 
 
-def _until(archive: Archive, member: Member, most: int) -> Iterator[bytes]:
+def _until(archive: Archive, member: ZipInfo, most: int) -> Iterator[bytes]:
     """The start of a member, as long as the source has read no more than so many bytes."""
     for chunk in archive.stream(member):
         yield chunk
