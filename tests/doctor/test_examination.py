@@ -285,11 +285,13 @@ def test_an_examination_shows_itself_in_a_notebook(home: Home) -> None:
 
 
 def test_a_folder_here_is_meant_before_a_program_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda name, path=None: f"{path}/{name}" if name == "env" else None)
     monkeypatch.chdir(tmp_path)
     below = os.path.join(".", "env")
+    program = tmp_path / "bin" / "env"
+    program.parent.mkdir()
+    program.touch(mode=0o755)
 
-    assert examination.target("env", {"PATH": "/bin"}, str(tmp_path)) == ("/bin/env", "given")
+    assert examination.target("env", {"PATH": str(program.parent)}, str(tmp_path)) == (str(program), "given")
     assert examination.target(below, {}, str(tmp_path)) == (below, "given")
     assert examination.target("nowhere", {"PATH": "/bin"}, str(tmp_path)) == ("nowhere", "given")
     (tmp_path / "env").mkdir()

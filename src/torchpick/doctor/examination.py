@@ -216,24 +216,22 @@ def of_process(subject: Subject, imported: str | None) -> tuple[Finding, ...]:
 
 def target(python: str | None, environ: Mapping[str, str], folder: str) -> tuple[str, str]:
     """The environment to look at, and how it was chosen."""
-    import shutil
-
     from torchpick.environment import interpreter
-    from torchpick.environment.world import World
+    from torchpick.environment.world import World, which
 
     hint = "name an interpreter or an environment's folder: `--python .venv`"
     if python is not None:
         if version_of(python) is not None:
             raise UsageError(f"`--python {python}` is a version; doctor examines an environment", hint=hint)
-        is_name = os.sep not in python and not os.path.exists(python)
-        return (shutil.which(python, path=environ.get("PATH")) or python) if is_name else python, "given"
+        is_name = os.sep not in python and not os.path.isdir(os.path.join(folder, python))
+        return (which(python, environ) or python) if is_name else python, "given"
     world = World("/", environ, folder, sys.platform)
     for place, source in interpreter.environments(world):
         return place, source
     tool = interpreter.tool_environment(sys.prefix)
     if tool is None:
         return sys.executable, "the Python that runs torchpick"
-    programs = (interpreter.which(name, world, outside=sys.prefix) for name in ("python3", "python"))
+    programs = (which(name, environ, outside=sys.prefix) for name in ("python3", "python"))
     path = next(filter(None, programs), None)
     if path is None:
         raise UsageError(f"torchpick runs in a {tool} environment, and no Python is on PATH", hint=hint)

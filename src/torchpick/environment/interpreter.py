@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from torchpick.environment.world import World
+from torchpick.environment.world import World, is_same, program_of, which
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import Platform, Python
@@ -15,7 +15,7 @@ from torchpick.model.versions import is_dotted, major_minor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.environment.introspection import Said
+    from torchpick.model.fields import Fields
 
 _HINT = "specify one with `--python 3.12` or `--python PATH`"
 _CPUS = {"amd64": "x86_64", "x86-64": "x86_64"}
@@ -104,7 +104,7 @@ def _told(told: str, world: World, deadline: float) -> Interpreter:
             raise UsageError(f"--python {told}: a folder without an interpreter in it", hint=_HINT)
         path = program
     elif not os.path.isabs(path):
-        found = which(path, world)
+        found = which(path, world.environ)
         if found is None:
             raise UsageError(f"--python {told}: neither a version, nor a path, nor a command on PATH", hint=_HINT)
         path = found
@@ -119,7 +119,7 @@ def environments(world: World) -> list[tuple[str, str]]:
     found = []
     folder = world.environ.get("VIRTUAL_ENV")
     # A tool's own environment may name itself as active; torch is not meant for it.
-    if folder and not (world.real and _same(folder, sys.prefix) and tool_environment(sys.prefix)):
+    if folder and not (world.real and is_same(folder, sys.prefix) and tool_environment(sys.prefix)):
         found.append((folder, "the active virtual environment"))
     if folder := world.environ.get("CONDA_PREFIX"):
         name = world.environ.get("CONDA_DEFAULT_ENV", "")
@@ -141,7 +141,7 @@ def _dot_venv(world: World) -> list[tuple[str, str]]:
 
 
 def _of_environment(folder: str, source: str, world: World, deadline: float) -> Interpreter:
-    if world.real and _same(folder, sys.prefix):
+    if world.real and is_same(folder, sys.prefix):
         here = own(world)
         return here._replace(python=here.python._replace(source=source))
     program = program_of(folder)
@@ -161,7 +161,7 @@ def _of_environment(folder: str, source: str, world: World, deadline: float) -> 
 def _on_path(tool: str, world: World, deadline: float) -> Interpreter:
     """Torchpick runs in a tool's environment of its own: the first working Python on PATH that is not this one."""
     for name in ("python3", "python"):
-        program = which(name, world, outside=sys.prefix)
+        program = which(name, world.environ, outside=sys.prefix)
         if program is None:
             continue
         try:
@@ -173,73 +173,32 @@ def _on_path(tool: str, world: World, deadline: float) -> Interpreter:
     return here._replace(python=here.python._replace(executable=None, source=source))
 
 
-def program_of(folder: str) -> str | None:
-    """The interpreter inside an environment's folder."""
-    names = ("Scripts/python.exe", "python.exe") if os.name == "nt" else ("bin/python", "bin/python3")
-    for name in names:
-        path = os.path.join(folder, *name.split("/"))
-        if os.path.isfile(path):
-            return path
-    return None
-
-
-def which(name: str, world: World, outside: str | None = None) -> str | None:
-    """A command on PATH, by absolute entries alone; on Windows not the store's empty placeholder."""
-    suffix = ".exe" if os.name == "nt" and not name.lower().endswith(".exe") else ""
-    for folder in world.environ.get("PATH", "").split(os.pathsep)[:1000]:
-        path = os.path.join(folder, name + suffix)
-        if not os.path.isabs(folder) or (outside and _same(os.path.dirname(folder), outside)):
-            continue
-        if os.path.isfile(path) and os.access(path, os.X_OK) and (os.name != "nt" or os.path.getsize(path)):
-            return path
-    return None
-
-
-def _same(one: str, other: str) -> bool:
-    try:
-        return os.path.samefile(one, other)
-    except (OSError, ValueError):
-        return False
-
-
 def _ask(program: str, source: str, world: World, deadline: float) -> Interpreter:
     """One short subprocess: what this Python reports about itself."""
-    from torchpick.environment import introspection
+    from torchpick.environment import layout
 
     if world.real and os.path.abspath(program) == sys.executable:
         here = own(world)
         return here._replace(python=here.python._replace(source=source))
-    said = introspection.ask(program, world.environ, deadline)
-    if said.problem:
-        raise _broken(f"{program} {said.problem}")
-    return parse(said, program, source)
+    return parse(layout.ask(program, world.environ, deadline), program, source)
 
 
-def parse(said: Said, program: str, source: str) -> Interpreter:
-    """Read an interpreter's answer; raises TorchpickError where it is none."""
-    from torchpick.environment import introspection
+def parse(said: Fields, program: str, source: str) -> Interpreter:
+    """Read an interpreter's answer; raises TorchpickError where it lacks something."""
+    from torchpick.environment import layout
 
     try:
-        fields = introspection.fields(said)
         python = Python(
-            version=introspection.version(fields),
-            implementation=introspection.implementation(fields),
-            free_threaded=fields.flag("free_threaded"),
+            version=layout.version(said),
+            implementation=layout.implementation(said),
+            free_threaded=said.flag("free_threaded"),
             executable=program,
             source=source,
         )
-        libc, soabi = fields.maybe_text("libc"), fields.maybe_text("soabi")
-        return Interpreter(
-            python, platform(fields.text("system"), fields.text("cpu"), libc, soabi, wide=fields.flag("wide"))
-        )
+        libc, soabi = said.maybe_text("libc"), said.maybe_text("soabi")
+        return Interpreter(python, platform(said.text("system"), said.text("cpu"), libc, soabi, wide=said.flag("wide")))
     except ShapeError as error:
-        words = said.talk
-        because = f": {words}" if words else ""
-        raise _broken(f"{program} is not a Python 3.4 or newer, or is broken{because}") from error
-
-
-def _broken(text: str) -> TorchpickError:
-    return TorchpickError(text, hint=_HINT, code="BROKEN_PYTHON")
+        raise TorchpickError(f"{program} is broken: {error}", hint=_HINT, code="BROKEN_PYTHON") from error
 
 
 def _confstr() -> str | None:

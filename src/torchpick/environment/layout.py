@@ -1,4 +1,4 @@
-"""Where a Python keeps what is installed for it: its own search path, asked of it without running any of it."""
+"""What a Python reports about itself and where it keeps packages, asked of it without running what is installed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,104 @@ import sys
 import time
 from collections.abc import Mapping
 
-from torchpick.environment import introspection
-from torchpick.environment.interpreter import program_of
-from torchpick.environment.introspection import Said
+from torchpick.environment import child, world
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.model.fields import Fields, ShapeError
+from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.noun import Noun
+from torchpick.model.pythons import IMPLEMENTATIONS
 from torchpick.model.versions import major_minor
 
 # Longer than a Python on a network drive takes; a broken one must not hold up the user.
 SECONDS = 30.0
+
+# `-I -S`: neither the user's settings nor sitecustomize nor the `import` lines of .pth files run, and nothing comes
+# from the current folder. Runs on every Python from 3.4 on; the answer is the last line, as a wrapper script may print
+# first. Without folders it is written by hand, and asks sysconfig on Windows alone: json and sysconfig take longer to
+# import than Python takes to start.
+#
+# For folders an argument follows, the environment's own or nothing. Without the main part of `site` sys.prefix stays at
+# the Python behind the environment, and where the two are the same the `site` of Debian and Ubuntu names dist-packages
+# alone, so the prefix is set before it is asked.
+_QUESTION = """\
+import os, sys
+from importlib.machinery import EXTENSION_SUFFIXES
+if sys.argv[1:] and sys.argv[1]:
+    sys.prefix = sys.exec_prefix = sys.argv[1]
+try:
+    libc = os.confstr("CS_GNU_LIBC_VERSION")
+except (AttributeError, ValueError, OSError):
+    libc = None
+if sys.platform == "win32":
+    import sysconfig
+    cpu = sysconfig.get_platform().rpartition("-")[2]
+else:
+    cpu = os.uname().machine
+suffix = EXTENSION_SUFFIXES[0] if EXTENSION_SUFFIXES else ""
+folders = ""
+if sys.argv[1:]:
+    import json, site, sysconfig
+    paths = sysconfig.get_paths()
+    folders = ", " + json.dumps({
+        "prefix": sys.prefix,
+        "stdlib": paths["stdlib"],
+        "packages": [paths["purelib"], paths["platlib"]],
+        "sites": site.getsitepackages([sys.prefix]),
+        "base_sites": site.getsitepackages([sys.base_prefix]),
+        "user": site.getusersitepackages(),
+    })[1:-1]
+def text(value):
+    return "null" if value is None else '"%s"' % "".join(c for c in value if c not in '"\\\\' and " " <= c <= "~")
+def flag(value):
+    return "true" if value else "false"
+sys.stdout.write('\\n{"version": [%d, %d], "full_version": %s, "implementation": %s, "free_threaded": %s, '
+    '"system": %s, "cpu": %s, "wide": %s, "libc": %s, "soabi": %s%s}\\n' % (
+    sys.version_info[0], sys.version_info[1], text(sys.version.split()[0].rstrip("+")), text(sys.implementation.name),
+    flag("t" in getattr(sys, "abiflags", "") or suffix.startswith(".cp%d%dt-" % sys.version_info[:2])),
+    text(sys.platform), text(cpu), flag(sys.maxsize > 2 ** 32), text(libc), text(suffix), folders))
+"""
+
+
+def ask(program: str, environ: Mapping[str, str], deadline: float, folders: str | None = None) -> Fields:
+    """Ask a Python about itself, and with `folders` (its environment's, or empty) where it keeps packages.
+
+    The answer is checked in what every answer has; raises TorchpickError where there is none.
+    """
+    argv = [program, "-I", "-S", "-c", _QUESTION, *([] if folders is None else [folders])]
+    try:
+        ended = child.run(argv, environ, deadline - time.monotonic())
+        if ended.status is None:
+            raise _broken(program, "did not answer in time")
+        return answer(ended.answer)
+    except OSError as error:
+        raise _broken(program, f"does not start: {error.strerror or error}") from error
+    except ShapeError as error:
+        words = f": {ended.last_words[:200]}" if ended.last_words else ""
+        raise _broken(program, f"is not a Python 3.4 or newer, or is broken{words}") from error
+
+
+def answer(said: bytes) -> Fields:
+    """The last line of what a Python said; raises ShapeError where it is no answer."""
+    lines = said.decode("utf-8", "replace").strip().splitlines()
+    found = Fields(loads(lines[-1] if lines else ""))
+    pair = found.items("version")
+    if len(pair) != 2 or not all(isinstance(part, int) and 0 <= part < 1000 for part in pair):
+        raise found.fail("version", "is not a version")
+    return found
+
+
+def _broken(program: str, why: str) -> TorchpickError:
+    hint = "specify one with `--python 3.12` or `--python PATH`"
+    return TorchpickError(f"{program} {why}", hint=hint, code="BROKEN_PYTHON")
+
+
+def version(found: Fields) -> str:
+    major, minor = found.items("version")
+    return f"{major}.{minor}"
+
+
+def implementation(found: Fields) -> str:
+    name = found.text("implementation")
+    return IMPLEMENTATIONS.get(name, name)
 
 
 class Layout(Noun):
@@ -56,33 +144,27 @@ def of(python: str, environ: Mapping[str, str]) -> Layout:
         home = config.get("home") or "which is not said"
         return _by_folder(prefix, config, f"its interpreter is gone; it was made by the Python in {home}")
     own = _same(prefix, sys.prefix) and os.path.exists(sys.executable)
-    # Without a pyvenv.cfg the interpreter itself knows its folder, whichever link or wrapper led to it.
-    said = (
-        Said()
-        if own
-        else introspection.ask(program, environ, time.monotonic() + SECONDS, "" if config is None else prefix)
-    )
     try:
-        answer = Fields(introspection.own_folders()) if own else introspection.fields(said)
+        # Without a pyvenv.cfg the interpreter itself knows its folder, whichever link or wrapper led to it.
+        folders = "" if config is None else prefix
+        said = Fields(_own()) if own else ask(program, environ, time.monotonic() + SECONDS, folders)
         return Layout(
             executable=sys.executable if own else program,
-            prefix=answer.text("prefix"),
-            version=introspection.version(answer),
-            implementation=introspection.implementation(answer),
-            free_threaded=answer.flag("free_threaded"),
-            sites=_sites(answer, config, environ),
-            full_version=answer.text("full_version"),
-            packages=tuple(dict.fromkeys(answer.texts("packages"))),
-            stdlib=answer.text("stdlib"),
+            prefix=said.text("prefix"),
+            version=version(said),
+            implementation=implementation(said),
+            free_threaded=said.flag("free_threaded"),
+            sites=_sites(said, config, environ),
+            full_version=said.text("full_version"),
+            packages=tuple(dict.fromkeys(said.texts("packages"))),
+            stdlib=said.text("stdlib"),
             settings=config,
         )
-    except ShapeError as error:
-        problem = said.problem or said.talk or str(error)[:200]
-        if config is not None:
-            return _by_folder(prefix, config, f"its interpreter does not run: {problem}")
-        raise TorchpickError(
-            f"{program} does not answer like a Python: {problem}", hint="specify another with `--python`"
-        ) from error
+    except (ShapeError, TorchpickError) as error:
+        if config is None:
+            raise error if isinstance(error, TorchpickError) else _broken(program, str(error)[:200]) from error
+        problem = str(error).removeprefix(f"{program} ")
+        return _by_folder(prefix, config, f"its interpreter does not run: {problem}")
 
 
 def prefix_of(program: str) -> str:
@@ -128,13 +210,11 @@ def _full_version(config: Mapping[str, str]) -> str | None:
 
 def _located(python: str, environ: Mapping[str, str]) -> tuple[str | None, str]:
     """The interpreter, not resolved (an environment's is a link to another's), and the folder it belongs to."""
-    if os.sep not in python and not os.path.exists(python):
-        import shutil
-
-        python = shutil.which(python, path=environ.get("PATH")) or python
+    if os.sep not in python and not os.path.isdir(python):
+        python = world.which(python, environ) or python
     path = os.path.abspath(os.path.expanduser(python))
     if os.path.isdir(path):
-        return program_of(path), path
+        return world.program_of(path), path
     return path, prefix_of(path)
 
 
@@ -218,3 +298,24 @@ def _pth(folder: str) -> list[str]:
 
 def _same(one: str, other: str) -> bool:
     return os.path.normcase(os.path.abspath(one)) == os.path.normcase(os.path.abspath(other))
+
+
+def _own() -> dict[str, object]:
+    """What the Python that runs torchpick would answer about its folders."""
+    import site
+    import sysconfig
+
+    paths = sysconfig.get_paths()
+    return {
+        "version": list(sys.version_info[:2]),
+        "full_version": sys.version.split()[0].rstrip("+"),
+        "implementation": sys.implementation.name,
+        "free_threaded": "t" in getattr(sys, "abiflags", "")
+        or (os.name == "nt" and bool(sysconfig.get_config_var("Py_GIL_DISABLED"))),
+        "prefix": sys.prefix,
+        "stdlib": paths["stdlib"],
+        "packages": [paths["purelib"], paths["platlib"]],
+        "sites": site.getsitepackages([sys.prefix]),
+        "base_sites": site.getsitepackages([sys.base_prefix]),
+        "user": site.getusersitepackages(),
+    }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 from collections.abc import Mapping
-from typing import Any
 
 from torchpick.errors import TorchpickError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _DEEPEST = 100
 _TOO_DEEP = f"nested deeper than {_DEEPEST} tables"
@@ -43,12 +44,15 @@ def inline(value: object) -> str:
         return "{ " + ", ".join(f"{key(name)} = {inline(one)}" for name, one in value.items()) + " }"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(inline, value)) + "]"
+    import json
+
     return json.dumps(value, ensure_ascii=False, default=str).replace("\x7f", "\\u007f")
 
 
 def key(name: str) -> str:
     """A key, quoted where it must be."""
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else inline(name)
+    bare = name.replace("-", "").replace("_", "x")
+    return name if bare.isascii() and bare.isalnum() else inline(name)
 
 
 def table_at(data: object, *path: str) -> Mapping[str, Any]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import posixpath
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
-from torchpick.environment import rewrite, toml
+from torchpick.environment import toml
 from torchpick.errors import TorchpickError
 from torchpick.model.noun import Noun
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MOST_BYTES = 1 << 20
 # Where a Unix system keeps the settings that no variable can move.
@@ -301,10 +305,10 @@ def _toml(path: str, *keys: str) -> Mapping[str, Any] | None:
 
 
 def _text(path: str) -> str | None:
-    if rewrite.is_pipe(path):
-        hint = "what is read from a pipe once is lost to pip and uv: name a file"
-        raise TorchpickError(f"{path} is a pipe", hint=hint, code="CONFIGURATION")
     try:
+        if stat.S_ISFIFO(os.stat(path).st_mode):
+            hint = "what is read from a pipe once is lost to pip and uv: name a file"
+            raise TorchpickError(f"{path} is a pipe", hint=hint, code="CONFIGURATION")
         with open(path, "rb") as stream:
             data = stream.read(MOST_BYTES + 1)
     except OSError:

@@ -69,3 +69,32 @@ class World(Noun):
             return os.path.basename(os.readlink(self.path(absolute)))
         except (OSError, ValueError):
             return None
+
+
+def program_of(folder: str) -> str | None:
+    """The interpreter inside an environment's folder."""
+    names = ("Scripts/python.exe", "python.exe") if os.name == "nt" else ("bin/python", "bin/python3")
+    for name in names:
+        path = os.path.join(folder, *name.split("/"))
+        if os.path.isfile(path):
+            return path
+    return None
+
+
+def which(name: str, environ: Mapping[str, str], outside: str | None = None) -> str | None:
+    """A command on PATH, by absolute entries alone; on Windows not the store's empty placeholder."""
+    suffix = ".exe" if os.name == "nt" and not name.lower().endswith(".exe") else ""
+    for folder in environ.get("PATH", "").split(os.pathsep)[:1000]:
+        path = os.path.join(folder, name + suffix)
+        if not os.path.isabs(folder) or (outside and is_same(os.path.dirname(folder), outside)):
+            continue
+        if os.path.isfile(path) and os.access(path, os.X_OK) and (os.name != "nt" or os.path.getsize(path)):
+            return path
+    return None
+
+
+def is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):
+        return False
