@@ -199,8 +199,7 @@ def probed(data: bytes) -> None:
 
 
 def nvidia_smi(data: bytes) -> None:
-    for capability in (True, False):
-        probe.parse_smi(0, text(data), capability=capability)
+    probe.parse_smi(0, text(data))
 
 
 def gpu(data: bytes) -> None:

@@ -228,18 +228,6 @@ def test_an_old_driver_whose_nvml_cannot_tell_the_capability(computer: Computer,
     assert (found.driver.version, found.driver.cuda, found.driver.cuda_source) == ("375.82", "8.0", "cuda")
 
 
-def test_an_nvidia_smi_that_does_not_know_the_capability(computer: Computer, look: Look) -> None:
-    """A 470 nvidia-smi over a 580 driver: it tells the driver version, the name and no capability."""
-    computer.module("580.95.05").nodes("nvidiactl", "nvidia0").smi().pci("0000:01:00.0", GTX_1080_TI)
-    found = look(computer.say(f"smi.no_cap 1\n{gpu(1, '6.1', 'NVIDIA GeForce GTX 1080 Ti')}"))
-    assert found.trouble is not None
-    assert found.trouble.code == "NO_CAPABILITY"
-    assert "--trust-pci" in found.trouble.hint
-    found = look(computer, trust_pci=True)
-    assert (archs(found), found.trouble) == (["sm_61"], None)
-    assert found.gpus[0].name == "NVIDIA GeForce GTX 1080 Ti"
-
-
 def test_nvidia_smi_alone(computer: Computer, look: Look) -> None:
     """A Python linked to musl cannot load the libraries."""
     computer.module("580.95.05").nodes("nvidiactl", "nvidia0").smi()

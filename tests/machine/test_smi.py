@@ -52,22 +52,14 @@ def test_sentences_are_no_rows(status: int, said: str, code: int) -> None:
     assert found.failure.code == code
 
 
-def test_the_question_that_an_old_one_does_not_know() -> None:
-    assert probe.lacks_capability(2, 'Field "compute_cap" is not a valid field to query.\n')
-    assert not probe.lacks_capability(0, ROW)
-    assert "compute_cap" not in " ".join(probe.smi_question("/usr/bin/nvidia-smi", capability=False))
-    assert probe.parse_smi(0, ROW.replace(", 8.6", ""), capability=False).devices[0].name == "NVIDIA A10"
-
-
 cells = st.text(alphabet=st.characters(codec="utf-8"), max_size=30)
 
 
 @given(st.integers(-20, 300), st.lists(st.one_of(cells, st.lists(cells, max_size=7).map(", ".join))).map("\n".join))
 def test_any_text_is_read(status: int, out: str) -> None:
-    for capability in (True, False):
-        found = probe.parse_smi(status, out, capability=capability)
-        assert all(device.name is None or device.name.isprintable() for device in found.devices)
-        assert (found.failure is None) == any(device.error is None for device in found.devices)
+    found = probe.parse_smi(status, out)
+    assert all(device.name is None or device.name.isprintable() for device in found.devices)
+    assert (found.failure is None) == any(device.error is None for device in found.devices)
 
 
 @pytest.mark.parametrize("said", ["", "y\ny\n", "\0" * 100])

@@ -185,9 +185,7 @@ def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickErr
     environments = shown.environments(found, wish)
     page: dict[str, str] = {}
     if args.html is not None:
-        from torchpick.cli.show import fleet_page
-
-        page[args.html] = fleet_page.html(found, environments)
+        page[args.html] = shown.html(found, environments)
     for_stdout = page.pop("-", None)
     written = _write(page, _emitted(args, environments))
     if args.json:

@@ -13,8 +13,6 @@ from torchpick.model.noun import Noun
 _MOST_KINDS = 20_000
 # Different complaints that are kept; later ones only count.
 _MOST_CAUSES = 1_000
-_MOST_NOTES = 1_000
-_SHOWN = 40
 
 
 class _Cause(Noun):
@@ -34,8 +32,6 @@ class Crowds:
         self._silent: dict[_Cause, HostNames] = {}
         self._unread: dict[_Cause, HostNames] = {}
         self._notes: dict[Note, int] = {}
-        self._misnamed = 0
-        self._misname = ""
 
     def add(self, machine: Machine, where: str, *names: str | None) -> HostNames:
         """Take a machine, by the first of these names that a host can have.
@@ -55,12 +51,7 @@ class Crowds:
 
     def named(self, *names: str | None) -> str | None:
         """The first of these that a host can be called."""
-        given = [name for name in names if name]
-        found = next((name for name in given if is_name(name)), None)
-        if given and found is None:
-            self._misnamed += 1
-            self._misname = self._misname or given[0]
-        return found
+        return next((name for name in names if name and is_name(name)), None)
 
     def check(self) -> None:
         """UsageError for more kinds than can be handled."""
@@ -70,8 +61,7 @@ class Crowds:
 
     def note(self, notes: tuple[Note, ...]) -> None:
         for note in notes:
-            if note in self._notes or len(self._notes) < _MOST_NOTES:
-                self._notes[note] = self._notes.get(note, 0) + 1
+            self._notes[note] = self._notes.get(note, 0) + 1
 
     def silent(self, code: str, text: str, hint: str, where: str, *names: str | None) -> HostNames:
         """Count a machine that did not answer; without a name its place stands for it."""
@@ -80,8 +70,7 @@ class Crowds:
 
     def unread(self, where: str, why: str, host: str | None, hint: str = "") -> None:
         """Count what could not be read at that place."""
-        name = host if host and is_name(host) else None
-        _counted(self._unread, _Cause("UNREAD", f"{where}: {why}", hint), name)
+        _counted(self._unread, _Cause("UNREAD", f"{where}: {why}", hint), self.named(host))
 
     def fleet(self) -> Fleet:
         alone = len(self._kinds) == 1 and sum(names.hosts().count for names in self._kinds.values()) == 1
@@ -93,10 +82,6 @@ class Crowds:
             # With several machines each note is given once, by the fleet.
             crowds.append(Crowd(machine if alone else machine._replace(notes=()), hosts))
         remarks = () if alone else tuple(CountedNote(note, count) for note, count in self._notes.items())
-        if self._misnamed:
-            said = f"{self._misname[:_SHOWN]!a} cannot be the name of a host"
-            note = Note("NAME_UNUSABLE", f"{said}, so its machine counts as one without a name")
-            remarks = (*remarks, CountedNote(note, self._misnamed))
         return Fleet(tuple(crowds), _parts(self._silent), _parts(self._unread), remarks=remarks)
 
 

@@ -29,11 +29,11 @@ _READERS = {
 
 
 class Step(Noun):
-    """A source to ask: how its child is started, and how its answer is read (or what to ask it next)."""
+    """A source to ask: how its child is started, and how its answer is read."""
 
     source: str
     start: Callable[[float], Running]
-    finish: Callable[[Running], DriverReading | Step]
+    finish: Callable[[Running], DriverReading]
 
 
 def ask(
@@ -67,7 +67,7 @@ def ask(
             while running and (last or place in running) and time.monotonic() < patience and not enough(listed()):
                 until = patience if told else min(patience, began + 2.0)
                 processes.wait([each for _, each in running.values()], until)
-                _collect(deadline, running, answers)
+                _collect(running, answers)
                 if not told and running and time.monotonic() >= began + 2.0:
                     told = True
                     sources = ", ".join(step.source for step, _ in running.values())
@@ -97,17 +97,13 @@ def _begin(
         answers[place] = failed(step.source, "unasked", f"{step.source} cannot be queried: {error.strerror or error}")
 
 
-def _collect(deadline: float, running: dict[int, tuple[Step, Running]], answers: dict[int, DriverReading]) -> None:
+def _collect(running: dict[int, tuple[Step, Running]], answers: dict[int, DriverReading]) -> None:
     """Take the answers that are complete."""
     done = [place for place, (_, each) in running.items() if each.finished]
     for place in done:
         step, each = running.pop(place)
         each.stop()
-        result = step.finish(each)
-        if isinstance(result, Step):
-            _begin(place, result, deadline, running, answers)
-        else:
-            answers[place] = result
+        answers[place] = step.finish(each)
 
 
 def library_step(source: str, arguments: Mapping[str, object]) -> Step:
@@ -125,34 +121,19 @@ def library_step(source: str, arguments: Mapping[str, object]) -> Step:
 
 
 def smi_step(world: World) -> Step:
-    """nvidia-smi by absolute path, with the shell's variables; asked again without the field an old one lacks."""
-
-    def step(program: str, *, capability: bool) -> Step:
-        def start(limit_s: float) -> Running:
-            # Its own words are matched, so they must be English; nothing else of the shell is touched.
-            environ = {**world.environ, "LC_ALL": "C"}
-            return child.start(smi_question(program, capability=capability), environ, limit_s=limit_s)
-
-        def finish(each: Running) -> DriverReading | Step:
-            out = each.answer.decode("utf-8", "replace")
-            if capability and lacks_capability(each.status, out):
-                return step(program, capability=False)
-            found = parse_smi(each.status, out, capability=capability)
-            if found.failure is not None and not out.strip() and each.talk:
-                said = each.talk.decode("utf-8", "replace").strip()[:200]
-                return found._replace(failure=found.failure._replace(text=f"nvidia-smi says: {said}"))
-            return found
-
-        return Step("smi", start, finish)
-
+    """nvidia-smi by absolute path, with the shell's variables."""
     programs = nvidia_libraries.tools(world)
-    if not programs:
-        return Step("smi", _absent, lambda _: failed("smi", "absent", "no nvidia-smi"))
-    return step(programs[0], capability=True)
 
+    def start(limit_s: float) -> Running:
+        if not programs:
+            raise FileNotFoundError("no nvidia-smi")
+        # Its own words are matched, so they must be English; nothing else of the shell is touched.
+        return child.start(smi_question(programs[0]), {**world.environ, "LC_ALL": "C"}, limit_s=limit_s)
 
-def _absent(_limit_s: float) -> Running:
-    raise FileNotFoundError("no nvidia-smi")
+    def finish(each: Running) -> DriverReading:
+        return parse_smi(each.status, (each.answer if each.answer.strip() else each.talk).decode("utf-8", "replace"))
+
+    return Step("smi", start, finish)
 
 
 def _answer(source: str, arguments: Mapping[str, object]) -> bytes:
@@ -194,8 +175,6 @@ def _signal(status: int) -> str:
 
 # The name goes last: nvidia-smi's CSV does not quote commas.
 _FIELDS = ("driver_version", "uuid", "pci.bus_id", "compute_cap", "name")
-# One that lacks `compute_cap` (470 does, 510 has it) prints this on stdout, status 2, and no row at all.
-_NO_SUCH_FIELD = "is not a valid field to query"
 _MISMATCH = "driver/library version mismatch"
 # Bounded, and each anchored at a word that is found once: a line of any length is read once.
 _NO_HANDLE = re.compile(
@@ -205,24 +184,18 @@ _LOST = re.compile(r"gpu\s{0,8}([0-9a-f]{1,8}:[0-9a-f:.]{1,12})", re.IGNORECASE)
 _MOST_LINE = 4096
 
 
-def smi_question(program: str, *, capability: bool = True) -> list[str]:
-    """The command that asks for every GPU, a row each."""
-    fields = [field for field in _FIELDS if capability or field != "compute_cap"]
-    return [program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader"]
+def smi_question(program: str) -> list[str]:
+    """The command that asks for every GPU, a row each; older ones (470) do not know `compute_cap`, and refuse."""
+    return [program, f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader"]
 
 
-def lacks_capability(status: int | None, out: str) -> bool:
-    """Whether this nvidia-smi does not know `compute_cap`, and is to be asked again without it."""
-    return status == 2 and _NO_SUCH_FIELD in out.lower()
-
-
-def parse_smi(status: int | None, out: str, *, capability: bool = True) -> DriverReading:
+def parse_smi(status: int | None, out: str) -> DriverReading:
     """What it printed; each row counts by itself, whatever the status, as one lost GPU spoils that."""
     lines = [line.strip()[:_MOST_LINE] for line in out.splitlines()[:1000]]
     devices: list[Device] = []
     drivers = []
     for line in lines:
-        row = _row(line, capability=capability)
+        row = _row(line)
         if row is not None:
             drivers.append(row[0])
             devices.append(row[1])
@@ -235,11 +208,10 @@ def parse_smi(status: int | None, out: str, *, capability: bool = True) -> Drive
     return DriverReading("smi", driver=driver, devices=tuple(devices[:MOST_DEVICES]), failure=failure)
 
 
-def _row(line: str, *, capability: bool) -> tuple[str | None, Device] | None:
+def _row(line: str) -> tuple[str | None, Device] | None:
     """The driver version and the GPU of one row; None where the line is not one."""
-    width = len(_FIELDS) - (0 if capability else 1)
-    cells = [cell.strip() for cell in line.split(",", width - 1)]
-    if len(cells) != width:
+    cells = [cell.strip() for cell in line.split(",", len(_FIELDS) - 1)]
+    if len(cells) != len(_FIELDS):
         return None
     driver, uuid, bus = (
         driver_reading.driver_version(cells[0]),
@@ -248,9 +220,9 @@ def _row(line: str, *, capability: bool) -> tuple[str | None, Device] | None:
     )
     if uuid is None and bus is None and driver is None:
         return None  # a sentence with commas
-    pair = re.fullmatch(r"(\d{1,2})\.(\d)", cells[3]) if capability else None
+    pair = re.fullmatch(r"(\d{1,2})\.(\d)", cells[3])
     return driver, Device(
-        name=driver_reading.name(cells[-1]),
+        name=driver_reading.name(cells[4]),
         capability=driver_reading.capability(int(pair[1]), int(pair[2])) if pair else None,
         uuid=uuid,
         pci=bus,
