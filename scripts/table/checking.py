@@ -15,7 +15,7 @@ from torchpick.knowledge import othernames, packages, refreshed
 from torchpick.knowledge.gpunames import Candidates, Names
 from torchpick.knowledge.othernames import OtherNames
 from torchpick.model.fields import Fields, ShapeError, loads
-from torchpick.model.requirement import parsed
+from torchpick.model.versions import parsed
 
 COMPAT = Path(__file__).parents[2] / "compat"
 MOST_BYTES = 16 << 20

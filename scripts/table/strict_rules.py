@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from scripts.table.strict_rows import dotted, read_arches, released
 from torchpick.decide.freshness import is_day
-from torchpick.model.drivers import Branch, DriverTable
 from torchpick.model.fields import Fields, ShapeError
-from torchpick.model.table import AmdIndex, AmdRules, Floor, GfxOverride, LibraryFloors, MpsFloor, RocblasGap
+from torchpick.model.table import (
+    AmdIndex,
+    AmdRules,
+    Branch,
+    DriverTable,
+    Floor,
+    GfxOverride,
+    LibraryFloors,
+    MpsFloor,
+    RocblasGap,
+)
 from torchpick.model.versions import is_dotted, numbers
 
 

@@ -6,10 +6,9 @@ from hypothesis import strategies as st
 
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence
-from torchpick.model.drivers import Branch, DriverTable
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.request import Wish
-from torchpick.model.table import Floor, LibraryFloors, Shelf, Table
+from torchpick.model.table import Branch, DriverTable, Floor, LibraryFloors, Shelf, Table
 
 CAPABILITIES = (37, 50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 88, 89, 90, 100, 101, 103, 107, 110, 120, 121)
 CUDAS = ("10.2", "11.8", "12.6", "12.8", "13.0", "13.2")

@@ -36,8 +36,8 @@ from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Driver
 from torchpick.model.redaction import public, redacted
 from torchpick.model.request import Request, Wish
-from torchpick.model.requirement import normal
 from torchpick.model.table import Table
+from torchpick.model.versions import normal
 from torchpick.projects import app, declared, library, naming, needed
 from torchpick.projects.declared import Plan
 from torchpick.projects.served import PLATFORMS, generations

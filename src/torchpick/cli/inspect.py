@@ -28,10 +28,10 @@ from torchpick.knowledge.locations import cache_dir
 from torchpick.model import envelope
 from torchpick.model.arch import Arch
 from torchpick.model.build import is_unified
-from torchpick.model.drivers import DriverTable
 from torchpick.model.machine import Driver, Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
+from torchpick.model.table import DriverTable
 from torchpick.model.verdict import FAILS
 from torchpick.model.versions import is_dotted
 from torchpick.session import Session

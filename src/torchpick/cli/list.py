@@ -27,9 +27,8 @@ from torchpick.model import envelope
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, backend_order
 from torchpick.model.machine import PLATFORMS
 from torchpick.model.pick import Pick, as_json
-from torchpick.model.requirement import normal
 from torchpick.model.verdict import Reason, Verdict
-from torchpick.model.versions import admits, release_key
+from torchpick.model.versions import admits, normal, release_key
 from torchpick.session import Session
 
 TYPE_CHECKING = False

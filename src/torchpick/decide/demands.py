@@ -9,8 +9,7 @@ from torchpick.errors import RequirementError
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import marker_applies, marker_facts
-from torchpick.model.requirement import normal, parsed
-from torchpick.model.versions import admits
+from torchpick.model.versions import admits, normal, parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from torchpick.model.drivers import Branch, DriverTable
 from torchpick.model.machine import Driver, Gpu, Machine, Note
+from torchpick.model.table import Branch, DriverTable
 from torchpick.model.versions import numbers
 
 # These drivers were not detected: they were specified, or assumed for a GPU that was.

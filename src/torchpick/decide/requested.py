@@ -5,8 +5,7 @@ from __future__ import annotations
 from torchpick.errors import RequirementError
 from torchpick.model.build import COMPANIONS
 from torchpick.model.request import Wish
-from torchpick.model.requirement import leading, normal
-from torchpick.model.versions import simple
+from torchpick.model.versions import leading, normal, simple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def _split(text: str) -> tuple[str, str]:
     rest = stripped[len(name) :].strip()
     if name and simple(rest) is not None:
         return normal(name), rest.replace(" ", "")
-    from torchpick.model.requirement import parsed
+    from torchpick.model.versions import parsed
 
     try:
         requirement = parsed(stripped)

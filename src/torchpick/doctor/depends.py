@@ -12,8 +12,7 @@ from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import marker_applies, marker_facts
-from torchpick.model.requirement import normal, parsed
-from torchpick.model.versions import admits, is_dotted, numbers
+from torchpick.model.versions import admits, is_dotted, normal, numbers, parsed
 
 # A name at the start of a requirement.
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")

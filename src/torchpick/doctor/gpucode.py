@@ -15,8 +15,8 @@ from torchpick.model.arch import listed
 from torchpick.model.build import COMPANIONS
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.package import Package, PackageFacts
-from torchpick.model.requirement import first_three
 from torchpick.model.verdict import NOT, PARTLY, Objection, Reason
+from torchpick.model.versions import first_three
 
 # The libraries whose number is CUDA's major (libcufft's and libcusolver's are not).
 _NUMBERED = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc|nvJitLink)\.so\.(\d+)(?:\.\d+)?")

@@ -13,7 +13,7 @@ from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution
 from torchpick.model.build import COMPANIONS
 from torchpick.model.finding import Ailment, Finding
-from torchpick.model.requirement import first_three
+from torchpick.model.versions import first_three
 
 # Frameworks that need no torch: an environment that has one, and where nothing asks for torch, lacks none.
 _FRAMEWORKS = re.compile(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from torchpick.environment import layout
 from torchpick.errors import WheelError
 from torchpick.model.noun import Noun
-from torchpick.model.requirement import normal
+from torchpick.model.versions import normal
 
 # Bounds on what is read: conda's base environment has some 600 projects, torch's RECORD 1.5 MB.
 MOST_PROJECTS = 20_000

@@ -11,7 +11,7 @@ from torchpick.environment.tomlmarks import MARK, PIN, ArrayEntry, ProjectSettin
 from torchpick.errors import TorchpickError
 from torchpick.model.build import COMPANIONS
 from torchpick.model.noun import Noun
-from torchpick.model.requirement import parsed
+from torchpick.model.versions import parsed
 
 # The tools that have tables of their own for where a package comes from.
 TOOLS = ("uv", "poetry", "pdm", "pixi")

@@ -11,7 +11,7 @@ from torchpick.environment import toml
 from torchpick.errors import RequirementError, UsageError
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-from torchpick.model.requirement import normal
+from torchpick.model.versions import normal
 
 MOST_BYTES = 16 << 20
 

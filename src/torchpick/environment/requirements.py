@@ -11,7 +11,7 @@ from torchpick.environment.requirementfiles import RequirementLine, beside, deco
 from torchpick.errors import RequirementError, UsageError
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-from torchpick.model.requirement import normal, parsed
+from torchpick.model.versions import normal, parsed
 
 # Bounds on files from outside; the largest lock in pip's format that was met has 6 MB of hashes.
 MOST_FILES = 200

@@ -15,8 +15,7 @@ from torchpick.decide.requested import named
 from torchpick.environment import toml
 from torchpick.errors import TorchpickError
 from torchpick.model.noun import Noun
-from torchpick.model.requirement import normal, parsed
-from torchpick.model.versions import admits
+from torchpick.model.versions import admits, normal, parsed
 
 Path = tuple[str, ...]
 # What `extras` writes, and what `pin` does: neither takes out what the other one wrote.

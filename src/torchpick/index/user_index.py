@@ -22,7 +22,7 @@ from torchpick.model.machine import TIMEOUT_S, Platform
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
-from torchpick.model.requirement import normal, parsed
+from torchpick.model.versions import normal, parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from itertools import product
 
 from torchpick.model.machine import Platform
 from torchpick.model.noun import Noun
-from torchpick.model.requirement import normal
+from torchpick.model.versions import normal
 
 _WHEEL = re.compile(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[A-Za-z0-9][A-Za-z0-9_.!+]*)(?:-(?P<build>\d[^-]*))?"

@@ -13,7 +13,7 @@ from torchpick.installers.needs import Learnt
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
-from torchpick.model.requirement import first_three
+from torchpick.model.versions import first_three
 
 
 class Tried(Noun):

@@ -14,7 +14,7 @@ from torchpick.install.plan import Order
 from torchpick.installers import run
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
-from torchpick.model.requirement import normal
+from torchpick.model.versions import normal
 from torchpick.session import Session
 
 AUTO = "auto"

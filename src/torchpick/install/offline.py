@@ -9,7 +9,7 @@ from torchpick.errors import InstallerError
 from torchpick.installers import dashes, jobs
 from torchpick.installers.inherits import OwnSettings
 from torchpick.installers.jobs import Job
-from torchpick.model.requirement import normal
+from torchpick.model.versions import normal
 
 
 def check(job: Job, own: OwnSettings) -> None:

@@ -12,7 +12,7 @@ from torchpick.installers.reporting import Item
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Note
 from torchpick.model.redaction import redacted
-from torchpick.model.requirement import first_three
+from torchpick.model.versions import first_three
 from torchpick.model.wheelhost import is_on_host_of, is_wheel_host
 
 # What only the wheel host (or the mirror that stands for it) may supply.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from torchpick.errors import UsageError
 from torchpick.model.build import COMPANIONS
 from torchpick.model.noun import Noun
-from torchpick.model.requirement import leading, normal
+from torchpick.model.versions import leading, normal
 from torchpick.model.wheelhost import is_wheel_host
 
 REQUIREMENT, CONSTRAINT, OVERRIDE, BUILD = "--requirement", "--constraint", "--override", "--build-constraint"

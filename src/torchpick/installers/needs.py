@@ -17,8 +17,7 @@ from torchpick.installers.command import Command
 from torchpick.installers.reporting import Item
 from torchpick.model.build import COMPANIONS, Build
 from torchpick.model.noun import Noun
-from torchpick.model.requirement import normal
-from torchpick.model.versions import admits, release_key
+from torchpick.model.versions import admits, normal, release_key
 
 _PLACED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])? @ (\S+)")
 _PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)")

@@ -16,7 +16,7 @@ from torchpick.installers import run
 from torchpick.installers.command import Command
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-from torchpick.model.requirement import normal
+from torchpick.model.versions import normal
 
 _MOST_BYTES = 64 << 20
 # Where PEP 751 lets a package come from, and what it has of a version control system beside the URL.

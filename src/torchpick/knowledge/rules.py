@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from torchpick.knowledge.rows import arches_of
-from torchpick.model.drivers import Branch, DriverTable
-from torchpick.model.table import AmdIndex, AmdRules, Floor, GfxOverride, LibraryFloors, MpsFloor, RocblasGap, Table
+from torchpick.model.table import (
+    AmdIndex,
+    AmdRules,
+    Branch,
+    DriverTable,
+    Floor,
+    GfxOverride,
+    LibraryFloors,
+    MpsFloor,
+    RocblasGap,
+    Table,
+)
 from torchpick.model.versions import numbers
 
 TYPE_CHECKING = False

@@ -18,13 +18,13 @@ from torchpick.machine.crowds import Crowds
 from torchpick.machine.streams import ListedValue, UnreadLine, values
 from torchpick.model import envelope
 from torchpick.model.arch import Arch
-from torchpick.model.drivers import DriverTable
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.fleet import Fleet, HostNames, expanded
 from torchpick.model.machine import Driver, Machine, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
 from torchpick.model.request import FACTS, Request, Wish, flag_of
+from torchpick.model.table import DriverTable
 
 HINT = "pass lines of `torchpick detect --json`, or `kubectl get nodes -o json`"
 # The files of a folder that are read, and how many machines a row may stand for.

@@ -1,11 +1,10 @@
-"""What a decision knows: builds per platform, driver rules, and what the vendors' own libraries and systems need."""
+"""What a decision knows: builds per platform, which driver supports what, and the floors of vendors' libraries."""
 
 from __future__ import annotations
 
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build
-from torchpick.model.drivers import DriverTable
-from torchpick.model.machine import Note
+from torchpick.model.machine import Driver, Note
 from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers
 
@@ -14,6 +13,132 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     Read = Callable[[], tuple[Build, ...]]
+
+# From CUDA 11 on a driver carries every minor of its major (minor-version compatibility); before, the toolkit's own
+# driver is needed (NVIDIA CUDA Compatibility guide).
+FIRST_COMPATIBLE_MAJOR = 11
+
+
+# What a number that stands for the newest driver of its branch is compared as: larger than any second number.
+_NEWEST = 1 << 20
+
+
+class Branch(Noun):
+    """A driver branch, the CUDA it supports itself, and the last first number that its Windows drivers have."""
+
+    number: int
+    cuda: str
+    windows_last: int
+
+    def last_number(self, os: str) -> int:
+        """Windows numbers run past their branch (582.66 is of branch 580); Linux drivers begin with it."""
+        return self.windows_last if os == "windows" else self.number
+
+
+class Unsupported(Noun):
+    """Why a driver does not support a GPU at all, and which driver would."""
+
+    why: str
+    remedy: str
+
+
+class DriverTable(Noun):
+    """`toolkits`: CUDA → oldest driver per OS. `majors`: CUDA major → floor per OS. `branches`: oldest first.
+
+    `last_branch`: capability → last driver branch that supports it. `first_driver`: capability → oldest driver per OS.
+    `unified_tegra`: the driver from which Tegra loads the code of discrete GPUs (JetPack 7). `generations`: CUDA → the
+    major capabilities its toolkit compiles for, oldest first.
+    """
+
+    toolkits: Mapping[str, Mapping[str, str]]
+    majors: Mapping[int, Mapping[str, str]]
+    branches: tuple[Branch, ...]
+    last_branch: Mapping[tuple[int, int], int]
+    first_driver: Mapping[tuple[int, int], Mapping[str, str]]
+    unified_tegra: str | None = None
+    generations: tuple[tuple[str, frozenset[int]], ...] = ()
+
+    def floor(self, cuda: str, os: str) -> str | None:
+        """The oldest driver that carries builds of this CUDA: the lower of the toolkit's row and its major's floor."""
+        major = int(cuda.split(".")[0])
+        own = self.toolkits.get(cuda, {}).get(os)
+        shared = self.majors.get(major, {}).get(os) if major >= FIRST_COMPATIBLE_MAJOR else None
+        known = [each for each in (own, shared) if each is not None]
+        return min(known, key=numbers) if known else None
+
+    def branch_of(self, version: str) -> Branch | None:
+        """The branch of a driver on any system: the newest known that is not above its first number."""
+        first = numbers(version)[0]
+        return next((branch for branch in reversed(self.branches) if branch.number <= first), None)
+
+    def branch_number(self, driver: Driver) -> int:
+        """The branch of a driver, by its number, else by the CUDA it supports; 0 for one older than the table."""
+        if driver.version is not None:
+            branch = self.branch_of(driver.version)
+            return 0 if branch is None else branch.number
+        cuda = numbers(driver.cuda or "0")
+        return max((branch.number for branch in self.branches if numbers(branch.cuda) <= cuda), default=0)
+
+    def is_bare(self, version: str) -> bool:
+        """Whether this is a branch alone (`535`), which stands for the newest driver of it."""
+        return "." not in version and any(branch.number == int(version) for branch in self.branches)
+
+    def at_least(self, version: str, floor: str, os: str) -> bool:
+        """Whether a driver is this one or newer; a number alone stands for the newest driver that begins with it."""
+        if "." in version:
+            return numbers(version) >= numbers(floor)
+        branch = self.branch_of(version)
+        last = branch.last_number(os) if branch is not None and self.is_bare(version) else int(version)
+        return (last, _NEWEST) >= numbers(floor)
+
+    def speaks(self, driver: Driver) -> str | None:
+        """The CUDA this driver supports itself: what it reported, else what its branch came with."""
+        if driver.cuda is not None or driver.version is None:
+            return driver.cuda
+        branch = self.branch_of(driver.version)
+        return None if branch is None else branch.cuda
+
+    def carries(self, driver: Driver, cuda: str, os: str) -> bool:
+        """Whether machine code built with this CUDA loads on this driver."""
+        spoken = self.speaks(driver)
+        if spoken is not None and numbers(spoken) >= numbers(cuda):
+            return True
+        if driver.version is None:
+            major = int(cuda.split(".")[0])
+            return spoken is not None and FIRST_COMPATIBLE_MAJOR <= major == numbers(spoken)[0]
+        floor = self.floor(cuda, os)
+        return floor is not None and self.at_least(driver.version, floor, os)
+
+    def dropped_by(self, version: str, gpu: Arch) -> int | None:
+        """The last branch that supports the GPU, where this driver is of a later one."""
+        last, branch = self.last_branch.get(gpu.capability), self.branch_of(version)
+        return last if last is not None and branch is not None and branch.number > last else None
+
+    def unsupported(self, driver: Driver, gpu: Arch, os: str) -> Unsupported | None:
+        """Why this driver does not support that GPU at all and which would; None where it does."""
+        last = self.last_branch.get(gpu.capability)
+        first = self.first_driver.get(gpu.capability, {}).get(os)
+        if last is not None and self.branch_number(driver) > last:
+            return Unsupported(f"driver branch {last} is the last that supports it", f"a driver of branch {last}")
+        if first is not None and self._older(driver, first, os):
+            return Unsupported(f"driver {first} is the first that supports it", f"driver {first} or newer")
+        return None
+
+    def knows(self, cuda: str, gpu: Arch) -> bool:
+        """Whether the libraries of this CUDA can hold code for the GPU's generation at all (cuBLAS, cuDNN: no PTX)."""
+        made = next((majors for each, majors in self.generations if numbers(each) >= numbers(cuda)), None)
+        return made is None or gpu.capability[0] in made or gpu.capability[0] < min(made)
+
+    def assumed_for(self, gpus: tuple[Arch, ...]) -> str:
+        """The newest driver branch that supports all of these; the newest known where none of them has ended."""
+        ended = [self.last_branch[gpu.capability] for gpu in gpus if gpu.capability in self.last_branch]
+        return str(min(ended, default=self.branches[-1].number))
+
+    def _older(self, driver: Driver, first: str, os: str) -> bool:
+        if driver.version is not None:
+            return not self.at_least(driver.version, first, os)
+        needed = self.speaks(Driver(first))
+        return needed is not None and numbers(driver.cuda or "0") < numbers(needed)
 
 
 class RocblasGap(Noun):

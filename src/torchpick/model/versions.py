@@ -1,4 +1,4 @@
-"""Version numbers, as far as drivers, CUDA and PyTorch releases use them, and version specifiers.
+"""Versions, specifiers, and the names of projects, as far as drivers, CUDA and PyTorch releases use them.
 
 Everyday specifiers (`<2.12`, `>=2.5,<2.8`, `==2.9.*`) are read here, every other by packaging, whose specifiers take as
 long to import as two and a half bare interpreters. Everyday versions are plain releases with or without a local label,
@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypeVar
+
+    from packaging.requirements import Requirement
 
     K = TypeVar("K")
     V = TypeVar("V")
@@ -201,3 +203,36 @@ def _meets(clause: Clause, have: tuple[int, ...]) -> bool:
 
 def _padded(digits: tuple[int, ...], length: int) -> tuple[int, ...]:
     return digits + (0,) * (length - len(digits))
+
+
+def normal(name: str) -> str:
+    """The name as indexes spell it."""
+    plain = name.lower().replace("_", "-").replace(".", "-")
+    while "--" in plain:
+        plain = plain.replace("--", "-")
+    return plain
+
+
+def leading(text: str) -> str:
+    """The name that a requirement begins with; empty where it begins with none."""
+    end = 0
+    for place, letter in enumerate(text):
+        if letter.isascii() and letter.isalnum():
+            end = place + 1
+        elif not end or letter not in "._-":
+            break
+    return text[:end]
+
+
+def first_three(names: Sequence[str]) -> str:
+    """`a, b, c and 2 more`."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def parsed(text: str) -> Requirement:
+    """The requirement; a ValueError says why the text is none."""
+    from packaging.requirements import Requirement
+
+    check_digits(text)
+    return Requirement(text)

@@ -12,7 +12,7 @@ from torchpick.environment.projectfile import NeededPackage, PackageVersion, Pro
 from torchpick.model.build import COMPANIONS
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, PackageFacts
-from torchpick.model.requirement import parsed
+from torchpick.model.versions import parsed
 
 # Each lists every package of a resolution under its `name`.
 _LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")

@@ -15,7 +15,7 @@ from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
-from torchpick.model.requirement import parsed
+from torchpick.model.versions import parsed
 from torchpick.session import Session
 
 # The reference implementation's own expression (PEP 723), for the block of this type.

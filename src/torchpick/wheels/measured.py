@@ -12,7 +12,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import is_unified
 from torchpick.model.fields import plain
 from torchpick.model.noun import Noun
-from torchpick.model.requirement import normal
+from torchpick.model.versions import normal
 from torchpick.wheels import library, verdict
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.library import Library, in_order, texts

@@ -14,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 
 from torchpick.model.fields import written
 from torchpick.model.package import Package, WheelRule
-from torchpick.model.requirement import normal, parsed
+from torchpick.model.versions import normal, parsed
 
 Row = dict[str, Any]
 T = TypeVar("T")

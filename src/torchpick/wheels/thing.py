@@ -14,7 +14,7 @@ from torchpick.index.ranges import FileSource, Source
 from torchpick.index.user_index import Located, WheelTarget
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-from torchpick.model.requirement import normal
+from torchpick.model.versions import normal
 from torchpick.wheels import image, installed, wheel
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.reading import WHOLE, Reading

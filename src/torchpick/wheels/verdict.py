@@ -8,9 +8,9 @@ modules are counted.
 from __future__ import annotations
 
 from torchpick.model.arch import Arch, CodeFit, Fit, best
-from torchpick.model.drivers import DriverTable
 from torchpick.model.machine import Driver
 from torchpick.model.noun import Noun
+from torchpick.model.table import DriverTable
 from torchpick.model.verdict import COMPILES, FAILS, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
 from torchpick.model.versions import numbers
 from torchpick.wheels.library import Held, Library, Modules

@@ -13,13 +13,12 @@ from typing import TypeVar
 from torchpick.cli.show import text
 from torchpick.decide import matrix, remarks
 from torchpick.model.build import Build, toolkit_order
-from torchpick.model.drivers import DriverTable
 from torchpick.model.generations import NVIDIA, Kind, amd_kind
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import pip_line
 from torchpick.model.pythons import python_name, python_order, span
 from torchpick.model.request import Wish
-from torchpick.model.table import Shelf, Table
+from torchpick.model.table import DriverTable, Shelf, Table
 from torchpick.model.verdict import Objection, Reason, Verdict
 from torchpick.model.versions import numbers, release_key
 

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.model.requirement import leading, normal
+from torchpick.model.versions import leading, normal
 
 _TEXTS = st.text(alphabet=st.sampled_from("aZ09-_. [<=\u0130\u0661\n")) | st.text(max_size=20)
 
