@@ -123,7 +123,7 @@ def test_explaining_a_line_loads_no_reader_of_wheels_where_there_is_no_torch() -
     assert "torchpick.doctor.examination" in names
     assert not names & {
         "torchpick.doctor.binaries",
-        "torchpick.doctor.loader",
+        "torchpick.doctor.loading",
         "torchpick.environment.torchsettings",
         "torchpick.install",
     }

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from torchpick.doctor import binaries, depends, gpucode, gpusupport, loading, presence, remedy, undoing
+from torchpick.doctor import binaries, depends, gpucode, gpusupport, loading, presence, remedy, surroundings
 from torchpick.doctor.binaries import GpuSupport, InspectedPackage, InspectedPackages, PartialLibrary
 from torchpick.doctor.depends import Demand
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.doctor.loading import Absent
 from torchpick.doctor.subject import Subject
-from torchpick.environment import distributions, torchsettings
+from torchpick.environment import distributions
 from torchpick.environment.distributions import (
     CondaPackage,
     Distribution,
@@ -74,7 +74,7 @@ COMPAT = Shell(driver_library=DriverLibrary("compat", "/opt/compat", "570.26"))
 
 @pytest.mark.parametrize("name", ["NVIDIA GeForce RTX 4090", "NVIDIA TITAN V", "RTX 4090"])
 def test_cuda_compat_is_refused_by_other_boards(name: str) -> None:
-    finding = only(loading.driver_library(subject("Tesla T4", name, shell=COMPAT, driver="550.54")))
+    finding = only(surroundings.driver_library(subject("Tesla T4", name, shell=COMPAT, driver="550.54")))
 
     assert coded([finding]) == [("CUDA_COMPAT", "error")]
     assert finding.text == f"cuda-compat in /opt/compat does not support {name}"
@@ -94,7 +94,7 @@ def test_cuda_compat_serves_only_while_it_is_newer_than_the_driver(
 ) -> None:
     shell = Shell(driver_library=DriverLibrary("compat", "/opt/compat", version))
 
-    found = list(loading.driver_library(subject("Tesla T4", shell=shell, driver=driver)))
+    found = list(surroundings.driver_library(subject("Tesla T4", shell=shell, driver=driver)))
 
     assert coded(found) == ([] if code is None else [("CUDA_COMPAT", code)])
     if found:
@@ -119,7 +119,7 @@ def test_cuda_compat_serves_only_while_it_is_newer_than_the_driver(
     ],
 )
 def test_a_variable_that_hides_every_gpu_is_named(vendor: str, name: str, value: str, *, hides: bool) -> None:
-    found = list(loading.hidden(subject("one", "two", vendor=vendor, shell=Shell({name: value}))))
+    found = list(surroundings.hidden(subject("one", "two", vendor=vendor, shell=Shell({name: value}))))
 
     assert coded(found) == ([("GPUS_HIDDEN", "warning")] if hides else [])
     for finding in found:
@@ -489,7 +489,7 @@ def test_a_setting_that_leads_elsewhere_is_to_go(
 ) -> None:
     setting = TorchSetting("NAME", where, "value", backend)
 
-    found = list(undoing.undo([setting], "cu128", auto_fails=False))
+    found = list(surroundings.undo([setting], "cu128", auto_fails=False))
 
     assert [(finding.text, finding.cure, finding.advice, finding.seen) for finding in found] == (
         [] if text is None
@@ -501,11 +501,11 @@ def test_a_setting_that_leads_elsewhere_is_to_go(
 def test_the_auto_of_uv_is_told_only_where_it_fails() -> None:
     auto = TorchSetting("NAME", "uv.toml", "auto", "auto")
 
-    finding = only(undoing.undo([auto._replace(backend="cu126"), auto], "cu126", auto_fails=True))
+    finding = only(surroundings.undo([auto._replace(backend="cu126"), auto], "cu126", auto_fails=True))
 
     assert finding.seen == {"setting": "NAME", "where": "uv.toml", "value": "auto", "backend": "auto"}
     assert finding.advice == "set it to cu126"
-    assert list(undoing.undo([auto], "cu126", auto_fails=False)) == []
+    assert list(surroundings.undo([auto], "cu126", auto_fails=False)) == []
 
 
 @pytest.mark.parametrize(
@@ -520,13 +520,12 @@ def test_the_auto_of_uv_is_told_only_where_it_fails() -> None:
     ],
 )
 def test_a_lock_must_hold_the_torch_to_keep(
-    locked: tuple[str, ...], wanted: str, *, is_there: bool, undoes: bool, monkeypatch: pytest.MonkeyPatch
+    locked: tuple[str, ...], wanted: str, *, is_there: bool, undoes: bool
 ) -> None:
     here = HERE._replace(distributions=(distribution("torch", "2.9.1"),))
     there = subject(here=here, torch=TORCH if is_there else None)
-    monkeypatch.setattr(torchsettings, "lock", lambda _: ProjectLock("uv.lock", locked))
 
-    found = list(undoing.lock(there, wanted, "cu128"))
+    found = list(surroundings.lock(there, ProjectLock("uv.lock", locked), wanted, "cu128"))
 
     assert [finding.seen for finding in found] == (
         [{"file": "uv.lock", "locked": list(locked), "wanted": wanted}] if undoes else []

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from functools import lru_cache
 
-from torchpick.doctor import installedtorch
+from torchpick.doctor import torchfiles
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution, Environment, Fault
@@ -67,7 +67,7 @@ def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: Judge) -> tuple[P
     """Libraries of torch that do not support a GPU; not its main one, where its compiled flags are known."""
     libraries = tuple(
         library
-        for path, name in installedtorch.libraries(torch.folder)
+        for path, name in torchfiles.libraries(torch.folder)
         if (library := inplace.registered(path, name)) is not None and library.code.total
     )
     judged = verdict.of_torch if torch.measured and torch.arches else verdict.of_libraries

@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from torchpick.doctor import depends, gpucode, gpusupport, loading, presence, remedy, undoing
+from torchpick.doctor import gpusupport, presence, remedy, surroundings
 from torchpick.doctor.remedy import BY_HARDWARE, Remedy
 from torchpick.doctor.subject import Subject
-from torchpick.environment import distributions, torchsettings
+from torchpick.environment import distributions
 from torchpick.environment.distributions import Environment, TorchSetting
 from torchpick.errors import UsageError
 from torchpick.model.arch import Fit
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Check = Callable[[Subject], Iterator[Finding]]
 
-# Each looks at one thing. The first ones need nothing but torch and the shell.
+# These need nothing but torch and the shell.
 _OF_TORCH: tuple[Check, ...] = (
     presence.interpreter,
     presence.missing,
@@ -38,21 +38,8 @@ _OF_TORCH: tuple[Check, ...] = (
     gpusupport.foreign,
     gpusupport.unsupported,
     gpusupport.compiled_at_first_use,
-    loading.driver_library,
-    loading.hidden,
-)
-_OF_ALL: tuple[Check, ...] = (
-    gpusupport.partial,
-    gpusupport.triton,
-    depends.together,
-    depends.numpy,
-    gpucode.other_cuda,
-    gpucode.without_kernels,
-    gpucode.runtimes,
-    gpucode.twice,
-    presence.incomplete,
-    loading.lacking,
-    loading.library_path,
+    surroundings.driver_library,
+    surroundings.hidden,
 )
 
 
@@ -108,36 +95,58 @@ def examine(session: Session, folder: str | None = None, *, torch_alone: bool = 
 
 
 def _examined(subject: Subject) -> Examination:
-    checks = _OF_TORCH if subject.torch_alone else (*_OF_TORCH, *_OF_ALL)
-    findings = [finding for check in checks for finding in check(subject)]
-    settings = () if subject.torch_alone else _settings(subject)
+    findings = [finding for check in _OF_TORCH for finding in check(subject)]
+    settings: tuple[TorchSetting, ...] = ()
+    lock = None
+    if not subject.torch_alone:
+        from torchpick.environment import torchsettings
+
+        findings += [finding for check in _of_all() for finding in check(subject)]
+        session, prefix = subject.session, subject.environment.prefix
+        settings = torchsettings.read(session.environ, prefix, subject.folder, session.wish.index_base)
+        lock = torchsettings.lock(prefix)
     auto = any(setting.backend == "auto" for setting in settings)
     fixable = [finding for finding in findings if finding.by_torch and _can_fix(finding, subject)]
     weighed = remedy.weigh(subject) if fixable or auto else None
     verdicts = () if weighed is None else weighed.verdicts
     if subject.torch is None:
         findings += _unwheeled(verdicts, subject.machine)
-    fix = remedy.of(subject, findings, weighed) if fixable and weighed is not None else None
-    if (keep := _to_keep(subject, fix)) is not None and not subject.torch_alone:
+    # Nothing is installed into an environment without its Python.
+    installs = bool(fixable) and subject.environment.gone is None
+    fix = remedy.of(subject, findings, weighed) if installs and weighed is not None else None
+    if (keep := _to_keep(subject, fix)) is not None:
         version, backend = keep
-        findings += undoing.undo(settings, backend, auto_fails=auto and remedy.auto_fails(verdicts))
-        findings += undoing.lock(subject, version, backend)
+        findings += surroundings.undo(settings, backend, auto_fails=auto and remedy.auto_fails(verdicts))
+        findings += surroundings.lock(subject, lock, version, backend) if lock is not None else ()
     gpus = subject.labels()
     unsupported = remedy.unsupported(verdicts, gpus) if fix is None and gpus else None
-    changes = (*(remedy.changes(weighed) if fixable and fix is None else ()), *filter(None, (unsupported,)))
+    changes = (*(remedy.changes(weighed) if installs and fix is None else ()), *filter(None, (unsupported,)))
     fixed = [_fixed(finding, fix, changes) if _can_fix(finding, subject) else finding for finding in findings]
     return Examination(subject, worst_first(fixed), fix, unsupported=unsupported)
 
 
-def _settings(subject: Subject) -> tuple[TorchSetting, ...]:
-    session, prefix = subject.session, subject.environment.prefix
-    return torchsettings.read(session.environ, prefix, subject.folder, session.wish.index_base)
+def _of_all() -> tuple[Check, ...]:
+    """What is looked at beside torch: an answer about torch alone does not wait for these."""
+    from torchpick.doctor import depends, gpucode, loading
+
+    return (
+        gpusupport.partial,
+        gpusupport.triton,
+        depends.together,
+        depends.numpy,
+        gpucode.other_cuda,
+        gpucode.without_kernels,
+        gpucode.runtimes,
+        gpucode.twice,
+        presence.incomplete,
+        loading.lacking,
+        loading.library_path,
+    )
 
 
 def _can_fix(finding: Finding, subject: Subject) -> bool:
-    """Whether a build could: where the driver is silent nothing is guessed about the GPU, and a Python must run."""
-    is_known = subject.machine.trouble is None or finding.ailment not in BY_HARDWARE
-    return is_known and not subject.environment.gone
+    """Whether a build could: without an answer of the driver nothing is guessed about the GPU."""
+    return subject.machine.trouble is None or finding.ailment not in BY_HARDWARE
 
 
 def _to_keep(subject: Subject, fix: Remedy | None) -> tuple[str, str] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -16,14 +15,10 @@ from torchpick.environment.distributions import Environment
 from torchpick.environment.shellvariables import CUDA_LIBRARY, Shell
 from torchpick.model.finding import WARNING, Ailment, Finding
 from torchpick.model.noun import Noun
-from torchpick.model.versions import is_dotted, numbers
 
 _SYSTEM = ("/usr/local/cuda/lib64", "/usr/lib64", "/usr/lib", "/lib64", "/lib", "/usr/lib/wsl/lib")
 _CACHE = "/etc/ld.so.cache"
 _MOST_CACHE = 16 << 20
-# NVIDIA's CUDA Compatibility guide: forward compatibility is for data-centre GPUs; these are refused (error 804).
-_REFUSED = re.compile(r"geforce|titan|\b[GR]TX (?:16|[1-5]0)[5-9]0", re.IGNORECASE)
-_HIDING = {"CUDA_VISIBLE_DEVICES": "nvidia", "HIP_VISIBLE_DEVICES": "amd", "ROCR_VISIBLE_DEVICES": "amd"}
 # `import torch` does without these (torch 2.9.1: triton for torch.compile, the others for export, hub and saving).
 _SPARE = frozenset({"triton", "pytorch-triton", "filelock", "fsspec", "jinja2", "networkx"})
 _OF_CUDA = ("nvidia-", "cuda-")
@@ -233,38 +228,3 @@ def _replaceable(subject: Subject) -> list[tuple[str, str]]:
             if name.startswith("libcudnn_"):
                 open_.add(name)
     return sorted((name, own[name]) for name in (open_ - safe) & own.keys())
-
-
-def driver_library(subject: Subject) -> Iterator[Finding]:
-    """A libcuda that is not the driver's: a stub never works, cuda-compat only newer than the driver, on some GPUs."""
-    library = subject.shell.driver_library
-    if library is None:
-        return
-    seen: dict[str, object] = {"folder": library.folder, "version": library.version}
-    advice = f"remove {library.folder} from LD_LIBRARY_PATH"
-    if library.kind == "stub":
-        text = f"LD_LIBRARY_PATH puts the stub libcuda of {library.folder} before the driver's"
-        yield Finding(Ailment.STUB_DRIVER_LIBRARY, text, seen, advice=advice)
-        return
-    driver = None if subject.machine.driver is None else subject.machine.driver.version
-    refused = [gpu.index for gpu in subject.gpus if gpu.vendor == "nvidia" and _REFUSED.search(gpu.name or "")]
-    if library.version and is_dotted(library.version) and driver and numbers(driver) >= numbers(library.version):
-        text = f"cuda-compat {library.version} in {library.folder} is not newer than the driver, {driver}"
-        yield Finding(Ailment.CUDA_COMPAT, text, {**seen, "driver": driver}, advice=advice)
-    elif refused:
-        text = f"cuda-compat in {library.folder} does not support {subject.labels(*refused)}"
-        yield Finding(Ailment.CUDA_COMPAT, text, seen, advice=advice)
-
-
-def hidden(subject: Subject) -> Iterator[Finding]:
-    """A variable that hides every GPU; to hide some of them is a choice."""
-    for name, value in subject.shell.variables.items():
-        gpus = [gpu.index for gpu in subject.gpus if gpu.vendor == _HIDING.get(name)]
-        first = value.split(",")[0].strip()
-        if gpus and not (first[:1].isdigit() or first[:1] == "+" or "-" in first[1:]):
-            yield Finding(
-                Ailment.GPUS_HIDDEN,
-                f"{name} is {value!r}, which hides every GPU",
-                {"variable": name, "value": value, "hidden": gpus},
-                cure=f"unset {name}",
-            )

@@ -114,7 +114,8 @@ def twice(subject: Subject) -> Iterator[Finding]:
 def unreadable(subject: Subject) -> Iterator[Finding]:
     """Folders and libraries that cannot be read, and metadata that is broken where it matters."""
     here, torch = subject.environment, subject.torch
-    for fault in (*here.faults, *subject.inspected.faults):
+    faults = here.faults if subject.torch_alone else (*here.faults, *subject.inspected.faults)
+    for fault in faults:
         yield Finding(Ailment.UNREADABLE, f"{fault.where} {fault.what}", {"where": fault.where, "what": fault.what})
     if torch is not None and here.find("torch") is None:
         yield Finding(
@@ -126,12 +127,12 @@ def unreadable(subject: Subject) -> Iterator[Finding]:
     for package in here.distributions:
         # conda and Debian leave out RECORD on purpose.
         by_pip = not here.conda and "dist-packages" not in package.folder
-        faults = ", ".join(fault for fault in package.faults if by_pip or not fault.startswith("RECORD"))
-        if faults and (package.name in ("torch", *COMPANIONS) or package.name.startswith(OF_TORCH)):
+        problems = ", ".join(fault for fault in package.faults if by_pip or not fault.startswith("RECORD"))
+        if problems and (package.name in ("torch", *COMPANIONS) or package.name.startswith(OF_TORCH)):
             yield Finding(
                 Ailment.UNREADABLE,
-                f"{package.info}: {faults}",
-                {"where": os.path.join(package.folder, package.info), "what": faults},
+                f"{package.info}: {problems}",
+                {"where": os.path.join(package.folder, package.info), "what": problems},
                 advice=f"install {package.name} again with `--force-reinstall`",
             )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from torchpick.doctor import installedtorch
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.environment import shellvariables
 from torchpick.environment.distributions import Environment
@@ -16,7 +15,7 @@ from torchpick.model.package import PackageFacts
 from torchpick.model.table import Table
 from torchpick.session import Session
 
-# The readers of packages are imported where they are asked: an answer about torch alone does not wait for them.
+# The readers of wheels are imported where there is something to read: an answer without does not wait for them.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.doctor.binaries import InspectedPackages
@@ -49,7 +48,11 @@ class Subject:
 
     @cached_property
     def torch(self) -> InstalledTorch | None:
-        return installedtorch.read(self.environment, self.machine, self.table)
+        if not self.environment.torches:
+            return None
+        from torchpick.doctor import torchfiles
+
+        return torchfiles.read(self.environment, self.machine, self.table)
 
     @cached_property
     def shell(self) -> Shell:
@@ -84,8 +87,6 @@ class Subject:
         """The packages with GPU code of their own."""
         from torchpick.doctor import binaries
 
-        if self.torch_alone:
-            return binaries.InspectedPackages()
         cuda = None if self.torch is None else self.torch.cuda
         return binaries.packages(self.environment, self.nvidia, self.judge, cuda)
 

@@ -1,0 +1,136 @@
+"""What the files of the installed torch say of it, and the decision's own verdict on such a build."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+
+from torchpick.decide import resolve
+from torchpick.decide.wishes import is_backend
+from torchpick.doctor.installedtorch import InstalledTorch, row_of
+from torchpick.environment import distributions
+from torchpick.environment.distributions import Environment
+from torchpick.model.arch import Arch
+from torchpick.model.build import Build, Evidence
+from torchpick.model.machine import Machine
+from torchpick.model.request import Wish
+from torchpick.model.table import Shelf, Table
+from torchpick.model.versions import is_dotted, release_key
+from torchpick.wheels import inplace, loaded, reading
+
+_LIBRARY = re.compile(r"[\w.-]+\.(?:so|dll)")
+_PYTHON_LIBRARIES = ("lib/libtorch_python.so", "lib/torch_python.dll", "lib/libtorch_python.dylib")
+
+
+def read(here: Environment, machine: Machine, table: Table) -> InstalledTorch | None:
+    """The installed torch; None where its version cannot be read."""
+    folder = here.torches[0]
+    facts = reading.torch_facts(distributions.text(os.path.join(folder, "torch", "version.py")))
+    recorded = here.find("torch")
+    version = facts.version or (recorded.version if recorded is not None else None)
+    if version is None:
+        return None
+    backend = _backend(version, facts)
+    release = version.partition("+")[0]
+    row = row_of(table, machine, release, backend)
+    measured = _arches(folder, facts.cuda)
+    torch = InstalledTorch(
+        version=version if "+" in version or backend == "cpu" else f"{version}+{backend}",
+        release=release,
+        backend=backend,
+        cuda=facts.cuda,
+        folder=folder,
+        arches=measured if measured is not None or row is None else row.arches,
+        measured=measured is not None,
+        missing=_missing(here, folder),
+    )
+    if backend == "cpu":
+        return torch
+    build = _build(torch, machine, _libraries(here, facts.cuda, row))
+    # What is installed was wished for: neither its backend nor a pre-release is an objection any more.
+    wish = Wish(backends=(backend,), channel="nightly")
+    alone = table._replace(builds={build.platform: Shelf.of([build])})
+    return torch._replace(verdict=next(resolve.judge(machine, alone, wish)))
+
+
+def _build(torch: InstalledTorch, machine: Machine, libraries: Mapping[str, str]) -> Build:
+    """The installed torch as a build of its own."""
+    return Build(
+        torch=_release(torch.release),
+        backend=torch.backend,
+        platform=machine.platform.name,
+        version=torch.version,
+        cuda=torch.cuda,
+        arches=torch.arches,
+        pythons=(machine.python.tag,),
+        tags=(),
+        glibc=None,
+        libraries=libraries,
+        lacks={},
+        published=True,
+        yanked=False,
+        companions={},
+        companion_basis={},
+        evidence=Evidence("measured" if torch.measured else "declared", torch.folder),
+    )
+
+
+def _backend(version: str, facts: reading.TorchFacts) -> str:
+    """The backend by the local label, else by what the version file says it was built with."""
+    label = version.partition("+")[2]
+    if is_backend(label):
+        return label
+    if facts.cuda is not None:
+        return "cu" + facts.cuda.replace(".", "")
+    return f"rocm{facts.hip}" if facts.hip is not None else "cpu"
+
+
+def _release(text: str) -> str:
+    """A version that a source build made up counts as the oldest."""
+    try:
+        release_key(text)
+    except ValueError:
+        return "0"
+    return text
+
+
+def _arches(folder: str, cuda: str | None) -> tuple[Arch, ...] | None:
+    """Torch's own list of what it was compiled for; where there is none, what its largest library registers."""
+    paths = (os.path.join(folder, "torch", name) for name in _PYTHON_LIBRARIES)
+    flags = next((found for path in paths if (found := inplace.compiled_flags(path)) is not None), None)
+    if flags is not None or cuda is None:
+        return None if flags is None else flags.arches
+    for path, name in libraries(folder):
+        if name.partition(".")[0].removeprefix("lib") == "torch_cuda":
+            largest = inplace.registered(path, name)
+            return None if largest is None or not largest.code.total else (*largest.sass, *largest.ptx)
+    return None
+
+
+def libraries(folder: str) -> Iterator[tuple[str, str]]:
+    """Path and name of each library of torch that may hold GPU code."""
+    lib = os.path.join(folder, "torch", "lib")
+    try:
+        names = sorted(os.listdir(lib))
+    except OSError:
+        return
+    yield from ((os.path.join(lib, name), name) for name in names if _LIBRARY.fullmatch(name) and loaded.counts(name))
+
+
+def _missing(here: Environment, folder: str) -> tuple[str, ...]:
+    """Recorded libraries of torch, and the files that its import starts with, that are not there."""
+    named = ["torch/__init__.py"]
+    recorded = here.find("torch")
+    if recorded is not None and recorded.folder == folder:
+        named += [path for path in distributions.libraries(recorded) if path.startswith("torch/")]
+    return tuple(path for path in named if not os.path.exists(os.path.join(folder, path)))
+
+
+def _libraries(here: Environment, cuda: str | None, row: Build | None) -> Mapping[str, str]:
+    """The cuDNN that is installed; where it lies inside torch, as the table says."""
+    major = (cuda or "").split(".")[0]
+    for cudnn in here.named("nvidia-cudnn-cu"):
+        if cudnn.name.endswith(f"-cu{major}") and is_dotted(cudnn.version):
+            return {"cudnn": cudnn.version}
+    return {name: version for name, version in row.libraries.items() if name == "cudnn"} if row is not None else {}
