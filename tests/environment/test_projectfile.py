@@ -22,7 +22,7 @@ def test_the_projects_own_words() -> None:
     """
 
     assert project(text) == Project(
-        "mylib", ">=2.5,<3", ("torchvision",), ">=3.10", "", packaged=True, needs=("numpy",), always=("numpy", "torch")
+        "mylib", ">=2.5,<3", ("torchvision",), ">=3.10", "", packaged=True, needs=("numpy",)
     )
 
 

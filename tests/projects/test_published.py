@@ -19,7 +19,7 @@ from torchpick.model.machine import Driver, Gpu, Machine, Platform
 from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import admits, release_key
-from torchpick.projects import library
+from torchpick.projects import published
 from torchpick.projects.declared import Extra
 from torchpick.projects.served import default_table, generations, python_of
 
@@ -28,9 +28,9 @@ BUILDS = compat.Knowledge(os.environ).every_build
 DEFAULT = default_table(BUILDS, RULES)
 
 
-def shop(torch: str = ">=2.5", requires_python: str = ">=3.10", driver: str | None = None) -> library.Shop:
+def shop(torch: str = ">=2.5", requires_python: str = ">=3.10", driver: str | None = None) -> published.Shop:
     project = Project(torch=torch, requires_python=requires_python)
-    return library.Shop(BUILDS, RULES, project, Driver(driver) if driver else None)
+    return published.Shop(BUILDS, RULES, project, Driver(driver) if driver else None)
 
 
 def kinds(*arches: str) -> tuple[Kind, ...]:
@@ -42,13 +42,13 @@ def by_name(extras: tuple[Extra, ...]) -> dict[str, tuple[str, ...]]:
 
 
 def test_the_extra_for_old_gpus_ends_where_the_default_index_left_them() -> None:
-    found = by_name(library.extras(shop()))
+    found = by_name(published.extras(shop()))
 
     assert found == {"nvidia-old": ("torch>=2.5,<2.8",), "nvidia-cuda12": ("torch>=2.5,<2.11",)}
 
 
 def test_its_comment_says_whom_it_serves_and_where_it_fails() -> None:
-    old = library.extras(shop())[0]
+    old = published.extras(shop())[0]
 
     assert old.comment == (
         "Linux x86-64 gets torch 2.7.1 for CUDA 12.6 on Python 3.10 to 3.13, 3.13t: "
@@ -73,24 +73,24 @@ def test_its_comment_says_whom_it_serves_and_where_it_fails() -> None:
     ],
 )
 def test_ranges(torch: str, requires_python: str, expected: dict[str, tuple[str, ...]]) -> None:
-    assert by_name(library.extras(shop(torch, requires_python))) == expected
+    assert by_name(published.extras(shop(torch, requires_python))) == expected
 
 
 def test_a_named_extra_is_for_the_named_gpus() -> None:
-    found = library.extras(shop(), [("pascal", kinds("sm_61")), ("new", kinds("sm_120"))])
+    found = published.extras(shop(), [("pascal", kinds("sm_61")), ("new", kinds("sm_120"))])
 
     assert by_name(found) == {"pascal": ("torch>=2.5,<2.8",), "new": ("torch>=2.5",)}
 
 
 def test_gpus_that_no_release_serves_together_are_refused() -> None:
     with pytest.raises(UsageError, match=r"supports Pascal, Blackwell \(sm_61, sm_120\)") as caught:
-        library.extras(shop(), [("all", kinds("sm_61", "sm_120"))])
+        published.extras(shop(), [("all", kinds("sm_61", "sm_120"))])
 
     assert caught.value.hint
 
 
 def test_a_told_driver_decides_what_a_named_extra_gets() -> None:
-    found = library.extras(shop(driver="535.183.01"), [("a100", kinds("sm_80"))])
+    found = published.extras(shop(driver="535.183.01"), [("a100", kinds("sm_80"))])
 
     assert by_name(found) == {"a100": ("torch>=2.5,<2.11",)}
 
@@ -98,7 +98,7 @@ def test_a_told_driver_decides_what_a_named_extra_gets() -> None:
 @pytest.mark.parametrize("torch", [">=99", "<1.0"])
 def test_a_range_without_releases_is_refused(torch: str) -> None:
     with pytest.raises(UsageError, match="no PyTorch release of the default index"):
-        library.extras(shop(torch))
+        published.extras(shop(torch))
 
 
 @pytest.mark.parametrize("torch", ["~2", "two", ">=2.x"])
@@ -113,15 +113,15 @@ def test_a_python_bound_within_a_minor_release_lets_it_in(bound: str) -> None:
 
 
 def test_whom_nothing_serves_is_told() -> None:
-    assert [str(kind.arch) for kind in library.left_out(shop())] == ["sm_35", "sm_37"]
-    assert [str(kind.arch) for kind in library.left_out(shop(">=2.9"))] == [
+    assert [str(kind.arch) for kind in published.left_out(shop())] == ["sm_35", "sm_37"]
+    assert [str(kind.arch) for kind in published.left_out(shop(">=2.9"))] == [
         "sm_35", "sm_37", "sm_50", "sm_52", "sm_60", "sm_61",
     ]  # fmt: skip
 
 
 def test_gpus_are_named_from_the_oldest_to_the_newest() -> None:
-    assert generations(library.left_out(shop(">=2.11"))) == "Kepler to Volta (sm_35 to sm_70)"
-    assert generations(tuple(reversed(library.left_out(shop(">=2.11"))))) == "Kepler to Volta (sm_35 to sm_70)"
+    assert generations(published.left_out(shop(">=2.11"))) == "Kepler to Volta (sm_35 to sm_70)"
+    assert generations(tuple(reversed(published.left_out(shop(">=2.11"))))) == "Kepler to Volta (sm_35 to sm_70)"
 
 
 RELEASES = sorted({build.torch for build in DEFAULT.of("linux-x86_64")}, key=release_key)
@@ -154,7 +154,7 @@ def test_what_the_comment_promises_is_what_an_installer_gets(low: str, high: str
     drawn = shop(torch, requires_python)
     if not drawn.builds():
         return
-    for extra in library.extras(drawn):
+    for extra in published.extras(drawn):
         (requirement,) = extra.requirements
         cap = requirement.rpartition("<")[2] if ",<" in requirement or requirement.startswith("torch<") else ""
         reached = drawn.range(cap.removeprefix("="))

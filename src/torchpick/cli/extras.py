@@ -11,18 +11,16 @@ examples:
   torchpick extras --write pyproject.toml              into the file; a second run changes nothing
   torchpick extras --write pyproject.toml --check      exit status 1 where that would change it
   torchpick extras --for app --tool uv --name old=cu126 --name new=cu132 --name cpu=cpu
-  torchpick extras --name nvidia-old=sm_50,sm_61 --readme
+  torchpick extras --name nvidia-old=sm_50,sm_61
 """
 
 from __future__ import annotations
 
 import os
 from argparse import ArgumentParser
-from collections.abc import Iterable
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show.text import plain_lines
 from torchpick.decide import requested
 from torchpick.decide.wishes import is_backend
 from torchpick.environment import projectfile, rewrite, tomlmarks
@@ -31,16 +29,16 @@ from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge import packages
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
-from torchpick.model import INSTALL_LINE, envelope
-from torchpick.model.build import COMPANIONS
+from torchpick.model import envelope
 from torchpick.model.machine import Driver
 from torchpick.model.redaction import public, redacted
 from torchpick.model.request import Request, Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import normal
-from torchpick.projects import app, declared, library, naming, needed
+from torchpick.projects import app, declared, needed, published
 from torchpick.projects.declared import Plan
-from torchpick.projects.served import PLATFORMS, generations
+from torchpick.projects.published import Shop
+from torchpick.projects.served import PLATFORMS, generations, named_kinds
 from torchpick.session import Session
 
 HERE = "pyproject.toml"
@@ -54,7 +52,6 @@ class ExtrasArguments(Arguments):
     groups: bool
     write: str | None
     check: bool
-    readme: bool
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -77,7 +74,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("the output")
     group.add_argument("--write", metavar="FILE", help="write into this file")
     group.add_argument("--check", action="store_true", help=f"change nothing; 1 where FILE ({HERE}) is out of date")
-    group.add_argument("--readme", action="store_true", help="a paragraph for the README instead")
     group.add_argument("--json", action="store_true", help="the same facts as one JSON object on stdout")
     group.add_argument("--quiet", action="store_true", help="no notes on stderr")
 
@@ -88,20 +84,14 @@ def run(args: ExtrasArguments) -> int:
     known = session.knowledge
     project = _project(args, there, known)
     kind = args.kind or ("library" if project.packaged and not args.tool and not args.groups else "app")
-    if args.readme and kind == "app":
-        raise UsageError("`--readme` is for a library's README", hint="an app's users run `torchpick label`")
     driver = given.read(Request(driver=args.driver), known).driver
     wish = session.wish._replace(backends=())
     builds = known.table(PLATFORMS)
-    shop = library.Shop(known.every_build, known.rules, project, driver) if kind == "library" else None
-    if shop is None:
+    if kind == "library":
+        plan = _library(args, Shop(known.every_build, known.rules, project, driver), known, builds, wish)
+    else:
         folder = os.path.dirname(os.path.abspath(there.file)) if there is not None else ""
         plan = _app(args, builds, _with_needs(args, project, folder), driver, wish)
-    else:
-        plan = _library(args, shop, known, builds, wish)
-    if args.readme and shop is not None:
-        print(_paragraph(*library.readme(shop, plan.extras)))
-        return 0
     if there is None or not (args.write or args.check):
         return _printed(args, plan, kind)
     return _finish(args, there, plan, kind)
@@ -162,15 +152,15 @@ def _names(args: ExtrasArguments) -> list[tuple[str, str]]:
     return found
 
 
-def _library(args: ExtrasArguments, shop: library.Shop, knowledge: Knowledge, builds: Table, wish: Wish) -> Plan:
+def _library(args: ExtrasArguments, shop: Shop, knowledge: Knowledge, builds: Table, wish: Wish) -> Plan:
     if args.tool or args.groups:
         what = "--tool" if args.tool else "--groups"
         raise UsageError(f"`{what}` is for an app: a published library cannot name an index", hint="add `--for app`")
     project = shop.project
-    named = [(name, naming.kinds(what, knowledge)) for name, what in _names(args)]
+    named = [(name, named_kinds(what, knowledge)) for name, what in _names(args)]
     exact = [app.exact(builds, project, backend, backend, wish) for backend in _backends(args)]
-    found = () if args.backend and not named else library.extras(shop, named)
-    if not named and not args.quiet and (lost := library.left_out(shop)):
+    found = () if args.backend and not named else published.extras(shop, named)
+    if not named and not args.quiet and (lost := published.left_out(shop)):
         console.notes(
             args,
             f"no release of the default index in the range supports {generations(lost)}: "
@@ -190,16 +180,10 @@ def _backends(args: ExtrasArguments) -> list[str]:
 def _with_needs(args: ExtrasArguments, project: Project, folder: str) -> Project:
     """The project with the companions that its packages need: what no extra pins comes from the default index."""
     known = packages.KnownPackages(os.environ, packages.READ_PLATFORM)
-    found = [one for one in needed.companions(project, known, folder) if one.name not in project.companions]
-    for one in found:
-        console.notes(args, f"{one.name} stands in each extra too, since {one.by} needs it")
-    names = {*project.companions, *(one.name for one in found)}
-    return project._replace(
-        companions=tuple(name for name in COMPANIONS if name in names),
-        builds_with_torch=needed.built_with_torch(project, known),
-        doubles=needed.doubles(project, known),
-        packages=needed.pinning(project, known),
-    )
+    found, added = needed.completed(project, known, folder)
+    for companion in added:
+        console.notes(args, f"{companion.name} stands in each extra too, since {companion.by} needs it")
+    return found
 
 
 def _app(args: ExtrasArguments, builds: Table, project: Project, driver: Driver | None, wish: Wish) -> Plan:
@@ -235,11 +219,9 @@ def _finish(args: ExtrasArguments, there: rewrite.Text, plan: Plan, kind: str) -
     if changed and not args.check:
         rewrite.write(there, text)
     if args.json:
-        told_ = envelope.new("extras", status="error" if status else "ok", exit_status=status)
-        print(envelope.dumps({**told_, **_json(plan, kind), "file": there.file, "changed": changed}))
-    elif args.check:
-        print(_difference(there, text), end="")
-    elif changed:
+        answer = envelope.new("extras", status="error" if status else "ok", exit_status=status)
+        print(envelope.dumps({**answer, **_json(plan, kind), "file": there.file, "changed": changed}))
+    elif changed and not args.check:
         print(there.file)
     console.notes(args, _outcome(args, there, plan, changed=changed))
     return status
@@ -264,13 +246,6 @@ def _clash(file: str, clashes: tuple[tomlmarks.Clash, ...]) -> TorchpickError:
     return TorchpickError(f"{file} says otherwise: " + "\n".join(said), hint=hint, code="CLASH")
 
 
-def _difference(there: rewrite.Text, text: str) -> str:
-    from difflib import unified_diff
-
-    old, new = there.text.splitlines(keepends=True), text.splitlines(keepends=True)
-    return plain_lines("".join(unified_diff(old, new, there.file, there.file)))
-
-
 def _json(plan: Plan, kind: str) -> dict[str, object]:
     return {
         "for": kind,
@@ -286,17 +261,3 @@ def _json(plan: Plan, kind: str) -> dict[str, object]:
         ],
         "indexes": [{"name": each.name, "url": redacted(each.url)} for each in plan.indexes],
     }
-
-
-def _paragraph(name: str, rows: Iterable[tuple[str, str]], rest: str) -> str:
-    """`rows` are (whom, extra), the plain install first with an empty extra; `rest` names whom no extra supports."""
-    lines = ["### Which PyTorch for which NVIDIA GPU", "", "| GPU and driver | command |", "|---|---|"]
-    for whom, extra in rows:
-        what = f'"{name}[{extra}]"' if extra else name
-        lines.append(f"| {whom} | `pip install {what}` |")
-    lines += [
-        f"| {rest or 'any other, or several at once'} | `torchpick install {name}` |",
-        "",
-        f"`torchpick` chooses by the machine itself; it is installed by `{INSTALL_LINE}` in a checkout of it.",
-    ]
-    return "\n".join(lines)

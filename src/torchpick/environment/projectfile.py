@@ -42,10 +42,8 @@ class NeededPackage(Noun):
 class Project(Noun):
     """What a project says of itself, as far as torch is concerned.
 
-    `needs` are the names that it depends on, `always` those of them that it needs on every machine.
-    `limit` is what uv's constraints allow of torch, which hold in a checkout alone. `builds_with_torch` are packages
-    that are built from source against the torch of the environment, `doubles` those that would overwrite a package of
-    the project, since they install the same module.
+    `needs` are the names that it depends on. `limit` is what uv's constraints allow of torch, which hold in a checkout
+    alone. `builds_with_torch` are packages that are built from source against the torch of the environment.
     """
 
     name: str = "mylib"
@@ -55,12 +53,10 @@ class Project(Noun):
     tool: str = ""
     packaged: bool = True
     needs: tuple[str, ...] = ()
-    always: tuple[str, ...] = ()
     limit: str = ""
     packages: tuple[NeededPackage, ...] = ()
     own: tuple[OwnExtra, ...] = ()
     builds_with_torch: tuple[str, ...] = ()
-    doubles: tuple[str, ...] = ()
 
 
 def read(text: str, what: str = "it") -> Project:
@@ -85,7 +81,6 @@ def read(text: str, what: str = "it") -> Project:
         tool=next((name for name in TOOLS if name in toml.table_at(data, "tool")), ""),
         packaged="build-system" in data and uv.get("package") is not False,
         needs=tuple(sorted(names - {"", "python", "torch", *COMPANIONS})),
-        always=tuple(sorted(named(one) for one in requirements if ";" not in one)),
         limit=",".join(_limits(uv)),
         own=own,
     )

@@ -16,7 +16,7 @@ from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import admits, major_minor, release_key
 from torchpick.projects.declared import Extra, Index, Plan
-from torchpick.projects.library import HOME, python_test
+from torchpick.projects.published import HOME, python_test
 from torchpick.projects.served import PLATFORMS, generations, python_of, pythons, served
 
 # How many minor releases the extras may lie apart; what a package pins for each CUDA lies further (vllm: 2.10, 2.14).
@@ -44,7 +44,6 @@ def plan(  # noqa: PLR0913 # the flags of `extras`
         {name: each for name, each in sources.items() if each},
         apart=tuple((own, names) for own in project.own if (names := _against(own, found))),
         builds_with_torch=project.builds_with_torch,
-        doubles=project.doubles,
     )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from torchpick.environment.projectfile import OwnExtra
 from torchpick.environment.tomlmarks import ArrayEntry, ProjectSetting, ProjectSettings
 from torchpick.model.noun import Noun
-from torchpick.model.pythons import NEVER
 
 
 class Extra(Noun):
@@ -33,7 +32,7 @@ class Plan(Noun):
     """`tool` is empty for a library; `sources` maps a package to (index, extra) pairs.
 
     `apart` are the author's own extras and groups, each with those of the plan that it cannot go together with.
-    `builds_with_torch` and `doubles` are those of the project.
+    `builds_with_torch` are those of the project.
     """
 
     extras: tuple[Extra, ...]
@@ -43,7 +42,6 @@ class Plan(Noun):
     sources: Mapping[str, tuple[tuple[str, str], ...]] = {}
     apart: tuple[tuple[OwnExtra, tuple[str, ...]], ...] = ()
     builds_with_torch: tuple[str, ...] = ()
-    doubles: tuple[str, ...] = ()
 
 
 def wanted(plan: Plan) -> ProjectSettings:
@@ -83,9 +81,6 @@ def _uv(plan: Plan) -> ProjectSettings:
     # So that such a package is built against the torch that is installed, and not against the newest.
     against = [{"requirement": "torch", "match-runtime": True}]
     found += [ProjectSetting((*uv, "extra-build-dependencies", package), against) for package in plan.builds_with_torch]
-    if plan.doubles:
-        never = [f"{name} ; {NEVER}" for name in plan.doubles]
-        found.append(ProjectSetting((*uv, "override-dependencies"), never))
     if apart := _apart(plan, kind):
         found.append(ProjectSetting((*uv, "conflicts"), apart))
     return ProjectSettings(tuple(found), _entries(plan, "index", explicit=True), binding=dict.fromkeys(plan.sources))

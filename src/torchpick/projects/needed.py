@@ -25,6 +25,20 @@ class NeededCompanion(Noun):
     by: str
 
 
+def completed(
+    project: Project, known: Mapping[str, PackageFacts], folder: str
+) -> tuple[Project, tuple[NeededCompanion, ...]]:
+    """The project with the companions that its packages need (what no extra pins comes from the default index)."""
+    added = tuple(one for one in companions(project, known, folder) if one.name not in project.companions)
+    names = {*project.companions, *(one.name for one in added)}
+    whole = project._replace(
+        companions=tuple(name for name in COMPANIONS if name in names),
+        builds_with_torch=built_with_torch(project, known),
+        packages=pinning(project, known),
+    )
+    return whole, added
+
+
 def companions(project: Project, known: Mapping[str, PackageFacts], folder: str) -> tuple[NeededCompanion, ...]:
     """The companions that the project's packages need, by the table and by the lock beside the file."""
     found: dict[str, str] = {}
@@ -79,12 +93,6 @@ def _asked(package: Package) -> PackageVersion:
 def built_with_torch(project: Project, known: Mapping[str, PackageFacts]) -> tuple[str, ...]:
     """The packages that are built from source against the torch of the environment."""
     return tuple(name for name in project.needs if name in known and _builds_with_torch(known[name]))
-
-
-def doubles(project: Project, known: Mapping[str, PackageFacts]) -> tuple[str, ...]:
-    """What would overwrite a package that the project always needs; what it names itself it wants somewhere."""
-    rivals = (rival for name in project.always if name in known for rival in known[name].rivals)
-    return tuple(dict.fromkeys(rival for rival in rivals if rival not in project.needs))
 
 
 def _builds_with_torch(facts: PackageFacts) -> bool:

@@ -243,18 +243,3 @@ def _elsewhere(shop: Shop, reached: VersionRange) -> list[str]:
                 f"{label} gets torch {build.torch} for CUDA {build.cuda}: {generations(shop.whom(build).kinds)}"
             )
     return [*lines, *([f"a build without CUDA on {', '.join(cpu)}"] if cpu else [])]
-
-
-def readme(shop: Shop, extras_: Sequence[Extra]) -> tuple[str, list[tuple[str, str]], str]:
-    """The project's name, whom the plain install and each extra support, and whom none of them does."""
-    rows = []
-    for name, requirement in (("", ""), *((each.name, each.requirements[0]) for each in extras_)):
-        exact = "==" in requirement
-        cap = requirement.rpartition("<")[2] if "<" in requirement else ""
-        reached = shop.range(cap) if not exact else None
-        if reached is not None and reached.gets:
-            whom, tags = reached.gets[0]
-            driver = f", driver {whom.driver} or newer" if whom.driver else ""
-            rows.append((f"{generations(whom.kinds)}{driver}; {pythons(tags)} on {PLATFORMS[HOME]}", name))
-    lost = left_out(shop)
-    return shop.project.name, rows, f"{generations(lost)}, or several GPUs at once" if lost else ""
