@@ -271,14 +271,14 @@ def test_more_kinds_than_a_fleet_has(monkeypatch: pytest.MonkeyPatch) -> None:
 ERROR = DetectionError("updated", hint="reboot", code="DRIVER_MISMATCH")
 
 
-@pytest.mark.parametrize("text", [line(TROUBLE), envelope.dumps(error_json(ERROR, "detect"))])
+@pytest.mark.parametrize("text", [line(TROUBLE), error_json(ERROR, "detect")])
 def test_without_any_answer_it_is_exit_4(text: str) -> None:
     with pytest.raises(DetectionError, match="fleet, line 1: updated") as caught:
         fleet(text)
     assert (caught.value.exit_status, caught.value.code, caught.value.hint) == (4, "DRIVER_MISMATCH", "reboot")
 
 
-@pytest.mark.parametrize("text", [line(TROUBLE), envelope.dumps(error_json(ERROR, "detect"))])
+@pytest.mark.parametrize("text", [line(TROUBLE), error_json(ERROR, "detect")])
 def test_machines_without_an_answer_are_left_out_and_all_named(text: str) -> None:
     data = f"n1: {text}\nn2: {text}\n{line(PASCAL)}\n{text}".encode()
     found = read(data)

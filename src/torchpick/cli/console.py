@@ -6,6 +6,7 @@ import os
 import sys
 import time
 
+from torchpick.decide import freshness
 from torchpick.errors import DetectionError, NoBuildError
 
 TYPE_CHECKING = False
@@ -42,8 +43,6 @@ def tell(pick: Pick, args: Arguments) -> None:
 
 def tell_age(pick: Pick) -> None:
     """One line where the table is old, or was asked for a release that it does not know."""
-    from torchpick.decide import freshness
-
     if line := freshness.remark(pick, today()):
         print(f"note: {line}", file=sys.stderr)
 
@@ -71,9 +70,7 @@ def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
     if considered:
         _say(f"considered {len(considered)} builds, of which {len(runnable)} run")
     if runnable:
-        from torchpick.cli.show.text import evidence
-
-        _say(f"evidence of torch {runnable[0].version}: {evidence(runnable[0])}")
+        _say(f"evidence of torch {runnable[0].version}: {runnable[0].evidence.kind}, {runnable[0].evidence.ref}")
 
 
 def _say(line: str) -> None:
@@ -119,9 +116,7 @@ def failed(failure: TorchpickError, command: str, words: Sequence[str], guard: s
     elif "--verbose" in words and isinstance(failure, DetectionError) and failure.machine is not None:
         tell_of((failure.machine,), ())
     if "--json" in words:
-        from torchpick.model import envelope
-
-        print(envelope.dumps(error_json(failure, command)))
+        print(error_json(failure, command))
         return failure.exit_status
     if guard is not None:
         print(guard)
@@ -131,18 +126,18 @@ def failed(failure: TorchpickError, command: str, words: Sequence[str], guard: s
     return failure.exit_status
 
 
-def error_json(failure: TorchpickError, command: str) -> dict[str, object]:
-    """An error as an object; `no_answer` for exit 4, and the whole answer where no build runs."""
+def error_json(failure: TorchpickError, command: str) -> str:
+    """An error as one JSON object; `no_answer` for exit 4, and the whole answer where no build runs."""
     from torchpick.model import envelope
     from torchpick.model.pick import as_json
 
     if isinstance(failure, NoBuildError):
-        return {**as_json(failure.pick, command), "error": failure}
+        return envelope.dumps({**as_json(failure.pick, command), "error": failure})
     status = "no_answer" if failure.exit_status == 4 else "error"
     facts: dict[str, object] = {"error": failure}
     if isinstance(failure, DetectionError) and failure.machine is not None:
         facts = {"machine": failure.machine, **facts}
-    return envelope.new(command, status=status, exit_status=failure.exit_status, **facts)
+    return envelope.dumps(envelope.new(command, status=status, exit_status=failure.exit_status, **facts))
 
 
 def waiting(news: str | int) -> None:

@@ -70,8 +70,9 @@ def run(args: DetectArguments) -> int:
 
 def _line(machine: Machine, error: DetectionError | None, *, short: bool) -> str:
     if not short:
-        found = envelope.new("detect", machine=machine) if error is None else console.error_json(error, "detect")
-        return envelope.dumps(found)
+        if error is not None:
+            return console.error_json(error, "detect")
+        return envelope.dumps(envelope.new("detect", machine=machine))
     from torchpick.machine import compact_line
 
     return compact_line.line(machine)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
-from torchpick.cli.show import text
+from torchpick.cli.show.text import fit as fit_words
 from torchpick.decide import matrix, remarks
 from torchpick.model.build import Build, toolkit_order
 from torchpick.model.generations import NVIDIA, Kind, amd_kind
@@ -87,6 +87,7 @@ class _Sheet:
         return matrix.rows(machine, table or self.table, self.wish) if gpus else ()
 
     def _build(self, build: Build, texts: _Numbered[str]) -> list[object]:
+        kind, ref = build.evidence.kind, build.evidence.ref
         return [
             build.torch,
             build.backend,
@@ -94,7 +95,7 @@ class _Sheet:
             texts[f"pip install {pip_line(build, self.wish)}"],
             texts[", ".join(f"{name} {version}" for name, version in build.companions.items() if version)],
             texts[build.glibc or ""],
-            texts[text.evidence(build)],
+            texts[f"measured, read out of {ref}" if kind == "measured" else "declared by build scripts and lists"],
         ]
 
     def _own(self, row: matrix.Row, texts: _Numbered[str], verdicts: _Numbered[tuple[object, ...]]) -> list[int | None]:
@@ -109,7 +110,7 @@ class _Sheet:
             why = tuple(texts[_said(each)] for each in verdict.objections if _is_own(each))
             notes = () if why else remarks.notes(verdict, machine, self.table, self.wish, ())
             worst = min(verdict.fits, key=lambda each: each.fit)
-            how = texts["" if why else text.fit(worst.fit, worst.via)]
+            how = texts["" if why else fit_words(worst.fit, worst.via)]
             fit = int(verdict.rank.worst_fit)
             places.append(verdicts[why, fit, how, tuple(texts[note.text] for note in notes)])
         return places

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from torchpick.errors import TorchpickError
 from torchpick.model.arch import Arch, Fit
-from torchpick.model.build import Build
 from torchpick.model.redaction import redacted
 
 # A message may quote a line of somebody's file, and such a line can have megabytes.
@@ -72,10 +71,3 @@ def fit(how: Fit, via: Arch | None) -> str:
         Fit.JIT: f"the driver compiles {via} for it",
         Fit.NONE: "holds no code for it",
     }[how]
-
-
-def evidence(build: Build) -> str:
-    """What the row of a build rests on."""
-    if build.evidence.kind == "measured":
-        return f"measured, read out of {build.evidence.ref}"
-    return "declared by build scripts and lists"
