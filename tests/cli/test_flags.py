@@ -65,9 +65,9 @@ def test_help_and_whatever_is_wrong_is_left_to_argparse(words: list[str]) -> Non
 @pytest.mark.parametrize(
     ("words", "range_"),
     [
-        (["fleet", "x", "--timeout", "0"], "`0` is not a number of seconds from 1 to 86400"),
-        (["fleet", "x", "--timeout", "nan"], "`nan` is not a number of seconds from 1 to 86400"),
-        (["fleet", "x", "--timeout", "soon"], "`soon` is not a number of seconds from 1 to 86400"),
+        (["fleet", "x", "--timeout", "0"], "`0` is not a number from 1 to 86400"),
+        (["fleet", "x", "--timeout", "nan"], "`nan` is not a number from 1 to 86400"),
+        (["fleet", "x", "--timeout", "soon"], "`soon` is not a number from 1 to 86400"),
         (["fleet", "x", "--max-environments", "0"], "`0` is not a number from 1 to 999"),
     ],
 )

@@ -49,7 +49,7 @@ class FleetArguments(Arguments):
     image: str | None
     namespace: str
     program: str
-    timeout: float
+    timeout: int
     html: str | None
     emit: list[str] | None
     out: str | None
@@ -82,7 +82,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--program", default="torchpick", metavar="CMD", help="the command that runs torchpick there (torchpick)"
     )
     group.add_argument(
-        "--timeout", type=parsing.seconds(86_400), default=60.0, metavar="SECONDS", help="for the whole fleet (60)"
+        "--timeout", type=parsing.count(86_400), default=60, metavar="SECONDS", help="for the whole fleet (60)"
     )
     group.add_argument("--run", action="store_true", help="kubernetes: a Job on each GPU node, deleted afterwards")
     group.add_argument("--image", help="the image of these Jobs, with torchpick in it")

@@ -202,19 +202,8 @@ def _json(group: MatrixGroup) -> Iterable[dict[str, object]]:
 
 def _page(args: MatrixArguments, session: Session) -> int:
     file = args.html or "-"
-    about = (
-        "gpu",
-        "driver",
-        "cuda_driver",
-        "machine",
-        "glibc",
-        "macos",
-        "gpus",
-        "only",
-        "trust_pci",
-        "json",
-    )
-    for flag in about:
+    about = "gpu driver cuda_driver machine glibc macos gpus only trust_pci json"
+    for flag in about.split():
         if getattr(args, flag):
             raise UsageError("the page is for every machine", hint=f"leave out `--{flag.replace('_', '-')}`")
     if file != "-" and not os.path.isdir(os.path.dirname(file) or "."):

@@ -65,21 +65,6 @@ def count(most: int) -> Callable[[str], int]:
     return read
 
 
-def seconds(most: int) -> Callable[[str], float]:
-    """Reads a flag's number of seconds, from 1 to this one."""
-
-    def read(text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = 0.0
-        if not 1 <= value <= most:
-            raise ArgumentTypeError(f"`{text}` is not a number of seconds from 1 to {most}")
-        return value
-
-    return read
-
-
 def parser(command: str, text: str, commands: Mapping[str, str]) -> Parser:
     """The parser of a command, which has the text for its help, without its flags."""
     if command == "pick":
