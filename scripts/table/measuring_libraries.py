@@ -26,10 +26,10 @@ from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields
 from torchpick.model.verdict import JIT, RUNS
 from torchpick.model.versions import numbers
-from torchpick.wheels import library, verdict
+from torchpick.wheels import judging, kernels
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.library import Library, texts
-from torchpick.wheels.verdict import Judge
+from torchpick.wheels.judging import Judge
+from torchpick.wheels.kernels import Library, texts
 
 _COMPAT = Path(__file__).parents[2] / "compat"
 _DECIDES = re.compile(r"nvidia/(nccl|cudnn)/lib/lib(nccl|cudnn_(ops|cnn)(_infer)?)\.so[.\d]*")
@@ -55,7 +55,7 @@ def served(libraries: list[Library]) -> list[str]:
 
 
 def _serve(libraries: list[Library], gpu: Judge) -> bool:
-    words = [found.word for one in libraries if (found := verdict.of_library(one, gpu)) is not None]
+    words = [found.word for one in libraries if (found := judging.of_library(one, gpu)) is not None]
     return bool(words) and all(word in (RUNS, JIT) for word in words)
 
 
@@ -108,7 +108,7 @@ def _link(links: tuple[Link, ...], version: str) -> Link | None:
 def _read(link: Link, source: RemoteSource) -> dict[str, object]:
     archive = Archive(source)
     found = [
-        library.of_stream(archive.stream(member), member.file_size, member.filename)
+        kernels.of_stream(archive.stream(member), member.file_size, member.filename)
         for member in sorted(archive.members(), key=lambda each: each.header_offset)
         if _DECIDES.fullmatch(member.filename)
     ]

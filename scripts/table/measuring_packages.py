@@ -23,11 +23,11 @@ from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.ranges import RemoteSource
 from torchpick.model.fields import Fields
-from torchpick.wheels import library, linked, measured, surveyed
+from torchpick.wheels import kernels, measured, packaged, sections
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.library import Library
-from torchpick.wheels.reading import WHOLE, Reading
-from torchpick.wheels.surveyed import SurveyWheel
+from torchpick.wheels.kernels import Library
+from torchpick.wheels.packaged import SurveyWheel
+from torchpick.wheels.readings import WHOLE, Reading
 
 _OUT = Path(__file__).parents[2] / "evidence" / "packages.jsonl"
 # Of a wheel's libraries so many packed bytes are read, the smallest first: what links torch shows in any of them.
@@ -52,8 +52,8 @@ def read(wheel: SurveyWheel, client: Client) -> dict[str, object]:
             continue
         left -= member.compress_size
         data = b"".join(archive.stream(member))
-        needed.update(linked.of_buffer(data).needed)
-        one = library.of_stream(iter([data]), len(data), member.filename)
+        needed.update(sections.links_of(data).needed)
+        one = kernels.of_stream(iter([data]), len(data), member.filename)
         if one.holds_code:
             held.append(one)
     source.close()
@@ -69,7 +69,7 @@ def read(wheel: SurveyWheel, client: Client) -> dict[str, object]:
         unread=unread,
         metadata=metadata,
     )
-    return surveyed.line(wheel, reading)
+    return packaged.line(wheel, reading)
 
 
 def carried(path: Path | None) -> dict[str, dict[str, object]]:
@@ -109,7 +109,7 @@ def main(argv: list[str]) -> int:
         jobs = []
         for name, versions in todo.items():
             for version in versions:
-                wheel = surveyed.wanted(pages[name], version)
+                wheel = packaged.wanted(pages[name], version)
                 if wheel is None:
                     print(f"{name}=={version}: no wheel for Linux on the index", file=sys.stderr)
                 else:

@@ -22,8 +22,8 @@ from torchpick.environment import distributions
 from torchpick.model.arch import Arch
 from torchpick.model.finding import Ailment
 from torchpick.model.verdict import NO_CODE, NOT, PARTLY, RUNS
-from torchpick.wheels import installed
-from torchpick.wheels.verdict import Judge, of_reading
+from torchpick.wheels import inplace
+from torchpick.wheels.judging import Judge, of_reading
 
 pytestmark = pytest.mark.process  # every environment's interpreter is asked for its folders
 
@@ -797,7 +797,7 @@ def test_doctor_says_of_a_package_what_inspect_says(
     torch(home).add("kern", "1.0", files)
     package = distributions.read(home.python, {}, metadata=False).find("kern")
     assert package is not None
-    reading = installed.read_distribution(package, "kern", None)
+    reading = inplace.read_distribution(package, "kern", None)
 
     assert of_reading(reading, Judge(Arch.parse(gpu)), "12.8").word == word
     assert codes(examine(home, gpu, driver="580.95.05")) == ([] if code is None else [code])

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.wheels import installed
-from torchpick.wheels.library import Library, texts
+from torchpick.wheels import inplace
+from torchpick.wheels.kernels import Library, texts
 
 NVCC = shutil.which("nvcc")
 pytestmark = [pytest.mark.process, pytest.mark.skipif(NVCC is None, reason="no nvcc")]
@@ -24,7 +24,7 @@ def compiled(folder: Path, *words: str, source: str = KERNEL, name: str = "out.s
     done = subprocess.run(line, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
         pytest.skip(f"this nvcc cannot: {done.stderr.strip().splitlines()[-1]}")
-    found = installed.read_library(out, name)
+    found = inplace.read_library(out, name)
     assert found is not None
     return found
 

@@ -13,9 +13,9 @@ from tests.wheels import making
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import TorchpickError, WheelError
-from torchpick.wheels import installed
-from torchpick.wheels.library import texts
-from torchpick.wheels.reading import FLAGS
+from torchpick.wheels import inplace
+from torchpick.wheels.kernels import texts
+from torchpick.wheels.readings import FLAGS
 
 LIBRARY = making.library(making.module("sm_80"))
 
@@ -49,19 +49,19 @@ def find(name: str, site: Path) -> Distribution | None:
 def test_torch_is_read_in_place(site: Path) -> None:
     one = find("torch", site)
     assert one is not None
-    found = installed.read_distribution(one, "torch", None)
+    found = inplace.read_distribution(one, "torch", None)
 
     assert (found.name, found.version, found.complete) == ("torch", "2.15.0+cu132", True)
     assert texts(found.sass) == ["sm_75", "sm_80"]
     assert [library.path for library in found.libraries] == ["torch/lib/libtorch_cuda.so", "torch/a,b.so"]
-    assert installed.read_distribution(one, "torch", FLAGS).libraries == ()
+    assert inplace.read_distribution(one, "torch", FLAGS).libraries == ()
 
 
 def test_a_package_without_record_is_read_by_its_folders(site: Path) -> None:
     one = find("some-pkg", site)
     assert one is not None
 
-    assert texts(installed.read_distribution(one, "some-pkg", None).sass) == ["sm_80"]
+    assert texts(inplace.read_distribution(one, "some-pkg", None).sass) == ["sm_80"]
 
 
 def test_a_damaged_record_names_nothing(site: Path) -> None:
@@ -76,8 +76,8 @@ def test_what_is_not_installed_is_none(site: Path) -> None:
 
 
 def test_a_folder_is_read_whole(site: Path) -> None:
-    whole = installed.read_folder(site, str(site), None)
-    inside = installed.read_folder(site / "torch", "torch", None)
+    whole = inplace.read_folder(site, str(site), None)
+    inside = inplace.read_folder(site / "torch", "torch", None)
 
     assert len(whole.libraries) == 3
     assert inside.torch is not None
@@ -88,9 +88,9 @@ def test_libraries_that_cannot_be_read_are_errors_or_nothing(tmp_path: Path) -> 
     (tmp_path / "empty.so").write_bytes(b"")
     (tmp_path / "folder.so").mkdir()
 
-    assert installed.read_library(tmp_path / "empty.so", "x") is None
-    assert installed.read_library(tmp_path / "folder.so", "x") is None
-    assert installed.read_library(tmp_path / "gone.so", "x") is None
+    assert inplace.read_library(tmp_path / "empty.so", "x") is None
+    assert inplace.read_library(tmp_path / "folder.so", "x") is None
+    assert inplace.read_library(tmp_path / "gone.so", "x") is None
 
 
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,18 +108,18 @@ def test_another_python_is_asked_where_it_keeps_its_packages(tmp_path: Path) -> 
     (site / "torch").mkdir()
     (site / "torch" / "version.py").write_bytes(making.version_py("2.15.0+cu132", "13.2"))
 
-    assert installed.torch_cuda(str(tmp_path / "e" / "bin" / "python")) == "13.2"
+    assert inplace.torch_cuda(str(tmp_path / "e" / "bin" / "python")) == "13.2"
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("program", ["/nonexistent/python", "/bin/false", "/bin/echo"])
 def test_what_is_no_python_is_said_so(program: str) -> None:
     with pytest.raises(TorchpickError) as caught:
-        installed.torch_cuda(program)
+        inplace.torch_cuda(program)
     assert "--python" in str(caught.value.hint)
 
 
 def test_the_cuda_of_the_installed_torch(home: Home) -> None:
-    assert installed.torch_cuda(home.python) is None
+    assert inplace.torch_cuda(home.python) is None
     home.torch("2.15.0+cu132", "13.2")
-    assert installed.torch_cuda(home.python) == "13.2"
+    assert inplace.torch_cuda(home.python) == "13.2"

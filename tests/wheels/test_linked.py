@@ -11,22 +11,22 @@ from hypothesis import strategies as st
 from tests.doctor.homes import linking
 from tests.wheels import making
 from torchpick.errors import WheelError
-from torchpick.wheels import flags, inplace, library, linked
-from torchpick.wheels.library import texts
-from torchpick.wheels.linked import Linked
+from torchpick.wheels import flags, inplace, kernels, sections
+from torchpick.wheels.kernels import texts
+from torchpick.wheels.sections import Linked
 
 
 def test_names_and_folders_are_read() -> None:
     data = linking(["libcudart.so.12", "libc10.so"], rpath="$ORIGIN/a:/b", runpath="$ORIGIN")
 
-    assert linked.of_buffer(data) == Linked(("libcudart.so.12", "libc10.so"), ("$ORIGIN/a", "/b"), ("$ORIGIN",))
+    assert sections.links_of(data) == Linked(("libcudart.so.12", "libc10.so"), ("$ORIGIN/a", "/b"), ("$ORIGIN",))
 
 
 @pytest.mark.parametrize(
     "data", [b"", b"MZ", b"\x7fELF", making.elf({".text": b"x"}), making.elf({".dynamic": b"\1" * 40})]
 )
 def test_what_has_no_dynamic_section_asks_for_nothing(data: bytes) -> None:
-    assert linked.of_buffer(data) == Linked()
+    assert sections.links_of(data) == Linked()
 
 
 @given(st.integers(0, 2000), st.integers(0, 255))
@@ -34,7 +34,7 @@ def test_a_damaged_library_is_read_without_harm(place: int, value: int) -> None:
     data = bytearray(linking(["libcudart.so.12"], rpath="$ORIGIN"))
     data[place % len(data)] = value
 
-    linked.of_buffer(bytes(data))
+    sections.links_of(bytes(data))
 
 
 @given(
@@ -55,7 +55,7 @@ def test_the_registered_code_alone_is_read_in_place(tmp_path: Path) -> None:
     path.write_bytes(making.library(making.module("sm_80"), data=making.module("sm_90")))
 
     quick = inplace.registered(str(path), "lib.so")
-    slow = library.of_buffer(path.read_bytes(), "lib.so")
+    slow = kernels.of_buffer(path.read_bytes(), "lib.so")
 
     assert quick is not None
     assert (texts(quick.sass), quick.elsewhere) == (["sm_80"], ())

@@ -10,9 +10,8 @@ from tests.wheels import making
 from torchpick.index.ranges import FileSource
 from torchpick.wheels import readings, wheel
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.reading import FLAGS, SAMPLE, WHOLE, Reading
-from torchpick.wheels.readings import Readings
-from torchpick.wheels.wheel import Allowance, WheelFacts
+from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Allowance, Reading, Readings
+from torchpick.wheels.wheel import WheelFacts
 
 URL = "https://user:secret@files.example/torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
 HASH = "ab" * 32

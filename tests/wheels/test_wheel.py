@@ -13,9 +13,8 @@ from torchpick.index.client import Client
 from torchpick.index.ranges import RemoteSource
 from torchpick.wheels import wheel
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.library import texts
-from torchpick.wheels.reading import FLAGS, SAMPLE, WHOLE, Reading, torch_facts
-from torchpick.wheels.wheel import Allowance
+from torchpick.wheels.kernels import texts
+from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Allowance, Reading, torch_facts
 
 TORCH = "torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
 LINALG = making.library(*[making.module("sm_80", "sm_90")] * 4, making.module("sm_75", "sm_80", "sm_90"))

@@ -35,13 +35,11 @@ from torchpick.model.table import DriverTable
 from torchpick.model.verdict import FAILS
 from torchpick.model.versions import is_dotted
 from torchpick.session import Session
-from torchpick.wheels import installed, many
-from torchpick.wheels.loaded import chosen
+from torchpick.wheels import inplace, many
+from torchpick.wheels.judging import Judge, ReadingVerdict, chosen, of_reading
 from torchpick.wheels.many import MOST_JOBS, Answers
-from torchpick.wheels.reading import WHOLE, Reading
-from torchpick.wheels.readings import Readings
+from torchpick.wheels.readings import WHOLE, Reading, Readings
 from torchpick.wheels.thing import How
-from torchpick.wheels.verdict import Judge, ReadingVerdict, of_reading
 
 _FULL = 4096 << 20  # the largest torch wheel, for Windows with CUDA inside, has 2.8 GB
 _MOST_ON_CLUSTER = 256
@@ -221,7 +219,7 @@ def _verdicts(
 ) -> tuple[ReadingVerdict, ...]:
     """One for each kind of GPU and driver among the machines."""
     if cuda is None and chosen(reading.libraries, None).libraries != reading.libraries:
-        cuda = installed.torch_cuda(scene.wanted.python)  # which library is loaded depends on the torch beside it
+        cuda = inplace.torch_cuda(scene.wanted.python)  # which library is loaded depends on the torch beside it
     found: dict[Judge, ReadingVerdict] = {}
     for machine in scene.machines:
         for gpu in machine.counted:

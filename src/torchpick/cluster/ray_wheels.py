@@ -12,7 +12,7 @@ from torchpick.cluster.engine import ClusterError
 from torchpick.errors import TorchpickError, UsageError, WheelError
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.wheels import readings, thing
-from torchpick.wheels.reading import Reading
+from torchpick.wheels.readings import Reading
 from torchpick.wheels.thing import How
 
 TYPE_CHECKING = False

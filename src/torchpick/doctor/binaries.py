@@ -15,10 +15,10 @@ from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu
 from torchpick.model.noun import Noun
 from torchpick.model.verdict import NO_CODE
-from torchpick.wheels import inplace, loaded, reading, verdict
-from torchpick.wheels.library import Library, union
-from torchpick.wheels.linked import Linked
-from torchpick.wheels.verdict import Judge, LibraryVerdict
+from torchpick.wheels import inplace, judging, readings
+from torchpick.wheels.judging import Judge, LibraryVerdict
+from torchpick.wheels.kernels import Library, union
+from torchpick.wheels.sections import Linked
 
 # NVIDIA's own projects: cuBLAS chooses among thousands of modules and cuFFT loads by itself, so to count their modules
 # says nothing (cuFFT 12.2 looks dead on sm_89 and runs). What they need is in compat/libraries.json and torch's pins.
@@ -70,7 +70,7 @@ def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: Judge) -> tuple[P
         for path, name in torchfiles.libraries(torch.folder)
         if (library := inplace.registered(path, name)) is not None and library.code.total
     )
-    judged = verdict.of_torch if torch.measured and torch.arches else verdict.of_libraries
+    judged = judging.of_torch if torch.measured and torch.arches else judging.of_libraries
     found = [
         PartialLibrary(library.path, gpu.index, library.text)
         for gpu in gpus
@@ -90,7 +90,7 @@ def packages(here: Environment, gpus: tuple[Gpu, ...], judge: Judge, torch_cuda:
             continue  # triton's own code is a profiler's; it compiles what it runs
         held = []
         for path in distributions.libraries(package):
-            if not loaded.counts(path.rpartition("/")[2]):
+            if not judging.counts(path.rpartition("/")[2]):
                 continue
             try:
                 library = inplace.registered(os.path.join(package.folder, path), path)
@@ -107,19 +107,19 @@ def packages(here: Environment, gpus: tuple[Gpu, ...], judge: Judge, torch_cuda:
 def _inspected(
     package: Distribution, held: tuple[Library, ...], gpus: tuple[Gpu, ...], judge: Judge, torch_cuda: str | None
 ) -> InspectedPackage:
-    libraries = loaded.chosen(held, torch_cuda).libraries
+    libraries = judging.chosen(held, torch_cuda).libraries
     arches = union([arch for library in libraries for arch in (library.sass, library.ptx)])
     support = []
     for gpu in gpus:
         if gpu.arch is not None:
-            judged = verdict.of_package(libraries, judge._replace(gpu=gpu.arch), package.name)
+            judged = judging.of_package(libraries, judge._replace(gpu=gpu.arch), package.name)
             support.append(GpuSupport(gpu.index, judged.word or NO_CODE, judged.failing))
     return InspectedPackage(package.name, package.version, arches, tuple(support), libraries != held)
 
 
 def version(folder: str, package: str) -> str | None:
     """What a companion's version file says, local label included."""
-    return reading.torch_facts(distributions.text(os.path.join(folder, package, "version.py"))).version
+    return readings.torch_facts(distributions.text(os.path.join(folder, package, "version.py"))).version
 
 
 def needs(path: str) -> Linked:

@@ -19,7 +19,7 @@ from torchpick.session import Session
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.doctor.binaries import InspectedPackages
-    from torchpick.wheels.verdict import Judge
+    from torchpick.wheels.judging import Judge
 
 
 class Subject:
@@ -75,7 +75,7 @@ class Subject:
     @cached_property
     def judge(self) -> Judge:
         """The judge of GPU code behind this driver; the GPU is set for each in its turn."""
-        from torchpick.wheels.verdict import Judge
+        from torchpick.wheels.judging import Judge
 
         torch = self.torch
         unified = torch is not None and torch.verdict is not None and torch.verdict.build.unified

@@ -17,7 +17,7 @@ from torchpick.model.machine import Machine
 from torchpick.model.request import Wish
 from torchpick.model.table import Shelf, Table
 from torchpick.model.versions import is_dotted, release_key
-from torchpick.wheels import inplace, loaded, reading
+from torchpick.wheels import inplace, judging, readings
 
 _LIBRARY = re.compile(r"[\w.-]+\.(?:so|dll)")
 _PYTHON_LIBRARIES = ("lib/libtorch_python.so", "lib/torch_python.dll", "lib/libtorch_python.dylib")
@@ -26,7 +26,7 @@ _PYTHON_LIBRARIES = ("lib/libtorch_python.so", "lib/torch_python.dll", "lib/libt
 def read(here: Environment, machine: Machine, table: Table) -> InstalledTorch | None:
     """The installed torch; None where its version cannot be read."""
     folder = here.torches[0]
-    facts = reading.torch_facts(distributions.text(os.path.join(folder, "torch", "version.py")))
+    facts = readings.torch_facts(distributions.text(os.path.join(folder, "torch", "version.py")))
     recorded = here.find("torch")
     version = facts.version or (recorded.version if recorded is not None else None)
     if version is None:
@@ -76,7 +76,7 @@ def _build(torch: InstalledTorch, machine: Machine, libraries: Mapping[str, str]
     )
 
 
-def _backend(version: str, facts: reading.TorchFacts) -> str:
+def _backend(version: str, facts: readings.TorchFacts) -> str:
     """The backend by the local label, else by what the version file says it was built with."""
     label = version.partition("+")[2]
     if is_backend(label):
@@ -115,7 +115,7 @@ def libraries(folder: str) -> Iterator[tuple[str, str]]:
         names = sorted(os.listdir(lib))
     except OSError:
         return
-    yield from ((os.path.join(lib, name), name) for name in names if _LIBRARY.fullmatch(name) and loaded.counts(name))
+    yield from ((os.path.join(lib, name), name) for name in names if _LIBRARY.fullmatch(name) and judging.counts(name))
 
 
 def _missing(here: Environment, folder: str) -> tuple[str, ...]:

@@ -30,13 +30,11 @@ from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.noun import Noun
 from torchpick.model.package import PackageFacts, WheelRule
 from torchpick.model.pythons import python_name
-from torchpick.wheels import packaged, shelf, surveyed, thing
-from torchpick.wheels.packaged import Around, Row
-from torchpick.wheels.reading import WHOLE, Reading
-from torchpick.wheels.readings import Readings
-from torchpick.wheels.surveyed import SurveyWheel
+from torchpick.wheels import packaged, shelf, thing
+from torchpick.wheels.packaged import Around, Row, SurveyWheel
+from torchpick.wheels.readings import WHOLE, Allowance, Reading, Readings
 from torchpick.wheels.thing import How
-from torchpick.wheels.wheel import Allowance, headers_of
+from torchpick.wheels.wheel import headers_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,7 +154,7 @@ class UnreadWheels:
         if not links:
             return asked._replace(why=f"your index has no wheel of it for {_for(aim)}")
         version = links[0].wheel.version
-        wheel = surveyed.wanted(links, version, aim.platform.name)
+        wheel = packaged.wanted(links, version, aim.platform.name)
         if wheel is None:
             return asked._replace(why=f"your index has no wheel of it for {aim.platform.name}")
         return asked._replace(version=version, wheel=wheel._replace(link=links[0]))
@@ -245,7 +243,7 @@ def _at_place(asked: FoundWheel, aim: IndexTarget) -> FoundWheel:
         if (wheel := wheelnames.parse(file)) is not None:
             link = Link(file, address, wheel, thing.sha256_of(fragment))
             fits = wheelnames.rank(wheel, aim.tag, aim.platform) is not None
-            found = surveyed.wanted([link], wheel.version, aim.platform.name) if fits else None
+            found = packaged.wanted([link], wheel.version, aim.platform.name) if fits else None
             why = "" if found else f"{file} is not for {_for(aim)}"
             return asked._replace(version=wheel.version, wheel=found, why=why)
     return asked._replace(why="it is not taken from a wheel")
@@ -258,10 +256,10 @@ def _for(aim: IndexTarget) -> str:
 def of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, around: Around) -> Row | None:
     """A reading as a version of the table; None where too little of it was read to judge it."""
     held = [one for one in reading.libraries if one.holds_code]
-    code = [{**surveyed.code_of(one), "whole": one.complete} for one in held]
+    code = [{**packaged.code_of(one), "whole": one.complete} for one in held]
     # What a library links stands at its end: one that was read in part has not told it.
     unread = reading.unread + (0 if reading.depth == WHOLE else sum(not one.complete for one in reading.libraries))
-    line = {**surveyed.line(wheel, reading), "libraries_unread": unread, "code": code}
+    line = {**packaged.line(wheel, reading), "libraries_unread": unread, "code": code}
     row = packaged.version(line, rule or WheelRule(), around)
     libraries = row["code"] or []
     if rule is None:

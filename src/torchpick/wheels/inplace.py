@@ -1,24 +1,113 @@
-"""One library of an installed package, looked at for one question; None for a file that is missing or not a library."""
+"""What is installed for a Python, read in place: no package is imported."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from mmap import ACCESS_READ, mmap
+from pathlib import Path
 from typing import TypeVar
 
+from torchpick.environment import distributions
+from torchpick.environment.distributions import Distribution
 from torchpick.errors import WheelError
-from torchpick.wheels import flags, library, linked
+from torchpick.index import wheelnames
+from torchpick.wheels import flags, kernels, sections
 from torchpick.wheels.flags import Flags
-from torchpick.wheels.library import Library
-from torchpick.wheels.linked import Linked
+from torchpick.wheels.kernels import Library
+from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts, torch_facts
+from torchpick.wheels.sections import Linked
+
+
+def read_distribution(one: Distribution, target: str, depth: str | None) -> Reading:
+    """Read an installed distribution in place; its libraries are mapped, so reading all of them is cheap."""
+    return _read(Path(one.folder), distributions.files(one), target, depth)._replace(name=one.name, version=one.version)
+
+
+def read_folder(folder: Path, target: str, depth: str | None) -> Reading:
+    files = tuple(os.path.relpath(file, folder) for file in distributions.walk(str(folder)))
+    return _read(folder, files, target, depth)
+
+
+def _read(folder: Path, files: tuple[str, ...], target: str, depth: str | None) -> Reading:
+    torch = _torch(folder, files)
+    size = touched = 0
+    found: list[Library] = []
+    for path in files if depth != FLAGS else ():
+        if not wheelnames.may_hold_code(path):
+            continue
+        one = read_library(folder / path, path)
+        if one is None:
+            continue
+        size += one.size
+        if one.holds_code or one.notes:
+            found.append(one)
+            touched += one.size
+    version = torch.version if torch is not None else None
+    return Reading(
+        target=target,
+        depth=FLAGS if depth == FLAGS else WHOLE,
+        complete=all(one.complete for one in found),
+        size=size,
+        bytes_read=touched,
+        requests=0,
+        version=version,
+        torch=torch,
+        libraries=tuple(found),
+        compilers=() if torch is not None else wheelnames.compilers(files),
+    )
+
+
+def _torch(folder: Path, files: tuple[str, ...]) -> TorchFacts | None:
+    """What an installed torch reports about itself; the folder may be site-packages or torch's own."""
+    present = {path.replace(os.sep, "/") for path in files}
+    for prefix in ("torch/", ""):
+        libraries = [f"{prefix}lib/libtorch_python.so", f"{prefix}lib/torch_python.dll"]
+        here = [path for path in libraries if path in present]
+        if f"{prefix}version.py" not in present or not here:
+            continue
+        try:
+            torch = torch_facts(distributions.text(str(folder / prefix / "version.py")))
+            with (folder / here[0]).open("rb") as file:
+                held = flags.find(iter(lambda: file.read(1 << 20), b""))
+        except OSError as error:
+            raise WheelError(f"cannot read {folder / here[0]}: {error.strerror}", hint="check its permissions") from (
+                error
+            )
+        return torch if held is None else torch._replace(flags=held.arches, certain=held.certain)
+    return None
+
+
+def read_library(path: Path, shown: str) -> Library | None:
+    """One file of this computer, mapped; None if it is gone, empty or not a regular file."""
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            if not os.fstat(file.fileno()).st_size:
+                return None
+            with mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
+                return kernels.of_buffer(mapped, shown)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise WheelError(f"cannot read {path}: {error}", hint="check its permissions") from error
+
+
+def torch_cuda(python: str | None) -> str | None:
+    """The CUDA of the torch that is installed for a Python, from its version file; None without one."""
+    here = distributions.read(python or sys.executable, os.environ, metadata=False)
+    texts = (distributions.text(os.path.join(site, "torch", "version.py")) for site in here.torches)
+    return next((torch_facts(text).cuda for text in texts if text), None)
+
 
 T = TypeVar("T")
 
 
 def registered(path: str, shown: str) -> Library | None:
     """The GPU code that a loader registers."""
-    return _mapped(path, lambda buffer: library.of_buffer(buffer, shown, data=False))
+    return _mapped(path, lambda buffer: kernels.of_buffer(buffer, shown, data=False))
 
 
 def compiled_flags(path: str) -> Flags | None:
@@ -28,7 +117,7 @@ def compiled_flags(path: str) -> Flags | None:
 
 def needs(path: str) -> Linked | None:
     """What it needs from the loader."""
-    return _mapped(path, linked.of_buffer)
+    return _mapped(path, sections.links_of)
 
 
 def _mapped(path: str, look: Callable[[mmap], T]) -> T | None:

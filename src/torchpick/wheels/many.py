@@ -13,8 +13,8 @@ from pathlib import Path
 from torchpick.errors import NetworkError, TorchpickError, UsageError
 from torchpick.model.fields import MOST_ITEMS
 from torchpick.model.redaction import redacted
-from torchpick.wheels import surveyed, thing
-from torchpick.wheels.reading import Reading
+from torchpick.wheels import packaged, thing
+from torchpick.wheels.readings import Reading
 from torchpick.wheels.thing import How
 
 TYPE_CHECKING = False
@@ -60,7 +60,7 @@ def _of_page(url: str, how: How) -> list[str]:
     with Client() as client:
         page = pages.fetch(url, client)
     platform = user_index.target_of(how.wanted).platform.name
-    wheels = surveyed.of_versions(page.links or (), platform)
+    wheels = packaged.of_versions(page.links or (), platform)
     if not wheels:
         raise NetworkError(f"{redacted(url)} lists no wheel for {platform}", hint="`--platform` asks for others")
     return [wheel.link.url + (f"#sha256={wheel.link.sha256}" if wheel.link.sha256 else "") for wheel in wheels]

@@ -13,11 +13,11 @@ from torchpick.model.build import is_unified
 from torchpick.model.fields import plain
 from torchpick.model.noun import Noun
 from torchpick.model.versions import normal
-from torchpick.wheels import library, verdict
+from torchpick.wheels import judging, kernels
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.library import Library, in_order, texts
-from torchpick.wheels.reading import TorchFacts
-from torchpick.wheels.verdict import Judge
+from torchpick.wheels.judging import Judge
+from torchpick.wheels.kernels import Library, in_order, texts
+from torchpick.wheels.readings import TorchFacts
 from torchpick.wheels.wheel import torch_of, whole_metadata
 
 # The libraries beside libtorch_cuda that hold kernels of their own, read where they are no larger than this (packed).
@@ -59,7 +59,7 @@ class Measured(Noun):
 
     def _fails(self, one: Library, arch: Arch) -> bool:
         unified = is_unified(self.torch.version, self.torch.cuda)
-        found = verdict.of_library(one, Judge(arch, unified=unified))
+        found = judging.of_library(one, Judge(arch, unified=unified))
         return found is not None and found.fails
 
     def to_json(self) -> dict[str, object]:
@@ -108,7 +108,7 @@ def read(archive: Archive, link: Link, *, deep: bool) -> Measured:
                 # The CPU builds of other platforms carry the pins of Linux behind a condition.
                 pins = {normal(name): version for name, version in _PIN.findall(text) if torch.cuda}
             elif SMALL.fullmatch(member.filename) and member.compress_size <= MOST_PACKED and torch.cuda is not None:
-                libraries.append(library.of_stream(archive.stream(member), member.file_size, member.filename))
+                libraries.append(kernels.of_stream(archive.stream(member), member.file_size, member.filename))
     source = archive.source
     held = tuple(one for one in libraries if one.holds_code)
     return Measured(link, torch, held, pins, source.size, source.bytes_read, source.requests)

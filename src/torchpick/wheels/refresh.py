@@ -19,7 +19,7 @@ from torchpick.model.fields import ShapeError
 from torchpick.model.machine import PLATFORMS, TABLE_PLATFORMS
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-from torchpick.wheels import companions, live, measured, memory, refused, shelf
+from torchpick.wheels import companion_pages, live, measured, memory, refused, shelf
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.live import ListedBuild
 from torchpick.wheels.measured import Measured
@@ -179,14 +179,14 @@ class _Run:
     def _paired(self, new: Iterable[Build], fetched: Iterable[Page]) -> Iterator[Build]:
         """The rows with their companions: what the companions' own pages hold, else those of the same release."""
         by_release = {row.torch: row for row in self.shipped.values() if row.companions}
-        pages = companions.CompanionPages(lambda name: self._companion_links(name, fetched), self._text)
+        pages = companion_pages.CompanionPages(lambda name: self._companion_links(name, fetched), self._text)
         for row in new:
             if row.companions or row.family == "xpu" or self.job.channel in live.DATED:
                 yield row
                 continue
             paired = pages.paired(row)
             known = by_release.get(row.torch)
-            yield paired if paired.companions or known is None else companions.like(known, row)
+            yield paired if paired.companions or known is None else companion_pages.like(known, row)
 
     def _companion_links(self, name: str, fetched: Iterable[Page]) -> Iterator[Link]:
         """The files of a companion, from the pages beside those of torch; a page that fails is ignored."""

@@ -9,15 +9,12 @@ from zipfile import ZipInfo
 from torchpick.errors import UsageError, WheelLayoutError
 from torchpick.index import wheelnames
 from torchpick.model.noun import Noun
-from torchpick.wheels import flags, library, linked
+from torchpick.wheels import flags, kernels, sections
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.image import KeptBytes
-from torchpick.wheels.library import Library
-from torchpick.wheels.reading import FLAGS, SAMPLE, WHOLE, Reading, TorchFacts, torch_facts
+from torchpick.wheels.kernels import Library
+from torchpick.wheels.readings import DEFAULT_WHOLE, FLAGS, SAMPLE, WHOLE, Allowance, Reading, TorchFacts, torch_facts
+from torchpick.wheels.sections import KeptBytes
 
-# A wheel from the web is read whole by default up to this many packed bytes of libraries: NCCL's 350 MB are,
-# cuDNN's 717 MB are sampled. A torch wheel is read by its flags, which takes about 1 % of it.
-DEFAULT_WHOLE = 512 << 20
 # A sample may cost so much of the wheel, its directory included.
 SAMPLE_SHARE = 0.05
 _MOST_RUNS = 4  # requests for the small libraries of a sample
@@ -35,13 +32,6 @@ class WheelFacts(Noun):
     file: str
     sha256: str | None = None
     remote: bool = True
-
-
-class Allowance(Noun):
-    """So many bytes may be read of a wheel; `main` matches the libraries that matter most to a sample."""
-
-    most: int
-    main: str = ""
 
 
 def read(archive: Archive, facts: WheelFacts, depth: str | None = None, allowance: Allowance | None = None) -> Reading:
@@ -139,8 +129,8 @@ def _linked(archive: Archive, member: ZipInfo, needed: set[str]) -> Library:
     def again() -> Iterator[bytes]:
         return archive.stream(member)
 
-    one = library.of_stream(again(), member.file_size, member.filename, again=again, kept=kept)
-    needed.update(linked.of_buffer(kept).needed)
+    one = kernels.of_stream(again(), member.file_size, member.filename, again=again, kept=kept)
+    needed.update(sections.links_of(kept).needed)
     return one
 
 
@@ -179,7 +169,7 @@ def _sample(archive: Archive, members: list[ZipInfo], needed: set[str], allowed:
     telling = [each for each in rest if allowed.main and re.fullmatch(allowed.main, each.filename)] or rest[-1:]
     for left, each in zip(range(len(telling), 0, -1), telling, strict=True):
         end = source.bytes_read + (allowed.most - source.bytes_read) // left
-        found.append(library.of_stream(_until(archive, each, end), each.file_size, each.filename, whole=False))
+        found.append(kernels.of_stream(_until(archive, each, end), each.file_size, each.filename, whole=False))
     return tuple(found)
 
 

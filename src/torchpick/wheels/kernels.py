@@ -12,9 +12,9 @@ from torchpick.errors import WheelLayoutError
 from torchpick.model.arch import Arch
 from torchpick.model.fields import written
 from torchpick.model.noun import Noun
-from torchpick.wheels import fatbin, image
+from torchpick.wheels import fatbin, sections
 from torchpick.wheels.cursor import BufferCursor, StreamCursor
-from torchpick.wheels.image import EXECUTABLE, RELOCATABLE, KeptBytes, Section
+from torchpick.wheels.sections import EXECUTABLE, RELOCATABLE, KeptBytes, Section
 
 # The most different sets of architectures one library may hold; the richest measured has 41.
 MOST_SETS = 4096
@@ -77,6 +77,11 @@ class Library(Noun):
     @property
     def holds_code(self) -> bool:
         return bool(self.code.sass or self.code.ptx or self.relocatable.sass or self.relocatable.ptx or self.elsewhere)
+
+    @property
+    def generations(self) -> int | None:
+        """How many its machine code is for; None where PTX makes it run on later ones."""
+        return None if self.ptx else len({arch.major for arch in self.sass})
 
     @property
     def possible_ptx(self) -> tuple[Arch, ...]:
@@ -180,22 +185,22 @@ def of_buffer(buffer: bytes | mmap, path: str, *, data: bool = True) -> Library:
     size = len(buffer)
     if (bare := _bare(bytes(buffer[:64]), buffer, path)) is not None:
         return bare
-    if image.form(bytes(buffer[:4])) is None:
+    if sections.form(bytes(buffer[:4])) is None:
         return Library(path, size)
-    table = image.sections(buffer)
+    table = sections.sections(buffer)
     tally = _Tally()
     if table is None:
         tally.add(None, fatbin.scan(BufferCursor(buffer)))
         return _without_table(tally.library(path, size, complete=True))
     end = 0
     for section in sorted(table, key=lambda each: each.offset):
-        if section.role == image.OTHER or (section.role == image.DATA and not data):
+        if section.role == sections.OTHER or (section.role == sections.DATA and not data):
             continue
         # Sections that overlap are read once: hostile tables name the same bytes a thousand times.
         cursor = BufferCursor(buffer, max(section.offset, end), section.offset + section.size)
         end = max(end, section.offset + section.size)
         # In nvcc's own sections nothing lies bare, and they are most of the file: one search the less.
-        tally.add(section, fatbin.scan(cursor, cubins=section.role == image.DATA))
+        tally.add(section, fatbin.scan(cursor, cubins=section.role == sections.DATA))
     return tally.library(path, size, complete=True, notes=_notes(table))
 
 
@@ -221,7 +226,7 @@ def of_stream(  # noqa: PLR0913 # what a stream is, and what may help to read it
 
     cursor = StreamCursor(watched(), size)
     head = cursor.peek(64)
-    if image.form(head) is None or fatbin.cubin_arch(head) is not None:
+    if sections.form(head) is None or fatbin.cubin_arch(head) is not None:
         rest = cursor.peek(size) if size <= _MOST_LOOSE else b""
         return _bare(head, rest, path) or Library(path, size)
     hits = _kept(fatbin.scan(cursor))
@@ -259,12 +264,12 @@ def _kept(hits: Iterable[fatbin.Container | fatbin.Cubin]) -> list[fatbin.Contai
 
 def _table(kept: KeptBytes, again: Callable[[], Iterable[bytes]] | None) -> tuple[Section, ...] | None:
     """The sections, after a second look where the first passed them by; None where there is no table."""
-    table = image.sections(kept)
+    table = sections.sections(kept)
     for _ in range(2):  # the table, and its names
         if kept.missed is None or again is None:
             break
         kept.look_again(again())
-        table = image.sections(kept)
+        table = sections.sections(kept)
     return table if kept.missed is None else None
 
 
@@ -280,7 +285,7 @@ def _classified(
     table: list[Section], hits: list[fatbin.Container | fatbin.Cubin]
 ) -> Iterator[tuple[Section, fatbin.Container | fatbin.Cubin]]:
     """Each hit with the first section that holds it, as the reader of a buffer meets them."""
-    readable = [section for section in table if section.role != image.OTHER]
+    readable = [section for section in table if section.role != sections.OTHER]
     place = 0
     for hit in hits:
         while place < len(readable) and readable[place].offset + readable[place].size <= hit.offset:
@@ -290,7 +295,7 @@ def _classified(
         section = readable[place]
         if isinstance(hit, fatbin.Container):
             yield section, hit._replace(broken=hit.broken or hit.end > section.offset + section.size)
-        elif section.role == image.DATA:
+        elif section.role == sections.DATA:
             yield section, hit
 
 

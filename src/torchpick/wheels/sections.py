@@ -1,4 +1,4 @@
-"""Shared libraries as files: the sections of ELF and PE, and which of them may hold GPU code."""
+"""Shared libraries as files: the sections of ELF and PE, which of them may hold GPU code, and what a library needs."""
 
 from __future__ import annotations
 
@@ -204,3 +204,40 @@ def sections(buffer: Buffer) -> tuple[Section, ...] | None:
     if where is None:
         return None
     return elf_sections(table, bytes(buffer[where.offset : where.offset + where.size]), size)
+
+
+_ENTRY = Struct("<QQ")
+_NEEDED, _RPATH, _RUNPATH = 1, 15, 29
+_MOST_NAME = 4096
+
+
+class Linked(Noun):
+    """`needed`: the libraries; `runpath` and `rpath`: folders. Only a runpath yields to LD_LIBRARY_PATH (ld.so(8))."""
+
+    needed: tuple[str, ...] = ()
+    rpath: tuple[str, ...] = ()
+    runpath: tuple[str, ...] = ()
+
+
+def links_of(buffer: Buffer) -> Linked:
+    """Read an ELF library's dynamic section; nothing if it is not such a library."""
+    if bytes(buffer[:4]) != b"\x7fELF":
+        return Linked()
+    named = {section.name: section for section in sections(buffer) or ()}
+    dynamic, names = named.get(".dynamic"), named.get(".dynstr")
+    if dynamic is None or names is None:
+        return Linked()
+    found: dict[int, list[str]] = {_NEEDED: [], _RPATH: [], _RUNPATH: []}
+    size = min(dynamic.size, MOST_DYNAMIC) // _ENTRY.size * _ENTRY.size
+    for tag, value in _ENTRY.iter_unpack(bytes(buffer[dynamic.offset : dynamic.offset + size])):
+        if tag == 0:
+            break
+        if tag in found and value < names.size:
+            start = names.offset + value
+            raw = bytes(buffer[start : min(start + _MOST_NAME, names.offset + names.size)])
+            if name := raw.partition(b"\0")[0].decode("utf-8", "replace"):
+                found[tag].append(name)
+    rpath, runpath = (
+        tuple(part for text in found[tag] for part in text.split(":") if part) for tag in (_RPATH, _RUNPATH)
+    )
+    return Linked(tuple(found[_NEEDED]), rpath, runpath)
