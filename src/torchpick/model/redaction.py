@@ -22,12 +22,12 @@ _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*$"
 _HOST = r"^(?:[\w-]+(?:\.[\w-]+)+|localhost|\[[\da-fA-F:.]+\])(?::\d{1,5})?$"
 # Tokens that describe themselves by their beginning, as their makers document it: GitLab, GitHub, PyPI, Hugging Face,
 # npm, AWS, Slack, Docker, DigitalOcean, Artifactory, JSON Web Tokens.
-_TOKEN = (  # a pattern
+_SELF_NAMED = (
     r"(?<![A-Za-z0-9])(?:gl[a-z]{1,6}-|gh[a-z]_|github_pat_|pypi-|hf_|npm_|A[KS]IA|xox[a-z]-|dckr_[a-z]+_|do[a-z]_v1_|sk-"
     r"|AKC|cmVm|eyJ)[A-Za-z0-9_.=-]{8,}"
 )
 # Hosts that take their token as the first part of the path.
-_PATH_TOKEN = r"^((?:[\w-]+\.)*(?:cloudsmith\.io|fury\.io|gemfury\.com)(?::\d+)?/)(?!public/|basic/)[^/]+"  # noqa: S105
+_IN_PATH = r"^((?:[\w-]+\.)*(?:cloudsmith\.io|fury\.io|gemfury\.com)(?::\d+)?/)(?!public/|basic/)[^/]+"
 _HEADER = r"(?i)\b(basic|bearer)(\s+)(?=[A-Za-z0-9+/_.~-]*\d|[A-Za-z0-9+/_.~-]*=)[A-Za-z0-9+/_.~=-]{8,}"
 _NAMED = r"(?i)\b((?:\w*[_-])?(?:password|passwd|token|secret|api[_-]?key|credentials?)\s*=\s*)[^\s&;,\"']+"
 # A variable of the environment as a log prints it.
@@ -59,7 +59,7 @@ def redacted(text: str) -> str:
         text = _pattern(_NAMED).sub(rf"\1{HIDDEN}", text)
     if ":" in text:
         text = _pattern(_VARIABLE).sub(rf"\1{HIDDEN}", text)
-    return _pattern(_TOKEN).sub(HIDDEN, text)
+    return _pattern(_SELF_NAMED).sub(HIDDEN, text)
 
 
 def holds_secret(text: str) -> bool:
@@ -142,7 +142,7 @@ def _url(rest: str) -> str:
         rest = rest[len(user) + 1 :]
     else:
         user = ""
-    rest = _pattern(_PATH_TOKEN).sub(rf"\1{HIDDEN}", rest)
+    rest = _pattern(_IN_PATH).sub(rf"\1{HIDDEN}", rest)
     path, mark, query = rest.partition("?")
     if mark:
         _, hash_, fragment = query.partition("#")
@@ -156,6 +156,6 @@ def _url(rest: str) -> str:
 def _name(user: str) -> str:
     """The user's name where it is one, and never the password."""
     name, colon, password = user.partition(":")
-    is_name = colon and password and name and len(name) < 20 and not _pattern(_TOKEN).match(name)
+    is_name = colon and password and name and len(name) < 20 and not _pattern(_SELF_NAMED).match(name)
     is_name = is_name and password != _NO_PASSWORD
     return f"{name}:{HIDDEN}" if is_name else HIDDEN
