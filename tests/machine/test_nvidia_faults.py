@@ -230,12 +230,6 @@ def test_a_stale_nvml_in_an_image_does_not_hide_a_libcuda_that_works(computer: C
             "file too short",
         ),
         (
-            lambda c: c.module("361.42").nodes("nvidia0").library("libnvidia-ml", "-DNO_CAPABILITY"),
-            f"nvml.driver 361.42\n{gpu(1, '6.1')}",
-            "DRIVER_TOO_OLD",
-            "361.42",
-        ),
-        (
             lambda c: c.driver(),
             f"{gpu(1, 'untouched')}\nsmi.text x",
             "NO_CAPABILITY",

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine.driver_reading import Device, DriverReading, Failure
 from torchpick.machine.kernel import KernelFacts, PciGpu
 from torchpick.model.machine import Driver, Note, Trouble
 from torchpick.model.noun import Noun
-from torchpick.model.versions import numbers
 
 _NOUVEAU = frozenset({"nouveau", "nova", "nova_core", "NovaCore"})
 # Statuses that only a machine with an NVIDIA GPU gives: no permission, lost, version mismatch, unknown error.
 _TELLING = frozenset({4, 15, 18, 999})
 # CUDA_ERROR_SYSTEM_DRIVER_MISMATCH and CUDA_ERROR_UNKNOWN in NVML's numbers.
 _OF_CUDA = {803: 18, 999: 999}
-# The first driver that reports a capability through NVML (378.09); every CUDA 11 build wants 450.80.02 anyway.
-_FIRST_TELLING_BRANCH = 378
 _INSTALL = "install the NVIDIA driver"
 
 
@@ -99,7 +97,7 @@ def why(
 ) -> Trouble:
     """The reason that fits best, and what to do."""
     evidence = Symptoms(facts, tuple(readings), knowledge)
-    cause = next(found for find in _CAUSES if (found := find(evidence)) is not None)
+    cause = next(chain(_said_by_the_driver(evidence), _shown_by_the_kernel(evidence)))
     text = cause.text
     known = {pci.device: knowledge.pci_capability(pci.device) for pci in facts.nvidia}
     ways = ["specify the GPU (`--gpu sm_86`)", "`--gpu none` for the CPU build"]
@@ -112,140 +110,65 @@ def why(
     return Trouble(cause.code, text, f"{cause.cure}, or {', or '.join(ways)}")
 
 
-def _not_passed_in(seen: Symptoms) -> Cause | None:
-    facts = seen.facts
-    if not (facts.container and facts.nvidia) or facts.nodes or facts.tegra or facts.wsl:
-        return None
-    text = f"this container sees {seen.gpus} on the PCI bus but has no /dev/nvidia0: the GPU was not passed in"
-    return Cause("GPU_NOT_PASSED_IN", text, "start the container with its GPUs (`docker run --gpus all …`)")
-
-
-def _mismatch(seen: Symptoms) -> Cause | None:
-    """NVML's 18 and libcuda's 803: the files are of another version than the loaded module."""
-    if 18 not in seen.codes:
-        return None
-    runs = f": the kernel still runs {seen.facts.version}" if seen.facts.version else ""
-    text = f"the NVIDIA driver was updated, but the old kernel module is still loaded{runs}"
-    return Cause("DRIVER_MISMATCH", text, "reboot (a container: restart it, and its host if that does not help)")
-
-
-def _hang(seen: Symptoms) -> Cause | None:
-    if "hangs" not in seen.kinds:
-        return None
-    return Cause("DRIVER_HANGS", seen.said("hangs"), "reboot, or raise TORCHPICK_DETECT_TIMEOUT (seconds)")
-
-
-def _lost(seen: Symptoms) -> Cause | None:
-    errors = seen.errors
-    if not errors:
-        return None
-    if all(error == 4 for error in errors):
+def _said_by_the_driver(seen: Symptoms) -> Iterator[Cause]:
+    """The surest causes first: what the driver itself says."""
+    facts, kinds, errors = seen.facts, seen.kinds, seen.errors
+    if facts.container and facts.nvidia and not (facts.nodes or facts.tegra or facts.wsl):
+        text = f"this container sees {seen.gpus} on the PCI bus but has no /dev/nvidia0: the GPU was not passed in"
+        yield Cause("GPU_NOT_PASSED_IN", text, "start the container with its GPUs (`docker run --gpus all …`)")
+    if 18 in seen.codes:  # the files are of another version than the loaded module
+        runs = f": the kernel still runs {facts.version}" if facts.version else ""
+        text = f"the NVIDIA driver was updated, but the old kernel module is still loaded{runs}"
+        yield Cause("DRIVER_MISMATCH", text, "reboot (a container: restart it, and its host if that does not help)")
+    if "hangs" in kinds:
+        yield Cause("DRIVER_HANGS", seen.said("hangs"), "reboot, or raise TORCHPICK_DETECT_TIMEOUT (seconds)")
+    if errors and all(error == 4 for error in errors):
         text = f"the driver refuses {'the GPU' if len(errors) == 1 else f'all {len(errors)} GPUs'} to this user or job"
-        return Cause("NO_PERMISSION", text, "ask for a GPU in this job, or join the group that owns /dev/nvidia*")
-    return Cause("GPU_LOST", f"the driver has lost {count(len(errors))} (status {errors[0]})", "reboot")
+        yield Cause("NO_PERMISSION", text, "ask for a GPU in this job, or join the group that owns /dev/nvidia*")
+    if errors:
+        yield Cause("GPU_LOST", f"the driver has lost {count(len(errors))} (status {errors[0]})", "reboot")
+    if kinds & {"crashed", "silent"}:
+        yield Cause("DRIVER_CRASHED", seen.said("crashed", "silent"), "reinstall or update the NVIDIA driver")
+    if "stub" in kinds:
+        text = "the NVIDIA library found is the CUDA toolkit's stub, which is only for linking"
+        yield Cause("STUB_LIBRARY", text, "remove the folder `stubs` from LD_LIBRARY_PATH")
+    if any(reading.answering for reading in seen.readings):
+        text = "the NVIDIA driver answers, but no source gives the GPU's compute capability"
+        yield Cause("NO_CAPABILITY", text, "update the NVIDIA driver")
 
 
-def _crash(seen: Symptoms) -> Cause | None:
-    if not seen.kinds & {"crashed", "silent"}:
-        return None
-    return Cause("DRIVER_CRASHED", seen.said("crashed", "silent"), "reinstall or update the NVIDIA driver")
-
-
-def _stub(seen: Symptoms) -> Cause | None:
-    if "stub" not in seen.kinds:
-        return None
-    text = "the NVIDIA library found is the CUDA toolkit's stub, which is only for linking"
-    return Cause("STUB_LIBRARY", text, "remove the folder `stubs` from LD_LIBRARY_PATH")
-
-
-def _untold_capability(seen: Symptoms) -> Cause | None:
-    if not any(reading.answering for reading in seen.readings):
-        return None
-    if seen.version is not None and numbers(seen.version)[0] < _FIRST_TELLING_BRANCH:
-        text = f"driver {seen.version} is too old to report its GPU, and for any CUDA build since 2020"
-        return Cause("DRIVER_TOO_OLD", text, "update the NVIDIA driver")
-    text = "the NVIDIA driver answers, but no source gives the GPU's compute capability"
-    return Cause("NO_CAPABILITY", text, "update the NVIDIA driver")
-
-
-def _nouveau(seen: Symptoms) -> Cause | None:
-    bound = {pci.bound for pci in seen.facts.nvidia}
-    if not bound or not bound <= _NOUVEAU:
-        return None
-    return Cause("NOUVEAU_BOUND", f"{seen.gpus}: bound to the {bound.pop()} driver, which has no CUDA", _INSTALL)
-
-
-def _dropped(seen: Symptoms) -> Cause | None:
-    branches = [dropped_by(pci, seen.version, seen.knowledge) for pci in seen.facts.nvidia]
-    if not branches or None in branches:
-        return None
-    text = f"driver {seen.version} no longer supports {seen.gpus}; {branches[0]} is the last branch that does"
-    return Cause("DRIVER_DROPPED_GPU", text, f"install driver {branches[0]}")
-
-
-def _forbidden(seen: Symptoms) -> Cause | None:
-    if 4 not in seen.codes and seen.facts.permitted:
-        return None
-    text = "the device nodes /dev/nvidia* exist but may not be opened"
-    return Cause("NO_PERMISSION", text, "join the group that owns them, or start the container with its GPUs")
-
-
-def _other_home(seen: Symptoms) -> Cause | None:
-    if seen.facts.wsl:
+def _shown_by_the_kernel(seen: Symptoms) -> Iterator[Cause]:
+    """What is left where the driver says nothing of use."""
+    facts, said = seen.facts, seen.said()
+    bound = {pci.bound for pci in facts.nvidia}
+    if bound and bound <= _NOUVEAU:
+        yield Cause("NOUVEAU_BOUND", f"{seen.gpus}: bound to the {bound.pop()} driver, which has no CUDA", _INSTALL)
+    branches = [dropped_by(pci, seen.version, seen.knowledge) for pci in facts.nvidia]
+    if branches and None not in branches:
+        text = f"driver {seen.version} no longer supports {seen.gpus}; {branches[0]} is the last branch that does"
+        yield Cause("DRIVER_DROPPED_GPU", text, f"install driver {branches[0]}")
+    if 4 in seen.codes or not facts.permitted:
+        text = "the device nodes /dev/nvidia* exist but may not be opened"
+        yield Cause("NO_PERMISSION", text, "join the group that owns them, or start the container with its GPUs")
+    if facts.wsl:
         cure = "update the NVIDIA driver of Windows and run `wsl --shutdown`"
-        return Cause("DRIVER_SILENT", f"WSL2: the NVIDIA driver does not answer ({seen.said()})", cure)
-    if seen.facts.tegra:
+        yield Cause("DRIVER_SILENT", f"WSL2: the NVIDIA driver does not answer ({said})", cure)
+    if facts.tegra:
         cure = "start the container with the NVIDIA runtime, or run JetPack's own image"
-        return Cause("DRIVER_SILENT", f"a Jetson whose GPU does not answer ({seen.said()})", cure)
-    return None
-
-
-def _no_module(seen: Symptoms) -> Cause | None:
-    if seen.facts.module:
-        return None
+        yield Cause("DRIVER_SILENT", f"a Jetson whose GPU does not answer ({said})", cure)
+    if "unasked" in seen.kinds:
+        text = f"there is a driver library, but no process could be started to query it ({seen.said('unasked')})"
+        yield Cause("PROBE_NOT_STARTED", text, "free memory or processes (`ulimit -u`) and run it again")
+    if not facts.module and seen.libraries_absent:
+        yield Cause("DRIVER_MISSING", f"{seen.gpus}: no NVIDIA driver is installed", _INSTALL)
+    if not facts.module:
+        text = f"NVIDIA's libraries are installed but their kernel module is not loaded ({said})"
+        yield Cause("MODULE_NOT_LOADED", text, "`sudo modprobe nvidia`, or reboot")
     if seen.libraries_absent:
-        return Cause("DRIVER_MISSING", f"{seen.gpus}: no NVIDIA driver is installed", _INSTALL)
-    text = f"NVIDIA's libraries are installed but their kernel module is not loaded ({seen.said()})"
-    return Cause("MODULE_NOT_LOADED", text, "`sudo modprobe nvidia`, or reboot")
-
-
-def _no_library(seen: Symptoms) -> Cause | None:
-    if not seen.libraries_absent:
-        return None
-    text = f"the kernel runs NVIDIA driver {seen.version or 'of unknown version'}, but its libraries are not here"
-    cure = "install them, or start the container with the NVIDIA runtime (`--gpus all`, `--nv`)"
-    return Cause("LIBRARY_MISSING", f"{text} ({seen.said()})", cure)
-
-
-def _silent(seen: Symptoms) -> Cause | None:
-    return Cause("DRIVER_SILENT", f"the NVIDIA driver does not answer ({seen.said()})", "run `nvidia-smi`")
-
-
-def _unasked(seen: Symptoms) -> Cause | None:
-    if "unasked" not in seen.kinds:
-        return None
-    text = f"there is a driver library, but no process could be started to query it ({seen.said('unasked')})"
-    return Cause("PROBE_NOT_STARTED", text, "free memory or processes (`ulimit -u`) and run it again")
-
-
-# The surest first: what the driver itself says, then what the kernel shows.
-_CAUSES: tuple[Callable[[Symptoms], Cause | None], ...] = (
-    _not_passed_in,
-    _mismatch,
-    _hang,
-    _lost,
-    _crash,
-    _stub,
-    _untold_capability,
-    _nouveau,
-    _dropped,
-    _forbidden,
-    _other_home,
-    _unasked,
-    _no_module,
-    _no_library,
-    _silent,
-)
+        text = f"the kernel runs NVIDIA driver {seen.version or 'of unknown version'}, but its libraries are not here"
+        cure = "install them, or start the container with the NVIDIA runtime (`--gpus all`, `--nv`)"
+        yield Cause("LIBRARY_MISSING", f"{text} ({said})", cure)
+    yield Cause("DRIVER_SILENT", f"the NVIDIA driver does not answer ({said})", "run `nvidia-smi`")
 
 
 def dropped_by(pci: PciGpu, version: str | None, knowledge: Knowledge | None) -> int | None:
@@ -291,14 +214,11 @@ def silent_gpus(
     if not errors:
         return _unserved(facts, rest, readings, driver, knowledge)
     named = f" ({_names(rest, readings)})" if len(rest) == len(errors) else ""
-    lost = [error for error in errors if error != 4]
-    notes = []
-    if lost:
-        text = f"the driver has lost {count(len(lost))}{named} (status {lost[0]}); left out until a reboot"
-        notes.append(Note("GPU_LOST", text))
-    if len(lost) < len(errors):
-        text = f"{count(len(errors) - len(lost))}{named} may not be used by this user or job; left out"
-        notes.append(Note("GPU_FORBIDDEN", text))
+    if all(error == 4 for error in errors):
+        notes = [Note("GPU_FORBIDDEN", f"{count(len(errors))}{named} may not be used by this user or job; left out")]
+    else:
+        text = f"the driver has lost {count(len(errors))}{named} (status {max(errors)}); left out until a reboot"
+        notes = [Note("GPU_LOST", text)]
     return notes if len(rest) <= len(errors) else notes + _unserved(facts, rest, readings, driver, knowledge)
 
 
