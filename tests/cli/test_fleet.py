@@ -346,25 +346,10 @@ def test_a_mirrors_login_is_in_no_file_and_its_address_works(
     assert "CREDENTIALS_LEFT_OUT" in {note["code"] for note in answer["notes"]}  # type: ignore[attr-defined]
 
 
-def test_the_report_goes_to_stdout_for_a_dash(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    file = write(tmp_path, [V100])
-
-    assert main(["fleet", file, "--html", "-", "--emit", "ansible", "--out", "site"]) == 0
-
-    out, err = capsys.readouterr()
-    assert (out[:15], out[-8:]) == ("<!doctype html>", "</html>\n")
-    assert "note: site/inventory.yml was written" in err
-    assert not (tmp_path / "-").exists()
-
-
 @pytest.mark.parametrize(
     ("words", "flag"),
     [
         (["fleet", "x", "--html", ""], "`--html` needs a name"),
-        (["fleet", "x", "--html", "-", "--json"], "`--html -` and `--json`"),
         (["fleet", ""], "a SOURCE is empty"),
         (["matrix", "--html", ""], "`--html` needs a name"),
         (["detect", "--into", ""], "`--into` needs a name"),

@@ -58,7 +58,6 @@ def said(name: str) -> str | None:
         "PYTHONPATH": SOURCE,
         "TORCHPICK_GPU": "h100",
         "TORCHPICK_DRIVER": "580.95.05",
-        "NODE_NAME": name,
     }
     argv = [sys.executable, "-m", "torchpick", "detect", "--json", "--compact"]
     return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60, check=True).stdout

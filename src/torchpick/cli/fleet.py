@@ -47,7 +47,6 @@ class FleetArguments(Arguments):
     upgrades: bool
     run: bool
     image: str | None
-    namespace: str
     program: str
     timeout: int
     html: str | None
@@ -72,7 +71,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     group.add_argument("--upgrades", action="store_true", help="also what newer drivers would gain")
     group.add_argument("--strict", action="store_true", help="fail if one has no GPU or does not answer")
-    group.add_argument("--html", metavar="FILE", help="write one self-contained page; `-` for stdout")
+    group.add_argument("--html", metavar="FILE", help="write the groups as one self-contained page")
     group.add_argument(
         "--emit", action="append", choices=emit.FORMS, help="write the groups for this program, into --out; repeat"
     )
@@ -86,7 +85,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     group.add_argument("--run", action="store_true", help="kubernetes: a Job on each GPU node, deleted afterwards")
     group.add_argument("--image", help="the image of these Jobs, with torchpick in it")
-    group.add_argument("--namespace", default="default", help="the namespace of these Jobs (default)")
     group.add_argument("--driver", metavar="VERSION", help="the driver of machines that do not name theirs")
     group.add_argument("--python", metavar="X.Y", help="the Python of the environments, such as 3.12")
     arguments.add_wish_flags(parser)
@@ -97,8 +95,6 @@ def run(args: FleetArguments) -> int:
     if bool(args.emit) != bool(args.out):
         raise UsageError("`--emit` and `--out` must be used together", hint="`--emit slurm --out site`")
     arguments.check_file("--html", args.html, "--html fleet.html")
-    if args.html == "-" and args.json:
-        raise UsageError("`--html -` and `--json` both write to stdout", hint="name a file: `--html fleet.html`")
     places = [word for word in args.places if not _is_requirement(word)]
     if not places:
         raise UsageError(
@@ -128,7 +124,7 @@ def _request(args: FleetArguments) -> Request:
 
 def _asked(args: FleetArguments, places: list[str], session: Session) -> Fleet:
     """Every source into one fleet; one that gives nothing is an error only if no other does."""
-    asking = Asking(args.program, args.timeout, args.run, args.image, args.namespace, tuple(args.passed_on))
+    asking = Asking(args.program, args.timeout, args.run, args.image, tuple(args.passed_on))
     for where in places:
         sources.check(where, asking)
     reader = files.reader(session.request, session.knowledge)
@@ -183,45 +179,28 @@ def _weighed(places: list[int], fleet: Fleet, session: Session) -> Pick:
 
 def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickError | None) -> None:
     environments = shown.environments(found, wish)
-    page: dict[str, str] = {}
-    if args.html is not None:
-        page[args.html] = shown.html(found, environments)
-    for_stdout = page.pop("-", None)
-    written = _write(page, _emitted(args, environments))
+    written = _write(args, found, environments)
     if args.json:
         facts = shown.as_json(found, wish, environments)
         if refused is None:
-            told = envelope.new("fleet", status="ok", exit_status=0, **facts, files=written)
+            answer = envelope.new("fleet", status="ok", exit_status=0, **facts, files=written)
         else:
-            told = envelope.new("fleet", status="no_build", exit_status=3, **facts, files=written, error=refused)
-        print(envelope.dumps(told))
+            answer = envelope.new("fleet", status="no_build", exit_status=3, **facts, files=written, error=refused)
+        print(envelope.dumps(answer))
         return
-    if for_stdout is not None:
-        print(for_stdout, end="")
-        console.notes(args, *(f"{file} was written" for file in written))
-    elif written:
-        print("\n".join(written))
-    else:
-        print(shown.text(found, environments, console.painter(args)))
+    print("\n".join(written) if written else shown.text(found, environments, console.painter(args)))
     console.notes(args, *found.fleet.notes, *shown.remarks(wish))
     if refused is not None:
         console.error(refused)
 
 
-def _emitted(args: FleetArguments, environments: tuple[SiteEnvironment, ...]) -> dict[str, str]:
-    """The text of each file of --emit, all of them before the first is written: one may be refused."""
-    return {
-        os.path.join(str(args.out), *name.split("/")): text
-        for form in args.emit or ()
-        for name, text in emit.files(form, environments).items()
-    }
-
-
-def _write(page: dict[str, str], emitted: dict[str, str]) -> list[str]:
-    """Write the page, if it has a file, and the files of --emit; their names."""
-    for file in emitted:
-        rewrite.folder(os.path.dirname(file))
-    texts = {**page, **emitted}
+def _write(args: FleetArguments, found: Outlook, environments: tuple[SiteEnvironment, ...]) -> list[str]:
+    """Write the page and the files of --emit; their names."""
+    texts = {} if args.html is None else {args.html: shown.html(found, environments)}
+    for form in args.emit or ():
+        texts |= {os.path.join(str(args.out), name): text for name, text in emit.files(form, environments).items()}
+    if args.out is not None:
+        rewrite.folder(args.out)
     for file, text in texts.items():
         rewrite.put(file, text)
     return [redacted(file) for file in texts]

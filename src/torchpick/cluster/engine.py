@@ -35,7 +35,6 @@ class Asking(Noun):
     limit_s: float = 60.0
     run: bool = False
     image: str | None = None
-    namespace: str = "default"
     options: tuple[str, ...] = ()
 
     @property

@@ -28,7 +28,7 @@ def detect(context: str, engine: Engine) -> None:
     listed = _checked(engine.call([*kubectl, "get", "nodes", "-o", "json"]), "kubectl", _HINT).answer
     names = _gpu_nodes(listed) if engine.asking.run else []
     if names:
-        _run(names, [*kubectl, f"--namespace={engine.asking.namespace}"], engine)
+        _run(names, kubectl, engine)
     else:
         engine.reader.stream(BytesIO(listed), "kubectl get nodes")
 

@@ -111,21 +111,15 @@ def _indexes(row: dict[str, object], start: int) -> list[int] | None:
     return list(range(start, start + count)) if type(count) is int and 0 < count <= MOST_GPUS else None
 
 
-# Slurm's own name of the node, which several slurmd on one host do not share with it; a pod's node, where its manifest
-# passes `spec.nodeName` on.
-_VARIABLES = ("SLURMD_NODENAME", "TORCHPICK_NODE", "NODE_NAME")
 _MOST_HOST = 253  # a DNS name
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
 def host_name(environ: Mapping[str, str]) -> str | None:
-    """The name, or None where the system has none."""
-    for variable in _VARIABLES:
-        if environ.get(variable, "").isprintable() and environ.get(variable):
-            return environ[variable][:_MOST_HOST]
+    """Slurm's own name of the node, which several slurmd on one host do not share, else the system's."""
     import platform  # not socket, which costs more than the name is worth
 
-    return platform.node()[:_MOST_HOST] or None
+    return (environ.get("SLURMD_NODENAME") or platform.node())[:_MOST_HOST] or None
 
 
 def file_name(name: str) -> str:
