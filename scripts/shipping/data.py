@@ -16,8 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from scripts.shipping import building
-from torchpick.decide.freshness import day_of
 from torchpick.knowledge.locations import CONTENTS, SCHEMA
+from torchpick.model.table import day_of
 
 ROOT = Path(__file__).parents[2]
 PROJECT = """\

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from scripts.table.strict_rows import dotted, read_arches, released
-from torchpick.decide.freshness import is_day
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.table import (
     AmdIndex,
@@ -15,6 +14,7 @@ from torchpick.model.table import (
     LibraryFloors,
     MpsFloor,
     RocblasGap,
+    is_day,
 )
 from torchpick.model.versions import is_dotted, numbers
 

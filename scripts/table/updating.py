@@ -17,10 +17,9 @@ from torchpick.errors import TorchpickError
 from torchpick.index import pages
 from torchpick.index.client import Client
 from torchpick.index.ranges import FileSource, RemoteSource, Source
-from torchpick.model.build import Build, backend_order
+from torchpick.model.build import WHEEL_HOST, Build, backend_order
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import is_prerelease, release_key
-from torchpick.model.wheelhost import WHEEL_HOST
 from torchpick.wheels import live, measured, refresh
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.live import ListedBuild

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.cli import main
-from torchpick.decide import freshness
 from torchpick.knowledge import compat
+from torchpick.model import table
 
 DAY = 86400
 TABLE = str(compat.Knowledge({}).rules.date)
@@ -20,13 +20,13 @@ URL = ["url", "--gpu", "sm_80", "--driver", "580.95.05", "--platform", "linux-x8
 
 @given(st.dates(min_value=datetime.date(1970, 1, 1), max_value=datetime.date(9999, 12, 31)))
 def test_a_day_is_counted_as_the_calendar_counts_it(day: datetime.date) -> None:
-    assert freshness.is_day(day.isoformat())
-    assert freshness.day_of(day.isoformat()) == (day - datetime.date(1970, 1, 1)).days
+    assert table.is_day(day.isoformat())
+    assert table.day_of(day.isoformat()) == (day - datetime.date(1970, 1, 1)).days
 
 
 @pytest.mark.parametrize("text", ["", "2026-13-01", "2026-1-01", "20261122", "2026-11-2x", "2026-11-00"])
 def test_what_is_not_a_day(text: str) -> None:
-    assert not freshness.is_day(text)
+    assert not table.is_day(text)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_line_is_for_stderr_alone(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", str((freshness.day_of(TABLE) + age) * DAY))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str((table.day_of(TABLE) + age) * DAY))
     main([*URL, *words])
     out, err = capsys.readouterr()
 

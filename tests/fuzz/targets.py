@@ -24,7 +24,7 @@ from torchpick.installers import copies, needs, reporting
 from torchpick.knowledge import gpuspec
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import driver_reading, files, probe
-from torchpick.model import wheelhost
+from torchpick.model.build import is_wheel_host
 from torchpick.model.fields import ShapeError
 from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Platform, Python
@@ -134,7 +134,7 @@ def requirements_file(data: bytes) -> None:
 
 
 def url(data: bytes) -> None:
-    wheelhost.is_wheel_host(text(data))
+    is_wheel_host(text(data))
     redacted(text(data))
 
 

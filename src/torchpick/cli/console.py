@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from torchpick.decide import freshness
+from torchpick.decide import remarks
 from torchpick.errors import DetectionError, NoBuildError
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ def tell(pick: Pick, args: Arguments) -> None:
 
 def tell_age(pick: Pick) -> None:
     """One line where the table is old, or was asked for a release that it does not know."""
-    if line := freshness.remark(pick, today()):
+    if line := remarks.on_age(pick, today()):
         print(f"note: {line}", file=sys.stderr)
 
 

@@ -32,6 +32,7 @@ from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 from torchpick.model import envelope
 from torchpick.model.arch import Fit
+from torchpick.model.build import WHEEL_HOST
 from torchpick.model.fleet import Hosts
 from torchpick.model.generations import NVIDIA, kind_of
 from torchpick.model.machine import Gpu, Machine
@@ -39,7 +40,6 @@ from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
 from torchpick.model.verdict import Verdict
-from torchpick.model.wheelhost import WHEEL_HOST
 from torchpick.session import Session
 
 

@@ -32,14 +32,13 @@ from torchpick.index import index_places
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model import envelope
-from torchpick.model.build import BUILD_NAMES, DEFAULT_INDEX, Build, BuildKey, backend_order
+from torchpick.model.build import BUILD_NAMES, DEFAULT_INDEX, WHEEL_HOST, Build, BuildKey, backend_order
 from torchpick.model.fields import written
 from torchpick.model.machine import PLATFORMS
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.request import CHANNELS, Request
 from torchpick.model.versions import admits
-from torchpick.model.wheelhost import WHEEL_HOST
 from torchpick.session import Session
 from torchpick.wheels import refresh
 from torchpick.wheels.live import ListedBuild

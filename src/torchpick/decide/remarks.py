@@ -1,4 +1,4 @@
-"""What goes with a pick: what would have to change, and what a user should know. Pure."""
+"""What goes with a pick: what would have to change, what a user should know, whether the table is too old. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from torchpick.decide import other_vendors
 from torchpick.model.arch import Fit, best
 from torchpick.model.build import Build
 from torchpick.model.machine import Gpu, Machine, Note
-from torchpick.model.pick import Change
+from torchpick.model.pick import Change, Pick
 from torchpick.model.request import Wish
-from torchpick.model.table import Table, below
+from torchpick.model.table import Table, below, day_of
 from torchpick.model.verdict import Reason, Verdict
-from torchpick.model.versions import is_dotted, numbers
+from torchpick.model.versions import is_dotted, numbers, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -172,3 +172,31 @@ def lacking(build: Build, gpu: Gpu) -> list[str]:
         if best(held, gpu.arch, unified=build.unified)[0] is Fit.NONE:
             found.append(library)
     return found
+
+
+# A release a month and a half after the table was made is likely: torch comes out every two months.
+OLD_AFTER_DAYS = 45
+_REFRESH = "run `torchpick refresh` to read the live index"
+
+
+def on_age(pick: Pick, today: int) -> str | None:
+    """A remark on the table's age, `today` as days since 1970; None if there is nothing to say."""
+    if pick.table_date is None:
+        return None
+    unknown = _unknown_release(pick)
+    if unknown is not None:
+        return f"the table from {pick.table_date} does not know torch {unknown}; {_REFRESH}"
+    age = today - day_of(pick.table_date)
+    if age > OLD_AFTER_DAYS:
+        return f"the table of builds is from {pick.table_date}, {age} days old; {_REFRESH}"
+    return None
+
+
+def _unknown_release(pick: Pick) -> str | None:
+    """A release that is asked for and newer than any in the table."""
+    known = max((release_key(each.build.torch)[0] for each in pick.considered), default=())
+    for clause in pick.wish.torch.split(","):
+        version = clause.strip().lstrip("=~>").strip().removeprefix("v").removesuffix(".*")
+        if clause.strip()[:1] in ("=", "~", ">") and is_dotted(version) and release_key(version)[0] > known:
+            return version
+    return None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torchpick.decide.other_vendors import LAST_FOR_INTEL
 from torchpick.errors import UsageError
+from torchpick.model.build import WHEEL_HOST
 from torchpick.model.machine import Machine
 from torchpick.model.request import Request, Wish
 from torchpick.model.table import Table
-from torchpick.model.wheelhost import WHEEL_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.doctor.subject import Subject
-from torchpick.knowledge.rules import triton_floors
+from torchpick.knowledge.indexes import triton_floors
 from torchpick.model.arch import Fit
 from torchpick.model.build import family_of
 from torchpick.model.finding import Ailment, Finding

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 
 from torchpick.environment import toolsettings
 from torchpick.environment.toolsettings import PIP_PLACES, Setting, UvFile, pip_variable
+from torchpick.model.build import is_wheel_host
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-from torchpick.model.wheelhost import is_wheel_host
 
 
 class Inherited(Noun):

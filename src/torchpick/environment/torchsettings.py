@@ -12,7 +12,7 @@ from torchpick.environment.distributions import ProjectLock, TorchSetting
 from torchpick.environment.tomlmarks import PIN
 from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.errors import TorchpickError
-from torchpick.model.wheelhost import WHEEL_HOST, is_wheel_host
+from torchpick.model.build import WHEEL_HOST, is_wheel_host
 
 # A folder of the wheel host: …/whl/cu126, …/whl/nightly/cpu/torch.
 _BACKEND = re.compile(r"/(cpu|cu\d{2,4}|rocm\d[\d.]{0,9}|xpu)(?:/|$)")

@@ -18,13 +18,13 @@ from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import plan, staying, wheelfiles
 from torchpick.installers import inherits, store, tools, uv, variables
 from torchpick.installers.links import Wheel, uv_index
+from torchpick.model.build import is_wheel_host
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import version_of
 from torchpick.model.redaction import redacted
-from torchpick.model.wheelhost import is_wheel_host
 from torchpick.session import Session
 
 # pip's options that are ours to say in a pinned environment.

@@ -9,11 +9,10 @@ from torchpick.errors import InstallerError
 from torchpick.installers import jobs
 from torchpick.installers.jobs import TRITONS, Job
 from torchpick.installers.reporting import Item
-from torchpick.model.build import COMPANIONS
+from torchpick.model.build import COMPANIONS, is_on_host_of, is_wheel_host
 from torchpick.model.machine import Note
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import first_three
-from torchpick.model.wheelhost import is_on_host_of, is_wheel_host
 
 # What only the wheel host (or the mirror that stands for it) may supply.
 _STRICT = frozenset({"torch", *COMPANIONS})

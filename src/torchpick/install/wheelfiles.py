@@ -14,9 +14,9 @@ from torchpick.index.listing import Link
 from torchpick.installers import jobs, links
 from torchpick.installers.jobs import Job
 from torchpick.installers.links import Wheel
+from torchpick.model.build import is_wheel_host
 from torchpick.model.machine import Platform
 from torchpick.model.pick import Pick
-from torchpick.model.wheelhost import is_wheel_host
 
 
 def triton(job: Job) -> dict[str, str]:

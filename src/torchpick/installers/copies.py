@@ -10,10 +10,10 @@ from torchpick.environment.requirementfiles import RequirementLine, beside, loca
 from torchpick.environment.requirements import Requirements, RequirementsFile
 from torchpick.installers import store
 from torchpick.installers.store import StoredFile
+from torchpick.model.build import is_wheel_host
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-from torchpick.model.wheelhost import is_wheel_host
 
 _PLACES = ("--index-url", "--extra-index-url", "--find-links")
 _FILES = ("--requirement", "--constraint")

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from torchpick.errors import UsageError
-from torchpick.model.build import COMPANIONS
+from torchpick.model.build import COMPANIONS, is_wheel_host
 from torchpick.model.noun import Noun
 from torchpick.model.versions import leading, normal
-from torchpick.model.wheelhost import is_wheel_host
 
 REQUIREMENT, CONSTRAINT, OVERRIDE, BUILD = "--requirement", "--constraint", "--override", "--build-constraint"
 EXCLUDE, EDITABLE, GROUP = "--exclude", "--editable", "--group"

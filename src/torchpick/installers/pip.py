@@ -13,9 +13,9 @@ from torchpick.installers.inherits import OwnSettings
 from torchpick.installers.jobs import Job
 from torchpick.installers.store import StoredFile
 from torchpick.installers.tools import Pip
+from torchpick.model.build import is_wheel_host
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
-from torchpick.model.wheelhost import is_wheel_host
 
 # pip's `--group` (its news for 25.1).
 OLDEST_FOR_GROUPS = (25, 1)

@@ -10,10 +10,10 @@ from torchpick.installers.command import Command
 from torchpick.installers.inherits import OwnSettings
 from torchpick.installers.jobs import Job
 from torchpick.installers.store import StoredFile
+from torchpick.model.build import is_wheel_host
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import NEVER
-from torchpick.model.wheelhost import is_wheel_host
 
 
 class UvInstaller(Noun):

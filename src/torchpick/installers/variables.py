@@ -10,11 +10,11 @@ from torchpick.environment.toolsettings import Setting
 from torchpick.installers import jobs, links, store
 from torchpick.installers.links import Wheel
 from torchpick.installers.store import StoredFile
+from torchpick.model.build import is_wheel_host
 from torchpick.model.fields import written
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
-from torchpick.model.wheelhost import is_wheel_host
 
 
 class Variables(Noun):

@@ -9,16 +9,14 @@ from __future__ import annotations
 import os
 
 from torchpick.errors import CompatError, TorchpickError
-from torchpick.knowledge import locations, rows
-from torchpick.knowledge import rules as rules_
+from torchpick.knowledge import indexes, locations
 from torchpick.knowledge.locations import cache_dir, compat_dir, table_file
 from torchpick.model.arch import Arch, spoken_capability
-from torchpick.model.build import DEFAULT_INDEX, Build
+from torchpick.model.build import DEFAULT_INDEX, WHEEL_HOST, Build
 from torchpick.model.fields import Fields, ShapeError, kind, loads
 from torchpick.model.machine import TABLE_PLATFORMS, Note
 from torchpick.model.noun import Noun
 from torchpick.model.table import NO_BUILDS, Shelf, Table
-from torchpick.model.wheelhost import WHEEL_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +68,7 @@ class Knowledge:
     @property
     def rules(self) -> Table:
         """What is the same for every platform, without builds."""
-        table: Table = self._once("rules", lambda: _index(self.folder, "rules", rules_.rules))
+        table: Table = self._once("rules", lambda: _index(self.folder, "rules", indexes.rules))
         ignored = locations.data_ignored(self.environ)
         return table if ignored is None else table._replace(notes=(Note("DATA_IGNORED", ignored),))
 
@@ -257,7 +255,7 @@ def _shelf(folder: str, name: str) -> Shelf:
     def checked_later(builds: Read) -> Read:
         return lambda: checked(os.path.join(folder, "index", f"{name}.json"), builds)
 
-    by_release = _index(folder, name, rows.index_shelf)
+    by_release = _index(folder, name, indexes.index_shelf)
     return Shelf({torch: checked_later(builds) for torch, builds in by_release.items()})
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 
-from torchpick.decide.freshness import is_day
 from torchpick.errors import CompatError, TorchpickError
+from torchpick.model.build import WHEEL_HOST
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.noun import Noun
-from torchpick.model.wheelhost import WHEEL_HOST
+from torchpick.model.table import is_day
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

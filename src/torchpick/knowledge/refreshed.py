@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from torchpick.decide.freshness import is_day
-from torchpick.knowledge import rows
+from torchpick.knowledge import indexes
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build
 from torchpick.model.fields import MOST_LINE, Fields, ShapeError, kind
-from torchpick.model.table import Shelf
+from torchpick.model.table import Shelf, is_day
 from torchpick.model.versions import is_dotted, release_key
 
 T = TypeVar("T")
@@ -91,7 +90,7 @@ def read(value: object) -> tuple[Shelf, str | None]:
     check(value)
     index: Mapping[str, Any] = value  # type: ignore[assignment]  # it is one
     date = Fields(index).maybe_text("date")
-    shelf = Shelf.of(build for builds in rows.index_shelf(index).values() for build in builds())
+    shelf = Shelf.of(build for builds in indexes.index_shelf(index).values() for build in builds())
     return shelf, date if date is not None and is_day(date) else None
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from torchpick.model.build import Build
+from torchpick.model.build import WHEEL_HOST, Build
 from torchpick.model.fields import plain, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.request import Wish
 from torchpick.model.verdict import Verdict
-from torchpick.model.wheelhost import WHEEL_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

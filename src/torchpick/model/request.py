@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from torchpick.model.build import WHEEL_HOST
 from torchpick.model.noun import Noun
-from torchpick.model.wheelhost import WHEEL_HOST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

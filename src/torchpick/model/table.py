@@ -286,3 +286,20 @@ class Table(Noun):
 
     def of(self, platform: str) -> Shelf:
         return self.builds.get(platform, NO_BUILDS)
+
+
+def is_day(text: str) -> bool:
+    """Whether the text is a date such as 2026-11-22."""
+    parts = text.split("-")
+    if [len(part) for part in parts] != [4, 2, 2] or not all(part.isascii() and part.isdigit() for part in parts):
+        return False
+    _, month, day = map(int, parts)
+    return 1 <= month <= 12 and 1 <= day <= 31
+
+
+def day_of(date: str) -> int:
+    """The days from 1970-01-01 to a date; the calendar of the C library takes longer to import than to count."""
+    year, month, day = map(int, date.split("-"))
+    if month <= 2:  # years that begin with March end with the day that leap years add
+        year, month = year - 1, month + 12
+    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719469

@@ -15,11 +15,11 @@ from torchpick.install.plan import Order
 from torchpick.installers import links
 from torchpick.installers.jobs import Job
 from torchpick.installers.reporting import Item, ReportedFile
+from torchpick.model.build import is_on_host_of, is_wheel_host
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
-from torchpick.model.wheelhost import is_on_host_of, is_wheel_host
 from torchpick.session import Session
 
 
