@@ -158,6 +158,8 @@ def _test(files: Sequence[Path], folder: Path) -> None:
     _run([*quiet, "--group", f"{ROOT / 'pyproject.toml'}:test"])
     # src/ is not on the path: what is imported is what was installed.
     _run([python, "-m", "pytest", "-q", "-m", "not process and not network and not long", "tests"])
+    _step("one question, one answer, on the live index")
+    _run([python, "-m", "tests.world"])
     _step("the one-file program")
     program = files[2]
     done = subprocess.run(
@@ -170,7 +172,7 @@ def _test(files: Sequence[Path], folder: Path) -> None:
 
 def _run(line: Sequence[str], **environ: str) -> None:
     done = subprocess.run(
-        line, cwd=ROOT, env={**os.environ, **environ}, check=False, timeout=1800, stdin=subprocess.DEVNULL
+        line, cwd=ROOT, env={**os.environ, **environ}, check=False, timeout=3600, stdin=subprocess.DEVNULL
     )
     if done.returncode:
         raise SystemExit(f"error: `{' '.join(line[1:5])} …` ended with status {done.returncode}")

@@ -5,6 +5,7 @@ uv's base for PyTorch is fixed, so the host that answers as download.pytorch.org
 
 from __future__ import annotations
 
+import socket
 import ssl
 import subprocess
 import threading
@@ -37,12 +38,23 @@ Site = Callable[[str], Answer]
 
 
 class Loopback(ThreadingHTTPServer):
-    """Serves each site under its name; what is asked of any other name is refused, so nothing leaves the machine."""
+    """Serves each site under its name; what is asked of any other name is refused, so nothing leaves the machine.
+
+    With `leads_on` a CONNECT to another name leads there.
+    """
 
     daemon_threads = True
 
-    def __init__(self, sites: Mapping[str, Site], tls: ssl.SSLContext | None = None, delay_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        sites: Mapping[str, Site],
+        tls: ssl.SSLContext | None = None,
+        delay_s: float = 0.0,
+        *,
+        leads_on: bool = False,
+    ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.leads_on = leads_on
         self.delay_s = delay_s  # a network's round trip, which loopback has not
         self.sites = dict(sites)
         self.tls = tls
@@ -76,7 +88,10 @@ class _Handler(BaseHTTPRequestHandler):
         """The log is a list."""
 
     def do_CONNECT(self) -> None:
-        host = self.path.partition(":")[0]
+        host, _, port = self.path.partition(":")
+        if self.server.leads_on and host not in self.server.sites:
+            self._lead_on(host, int(port))
+            return
         if self.server.tls is None or host not in self.server.sites:
             self.server.log.append(Asked(host, "CONNECT", "", 403))
             self.send_error(403)
@@ -94,6 +109,22 @@ class _Handler(BaseHTTPRequestHandler):
                 while not self.close_connection:
                     self.handle_one_request()
         self.close_connection = True
+
+    def _lead_on(self, host: str, port: int) -> None:
+        """Carry bytes both ways until either side ends."""
+        self.close_connection = True
+        try:
+            beyond = socket.create_connection((host, port), 30)
+        except OSError:
+            self.send_error(502)
+            return
+        self.send_response(200)
+        self.end_headers()
+        back = threading.Thread(target=_carry, args=(beyond, self.connection), daemon=True)
+        back.start()
+        _carry(self.connection, beyond)
+        back.join()
+        beyond.close()
 
     def do_GET(self) -> None:
         self._answer(with_body=True)
@@ -122,6 +153,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if with_body:
             self.wfile.write(body)
+
+
+def _carry(here: socket.socket, there: socket.socket) -> None:
+    with suppress(OSError):
+        while chunk := here.recv(1 << 16):
+            there.sendall(chunk)
+    with suppress(OSError):
+        there.shutdown(socket.SHUT_WR)
 
 
 def _range(header: str, size: int) -> tuple[int, int]:

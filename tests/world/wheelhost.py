@@ -1,0 +1,46 @@
+"""The wheel host as the table has it: each build of one platform and Python, with what the real wheels require."""
+
+from __future__ import annotations
+
+from tests.fakes.indexes import WHEEL_HOST, WheelHost
+from tests.fakes.tinywheel import TinyWheel
+from torchpick.knowledge.compat import Knowledge
+from torchpick.model.build import Build
+from torchpick.model.versions import release_key
+
+PLATFORM = "linux-x86_64"
+# What torch requires of other projects, in the releases that can still be installed.
+_OF_TORCH = ("filelock", "typing-extensions>=4.10.0", "sympy>=1.13.1", "networkx", "jinja2", "fsspec")
+# From this release on its companions ask for it and what is newer, where they asked for the very one before.
+_LOOSE = "2.14.0"
+# Other people's projects that the host has too; no environment may have them from there.
+_SHADOWS = ("numpy", "filelock", "requests")
+
+
+def stocked(tag: str) -> WheelHost:
+    """The host with every build that has a wheel for this Python (`cp312`)."""
+    host = WheelHost()
+    table = Knowledge({}).table((PLATFORM,), "stable", base=f"https://{WHEEL_HOST}/whl")
+    for build in table.builds[PLATFORM]:
+        if tag in build.pythons and build.tags:
+            _stock(host, build, tag)
+    return host
+
+
+def _stock(host: WheelHost, build: Build, tag: str) -> None:
+    suffix = f"{tag}-{tag}-{build.tags[0]}"
+    triton = build.libraries.get("triton") if build.family == "cuda" else None
+    known = host.wheels.get((build.backend, "triton"), ())
+    if triton is not None and all(wheel.version != triton for wheel in known):
+        host.add(build.backend, TinyWheel("triton", triton, suffix))
+    needs = (*_OF_TORCH, *((f'triton=={triton}; platform_system == "Linux"',) if triton else ()))
+    host.add(build.backend, TinyWheel("torch", build.version, suffix, needs))
+    is_loose = release_key(build.torch) >= release_key(_LOOSE)
+    bound = f"torch>={_LOOSE}" if is_loose else f"torch=={build.torch}"
+    for name, version in build.companion_pins.items():
+        if all(wheel.version != version for wheel in host.wheels.get((build.backend, name), ())):
+            more = ("numpy", "pillow!=8.3.*,>=5.3.0") if name == "torchvision" else ()
+            host.add(build.backend, TinyWheel(name, version, suffix, (*more, bound)))
+    if (build.backend, _SHADOWS[0]) not in host.wheels:
+        for name in _SHADOWS:
+            host.add(build.backend, TinyWheel(name, "9999.0.0"))
