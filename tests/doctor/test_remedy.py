@@ -405,3 +405,35 @@ def test_uv_s_auto_goes_by_the_newest_cuda_that_the_driver_carries() -> None:
     assert not remedy.auto_fails([against("2.9.1+cu130", old), against("2.9.1+rocm6.4", none)])
     for reason in (Reason.UNCONFIRMED, Reason.NOT_REQUESTED):
         assert not remedy.auto_fails([against("2.9.1+cu130", none, reason), against("2.9.1+cu128")])
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("by", ["PIP_CONSTRAINT", "pip.conf", "UV_CONSTRAINT"])
+def test_what_binds_the_installer_binds_the_command_and_is_named(by: str, home: Home, tmp_path: Path) -> None:
+    home.torch("2.15.0+cu132", "13.2", "sm_75 sm_80 sm_90 sm_120")
+    limits = tmp_path / "limits.txt"
+    limits.write_text("torch<2.13\nnumpy<3\n")
+    environ = {by: str(limits)} if by != "pip.conf" else {}
+    if by != "UV_CONSTRAINT":
+        home.add("pip", "26.3")
+    if by == "pip.conf":
+        (home.root / "pip.conf").write_text(f"[install]\nconstraint = {limits}\n")
+
+    found = examine(home, "sm_61", driver="580.1", environ=environ)
+
+    assert found.remedy is not None
+    assert found.remedy.requirements == ("torch==2.12.1",)
+    brings = str(found.findings[0].brings)
+    assert brings.startswith("that is 2.12.1+cu126: torch 2.12.1 is the nearest release that runs; bound by torch<2.13")
+    assert str(limits) in brings
+
+
+@pytest.mark.process
+def test_a_constraint_that_nothing_runs_within_is_said(home: Home, tmp_path: Path) -> None:
+    home.torch("2.15.0+cu132", "13.2", "sm_75 sm_80 sm_90 sm_120").add("pip", "26.3")
+    (tmp_path / "limits.txt").write_text("torch>=2.15\n")
+
+    found = examine(home, "sm_61", driver="580.1", environ={"PIP_CONSTRAINT": str(tmp_path / "limits.txt")})
+
+    assert found.command is None
+    assert "torch>=2.15 in PIP_CONSTRAINT" in str(found.findings[0].advice)

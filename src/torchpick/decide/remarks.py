@@ -57,6 +57,7 @@ def _needs(verdict: Verdict) -> tuple[int, ...]:
 
 _FIXABLE = {
     Reason.NOT_REQUESTED: "without that pin: torch {version}",
+    Reason.CONSTRAINED: "without {limit}: torch {version}",
     Reason.COMPANION_MISSING: "without that companion: torch {version}",
     Reason.BACKEND_NOT_ALLOWED: "with `--backend {backend}`: torch {version}",
     Reason.NO_WHEEL_FOR_PYTHON: "with Python {python}: torch {version}",

@@ -6,6 +6,7 @@ the companions, what others require of torch.
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Sequence
 
@@ -13,13 +14,18 @@ from torchpick.decide import remarks, resolve
 from torchpick.doctor import depends, installedtorch
 from torchpick.doctor.depends import Demand
 from torchpick.doctor.subject import Subject
+from torchpick.environment import requirements, toolsettings
 from torchpick.environment.distributions import Environment
+from torchpick.environment.requirements import Requested
+from torchpick.installers import store
+from torchpick.knowledge.locations import cache_dir
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, toolkit_order
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.noun import Noun
-from torchpick.model.verdict import Reason, Verdict
-from torchpick.model.versions import release_key
+from torchpick.model.pythons import marker_applies, marker_facts
+from torchpick.model.verdict import Objection, Reason, Verdict
+from torchpick.model.versions import admits, release_key
 
 # What is wrong with the build itself on these GPUs, so that only another build helps.
 BY_HARDWARE = frozenset(
@@ -45,7 +51,8 @@ REINSTALL = ("--reinstall", "--force-reinstall")
 class Remedy(Noun):
     """The build to install, the requirements that say so, what could not be kept, and the command.
 
-    `narrowed`: the requirements alone would pick another backend, so it has to be named.
+    `narrowed`: the requirements alone would pick another backend, so it has to be named. `bound_by` are the constraints
+    without which it would be another build.
     """
 
     verdict: Verdict
@@ -53,6 +60,7 @@ class Remedy(Noun):
     kept: bool
     lost: tuple[str, ...] = ()
     narrowed: bool = False
+    bound_by: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
 
     @property
@@ -94,7 +102,42 @@ def weigh(subject: Subject) -> Weighed | None:
             wish, flags = wish._replace(backends=(own,)), (*flags, "--backend", own)
         elif flags or subject.environment.find("torch") is not None:
             return None  # there is something to keep, and it is not known
-    return Weighed(tuple(resolve.judge(machine, subject.table, wish)), flags)
+    return Weighed(_bound(resolve.judge(machine, subject.table, wish), limits(subject)), flags)
+
+
+def limits(subject: Subject) -> tuple[Requested, ...]:
+    """The constraints that the installer of this environment obeys unasked: of its variables and of its files."""
+    session, here = subject.session, subject.environment
+    if session.request.machine is not None or session.request.platform is not None:
+        return ()
+    own = session.own_settings(here.prefix)
+    constraint = own.pip.get("constraint")
+    words = [] if constraint is None else [(constraint.words, constraint.source)]
+    if not has_pip(here):
+        words = [(tuple(own.environ.get("UV_CONSTRAINT", "").split()), "UV_CONSTRAINT")]
+    # Our own files bind nobody.
+    ours = (os.path.join(cache_dir(session.environ), "install"), toolsettings.store_of(here.prefix))
+    found = (
+        limit
+        for paths, source in words
+        for limit in requirements.limits(store.not_ours(paths, *ours), source, own.environ, own.fetch)
+    )
+    facts = marker_facts(here.version, here.full_version, subject.machine.platform, here.implementation)
+    named = (limit for limit in found if limit.name in ("torch", *COMPANIONS) and limit.specifier)
+    return tuple(limit for limit in named if not limit.marker or marker_applies(limit.marker, facts))
+
+
+def _bound(verdicts: Iterable[Verdict], bounds: Sequence[Requested]) -> tuple[Verdict, ...]:
+    """The verdicts with an objection to each build that a constraint excludes."""
+    admitted = [(limit, admits(limit.specifier, prereleases=True)) for limit in bounds]
+    found = []
+    for verdict in verdicts:
+        pins = verdict.build.pins
+        excluding = [limit for limit, admit in admitted if limit.name in pins and not admit(pins[limit.name])]
+        texts = [f"{limit.plain} in {limit.where}" for limit in excluding]
+        objections = [Objection(Reason.CONSTRAINED, {"why": f"{text} excludes it", "limit": text}) for text in texts]
+        found.append(verdict._replace(objections=(*objections, *verdict.objections)) if objections else verdict)
+    return tuple(found)
 
 
 def of(subject: Subject, findings: Sequence[Finding], weighed: Weighed) -> Remedy | None:
@@ -111,6 +154,10 @@ def of(subject: Subject, findings: Sequence[Finding], weighed: Weighed) -> Remed
     remedy = nearest(release, companions, demands, weighed.verdicts, backend)
     if remedy is None:
         return None
+    freed = nearest(release, companions, demands, map(_freed, weighed.verdicts), backend)
+    if freed is not None and freed.version != remedy.version:
+        own = next(verdict for verdict in weighed.verdicts if verdict.build == freed.verdict.build)
+        remedy = remedy._replace(bound_by=tuple(str(each.facts["limit"]) for each in own.objections))
     flags = (
         *subject.session.request.flags,
         *weighed.flags,
@@ -124,6 +171,12 @@ def of(subject: Subject, findings: Sequence[Finding], weighed: Weighed) -> Remed
         alone = not needs and not ailments & {Ailment.REQUIREMENT_MISSING, Ailment.MISSING_LIBRARY}
         words = (*words, *(("--no-deps",) if alone else ()), "--", "--force-reinstall")
     return remedy._replace(command=words)
+
+
+def _freed(verdict: Verdict) -> Verdict:
+    """The verdict as if nothing but the question bound it."""
+    kept = tuple(objection for objection in verdict.objections if objection.reason is not Reason.CONSTRAINED)
+    return verdict if len(kept) == len(verdict.objections) else verdict._replace(objections=kept)
 
 
 def _is_recorded(remedy: Remedy, here: Environment) -> bool:
@@ -190,6 +243,7 @@ def _keeping(
 def brings(remedy: Remedy, finding: Finding) -> str:
     """What the command installs, and what it keeps."""
     lost = f"; it cannot keep {', '.join(remedy.lost)}" if remedy.lost else ""
+    lost += f"; bound by {' and '.join(remedy.bound_by)}" if remedy.bound_by else ""
     if remedy.kept:
         kept = ", which keeps the version"
     elif finding.ailment is Ailment.TORCH_MISSING:
