@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import table
+from torchpick.cli.show import text
 from torchpick.decide import requested
 from torchpick.environment import interpreter
 from torchpick.environment.world import World
@@ -73,7 +73,7 @@ def run(args: ListArguments) -> int:
         print(envelope.dumps(as_json(pick, "list")))
         return 0 if pick.ok else 3
     shown = pick.considered if args.all else shortlist(pick)
-    head, *rows = table.lines(_builds(shown), console.width())
+    head, *rows = text.lines(_builds(shown), console.width())
     bold, chosen = console.painter(args), pick.verdicts[0].build if pick.ok else None
     marked = [bold(row) if each.build is chosen else row for row, each in zip(rows, shown, strict=True)]
     print(bold(head), *marked, sep="\n")
@@ -120,9 +120,9 @@ def _companions(args: ListArguments) -> int:
         versions = (_paired(row, name) for name in _COMPANIONS)
         backends.setdefault((row.build.torch, *versions), []).append(row.build.backend)
     cells = [(torch, ", ".join(names), *versions) for (torch, *versions), names in backends.items()]
-    print(table.headed([("torch", "backend", *_COMPANIONS), *cells], console.width(), console.painter(args)))
-    text = "inferred: neither its metadata nor its release notes name that torch, only an older one"
-    console.notes(args, f"{_INFERRED} {text}")
+    print(text.headed([("torch", "backend", *_COMPANIONS), *cells], console.width(), console.painter(args)))
+    inferred = "inferred: neither its metadata nor its release notes name that torch, only an older one"
+    console.notes(args, f"{_INFERRED} {inferred}")
     return 0
 
 

@@ -23,7 +23,7 @@ from html import escape
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import page_data, table, webpage
+from torchpick.cli.show import page_data, text, webpage
 from torchpick.cli.show.text import plain
 from torchpick.decide import matrix, packagegpus
 from torchpick.decide.matrix import Row
@@ -81,7 +81,7 @@ def run(args: MatrixArguments) -> int:
         if not matrix.releases_of(group.rows):
             print("no release is within what was asked for")
             continue
-        print(table.headed(_matrix(group.rows), None, bold), "", *table.lines(_legend(group.rows), width), sep="\n")
+        print(text.headed(_matrix(group.rows), None, bold), "", *text.lines(_legend(group.rows), width), sep="\n")
     if session.request.machine is not None:
         console.notes(args, *session.fleet.notes)
     return 0
@@ -229,10 +229,10 @@ def _page(args: MatrixArguments, session: Session) -> int:
         "scope": escape(plain(f", for {', '.join(scope)}")) if scope else "",
     }
     names = (*session.knowledge.gpu_names.products, *session.knowledge.other_names.amd_named)
-    text = webpage.page(known, wish, names, rows, texts)
+    page = webpage.page(known, wish, names, rows, texts)
     if file == "-":
-        print(text, end="")
+        print(page, end="")
     else:
-        rewrite.put(file, text)
+        rewrite.put(file, page)
         print(plain(file))
     return 0

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from torchpick.cli.show import table as tables
-from torchpick.cli.show.text import plain
+from torchpick.cli.show.text import headed, plain
 from torchpick.model.machine import Note
 from torchpick.model.package import Package
 from torchpick.model.stack import Stack
@@ -20,7 +19,7 @@ def table(stack: Stack, width: int | None, bold: Callable[[str], str] = str) -> 
     """Every pin, what it is for, whether it runs, and why it was chosen."""
     rows = [("package", "version", "CUDA", "verdict", "from", "why")]
     rows += [(each.name, each.version, each.cuda or "-", each.verdict, each.index, each.why) for each in stack.packages]
-    return tables.headed(rows, width, bold)
+    return headed(rows, width, bold)
 
 
 def versions(rows: Iterable[tuple[Package, Stack]], width: int | None, bold: Callable[[str], str] = str) -> str:
@@ -44,7 +43,7 @@ def versions(rows: Iterable[tuple[Package, Stack]], width: int | None, bold: Cal
         else:
             why = "; ".join(note.text.removeprefix(f"{package.who}: ") for note in _doubts(stack))
             cells.append((package.version, stack.version("torch") or "-", pin.cuda or "-", pin.verdict, why))
-    return tables.headed(cells, width, bold)
+    return headed(cells, width, bold)
 
 
 def of_torch(rows: Iterable[tuple[Package, Stack]]) -> list[str]:

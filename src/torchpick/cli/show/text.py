@@ -1,4 +1,4 @@
-"""What a person reads: plain lines, readable without colour, nothing foreign unescaped."""
+"""What a person reads: plain lines and tables, readable without colour, nothing foreign unescaped."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from torchpick.errors import TorchpickError
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.redaction import redacted
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
 # A message may quote a line of somebody's file, and such a line can have megabytes.
 _LONGEST = 4000
 # What such a line was refused for stands behind it.
 _END = 400
+# The last column holds sentences: with less room than this it goes below its row.
+_LEAST = 24
 
 
 def plain(foreign: str) -> str:
@@ -71,3 +77,30 @@ def fit(how: Fit, via: Arch | None) -> str:
         Fit.JIT: f"the driver compiles {via} for it",
         Fit.NONE: "holds no code for it",
     }[how]
+
+
+def lines(rows: Iterable[Sequence[str]], width: int | None) -> list[str]:
+    """The rows aligned, a string each; with a width, every line fits into it."""
+    cells = [[plain(cell) for cell in row] for row in rows]
+    if not cells:
+        return []
+    widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]) - 1)]
+    left = sum(widths) + 2 * len(widths)
+    found = []
+    for row in cells:
+        start = "".join(f"{cell.ljust(wide)}  " for cell, wide in zip(row, widths, strict=False))
+        if width is None or len(start) + len(row[-1]) <= width:
+            found.append((start + row[-1]).rstrip())
+        elif width - left < _LEAST:
+            below = [f"  {part}" for part in wrap(row[-1], max(width - 4, 1)) if part]
+            found.append("\n".join([*wrap(start.rstrip(), width), *below]))
+        else:
+            first, *more = wrap(row[-1], width - left)
+            found.append("\n".join([start + first, *(" " * left + part for part in more)]))
+    return found
+
+
+def headed(rows: Iterable[Sequence[str]], width: int | None, bold: Callable[[str], str]) -> str:
+    """The rows aligned, the first of them in bold."""
+    head, *rest = lines(rows, width)
+    return "\n".join([bold(head), *rest])
