@@ -159,7 +159,8 @@ def _refuse_unknown(command: str, words: Sequence[str]) -> None:
     if command != "pick" or not words or not words[0].isidentifier() or words[0].startswith("torch"):
         return
     if words[0] in ("uninstall", "remove"):
-        hint = "run `python -m pip uninstall torch`, or `uv pip uninstall torch`, in that environment"
+        names = " ".join(word for word in words[1:] if not word.startswith("-")) or "torch"
+        hint = f"run `python -m pip uninstall {names}`, or `uv pip uninstall {names}`, in that environment"
         raise UsageError("torchpick does not uninstall anything", hint=hint)
     from difflib import get_close_matches
 
