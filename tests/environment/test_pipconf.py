@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given, reject, settings
 from hypothesis import strategies as st
 
-from torchpick.environment import pipconf
+from torchpick.environment import marks
 
 OPTIONS = {"find-links": ("file:///e/links.html", "/opt/wheels"), "constraint": ("file:///e/limits.txt",)}
 
@@ -57,14 +57,14 @@ def normal(section: dict[str, str]) -> dict[str, str]:
 
 @given(texts)
 def test_unpinned_is_byte_for_byte_what_was_pinned(text: str) -> None:
-    assert pipconf.unpinned(pipconf.pinned(text, OPTIONS)) == text
+    assert marks.unpinned_conf(marks.pinned_conf(text, OPTIONS)) == text
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=80))
 def test_whatever_the_file_holds(text: str) -> None:
     assume("torchpick" not in text)
 
-    assert pipconf.unpinned(pipconf.pinned(text, OPTIONS)) == text
+    assert marks.unpinned_conf(marks.pinned_conf(text, OPTIONS)) == text
 
 
 @settings(max_examples=40)
@@ -77,7 +77,7 @@ def test_pip_reads_our_options_and_all_else_as_before(text: str) -> None:
     except Error:
         reject()
 
-    after = parsed(pipconf.pinned(text, OPTIONS))
+    after = parsed(marks.pinned_conf(text, OPTIONS))
 
     install = normal(after.pop("install"))
     theirs = normal(before.pop("install", {}))
@@ -89,16 +89,16 @@ def test_pip_reads_our_options_and_all_else_as_before(text: str) -> None:
 
 @given(texts)
 def test_pinning_again_is_pinning_once(text: str) -> None:
-    once = pipconf.pinned(text, {"constraint": ("file:///old",)})
+    once = marks.pinned_conf(text, {"constraint": ("file:///old",)})
 
-    assert pipconf.pinned(once, OPTIONS) == pipconf.pinned(text, OPTIONS)
+    assert marks.pinned_conf(once, OPTIONS) == marks.pinned_conf(text, OPTIONS)
 
 
 def test_what_is_added_since_stays() -> None:
     text = "[install]\nfind-links = /opt/wheels\n"
-    pinned = pipconf.pinned(text, OPTIONS) + "\n[global]\ntimeout = 60\n"
+    pinned = marks.pinned_conf(text, OPTIONS) + "\n[global]\ntimeout = 60\n"
 
-    assert pipconf.unpinned(pinned) == text + "\n[global]\ntimeout = 60\n"
+    assert marks.unpinned_conf(pinned) == text + "\n[global]\ntimeout = 60\n"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_what_is_added_since_stays() -> None:
     ],
 )
 def test_ours_are_found_by_their_address_where_the_marks_are_gone(rewritten: str, expected: str) -> None:
-    found = pipconf.without(rewritten, "file:///e/")
+    found = marks.without_address(rewritten, "file:///e/")
 
     assert "file:///e/" not in found
     assert parsed(found)

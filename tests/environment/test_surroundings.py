@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import pipconf, shellvariables, torchsettings
+from torchpick.environment import marks, shellvariables, torchsettings
 
 
 def test_the_cuda_files_of_library_path_are_listed_and_nothing_else(tmp_path: Path) -> None:
@@ -143,4 +143,4 @@ def test_a_setting_beside_a_pin_is_told_from_another(tmp_path: Path) -> None:
         return [each.beside_pin for each in torchsettings.read({"HOME": str(tmp_path)}, str(tmp_path), str(tmp_path))]
 
     assert beside(f"[global]\n{index}") == [False]
-    assert beside(pipconf.pinned(f"[global]\n{index}", {"constraint": ("a.txt",)})) == [True]
+    assert beside(marks.pinned_conf(f"[global]\n{index}", {"constraint": ("a.txt",)})) == [True]

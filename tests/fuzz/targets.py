@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.wheels import making
 from torchpick.doctor import mentions
-from torchpick.environment import inherited, pipconf, projectfile, requirementfiles, requirements, toolsettings
+from torchpick.environment import inherited, marks, projectfile, requirementfiles, requirements, toolsettings
 from torchpick.environment.requirements import Given
 from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import TorchpickError
@@ -165,9 +165,9 @@ def pip_conf(data: bytes) -> None:
 
 def pip_conf_pinned(data: bytes) -> None:
     there = text(data)
-    pinned = pipconf.pinned(there, {"constraint": ("file:///c.txt",)})
-    if not any(mark in there for mark in (pipconf.BEGIN, pipconf.KEPT, pipconf.END)):
-        assert pipconf.unpinned(pinned) == there
+    pinned = marks.pinned_conf(there, {"constraint": ("file:///c.txt",)})
+    if not any(mark in there for mark in (marks._BEGIN, marks._KEPT, marks._END)):
+        assert marks.unpinned_conf(pinned) == there
 
 
 def uv_toml(data: bytes) -> None:

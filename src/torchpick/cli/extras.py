@@ -23,7 +23,7 @@ from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.decide import requested
 from torchpick.decide.wishes import is_backend
-from torchpick.environment import projectfile, rewrite, tomlmarks
+from torchpick.environment import marks, projectfile, rewrite
 from torchpick.environment.projectfile import Project
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge import packages
@@ -205,13 +205,13 @@ def _printed(args: ExtrasArguments, plan: Plan, kind: str) -> int:
     if args.json:
         print(envelope.dumps({**envelope.new("extras"), **_json(plan, kind)}))
     else:
-        print(tomlmarks.merged("", declared.wanted(plan))[0], end="")
+        print(marks.merged("", declared.wanted(plan))[0], end="")
     return 0
 
 
 def _finish(args: ExtrasArguments, there: rewrite.Text, plan: Plan, kind: str) -> int:
     """Write it, or say whether it would change."""
-    text, clashes = tomlmarks.merged(there.text, declared.wanted(plan))
+    text, clashes = marks.merged(there.text, declared.wanted(plan))
     if clashes:
         raise _clash(there.file, clashes)
     changed = text != there.text
@@ -240,7 +240,7 @@ def _outcome(args: ExtrasArguments, there: rewrite.Text, plan: Plan, *, changed:
     return f'then `uv sync {"--group" if plan.groups else "--extra"} "$(torchpick label --among {among})"`'
 
 
-def _clash(file: str, clashes: tuple[tomlmarks.Clash, ...]) -> TorchpickError:
+def _clash(file: str, clashes: tuple[marks.Clash, ...]) -> TorchpickError:
     said = [f"{each.place} is\n  {each.theirs}\nand would be\n  {each.ours}" for each in clashes]
     hint = "nothing was written; write ours there by hand, or choose other names with `--name`"
     return TorchpickError(f"{file} says otherwise: " + "\n".join(said), hint=hint, code="CLASH")

@@ -7,7 +7,7 @@ from typing import Any
 
 from torchpick.decide.requested import named
 from torchpick.environment import toml
-from torchpick.environment.tomlmarks import MARK, PIN, ArrayEntry, ProjectSetting, ProjectSettings, without
+from torchpick.environment.marks import MARK, PIN, ArrayEntry, ProjectSetting, ProjectSettings, without
 from torchpick.errors import TorchpickError
 from torchpick.model.build import COMPANIONS
 from torchpick.model.noun import Noun

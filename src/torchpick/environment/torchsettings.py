@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from torchpick.environment import toolsettings
 from torchpick.environment.distributions import ProjectLock, TorchSetting
-from torchpick.environment.tomlmarks import PIN
+from torchpick.environment.marks import PIN
 from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.errors import TorchpickError
 from torchpick.model.build import WHEEL_HOST, is_wheel_host

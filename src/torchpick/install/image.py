@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from torchpick.decide.stackwords import DEFAULT_INDEX
 from torchpick.errors import UsageError
 from torchpick.install import env
@@ -38,7 +40,7 @@ def dockerfile(session: Session, stack: Stack) -> str:
             "# Torch and its companions come from their own index, and nothing else does.",
             shell.variables("dockerfile", variables.set, variables.unset, files),
             "",
-            f"RUN python -m pip install --no-cache-dir {' '.join(map(shell.sh, stack.requirements))}",
+            f"RUN python -m pip install --no-cache-dir {' '.join(map(quote, stack.requirements))}",
         )
     )
 

@@ -8,11 +8,11 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from torchpick.environment import interpreter, pipconf, projectfile, rewrite, tomlmarks, toolsettings
+from torchpick.environment import interpreter, marks, projectfile, rewrite, toolsettings
+from torchpick.environment.marks import PIN, ProjectSetting
 from torchpick.environment.requirements import Given
 from torchpick.environment.rewrite import FileChange
 from torchpick.environment.targets import Target
-from torchpick.environment.tomlmarks import PIN, ProjectSetting
 from torchpick.environment.world import World
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import plan, staying, wheelfiles
@@ -136,7 +136,7 @@ def _variables(
 def _pip_change(prefix: str, found: variables.Variables) -> FileChange:
     there = rewrite.read(toolsettings.own_pip_file(prefix))
     options = {option: tuple(found.set[name].split()) for name, option in _PIP_OPTIONS.items() if name in found.set}
-    return FileChange(there.file, there.text if there.exists else None, pipconf.pinned(there.text, options))
+    return FileChange(there.file, there.text if there.exists else None, marks.pinned_conf(there.text, options))
 
 
 def _project(prefix: str, named: str | None) -> str | None:
@@ -167,7 +167,7 @@ def _project_change(file: str, pick: Pick, found: variables.Variables) -> FileCh
     page = found.set.get("UV_FIND_LINKS", "").split(",")[0]
     links = ProjectSetting(("tool", "uv", "pip", "find-links"), [page]) if page and not backend else None
     wanted = projectfile.pinned(pick.build.pins, backend, uv_index(pick), links)
-    after, clashes = tomlmarks.merged(there.text, wanted)
+    after, clashes = marks.merged(there.text, wanted)
     if clashes:
         said = "; ".join(f"{each.place} is {each.theirs} and would be {each.ours}" for each in clashes)
         hint = "write ours there by hand, or leave the file alone with `--no-project`"
@@ -222,9 +222,9 @@ def _unmark(file: str, address: str) -> bool:
     """Take ours out of a file; whether there was anything of ours."""
     there = rewrite.read(file)
     if file.endswith(".toml"):
-        text = tomlmarks.without(there.text, PIN)
+        text = marks.without(there.text, PIN)
     else:
-        text = pipconf.without(pipconf.unpinned(there.text), address)
+        text = marks.without_address(marks.unpinned_conf(there.text), address)
     if text == there.text:
         return False
     if text.strip() or file.endswith(".toml"):

@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-
-# What a POSIX shell takes as it is.
-_SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_-+=:,./")
-
-
-def sh(word: str) -> str:
-    """One word for a POSIX shell."""
-    if word and _SAFE.issuperset(word):
-        return word
-    return "'" + word.replace("'", "'\"'\"'") + "'"
+from shlex import quote
 
 
 def command(argv: Iterable[str], changed: Mapping[str, str], unset: Iterable[str]) -> str:
@@ -20,7 +11,7 @@ def command(argv: Iterable[str], changed: Mapping[str, str], unset: Iterable[str
     gone = [part for name in unset for part in ("-u", name)]
     front = [*gone, *(f"{name}={value}" for name, value in changed.items())]
     words = ["env", *front, *argv] if front else [*argv]
-    return " ".join(map(sh, words))
+    return " ".join(map(quote, words))
 
 
 def variables(shell: str, changed: Mapping[str, str], unset: Iterable[str], files: Mapping[str, str] = {}) -> str:
@@ -31,11 +22,6 @@ def variables(shell: str, changed: Mapping[str, str], unset: Iterable[str], file
     lines += [_LINES[shell][1].format(name=name) for name in unset]
     lines += [_LINES[shell][0].format(name=name, value=_QUOTES[shell](value)) for name, value in changed.items()]
     return "\n".join(lines)
-
-
-def quoted(shell: str, value: str) -> str:
-    """One value as that shell takes it."""
-    return _QUOTES[shell](value)
 
 
 def refusal(shell: str) -> str:
@@ -61,7 +47,7 @@ def _docker(value: str) -> str:
 
 
 _QUOTES: dict[str, Callable[[str], str]] = {
-    "sh": sh,
+    "sh": quote,
     "fish": _fish,
     "powershell": _powershell,
     "github": str,
@@ -83,6 +69,6 @@ def _written(files: Mapping[str, str]) -> list[str]:
     lines = []
     for path, content in files.items():
         folder = path.rpartition("/")[0]
-        words = "".join(f"    {sh(line)} \\\n" for line in content.splitlines())
-        lines.append(f"RUN mkdir -p {sh(folder)} && printf '%s\\n' \\\n{words}    > {sh(path)}")
+        words = "".join(f"    {quote(line)} \\\n" for line in content.splitlines())
+        lines.append(f"RUN mkdir -p {quote(folder)} && printf '%s\\n' \\\n{words}    > {quote(path)}")
     return lines

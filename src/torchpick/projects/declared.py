@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from torchpick.environment.marks import ArrayEntry, ProjectSetting, ProjectSettings
 from torchpick.environment.projectfile import OwnExtra
-from torchpick.environment.tomlmarks import ArrayEntry, ProjectSetting, ProjectSettings
 from torchpick.model.noun import Noun
 
 

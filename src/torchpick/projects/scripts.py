@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from torchpick.decide.requested import named
-from torchpick.environment import projectfile, rewrite, toml, tomlmarks
-from torchpick.environment.tomlmarks import PIN, ProjectSetting, ProjectSettings
+from torchpick.environment import marks, projectfile, rewrite, toml
+from torchpick.environment.marks import PIN, ProjectSetting, ProjectSettings
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.installers import tools
 from torchpick.installers.links import project_page, uv_index
@@ -41,7 +41,7 @@ def pin(session: Session, file: str) -> PinnedScript:
     wanted = tuple(_requirements(_toml(before, file)))
     asked = session.asking(session.request._replace(requirements=(*session.request.requirements, *wanted)))
     pick = asked.pick()
-    inner, clashes = tomlmarks.merged(_toml(before, file), _settings(asked, pick))
+    inner, clashes = marks.merged(_toml(before, file), _settings(asked, pick))
     if clashes:
         said = "; ".join(f"{clash.where} is {clash.theirs} and would be {clash.ours}" for clash in clashes)
         raise TorchpickError(
@@ -109,7 +109,7 @@ def _with(text: str, inner: str) -> str:
 
 def _unpinned(text: str, file: str) -> str:
     inner = _toml(text, file)
-    return _with(text, tomlmarks.without(inner, PIN))
+    return _with(text, marks.without(inner, PIN))
 
 
 def _requirements(inner: str) -> Iterator[str]:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torchpick.environment import toml, tomlmarks
+from torchpick.environment import marks, toml
+from torchpick.environment.marks import MARK, PIN, without
 from torchpick.environment.projectfile import TOOLS, pinned
-from torchpick.environment.tomlmarks import MARK, PIN, without
 from torchpick.errors import TorchpickError
 from torchpick.projects.declared import Extra, Index, Plan, wanted
 
@@ -69,7 +69,7 @@ def test_every_line_of_the_author_stays_in_its_order(text: str, plan: Plan) -> N
         toml.loads(text)
     except ValueError:
         return  # two pieces that exclude each other
-    written, clashes = tomlmarks.merged(text, wanted(plan))
+    written, clashes = marks.merged(text, wanted(plan))
 
     assert clashes == ()
     assert without(written, MARK).rstrip("\n") == text.rstrip("\n")
@@ -84,10 +84,10 @@ def test_every_line_of_the_author_stays_in_its_order(text: str, plan: Plan) -> N
 @given(files(), st.sampled_from(PLANS))
 def test_a_second_run_changes_nothing(text: str, plan: Plan) -> None:
     try:
-        once, _ = tomlmarks.merged(text, wanted(plan))
+        once, _ = marks.merged(text, wanted(plan))
     except TorchpickError:
         return
-    twice, clashes = tomlmarks.merged(once, wanted(plan))
+    twice, clashes = marks.merged(once, wanted(plan))
 
     assert clashes == ()
     assert twice == once
@@ -97,15 +97,15 @@ def test_a_second_run_changes_nothing(text: str, plan: Plan) -> None:
 def test_what_an_earlier_run_wrote_is_brought_up_to_date(tool: str) -> None:
     """A backend goes, another comes, the mirror moves: the file is what a first run would have written."""
     text = "".join(PIECES[:3])
-    old, _ = tomlmarks.merged(text, wanted(app(tool, "cpu", "cu126", "cu130")))
+    old, _ = marks.merged(text, wanted(app(tool, "cpu", "cu126", "cu130")))
 
     moved = app(tool, "cpu", "cu126", "cu132", host="https://mirror.example/whl")
-    new, clashes = tomlmarks.merged(old, wanted(moved))
+    new, clashes = marks.merged(old, wanted(moved))
 
     assert clashes == ()
     assert "cu130" not in new
     assert "wheels.example" not in new
-    fresh, _ = tomlmarks.merged(text, wanted(moved))
+    fresh, _ = marks.merged(text, wanted(moved))
     assert toml.loads(new) == toml.loads(fresh)
 
 
@@ -127,7 +127,7 @@ CLASHES = [
 
 @pytest.mark.parametrize(("text", "plan", "where"), CLASHES)
 def test_what_the_author_said_otherwise_is_shown_and_left(text: str, plan: Plan, where: str) -> None:
-    written, clashes = tomlmarks.merged(text, wanted(plan))
+    written, clashes = marks.merged(text, wanted(plan))
 
     assert written == text
     assert len(clashes) == 1
@@ -139,19 +139,19 @@ def test_what_the_author_said_otherwise_is_shown_and_left(text: str, plan: Plan,
 def test_what_the_author_wrote_just_so_is_no_clash_and_stays_theirs() -> None:
     text = '[project.optional-dependencies]\nnvidia-old = ["torch>=2.5,<2.8"] # by hand\n'
 
-    assert tomlmarks.merged(text, wanted(LIBRARY)) == (text, ())
+    assert marks.merged(text, wanted(LIBRARY)) == (text, ())
 
 
 def test_a_list_of_the_authors_is_left_and_what_to_write_there_is_said() -> None:
     text = '[tool.uv]\npackage = false\nconflicts = [\n  [{ extra = "a" }, { extra = "b" }], # mine\n]\n'
     plan = app("uv", "cpu", "cu126")
 
-    written, clashes = tomlmarks.merged(text, wanted(plan))
+    written, clashes = marks.merged(text, wanted(plan))
 
     assert written == text
     assert [clash.place for clash in clashes] == ["line 3, tool.uv.conflicts"]
     by_hand = text.replace("# mine\n", f"# mine\n  {clashes[0].ours.removeprefix('[').removesuffix(']')}\n")
-    assert tomlmarks.merged(by_hand, wanted(plan))[1] == ()
+    assert marks.merged(by_hand, wanted(plan))[1] == ()
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_list_of_the_authors_is_left_and_what_to_write_there_is_said() -> None
 )
 def test_what_is_written_inline_is_refused_with_the_way_to_write_it(text: str, where: str) -> None:
     with pytest.raises(TorchpickError) as caught:
-        tomlmarks.merged(text, wanted(app("uv", "cpu", "cu126")))
+        marks.merged(text, wanted(app("uv", "cpu", "cu126")))
 
     assert "cannot be added to" in caught.value.message
     assert where in str(caught.value.hint)
@@ -174,7 +174,7 @@ def test_what_others_write_among_our_lines_stays_when_ours_go() -> None:
     """`uv add` puts keys below a header of ours."""
     text = '[project]\nname = "x"\n'
     index = {"name": "pytorch-cu126", "url": "https://wheels.example/whl/cu126", "explicit": True}
-    written, _ = tomlmarks.merged(text, pinned(PINS, "cu126", index, None))
+    written, _ = marks.merged(text, pinned(PINS, "cu126", index, None))
     header = "[tool.uv.sources] # torchpick pin\n"
     theirs = 'other = { git = "https://x.example" }\n'
 
@@ -186,8 +186,8 @@ def test_what_others_write_among_our_lines_stays_when_ours_go() -> None:
 
 def test_pin_and_extras_leave_each_others_lines() -> None:
     text = '[project]\nname = "x"\n'
-    extras, _ = tomlmarks.merged(text, wanted(LIBRARY))
-    both, _ = tomlmarks.merged(extras, pinned(PINS, "cu126", None, None))
+    extras, _ = marks.merged(text, wanted(LIBRARY))
+    both, _ = marks.merged(extras, pinned(PINS, "cu126", None, None))
 
     assert without(both, PIN) == extras
     assert without(without(both, MARK), PIN) == text
@@ -196,7 +196,7 @@ def test_pin_and_extras_leave_each_others_lines() -> None:
 def test_an_index_without_a_name_is_the_authors() -> None:
     text = '[[tool.uv.index]]\nurl = "https://own.example/simple" # mine\n'
 
-    written, clashes = tomlmarks.merged(text, wanted(app("uv", "cu126")))
+    written, clashes = marks.merged(text, wanted(app("uv", "cu126")))
 
     assert clashes == ()
     assert written.startswith(text)
@@ -219,7 +219,7 @@ def test_an_index_without_a_name_is_the_authors() -> None:
 )
 def test_a_file_that_cannot_be_edited_is_told_so(text: str) -> None:
     with pytest.raises(TorchpickError) as caught:
-        tomlmarks.merged(text, wanted(app("uv", "cpu", "cu126")))
+        marks.merged(text, wanted(app("uv", "cpu", "cu126")))
 
     assert caught.value.hint
 
@@ -227,7 +227,7 @@ def test_a_file_that_cannot_be_edited_is_told_so(text: str) -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_edited_or_refused(text: str) -> None:
     with suppress(TorchpickError):
-        tomlmarks.merged(text, wanted(app("uv", "cpu", "cu126")))
+        marks.merged(text, wanted(app("uv", "cpu", "cu126")))
 
 
 PINS = {"torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126"}
@@ -249,7 +249,7 @@ PINS = {"torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126"}
 def test_an_override_of_uvs_that_would_undo_the_pin_is_a_clash(override: str, allowed: bool) -> None:
     text = f'[tool.uv]\noverride-dependencies = ["numpy<3", "{override}"] # mine\n'
 
-    written, clashes = tomlmarks.merged(text, pinned(PINS, "cu126", None, None))
+    written, clashes = marks.merged(text, pinned(PINS, "cu126", None, None))
 
     assert bool(clashes) is not allowed
     assert ("torch==2.14.1+cu126" in written) is allowed
@@ -263,5 +263,5 @@ def test_extras_stand_beside_no_override_of_torch_at_all() -> None:
     plan = Plan((), "uv", sources={"torch": (("pytorch-cu126", "cu126"),)})
     text = '[tool.uv]\noverride-dependencies = ["torch<2.15"]\n'
 
-    written, clashes = tomlmarks.merged(text, wanted(plan))
+    written, clashes = marks.merged(text, wanted(plan))
     assert (written, [each.where for each in clashes]) == (text, ["tool.uv.override-dependencies"])

@@ -1,11 +1,13 @@
-"""Lines of ours in somebody's TOML, put in and taken out so that every byte of theirs stays. Pure.
+"""Lines of ours in somebody's TOML or pip.conf, put in and taken out so that every byte of theirs stays. Pure.
 
-A line of ours ends with a comment that holds our mark; an earlier run's lines are replaced. What the author wrote is
-never changed: where it says something else, that is a clash, and nothing is written.
+In TOML a line of ours ends with a comment that holds our mark; an earlier run's lines are replaced. What the author
+wrote is never changed: where it says something else, that is a clash, and nothing is written. In a pip.conf, whose
+values have no comments behind them, ours stand between two marks, and what had to give way to them behind a third.
 """
 
 from __future__ import annotations
 
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -184,21 +186,14 @@ def _written(text: str, wanted: ProjectSettings) -> str:
     for path, _, end in reversed(_tables(lines)):
         if path in new:
             lines[end:end] = new.pop(path)
-    for path, added in new.items():
-        lines += [*_blank(lines), f"[{_header(path)}]{mark}", *added]
+    tables = [(f"[{'.'.join(map(toml.key, path))}]", added) for path, added in new.items()]
     for entry in wanted.entries:
-        values = (f"{toml.key(name)} = {toml.inline(value)}{mark}" for name, value in entry.values.items())
-        lines += [*_blank(lines), f"[[{_header(entry.path)}]]{mark}", *values]
+        values = [f"{toml.key(name)} = {toml.inline(value)}{mark}" for name, value in entry.values.items()]
+        tables.append((f"[[{'.'.join(map(toml.key, entry.path))}]]", values))
+    for header, added in tables:
+        lines += [*(["\n"] if lines else []), header + mark, *added]
     written = "".join(lines)
     return written if not text or text.endswith("\n") else written.removesuffix("\n")  # so that it can be taken out
-
-
-def _blank(lines: Sequence[str]) -> list[str]:
-    return ["\n"] if lines else []
-
-
-def _header(path: Path) -> str:
-    return ".".join(map(toml.key, path))
 
 
 def _lines(text: str) -> list[str]:
@@ -265,3 +260,90 @@ def _holder(whole: dict[str, Any], path: Path) -> dict[str, Any]:
     for name in path[:-1]:
         whole = whole.setdefault(name, {})
     return whole
+
+
+# ---- pip.conf: lines are told apart as configparser does it, one that is indented deeper continues its option ----
+
+
+_BEGIN = "# >>> torchpick pin, taken out by `torchpick unpin`"
+_END = "# <<< torchpick pin"
+_KEPT = "# torchpick keeps: "
+_SECTION = "install"
+_ENDS = ("\n", "\r")
+
+
+class ConfLine(Noun):
+    """One line as it stands, the section it is in, and the option that it begins or continues."""
+
+    text: str
+    section: str
+    option: str
+    indent: int
+
+
+def _conf_lines(text: str) -> Iterator[ConfLine]:
+    """The lines, each with its own end."""
+    section, option, depth = "", "", 0
+    for text_line in io.StringIO(text, newline=""):
+        plain = text_line.strip()
+        indent = len(text_line) - len(text_line.lstrip())
+        if not plain or plain[0] in "#;":
+            yield ConfLine(text_line, section, "", indent)
+        elif option and indent > depth:
+            yield ConfLine(text_line, section, option, indent)
+        elif header := re.match(r"\[(.+)\]", plain):
+            section, option, depth = header[1], "", indent
+            yield ConfLine(text_line, section, "", indent)
+        else:
+            option, depth = _option(re.split("[=:]", plain, maxsplit=1)[0]), indent
+            yield ConfLine(text_line, section, option, indent)
+
+
+def _option(name: str) -> str:
+    """Pip takes `find_links` and `--find-links` for `find-links`."""
+    return name.strip().lower().replace("_", "-").removeprefix("--")
+
+
+def pinned_conf(text: str, options: Mapping[str, tuple[str, ...]]) -> str:
+    """The text with these options of `pip install`; what it said of them before is kept behind a mark."""
+    before = unpinned_conf(text)
+    lines = list(_conf_lines(before))
+    end = "\r\n" if any(line.text.endswith("\r\n") for line in lines) else "\n"
+    kept = [
+        f"{_KEPT}{line.text}" if line.section == _SECTION and line.option in options else line.text for line in lines
+    ]
+    place = max((place for place, line in enumerate(lines, start=1) if line.section == _SECTION), default=None)
+    following = len(lines) if place is None else place
+    indent = " " * (lines[following].indent if following < len(lines) else 0)
+    block = [] if place is not None else [f"[{_SECTION}]"]
+    for name, words in options.items():
+        block += [f"{indent}{name} =", *(f"{indent}    {word}" for word in words)]
+    whole = not kept or kept[-1].endswith(_ENDS)
+    if not whole:
+        kept[-1] += end
+    found = "".join([*kept[:following], *(line + end for line in (_BEGIN, *block, _END)), *kept[following:]])
+    return found if whole else found.removesuffix(end)  # so that it can be taken out
+
+
+def unpinned_conf(text: str) -> str:
+    """The text as it was before it was pinned, with whatever has been added to it since."""
+    found: list[str] = []
+    inside = False
+    for line in io.StringIO(text, newline=""):
+        if line.startswith(_BEGIN):
+            inside = True
+        elif inside:
+            inside = not line.startswith(_END)
+        else:
+            found.append(line.removeprefix(_KEPT))
+    before = "".join(found)
+    return before if _BEGIN not in text or text.endswith(_ENDS) else before.removesuffix("\n").removesuffix("\r")
+
+
+def without_address(text: str, address: str) -> str:
+    """The text without words that begin with this address, for a file whose marks another program has dropped.
+
+    An option that is left without a value counts for nothing to pip.
+    """
+    mine = re.escape(address)
+    return re.sub(rf"(?m)^[ \t]*{mine}\S*[ \t]*\r?\n|[ \t]*(?<!\S){mine}\S*", "", text)
