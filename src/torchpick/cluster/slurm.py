@@ -12,7 +12,7 @@ from torchpick.cluster.engine import ClusterError, Engine, why
 from torchpick.environment.child import ChildResult
 
 # Nodes that take a job, in sinfo's long form without its marks (`*` does not respond, `~` powered down, …).
-_ABLE = ("idle", "mixed", "allocated", "completing")
+_ABLE = ("idle", "planned", "mixed", "allocated", "completing")
 _MARKS = "*~#!%$@^-+"
 # How many calls of srun run at once where one for all nodes is refused: a busy one must not block the others.
 _AT_ONCE = 16
