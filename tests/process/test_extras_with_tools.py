@@ -292,27 +292,6 @@ def test_a_package_that_pins_a_release_takes_the_other_builds_of_it_too(tmp_path
             assert f"+ torchvision==0.29.1+{name}" in synced(tmp_path, name)
 
 
-def test_a_package_of_the_same_module_is_left_out_whoever_needs_it(tmp_path: Path) -> None:
-    """faster-whisper asks for onnxruntime, whose files would lie over those of onnxruntime-gpu."""
-    own = (TinyWheel("onnxruntime", "1.20.0"), TinyWheel("onnxruntime-gpu", "1.20.0"))
-    whisper = TinyWheel("whisper-like", "1.0", requires=("onnxruntime>=1.14",))
-    with torches.hosts(("2.14.1", "2.15.0"), *own, whisper) as host:
-        file, trouble = locked(host, tmp_path, ["torch>=2.5", "whisper-like", "onnxruntime-gpu"])
-        assert trouble == ""
-
-        found = synced(tmp_path, "cu126")
-        assert "+ onnxruntime-gpu==1.20.0" in found
-        assert "+ whisper-like==1.0" in found
-        assert "+ onnxruntime==" not in found
-
-        again = file.read_text()
-        torchpick("--for", "app", "--write", str(file), "--index-base", host.base)
-        assert file.read_text() == again
-        file.write_text(again.replace('"onnxruntime-gpu"', "\"onnxruntime-gpu ; sys_platform == 'linux'\""))
-        torchpick("--for", "app", "--write", str(file), "--index-base", host.base)
-        assert "onnxruntime ;" not in file.read_text()
-
-
 def test_what_is_built_from_source_is_built_with_the_torch_of_the_extra(tmp_path: Path) -> None:
     """By `extra-build-dependencies`: without them uv builds it in an environment that holds no torch."""
     with torches.hosts(("2.14.1", "2.15.0")) as host:

@@ -13,10 +13,10 @@ examples:
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Iterable
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import arch as emit
 from torchpick.errors import ToolkitError, TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model import envelope
@@ -26,7 +26,7 @@ from torchpick.model.machine import Machine
 from torchpick.model.versions import is_dotted, span
 from torchpick.session import Session
 
-_FORMS = {"torch": emit.torch, "nvcc": emit.nvcc, "cmake": emit.cmake}
+_FORMS = ("torch", "nvcc", "cmake")
 
 
 class ArchArguments(Arguments):
@@ -36,7 +36,7 @@ class ArchArguments(Arguments):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--for", dest="form", choices=tuple(_FORMS), default="torch", help="the reader (torch)")
+    parser.add_argument("--for", dest="form", choices=_FORMS, default="torch", help="the reader (torch)")
     parser.add_argument("--cuda", metavar="X.Y", help="only what this CUDA toolkit can compile")
     parser.add_argument("--ptx", action="store_true", help="also PTX of the newest, for future GPUs")
     arguments.add_machine_flags(parser)
@@ -54,7 +54,7 @@ def run(args: ArchArguments) -> int:
         line = _amd(args, gpus)
     else:
         chosen = _chosen(args, tuple(gpu for gpu in gpus if gpu.kind == "sm"), session.knowledge)
-        line = _FORMS[args.form](chosen)
+        line = {"torch": _torch, "nvcc": _nvcc, "cmake": _cmake}[args.form](chosen)
     if args.json:
         facts = [{"arch": str(each.arch), "ptx": each.ptx} for each in chosen]
         print(envelope.dumps(envelope.new("arch", form=args.form, cuda=args.cuda, arch=line, targets=facts)))
@@ -75,7 +75,7 @@ def _amd(args: ArchArguments, gpus: tuple[Arch, ...]) -> str:
     if args.form == "nvcc" or args.cuda or args.ptx:
         hint = "`--for torch` and `--for cmake` print their gfx names"
         raise UsageError("nvcc, `--cuda` and `--ptx` do not apply to AMD GPUs", hint=hint)
-    return emit.amd(gpus)
+    return _gfx(gpus)
 
 
 def _chosen(args: ArchArguments, gpus: tuple[Arch, ...], knowledge: Knowledge) -> tuple[CompileTarget, ...]:
@@ -104,3 +104,29 @@ def _unable(cuda: str, left: tuple[Arch, ...], toolkits: Toolkits, gpus: tuple[A
         mine = toolkits.able(gpu)
         spans.append(f"{gpu}: CUDA {span(mine)}" if mine else f"{gpu}: none that is known")
     return ToolkitError(f"{message}, and no toolkit does for all", hint="build twice; " + "; ".join(spans))
+
+
+def _torch(targets: Iterable[CompileTarget]) -> str:
+    """TORCH_CUDA_ARCH_LIST: `6.1;8.6+PTX`."""
+    return ";".join(f"{each.arch.major}.{each.arch.minor}{'+PTX' if each.ptx else ''}" for each in targets)
+
+
+def _nvcc(targets: Iterable[CompileTarget]) -> str:
+    """`-gencode` options."""
+    found = []
+    for each in targets:
+        number = f"{each.arch.major}{each.arch.minor}"
+        found.append(f"-gencode arch=compute_{number},code=sm_{number}")
+        if each.ptx:
+            found.append(f"-gencode arch=compute_{number},code=compute_{number}")
+    return " ".join(found)
+
+
+def _cmake(targets: Iterable[CompileTarget]) -> str:
+    """CMAKE_CUDA_ARCHITECTURES: `61-real;86`, where the bare number is machine code and PTX."""
+    return ";".join(f"{each.arch.major}{each.arch.minor}{'' if each.ptx else '-real'}" for each in targets)
+
+
+def _gfx(arches: Iterable[Arch]) -> str:
+    """PYTORCH_ROCM_ARCH and CMAKE_HIP_ARCHITECTURES: `gfx90a;gfx1100`."""
+    return ";".join(dict.fromkeys(map(str, arches)))

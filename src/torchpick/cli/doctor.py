@@ -137,8 +137,6 @@ def _json(exam: Examination, status: int) -> dict[str, object]:
 
 def _report(exam: Examination) -> str:
     """Versions, GPUs, driver and findings; nothing that names a person."""
-    import platform
-
     from torchpick.doctor import report
     from torchpick.model import VERSION
 
@@ -157,14 +155,9 @@ def _report(exam: Examination) -> str:
         *(f"{each.severity} {each.code}: {each.text}" for each in exam.findings),
         *(f"cure: {line}" for line in dict.fromkeys(each.cure for each in exam.findings if each.cure)),
     ]
-    homes = [path for path in (os.path.expanduser("~"), os.environ.get("HOME"), os.environ.get("USERPROFILE")) if path]
-    users = [name for name in (os.environ.get(key) for key in ("USER", "LOGNAME", "USERNAME", "SUDO_USER")) if name]
-    users += [os.path.basename(home.rstrip("/\\")) for home in homes]
-    host = platform.node()
-    users += [name for name in (host, host.partition(".")[0], subject.machine.name or "") if name]
     text = "\n".join(plain(line) for line in lines)
     places = {here.prefix: "ENV", os.getcwd(): "."}
-    return f"```\n{report.scrubbed(text, homes, users, places)}\n```"
+    return f"```\n{report.scrubbed(text, *report.people(subject.machine.name), places)}\n```"
 
 
 def _relevant(exam: Examination) -> list[Distribution]:

@@ -141,14 +141,11 @@ def runtimes(subject: Subject) -> Iterator[Finding]:
                 continue
             major = torch.cuda.split(".")[0] if torch is not None and torch.cuda else None
             keep, drop = (first, second) if major is not None and _major(first) == major else (second, first)
-            again = remedy.by_installer(
-                here, "install", remedy.REINSTALL[remedy.has_pip(here)], "--no-deps", f"{keep.name}=={keep.version}"
-            )
             yield Finding(
                 Ailment.TWO_CUDA_RUNTIMES,
                 f"{first.label} is installed beside {second.label}, and both installed {shared}",
                 {"packages": [first.label, second.label], "file": shared},
-                cure=f"{remedy.by_installer(here, 'uninstall', drop.name)} && {again}",
+                cure=f"{remedy.by_installer(here, 'uninstall', drop.name)} && {remedy.put_back(here, keep)}",
             )
 
 

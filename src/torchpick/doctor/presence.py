@@ -145,13 +145,11 @@ def incomplete(subject: Subject) -> Iterator[Finding]:
         relevant = package.name in names or package.name.startswith(OF_TORCH)
         if relevant and (paths := gone(package)):
             ours = package.name in COMPANIONS
-            again = remedy.REINSTALL[remedy.has_pip(here)]
-            pin = f"{package.name}=={package.version}"
             yield Finding(
                 Ailment.FILES_MISSING,
                 f"{package.label} lacks {first_three(paths)}",
                 {"package": package.label, "missing": list(paths)},
-                cure=None if ours else remedy.by_installer(here, "install", again, "--no-deps", pin),
+                cure=None if ours else remedy.put_back(here, package),
                 by_torch=ours,
             )
 

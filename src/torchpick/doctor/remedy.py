@@ -15,7 +15,7 @@ from torchpick.doctor import depends, installedtorch
 from torchpick.doctor.depends import Demand
 from torchpick.doctor.subject import Subject
 from torchpick.environment import requirements, toolsettings
-from torchpick.environment.distributions import Environment
+from torchpick.environment.distributions import Distribution, Environment
 from torchpick.environment.requirements import Requested
 from torchpick.installers import store
 from torchpick.knowledge.locations import cache_dir
@@ -44,8 +44,6 @@ BY_HARDWARE = frozenset(
 )
 _WITHOUT_CODE = frozenset({Reason.NO_KERNELS, Reason.LIBRARY_DROPPED_GPU, Reason.UNKNOWN_ARCHES})
 _UNKNOWN = "neither the backend it had nor a GPU is known: name what to fix it for by `--gpu`, `--backend` or `--cpu`"
-# The option that brings a package's files back, of uv and of pip.
-REINSTALL = ("--reinstall", "--force-reinstall")
 
 
 class Remedy(Noun):
@@ -293,6 +291,12 @@ def by_installer(here: Environment, verb: str, *words: str) -> str:
         return shlex.join(["uv", "pip", verb, "--python", here.program, *words])
     yes = ["-y"] if verb == "uninstall" else []
     return shlex.join([here.program, "-m", "pip", verb, *yes, *words])
+
+
+def put_back(here: Environment, package: Distribution) -> str:
+    """The command that brings the files of an installed version back."""
+    again = "--force-reinstall" if has_pip(here) else "--reinstall"
+    return by_installer(here, "install", again, "--no-deps", f"{package.name}=={package.version}")
 
 
 def has_pip(here: Environment) -> bool:

@@ -1,7 +1,9 @@
-"""Text made fit for a public bug report: no names of users and hosts, no paths of theirs, no tokens. Pure."""
+"""Text made fit for a public bug report: no names of users and hosts, no paths of theirs, no tokens."""
 
 from __future__ import annotations
 
+import os
+import platform
 import re
 from collections.abc import Mapping, Sequence
 
@@ -24,6 +26,15 @@ _HOSTS = re.compile(
     r"(?<=://)(?P<user>[^\s/@]*@)?(?!(?:[\w-]+\.)*(?:pytorch|github|nvidia|amd|intel|uv|astral)\.(?:org|com|sh)\b)"
     r"[^\s/\"'`,;<>|)?#]+"
 )
+
+
+def people(machine: str | None) -> tuple[list[str], list[str]]:
+    """The homes, and the names of users and hosts, of this computer."""
+    homes = [path for path in (os.path.expanduser("~"), os.environ.get("HOME"), os.environ.get("USERPROFILE")) if path]
+    host = platform.node()
+    names = [os.environ.get(variable) for variable in ("USER", "LOGNAME", "USERNAME", "SUDO_USER")]
+    names += [*(os.path.basename(home.rstrip("/\\")) for home in homes), host, host.partition(".")[0], machine]
+    return homes, [name for name in names if name]
 
 
 def scrubbed(text: str, homes: Sequence[str], users: Sequence[str], places: Mapping[str, str] | None = None) -> str:
