@@ -98,17 +98,33 @@ def test_what_a_library_lacks_is_kept_with_the_row(capsys: pytest.CaptureFixture
     assert "PARTIAL_LIBRARY" in [note["code"] for note in pick["notes"]]
 
 
-def test_a_second_run_costs_one_small_request(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_second_run_reads_the_page_alone(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
     refreshed(capsys, *HERE)
     index.host.seen.clear()
-    index.host.sent = 0
     answer = refreshed(capsys, *HERE)
 
-    assert len(index.host.seen) == 1
-    assert index.host.seen[0].if_none_match is not None
-    assert index.host.sent == 0
+    assert not [one for one in index.host.seen if one.path.endswith(".whl")]
     assert (answer["added"], answer["read"], answer["unread"]) == ([], [], [])
-    assert answer["pages"] == [{"url": f"{index.base}/torch/", "changed": False}]
+    assert picked(capsys)["pick"]["version"] == "2.99.0+cu126"
+
+
+def test_what_the_page_lists_no_longer_is_not_offered_there(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not what an earlier refresh read, nor what the shipped table has for the wheel host."""
+    refreshed(capsys, *HERE)
+    index.links = []
+    index.add("2.12.1+cu126", "sm_50 sm_60")
+    refreshed(capsys, *HERE)
+    answer = picked(capsys)
+
+    assert answer["pick"]["version"] == "2.12.1+cu126"
+    # What was never seen published anywhere stays what it is.
+    assert not {"2.14.1+cu126", "2.99.0+cu126"} & {row["version"] for row in answer["considered"]}
+
+
+def test_a_server_without_ranges_is_downloaded_from(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+    index.host.mood = "no ranges"
+
+    assert [row["version"] for row in refreshed(capsys, *HERE)["read"]] == ["2.99.0+cu126"]
     assert picked(capsys)["pick"]["version"] == "2.99.0+cu126"
 
 

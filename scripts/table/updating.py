@@ -20,9 +20,9 @@ from torchpick.index.ranges import FileSource, RemoteSource, Source
 from torchpick.model.build import WHEEL_HOST, Build, backend_order
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import is_prerelease, release_key
-from torchpick.wheels import live, measured, refresh
+from torchpick.wheels import listed, measured, refresh
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.live import ListedBuild
+from torchpick.wheels.listed import ListedBuild
 
 _COMPAT = Path(__file__).parents[2] / "compat"
 
@@ -52,7 +52,7 @@ def _listed(base: str, client: Client) -> tuple[ListedBuild, ...]:
     page = pages.fetch(f"{base.rstrip('/')}/torch/", client)
     if page.links is None:
         raise TorchpickError(f"{redacted(base)} has no page of torch", hint="name the index with `--index-base URL`")
-    return live.builds(page.links)
+    return listed.builds(page.links)
 
 
 def _new(found: tuple[ListedBuild, ...], out: Path, only: str | None) -> list[str]:
@@ -64,8 +64,8 @@ def _new(found: tuple[ListedBuild, ...], out: Path, only: str | None) -> list[st
 
 def _row(found: ListedBuild, client: Client) -> dict[str, object]:
     """One readable row: measured where there is GPU code to read, else as it is listed."""
-    build = live.declared(found)
-    if live.arches_of(found) is None:
+    build = listed.declared(found)
+    if listed.arches_of(found) is None:
         print(f"reading {found.sample.file}", file=sys.stderr)
         source = _open(found.sample.url, client)
         try:

@@ -10,15 +10,15 @@ from torchpick.index import listing
 from torchpick.knowledge import refreshed
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence, TwinWheel
-from torchpick.wheels import live
-from torchpick.wheels.live import ListedBuild
+from torchpick.wheels import listed
+from torchpick.wheels.listed import ListedBuild
 
 HOST = "https://wheels.example/whl"
 
 
 def found(*paths: str, channel: str = "stable") -> tuple[ListedBuild, ...]:
     page = "".join(f'<a href="{HOST}/{path}">x</a>' for path in paths)
-    return live.builds(listing.parse(page.encode(), HOST + "/torch/"), channel)
+    return listed.builds(listing.parse(page.encode(), HOST + "/torch/"), channel)
 
 
 def test_wheels_of_one_build_are_one_row() -> None:
@@ -70,7 +70,7 @@ def test_a_tag_without_a_promise_leaves_glibc_open() -> None:
 def row(version: str = "2.15.0+cu132", **facts: object) -> Build:
     torch, _, backend = version.partition("+")
     one = Build(
-        torch, backend, "linux-x86_64", version, live.cuda_of(backend), (Arch.parse("sm_75"),), ("cp312",),
+        torch, backend, "linux-x86_64", version, listed.cuda_of(backend), (Arch.parse("sm_75"),), ("cp312",),
         ("manylinux_2_28_x86_64",), "2.28", {}, {}, True, False, {}, {}, Evidence("declared", "a list"),
     )  # fmt: skip
     return one._replace(**facts)  # type: ignore[arg-type]
@@ -84,27 +84,27 @@ LISTED = found("cu132/torch-2.15.0%2Bcu132-cp312-cp312-manylinux_2_28_x86_64.whl
 
 
 def test_what_is_known_is_no_news() -> None:
-    assert live.compare(LISTED, known(row()), whole=True) == live.News((), (), ())
+    assert listed.compare(LISTED, known(row()), whole=True) == listed.News((), (), ())
 
 
 def test_what_is_new_is_listed_and_waits_to_be_read() -> None:
-    news = live.compare(LISTED, {}, whole=True)
+    news = listed.compare(LISTED, {}, whole=True)
 
     assert news.unread == LISTED
     assert news.changed[0].arches is None
     assert (news.changed[0].cuda, news.changed[0].published) == ("13.2", True)
-    assert live.compare(LISTED, known(*news.changed), whole=True).unread == LISTED, "it waits until it is read"
+    assert listed.compare(LISTED, known(*news.changed), whole=True).unread == LISTED, "it waits until it is read"
 
 
 def test_a_cpu_build_needs_no_reading() -> None:
-    news = live.compare(found("cpu/torch-2.16.0%2Bcpu-cp312-cp312-win_amd64.whl"), {}, whole=True)
+    news = listed.compare(found("cpu/torch-2.16.0%2Bcpu-cp312-cp312-win_amd64.whl"), {}, whole=True)
 
     assert news.unread == ()
     assert news.changed[0].arches == ()
 
 
 def test_what_the_shipped_table_says_nobody_knows_is_not_read_unasked() -> None:
-    assert live.compare(LISTED, known(row(arches=None)), whole=True).unread == ()
+    assert listed.compare(LISTED, known(row(arches=None)), whole=True).unread == ()
 
 
 @pytest.mark.parametrize(("facts", "expected"), [
@@ -113,7 +113,7 @@ def test_what_the_shipped_table_says_nobody_knows_is_not_read_unasked() -> None:
 ])  # fmt: skip
 def test_what_the_index_says_of_a_wheel_wins(facts: dict[str, object], expected: dict[str, object]) -> None:
     before = row()._replace(**facts)  # type: ignore[arg-type]
-    [changed] = live.compare(LISTED, known(before), whole=True).changed
+    [changed] = listed.compare(LISTED, known(before), whole=True).changed
 
     assert changed._asdict() | expected == changed._asdict()
     assert changed.arches == row().arches
@@ -121,8 +121,8 @@ def test_what_the_index_says_of_a_wheel_wins(facts: dict[str, object], expected:
 
 def test_what_is_not_there_any_more_is_told_where_all_is_listed() -> None:
     gone = row("2.14.0+cu130")
-    assert live.compare(LISTED, known(row(), gone), whole=True).gone == (gone,)
-    assert live.compare(LISTED, known(row(), gone), whole=False).gone == ()
+    assert listed.compare(LISTED, known(row(), gone), whole=True).gone == (gone,)
+    assert listed.compare(LISTED, known(row(), gone), whole=False).gone == ()
 
 
 BUILDS = st.lists(

@@ -41,7 +41,7 @@ from torchpick.model.request import CHANNELS, Request
 from torchpick.model.versions import admits
 from torchpick.session import Session
 from torchpick.wheels import refresh
-from torchpick.wheels.live import ListedBuild
+from torchpick.wheels.listed import ListedBuild
 from torchpick.wheels.refresh import Refreshed, RefreshJob
 
 HOST, OWN = "the wheel host", "your own index"
@@ -191,7 +191,7 @@ def _json(report: Refreshed, notes: Iterable[str], status: int) -> dict[str, obj
         "refresh",
         status="error" if status else "ok",
         exit_status=status,
-        pages=[{"url": redacted(page.url), "changed": page.links is not None} for page in report.pages],
+        pages=[{"url": redacted(page.url)} for page in report.pages],
         added=[_row(build) for build in report.added],
         changed=[_row(build) for build in report.changed],
         read=[_row(build) for build in report.read],

@@ -27,25 +27,19 @@ _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+h
 
 
 class Page(Noun):
-    """The links of a page; None where the page is the one that `tag` names, or where there is none (`missing`)."""
+    """The links of a page; None where there is none (`missing`)."""
 
     url: str
     links: tuple[Link, ...] | None
-    tag: str | None = None
     missing: bool = False
     cost: int = 0
 
 
-def fetch(url: str, client: Client, tag: str | None = None) -> Page:
-    """Read one page; `tag` is what the last reading of it got."""
+def fetch(url: str, client: Client) -> Page:
+    """Read one page."""
     if url.startswith("file:"):
         return folder(url)
-    headers = {"accept": _ACCEPT}
-    if tag is not None:
-        headers["if-none-match" if tag.startswith(('"', "W/")) else "if-modified-since"] = tag
-    answer = client.get(url, headers)
-    if answer.status == 304 and tag is not None:
-        return Page(url, None, tag)
+    answer = client.get(url, {"accept": _ACCEPT})
     if answer.status in ABSENT:
         return Page(url, None, missing=True)
     if answer.status != 200:
@@ -55,7 +49,7 @@ def fetch(url: str, client: Client, tag: str | None = None) -> Page:
         links = listing.parse(answer.body, answer.url, answer.headers.get("content-type", ""))
     except WheelError as error:
         raise type(error)(f"{redacted(url)}: {error.message}", hint=error.hint) from error
-    return Page(url, links, answer.headers.get("etag") or answer.headers.get("last-modified"), cost=len(answer.body))
+    return Page(url, links, cost=len(answer.body))
 
 
 def text(url: str, client: Client) -> bytes:

@@ -264,17 +264,21 @@ def _refreshed_over(shipped: Shelf, file: str) -> PlatformBuilds:
     from torchpick.knowledge import refreshed
 
     try:
-        shelf, date = checked(file, lambda: refreshed.read(_loaded(file)))
+        found = checked(file, lambda: refreshed.read(_loaded(file)))
     except CompatError as error:
         text = f"the cache is ignored because {file} is damaged ({error}); run `torchpick refresh` to rewrite it"
         return PlatformBuilds(shipped, ignored=text)
-    return PlatformBuilds(_merged(shipped, shelf), date)
+    offered = (each for each in shipped if _is_offered(each, found.listed))
+    return PlatformBuilds(_merged(offered, found.shelf), found.date)
 
 
-def _merged(shipped: Shelf, refreshed: Shelf) -> Shelf:
+def _is_offered(build: Build, listed: frozenset[str] | None) -> bool:
+    """Whether the server that was refreshed from has it; what was never seen published stays what it is."""
+    return listed is None or not build.published or f"{build.version} {build.backend}" in listed
+
+
+def _merged(shipped: Iterable[Build], refreshed: Shelf) -> Shelf:
     """The refreshed rows over the shipped ones; a declared row never replaces a measured one."""
-    if not refreshed.releases():
-        return shipped
     found = {(build.version, build.backend): build for build in shipped}
     for build in refreshed:
         known = found.get((build.version, build.backend))

@@ -12,6 +12,7 @@ from torchpick.knowledge import indexes
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build
 from torchpick.model.fields import MOST_LINE, Fields, ShapeError, kind
+from torchpick.model.noun import Noun
 from torchpick.model.table import Shelf, is_day
 from torchpick.model.versions import is_dotted, release_key
 
@@ -85,13 +86,27 @@ def _place(known: dict[T, int], value: T) -> int:
     return known.setdefault(value, len(known))
 
 
-def read(value: object) -> tuple[Shelf, str | None]:
-    """The builds of an index, all of them read, and the day on which it was written."""
+class RefreshedBuilds(Noun):
+    """The builds of an index, the day on which it was written, and the names of all that its server lists."""
+
+    shelf: Shelf
+    date: str | None
+    listed: frozenset[str] | None
+
+
+def name_of(version: str, backend: str) -> str:
+    """What a build is listed as."""
+    return f"{version} {backend}"
+
+
+def read(value: object) -> RefreshedBuilds:
+    """Every build of an index."""
     check(value)
     index: Mapping[str, Any] = value  # type: ignore[assignment]  # it is one
     date = Fields(index).maybe_text("date")
     shelf = Shelf.of(build for builds in indexes.index_shelf(index).values() for build in builds())
-    return shelf, date if date is not None and is_day(date) else None
+    listed = frozenset(Fields(index).texts("listed")) if "listed" in index else None
+    return RefreshedBuilds(shelf, date if date is not None and is_day(date) else None, listed)
 
 
 def check(value: object) -> None:

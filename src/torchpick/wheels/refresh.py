@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from torchpick.errors import TorchpickError, WheelError
@@ -16,20 +16,21 @@ from torchpick.knowledge import locations, refreshed
 from torchpick.model.arch import Arch
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence
 from torchpick.model.fields import ShapeError
-from torchpick.model.machine import PLATFORMS, TABLE_PLATFORMS
+from torchpick.model.machine import TABLE_PLATFORMS
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-from torchpick.wheels import companion_pages, live, measured, memory, refused, shelf
+from torchpick.wheels import companion_pages, listed, measured, shelf, thing
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.live import ListedBuild
+from torchpick.wheels.listed import FailedRead, ListedBuild
 from torchpick.wheels.measured import Measured
-from torchpick.wheels.refused import FailedRead
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.errors import Report
 
 Table = Mapping[BuildKey, Build]
+# Of a wheel from a server without ranges; the largest torch wheel, for Windows, has 2.8 GB.
+_MOST_WHOLE = 4096 << 20
 # The libraries whose pins the table keeps: a pick is checked against their floors.
 _PINNED = {"nvidia-cudnn": "cudnn", "nvidia-nccl": "nccl", "triton": "triton"}
 
@@ -92,8 +93,7 @@ def run(job: RefreshJob, shipped: Table, report: Report) -> Refreshed:
         shelf.locked(job.cache, lambda: report("another refresh is running: waiting for it")),
         Client() as client,
     ):
-        for folder in (job.cache / "table", job.cache / "pages"):
-            shelf.sweep(folder)
+        shelf.sweep(job.cache / "table")
         return _Run(job, shipped, report, client).work()
 
 
@@ -109,28 +109,25 @@ class _Run:
     def __init__(self, job: RefreshJob, shipped: Table, report: Report, client: Client) -> None:
         self.job, self.shipped, self.report, self.client = job, shipped, report, client
         self.rows: dict[BuildKey, Build] = {}
+        self.listed: set[BuildKey] = set()
         self.cost = self.requests = 0
 
     def work(self) -> Refreshed:
         kept = dict(cached(self.job.cache, self.job.base, self.job.channel))
-        before = memory.load(self.job.cache, self.job.channel, self.job.base)
-        fetched, listed = self._listed(before)
-        here = {each.key for each in listed}
+        fetched, builds = self._listed()
+        self.listed = here = {each.key for each in builds}
         self.rows = {key: row for key, row in _still_needed(kept, self.shipped).items() if key in here}
-        unlike = refused.with_another_hash(listed, before.found, (*self.shipped.values(), *kept.values()))
-        found = tuple(each for each in listed if each.key not in unlike)
-        news = live.compare(found, {**self.shipped, **self.rows}, whole=self.job.whole)
+        unlike = listed.with_another_hash(builds, (*self.shipped.values(), *kept.values()))
+        found = tuple(each for each in builds if each.key not in unlike)
+        news = listed.compare(found, {**self.shipped, **self.rows}, whole=self.job.whole)
         gone = tuple(row for row in news.gone if row.key not in here)
         added = tuple(row for row in news.changed if row.key not in self.shipped)
-        changed = {row.key: row for row in self._waiting(fetched, found)}
+        # Rows of earlier runs that had no companions yet are looked at again.
+        changed = {key: row for key, row in self.rows.items() if not row.companions and row.family != "xpu"}
         changed.update({row.key: row for row in news.changed})
         for row in self._paired(changed.values(), fetched):
             self.rows[row.key] = row
-        self._write({*PLATFORMS, *(platform for platform, *_ in (*self.rows, *kept))})
-        # A file that was refused is remembered by the hash it had, and its page is read anew next time.
-        remembered = tuple(unlike[each.key].known if each.key in unlike else each for each in listed)
-        tagged = tuple(page._replace(tag=None) for page in fetched) if unlike else fetched
-        memory.save(self.job.cache, self.job.channel, self.job.base, tagged, remembered)
+        self._write(TABLE_PLATFORMS)
         new = {each.key for each in news.unread}
         todo = [each for each in found if self.job.forced(each) or (each.key in new and self.job.reads(each))]
         read = self._read(todo)
@@ -143,16 +140,16 @@ class _Run:
             read.contradictions,
             gone,
             tuple(each for each in news.unread if each.key not in done),
-            (*(each.failed for each in unlike.values()), *read.failures),
+            (*unlike.values(), *read.failures),
             self.cost,
             self.requests,
         )
 
-    def _listed(self, known: memory.Memory) -> tuple[tuple[Page, ...], tuple[ListedBuild, ...]]:
-        """The pages of the index and the builds on them; those of last time where no page has changed."""
+    def _listed(self) -> tuple[tuple[Page, ...], tuple[ListedBuild, ...]]:
+        """The pages of the index and the builds on them."""
         fetched = []
         for urls in self.job.pages:
-            fetched = [self._fetch(url, known.tags.get(url)) for url in urls]
+            fetched = [self._fetch(url) for url in urls]
             if not all(page.missing for page in fetched):
                 break
         else:
@@ -161,17 +158,12 @@ class _Run:
                 hint = "pip's and uv's settings say which index is yours"
             raise WheelError(f"{redacted(self.job.base)} has no page for torch", hint=hint)
         there = [page for page in fetched if not page.missing]
-        if any(page.links is None for page in there):
-            if all(page.links is None for page in there) and {page.url for page in there} == set(known.tags):
-                return tuple(there), known.found
-            # Some changed and some did not, and what was on the others is known only together: read them again.
-            there = [page if page.links is not None else self._fetch(page.url, None) for page in there]
         links = [link for page in there for link in page.links or ()]
-        return tuple(there), live.builds(links, self.job.channel)
+        return tuple(there), listed.builds(links, self.job.channel)
 
-    def _fetch(self, url: str, tag: str | None) -> Page:
+    def _fetch(self, url: str) -> Page:
         self.report(f"reading {redacted(url)}")
-        page = pages.fetch(url, self.client, tag)
+        page = pages.fetch(url, self.client)
         self.cost += page.cost
         self.requests += 0 if url.startswith("file:") else 1
         return page
@@ -181,7 +173,7 @@ class _Run:
         by_release = {row.torch: row for row in self.shipped.values() if row.companions}
         pages = companion_pages.CompanionPages(lambda name: self._companion_links(name, fetched), self._text)
         for row in new:
-            if row.companions or row.family == "xpu" or self.job.channel in live.DATED:
+            if row.companions or row.family == "xpu" or self.job.channel in listed.DATED:
                 yield row
                 continue
             paired = pages.paired(row)
@@ -194,22 +186,12 @@ class _Run:
             with suppress(TorchpickError):
                 # A flat page holds everything.
                 url = f"{page.url.removesuffix('/torch/')}/{name}/" if page.url.endswith("/torch/") else page.url
-                yield from self._fetch(url, None).links or ()
-
-    def _waiting(self, fetched: tuple[Page, ...], listed: Iterable[ListedBuild]) -> list[Build]:
-        """Rows of earlier runs that had no companions yet; looked at again where the index has changed since."""
-        if all(page.links is None for page in fetched):
-            return []
-        here = {each.key for each in listed}
-        return [row for key, row in self.rows.items() if key in here and not row.companions and row.family != "xpu"]
+                yield from self._fetch(url).links or ()
 
     def _text(self, url: str, file: str) -> str:
         """A wheel's METADATA, read by ranges."""
-        source = self._open(url)
-        try:
-            return measured.metadata(Archive(source), file)
-        finally:
-            self._close(source)
+        with self._archive(url) as archive:
+            return measured.metadata(archive, file)
 
     def _read(self, todo: list[ListedBuild]) -> ReadBuilds:
         read: list[Build] = []
@@ -231,30 +213,33 @@ class _Run:
         return ReadBuilds(tuple(read), tuple(contradictions), tuple(failures))
 
     def _measured(self, found: ListedBuild) -> Build:
-        source = self._open(found.sample.url)
-        try:
-            one = measured.read(Archive(source), found.sample, deep=True)
-        finally:
-            self._close(source)
-        before = self.rows.get(found.key) or self.shipped.get(found.key) or live.declared(found)
+        with self._archive(found.sample.url) as archive:
+            one = measured.read(archive, found.sample, deep=True)
+        before = self.rows.get(found.key) or self.shipped.get(found.key) or listed.declared(found)
         return measured_row(found, one, before)
 
-    def _open(self, url: str) -> Source:
-        if url.startswith("file:"):
-            return FileSource(pages.local(url), self.report)
-        from torchpick.index.ranges import RemoteSource
+    @contextmanager
+    def _archive(self, url: str) -> Iterator[Archive]:
+        """A wheel read by ranges; from a server that supports none it is downloaded once."""
+        with ExitStack() as stack:
+            if url.startswith("file:"):
+                source: Source = FileSource(pages.local(url), self.report)
+            else:
+                source = thing.opened(url, self.client, stack, pages.Allowed(_MOST_WHOLE), self.report)
+            try:
+                yield Archive(source)
+            finally:
+                source.close()
+                self.cost += source.bytes_read
+                self.requests += source.requests
 
-        return RemoteSource(url, self.client, self.report)
-
-    def _close(self, source: Source) -> None:
-        source.close()
-        self.cost += source.bytes_read
-        self.requests += source.requests
-
-    def _write(self, platforms: set[str]) -> None:
+    def _write(self, platforms: Iterable[str]) -> None:
         for platform in platforms:
             builds = [row for (where, *_), row in self.rows.items() if where == platform]
-            value = {**refreshed.index(platform, builds), "date": self.job.today}
+            names = sorted(
+                refreshed.name_of(version, backend) for where, version, backend in self.listed if where == platform
+            )
+            value = {**refreshed.index(platform, builds), "date": self.job.today, "listed": names}
             shelf.write(table_file(self.job.cache, self.job.base, self.job.channel, platform), value)
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from torchpick.errors import Report
     from torchpick.index.client import Client  # loaded only where something is on the web
+    from torchpick.index.pages import Allowed
 
 _LOCAL = (".whl", ".so", ".dll", ".pyd", ".cubin", ".fatbin", ".zip")
 
@@ -80,6 +81,7 @@ def _package(thing: str, how: How) -> Reading:
 
 def _url(url: str, how: How, target: str | None = None, located: Located | None = None) -> Reading:
     from torchpick.index.client import Client
+    from torchpick.index.pages import Allowed
 
     try:
         parts = urlsplit(url)
@@ -102,7 +104,8 @@ def _url(url: str, how: How, target: str | None = None, located: Located | None 
         return before._replace(target=shown)
     with ExitStack() as stack:
         client = how.client() if how.client is not None else stack.enter_context(Client())
-        source = stack.enter_context(closing(_remote(url, sha256, client, how, stack)))
+        allowed = None if how.allow_full is None else Allowed(how.allow_full, sha256)
+        source = stack.enter_context(closing(opened(url, client, stack, allowed, how.report)))
         facts = wheel.WheelFacts(shown, file, sha256)
         reading = _named(shown, lambda: wheel.read(Archive(source), facts, how.depth, how.allowance))
         if isinstance(source, FileSource):
@@ -136,17 +139,17 @@ def address(thing: str, how: How) -> str:
     return found.url + (f"#sha256={found.sha256}" if found.sha256 else "")
 
 
-def _remote(url: str, sha256: str | None, client: Client, how: How, stack: ExitStack) -> Source:
+def opened(url: str, client: Client, stack: ExitStack, allowed: Allowed | None, report: Report) -> Source:
+    """A file on the web, read by ranges; where its server supports none it is downloaded, as far as that is allowed."""
+    from torchpick.index.pages import download
     from torchpick.index.ranges import RemoteSource
 
     try:
-        return RemoteSource(url, client, how.report)
+        return RemoteSource(url, client, report)
     except RangesUnsupportedError:
-        if how.allow_full is None:
+        if allowed is None:
             raise
-        from torchpick.index.pages import Allowed, download
-
-        return FileSource(download(url, client, stack, Allowed(how.allow_full, sha256), how.report))
+        return FileSource(download(url, client, stack, allowed, report))
 
 
 def sha256_of(text: str) -> str | None:

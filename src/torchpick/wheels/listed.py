@@ -1,4 +1,4 @@
-"""The wheels of a live index → builds, and what of them the table does not know. Pure."""
+"""The wheels that an index lists → builds, what of them the table does not know, and files that changed. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
+from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import wheelnames
 from torchpick.index.listing import Link
 from torchpick.model.arch import Arch
@@ -180,3 +181,23 @@ def _updated(row: Build, found: ListedBuild) -> Build:
         tags=row.tags if same[1] else found.tags,
         glibc=row.glibc if same[1] else found.glibc,
     )
+
+
+class FailedRead(Noun):
+    """A build whose wheel could not be read, and why."""
+
+    build: ListedBuild
+    error: TorchpickError
+
+
+def with_another_hash(listed: Iterable[ListedBuild], rows: Iterable[Build]) -> dict[BuildKey, FailedRead]:
+    """The builds whose file has another sha256 than when it was read: a released wheel never changes."""
+    known = {file: digest for row in rows for file, mark, digest in [row.evidence.ref.partition(" sha256:")] if mark}
+    found = {}
+    for each in listed:
+        digest = known.get(each.sample.file)
+        if digest is not None and each.sample.sha256 not in (None, digest):
+            text = f"its sha256 is {each.sample.sha256}, and was {digest}; a released wheel never changes"
+            error = WheelError(f"{text}, so it is refused", hint="ask the operator of the index; the known row stays")
+            found[each.key] = FailedRead(each, error)
+    return found
