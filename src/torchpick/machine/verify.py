@@ -144,7 +144,7 @@ def _once(
 ) -> tuple[list[dict[str, object]], str]:
     """One start of the script: the lines it wrote, and in words how it ended."""
     # As `-c`, since the folder of a script goes to the front of sys.path, and ours holds a pip.py.
-    script = locations.read(os.path.join(os.path.dirname(os.path.abspath(__file__)), "kernels.py")).decode()
+    script = locations.read(os.path.join(os.path.dirname(os.path.abspath(__file__)), "verify_script.py")).decode()
     try:
         ended = child.run([python, "-c", script, kind, ",".join(map(str, skip))], environ, deadline_s)
     except OSError as error:
