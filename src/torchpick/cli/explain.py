@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import findings
+from torchpick.cli.show.text import block
 from torchpick.doctor.explanation import Explained, Explanation, explain
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model import envelope
@@ -54,7 +54,7 @@ def run(args: ExplainArguments) -> int:
         return 0
     bold = console.painter(args)
     width = console.width()
-    print("\n\n".join(findings.block(_lines(each), width, bold) for each in found.errors))
+    print("\n\n".join(block(_lines(each), width, bold) for each in found.errors))
     console.notes(args, *(note.text for note in found.notes))
     return 0
 

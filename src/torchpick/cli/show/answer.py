@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
+from torchpick.cli.show.text import block
 from torchpick.cli.show.text import fit as supported
-from torchpick.cli.show.text import plain, wrap
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick, pip_words
 from torchpick.model.redaction import redacted
@@ -19,39 +19,16 @@ _UNDER_THE_PICK = "PARTIAL_LIBRARY"
 
 
 def text(pick: Pick, install: str | None, width: int | None, bold: Paint = str) -> str:
-    """Lines under five headings, readable without colour. `install` is the command that takes the pick.
-
-    Prose is wrapped to the width; a command stays on one line, so that it can be copied.
-    """
-    commands = [
-        *([install] if install else []),
-        shlex.join(["pip", "install", *pip_words(pick.build, pick.wish, redacted(pick.index_url))]),
-    ]
+    """Lines under five headings, readable without colour. `install` is the command that takes the pick."""
+    command = shlex.join(["pip", "install", *pip_words(pick.build, pick.wish, redacted(pick.index_url))])
     parts = [
-        ("found", _wrapped(_found_all(pick), width)),
-        ("pick", _wrapped(_pick(pick), width)),
-        ("run", commands[:1]),
-        ("or", commands[1:]),
-        ("why not newer", _wrapped(why_not_newer(pick), width)),
-        ("note", _wrapped([note.text for note in pick.every_note if note.code != _UNDER_THE_PICK], width)),
+        [("found", line) for line in _found_all(pick)],
+        [("pick", line) for line in _pick(pick)],
+        [("run", install), ("or", command)] if install else [("run", command)],
+        [("why not newer", line) for line in why_not_newer(pick)],
+        [("note", note.text) for note in pick.every_note if note.code != _UNDER_THE_PICK],
     ]
-    lines = []
-    for heading, body in parts:
-        for place, each in enumerate(map(plain, body)):
-            shown = bold(each) if (heading, place) == ("pick", 0) else each
-            lines.append(f"{bold(heading.ljust(_INDENT)) if place == 0 else ' ' * _INDENT}{shown}")
-        if body and (heading != "run" or len(commands) == 1):
-            lines.append("")
-    return "\n".join(lines[:-1])
-
-
-_INDENT = len("why not newer") + 2
-
-
-def _wrapped(lines: list[str], width: int | None) -> list[str]:
-    if width is None:
-        return lines
-    return [part for line in lines for part in wrap(line, max(width - _INDENT, 30))]
+    return "\n\n".join(block(part, width, bold, len("why not newer") + 2) for part in parts if part)
 
 
 def _found_all(pick: Pick) -> list[str]:

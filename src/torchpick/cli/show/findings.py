@@ -5,28 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-from torchpick.cli.show.text import plain, wrap
+from torchpick.cli.show.text import block
 from torchpick.model.finding import SEVERITIES, Finding
-from torchpick.model.redaction import redacted
 
 Paint = Callable[[str], str]
 Lines = Iterable[tuple[str, str]]
-_INDENT = 11
-# A command stays on one line, so that it can be copied.
-_WHOLE = ("run", "threads")
-
-
-def block(lines: Lines, width: int | None, bold: Paint = str) -> str:
-    """Labelled lines; the text is wrapped to what is left of the width."""
-    found = []
-    before = ""
-    for label, text in ((label, redacted(text)) for label, text in lines):
-        parts = [text] if width is None or label in _WHOLE else wrap(text, max(width - _INDENT, 30))
-        for place, part in enumerate(map(plain, parts)):
-            shown = label if place == 0 and label != before else ""
-            found.append(f"{bold(shown.ljust(_INDENT)) if shown else ' ' * _INDENT}{part}")
-        before = label
-    return "\n".join(line.rstrip() for line in found)
 
 
 def of(finding: Finding, shared: Collection[str] = ()) -> Lines:

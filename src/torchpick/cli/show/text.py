@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 _LONGEST = 4000
 # What such a line was refused for stands behind it.
 _END = 400
+# What is to be copied stays on one line.
+_WHOLE = ("run", "or", "threads")
 # The last column holds sentences: with less room than this it goes below its row.
 _LEAST = 24
 
@@ -104,3 +106,19 @@ def headed(rows: Iterable[Sequence[str]], width: int | None, bold: Callable[[str
     """The rows aligned, the first of them in bold."""
     head, *rest = lines(rows, width)
     return "\n".join([bold(head), *rest])
+
+
+def block(
+    labelled: Iterable[tuple[str, str]], width: int | None, bold: Callable[[str], str] = str, indent: int = 11
+) -> str:
+    """Texts beside their labels, each label once; prose is wrapped to what is left of the width."""
+    found = []
+    before = ""
+    for label, text in ((label, redacted(text)) for label, text in labelled):
+        parts = [text] if width is None or label in _WHOLE else wrap(text, max(width - indent, 30))
+        for place, part in enumerate(map(plain, parts)):
+            first = place == 0 and label != before
+            shown = bold(part) if first and label == "pick" else part
+            found.append(f"{bold(label.ljust(indent)) if first and label else ' ' * indent}{shown}".rstrip())
+        before = label
+    return "\n".join(found)
