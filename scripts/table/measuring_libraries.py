@@ -26,10 +26,10 @@ from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields
 from torchpick.model.verdict import JIT, RUNS
 from torchpick.model.versions import numbers
-from torchpick.wheels import judging, kernels
+from torchpick.wheels import judging, librarycode
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.judging import Judge
-from torchpick.wheels.kernels import Library, texts
+from torchpick.wheels.librarycode import Library, texts
 
 _COMPAT = Path(__file__).parents[2] / "compat"
 _DECIDES = re.compile(r"nvidia/(nccl|cudnn)/lib/lib(nccl|cudnn_(ops|cnn)(_infer)?)\.so[.\d]*")
@@ -108,7 +108,7 @@ def _link(links: tuple[Link, ...], version: str) -> Link | None:
 def _read(link: Link, source: RemoteSource) -> dict[str, object]:
     archive = Archive(source)
     found = [
-        kernels.of_stream(archive.stream(member), member.file_size, member.filename)
+        librarycode.of_stream(archive.stream(member), member.file_size, member.filename)
         for member in sorted(archive.members(), key=lambda each: each.header_offset)
         if _DECIDES.fullmatch(member.filename)
     ]

@@ -23,9 +23,9 @@ from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.ranges import RemoteSource
 from torchpick.model.fields import Fields
-from torchpick.wheels import kernels, measured, packaged, sections
+from torchpick.wheels import librarycode, measured, packaged, sections
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.kernels import Library
+from torchpick.wheels.librarycode import Library
 from torchpick.wheels.packaged import SurveyWheel
 from torchpick.wheels.readings import WHOLE, Reading
 
@@ -53,7 +53,7 @@ def read(wheel: SurveyWheel, client: Client) -> dict[str, object]:
         left -= member.compress_size
         data = b"".join(archive.stream(member))
         needed.update(sections.links_of(data).needed)
-        one = kernels.of_stream(iter([data]), len(data), member.filename)
+        one = librarycode.of_stream(iter([data]), len(data), member.filename)
         if one.holds_code:
             held.append(one)
     source.close()

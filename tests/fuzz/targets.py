@@ -31,7 +31,7 @@ from torchpick.model.machine import Platform, Python
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import admits, is_prerelease, major_minor, release_key
-from torchpick.wheels import flags, kernels, wheel
+from torchpick.wheels import flags, librarycode, wheel
 from torchpick.wheels.archive import Archive
 
 # What unpacks within one input; a bomb is refused before this is reached.
@@ -76,9 +76,9 @@ def archive(data: bytes) -> None:
 
 
 def library_(data: bytes) -> None:
-    kernels.of_buffer(data, "lib.so")
+    librarycode.of_buffer(data, "lib.so")
     chunks = [data[start : start + 4096] for start in range(0, len(data), 4096)]
-    kernels.of_stream(chunks, len(data), "lib.so", again=lambda: chunks)
+    librarycode.of_stream(chunks, len(data), "lib.so", again=lambda: chunks)
 
 
 def page(data: bytes) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from torchpick.wheels import inplace
-from torchpick.wheels.kernels import Library, texts
+from torchpick.wheels.librarycode import Library, texts
 
 NVCC = shutil.which("nvcc")
 pytestmark = [pytest.mark.process, pytest.mark.skipif(NVCC is None, reason="no nvcc")]

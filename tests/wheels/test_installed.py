@@ -14,7 +14,7 @@ from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import TorchpickError, WheelError
 from torchpick.wheels import inplace
-from torchpick.wheels.kernels import texts
+from torchpick.wheels.librarycode import texts
 from torchpick.wheels.readings import FLAGS
 
 LIBRARY = making.library(making.module("sm_80"))

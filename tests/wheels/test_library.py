@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from tests.wheels import making
 from torchpick.errors import WheelError
-from torchpick.wheels import fatbin, kernels
-from torchpick.wheels.kernels import Library, texts
+from torchpick.wheels import fatbin, librarycode
+from torchpick.wheels.librarycode import Library, texts
 
 
 def read(data: bytes, size: int = 5000) -> Library:
     """Mapped and streamed, which must agree."""
     chunks = [data[start : start + size] for start in range(0, len(data), size)]
-    mapped = kernels.of_buffer(data, "lib.so")
-    assert kernels.of_stream(chunks, len(data), "lib.so", again=lambda: chunks) == mapped
+    mapped = librarycode.of_buffer(data, "lib.so")
+    assert librarycode.of_stream(chunks, len(data), "lib.so", again=lambda: chunks) == mapped
     return mapped
 
 
@@ -41,7 +41,7 @@ def test_the_names_of_sections_are_seen_as_they_pass() -> None:
     data = making.library(making.module("sm_80"), linker="llvm")
     chunks = [data[start : start + 50_000] for start in range(0, len(data), 50_000)]
 
-    assert texts(kernels.of_stream(chunks, len(data), "lib.so").sass) == ["sm_80"]
+    assert texts(librarycode.of_stream(chunks, len(data), "lib.so").sass) == ["sm_80"]
 
 
 def test_a_container_that_ends_in_nonsense_makes_it_incomplete() -> None:
@@ -145,7 +145,7 @@ def test_amd_code_is_named() -> None:
 def test_a_cut_library_is_incomplete() -> None:
     data = making.library(making.module("sm_80"), making.module("sm_90"))
     cut = data[: data.rfind(fatbin.MAGIC) + 100]
-    one = kernels.of_stream([cut], len(data), "lib.so", whole=False)
+    one = librarycode.of_stream([cut], len(data), "lib.so", whole=False)
 
     assert texts(one.sass) == ["sm_80"]
     assert not one.complete
@@ -160,17 +160,17 @@ def test_sections_that_overlap_are_read_once() -> None:
     first = data[table + 64 + 24 : table + 64 + 40]
     for place in range(1, 51):
         data[table + 64 * place + 24 : table + 64 * place + 40] = first
-    one = kernels.of_buffer(bytes(data), "lib.so")
+    one = librarycode.of_buffer(bytes(data), "lib.so")
 
     assert sum(each.held.total for each in one.elsewhere) == 1
 
 
 def test_endless_kinds_of_modules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "MOST_SETS", 3)
+    monkeypatch.setattr(librarycode, "MOST_SETS", 3)
     data = making.library(*(making.module(f"sm_{number}") for number in (50, 60, 70, 80, 90)))
 
     with pytest.raises(WheelError, match="different sets"):
-        kernels.of_buffer(data, "lib.so")
+        librarycode.of_buffer(data, "lib.so")
 
 
 @given(data=st.data())
@@ -181,7 +181,7 @@ def test_no_damage_makes_it_raise_anything_else(data: st.DataObject) -> None:
         whole[place : place + 8] = data.draw(st.binary(min_size=8, max_size=8))
     cut = bytes(whole[: data.draw(st.integers(0, len(whole)))])
     try:
-        kernels.of_buffer(cut, "lib.so")
-        kernels.of_stream([cut], len(cut), "lib.so", again=lambda: [cut])
+        librarycode.of_buffer(cut, "lib.so")
+        librarycode.of_stream([cut], len(cut), "lib.so", again=lambda: [cut])
     except WheelError:
         pass

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.doctor.homes import linking
 from tests.wheels import making
 from torchpick.errors import WheelError
-from torchpick.wheels import flags, inplace, kernels, sections
-from torchpick.wheels.kernels import texts
+from torchpick.wheels import flags, inplace, librarycode, sections
+from torchpick.wheels.librarycode import texts
 from torchpick.wheels.sections import Linked
 
 
@@ -55,7 +55,7 @@ def test_the_registered_code_alone_is_read_in_place(tmp_path: Path) -> None:
     path.write_bytes(making.library(making.module("sm_80"), data=making.module("sm_90")))
 
     quick = inplace.registered(str(path), "lib.so")
-    slow = kernels.of_buffer(path.read_bytes(), "lib.so")
+    slow = librarycode.of_buffer(path.read_bytes(), "lib.so")
 
     assert quick is not None
     assert (texts(quick.sass), quick.elsewhere) == (["sm_80"], ())

@@ -23,7 +23,7 @@ from torchpick.errors import (
 from torchpick.index import user_index
 from torchpick.index.user_index import Located, WheelTarget
 from torchpick.wheels import thing
-from torchpick.wheels.kernels import texts
+from torchpick.wheels.librarycode import texts
 from torchpick.wheels.thing import How
 
 WHEEL = making.wheel({"pkg/_C.so": making.library(making.module("sm_80"))}) + b""

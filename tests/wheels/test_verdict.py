@@ -8,15 +8,15 @@ from tests.wheels import making
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import is_unified
 from torchpick.model.verdict import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
-from torchpick.wheels import kernels
+from torchpick.wheels import librarycode
 from torchpick.wheels.judging import Judge, of_package, of_reading
-from torchpick.wheels.kernels import Library
+from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts, differences
 
 
 def of(*groups: tuple[int, str], path: str = "lib.so", **how: object) -> Library:
     modules = [making.module(*codes.split()) for count, codes in groups for _ in range(count)]
-    return kernels.of_buffer(making.library(*modules, **how), path)  # type: ignore[arg-type]
+    return librarycode.of_buffer(making.library(*modules, **how), path)  # type: ignore[arg-type]
 
 
 def reading(*libraries: Library, flags: str = "", cuda: str | None = None, compilers: tuple[str, ...] = ()) -> Reading:
@@ -110,8 +110,8 @@ def test_what_a_library_loads_by_itself_counts_where_it_registers_no_kernel() ->
     """As cuFFT registers one module without a kernel; a profiler that registers nothing holds a tool's code."""
     data = making.module("sm_60", "sm_80") * 3
     dummy = making.module("sm_52", size=872)
-    cufft = kernels.of_buffer(making.elf({".nv_fatbin": dummy, ".ldata": data}), "libcufft.so")
-    profiler = kernels.of_buffer(making.elf({".rodata": data}), "libcupti.so")
+    cufft = librarycode.of_buffer(making.elf({".nv_fatbin": dummy, ".ldata": data}), "libcufft.so")
+    profiler = librarycode.of_buffer(making.elf({".rodata": data}), "libcupti.so")
 
     verdict = of_reading(reading(cufft), Judge(Arch.parse("sm_61")))
     assert (verdict.word, verdict.fit, str(verdict.via)) == (RUNS, Fit.BINARY, "sm_60")

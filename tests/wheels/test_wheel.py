@@ -13,7 +13,7 @@ from torchpick.index.client import Client
 from torchpick.index.ranges import RemoteSource
 from torchpick.wheels import wheel
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.kernels import texts
+from torchpick.wheels.librarycode import texts
 from torchpick.wheels.readings import FLAGS, SAMPLE, WHOLE, Allowance, Reading, torch_facts
 
 TORCH = "torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"

@@ -10,7 +10,7 @@ from torchpick.model.build import is_unified
 from torchpick.model.fields import written
 from torchpick.model.verdict import UNKNOWN, WORST_FIRST
 from torchpick.wheels.judging import Judge, ReadingVerdict, without_code
-from torchpick.wheels.kernels import Library, texts
+from torchpick.wheels.librarycode import Library, texts
 from torchpick.wheels.readings import FLAGS, SAMPLE, Reading, differences
 
 _NOTHING_SEEN = "no GPU code in the part that was read; the rest may have some"

@@ -17,7 +17,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.verdict import NO_CODE
 from torchpick.wheels import inplace, judging, readings
 from torchpick.wheels.judging import Judge, LibraryVerdict
-from torchpick.wheels.kernels import Library, union
+from torchpick.wheels.librarycode import Library, union
 from torchpick.wheels.sections import Linked
 
 # NVIDIA's own projects: cuBLAS chooses among thousands of modules and cuFFT loads by itself, so to count their modules

@@ -13,9 +13,9 @@ from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution
 from torchpick.errors import WheelError
 from torchpick.index import wheelnames
-from torchpick.wheels import flags, kernels, sections
+from torchpick.wheels import flags, librarycode, sections
 from torchpick.wheels.flags import Flags
-from torchpick.wheels.kernels import Library
+from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts, torch_facts
 from torchpick.wheels.sections import Linked
 
@@ -88,7 +88,7 @@ def read_library(path: Path, shown: str) -> Library | None:
             if not os.fstat(file.fileno()).st_size:
                 return None
             with mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
-                return kernels.of_buffer(mapped, shown)
+                return librarycode.of_buffer(mapped, shown)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -107,7 +107,7 @@ T = TypeVar("T")
 
 def registered(path: str, shown: str) -> Library | None:
     """The GPU code that a loader registers."""
-    return _mapped(path, lambda buffer: kernels.of_buffer(buffer, shown, data=False))
+    return _mapped(path, lambda buffer: librarycode.of_buffer(buffer, shown, data=False))
 
 
 def compiled_flags(path: str) -> Flags | None:

@@ -15,7 +15,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.table import DriverTable
 from torchpick.model.verdict import COMPILES, FAILS, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
 from torchpick.model.versions import numbers
-from torchpick.wheels.kernels import Held, Library, Modules
+from torchpick.wheels.librarycode import Held, Library, Modules
 from torchpick.wheels.readings import Reading
 
 # The ISA of PTX and the CUDA that brought it (release notes of the PTX ISA reference). From 9.0 on the numbers run in

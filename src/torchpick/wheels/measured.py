@@ -13,10 +13,10 @@ from torchpick.model.build import is_unified
 from torchpick.model.fields import plain
 from torchpick.model.noun import Noun
 from torchpick.model.versions import normal
-from torchpick.wheels import judging, kernels
+from torchpick.wheels import judging, librarycode
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.judging import Judge
-from torchpick.wheels.kernels import Library, in_order, texts
+from torchpick.wheels.librarycode import Library, in_order, texts
 from torchpick.wheels.readings import TorchFacts
 from torchpick.wheels.wheel import torch_of, whole_metadata
 
@@ -108,7 +108,7 @@ def read(archive: Archive, link: Link, *, deep: bool) -> Measured:
                 # The CPU builds of other platforms carry the pins of Linux behind a condition.
                 pins = {normal(name): version for name, version in _PIN.findall(text) if torch.cuda}
             elif SMALL.fullmatch(member.filename) and member.compress_size <= MOST_PACKED and torch.cuda is not None:
-                libraries.append(kernels.of_stream(archive.stream(member), member.file_size, member.filename))
+                libraries.append(librarycode.of_stream(archive.stream(member), member.file_size, member.filename))
     source = archive.source
     held = tuple(one for one in libraries if one.holds_code)
     return Measured(link, torch, held, pins, source.size, source.bytes_read, source.requests)

@@ -20,7 +20,7 @@ from torchpick.model.fields import written
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, WheelRule
 from torchpick.model.versions import normal, parsed
-from torchpick.wheels.kernels import Library, texts
+from torchpick.wheels.librarycode import Library, texts
 from torchpick.wheels.readings import WHOLE, Reading
 
 Row = dict[str, Any]

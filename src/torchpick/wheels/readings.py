@@ -14,7 +14,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, ShapeError, read, written
 from torchpick.model.noun import Noun
 from torchpick.wheels import shelf
-from torchpick.wheels.kernels import Elsewhere, Held, Library, Modules, in_order, texts, union
+from torchpick.wheels.librarycode import Elsewhere, Held, Library, Modules, in_order, texts, union
 
 # How much was read.
 FLAGS, SAMPLE, WHOLE = "flags", "sample", "whole"

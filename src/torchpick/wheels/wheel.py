@@ -9,9 +9,9 @@ from zipfile import ZipInfo
 from torchpick.errors import UsageError, WheelLayoutError
 from torchpick.index import wheelnames
 from torchpick.model.noun import Noun
-from torchpick.wheels import flags, kernels, sections
+from torchpick.wheels import flags, librarycode, sections
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.kernels import Library
+from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import DEFAULT_WHOLE, FLAGS, SAMPLE, WHOLE, Allowance, Reading, TorchFacts, torch_facts
 from torchpick.wheels.sections import KeptBytes
 
@@ -129,7 +129,7 @@ def _linked(archive: Archive, member: ZipInfo, needed: set[str]) -> Library:
     def again() -> Iterator[bytes]:
         return archive.stream(member)
 
-    one = kernels.of_stream(again(), member.file_size, member.filename, again=again, kept=kept)
+    one = librarycode.of_stream(again(), member.file_size, member.filename, again=again, kept=kept)
     needed.update(sections.links_of(kept).needed)
     return one
 
@@ -169,7 +169,7 @@ def _sample(archive: Archive, members: list[ZipInfo], needed: set[str], allowed:
     telling = [each for each in rest if allowed.main and re.fullmatch(allowed.main, each.filename)] or rest[-1:]
     for left, each in zip(range(len(telling), 0, -1), telling, strict=True):
         end = source.bytes_read + (allowed.most - source.bytes_read) // left
-        found.append(kernels.of_stream(_until(archive, each, end), each.file_size, each.filename, whole=False))
+        found.append(librarycode.of_stream(_until(archive, each, end), each.file_size, each.filename, whole=False))
     return tuple(found)
 
 
