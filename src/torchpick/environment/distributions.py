@@ -270,11 +270,11 @@ def walk(folder: str) -> Iterator[str]:
         yield from (os.path.join(root, name) for name in sorted(names))
 
 
-def text(file: str) -> str:
+def text(file: str, most: int = _MOST_TEXT) -> str:
     """The start of a text file; nothing where it is not there."""
     try:
         with open(file, "rb") as stream:
-            return stream.read(_MOST_TEXT).decode("utf-8", "replace")
+            return stream.read(most).decode("utf-8", "replace")
     except OSError:
         return ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from torchpick.environment.world import World, is_same, program_of, which
+from torchpick.environment.world import World, is_same, program_of, upwards, which
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import Platform, Python
@@ -130,14 +130,8 @@ def environments(world: World) -> list[tuple[str, str]]:
 
 def _dot_venv(world: World) -> list[tuple[str, str]]:
     """`.venv` in the current folder or the nearest parent that has one."""
-    folder = os.path.abspath(world.cwd)
-    for _ in range(100):
-        if os.path.isfile(f"{folder}/.venv/pyvenv.cfg"):
-            return [(os.path.join(folder, ".venv"), ".venv")]
-        folder, before = os.path.dirname(folder), folder
-        if folder == before:
-            break
-    return []
+    found = (os.path.join(folder, ".venv") for folder in upwards(world.cwd))
+    return [(folder, ".venv") for folder in found if os.path.isfile(f"{folder}/pyvenv.cfg")][:1]
 
 
 def _of_environment(folder: str, source: str, world: World, deadline: float) -> Interpreter:

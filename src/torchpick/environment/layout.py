@@ -143,7 +143,7 @@ def of(python: str, environ: Mapping[str, str]) -> Layout:
             )
         home = config.get("home") or "which is not said"
         return _by_folder(prefix, config, f"its interpreter is gone; it was made by the Python in {home}")
-    own = _same(prefix, sys.prefix) and os.path.exists(sys.executable)
+    own = world.is_same(prefix, sys.prefix) and os.path.exists(sys.executable)
     try:
         # Without a pyvenv.cfg the interpreter itself knows its folder, whichever link or wrapper led to it.
         folders = "" if config is None else prefix
@@ -294,10 +294,6 @@ def _pth(folder: str) -> list[str]:
             if text and not text.startswith(("#", "import ", "import\t")) and "\0" not in text:
                 found.append(os.path.normpath(os.path.join(folder, text)))
     return found
-
-
-def _same(one: str, other: str) -> bool:
-    return os.path.normcase(os.path.abspath(one)) == os.path.normcase(os.path.abspath(other))
 
 
 def _own() -> dict[str, object]:

@@ -6,9 +6,10 @@ import os
 import posixpath
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from torchpick.environment import toml
+from torchpick.environment.world import upwards
 from torchpick.errors import TorchpickError
 from torchpick.model.noun import Noun
 
@@ -233,7 +234,7 @@ def _uv_files(environ: Mapping[str, str], home: str, system: str) -> list[str]:
 
 def _nearest(folder: str) -> list[UvFile]:
     """The nearest uv.toml or `[tool.uv]` from this folder upwards; uv.toml hides the pyproject.toml beside it."""
-    for here in _upwards(folder):
+    for here in upwards(folder):
         for name, keys in (("uv.toml", ()), ("pyproject.toml", ("tool", "uv"))):
             path = os.path.join(here, name)
             table = _toml(path, *keys)
@@ -244,7 +245,7 @@ def _nearest(folder: str) -> list[UvFile]:
 
 def _beginning(folder: str) -> str:
     """Where uv begins to look: at the root of the workspace or of the project that the folder is in (uv 0.13.9)."""
-    passed = list(_upwards(folder))
+    passed = list(upwards(folder))
     projects = [place for place, here in enumerate(passed) if os.path.isfile(os.path.join(here, "pyproject.toml"))]
     if not projects:
         return folder
@@ -276,16 +277,6 @@ def _is_member(path: str, workspace: Mapping[str, Any]) -> bool:
 
     path = path.replace(os.sep, "/")
     return matches("members") and not matches("exclude")
-
-
-def _upwards(folder: str) -> Iterator[str]:
-    """The folder and those above it, as far as anybody nests them."""
-    here = os.path.abspath(folder)
-    for _ in range(100):
-        yield here
-        here, below = os.path.dirname(here), here
-        if here == below:
-            return
 
 
 def _toml(path: str, *keys: str) -> Mapping[str, Any] | None:

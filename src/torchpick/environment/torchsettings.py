@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from torchpick.environment import toolsettings
+from torchpick.environment import distributions, toolsettings
 from torchpick.environment.distributions import ProjectLock, TorchSetting
 from torchpick.environment.marks import PIN
 from torchpick.environment.toolsettings import Setting, UvFile
@@ -58,7 +58,7 @@ def _uv(file: UvFile, base: str) -> Iterator[TorchSetting]:
 
 
 def _has_pin(file: str) -> bool:
-    return PIN in _text(file)
+    return PIN in distributions.text(file)
 
 
 def lock(prefix: str) -> ProjectLock | None:
@@ -67,7 +67,7 @@ def lock(prefix: str) -> ProjectLock | None:
     file = os.path.join(project, "uv.lock")
     if name != ".venv" or not os.path.isfile(file):
         return None
-    blocks = _text(file).split("[[package]]")[1:100_000]
+    blocks = distributions.text(file, _MOST_LOCK).split("[[package]]")[1:100_000]
     versions = [
         match[1]
         for block in blocks
@@ -75,12 +75,3 @@ def lock(prefix: str) -> ProjectLock | None:
         and (match := re.search(r"^version = \"([^\"]{1,60})\"$", block, re.MULTILINE))
     ]
     return ProjectLock(file, tuple(versions)) if versions else None
-
-
-def _text(file: str) -> str:
-    """The start of a text file; nothing where it cannot be read, as uv then says so itself."""
-    try:
-        with open(file, "rb") as stream:
-            return stream.read(_MOST_LOCK).decode("utf-8", "replace")
-    except (OSError, ValueError):
-        return ""

@@ -9,7 +9,7 @@ from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 # A file of /proc or /sys that says anything of use is far below this; /etc/ld.so.cache of a full desktop is ~300 kB.
 _MOST_BYTES = 4 << 20
@@ -98,3 +98,13 @@ def is_same(one: str, other: str) -> bool:
         return os.path.samefile(one, other)
     except (OSError, ValueError):
         return False
+
+
+def upwards(folder: str) -> Iterator[str]:
+    """The folder and those above it, as far as anybody nests them."""
+    here = os.path.abspath(folder)
+    for _ in range(100):
+        yield here
+        here, below = os.path.dirname(here), here
+        if here == below:
+            return

@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 
 from torchpick.decide.requested import named
+from torchpick.environment import distributions
+from torchpick.environment.world import upwards
 from torchpick.install import env
 from torchpick.installers.command import Command
 from torchpick.installers.variables import Variables
@@ -82,7 +84,7 @@ def _links(found: Variables, environ: Mapping[str, str]) -> dict[str, str]:
 
 def _run_notes(argv: tuple[str, ...]) -> list[Note]:
     script = next((word for word in argv[2:] if not word.startswith("-") and word.endswith(".py")), None)
-    text = _text(script) if script is not None else ""
+    text = distributions.text(script) if script is not None else ""
     if "# /// script" in text:
         pinned = "torchpick pin" in text
         said = f"uv takes what a script needs from the script alone: `torchpick pin {script}` writes the pick into it"
@@ -96,7 +98,7 @@ def _run_notes(argv: tuple[str, ...]) -> list[Note]:
 def _project_notes(command: str) -> list[Note]:
     """What a project says of torch, unless `pin` or `extras` wrote it."""
     file = _project_above()
-    if file is not None and "torchpick" in _text(file):
+    if file is not None and "torchpick" in distributions.text(file):
         return []
     hint = "`torchpick pin` writes the pick into the project, `torchpick extras` one extra for each backend"
     text = f"`{command}` takes torch as {file or 'the project'} says, not by variables: {hint}"
@@ -105,19 +107,5 @@ def _project_notes(command: str) -> list[Note]:
 
 def _project_above() -> str | None:
     """The project that uv would take from here."""
-    folder = os.getcwd()
-    for _ in range(100):
-        if os.path.isfile(os.path.join(folder, "pyproject.toml")):
-            return os.path.join(folder, "pyproject.toml")
-        folder, before = os.path.dirname(folder), folder
-        if folder == before:
-            break
-    return None
-
-
-def _text(file: str) -> str:
-    try:
-        with open(file, encoding="utf-8", errors="replace") as stream:
-            return stream.read(1 << 20)
-    except OSError:
-        return ""
+    files = (os.path.join(folder, "pyproject.toml") for folder in upwards(os.getcwd()))
+    return next(filter(os.path.isfile, files), None)
