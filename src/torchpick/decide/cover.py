@@ -106,9 +106,9 @@ class _Search:
 
     def best(self) -> tuple[int, ...]:
         for count in range(self._least(self._elements), len(self._columns) + 1):
-            found = self._solve(self._elements, count)
-            if found is not None:
-                return found.chosen
+            cover = self._solve(self._elements, count)
+            if cover is not None:
+                return cover.chosen
         return ()
 
     def _least(self, left: int) -> int:
@@ -129,15 +129,15 @@ class _Search:
         key = left, count
         if key not in self._known:
             element = min(_bits(left), key=lambda element: len(self._able[element]))
-            found: _Cover | None = None
+            best: _Cover | None = None
             for place in self._able[element]:
                 rest = self._solve(left & ~self._columns[place].bits, count - 1)
                 if rest is None:
                     continue
                 cover = self._with(place, rest)
-                if found is None or cover.order > found.order:
-                    found = cover
-            self._known[key] = found
+                if best is None or cover.order > best.order:
+                    best = cover
+            self._known[key] = best
         return self._known[key]
 
     def _with(self, place: int, rest: _Cover) -> _Cover:
@@ -150,7 +150,7 @@ class _Search:
 
 
 def _union(masks: Iterable[int]) -> int:
-    found = 0
+    union = 0
     for mask in masks:
-        found |= mask
-    return found
+        union |= mask
+    return union

@@ -121,13 +121,13 @@ def _step(kinds: Sequence[GpuKind], chosen: Chosen) -> FleetStep:
 
 
 def releases(listed: Iterable[Group]) -> Releases:
-    found: dict[int, str] = {}
+    oldest: dict[int, str] = {}
     for group in listed:
         torch = group.verdict.build.torch
         for machine, _ in group.members:
-            if machine not in found or release_key(torch) < release_key(found[machine]):
-                found[machine] = torch
-    return found
+            if machine not in oldest or release_key(torch) < release_key(oldest[machine]):
+                oldest[machine] = torch
+    return oldest
 
 
 class _Class(Noun):
@@ -201,12 +201,12 @@ def _useful(candidates: Mapping[Pin, CoverSet]) -> list[Pin]:
 
 def _moves(fleet: Fleet, before: Releases, after: Releases, places: Iterable[int]) -> tuple[Move, ...]:
     """Who gets another torch, the largest gain first."""
-    found: dict[tuple[str | None, str | None], list[int]] = {}
+    moved: dict[tuple[str | None, str | None], list[int]] = {}
     for place in places:
         pair = before.get(place), after.get(place)
         if pair[0] != pair[1]:
-            found.setdefault(pair, []).append(place)
-    moves = [Move(*pair, fleet.hosts(listed)) for pair, listed in found.items()]
+            moved.setdefault(pair, []).append(place)
+    moves = [Move(*pair, fleet.hosts(listed)) for pair, listed in moved.items()]
     return tuple(sorted(moves, key=lambda move: (move.hosts.count, _key(move.after)), reverse=True))
 
 

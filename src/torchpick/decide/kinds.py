@@ -68,7 +68,7 @@ class MachineJudge:
         """The machines with everything that was considered for them."""
         merged = _Merged()
         found = [self._judgement(machine, place, merged) for place, machine in enumerate(machines)]
-        return Judged(tuple(each.running for each in found), _kinds(machines, found), merged.verdicts())
+        return Judged(tuple(judgement.running for judgement in found), _kinds(machines, found), merged.verdicts())
 
     def kinds(self, machines: Sequence[Machine]) -> tuple[GpuKind, ...]:
         """The kinds of GPU in these machines."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from torchpick.decide import resolve
-from torchpick.model.arch import Fit
 from torchpick.model.generations import Kind
 from torchpick.model.machine import Driver, Gpu, Machine
 from torchpick.model.noun import Noun
@@ -49,44 +48,35 @@ def gpus_of(kinds: Iterable[Kind]) -> tuple[Gpu, ...]:
 
 def rows(machine: Machine, table: Table, wish: Wish) -> tuple[Row, ...]:
     """A row for each GPU of the machine; without a driver, the newest that supports the GPU is assumed."""
-    found: dict[int, Row] = {}
+    by_gpu: dict[int, Row] = {}
     for driver, gpus in _by_driver(machine, table):
         judged = verdicts(machine._replace(driver=driver, gpus=gpus), table, wish)
         for gpu in gpus:
-            found[gpu.index] = Row(gpu, driver, cells(judged[gpu.index]))
-    return tuple(found[gpu.index] for gpu in machine.counted)
+            by_gpu[gpu.index] = Row(gpu, driver, cells(judged[gpu.index]))
+    return tuple(by_gpu[gpu.index] for gpu in machine.counted)
 
 
 def verdicts(machine: Machine, table: Table, wish: Wish) -> dict[int, tuple[Verdict, ...]]:
     """GPU's index → every build of its own family in the order of preference that this GPU alone would give."""
-    judged = [each for each in resolve.judge(machine, table, wish) if Reason.BACKEND_NOT_ALLOWED not in each.reasons]
+    judged = [
+        verdict for verdict in resolve.judge(machine, table, wish) if Reason.BACKEND_NOT_ALLOWED not in verdict.reasons
+    ]
     return {
         gpu.index: tuple(
-            sorted((alone(each, gpu.index) for each in judged), key=lambda verdict: verdict.rank, reverse=True)
+            sorted((verdict.alone(gpu.index) for verdict in judged), key=lambda verdict: verdict.rank, reverse=True)
         )
         for gpu in machine.counted
     }
 
 
-def alone(verdict: Verdict, gpu: int) -> Verdict:
-    """The verdict as if this GPU were the only one."""
-    fits = tuple(each for each in verdict.fits if each.gpu == gpu)
-    worst = min((each.fit for each in fits), default=Fit(verdict.rank.worst_fit))
-    return verdict._replace(
-        objections=tuple(each for each in verdict.objections if each.gpu in (None, gpu)),
-        fits=fits,
-        rank=verdict.rank._replace(worst_fit=worst),
-    )
-
-
 def cells(ordered: Sequence[Verdict]) -> tuple[Cell, ...]:
     """The verdicts by release, newest first; releases that were not asked for are left out."""
-    found: dict[str, list[Verdict]] = {}
+    by_release: dict[str, list[Verdict]] = {}
     for verdict in ordered:
         if Reason.NOT_REQUESTED not in verdict.reasons:
-            found.setdefault(verdict.build.torch, []).append(verdict)
-    newest_first = sorted(found, key=release_key, reverse=True)
-    return tuple(Cell(torch, tuple(found[torch])) for torch in newest_first)
+            by_release.setdefault(verdict.build.torch, []).append(verdict)
+    newest_first = sorted(by_release, key=release_key, reverse=True)
+    return tuple(Cell(torch, tuple(by_release[torch])) for torch in newest_first)
 
 
 def releases_of(rows: Iterable[Row]) -> tuple[str, ...]:

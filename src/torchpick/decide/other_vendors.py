@@ -52,12 +52,12 @@ def rocblas(build: Build, gpu: Gpu, table: Table) -> list[Objection]:
 
 def installs_from(build: Build) -> str | None:
     """The oldest macOS that a wheel of the build names in its tag: `macosx_11_0_arm64` → 11.0."""
-    found = []
+    versions = []
     for tag in build.tags:
         parts = tag.split("_")
         if parts[0] == "macosx" and len(parts) > 2 and parts[1].isdigit() and parts[2].isdigit():
-            found.append(f"{parts[1]}.{parts[2]}")
-    return min(found, key=numbers, default=None)
+            versions.append(f"{parts[1]}.{parts[2]}")
+    return min(versions, key=numbers, default=None)
 
 
 def mps_from(build: Build, floors: tuple[MpsFloor, ...]) -> str | None:
@@ -104,20 +104,22 @@ def idle_mac(machine: Machine, build: Build, table: Table) -> Note | None:
 
 def hints(pick: Pick, table: Table) -> list[str]:
     """Alternatives for these GPUs: AMD's own index, an override, another macOS."""
-    found = []
+    alternatives = []
     machine = pick.machine
     for gpu in machine.counted:
         if gpu.vendor != "amd" or gpu.arch is None:
             continue
         override = table.amd.override(gpu.arch)
         if override is not None and override.works and machine.platform.name == "linux-x86_64":
-            found.append(_override(override, gpu))
+            alternatives.append(_override(override, gpu))
         index = table.amd.index_for(machine.platform.name, gpu.arch)
         if index is not None:
-            found.append(f'AMD\'s own index has builds: pip install --index-url {index.url} "torch[device-{gpu.arch}]"')
+            alternatives.append(
+                f'AMD\'s own index has builds: pip install --index-url {index.url} "torch[device-{gpu.arch}]"'
+            )
     if machine.platform.name == "macos-x86_64":
-        found.append(f"torch {LAST_FOR_INTEL} was the last release for Intel Macs")
-    return list(dict.fromkeys(found))
+        alternatives.append(f"torch {LAST_FOR_INTEL} was the last release for Intel Macs")
+    return list(dict.fromkeys(alternatives))
 
 
 def _override(override: GfxOverride, gpu: Gpu) -> str:

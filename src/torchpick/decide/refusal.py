@@ -25,7 +25,7 @@ class Refusal(Noun):
 def words(pick: Pick, table: Table | None = None) -> Refusal:
     """The refusal of a pick without a build that runs; the table knows the alternatives."""
     message = f"no PyTorch build runs {_where(pick)}"
-    own = sorted({each.build.platform for each in pick.considered if each.ok})
+    own = sorted({verdict.build.platform for verdict in pick.considered if verdict.ok})
     nearest = _nearest(pick, own)
     if own and nearest is None:
         message += f": {' and '.join(own)} have builds of their own, and none is for all of them"
@@ -59,7 +59,7 @@ def _nearest(pick: Pick, others: Container[str]) -> Verdict | None:
 
     A platform that another build supports is not what it fails for.
     """
-    able = [each for each in pick.considered if each.rank.suits == 2 and each.build.platform not in others]
+    able = [verdict for verdict in pick.considered if verdict.rank.suits == 2 and verdict.build.platform not in others]
     return min(able, key=lambda each: len(each.reasons), default=None)
 
 
@@ -69,7 +69,7 @@ def _family(pick: Pick) -> str:
 
 
 def _joined(verdict: Verdict) -> str:
-    return ", and ".join(dict.fromkeys(each.text for each in verdict.objections))
+    return ", and ".join(dict.fromkeys(objection.text for objection in verdict.objections))
 
 
 def _hints(pick: Pick, table: Table | None) -> list[str]:
@@ -80,7 +80,7 @@ def _hints(pick: Pick, table: Table | None) -> list[str]:
         count = f"{len(pick.plan)} environments" if len(pick.plan) > 1 else "one environment"
         what = "every GPU that any build supports" if pick.unserved else "them all"
         verb = "cover" if len(pick.plan) > 1 else "covers"
-        hints.append(f"{count} {verb} {what}: {', '.join(_group(each, pick) for each in pick.plan)}")
+        hints.append(f"{count} {verb} {what}: {', '.join(_group(group, pick) for group in pick.plan)}")
         if pick.unserved:
             hints.append(f"nothing runs on {_names(pick.unserved, pick)}")
     jetson = pick.machine.platform.name == "linux-aarch64"
@@ -90,7 +90,7 @@ def _hints(pick: Pick, table: Table | None) -> list[str]:
         )
     if pick.wish.backends != ("cpu",) and not pick.wish.allow_cpu and pick.machine.counted:
         hints.append("`--allow-cpu` falls back to the cpu build")
-    if not pick.changes and any(Reason.GPU_NOT_SERVED_BY_DRIVER in each.reasons for each in pick.considered):
+    if not pick.changes and any(Reason.GPU_NOT_SERVED_BY_DRIVER in verdict.reasons for verdict in pick.considered):
         hints.insert(0, "no driver supports all of these GPUs: select some with `--gpu` or `--only`")
     if pick.fleet is not None and pick.fleet.left_out:
         hints += [note.text for note in pick.fleet.notes if note.code.endswith("_LEFT_OUT")]
@@ -108,7 +108,7 @@ def _names(members: tuple[GpuPlace, ...], pick: Pick) -> str:
     counted: set[tuple[int, str]] = set()
     for machine, gpu in members:
         where = pick.machines[machine]
-        label = next((each.label for each in where.gpus if each.index == gpu), f"{where.platform.name} without a GPU")
+        label = next((one.label for one in where.gpus if one.index == gpu), f"{where.platform.name} without a GPU")
         if several and (machine, label) in counted:
             continue
         counted.add((machine, label))

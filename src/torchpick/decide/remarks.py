@@ -29,18 +29,18 @@ NEEDS = {
 
 def changes(considered: Iterable[Verdict]) -> tuple[Change, ...]:
     """The one thing that would have to change: for each kind of reason the best build with no other objection."""
-    found: dict[Reason, Change] = {}
+    first: dict[Reason, Change] = {}
     gentlest: Verdict | None = None
     for verdict in considered:
         if len(verdict.reasons) != 1 or verdict.rank.suits < 2:
             continue
         (reason,) = verdict.reasons
-        if reason in _FIXABLE and reason not in found:
-            found[reason] = _change(reason, verdict)
+        if reason in _FIXABLE and reason not in first:
+            first[reason] = _change(reason, verdict)
         if reason is Reason.DRIVER_TOO_OLD and (gentlest is None or _needs(verdict) < _needs(gentlest)):
             gentlest = verdict
-    answer = [*found.values()]
-    newest = found.get(Reason.DRIVER_TOO_OLD)
+    answer = [*first.values()]
+    newest = first.get(Reason.DRIVER_TOO_OLD)
     if newest is not None and gentlest is not None and _needs(gentlest) < _needs(newest.verdict):
         # The newest build may ask for a driver that the machine cannot have; the smallest step is worth knowing.
         answer.insert(answer.index(newest) + 1, _change(Reason.DRIVER_TOO_OLD, gentlest))
@@ -52,7 +52,7 @@ def _change(reason: Reason, verdict: Verdict) -> Change:
 
 
 def _needs(verdict: Verdict) -> tuple[int, ...]:
-    return max(numbers(_digits(each.facts.get("needs", ""))) for each in verdict.objections)
+    return max(numbers(_digits(objection.facts.get("needs", ""))) for objection in verdict.objections)
 
 
 _FIXABLE = {
@@ -93,29 +93,29 @@ def notes(
 ) -> tuple[Note, ...]:
     """What a person should know of the chosen build."""
     build = verdict.build
-    found = []
+    remarks = []
     if not machine.counted and build.family != "xpu":
-        found.append(_no_gpu(machine, build, table))
+        remarks.append(_no_gpu(machine, build, table))
     jit = [fit.gpu for fit in verdict.fits if fit.fit is Fit.JIT]
     if jit:
-        found.append(Note("JIT_ONLY", "the driver compiles its code on first use, which takes minutes, once"))
+        remarks.append(Note("JIT_ONLY", "the driver compiles its code on first use, which takes minutes, once"))
     if build.family == "rocm":
-        found.extend(other_vendors.apart(build))
+        remarks.extend(other_vendors.apart(build))
     elif not verdict.native and verdict.fits:
-        found.append(
+        remarks.append(
             Note(
                 "MINOR_VERSION_COMPATIBILITY", f"CUDA {build.cuda} on this driver relies on minor-version compatibility"
             )
         )
-    found.extend(_library_notes(verdict, machine, table, considered))
+    remarks.extend(_library_notes(verdict, machine, table, considered))
     if build.published is None:
-        found.append(Note("UNCONFIRMED", "this build is not confirmed on the index"))
+        remarks.append(Note("UNCONFIRMED", "this build is not confirmed on the index"))
     inferred = [name for name in wish.companions if build.companion_basis.get(name) == "inferred"]
     if inferred:
         names = " and ".join(f"{name} {build.companions[name]}" for name in inferred)
         text = f"{names}: neither its metadata nor its release notes name torch {build.torch}, only an older one"
-        found.append(Note("COMPANION_UNVERIFIED", f"{text}; its maintainers say it works with newer ones"))
-    return tuple(found)
+        remarks.append(Note("COMPANION_UNVERIFIED", f"{text}; its maintainers say it works with newer ones"))
+    return tuple(remarks)
 
 
 def _no_gpu(machine: Machine, build: Build, table: Table) -> Note:
@@ -124,8 +124,8 @@ def _no_gpu(machine: Machine, build: Build, table: Table) -> Note:
     if machine.platform.name == "macos-arm64":
         return Note("MPS", "the regular wheel; torch uses the Apple GPU through its mps device")
     if build.family == "cpu":
-        found = "no GPU that PyTorch supports was found" if machine.gpus else "no GPU was found"
-        return Note("NO_GPU_FOUND", f"{found}, so this is the cpu build; `--gpu` specifies a GPU of another machine")
+        what = "no GPU that PyTorch supports was found" if machine.gpus else "no GPU was found"
+        return Note("NO_GPU_FOUND", f"{what}, so this is the cpu build; `--gpu` specifies a GPU of another machine")
     return Note("NO_GPU_FOUND", "no GPU was specified or found, so neither GPU nor driver was checked")
 
 
@@ -133,7 +133,7 @@ def _library_notes(verdict: Verdict, machine: Machine, table: Table, considered:
     build = verdict.build
     if build.family != "cuda" or not machine.counted:
         return []
-    found = []
+    gaps = []
     for gpu in machine.counted:
         for library in lacking(build, gpu):
             whole = next(
@@ -142,16 +142,16 @@ def _library_notes(verdict: Verdict, machine: Machine, table: Table, considered:
             way = f"; `--whole` takes {whole.build.version}, the newest that is not known to lack it" if whole else ""
             needs = next((what for part, what in NEEDS.items() if part in library), "what needs it fails there")
             text = f"{library} in it was built mostly without {gpu.label}: {needs}{way}"
-            found.append(Note("PARTIAL_LIBRARY", text))
+            gaps.append(Note("PARTIAL_LIBRARY", text))
     for gpu in machine.counted if len(machine.counted) > 1 else ():
         if gap := nccl_gap(build, gpu, table):
             library, words = gap
             text = f"{library} in it supports {words} and newer: {gpu.label} cannot be used together with other GPUs"
-            found.append(Note("PARTIAL_LIBRARY", text))
+            gaps.append(Note("PARTIAL_LIBRARY", text))
     if "cudnn" not in build.libraries and any(gpu.arch and gpu.arch.capability < (7, 5) for gpu in machine.counted):
         text = "which cuDNN it contains is not known, nor whether that one still supports this GPU"
-        found.append(Note("LIBRARY_UNVERIFIED", text))
-    return found
+        gaps.append(Note("LIBRARY_UNVERIFIED", text))
+    return gaps
 
 
 def nccl_gap(build: Build, gpu: Gpu, table: Table) -> tuple[str, str] | None:
@@ -167,12 +167,12 @@ def lacking(build: Build, gpu: Gpu) -> list[str]:
     """The libraries of the build that are known to have no code for this GPU, though the build as a whole does."""
     if gpu.arch is None or not build.arches:
         return []
-    found = []
+    libraries = []
     for library, missing in build.lacks.items():
         held = tuple(arch for arch in build.arches if arch not in missing)
         if best(held, gpu.arch, unified=build.unified)[0] is Fit.NONE:
-            found.append(library)
-    return found
+            libraries.append(library)
+    return libraries
 
 
 # A release a month and a half after the table was made is likely: torch comes out every two months.
@@ -195,7 +195,7 @@ def on_age(pick: Pick, today: int) -> str | None:
 
 def _unknown_release(pick: Pick) -> str | None:
     """A release that is asked for and newer than any in the table."""
-    known = max((release_key(each.build.torch)[0] for each in pick.considered), default=())
+    known = max((release_key(verdict.build.torch)[0] for verdict in pick.considered), default=())
     for clause in pick.wish.torch.split(","):
         version = clause.strip().lstrip("=~>").strip().removeprefix("v").removesuffix(".*")
         if clause.strip()[:1] in ("=", "~", ">") and is_dotted(version) and release_key(version)[0] > known:

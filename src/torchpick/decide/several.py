@@ -61,8 +61,8 @@ def groups(kinds: Sequence[GpuKind], chosen: Sequence[Pin]) -> tuple[Group, ...]
         able = [pin for pin in chosen if pin in kind.served]
         if able:
             places.setdefault(max(able, key=lambda pin: kind.served[pin].rank), []).append(kind)
-    found = [_group(pin, listed) for pin, listed in places.items()]
-    return tuple(sorted(found, key=lambda group: group.verdict.rank, reverse=True))
+    environments = [_group(pin, listed) for pin, listed in places.items()]
+    return tuple(sorted(environments, key=lambda group: group.verdict.rank, reverse=True))
 
 
 def _group(pin: Pin, kinds: list[GpuKind]) -> Group:
@@ -110,9 +110,9 @@ def _common(machines: tuple[Machine, ...], table: Table, wish: Wish, found: Judg
         for place, verdicts in enumerate(running)
     )
     remarks: dict[Note, None] = {}
-    asked: set[int] = set()
+    judged_before: set[int] = set()
     for machine, verdict, verdicts in zip(machines, chosen, running, strict=True):
-        if id(verdicts) not in asked:
-            asked.add(id(verdicts))
+        if id(verdicts) not in judged_before:
+            judged_before.add(id(verdicts))
             remarks.update(dict.fromkeys(notes(verdict, machine, table, wish, tuple(verdicts.values()))))
     return Pick(machines, wish, chosen, found.considered, (*remarks, *table.notes), table_date=table.date)

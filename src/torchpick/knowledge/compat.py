@@ -146,8 +146,8 @@ class Knowledge:
 
     def never_published(self, backend: str, platforms: Iterable[str]) -> str:
         """What is known of a backend that was never published, as the end of a sentence; empty where nothing is."""
-        asked, rows = set(platforms), self.file("never.json", _never)
-        return next((f": {reason}" for never, where, reason in rows if never == backend and asked <= where), "")
+        wanted, rows = set(platforms), self.file("never.json", _never)
+        return next((f": {reason}" for never, where, reason in rows if never == backend and wanted <= where), "")
 
     def pci_capability(self, device: int) -> Arch | None:
         """The architecture of an NVIDIA PCI device id; None where only the driver knows."""

@@ -130,8 +130,8 @@ def _of_parts(spoken: str, names: Names) -> Meant | None:
     if len(parts) == 1 or len(spoken) > LONGEST:
         return None
     found = [_of_name(part, letters(part).removeprefix("nvidia"), names) for part in parts if letters(part)]
-    meant = [each for each in found if isinstance(each, Meant)]
-    return meant[0] if meant and {each.arch for each in meant} == {meant[0].arch} else None
+    meant = [gpu for gpu in found if isinstance(gpu, Meant)]
+    return meant[0] if meant and {gpu.arch for gpu in meant} == {meant[0].arch} else None
 
 
 def _as_written(spoken: str) -> Iterator[str]:
@@ -163,7 +163,7 @@ def brand(plain: str) -> tuple[str, str]:
     """The families that the leading brand words allow, and the rest of the name."""
     families, rest = FAMILIES, plain
     while (word := next((word for word in BRANDS if rest.startswith(word)), None)) is not None and word != rest:
-        families = "".join(each for each in BRANDS[word] if each in families)
+        families = "".join(family for family in BRANDS[word] if family in families)
         rest = rest[len(word) :]
     return families, rest
 
@@ -171,8 +171,8 @@ def brand(plain: str) -> tuple[str, str]:
 def _no_such(text: str, capability: str, names: Names) -> Candidates:
     """`12` may be meant as 12.0, `750` as a product: name both kinds, take none."""
     digits = capability.replace(".", "")
-    near = [each for each in names.capabilities if each.split(".")[0] == digits or each.replace(".", "") == digits]
-    close = [Named(each, _arch(each)) for each in near]
+    near = [known for known in names.capabilities if known.split(".")[0] == digits or known.replace(".", "") == digits]
+    close = [Named(known, _arch(known)) for known in near]
     close += _holding(digits, names) if len(digits) > 2 else []
     return Candidates("NO_SUCH_CAPABILITY", text[:LONGEST], tuple(close[:MOST_CLOSE]))
 
@@ -199,7 +199,7 @@ def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) 
     if usual not in capabilities:
         return Candidates("AMBIGUOUS", text, meant)
     shown = {gpu.arch: gpu for gpu in reversed(meant)}
-    others = (Named(form, _maybe_arch(each)) for each in sorted(capabilities - {usual, "?"}))
+    others = (Named(form, _maybe_arch(other)) for other in sorted(capabilities - {usual, "?"}))
     return Meant(_arch(usual), tuple(shown.get(gpu.arch, gpu) for gpu in others))
 
 
@@ -250,18 +250,18 @@ def _meant(plain: str, names: Names) -> tuple[Named, ...]:
     """The products that the name could mean: one of each capability first."""
     _, rest = brand(plain)
     found = _holding(rest, names, whole=True) or _holding(rest, names)
-    first = {each.arch: each for each in reversed(found)}
-    firsts = [each for each in found if first[each.arch] is each]
-    return tuple((firsts + [each for each in found if each not in firsts])[:MOST_CLOSE])
+    first = {gpu.arch: gpu for gpu in reversed(found)}
+    firsts = [gpu for gpu in found if first[gpu.arch] is gpu]
+    return tuple((firsts + [gpu for gpu in found if gpu not in firsts])[:MOST_CLOSE])
 
 
 def _holding(part: str, names: Names, *, whole: bool = False) -> list[Named]:
     """Products whose name holds this text, as whole words if asked, the shortest first."""
-    found = []
+    products = []
     for name, capabilities in sorted(names.products, key=lambda product: (len(product[0]), product[0])):
         if part in letters(name) and (not whole or _as_words(part, name)):
-            found += [Named(name, _maybe_arch(each)) for each in capabilities.split()]
-    return found
+            products += [Named(name, _maybe_arch(capability)) for capability in capabilities.split()]
+    return products
 
 
 def _as_words(part: str, name: str) -> bool:
@@ -280,7 +280,7 @@ def _similar(plain: str, names: Names) -> tuple[Named, ...]:
     cores = {brand(key)[1]: product for key, product in known.items()}
     keys = get_close_matches(rest, cores, n=4) + get_close_matches(plain, known, n=4)
     chosen = dict.fromkeys(known.get(key) or cores[key] for key in keys)
-    close = [Named(name, _maybe_arch(each)) for name, words in chosen for each in words.split()]
+    close = [Named(name, _maybe_arch(capability)) for name, words in chosen for capability in words.split()]
     return tuple(close[:MOST_CLOSE])
 
 

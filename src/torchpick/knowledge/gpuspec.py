@@ -83,7 +83,7 @@ def _other(text: str, vendor: str, knowledge: Knowledge) -> GivenGpu:
 
     found = _look_up_other(text, knowledge)
     if not isinstance(found, OtherGpu):
-        close = "; ".join(each.name if each.arch is None else str(each) for each in found.close)
+        close = "; ".join(gpu.name if gpu.arch is None else str(gpu) for gpu in found.close)
         raise _refused(found, f"similar names: {close}; {_HINTS[vendor]}" if close else _HINTS[vendor])
     also = _tesla(text, knowledge) if vendor == "apple" else ()
     return _of_other(found, also)

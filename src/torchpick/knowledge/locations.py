@@ -24,12 +24,12 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 def compat_dir(environ: Mapping[str, str]) -> str:
     """TORCHPICK_COMPAT_DIR, else a newer torchpick-data, else the table that came with torchpick."""
-    told = environ.get("TORCHPICK_COMPAT_DIR")
-    if told:
-        if not os.path.isdir(told):
+    given = environ.get("TORCHPICK_COMPAT_DIR")
+    if given:
+        if not os.path.isdir(given):
             hint = "unset TORCHPICK_COMPAT_DIR, or point it at a folder of compat files"
-            raise CompatError("there is no such folder", file=told, path="", hint=hint)
-        return told
+            raise CompatError("there is no such folder", file=given, path="", hint=hint)
+        return given
     data = data_package.look()
     return shipped_dir() if data is None or data.folder is None else data.folder
 
@@ -70,9 +70,9 @@ class DataPackage:
 
 def cache_dir(environ: Mapping[str, str], platform: str = sys.platform) -> str:
     """TORCHPICK_CACHE_DIR, else torchpick's folder in the platform's own cache folder. It may not exist yet."""
-    told = environ.get("TORCHPICK_CACHE_DIR")
-    if told:
-        return os.path.abspath(told)
+    given = environ.get("TORCHPICK_CACHE_DIR")
+    if given:
+        return os.path.abspath(given)
     home = os.path.expanduser("~")
     if platform == "win32":
         base = environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")

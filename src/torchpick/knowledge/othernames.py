@@ -150,7 +150,7 @@ def _amd(shown: str, plain: str, names: OtherNames) -> OtherGpu | None:
         if not (value := names.amd.get(key)):
             continue
         first, *rest = value.split()
-        others = tuple(Named(shown, target_of(each)) for each in rest)
+        others = tuple(Named(shown, target_of(target)) for target in rest)
         return OtherGpu("amd", shown, target_of(first), first in names.amd_integrated, others=others)
     return None
 
@@ -159,11 +159,11 @@ def _close(plain: str, products: tuple[str, ...], names: OtherNames) -> tuple[Na
     from difflib import get_close_matches
 
     known = {letters(name): name for name in products}
-    found = []
+    close = []
     for key in get_close_matches(plain, known, n=_MOST_CLOSE, cutoff=0.7):
         targets = names.amd.get(key, "").split()
-        found.append(Named(known[key], target_of(targets[0]) if targets else None))
-    return tuple(found)
+        close.append(Named(known[key], target_of(targets[0]) if targets else None))
+    return tuple(close)
 
 
 class PciIds(Noun):

@@ -105,7 +105,7 @@ def package_of(name: str, row: Fields, platform: str = READ_PLATFORM) -> Package
 def _code(row: Fields, platform: str) -> tuple[LibraryCode, ...] | None:
     if row.raw("code") is None:
         return None
-    libraries = tuple(_library(each) for each in row.objects("code"))
+    libraries = tuple(_library(library) for library in row.objects("code"))
     # A variant per CUDA exists on every platform; whether it supports a GPU is known where it was read.
     known = platform == READ_PLATFORM or not libraries or row.maybe_text("file") is None
     return libraries if known else None

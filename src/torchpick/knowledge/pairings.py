@@ -70,13 +70,13 @@ def _bounded(text: str, known: list[OtherCompanion]) -> str:
 
 def beside(build: Build, known: Iterable[OtherCompanion]) -> BuildCompanions:
     """What goes with a build: the pinned ones with their labels, the others by their newest fitting release."""
-    found = {
+    companions = {
         name: KnownCompanion(version, build.companion_basis.get(name, "inferred"))
         for name in COMPANIONS
         if (version := build.companions.get(name)) is not None
     }
     if build.family in ("cuda", "cpu"):  # what is known of the others was read of these wheels alone
         for one in known:
-            if one.name not in found and one.fits(build):
-                found[one.name] = KnownCompanion(one.version, one.basis)
-    return BuildCompanions(build, found)
+            if one.name not in companions and one.fits(build):
+                companions[one.name] = KnownCompanion(one.version, one.basis)
+    return BuildCompanions(build, companions)

@@ -158,10 +158,10 @@ def _check_values(column: Mapping[str, Any], path: str) -> None:
 
 def _texts(value: object, path: str) -> tuple[str, ...]:
     folder, _, name = path.rpartition(".")
-    found = Fields({name: value}, folder).texts(name)
-    if any(len(text) > MOST_LINE for text in found):
+    strings = Fields({name: value}, folder).texts(name)
+    if any(len(text) > MOST_LINE for text in strings):
         raise ShapeError(path, f"must not have more than {MOST_LINE} characters")
-    return found
+    return strings
 
 
 def _mapping(value: object, path: str) -> dict[str, str]:

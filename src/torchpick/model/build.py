@@ -210,10 +210,10 @@ def _unquoted(text: str) -> str:
     first, *others = text.split("%")
     if not others:
         return text
-    found = first.encode("utf-8", "surrogateescape")
+    plain = first.encode("utf-8", "surrogateescape")
     for part in others:
         try:
-            found += bytes.fromhex(part[:2]) + part[2:].encode("utf-8", "surrogateescape")
+            plain += bytes.fromhex(part[:2]) + part[2:].encode("utf-8", "surrogateescape")
         except ValueError:
-            found += b"%" + part.encode("utf-8", "surrogateescape")
-    return found.decode("utf-8", "replace")
+            plain += b"%" + part.encode("utf-8", "surrogateescape")
+    return plain.decode("utf-8", "replace")

@@ -120,12 +120,12 @@ class Fields:
         return value
 
     def texts(self, name: str) -> tuple[str, ...]:
-        found = []
+        strings = []
         for place, value in enumerate(self.items(name)):
             if not isinstance(value, str):
                 raise ShapeError(f"{self.at(name)}[{place}]", f"must be a string, not {kind(value)}")
-            found.append(value)
-        return tuple(found)
+            strings.append(value)
+        return tuple(strings)
 
     def mapping(self, name: str) -> dict[str, Any]:
         """An object as it stands, whose values are checked where they are used."""
@@ -192,8 +192,8 @@ def written(noun: tuple[object, ...], *names: str, optional: tuple[str, ...] = (
     Those in `optional` are left out where they are None.
     """
     names = names or noun._fields  # type: ignore[attr-defined]  # a noun
-    found = {name: plain(getattr(noun, name)) for name in names}
-    return {name: value for name, value in found.items() if value is not None or name not in optional}
+    values = {name: plain(getattr(noun, name)) for name in names}
+    return {name: value for name, value in values.items() if value is not None or name not in optional}
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 # whatever a noun holds, as JSON has it
@@ -215,16 +215,16 @@ def read(noun: type[T], fields: Fields, *, most: int | None = MOST_LINE, strict:
     No text is longer than `most`. A key that is not there has the field's default, unless it is `strict`.
     """
     defaults: dict[str, object] = {} if strict else noun._field_defaults  # type: ignore[attr-defined]  # a noun
-    found = []
+    values = []
     for name, declared in noun.__annotations__.items():
         default = defaults.get(name)
         if name in known:
-            found.append(known[name])
+            values.append(known[name])
         elif default is not None and (not fields.has(name) or (declared == "str" and fields.raw(name) in (None, ""))):
-            found.append(default)
+            values.append(default)
         else:
-            found.append(_READERS[declared](fields, name, most))
-    return tuple.__new__(noun, found)
+            values.append(_READERS[declared](fields, name, most))
+    return tuple.__new__(noun, values)
 
 
 # By the annotation, which is text: nothing is resolved at a start.

@@ -81,7 +81,7 @@ class HostNames:
 
     def _aligned(self) -> Iterator[tuple[tuple[str, int, str], list[int]]]:
         """The numbers of each form, sorted: `n100` belongs to `n001`, whose numbers have as many digits."""
-        found: dict[tuple[str, int, str], set[int]] = {}
+        aligned: dict[tuple[str, int, str], set[int]] = {}
         widths: dict[tuple[str, str], set[int]] = {}
         for before, width, after in self._numbered:
             if width:
@@ -89,12 +89,12 @@ class HostNames:
         for (before, width, after), numbers in self._numbered.items():
             padded = widths.get((before, after), set())
             if width or not padded:
-                found.setdefault((before, width, after), set()).update(numbers)
+                aligned.setdefault((before, width, after), set()).update(numbers)
                 continue
             for number in numbers:
                 length = len(str(number))
-                found.setdefault((before, length if length in padded else 0, after), set()).add(number)
-        for key, unique in found.items():
+                aligned.setdefault((before, length if length in padded else 0, after), set()).add(number)
+        for key, unique in aligned.items():
             yield key, sorted(unique)
 
 
@@ -211,8 +211,8 @@ class Fleet(Noun):
                 names.add(name)
                 named += 1
             unnamed += hosts.count - named
-        found = names.hosts()
-        return found._replace(count=found.count + unnamed)
+        folded_hosts = names.hosts()
+        return folded_hosts._replace(count=folded_hosts.count + unnamed)
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
@@ -221,11 +221,11 @@ class Fleet(Noun):
     @property
     def notes(self) -> tuple[Note, ...]:
         """What a person must know of those that are left out, and what the machines themselves noted, each once."""
-        found = [_summary("NO_ANSWER_LEFT_OUT", "did not answer and are left out", self.silent)]
-        found.append(_summary("UNREAD_LEFT_OUT", "could not be read and are left out", self.unread))
-        found.append(_summary("NO_GPU_LEFT_OUT", "without a GPU are left out", self.idle))
+        summaries = [_summary("NO_ANSWER_LEFT_OUT", "did not answer and are left out", self.silent)]
+        summaries.append(_summary("UNREAD_LEFT_OUT", "could not be read and are left out", self.unread))
+        summaries.append(_summary("NO_GPU_LEFT_OUT", "without a GPU are left out", self.idle))
         return (
-            *(note for note in found if note is not None),
+            *(note for note in summaries if note is not None),
             *(Note(remark.note.code, remark.text) for remark in self.remarks),
         )
 

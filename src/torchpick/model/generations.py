@@ -133,7 +133,9 @@ class Toolkits(Noun):
 def best_target(arches: tuple[Arch, ...], gpu: Arch) -> Arch | None:
     """The architecture whose machine code suits the GPU best: its own, else the newest that runs there."""
     serving = [(fit(arch, gpu), arch.capability, arch) for arch in arches]
-    found = max((each for each in serving if each[0] is not Fit.NONE), default=None, key=lambda each: each[:2])
+    found = max(
+        (target for target in serving if target[0] is not Fit.NONE), default=None, key=lambda target: target[:2]
+    )
     return None if found is None else found[2]
 
 
@@ -156,20 +158,20 @@ def targets(gpus: tuple[Arch, ...], arches: tuple[Arch, ...] | None, *, ptx: boo
     Without a list each GPU gets its own architecture. `ptx` adds PTX of the newest, and lets PTX reach a GPU that
     machine code does not.
     """
-    found: dict[Arch, bool] = {}
+    wanted: dict[Arch, bool] = {}
     left = []
     for gpu in dict.fromkeys(gpus):
         arch = gpu if arches is None else best_target(arches, gpu)
         if arch is None and ptx and arches is not None:
             arch = newest_below(arches, gpu)
             if arch is not None:
-                found[arch] = True
+                wanted[arch] = True
                 continue
         if arch is None:
             left.append(gpu)
         else:
-            found.setdefault(arch, False)
-    ordered = sorted(found, key=lambda arch: arch.capability)
+            wanted.setdefault(arch, False)
+    ordered = sorted(wanted, key=lambda arch: arch.capability)
     if ptx and ordered:
-        found[ordered[-1]] = True
-    return CompileTargets(tuple(CompileTarget(arch, found[arch]) for arch in ordered), tuple(left))
+        wanted[ordered[-1]] = True
+    return CompileTargets(tuple(CompileTarget(arch, wanted[arch]) for arch in ordered), tuple(left))

@@ -262,10 +262,10 @@ def _gpus(fields: Fields) -> tuple[Gpu, ...]:
     rows = fields.objects("gpus") if fields.has("gpus") else []
     if len(rows) > MOST_GPUS:
         raise fields.fail("gpus", f"has {len(rows)} items, more than {MOST_GPUS}")
-    found = tuple(Gpu.from_json(row, index) for index, row in enumerate(rows))
+    gpus = tuple(Gpu.from_json(row, index) for index, row in enumerate(rows))
     seen: set[int] = set()
-    for row, gpu in zip(rows, found, strict=True):
+    for row, gpu in zip(rows, gpus, strict=True):
         if gpu.index in seen:
             raise row.fail("index", f"is {gpu.index}, the same as another GPU's")
         seen.add(gpu.index)
-    return found
+    return gpus

@@ -61,17 +61,17 @@ else:
 
     def _filled(cls: type[Noun], given: int, named: dict[str, object]) -> list[object]:
         """The values of the fields that no positional argument gave."""
-        defaults, found = cls._field_defaults, []
+        defaults, values = cls._field_defaults, []
         for name in cls._fields[given:]:
             if name in named:
-                found.append(named.pop(name))
+                values.append(named.pop(name))
             elif name in defaults:
-                found.append(defaults[name])
+                values.append(defaults[name])
             else:
                 raise TypeError(f"{cls.__name__} is missing {name!r}")
         if named or given > len(cls._fields):
             raise TypeError(f"{cls.__name__} does not take {', '.join(named) or 'so many values'}")
-        return found
+        return values
 
     class _Members(type):
         """Makes one member of each name in capitals."""

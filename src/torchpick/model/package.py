@@ -126,8 +126,8 @@ class PackageFacts(Noun):
 
 def doubles(packages: Iterable[str], names: Container[str], known: Mapping[str, PackageFacts]) -> dict[str, str]:
     """Which of the names install the same module as one of the packages, each with the one that stays: the first."""
-    found: dict[str, str] = {}
+    rivals: dict[str, str] = {}
     for name in packages:
-        if name in known and name not in found:
-            found |= {each: name for each in known[name].rivals if each in names and each not in found.values()}
-    return found
+        if name in known and name not in rivals:
+            rivals |= {rival: name for rival in known[name].rivals if rival in names and rival not in rivals.values()}
+    return rivals

@@ -38,8 +38,8 @@ def pip_words(build: Build, wish: Wish, url: str) -> list[str]:
 def pip_requirements(build: Build, wish: Wish) -> tuple[str, ...]:
     """Torch and the companions that were asked for, pinned; what else of the family was asked for stays as it was."""
     pins = build.pins
-    asked = [name for name in wish.companions if name in pins]
-    return (*(f"{name}=={pins[name]}" for name in ("torch", *asked)), *wish.others)
+    wanted = [name for name in wish.companions if name in pins]
+    return (*(f"{name}=={pins[name]}" for name in ("torch", *wanted)), *wish.others)
 
 
 class Change(Noun):

@@ -84,7 +84,7 @@ def marker_facts(
     """The variables that markers ask for; without a platform, that of this computer holds."""
     full = full_version if full_version is not None and full_version.startswith(f"{version}.") else f"{version}.0"
     name, called = _IMPLEMENTATIONS.get(implementation, (implementation, implementation))
-    found = {
+    variables = {
         "python_version": version,
         "python_full_version": full,
         "implementation_name": name,
@@ -92,13 +92,13 @@ def marker_facts(
         "extra": "",
     }
     if implementation == "cp":
-        found["implementation_version"] = full
+        variables["implementation_version"] = full
     if platform is not None:
         system = _SYSTEMS.get(platform.os, (platform.os, platform.os, "posix"))
-        found["sys_platform"], found["platform_system"], found["os_name"] = system
+        variables["sys_platform"], variables["platform_system"], variables["os_name"] = system
         cpus = _WINDOWS_CPUS if platform.os == "windows" else {}
-        found["platform_machine"] = cpus.get(platform.cpu, platform.cpu)
-    return found
+        variables["platform_machine"] = cpus.get(platform.cpu, platform.cpu)
+    return variables
 
 
 def marker_applies(marker: str, environment: Mapping[str, str]) -> bool:

@@ -85,7 +85,10 @@ class Stack(Noun):
         if not self.ok:
             rows = [(each.name, each.span, each.objection.text) for each in self.objections]
             return html_table(rows, ("package", "versions", "why not"), repr(self))
-        packages = [(each.name, each.version, each.cuda or "", each.verdict, each.why) for each in self.packages]
+        packages = [
+            (package.name, package.version, package.cuda or "", package.verdict, package.why)
+            for package in self.packages
+        ]
         return html_table(packages, ("package", "version", "CUDA", "verdict", "why"))
 
     def to_json(self, command: str = "plan") -> dict[str, object]:

@@ -63,7 +63,7 @@ class DriverTable(Noun):
         major = int(cuda.split(".")[0])
         own = self.toolkits.get(cuda, {}).get(os)
         shared = self.majors.get(major, {}).get(os) if major >= FIRST_COMPATIBLE_MAJOR else None
-        known = [each for each in (own, shared) if each is not None]
+        known = [floor for floor in (own, shared) if floor is not None]
         return min(known, key=numbers) if known else None
 
     def branch_of(self, version: str) -> Branch | None:
@@ -126,7 +126,7 @@ class DriverTable(Noun):
 
     def knows(self, cuda: str, gpu: Arch) -> bool:
         """Whether the libraries of this CUDA can hold code for the GPU's generation at all (cuBLAS, cuDNN: no PTX)."""
-        made = next((majors for each, majors in self.generations if numbers(each) >= numbers(cuda)), None)
+        made = next((majors for toolkit, majors in self.generations if numbers(toolkit) >= numbers(cuda)), None)
         return made is None or gpu.capability[0] in made or gpu.capability[0] < min(made)
 
     def assumed_for(self, gpus: tuple[Arch, ...]) -> str:
@@ -187,11 +187,11 @@ class AmdRules(Noun):
         return any(gpu in gap.lacks and gap.covers(rocm) for gap in self.gaps)
 
     def override(self, gpu: Arch) -> GfxOverride | None:
-        return next((each for each in self.overrides if gpu in each.targets), None)
+        return next((override for override in self.overrides if gpu in override.targets), None)
 
     def index_for(self, platform: str, gpu: Arch) -> AmdIndex | None:
         """AMD's index that has builds for this GPU on this platform."""
-        return next((each for each in self.indexes if platform in each.platforms and gpu in each.targets), None)
+        return next((index for index in self.indexes if platform in index.platforms and gpu in index.targets), None)
 
 
 class Floor(Noun):

@@ -121,10 +121,11 @@ class Verdict(Noun):
         return all(objection.gpu not in (None, gpu) for objection in self.objections)
 
     def alone(self, gpu: int) -> Verdict:
-        """The verdict as if this GPU, which it supports, were the only one."""
+        """The verdict as if this GPU were the only one."""
         fits = tuple(fit for fit in self.fits if fit.gpu == gpu)
         worst = min((int(fit.fit) for fit in fits), default=self.rank.worst_fit)
-        return self._replace(objections=(), fits=fits, rank=self.rank._replace(worst_fit=worst))
+        objections = tuple(objection for objection in self.objections if objection.gpu in (None, gpu))
+        return self._replace(objections=objections, fits=fits, rank=self.rank._replace(worst_fit=worst))
 
     @property
     def reasons(self) -> frozenset[Reason]:
