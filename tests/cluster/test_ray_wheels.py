@@ -43,7 +43,7 @@ def rows(file: str) -> list[dict[str, Any]]:
 @pytest.mark.long
 @pytest.mark.network
 def test_a_cluster_reads_each_wheel_once_too(index: Loopback, ray_cluster: RayCluster) -> None:
-    words = ["inspect", "--from", "names.txt", "--python", "3.12", "--platform", "linux-x86_64", "--gpu", "9.0"]
+    words = ["inspect", "--from", "names.txt", "--python", "3.12", "--platform", "linux-x86_64", "--gpu", "8.0"]
     env = {**os.environ, "PYTHONPATH": SOURCE, "RAY_USAGE_STATS_ENABLED": "0"}
     remote = [
         ray_cluster.python,

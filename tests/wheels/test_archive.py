@@ -109,6 +109,11 @@ def test_a_bomb_is_refused_before_it_unpacks() -> None:
         next(one.stream(one.members()[0]))
 
 
+def test_a_small_library_that_is_mostly_zeros_is_no_bomb() -> None:
+    """As libxcb-shape in av, packed 477 to one."""
+    assert everything(making.wheel({"libxcb-shape.so": bytes(1 << 22)})) == {"libxcb-shape.so": bytes(1 << 22)}
+
+
 def test_members_that_share_their_bytes_are_refused() -> None:
     data = bytearray(making.wheel({"a.so": b"x" * 400, "b.so": b"y" * 400}, stored=True))
     second = data.rfind(ENTRY_MAGIC)
