@@ -11,7 +11,7 @@ from _pytest.terminal import TerminalReporter
 from hypothesis import HealthCheck, settings
 
 from tests import skips, usersettings
-from torchpick.environment import toolsettings
+from torchpick.environment import settingsfiles
 
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
@@ -58,7 +58,7 @@ def _clean_environment(
         monkeypatch.setenv(name, value)
     # To trust a hundred authorities takes longer to read than most tests take, and no test asks them for anything.
     monkeypatch.setenv("SSL_CERT_DIR", _nothing["XDG_CONFIG_DIRS"])
-    monkeypatch.setattr(toolsettings, "ETC", _nothing["XDG_CONFIG_DIRS"])
+    monkeypatch.setattr(settingsfiles, "ETC", _nothing["XDG_CONFIG_DIRS"])
     monkeypatch.setattr("tempfile.tempdir", None)  # it is found anew
 
 

@@ -141,7 +141,7 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
 
     Nothing is installed. What the table of packages lacks is read from your own index, unless `offline`.
     """
-    from torchpick.install import stack
+    from torchpick.install import planning
     from torchpick.session import Session
 
     request = _request(
@@ -156,7 +156,7 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
         python=python,
         index_base=index_base,
     )._replace(allow_cpu=allow_cpu, allow_unconfirmed=allow_unconfirmed, offline=offline)
-    return stack.plan(Session(request, environ), allow_mixed=allow_mixed)
+    return planning.plan(Session(request, environ), allow_mixed=allow_mixed)
 
 
 def check(

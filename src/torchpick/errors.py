@@ -8,6 +8,7 @@ TorchpickError                  exit 1   something broke
 ├── ToolkitError                exit 3   no CUDA toolkit compiles for these GPUs
 ├── DetectionError              exit 4   a GPU is there but its driver does not answer
 ├── InstallerError                       no suitable pip or uv
+│   └── ResolverError  its own status    pip or uv refuses the requirements, in its own words
 ├── NetworkError                         a server did not deliver what was requested
 └── WheelError                           a wheel or library cannot be read
     ├── RangesUnsupportedError           the server does not support ranges
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from torchpick.model.machine import Machine
     from torchpick.model.pick import Pick
+    from torchpick.model.stack import Stack
 
     # Called with a sentence for whoever waits, or with how many more bytes have come.
     Report = Callable[[str | int], None]
@@ -86,14 +88,15 @@ class CompatError(TorchpickError):
 
 
 class NoBuildError(TorchpickError):
-    """No build runs here; `pick` holds every verdict and the plan."""
+    """No build runs here; `pick` holds every verdict and the plan, `stack` what stands in the way of packages."""
 
     code = "NO_BUILD"
     exit_status = 3
 
-    def __init__(self, message: str, *, pick: Pick, hint: str | None) -> None:
+    def __init__(self, message: str, *, pick: Pick, hint: str | None, stack: Stack | None = None) -> None:
         super().__init__(message, hint=hint)
         self.pick = pick
+        self.stack = stack
 
 
 class ToolkitError(TorchpickError):
@@ -116,6 +119,17 @@ class DetectionError(TorchpickError):
 
 class InstallerError(TorchpickError):
     code = "INSTALLER"
+
+
+class ResolverError(InstallerError):
+    """pip or uv cannot resolve the requirements: its words, and its exit status."""
+
+    code = "RESOLVER"
+
+    def __init__(self, message: str, *, hint: str | None, installer: str, status: int) -> None:
+        super().__init__(message, hint=hint)
+        self.installer = installer
+        self.exit_status = status if status > 0 else 1
 
 
 class NetworkError(TorchpickError):

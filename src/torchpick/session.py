@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import time
 
+from torchpick.decide import answer as answers
 from torchpick.decide import driver_numbers, resolve, wishes
-from torchpick.errors import DetectionError, InstallerError, NoBuildError, UsageError, silent
+from torchpick.decide.answer import Answer, Question
+from torchpick.errors import DetectionError, InstallerError, NoBuildError, TorchpickError, UsageError, silent
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
-from torchpick.model.build import DEFAULT_INDEX, backend_order
-from torchpick.model.machine import PLATFORMS, Machine, Note, Python
+from torchpick.model.build import DEFAULT_INDEX
+from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick
 from torchpick.model.request import MACHINE_FIELDS, Request, Wish
 from torchpick.model.table import Table
@@ -22,8 +23,10 @@ if TYPE_CHECKING:
 
     from torchpick.environment.targets import Target
     from torchpick.errors import Report
-    from torchpick.installers.inherits import OwnSettings
+    from torchpick.installers.own_settings import OwnSettings
     from torchpick.model.fleet import Fleet
+    from torchpick.model.package import PackageFacts
+    from torchpick.model.request import Limit
     from torchpick.model.verdict import Verdict
 
     T = TypeVar("T")
@@ -36,10 +39,19 @@ class Session:
     shares all that the two have in common: of one run there is one detection and one reading of the table.
     """
 
-    __slots__ = ("_known", "environ", "knowledge", "report", "request")
+    __slots__ = ("_known", "environ", "installer", "knowledge", "report", "request")
 
-    def __init__(self, request: Request, environ: Mapping[str, str] | None = None, report: Report = silent) -> None:
+    def __init__(
+        self,
+        request: Request,
+        environ: Mapping[str, str] | None = None,
+        report: Report = silent,
+        *,
+        installer: str = "auto",
+    ) -> None:
+        """`installer` is the one whose settings files bind: `pip`, `uv`, or the one that would be chosen."""
         self.request = request
+        self.installer = installer
         self.environ: Mapping[str, str] = os.environ if environ is None else environ
         self.report = report
         self.knowledge = Knowledge(self.environ)
@@ -47,9 +59,14 @@ class Session:
 
     def asking(self, request: Request) -> Session:
         """The session of another request in the same run."""
-        other = Session(request, self.environ, self.report)
+        other = Session(request, self.environ, self.report, installer=self.installer)
         other.knowledge, other._known = self.knowledge, self._known
         return other
+
+    @property
+    def bare(self) -> Session:
+        """The session of the same request without its requirements."""
+        return self.asking(self.request._replace(requirements=()))
 
     def _once(self, what: str, look: Callable[[], T], *of: object) -> T:
         """The fact, looked up once for the machine that the request is about and for what else it depends `of`."""
@@ -62,13 +79,73 @@ class Session:
 
     @property
     def wish(self) -> Wish:
-        """What the request wants of the pick."""
-        wish = wishes.of(self.request, self.environ)
+        """What the request and everything that binds it want of torch and its companions."""
+        wish = wishes.of(self.request, self.environ)._replace(limits=self.limits)
         if not self.request.requirements:
             return wish
         from torchpick.decide import requested
 
-        return requested.narrowed(wish, self.request.requirements, lambda: self.knowledge.family)
+        return requested.narrowed(wish, self.request.requirements, lambda: self.machines[0])
+
+    @property
+    def question(self) -> Question:
+        """What the request asks, with everything that binds it."""
+        if not self.request.requirements:
+            return Question(self.wish)
+        from torchpick.decide import requested
+
+        return Question(self.wish, requested.beyond_torch(self.request.requirements, lambda: self.machines[0]))
+
+    @property
+    def base(self) -> str:
+        """The wheel host, or the mirror that stands for it."""
+        return wishes.of(self.request, self.environ).index_base
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        """The constraints that bind unasked: of variables, and of the settings of the environment where it is here."""
+        return self._once("limits", self._limits, self.installer)
+
+    def _limits(self) -> tuple[Limit, ...]:
+        from torchpick.environment import settingsfiles
+
+        prefix = self.settings_prefix
+        if not settingsfiles.may_bind(self.environ, prefix):
+            return ()
+        from torchpick.environment import toolsettings
+        from torchpick.installers import own_settings, store
+        from torchpick.knowledge.locations import cache_dir
+
+        own = self.own_settings(prefix)
+        named = self.installer if prefix is None or self.installer != "auto" else self._chosen()
+        python = "" if self.request.machine is not None else self.machine.python.version
+        places = (store.inside(cache_dir(self.environ)), *((toolsettings.store_of(prefix),) if prefix else ()))
+        return own_settings.as_limits(own_settings.limits(own, named, python, places), self.base)
+
+    def _chosen(self) -> str | None:
+        """Which installer would install here; None where nothing could be installed."""
+        from torchpick.installers import choice
+
+        try:
+            return choice.choose("auto", self.target, self.uv, self.own_settings(self.target.prefix)).name
+        except TorchpickError:
+            return None
+
+    @property
+    def settings_prefix(self) -> str | None:
+        """The environment of this computer that the request is about; None where it is about another machine."""
+        request = self.request
+        if request.machine is not None or request.platform or self.environ.get("TORCHPICK_PLATFORM"):
+            return None
+        try:
+            program = self.machine.python.executable
+        except TorchpickError:  # an interpreter that does not run has no settings
+            return None
+        if program is None:
+            return None
+        from torchpick.environment import world
+
+        return world.prefix_of(program)
 
     @property
     def given_gpus(self) -> bool:
@@ -138,10 +215,10 @@ class Session:
         """The table with the builds of the channel for the machines' platforms."""
         return self.table_of(self.machines)
 
-    def table_of(self, machines: tuple[Machine, ...], channel: str | None = None) -> Table:
-        """The table with the builds for these machines' platforms."""
+    def table_of(self, machines: tuple[Machine, ...], channel: str | None = None, wish: Wish | None = None) -> Table:
+        """The table with the builds for these machines' platforms, the default index's where the wish is for these."""
         platforms = (machine.platform.name for machine in machines)
-        wish = wishes.of(self.request, self.environ)
+        wish = wishes.of(self.request, self.environ) if wish is None else wish
         own = DEFAULT_INDEX in wish.backends
         return self.knowledge.table(
             platforms,
@@ -164,69 +241,50 @@ class Session:
         except InstallerError:
             return None
 
-    def pick(self, *, everything: bool = True) -> Pick:
-        """The pick, or NoBuildError where nothing runs."""
-        return decided(self.weighed(everything=everything), self.knowledge.rules)
+    def answer(
+        self,
+        question: Question | None = None,
+        packages: Callable[[], Mapping[str, PackageFacts]] | None = None,
+        *,
+        machines: tuple[Machine, ...] | None = None,
+        everything: bool = True,
+    ) -> Answer:
+        """The answer to a question (the request's own) for these machines (those of the request).
 
-    def weighed(self, machines: tuple[Machine, ...] | None = None, *, everything: bool = True) -> Pick:
-        """The pick for these machines (those of the request); where no build runs its `ok` is false.
-
-        Without `everything` only as many builds are judged as the pick itself takes.
+        `packages` is what is known of packages; without `everything` only as many builds are judged as it takes.
         """
-        wish = self.wish
-        if machines is None and self.request.machine is not None:
-            fleet = self.fleet
-            pick = self._weighed(fleet.machines, wish, everything=everything)
-            return pick._replace(fleet=fleet, notes=(*fleet.notes, *pick.notes))
-        return self._weighed(self.machines if machines is None else machines, wish, everything=everything)
-
-    def weighed_anyhow(self) -> Pick:
-        """As `weighed`, but a GPU that does not answer is a note, and the builds are judged by everything else."""
-        if self.request.machine is not None:
-            return self.weighed()
-        wish = self.wish
-        try:
-            machines = self.machines
-        except DetectionError as error:
-            if error.machine is None:
-                raise
-            note = Note(error.code, f"{error.message}, so no GPU was checked; {error.hint}")
-            machines = (error.machine._replace(gpus=(), trouble=None, notes=(*error.machine.notes, note)),)
-            shelves = self.table_of(machines, "stable").builds.values()
-            for_gpus = sorted({build.backend for shelf in shelves for build in shelf if build.family == "cuda"})
-            wish = wish if wish.backends else wish._replace(backends=tuple(for_gpus))
-        return self._weighed(machines, wish)
-
-    def _weighed(self, machines: tuple[Machine, ...], wish: Wish, *, everything: bool = True) -> Pick:
-        table = self.table_of(machines)
+        question = self.question if question is None else question
+        fleet = self.fleet if machines is None and self.request.machine is not None else None
+        machines = fleet.machines if fleet is not None else self.machines if machines is None else machines
+        if question.wanted and len(machines) > 1:
+            hint = "ask for one of them at a time; `torchpick fleet` answers for many"
+            raise UsageError(f"packages are for one machine, and {len(machines)} were given", hint=hint)
+        table = self.table_of(machines, wish=question.wish)
         for machine in machines:
             wishes.check_python(machine, table)
-        self._check_backends(wish, table)
-        if len(machines) == 1 and not everything:
-            first = resolve.pick(machines[0], table, wish, resolve.judge(machines[0], table, wish), everything=False)
-            if first.ok:
-                return first
-        from torchpick.decide import several
+        self.knowledge.check_backends(question.wish, table)
 
-        return several.pick(machines, table, wish)
+        def tables(wish: Wish) -> Table:
+            return table if wish.backends == question.wish.backends else self.table_of(machines, wish=wish)
 
-    def _check_backends(self, wish: Wish, table: Table) -> None:
-        """A backend that no build of these platforms has is an error too, and often a common misconception."""
-        if not wish.backends:
-            return
-        known = {build.backend for shelf in table.builds.values() for build in shelf}
-        unknown = [backend for backend in wish.backends if backend not in known]
-        if not unknown:
-            return
-        # A team may share one list of names: a backend of another platform is not an error if another one is left.
-        others = self.knowledge.table(PLATFORMS, wish.channel, base=wish.index_base, default_index=True)
-        elsewhere = {build.backend for shelf in others.builds.values() for build in shelf}
-        for backend in unknown:
-            if backend not in elsewhere or len(unknown) == len(wish.backends):
-                reason = self.knowledge.never_published(backend, tuple(table.builds))
-                names = ", ".join(sorted(known, key=backend_order))
-                hint = f"there are {names}; run `torchpick refresh` to read the live index"
-                raise UsageError(f"no build for `{backend}` is known on {' or '.join(table.builds)}{reason}", hint=hint)
+        known = packages or (lambda: self._packages(machines[0]))
+        given = answers.answer(question, machines, tables, known, everything=everything)
+        if fleet is None:
+            return given
+        return given._replace(pick=given.pick._replace(fleet=fleet, notes=(*fleet.notes, *given.pick.notes)))
+
+    def _packages(self, machine: Machine) -> Mapping[str, PackageFacts]:
+        from torchpick.knowledge.packages import KnownPackages
+
+        return self._once("packages", lambda: KnownPackages(self.environ, machine.platform.name))
+
+    def pick(self, *, everything: bool = True) -> Pick:
+        """The pick, or NoBuildError where nothing runs."""
+        return decided(self.answer(everything=everything), self.knowledge.rules).pick
+
+    def weighed(self, machines: tuple[Machine, ...] | None = None, *, everything: bool = True) -> Pick:
+        """The pick for these machines (those of the request); where no build runs its `ok` is false."""
+        return self.answer(machines=machines, everything=everything).pick
 
     def spoken_cuda(self, pick: Pick) -> str | None:
         """The CUDA that the driver of the pick's first machine supports, as it reports or by its version."""
@@ -246,21 +304,24 @@ class Session:
         return self._once("target", self._target)
 
     def _target(self) -> Target:
-        from torchpick.environment import interpreter, layout, targets
+        from torchpick.environment import interpreter, targets, world
 
         (machine,) = self.machines
-        python = _installable(machine.python, self.request.python)
+        python = interpreter.installable(machine.python, self.request.python)
         program = str(python.executable)
-        tool = interpreter.tool_environment(layout.prefix_of(program))
+        tool = interpreter.tool_environment(world.prefix_of(program))
         return targets.read(
             program, python.version, free_threaded=python.free_threaded, environ=self.environ, tool=tool
         )
 
-    def own_settings(self, prefix: str) -> OwnSettings:
-        """The settings of the user's pip and uv in an environment, by files and by variables."""
-        from torchpick.installers import inherits
+    def own_settings(self, prefix: str | None) -> OwnSettings:
+        """The settings of the user's pip and uv in an environment; without one those of variables alone."""
+        from torchpick.installers import own_settings
 
-        return self._once("settings", lambda: inherits.read(self.environ, prefix, offline=self.offline), prefix)
+        def read() -> OwnSettings:
+            return own_settings.read(self.environ, prefix, offline=self.offline, base=self.base)
+
+        return self._once("settings", read, prefix, self.request.index_base)
 
     @property
     def uv(self) -> str | None:
@@ -278,28 +339,12 @@ class Session:
         return self._once("store", lambda: store.folder(cache_dir(self.environ)))
 
 
-def _installable(python: Python, wanted: str | None) -> Python:
-    """The interpreter to install for; if only a version was given, the one that is here must have it."""
-    if python.executable is not None:
-        return python
-    from torchpick.environment import interpreter, layout
-    from torchpick.environment.world import World
+def decided(answer: Answer, table: Table | None = None) -> Answer:
+    """The answer where one fits; else NoBuildError, which says more with the rules of the table."""
+    if answer.ok:
+        return answer
+    from torchpick.decide import refusal
 
-    hint = "specify the interpreter with `--python PATH`; `torchpick url --python` works for any version"
-    if wanted is None:
-        raise InstallerError(f"no Python to install for: {python.source}", hint=hint, code="NO_TARGET")
-    here = interpreter.choose(None, World.here(), time.monotonic() + layout.SECONDS).python
-    if here.executable is None or here.tag != python.tag:
-        message = f"`--python {wanted}` does not match the target: {here.source} is {here.version}"
-        raise UsageError(message, hint=hint)
-    return here
-
-
-def decided(pick: Pick, table: Table | None = None) -> Pick:
-    """The pick where a build runs; else NoBuildError, which says more with the rules of the table."""
-    if not pick.ok:
-        from torchpick.decide import refusal
-
-        refused = refusal.words(pick, table)
-        raise NoBuildError(refused.why, pick=pick, hint=refused.remedy)
-    return pick
+    stack = answer.stack
+    refused = refusal.words(answer.pick, table) if stack is None else refusal.of_stack(stack)
+    raise NoBuildError(refused.why, pick=answer.pick._replace(verdicts=()), hint=refused.remedy, stack=stack)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,10 +65,8 @@ def test_what_binds_uv_is_obeyed_or_named_with_its_place(
     monkeypatch.setenv("UV", str(uv))
     file = tmp_path / "pyproject.toml"
     file.write_text(f'[tool.uv]\n{name} = ["torch<1.0"]\n')
-    told = ["--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.35", "--installer", "uv"]
 
-    assert main(["lock", "torch", *told, *PASCAL]) == 3
+    assert main(["lock", "torch", "--python", sys.executable, "--installer", "uv", *PASCAL]) == 3
 
     err = capsys.readouterr().err
-    assert f"`torch<1.0` ({file} {name})" in err
-    assert "without that line it would be torch 2.14.1+cu126" in err
+    assert f"without torch<1.0 in {file} {name}: torch 2.14.1+cu126" in err

@@ -186,5 +186,5 @@ def test_the_versions_of_a_package_are_judged_by_all_else_where_a_gpu_does_not_a
 
     assert status == 0, err
     assert "0.50.2" in out
-    assert "note: a GPU does not answer, so no GPU was judged; start it again" in err
+    assert "note: a GPU does not answer, so no GPU was checked; start it again" in err
     assert "3090" not in out

@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import toolsettings
+from torchpick.environment import settingsfiles, toolsettings
 from torchpick.errors import TorchpickError
 
 
 @pytest.fixture
 def _etc(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(toolsettings, "ETC", "/etc")
+    monkeypatch.setattr(settingsfiles, "ETC", "/etc")
 
 
 @pytest.mark.usefixtures("_etc")
 def test_pips_files_on_three_systems() -> None:
-    linux = toolsettings.pip_files({"XDG_CONFIG_DIRS": "/a:/b"}, "/env", "/home/me", "linux")
-    mac = toolsettings.pip_files({}, "/env", "/Users/me", "darwin")
-    windows = toolsettings.pip_files({"APPDATA": "C:\\A", "PROGRAMDATA": "C:\\P"}, "C:\\env", "C:\\me", "win32")
+    linux = settingsfiles.pip_files({"XDG_CONFIG_DIRS": "/a:/b"}, "/env", "/home/me", "linux")
+    mac = settingsfiles.pip_files({}, "/env", "/Users/me", "darwin")
+    windows = settingsfiles.pip_files({"APPDATA": "C:\\A", "PROGRAMDATA": "C:\\P"}, "C:\\env", "C:\\me", "win32")
 
     assert linux == [
         "/a/pip/pip.conf",
@@ -37,10 +37,10 @@ def test_a_named_file_hides_the_users_and_devnull_hides_all(tmp_path: Path) -> N
     named = tmp_path / "x.conf"
     named.touch()
 
-    found = toolsettings.pip_files({"PIP_CONFIG_FILE": str(named)}, "/env", "/home/me", "linux")
+    found = settingsfiles.pip_files({"PIP_CONFIG_FILE": str(named)}, "/env", "/home/me", "linux")
 
     assert found == ["/etc/xdg/pip/pip.conf", "/etc/pip.conf", "/env/pip.conf", str(named)]
-    assert toolsettings.pip_files({"PIP_CONFIG_FILE": os.devnull}, "/env", "/home/me", "linux") == []
+    assert settingsfiles.pip_files({"PIP_CONFIG_FILE": os.devnull}, "/env", "/home/me", "linux") == []
 
 
 def test_the_install_section_is_stronger_than_a_later_files_global(tmp_path: Path) -> None:

@@ -11,16 +11,19 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from tests.wheels import making
 from torchpick.doctor import mentions
-from torchpick.environment import inherited, marks, projectfile, requirementfiles, requirements, toolsettings
+from torchpick.environment import marks, projectfile, requirementfiles, requirements, toolsettings
 from torchpick.environment.requirements import Given
 from torchpick.environment.toolsettings import UvFile
-from torchpick.errors import TorchpickError
+from torchpick.errors import TorchpickError, UsageError
 from torchpick.index import listing, wheelnames
-from torchpick.installers import copies, needs, reporting
+from torchpick.installers import copies, own_settings, reporting
+from torchpick.installers import resolution as installers_resolution
+from torchpick.installers.own_settings import OwnSettings
 from torchpick.knowledge import gpuspec
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import driver_reading, files, probe
@@ -160,7 +163,8 @@ def _written(data: bytes) -> str:
 
 def pip_conf(data: bytes) -> None:
     found = toolsettings.strongest(toolsettings.pip_file(_written(data)))
-    inherited.of_pip(found, {}, found)
+    with suppress(UsageError):
+        own_settings.for_pip(OwnSettings({}, found, found))
 
 
 def pip_conf_pinned(data: bytes) -> None:
@@ -173,7 +177,7 @@ def pip_conf_pinned(data: bytes) -> None:
 def uv_toml(data: bytes) -> None:
     table = toolsettings._toml(_written(data))  # the reader behind uv's several files
     if table is not None:
-        inherited.of_uv({}, [UvFile("uv.toml", table)])
+        own_settings.for_uv(OwnSettings(uv_files=(UvFile("uv.toml", table),)), "cu126")
 
 
 def project(data: bytes) -> None:
@@ -208,9 +212,8 @@ def gpu(data: bytes) -> None:
 
 def resolved(data: bytes) -> None:
     there = text(data)
-    needs.of_pins(there)
-    needs.who_asks(there, "torch<=2.14.1")
-    for read in (reporting.items, reporting.locked, needs.of_report):
+    installers_resolution.of_pins(there)
+    for read in (reporting.items, reporting.locked, installers_resolution.of_report):
         try:
             read(there)
         except TorchpickError:

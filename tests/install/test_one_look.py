@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from torchpick.cli import main
-from torchpick.installers import needs, reporting, run
-from torchpick.installers.needs import Learnt
+from torchpick.installers import reporting, resolution, run
+from torchpick.installers.resolution import Resolution
 from torchpick.installers.run import Heard
 from torchpick.knowledge import compat, locations
 from torchpick.machine import computer
@@ -50,9 +50,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return files
 
 
-@pytest.mark.parametrize("extra", [[], ["--extra", "auto", "--among", "nvidia,nvidia-old,newest"]])
 def test_one_detection_one_probe_and_each_file_once(
-    extra: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program, starts = interpreter(tmp_path / "env")
     files = counted(monkeypatch)
@@ -65,11 +64,11 @@ def test_one_detection_one_probe_and_each_file_once(
 
     monkeypatch.setattr(computer, "detect", detect)
     # What a resolver would say takes the network; how often the rest is looked up does not depend on it.
-    monkeypatch.setattr(needs, "learn", lambda *_: Learnt(frozenset({"torch"})))
+    monkeypatch.setattr(resolution, "resolve", lambda _resolver, job, *_: Resolution({"torch": job.pick.version}))
     monkeypatch.setattr(run, "capture", lambda *_: Heard(0, "", ""))
     monkeypatch.setattr(reporting, "of", lambda *_: ())
 
-    status = main(["install", "mylib", *extra, "--python", str(program), "--installer", "pip", "--dry-run", "--report"])
+    status = main(["install", "mylib", "--python", str(program), "--installer", "pip", "--dry-run"])
 
     assert status == 0, capsys.readouterr()
     assert len(looks) == 1

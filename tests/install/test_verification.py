@@ -2,17 +2,22 @@ from __future__ import annotations
 
 import pytest
 
-from tests.installers.test_commands import job
 from torchpick import api
-from torchpick.environment import targets
+from torchpick.environment import requirements, targets
 from torchpick.environment.requirements import Given
+from torchpick.environment.targets import Target
 from torchpick.install import verification
+from torchpick.install.asking import Order, TargetQuestion
+from torchpick.installers.job import Job
 from torchpick.machine import verify
 from torchpick.machine.verify import Ran, Verified
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.machine import Gpu
+from torchpick.model.request import Request
 from torchpick.model.verdict import Objection, Reason
+from torchpick.session import Session
 
+TARGET = Target("/env/bin/python", "3.12", "/env", ("/env/lib/python3.12/site-packages",))
 PICK = api.pick(gpus=["sm_61", "sm_86"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
 
 
@@ -99,14 +104,17 @@ def test_what_of_torch_is_not_there_is_said(
     words: tuple[str, ...], there: str | None, said: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(targets, "installed_in", lambda _: {} if there is None else {"torch": there})
-    marked = {'sys_platform == "win32"': False}
 
-    assert verification.lacking(job(Given(("torch",)), pick=PICK, passed_on=words)) == said
-    assert verification.lacking(job(Given(("numpy",)), pick=PICK, passed_on=words, needs=frozenset({"torch"}))) == said
-    assert verification.lacking(job(Given(("numpy",)), pick=PICK, passed_on=words)) is None
-    left_out = job(Given(("torch; sys_platform == 'win32'",)), pick=PICK, passed_on=words, applies=marked)
-    assert [each.marker for each in left_out.asked.wanted] == [*marked]
-    assert verification.lacking(left_out) is None
+    def lacking(text: str, *needs: str) -> str | None:
+        asked = requirements.read(Given((text,)), {})
+        job = Job(asked=asked, pick=PICK, target=TARGET, place="/store", passed_on=words, needs=frozenset(needs))
+        request = Request(gpus=("sm_61",), platform="linux-x86_64", python="3.12")
+        return verification.lacking(TargetQuestion(Session(request, {}), Order(asked.given), asked, TARGET), job)
+
+    assert lacking("torch") == said
+    assert lacking("numpy", "torch") == said
+    assert lacking("numpy") is None
+    assert lacking("torch; sys_platform == 'win32'") is None
 
 
 def test_of_two_gpus_the_one_that_failed_is_told_of() -> None:

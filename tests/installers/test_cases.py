@@ -15,18 +15,21 @@ names of files. `pythons` are the versions that a case holds for, where its rele
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from torchpick.cli import main
 from torchpick.index import listing, pages
-from torchpick.installers import needs
-from torchpick.installers.needs import Learnt
+from torchpick.installers import resolution
+from torchpick.installers.job import Job
+from torchpick.installers.resolution import Resolution
 
 pytestmark = pytest.mark.process  # the target's interpreter is asked for its version
 
@@ -34,6 +37,7 @@ ROOT = Path(__file__).parents[2]
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 TAG = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+RENEW = bool(os.environ.get("TORCHPICK_TEST_RENEW"))
 FLAGS = ["torch-backend", "no-sources", "no-sources-package", "exclude-newer-package"]
 
 
@@ -124,6 +128,12 @@ def words(argv: Sequence[str], marks: dict[str, str]) -> list[str]:
     return [plain(word, marks) for place, word in enumerate(argv) if not (place == 1 and word in ("-P", "-I"))]
 
 
+def resolved(case: dict[str, Any], job: Job) -> Resolution:
+    """What the resolver found: what of the family is needed, and the versions of the rest."""
+    family = {name: job.family[name] for name in case.get("needs", ["torch"]) if name in job.family}
+    return Resolution({**family, **case.get("versions", {})})
+
+
 @pytest.mark.parametrize("file", CASES, ids=lambda file: file.stem)
 def test_case(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     case = json.loads(file.read_text())
@@ -143,8 +153,7 @@ def test_case(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
     listed = page_of if case.get("pages", True) else no_page
     monkeypatch.setattr(pages, "fetch", listed)
     monkeypatch.setattr(pages, "folder", listed)
-    learnt = Learnt(frozenset(case.get("needs", ["torch"])), versions=case.get("versions", {}))
-    monkeypatch.setattr(needs, "learn", lambda *_: learnt)
+    monkeypatch.setattr(resolution, "resolve", lambda _resolver, job, *_: resolved(case, job))
     argv = [filled(word, marks) for word in case["argv"]]
     told = [] if "--python" in argv else ["--python", f"{marks['$TARGET']}/bin/python"]
     cut = argv.index("--") if "--" in argv else len(argv)
@@ -156,9 +165,12 @@ def test_case(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
     assert "Traceback" not in err
     answer = json.loads(out)
     if status == 0:
-        assert _made(answer["install"], marks) == {
-            key: case.get(key, []) for key in ("command", "set", "unset", "given", "notes")
-        }
+        made = _made(answer["install"], marks)
+        if RENEW:
+            kept = {key: value for key, value in case.items() if key not in made}
+            case = {**kept, **{key: value for key, value in made.items() if value}}
+            file.write_text(json.dumps(case, indent=1, ensure_ascii=False) + "\n")
+        assert made == {key: case.get(key, []) for key in ("command", "set", "unset", "given", "notes")}
     for text in case.get("says", []):
         assert text in plain(json.dumps(answer.get("error")), marks)
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick import api
-from torchpick.environment.inherited import Inherited
 from torchpick.environment.toolsettings import Setting
 from torchpick.installers import shell, uv, variables
 from torchpick.installers.links import Wheel
+from torchpick.installers.own_settings import SettingChanges
 from torchpick.installers.variables import UserSettings
 from torchpick.model.request import Request
 from torchpick.session import Session
@@ -249,8 +249,8 @@ def test_a_flat_mirror_is_one_page_that_both_are_led_to() -> None:
 
 def test_what_was_dropped_of_the_users_settings_stays_dropped() -> None:
     around = UserSettings(
-        dropped_pip=Inherited({"PIP_EXTRA_INDEX_URL": "https://own"}, ("PIP_INDEX_URL", "UV_CONSTRAINT")),
-        dropped_uv=Inherited({"UV_INDEX": "https://own"}, ("UV_DEFAULT_INDEX", "PIP_INDEX_URL")),
+        for_pip=SettingChanges({"PIP_EXTRA_INDEX_URL": "https://own"}, ("PIP_INDEX_URL", "UV_CONSTRAINT")),
+        for_uv=SettingChanges({"UV_INDEX": "https://own"}, ("UV_DEFAULT_INDEX", "PIP_INDEX_URL")),
     )
     found = variables.of(PICK, "/cache", around, None, READ)
 

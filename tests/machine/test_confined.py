@@ -15,7 +15,6 @@ from tests.fakes.nvidia import Computer
 from tests.machine.conftest import Look
 from tests.machine.test_nvidia_good import archs
 from torchpick.environment import child, processes
-from torchpick.installers import needs
 from torchpick.machine import probe
 from torchpick.machine.driver_reading import DriverReading, Failure
 
@@ -133,10 +132,6 @@ def test_no_process_is_started_for_a_library_that_is_nowhere() -> None:
         (lambda text: probe.parse_smi(0, text), "GPU 0000:01:00.0 "),
         (lambda text: probe.parse_smi(0, text), "gpu 0:"),
         (lambda text: probe.parse_smi(0, text), "Unable to determine the device handle for GPU 0000:01:00.0 "),
-        (lambda text: needs.who_asks(text, ""), "mylib[x] "),
-        (lambda text: needs.who_asks(text, ""), "a depends on torch "),
-        (lambda text: needs.who_asks(text, ""), "a[[[[ "),
-        (lambda text: needs.who_asks(text, ""), "aaaaaaaaaaaaaaaa"),
     ],
 )
 def test_reading_takes_time_in_proportion(read: object, unit: str) -> None:

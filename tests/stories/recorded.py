@@ -8,7 +8,6 @@ from pathlib import Path
 
 from torchpick.decide import demands
 from torchpick.decide import stack as stacks
-from torchpick.install.stack import ground
 from torchpick.knowledge import packages
 from torchpick.model.fields import Fields
 from torchpick.model.package import PackageFacts
@@ -57,11 +56,11 @@ def plan(  # a machine has so many facts
         glibc=glibc if platform.startswith("linux") else None,
         backends=(backend,) if backend else (),
     )
-    here = ground(Session(request, {}))
-    asked = demands.asked(requirements)
-    return stacks.stack(
-        here.machine, capped(here.table), here.wish, asked, facts(here.machine.platform.name), allow_mixed=mixed
-    )
+    session = Session(request._replace(requirements=()), {})
+    session.answer()  # what the flags say of machine and backend is checked as for a pick
+    (machine,) = session.machines
+    table, asked = capped(session.table), demands.asked(requirements, machine)
+    return stacks.stack(machine, table, session.wish, asked, facts(machine.platform.name), allow_mixed=mixed)
 
 
 def codes(stack: Stack, name: str) -> list[str]:

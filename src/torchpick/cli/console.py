@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from torchpick.cli.arguments import Arguments
     from torchpick.cli.show.progress import Progress
+    from torchpick.decide.answer import Answer
     from torchpick.errors import TorchpickError
     from torchpick.model.machine import Machine, Note
     from torchpick.model.pick import Pick
@@ -167,3 +168,10 @@ def width(environ: Mapping[str, str] = os.environ) -> int | None:
         return os.get_terminal_size(sys.stdout.fileno()).columns or None
     except (OSError, ValueError):
         return None
+
+
+def not_judged(answer: Answer, words: Sequence[str]) -> list[str]:
+    """One line for what nothing is known of, and the command that learns it."""
+    if not answer.unknown:
+        return []
+    return [f"{', '.join(answer.unknown)} was not judged; `torchpick plan {' '.join(words)}` does"]

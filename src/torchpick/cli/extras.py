@@ -22,6 +22,7 @@ from argparse import ArgumentParser
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.decide import requested
+from torchpick.decide.answer import TRIO
 from torchpick.decide.wishes import is_backend
 from torchpick.environment import marks, projectfile, rewrite
 from torchpick.environment.projectfile import Project
@@ -82,7 +83,7 @@ def run(args: ExtrasArguments) -> int:
     there = _there(args)
     session = _public(args, Session(Request(index_base=args.index_base)))
     known = session.knowledge
-    project = _project(args, there, known)
+    project = _project(args, there)
     kind = args.kind or ("library" if project.packaged and not args.tool and not args.groups else "app")
     driver = given.read(Request(driver=args.driver), known).driver
     wish = session.wish._replace(backends=())
@@ -119,14 +120,13 @@ def _there(args: ExtrasArguments) -> rewrite.Text | None:
     return there if there.exists else None
 
 
-def _project(args: ExtrasArguments, there: rewrite.Text | None, knowledge: Knowledge) -> Project:
+def _project(args: ExtrasArguments, there: rewrite.Text | None) -> Project:
     """What the file says, and over it what the flags say."""
     found = projectfile.read(there.text, there.file) if there is not None and _needed(args) else Project()
-    asked = requested.narrowed(Wish(), args.requirements, lambda: knowledge.family)
-    if asked.others:
-        raise UsageError(
-            f"`{asked.others[0]}` is not pinned by a release", hint="torch, torchvision and torchaudio are"
-        )
+    asked = requested.narrowed(Wish(), args.requirements)
+    others = [text for text in args.requirements if requested.named(text) not in TRIO]
+    if others:
+        raise UsageError(f"`{others[0]}` is not pinned by a release", hint="torch, torchvision and torchaudio are")
     ranges = [each for each in (args.torch or "", asked.torch) if each]
     if ranges:
         found = found._replace(torch=",".join(ranges).replace(" ", ""))

@@ -7,9 +7,7 @@ examples:
   torchpick install torch torchvision transformers
   torchpick install -r requirements.txt --verify
   torchpick install "mylib[nvidia-old]" --python .venv/bin/python
-  torchpick install mylib --extra auto --among nvidia,nvidia-old,cpu
   torchpick install torch --dry-run                          the exact command; nothing is installed
-  torchpick install torch --dry-run --report                 and what would come from where
   torchpick install torch --installer pip -- --no-cache-dir  more for the installer
 """
 
@@ -24,11 +22,11 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import plain
 from torchpick.environment.requirements import Given
 from torchpick.errors import InstallerError, UsageError
-from torchpick.install import plan
-from torchpick.install.plan import Order
+from torchpick.install import asking, files, learning
+from torchpick.install.asking import Order, TargetQuestion
 from torchpick.installers import choice, store
 from torchpick.installers.command import Command
-from torchpick.installers.jobs import Job
+from torchpick.installers.job import Job
 from torchpick.model import envelope
 from torchpick.model.pick import Pick, as_json
 from torchpick.model.redaction import redacted
@@ -37,8 +35,6 @@ from torchpick.session import Session
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.cli.show.progress import Progress
-    from torchpick.install.plan import Installation
-    from torchpick.installers.reporting import Item
     from torchpick.installers.run import Ended
     from torchpick.machine.verify import Ran, Verified
 
@@ -55,12 +51,9 @@ class InstallArguments(Arguments):
     no_deps: bool
     allow_mixed: bool
     dry_run: bool
-    report: bool
     prove: bool
     verify: bool
     installer: str
-    extra: str | None
-    among: str | None
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -79,16 +72,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     group.add_argument(
         "--allow-mixed", action="store_true", help="two CUDA majors in one environment where nothing else fits"
     )
-    group.add_argument(
-        "--extra", metavar="NAME", help="an extra of the library; `auto` takes the one of --among that fits"
-    )
-    group.add_argument("--among", metavar="NAME,…", help="the extras to choose from, such as nvidia,nvidia-old,cpu")
     group = parser.add_argument_group("how")
     group.add_argument(
         "--installer", choices=choice.INSTALLERS, default="auto", help="uv, pip, or what the environment suggests"
     )
     group.add_argument("--dry-run", action="store_true", help="show the exact command and its files; install nothing")
-    group.add_argument("--report", action="store_true", help="with --dry-run: what would come from where")
     words = "first resolve the final command, print the host of each file, refuse a wrong one"
     group.add_argument("--prove", action="store_true", help=words)
     group.add_argument("--verify", action="store_true", help="then run small kernels on each GPU; exit 3 if one fails")
@@ -98,90 +86,50 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: InstallArguments) -> int:
     order = _order(args)
     progress = console.progress(args)
-    session = Session(arguments.request_of(args), report=progress)
-    if args.extra is not None or args.among is not None:
-        order = _with_extra(args, session, order)
-    installation = plan.look(session, order)
-    pick = installation.pick(everything=args.json or args.verify or args.verbose)
-    job = _decided(progress, installation, pick)
-    console.tell(job.pick, args)
-    command = installation.command(job)
-    resolves = f"{installation.installer.name} resolves"
+    session = Session(arguments.request_of(args), report=progress, installer=args.installer)
+    question = asking.look(session, order)
+    resolves = f"{question.installer.name} resolves"
     with progress.during(resolves):
-        proven = installation.prove(job) if args.prove else None
-    if proven is not None and not args.json:
-        _tell_hosts(proven)
+        learnt = learning.learn(question, rehearse=args.dry_run)
+    # The family alone is answered without the network; where that is asked anyway, a page more tells the files.
+    pages = not args.dry_run or learnt.resolution is not None
+    with progress.during("wheel index"):
+        job, command = learning.handed_over(question, learnt, pages=pages)
+    console.tell(job.pick, args)
+    if args.prove:
+        with progress.during(resolves):
+            _tell_hosts(args, question, job)
     store.keep(command.files)  # a dry run too: so the command that it shows can be run
     if args.dry_run:
-        with progress.during(resolves):
-            taken = (proven or installation.report(job)) if args.report else None
-        return _show(args, job.pick, command, taken)
-    return _start(args, job, command, progress)
-
-
-def _tell_hosts(items: tuple[Item, ...]) -> None:
-    from torchpick.install import proof
-
-    for item in items:
-        host = plain(redacted(proof.host_of(item.url)))
-        print(f"  {plain(item.name)} {plain(item.version)}  {host}", file=sys.stderr)
-
-
-def _decided(progress: Progress, installation: Installation, pick: Pick) -> Job:
-    """The job with all that is to be learnt before it; a terminal shows what is waited for and what is read."""
-    strangers, name = installation.strangers, installation.installer.name
-    if not strangers:
-        with progress.during("wheel index"):
-            return installation.decided_job(pick)
-    from torchpick.install import agreeing
-
-    progress(agreeing.question(name, strangers))
-    with progress.during(f"{name} resolves"):
-        return installation.decided_job(pick)
-
-
-def _with_extra(args: InstallArguments, session: Session, order: Order) -> Order:
-    """The order with the extra that is named, or with the one that fits."""
-    from torchpick.install import extras
-
-    if (args.extra == extras.AUTO) != (args.among is not None):
-        hint = "such as `torchpick install mylib --extra auto --among nvidia,nvidia-old,cpu`"
-        raise UsageError("`--extra auto` and `--among` belong together", hint=hint)
-    if args.among is None:
-        return extras.with_extra(session, order, extras.names(str(args.extra))[0])
-    name = extras.chosen(session, order, extras.names(args.among))
-    return extras.with_extra(session, order, name)
+        return _show(args, job.pick, command)
+    return _start(args, question, job, command, progress)
 
 
 def _order(args: InstallArguments) -> Order:
-    if args.report and not args.dry_run:
-        raise UsageError("`--report` says what a dry run would take", hint="add `--dry-run`")
     if args.verify and args.dry_run:
         raise UsageError("`--verify` runs what was installed, and a dry run installs nothing", hint="leave one out")
-    return Order(
-        given=Given(
-            tuple(args.requirements),
-            tuple(args.requirement),
-            tuple(args.constraint),
-            tuple(args.editable),
-            tuple(args.group),
-        ),
-        installer=args.installer,
-        upgrade=args.upgrade,
-        no_deps=args.no_deps,
-        allow_mixed=args.allow_mixed,
-        passed_on=tuple(args.passed_on),
+    given = Given(
+        tuple(args.requirements),
+        tuple(args.requirement),
+        tuple(args.constraint),
+        tuple(args.editable),
+        tuple(args.group),
     )
+    return Order(given, args.installer, args.upgrade, args.no_deps, args.allow_mixed, tuple(args.passed_on))
 
 
-def _show(args: InstallArguments, pick: Pick, command: Command, taken: tuple[Item, ...] | None) -> int:
+def _tell_hosts(args: InstallArguments, question: TargetQuestion, job: Job) -> None:
+    for item in learning.proved(question, job):
+        if not args.json:
+            host = plain(redacted(files.host_of(item.url)))
+            print(f"  {plain(item.name)} {plain(item.version)}  {host}", file=sys.stderr)
+
+
+def _show(args: InstallArguments, pick: Pick, command: Command) -> int:
     from torchpick.installers import shell
 
     if args.json:
-        answer = {**as_json(pick, "install"), "install": command.shown()}
-        if taken is not None:
-            answer["report"] = taken
-        print(envelope.dumps(answer))
+        print(envelope.dumps({**as_json(pick, "install"), "install": command.shown()}))
         return 0
     _notes(args, pick, command)
     shown = command.shown()
@@ -189,14 +137,10 @@ def _show(args: InstallArguments, pick: Pick, command: Command, taken: tuple[Ite
     for file in shown.files:
         print(f"\n{plain(file.path)}")
         print("".join(f"  {plain(line)}\n" for line in file.content.splitlines()), end="")
-    if taken is not None:
-        print("\nwould take" if taken else "\nwould change nothing")
-        for each in taken:
-            print(f"  {plain(each.name)} {plain(each.version)}  {plain(redacted(each.url))}")
     return 0
 
 
-def _start(args: InstallArguments, job: Job, command: Command, progress: Progress) -> int:
+def _start(args: InstallArguments, question: TargetQuestion, job: Job, command: Command, progress: Progress) -> int:
     from torchpick.install import verification
     from torchpick.installers import run as runner
 
@@ -205,20 +149,20 @@ def _start(args: InstallArguments, job: Job, command: Command, progress: Progres
     sys.stdout.flush()
     ended = runner.run(command, os.environ, talk_only=args.json)
     status = ended.status
-    found = None
-    lacking = verification.lacking(job) if status == 0 else None
+    verified = None
+    lacking = verification.lacking(question, job) if status == 0 else None
     if status == 0 and args.verify:
         progress("running a product and a convolution on each GPU")
-        found = verification.verified(pick, job.target.python, os.environ)
+        verified = verification.verified(pick, job.target.python, os.environ)
     if args.json:
-        print(envelope.dumps(_outcome(pick, command, status, found, lacking)))
+        print(envelope.dumps(_outcome(pick, command, status, verified, lacking)))
     elif status != 0:
         _failed(pick, command, ended)
     elif lacking is not None:
         _fail(f"{_short_of(pick, command, lacking)}", _AGAIN)
-    elif found is not None:
-        _tell(found, pick)
-    if lacking is not None or (found is not None and not found.ok):
+    elif verified is not None:
+        _tell(verified, pick)
+    if lacking is not None or (verified is not None and not verified.ok):
         return 3
     return runner.die_of(status)
 
@@ -231,31 +175,31 @@ def _short_of(pick: Pick, command: Command, lacking: str) -> str:
 
 
 def _outcome(
-    pick: Pick, command: Command, status: int, found: Verified | None, lacking: str | None
+    pick: Pick, command: Command, status: int, verified: Verified | None, lacking: str | None
 ) -> dict[str, object]:
     answer = {**as_json(pick, "install"), "installer": {"name": command.installer, "status": status}}
     if status != 0:
-        told = {"code": "INSTALLER", "text": f"{command.installer} {_how(status)}", "hint": None}
-        answer.update(status="error", exit=status if status > 0 else 128 - status, error=told)
+        error = {"code": "INSTALLER", "text": f"{command.installer} {_how(status)}", "hint": None}
+        answer.update(status="error", exit=status if status > 0 else 128 - status, error=error)
     if lacking is not None:
-        told = {"code": "TORCH_LACKING", "text": _short_of(pick, command, lacking), "hint": _AGAIN}
-        answer.update(status="error", exit=3, error=told)
-    if found is not None:
-        answer["verify"] = {"torch": found.torch, "ran": [_ran(each, found, pick) for each in found.ran]}
-        if not found.ok:
-            told = {"code": "VERIFY", "text": "; ".join(_words(each, found, pick) for each in _broken(found))}
-            answer.update(status="error", exit=3, error={**told, "hint": "torchpick doctor"})
+        error = {"code": "TORCH_LACKING", "text": _short_of(pick, command, lacking), "hint": _AGAIN}
+        answer.update(status="error", exit=3, error=error)
+    if verified is not None:
+        answer["verify"] = {"torch": verified.torch, "ran": [_ran(ran, verified, pick) for ran in verified.ran]}
+        if not verified.ok:
+            words = "; ".join(_words(ran, verified, pick) for ran in _broken(verified))
+            answer.update(status="error", exit=3, error={"code": "VERIFY", "text": words, "hint": "torchpick doctor"})
     return answer
 
 
-def _ran(ran: Ran, found: Verified, pick: Pick) -> dict[str, object]:
+def _ran(ran: Ran, verified: Verified, pick: Pick) -> dict[str, object]:
     from torchpick.install import verification
 
-    objection = None if ran.ok else verification.why(ran, found, pick)
+    objection = None if ran.ok else verification.why(ran, verified, pick)
     return {**ran.to_json(), "code": None if objection is None else objection.code}
 
 
-def _words(ran: Ran, found: Verified, pick: Pick) -> str:
+def _words(ran: Ran, verified: Verified, pick: Pick) -> str:
     """One GPU in a line: what the table says of the build there, and what torch itself said."""
     name = f"GPU {ran.gpu}, {ran.name}" if ran.gpu is not None else ran.name
     if ran.work:
@@ -264,25 +208,24 @@ def _words(ran: Ran, found: Verified, pick: Pick) -> str:
         return f"{name}: computes"
     from torchpick.install import verification
 
-    objection = verification.why(ran, found, pick)
+    objection = verification.why(ran, verified, pick)
     first = next(iter(ran.text.strip().splitlines()), "") or ran.error
     return f"{name}: {f'{objection.code}, {objection.text}; ' if objection else ''}{first}"
 
 
-def _broken(found: Verified) -> list[Ran]:
-    return [ran for ran in found.ran if not ran.ok and not ran.partial]
+def _broken(verified: Verified) -> list[Ran]:
+    return [ran for ran in verified.ran if not ran.ok and not ran.partial]
 
 
-def _tell(found: Verified, pick: Pick) -> None:
-    for ran in found.ran:
+def _tell(verified: Verified, pick: Pick) -> None:
+    for ran in verified.ran:
         if ran.ok:
-            print(f"verified: {plain(_words(ran, found, pick))}", file=sys.stderr)
+            print(f"verified: {plain(_words(ran, verified, pick))}", file=sys.stderr)
         elif ran.partial:
-            text = f"{_words(ran, found, pick)}; all else computes there, and `--whole` takes a build that has it"
-            print(f"warning: {plain(text)}", file=sys.stderr)
-    broken = [_words(ran, found, pick) for ran in _broken(found)]
-    if broken:
-        message = f"torch {found.torch or pick.version} does not compute here: {'; '.join(broken)}"
+            words = f"{_words(ran, verified, pick)}; all else computes there, and `--whole` takes a build that has it"
+            print(f"warning: {plain(words)}", file=sys.stderr)
+    if broken := [_words(ran, verified, pick) for ran in _broken(verified)]:
+        message = f"torch {verified.torch or pick.version} does not compute here: {'; '.join(broken)}"
         _fail(message, "`torchpick doctor` looks for the cause")
 
 

@@ -21,6 +21,7 @@ from torchpick.decide import requested
 from torchpick.environment import interpreter
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
+from torchpick.install import planning
 from torchpick.knowledge import pairings
 from torchpick.knowledge.pairings import BuildCompanions
 from torchpick.model import envelope
@@ -65,7 +66,7 @@ def run(args: ListArguments) -> int:
     if len(args.requirements) == 1 and not _is_family(args.requirements[0]):
         return _versions(args.requirements[0], args)
     session = Session(arguments.request_of(args), report=console.waiting)
-    pick = session.weighed_anyhow()
+    pick = planning.weighed_anyhow(session)
     console.tell(pick, args)
     if args.all:
         pick = pick._replace(considered=(*pick.considered, *session.never_picked(pick)))
@@ -156,9 +157,8 @@ def _is_family(word: str) -> bool:
 def _versions(name: str, args: ListArguments) -> int:
     """The versions of one package; 3 where none of them runs."""
     from torchpick.cli.show import stack as shown
-    from torchpick.install import stack as stacks
 
-    rows = tuple(stacks.versions(Session(arguments.request_of(args), report=console.waiting), normal(name)))
+    rows = tuple(planning.versions(Session(arguments.request_of(args), report=console.waiting), normal(name)))
     status = 0 if any(stack.ok for _, stack in rows) else 3
     if args.json:
         best = next((stack for _, stack in rows if stack.ok), rows[0][1])

@@ -24,9 +24,9 @@ from torchpick.cli.show.text import plain
 from torchpick.environment import rewrite
 from torchpick.environment.requirements import Given
 from torchpick.errors import UsageError
+from torchpick.install.asking import Order
 from torchpick.install.lock import making
 from torchpick.install.lock.making import Made
-from torchpick.install.plan import Order
 from torchpick.installers import choice
 from torchpick.model import envelope
 from torchpick.model.fields import written
@@ -67,7 +67,7 @@ def run(args: LockArguments) -> int:
     order = Order(given, args.installer, no_deps=args.no_deps)
     progress = console.progress(args)
     with progress.during("lock"):
-        made = making.make(Session(arguments.request_of(args), report=progress), order)
+        made = making.make(Session(arguments.request_of(args), report=progress, installer=args.installer), order)
     path = os.path.normpath(args.output)
     rewrite.put(path, made.text)
     if args.json:

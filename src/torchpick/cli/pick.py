@@ -14,7 +14,7 @@ from torchpick.errors import UsageError
 from torchpick.model import envelope
 from torchpick.model.pick import as_json
 from torchpick.model.redaction import redacted
-from torchpick.session import Session
+from torchpick.session import Session, decided
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -24,13 +24,18 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Arguments) -> int:
     _refuse_commands(args.requirements)
-    pick = Session(arguments.request_of(args), report=console.waiting).pick()
+    session = Session(arguments.request_of(args), report=console.waiting)
+    given = decided(session.answer(), session.knowledge.rules)
+    pick, stack = given.pick, given.stack
     console.tell(pick, args)
     if args.json:
-        print(envelope.dumps(as_json(pick, "pick")))
+        found = as_json(pick, "pick")
+        print(envelope.dumps(found if stack is None else {**found, "stack": stack.to_json()["stack"]}))
         return 0
     bold = console.painter(args)
-    print(answer.text(pick, install_line(args, pick.machine.platform.name), console.width(), bold))
+    install = install_line(args, pick.machine.platform.name)
+    print(answer.text(pick, install, console.width(), bold, () if stack is None else stack.packages))
+    console.notes(args, *console.not_judged(given, args.requirements))
     return 0
 
 

@@ -21,7 +21,7 @@ from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import stack as shown
 from torchpick.errors import UsageError
-from torchpick.install import env, image, stack
+from torchpick.install import env, image, planning
 from torchpick.model import envelope
 from torchpick.session import Session
 
@@ -46,7 +46,7 @@ def run(args: PlanArguments) -> int:
     progress = console.progress(args)
     session = Session(arguments.request_of(args), report=progress)
     with progress.during("index"):
-        found = stack.plan(session, allow_mixed=args.allow_mixed)
+        found = planning.plan(session, allow_mixed=args.allow_mixed)
     if args.json:
         print(envelope.dumps(found.to_json(args.command)))
         return 0 if found.ok else 3

@@ -25,6 +25,7 @@ from pathlib import Path
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import plain
+from torchpick.decide.requested import named
 from torchpick.environment import interpreter
 from torchpick.environment.world import World
 from torchpick.errors import InstallerError, NetworkError, TorchpickError, UsageError
@@ -132,9 +133,9 @@ def _plans(args: RefreshArguments) -> list[IndexToRead]:
     """The wheel host and the user's own index, as far as they are asked for."""
     request = Request(requirements=tuple(args.requirements), backends=tuple(args.backend or ()), channel=args.channel)
     wish = Session(request._replace(index_base=args.index_base)).wish
-    if wish.companions or wish.others:
+    if any(named(text) != "torch" for text in args.requirements):
         raise UsageError("refresh reads only torch", hint='such as `torchpick refresh "torch==2.14.1"`')
-    named = bool(args.requirements or args.backend)
+    is_named = bool(args.requirements or args.backend)
     admitted = admits(wish.torch, prereleases=args.channel != "stable")
     platforms = _platforms(args.platforms)
 
@@ -144,7 +145,7 @@ def _plans(args: RefreshArguments) -> list[IndexToRead]:
         return not wish.torch or admitted(found.torch)
 
     def forced(found: ListedBuild) -> bool:
-        return named and reads(found) and found.backend not in ("cpu", "xpu")
+        return is_named and reads(found) and found.backend not in ("cpu", "xpu")
 
     cache = Path(cache_dir(os.environ))
     today = time.strftime("%Y-%m-%d", time.gmtime(console.today() * 86400))

@@ -17,7 +17,7 @@ from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.pin import chosen
 from torchpick.cli.show.text import plain
-from torchpick.environment import layout
+from torchpick.environment import world
 from torchpick.errors import UsageError
 from torchpick.install import pin
 from torchpick.model import envelope
@@ -53,7 +53,7 @@ def run(args: UnpinArguments) -> int:
     python = Session(request).machine.python
     if python.executable is None:
         raise UsageError("no environment is named or found", hint="name its interpreter with `--python PATH`")
-    prefix = layout.prefix_of(python.executable)
+    prefix = world.prefix_of(python.executable)
     return _told(args, pin.unpin(prefix, project), prefix)
 
 

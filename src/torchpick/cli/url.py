@@ -17,16 +17,13 @@ from __future__ import annotations
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.errors import UsageError
+from torchpick.errors import RequirementError, UsageError
 from torchpick.model.pick import NOTHING_RUNS, pip_line
-from torchpick.session import Session
+from torchpick.session import Session, decided
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser
-
-    from torchpick.model.pick import Pick
-    from torchpick.model.request import Wish
 
 
 class UrlArguments(Arguments):
@@ -48,8 +45,10 @@ def run(args: UrlArguments) -> int:
     if args.bare and "default" in (args.backend or ()):
         hint = "remove `--bare`; `torchpick url --backend default` prints only the requirement"
         raise UsageError("the default index is your own, so torchpick has no URL for it", hint=hint)
-    session = Session(arguments.request_of(args), report=console.waiting)
-    pick = session.pick(everything=args.json or args.verbose)
+    session = Session(arguments.request_of(args), report=console.waiting, installer="pip")
+    _check_family(args.requirements, session)
+    answer = decided(session.answer(everything=args.json or args.verbose), session.knowledge.rules)
+    pick = answer.pick
     console.tell(pick, args)
     if args.json:
         from torchpick.model import envelope
@@ -57,16 +56,19 @@ def run(args: UrlArguments) -> int:
 
         print(envelope.dumps(as_json(pick, "url")))
         return 0
-    print(pick.index_url if args.bare else pip_line(pick.build, _bounded(session, pick)))
-    console.notes(args, *pick.every_note)
+    print(pick.index_url if args.bare else pip_line(pick.build, pick.wish))
+    console.notes(args, *pick.every_note, *console.not_judged(answer, args.requirements))
     return 0
 
 
-def _bounded(session: Session, pick: Pick) -> Wish:
-    """The wish with the rest of the family kept to what belongs to this torch: the wheel host may have newer ones."""
-    if not pick.wish.others:
-        return pick.wish
-    from torchpick.knowledge import pairings
+def _check_family(words: list[str], session: Session) -> None:
+    """What does not lie on torch's index has no place in its line."""
+    if not words:
+        return
+    from torchpick.decide.requested import named
 
-    known = session.knowledge.file("companions.json", pairings.others)
-    return pick.wish._replace(others=pairings.bounded(pick.wish.others, pick.build, known))
+    for word in words:
+        name = named(word)
+        if name and name not in ("torch", "torchvision", "torchaudio") and name not in session.knowledge.family:
+            hint = f"`torchpick install {word}` installs other packages together with torch, `torchpick plan` shows how"
+            raise RequirementError(f"`{word}` is not part of the torch family", hint=hint)

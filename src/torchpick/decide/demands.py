@@ -9,7 +9,7 @@ from torchpick.errors import RequirementError
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import marker_applies, marker_facts
-from torchpick.model.versions import admits, normal, parsed
+from torchpick.model.versions import admits, leading, normal, simple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,31 +43,57 @@ def _admits(specifier: str, version: str) -> bool:
     return _test(specifier)(version)
 
 
-def asked(texts: Iterable[str]) -> tuple[PackageDemand, ...]:
-    """A requirement of the user; a URL or a path is refused: it is judged where it is installed."""
+def asked(texts: Iterable[str], machine: Machine | None = None) -> tuple[PackageDemand, ...]:
+    """The user's requirements, without those whose marker does not hold on the machine.
+
+    A URL or a path is refused: it is judged where it is installed. The packaging library is loaded only for what is
+    more than a name with an everyday specifier.
+    """
     found = []
     for text in texts:
-        try:
-            requirement = parsed(text)
-        except ValueError as error:
-            reason = str(error).splitlines()[0] if str(error) else "it cannot be parsed"
-            hint = 'such as `vllm` or `"vllm<0.20"`, in quotes'
-            raise RequirementError(f"`{text}` is not a valid requirement: {reason}", hint=hint) from error
-        if requirement.url:
-            hint = f"`torchpick plan {requirement.name}`, or `torchpick install --dry-run` with the URL"
-            raise RequirementError(f"`{text}` is a URL, and a plan takes names", hint=hint)
-        found.append(_demand(requirement, ""))
+        stripped = text.strip()
+        name = leading(stripped)
+        rest = stripped[len(name) :].strip()
+        if name and simple(rest) is not None:
+            found.append(PackageDemand(normal(name), rest.replace(" ", "")))
+            continue
+        requirement = _requirement(stripped)
+        if machine is None or _holds(requirement, _environment(machine), ()):
+            found.append(_demand(requirement, ""))
     return tuple(found)
+
+
+def _requirement(text: str) -> Requirement:
+    from torchpick.model.versions import parsed
+
+    try:
+        requirement = parsed(text)
+    except ValueError as error:
+        reason = str(error).splitlines()[0] if str(error) else "it cannot be parsed"
+        hint = 'such as `"torch<2.12"`, in quotes'
+        raise RequirementError(f"`{text}` is not a valid requirement: {reason}", hint=hint) from error
+    if requirement.url:
+        hint = "`torchpick install` takes URLs and paths, with `--dry-run` too"
+        raise RequirementError(f"`{text}` has a URL, and names are judged here", hint=hint)
+    return requirement
 
 
 def required(texts: Iterable[str], machine: Machine, extras: tuple[str, ...], by: str) -> tuple[PackageDemand, ...]:
     """The requirements of a package that hold on this machine, with these of its extras."""
-    python = machine.python
-    environment = marker_facts(python.version, platform=machine.platform, implementation=python.implementation)
+    environment = _environment(machine)
     return tuple(_demand(each, by) for each in map(_parsed, texts) if _holds(each, environment, extras))
 
 
-_parsed = lru_cache(maxsize=4096)(parsed)
+def _environment(machine: Machine) -> Mapping[str, str]:
+    python = machine.python
+    return marker_facts(python.version, platform=machine.platform, implementation=python.implementation)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Requirement:
+    from torchpick.model.versions import parsed
+
+    return parsed(text)
 
 
 def _demand(requirement: Requirement, by: str) -> PackageDemand:

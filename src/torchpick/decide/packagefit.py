@@ -47,7 +47,11 @@ class Situation:
 
     def refusal(self, package: Package) -> Objection | None:
         """Why this version is not for this machine, whatever torch there is; the most telling reason."""
-        return self._software(package) or self._driver(package) or self._kernels(package)
+        return self._software(package) or self._driver(package) or self.kernels(package)
+
+    def is_unread(self, package: Package) -> bool:
+        """Whether nobody knows which of these GPUs it was built for."""
+        return bool(self.gpus) and not package.per_cuda and self.coverage(package, None).word == NOT_READ
 
     def mismatch(
         self, package: Package, build: Build | None, own: tuple[PackageDemand, ...], level: int
@@ -105,7 +109,8 @@ class Situation:
         facts = {"library": library, "cuda": str(package.major), "needs": needs, "has": has}
         return Objection(Reason.PACKAGE_DRIVER_TOO_OLD, facts)
 
-    def _kernels(self, package: Package) -> Objection | None:
+    def kernels(self, package: Package) -> Objection | None:
+        """The GPU that its main libraries have no code for."""
         if package.per_cuda:
             return None
         return next(iter(self.coverage(package, None).failing), None)

@@ -8,6 +8,7 @@ from torchpick.decide import other_vendors
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pick import GpuPlace, Group, Pick
+from torchpick.model.stack import Stack
 from torchpick.model.table import Table
 from torchpick.model.verdict import Reason, Verdict
 
@@ -34,6 +35,14 @@ def words(pick: Pick, table: Table | None = None) -> Refusal:
     else:
         message += f"; the nearest, {nearest.build.version}, {_joined(nearest)}"
     return Refusal(message, "; ".join(_hints(pick, table)))
+
+
+def of_stack(stack: Stack) -> Refusal:
+    """What stands in the way of one environment."""
+    reasons = [f"{f'{each.name} {each.span}'.rstrip()}: {each.objection.text}" for each in stack.objections[:6]]
+    gpus = ", ".join(gpu.label for gpu in stack.machine.counted)
+    why = f"no environment fits {' '.join(stack.asked)}{f' for {gpus}' if gpus else ''}: {'; '.join(reasons)}"
+    return Refusal(why, "; ".join(stack.hints[:2]) or "`--allow-mixed` takes two CUDA majors")
 
 
 def _where(pick: Pick) -> str:

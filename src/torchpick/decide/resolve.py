@@ -86,6 +86,12 @@ class _Judge:
         prereleases = wish.channel != "stable"
         self.admits = admits(wish.torch, prereleases=prereleases)
         self.companions = {name: admits(text, prereleases=prereleases) for name, text in wish.companions.items()}
+        # A limit on a companion that nobody asks for must not make the pick look for it.
+        self.limits = [
+            (limit, admits(limit.specifier, prereleases=prereleases))
+            for limit in wish.limits
+            if limit.name == "torch" or limit.name in wish.companions
+        ]
         self.spoken = None if machine.driver is None else table.drivers.speaks(machine.driver)
         self._fits: dict[tuple[int, bool], Fits] = {}
         self._carried: dict[str, bool] = {}
@@ -120,6 +126,11 @@ class _Judge:
         found = []
         if not self.admits(build.version):
             found.append(Objection(Reason.NOT_REQUESTED, {"asked": f"torch{self.wish.torch or ' (a final release)'}"}))
+        for limit, admitted in self.limits:
+            pinned = build.pins.get(limit.name)
+            if pinned is not None and not admitted(pinned):
+                text = f"`{limit.name}{limit.specifier}` in {limit.where} excludes it"
+                found.append(Objection(Reason.CONSTRAINED, {"why": text, "limit": limit.text}))
         if why := self._backend_barred(build):
             found.append(Objection(Reason.BACKEND_NOT_ALLOWED, {"why": why}))
         return [*found, *self._companion_objections(build)]

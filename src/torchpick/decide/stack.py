@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from torchpick.decide import stackwords
 from torchpick.decide.demands import PackageDemand
-from torchpick.decide.stacksearch import Refused, StackSearch
+from torchpick.decide.stacksearch import Refused, Solution, StackSearch
 from torchpick.model.machine import Machine
 from torchpick.model.package import Package, PackageFacts
 from torchpick.model.request import Wish
@@ -30,15 +30,17 @@ def stack(  # noqa: PLR0913 # what an environment depends on, nothing of it opti
     allow_mixed: bool = False,
 ) -> Stack:
     """The best environment for the requirements; if none fits, its objections say why."""
-    return _best(StackSearch(machine, table, wish, facts), asked, allow_mixed=allow_mixed)
+    return best(StackSearch(machine, table, wish, facts), asked, allow_mixed=allow_mixed)[0]
 
 
-def _best(search: StackSearch, asked: tuple[PackageDemand, ...], *, allow_mixed: bool = False) -> Stack:
-    best = search.best(asked, allow_mixed=allow_mixed)
-    if best is not None:
-        return stackwords.answer(search, asked, best)
-    objections = grouped(search.refused, asked)
-    return stackwords.refusal(search, asked, objections)
+def best(
+    search: StackSearch, asked: tuple[PackageDemand, ...], *, allow_mixed: bool = False
+) -> tuple[Stack, Solution | None]:
+    """The environment and how it was solved; where none fits its objections say why."""
+    solution = search.best(asked, allow_mixed=allow_mixed)
+    if solution is not None:
+        return stackwords.answer(search, asked, solution), solution
+    return stackwords.refusal(search, asked, grouped(search.refused, asked)), None
 
 
 def versions(
@@ -47,7 +49,7 @@ def versions(
     """Every known version of a package, newest first, each with the environment it would be in."""
     search = StackSearch(machine, table, wish, facts)
     for package in facts[name].versions:
-        yield package, _best(search, (PackageDemand(name, f"=={package.version}"),))
+        yield package, best(search, (PackageDemand(name, f"=={package.version}"),))[0]
 
 
 def grouped(refused: Iterable[Refused], asked: tuple[PackageDemand, ...]) -> tuple[PackageObjection, ...]:

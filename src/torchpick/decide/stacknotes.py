@@ -23,7 +23,6 @@ def notes(search: StackSearch, chosen: Solution) -> Iterator[Note]:
     yield from _of_torch(search, chosen)
     for package in chosen.packages.values():
         yield from _of_package(search, package, torch)
-    yield from unread(search, chosen.demands)
     yield from _rivals(search, chosen)
     if torch is not None:
         yield from _companions(chosen, torch)

@@ -15,6 +15,7 @@ from torchpick.model.package import Package, PackageFacts
 from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.verdict import Objection, Reason, Verdict
+from torchpick.model.versions import leading
 
 # Names of torch's own wheels: a build pins what it needs of them.
 WITH_TORCH = frozenset({"triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "triton-rocm"})
@@ -42,8 +43,15 @@ class Refused(Noun):
 class StackSearch:
     """One machine, one table, one wish; depth first, so that the first answer is the best."""
 
-    def __init__(self, machine: Machine, table: Table, wish: Wish, facts: Mapping[str, PackageFacts]) -> None:
-        self.machine, self.table, self.wish, self.facts = machine, table, wish, facts
+    def __init__(
+        self,
+        machine: Machine,
+        table: Table,
+        wish: Wish,
+        facts: Mapping[str, PackageFacts],
+        limits: tuple[PackageDemand, ...] = (),
+    ) -> None:
+        self.machine, self.table, self.wish, self.facts, self.limits = machine, table, wish, facts, limits
         self.situation = Situation(machine, table)
         self.verdicts = tuple(resolve.judge(machine, table, wish._replace(torch="", companions={})))
         self.builds = tuple(verdict for verdict in self.verdicts if verdict.ok)
@@ -103,6 +111,19 @@ class StackSearch:
                 yield package, library
 
 
+def _needs_torch(package: Package) -> bool:
+    return package.links_torch or any(leading(line) == "torch" for line in package.requires)
+
+
+def _unknown(facts: PackageFacts, demands: list[PackageDemand]) -> str:
+    """That no known version meets these demands, and where the table begins if they ask for an older one."""
+    versions = [package.version for package in facts.versions]
+    text = ", ".join(dict.fromkeys(demand.text for demand in demands))
+    why = f"no version within `{text}` is known; known are {', '.join(versions[:4])}{' …' if len(versions) > 4 else ''}"
+    older = versions and not any(demand.admits(versions[0]) for demand in demands)
+    return f"{why}; the table begins at {versions[-1]}" if older and len(versions) > 4 else why
+
+
 class _State(Noun):
     """How far a search has come: what is chosen, what is asked, which torch builds are left."""
 
@@ -120,7 +141,7 @@ class _Attempt:
         self.search, self.level = search, level
 
     def run(self, asked: tuple[PackageDemand, ...]) -> Solution | None:
-        start = _State((), {}, (), self.search.builds, needs_torch=False)
+        start = _State((), {}, self.search.limits, self.search.builds, needs_torch=False)
         state, objection = self._asking(start, asked, None)
         if objection is not None:
             self.search.refused.append(Refused("torch", "", objection))
@@ -137,21 +158,45 @@ class _Attempt:
             self._refuse(name, "", Objection(Reason.CONSTRAINED, {"why": facts.refused}))
             return None
         known = [package for package in facts.versions if all(demand.admits(package.version) for demand in mine)]
-        if not known and all(demand.by for demand in mine):
+        if not known and all(demand.by for demand in mine) and self._against(facts) is None:
             return self._extend(state._replace(todo=todo))  # a version that is not in the table: a note says so
         if not known:
-            versions = ", ".join(package.version for package in facts.versions[:4])
-            why = f"no version within `{mine[0].text}` is known; known are {versions} …"
-            self._refuse(name, "", Objection(Reason.CONSTRAINED, {"why": why}))
+            self._refuse(name, "", Objection(Reason.CONSTRAINED, {"why": _unknown(facts, mine)}))
             return None
+        known = self._judged_first(facts, known)
         for package in known:
             if not self.search.step():
                 return None
+            if package.code == () and _needs_torch(known[0]) and not _needs_torch(package):
+                why = "does not need torch by itself, so it is not what newer versions are"
+                self._refuse(name, package.version, Objection(Reason.CONSTRAINED, {"why": why}))
+                continue
             nearer, objection = self._choosing(state._replace(todo=todo), package)
             if objection is not None:
                 self._refuse(name, package.version, objection)
             elif (chosen := self._extend(nearer)) is not None:
                 return chosen
+        return None
+
+    def _judged_first(self, facts: PackageFacts, known: list[Package]) -> list[Package]:
+        """What was not read comes last, and not at all where what was read beside it speaks against it."""
+        situation = self.search.situation
+        unread = [package for package in known if situation.is_unread(package)]
+        judged = [package for package in known if package not in unread]
+        against = self._against(facts) if unread else None
+        if against is None:
+            return [*judged, *unread]
+        for package in unread:
+            why = f"has not been read, and {against.version} {against.objection.text}"
+            self._refuse(package.name, package.version, Objection(Reason.CONSTRAINED, {"why": why}))
+        return judged
+
+    def _against(self, facts: PackageFacts) -> Refused | None:
+        """The newest version that was read and has no code for these GPUs; None where nothing was, or all have."""
+        for package in facts.versions:
+            if not self.search.situation.is_unread(package):
+                objection = self.search.situation.kernels(package)
+                return None if objection is None else Refused(package.name, package.version, objection)
         return None
 
     def _choosing(self, state: _State, package: Package) -> tuple[_State, Objection | None]:

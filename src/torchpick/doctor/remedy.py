@@ -6,7 +6,6 @@ the companions, what others require of torch.
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterable, Sequence
 
@@ -14,18 +13,13 @@ from torchpick.decide import remarks, resolve
 from torchpick.doctor import depends, installedtorch
 from torchpick.doctor.depends import Demand
 from torchpick.doctor.subject import Subject
-from torchpick.environment import requirements, toolsettings
 from torchpick.environment.distributions import Distribution, Environment
-from torchpick.environment.requirements import Requested
-from torchpick.installers import store
-from torchpick.knowledge.locations import cache_dir
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, toolkit_order
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.noun import Noun
-from torchpick.model.pythons import marker_applies, marker_facts
-from torchpick.model.verdict import Objection, Reason, Verdict
-from torchpick.model.versions import admits, release_key
+from torchpick.model.verdict import Reason, Verdict
+from torchpick.model.versions import release_key
 
 # What is wrong with the build itself on these GPUs, so that only another build helps.
 BY_HARDWARE = frozenset(
@@ -100,42 +94,7 @@ def weigh(subject: Subject) -> Weighed | None:
             wish, flags = wish._replace(backends=(own,)), (*flags, "--backend", own)
         elif flags or subject.environment.find("torch") is not None:
             return None  # there is something to keep, and it is not known
-    return Weighed(_bound(resolve.judge(machine, subject.table, wish), limits(subject)), flags)
-
-
-def limits(subject: Subject) -> tuple[Requested, ...]:
-    """The constraints that the installer of this environment obeys unasked: of its variables and of its files."""
-    session, here = subject.session, subject.environment
-    if session.request.machine is not None or session.request.platform is not None:
-        return ()
-    own = session.own_settings(here.prefix)
-    constraint = own.pip.get("constraint")
-    words = [] if constraint is None else [(constraint.words, constraint.source)]
-    if not has_pip(here):
-        words = [(tuple(own.environ.get("UV_CONSTRAINT", "").split()), "UV_CONSTRAINT")]
-    # Our own files bind nobody.
-    ours = (os.path.join(cache_dir(session.environ), "install"), toolsettings.store_of(here.prefix))
-    found = (
-        limit
-        for paths, source in words
-        for limit in requirements.limits(store.not_ours(paths, *ours), source, own.environ, own.fetch)
-    )
-    facts = marker_facts(here.version, here.full_version, subject.machine.platform, here.implementation)
-    named = (limit for limit in found if limit.name in ("torch", *COMPANIONS) and limit.specifier)
-    return tuple(limit for limit in named if not limit.marker or marker_applies(limit.marker, facts))
-
-
-def _bound(verdicts: Iterable[Verdict], bounds: Sequence[Requested]) -> tuple[Verdict, ...]:
-    """The verdicts with an objection to each build that a constraint excludes."""
-    admitted = [(limit, admits(limit.specifier, prereleases=True)) for limit in bounds]
-    found = []
-    for verdict in verdicts:
-        pins = verdict.build.pins
-        excluding = [limit for limit, admit in admitted if limit.name in pins and not admit(pins[limit.name])]
-        texts = [f"{limit.plain} in {limit.where}" for limit in excluding]
-        objections = [Objection(Reason.CONSTRAINED, {"why": f"{text} excludes it", "limit": text}) for text in texts]
-        found.append(verdict._replace(objections=(*objections, *verdict.objections)) if objections else verdict)
-    return tuple(found)
+    return Weighed(tuple(resolve.judge(machine, subject.table, wish)), flags)
 
 
 def of(subject: Subject, findings: Sequence[Finding], weighed: Weighed) -> Remedy | None:

@@ -6,7 +6,7 @@ import os
 import sys
 
 from torchpick.environment.world import World, is_same, program_of, upwards, which
-from torchpick.errors import TorchpickError, UsageError
+from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import Platform, Python
 from torchpick.model.noun import Noun
@@ -20,6 +20,24 @@ if TYPE_CHECKING:
 _HINT = "specify one with `--python 3.12` or `--python PATH`"
 _CPUS = {"amd64": "x86_64", "x86-64": "x86_64"}
 _NARROW = {"x86_64": "i686", "aarch64": "armv7l"}
+
+
+def installable(python: Python, wanted: str | None) -> Python:
+    """The interpreter to install for; if only a version was given, the one that is here must have it."""
+    if python.executable is not None:
+        return python
+    from time import monotonic
+
+    from torchpick.environment import layout
+
+    hint = "specify the interpreter with `--python PATH`; `torchpick url --python` works for any version"
+    if wanted is None:
+        raise InstallerError(f"no Python to install for: {python.source}", hint=hint, code="NO_TARGET")
+    here = choose(None, World.here(), monotonic() + layout.SECONDS).python
+    if here.executable is None or here.tag != python.tag:
+        message = f"`--python {wanted}` does not match the target: {here.source} is {here.version}"
+        raise UsageError(message, hint=hint)
+    return here
 
 
 class Interpreter(Noun):

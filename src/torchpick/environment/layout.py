@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 
 from torchpick.environment import child, world
+from torchpick.environment.world import prefix_of
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.noun import Noun
@@ -165,13 +166,6 @@ def of(python: str, environ: Mapping[str, str]) -> Layout:
             raise error if isinstance(error, TorchpickError) else _broken(program, str(error)[:200]) from error
         problem = str(error).removeprefix(f"{program} ")
         return _by_folder(prefix, config, f"its interpreter does not run: {problem}")
-
-
-def prefix_of(program: str) -> str:
-    """The folder of the environment that an interpreter belongs to; the interpreter itself is not resolved."""
-    folder = os.path.dirname(os.path.abspath(program))
-    # On Windows an environment's interpreter lies in Scripts, and any other right in its folder.
-    return folder if os.name == "nt" and os.path.basename(folder).lower() != "scripts" else os.path.dirname(folder)
 
 
 def of_environment(python: str, version: str, *, free_threaded: bool) -> Layout | None:

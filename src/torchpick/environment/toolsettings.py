@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import posixpath
-import stat
 import sys
 from collections.abc import Iterable, Mapping
 
 from torchpick.environment import toml
+from torchpick.environment.settingsfiles import pip_files, text_of_settings, uv_files
 from torchpick.environment.world import upwards
 from torchpick.errors import TorchpickError
 from torchpick.model.noun import Noun
@@ -17,9 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-MOST_BYTES = 1 << 20
-# Where a Unix system keeps the settings that no variable can move.
-ETC = "/etc"
 # What pip and uv take for true in a setting that is written as text.
 YES = ("1", "true", "yes", "on", "y", "t")
 # pip's options that name where packages come from; the variables and the keys of pip.conf have the same names.
@@ -105,35 +102,11 @@ def pip(environ: Mapping[str, str], prefix: str, home: str) -> dict[str, Setting
     return strongest(sorted(found, key=lambda said: said.rank))
 
 
-def pip_files(environ: Mapping[str, str], prefix: str, home: str, system: str = sys.platform) -> list[str]:
-    """Pip's configuration files, the weakest first, as pip orders them; they need not exist."""
-    given = environ.get("PIP_CONFIG_FILE")
-    if given == os.devnull:
-        return []
-    name = "pip.ini" if system == "win32" else "pip.conf"
-    if system == "win32":
-        shared = [os.path.join(environ.get("PROGRAMDATA", r"C:\ProgramData"), "pip", name)]
-        user = [os.path.join(home, "pip", name), os.path.join(environ.get("APPDATA", home), "pip", name)]
-    elif system == "darwin":
-        shared = [f"/Library/Application Support/pip/{name}"]
-        application = os.path.join(home, "Library", "Application Support", "pip")
-        folder = application if os.path.isdir(application) else os.path.join(home, ".config", "pip")
-        user = [os.path.join(home, ".pip", name), os.path.join(folder, name)]
-    else:
-        folders = (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")
-        shared = [os.path.join(folder, "pip", name) for folder in folders if folder] + [f"{ETC}/{name}"]
-        base = environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-        user = [os.path.join(home, ".pip", name), os.path.join(base, "pip", name)]
-    # pip leaves the user's file out where another one is named.
-    hidden = bool(given) and os.path.exists(given or "")
-    return [*shared, *([] if hidden else user), os.path.join(prefix, name), *([given] if given else [])]
-
-
 def pip_file(file: str) -> list[Setting]:
     """What one of pip's files says to `pip install`, the strongest last; nothing where there is no such file."""
     from configparser import Error, RawConfigParser
 
-    text = _text(file)
+    text = text_of_settings(file)
     if text is None:
         return []
     parser = RawConfigParser()
@@ -215,21 +188,7 @@ def uv(environ: Mapping[str, str], home: str, folder: str, system: str = sys.pla
     if environ.get("UV_NO_CONFIG", "").lower() in YES:
         return []
     found = [*_nearest(_beginning(os.path.join(folder, environ.get("UV_PROJECT", ""))))]
-    return [*found, *(UvFile(path, table) for path in _uv_files(environ, home, system) if (table := _toml(path)))]
-
-
-def _uv_files(environ: Mapping[str, str], home: str, system: str) -> list[str]:
-    """The user's file and the system's."""
-    if system == "win32":
-        user = os.path.join(environ.get("APPDATA", home), "uv", "uv.toml")
-        return [user, os.path.join(environ.get("PROGRAMDATA", r"C:\ProgramData"), "uv", "uv.toml")]
-    given = environ.get("XDG_CONFIG_HOME", "")
-    base = (
-        given if os.path.isabs(given) else os.path.join(home, ".config")
-    )  # as its specification has it; pip takes any
-    folders = [each for each in environ.get("XDG_CONFIG_DIRS", "").split(":") if each] or ["/etc/xdg"]
-    shared = [path for path in (os.path.join(each, "uv", "uv.toml") for each in folders) if os.path.isfile(path)]
-    return [os.path.join(base, "uv", "uv.toml"), *(shared[:1] or [f"{ETC}/uv/uv.toml"])]
+    return [*found, *(UvFile(path, table) for path in uv_files(environ, home, system) if (table := _toml(path)))]
 
 
 def _nearest(folder: str) -> list[UvFile]:
@@ -281,7 +240,7 @@ def _is_member(path: str, workspace: Mapping[str, Any]) -> bool:
 
 def _toml(path: str, *keys: str) -> Mapping[str, Any] | None:
     """The table in the file, or one inside it; None where there is no such file or table."""
-    text = _text(path)
+    text = text_of_settings(path)
     # Most projects say nothing to uv, and a TOML parser costs a start; a key may hide behind an escape alone.
     if text is None or (keys and keys[-1] not in text and "\\" not in text):
         return None
@@ -293,19 +252,3 @@ def _toml(path: str, *keys: str) -> Mapping[str, Any] | None:
     for key in keys:
         table = table.get(key) if isinstance(table, Mapping) else None
     return table if isinstance(table, Mapping) else None
-
-
-def _text(path: str) -> str | None:
-    try:
-        if stat.S_ISFIFO(os.stat(path).st_mode):
-            hint = "what is read from a pipe once is lost to pip and uv: name a file"
-            raise TorchpickError(f"{path} is a pipe", hint=hint, code="CONFIGURATION")
-        with open(path, "rb") as stream:
-            data = stream.read(MOST_BYTES + 1)
-    except OSError:
-        return None
-    if len(data) > MOST_BYTES:
-        hint = "take out of it what is no setting"
-        message = f"{path}: is larger than {MOST_BYTES >> 20} MiB, which no file of settings is"
-        raise TorchpickError(message, hint=hint, code="CONFIGURATION")
-    return data.decode("utf-8-sig", "replace")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from torchpick.environment import distributions, toolsettings
+from torchpick.environment import distributions, settingsfiles, toolsettings
 from torchpick.environment.distributions import ProjectLock, TorchSetting
 from torchpick.environment.marks import PIN
 from torchpick.environment.toolsettings import Setting, UvFile
@@ -29,7 +29,7 @@ def read(environ: Mapping[str, str], prefix: str, folder: str, base: str = WHEEL
     places = [said for said in toolsettings.pip_of_environ(environ) if said.name in toolsettings.PIP_PLACES]
     for said in (*places, *toolsettings.uv_of_environ(environ)):
         found += _indexes(said._replace(name=said.source, source=_VARIABLES), base)
-    for file in toolsettings.pip_files(environ, prefix, home):
+    for file in settingsfiles.pip_files(environ, prefix, home):
         with suppress(TorchpickError):  # pip itself says what is wrong with it
             named = [said for said in toolsettings.pip_file(file) if said.name in toolsettings.PIP_PLACES]
             beside_pin = bool(named) and _has_pin(file)

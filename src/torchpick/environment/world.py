@@ -108,3 +108,10 @@ def upwards(folder: str) -> Iterator[str]:
         here, below = os.path.dirname(here), here
         if here == below:
             return
+
+
+def prefix_of(program: str) -> str:
+    """The folder of the environment that an interpreter belongs to; the interpreter itself is not resolved."""
+    folder = os.path.dirname(os.path.abspath(program))
+    # On Windows an environment's interpreter lies in Scripts, and any other right in its folder.
+    return folder if os.name == "nt" and os.path.basename(folder).lower() != "scripts" else os.path.dirname(folder)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from torchpick.environment import layout, toolsettings
+from torchpick.environment import layout, toolsettings, world
 from torchpick.environment.toolsettings import Setting
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.model.noun import Noun
@@ -90,7 +90,7 @@ def _bundled() -> Iterator[str]:
 
 
 def _of_pip(environ: Mapping[str, str], python: str | None, home: str) -> IndexPlaces | None:
-    prefix = sys.prefix if python is None else layout.prefix_of(python)
+    prefix = sys.prefix if python is None else world.prefix_of(python)
     said = toolsettings.strongest(
         [*toolsettings.pip(environ, prefix, home).values(), *toolsettings.pip_of_environ(environ)],
     )

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from torchpick.decide.answer import Answer
 from torchpick.errors import InstallerError
-from torchpick.install.agreement import Agreement
-from torchpick.installers.jobs import Job
+from torchpick.install.asking import TargetQuestion
 from torchpick.model.machine import Note
+from torchpick.model.package import PackageFacts
 
 _FLAG = "--no-build-isolation"
 
 
-def check(job: Job, agreement: Agreement) -> tuple[Note, ...]:
+def check(asking: TargetQuestion, answer: Answer, facts: Mapping[str, PackageFacts]) -> tuple[Note, ...]:
     """Notes for what can be built now; InstallerError for what cannot be before torch is there."""
+    if asking.order.only_planned:
+        return ()
     notes = []
-    for name in sorted(agreement.named):
-        if not agreement.knows(name) or (source := agreement.facts[name].source_only) is None:
+    pick, installed = answer.pick, asking.target.installed
+    for each in asking.wanted:
+        source = facts[each.name].source_only if each.name in facts else None
+        if source is None or each.place or each.name in installed:
             continue
-        if any(each.name == name and each.place for each in job.asked.wanted) or name in job.target.installed:
-            continue
-        cuda = job.pick.build.cuda
-        toolkit = f"nvcc of CUDA {cuda}" if cuda else "a compiler"
-        arches = sorted(
-            {gpu.arch for gpu in job.pick.machine.counted if gpu.arch is not None and gpu.vendor == "nvidia"}
+        toolkit = f"nvcc of CUDA {pick.build.cuda}" if pick.build.cuda else "a compiler"
+        gpus = (gpu for gpu in pick.machine.counted if gpu.vendor == "nvidia")
+        arches = sorted({gpu.arch for gpu in gpus if gpu.arch is not None})
+        variable = (
+            f'TORCH_CUDA_ARCH_LIST="{";".join(f"{arch.major}.{arch.minor}" for arch in arches)}"' if arches else ""
         )
-        flags = ";".join(f"{arch.major}.{arch.minor}" for arch in arches)
-        variable = f'TORCH_CUDA_ARCH_LIST="{flags}" ' if flags else ""
-        command = f"{variable}torchpick install {name} -- {_FLAG}"
-        if _FLAG not in job.passed_on or job.target.installed.get("torch") != job.pick.version:
-            message = f"{name} is built from source, with torch and {toolkit} in place: {source}"
-            hint = f"`torchpick install torch=={job.pick.version}`, then `{command}`"
+        if _FLAG not in asking.order.passed_on or installed.get("torch") != pick.version:
+            message = f"{each.name} is built from source, with torch and {toolkit} in place: {source}"
+            command = f"{variable} torchpick install {each.name} -- {_FLAG}".lstrip()
+            hint = f"`torchpick install torch=={pick.version}`, then `{command}`"
             raise InstallerError(message, hint=hint, code="BUILT_FROM_SOURCE")
-        notes.append(
-            Note("BUILT_FROM_SOURCE", f"{name} is built from source, which needs {toolkit}; `{variable.strip()}`")
-        )
+        text = f"{each.name} is built from source, which needs {toolkit}; `{variable}`"
+        notes.append(Note("BUILT_FROM_SOURCE", text))
     return tuple(notes)

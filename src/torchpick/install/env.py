@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from torchpick.environment import inherited, layout
+from torchpick.environment import world
 from torchpick.errors import UsageError
-from torchpick.install import wheelfiles
-from torchpick.installers import store, tools, uv, variables
+from torchpick.install import files
+from torchpick.installers import own_settings, store, tools, variables
 from torchpick.model.machine import Note, Python
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import holds_secret
@@ -25,7 +25,7 @@ def variables_for(session: Session, shell: str) -> tuple[Pick, variables.Variabl
     if shell == "dockerfile":
         _check_image(session, pick)
     spoken = session.spoken_cuda(pick)
-    read = wheelfiles.companions_on_pages(pick, pick.build.companion_pins, offline=session.offline)
+    read = files.companions_on_pages(pick, pick.build.companion_pins, offline=session.offline)
     if shell == "dockerfile":
         # An image has neither this computer's settings nor its cache, and its uv is not ours to ask.
         found = variables.of(pick, os.sep, variables.UserSettings(), spoken, read)
@@ -33,7 +33,7 @@ def variables_for(session: Session, shell: str) -> tuple[Pick, variables.Variabl
     runner = environ.get("RUNNER_TEMP") if shell == "github" else None
     place = store.folder(os.path.join(runner, "torchpick")) if runner else session.store
     around = _around(session, place, pick)
-    notes = (*around.dropped_pip.notes, *around.dropped_uv.notes, *_triton(pick))
+    notes = (*around.for_pip.notes, *around.for_uv.notes, *_triton(pick))
     found = variables.of(pick, place, around, spoken, read)
     return pick, found, (*notes, *found.notes)
 
@@ -65,20 +65,17 @@ def _triton(pick: Pick) -> tuple[Note, ...]:
 
 
 def _around(session: Session, place: str, pick: Pick) -> variables.UserSettings:
-    environ = session.environ
     own = session.own_settings(_prefix(pick.machine.python))
-    dropped_uv = inherited.of_uv(environ, own.uv_files)
-    if dropped_uv.uv_file is not None:
-        text = "no variable can take a PyTorch wheel index out of uv's files: `torchpick install` does for a run"
-        dropped_uv = dropped_uv._replace(notes=(*dropped_uv.notes, Note("INDEX_STAYS", text)))
-    links = store.not_ours([*uv.find_links(own, dropped_uv)], place)
+    for_uv = own_settings.for_uv(own, pick.build.backend)
+    hidden = "UV_FIND_LINKS" in for_uv.unset
+    links = for_uv.set.get("UV_FIND_LINKS", "" if hidden else session.environ.get("UV_FIND_LINKS", "")).split(",")
     return variables.UserSettings(
         pip=own.pip,
-        dropped_pip=inherited.of_pip(own.pip, environ, own.pip_files),
-        dropped_uv=dropped_uv,
-        uv_constraints=store.not_ours(environ.get("UV_CONSTRAINT", "").split(), place),
-        uv_links=links,
-        uv_linked=bool(links) or uv.linked_in_files(own),
+        for_pip=own_settings.for_pip(own),
+        for_uv=for_uv,
+        uv_constraints=store.not_ours(session.environ.get("UV_CONSTRAINT", "").split(), place),
+        uv_links=store.not_ours((link for link in links if link.strip()), place),
+        uv_linked=any(said.name in ("find-links", "UV_FIND_LINKS") for said in own.uv_places),
         uv_knows=tools.knows(session.uv, pick.build.backend),
         uv_cooldown=own.uv_cooldown is not None,
     )
@@ -87,4 +84,4 @@ def _around(session: Session, place: str, pick: Pick) -> variables.UserSettings:
 def _prefix(python: Python) -> str:
     """The environment of the target, whose own pip.conf counts."""
     program = python.executable
-    return sys.prefix if program is None else layout.prefix_of(program)
+    return sys.prefix if program is None else world.prefix_of(program)

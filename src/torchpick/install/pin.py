@@ -15,8 +15,9 @@ from torchpick.environment.rewrite import FileChange
 from torchpick.environment.targets import Target
 from torchpick.environment.world import World
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.install import plan, staying, wheelfiles
-from torchpick.installers import inherits, store, tools, uv, variables
+from torchpick.install import asking
+from torchpick.install.files import companions_on_pages
+from torchpick.installers import own_settings, store, tools, variables
 from torchpick.installers.links import Wheel, uv_index
 from torchpick.model.build import is_wheel_host
 from torchpick.model.fields import Fields, ShapeError, loads
@@ -25,7 +26,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import version_of
 from torchpick.model.redaction import redacted
-from torchpick.session import Session
+from torchpick.session import Session, decided
 
 # pip's options that are ours to say in a pinned environment.
 _PIP_OPTIONS = {"PIP_FIND_LINKS": "find-links", "PIP_CONSTRAINT": "constraint"}
@@ -55,7 +56,7 @@ def pin(session: Session, project: str | None) -> Pinned:
     pick, target = _decided(session)
     prefix = target.prefix
     file = _project(prefix, project)
-    read = wheelfiles.companions_on_pages(pick, pick.build.companion_pins, offline=session.offline)
+    read = companions_on_pages(pick, pick.build.companion_pins, offline=session.offline)
     if file is not None:  # whatever speaks against it must do so before anything is touched
         _project_change(file, pick, _variables(session, pick, prefix, read)[0])
     with rewrite.of_environment(prefix):
@@ -106,9 +107,11 @@ def _hand_over(prefix: str, made: Iterable[str]) -> None:
 
 def _decided(session: Session) -> tuple[Pick, Target]:
     """What is pinned, and where: an installed torch that runs here stays, unless another is asked for."""
-    target = plan.look(session, plan.Order(Given(("torch",)))).target
-    stays = None if session.wish.torch else staying.pick(session, target, tuple(session.request.requirements))
-    return session.pick() if stays is None else stays, target
+    target = asking.look(session, asking.Order(Given(("torch",)))).target
+    question = session.question
+    if not session.wish.torch:
+        question = question._replace(stays=asking.installed_torch(session.bare.wish, target))
+    return decided(session.answer(question), session.knowledge.rules).pick, target
 
 
 def _variables(
@@ -116,18 +119,18 @@ def _variables(
 ) -> tuple[variables.Variables, list[Note]]:
     """What `env` would set, with its files in the environment; without what this shell alone says."""
     # Read anew each time: what an earlier `pin` wrote is taken out in between.
-    own = inherits.read(session.environ, prefix)
-    files = own.pip_files
+    own = own_settings.read(session.environ, prefix)
+    said = own.pip_files
     around = variables.UserSettings(
-        pip=files,
-        uv_linked=uv.linked_in_files(own),
+        pip=said,
+        uv_linked=any(each.name == "find-links" for each in own.uv_places),
         uv_knows=tools.knows(session.uv, pick.build.backend),
     )
     notes = []
     for name in ("index-url", "extra-index-url"):
-        for url in files[name].words if name in files else ():
+        for url in said[name].words if name in said else ():
             if is_wheel_host(url):
-                text = f"{files[name].source} names a PyTorch wheel index, from which pip takes other packages too"
+                text = f"{said[name].source} names a PyTorch wheel index, from which pip takes other packages too"
                 notes.append(Note("INDEX_STAYS", f"{text}: {redacted(url)}"))
     found = variables.of(pick, toolsettings.store_of(prefix), around, session.spoken_cuda(pick), read)
     return found, [*notes, *found.notes]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torchpick.environment import targets
-from torchpick.installers import away
-from torchpick.installers.jobs import Job
+from torchpick.install.asking import TargetQuestion
+from torchpick.installers import own_settings
+from torchpick.installers.job import Job
 from torchpick.machine import verify
 from torchpick.machine.verify import Ran, Verified
 from torchpick.model.arch import Fit
@@ -26,12 +27,11 @@ def verified(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified:
     return verify.run(python, kind, gpus, environ, verify.deadline(compiles=compiles))
 
 
-def lacking(job: Job) -> str | None:
+def lacking(asking: TargetQuestion, job: Job) -> str | None:
     """What of torch is not there after a run that needed it; None where all is as it was to be."""
-    if away.leads(job.passed_on):
+    if own_settings.leads_away(job.passed_on):
         return None
-    asked = any(each.name == "torch" and job.applies.get(each.marker, True) for each in job.asked.wanted)
-    if not asked and "torch" not in job.needs:
+    if "torch" not in job.needs and not any(each.name == "torch" for each in asking.wanted):
         return None
     there = targets.installed_in(job.target.packages).get("torch")
     if there == job.pick.version:

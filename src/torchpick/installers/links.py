@@ -65,7 +65,12 @@ def is_ambiguous(build: Build) -> bool:
 
 def requirement(wheel: Wheel) -> str:
     """A line that names the very file, so that no index is asked for the project."""
-    return f"{wheel.name} @ {wheel.url}" + (f"#sha256={wheel.sha256}" if wheel.sha256 else "")
+    return f"{wheel.name} @ {address(wheel)}"
+
+
+def address(wheel: Wheel) -> str:
+    """Where it lies, with its hash where that is known."""
+    return wheel.url + (f"#sha256={wheel.sha256}" if wheel.sha256 else "")
 
 
 def _abi(build: Build, tag: str) -> str:

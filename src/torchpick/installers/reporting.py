@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from torchpick.environment import toml
-from torchpick.errors import InstallerError
+from torchpick.errors import InstallerError, ResolverError
 from torchpick.installers import run
 from torchpick.installers.command import Command
 from torchpick.model.noun import Noun
@@ -66,14 +66,18 @@ def of(command: Command, environ: Mapping[str, str]) -> tuple[Item, ...]:
 
 
 def _check(command: Command, heard: run.Heard) -> None:
-    if not heard.status:
-        return
-    lines = [line for line in heard.words.splitlines() if line.strip() and not line.lstrip().startswith(_CHATTER)]
-    message = redacted(f"{command.installer} could not resolve the requirements: " + "\n".join(lines[-12:]))
-    hint = f"check the names and {command.installer}'s index settings; the words above are its own"
-    if re.search(r"\btorch\w*(==|[ (]@)", message):
-        hint = "`torchpick list` shows the builds that run; ask for what goes with one of them"
-    raise InstallerError(message, hint=hint)
+    if heard.status:
+        raise refused(command.installer, heard)
+
+
+def refused(installer: str, heard: run.Heard) -> ResolverError:
+    """The resolver's refusal in its own words; pip explains a conflict on stdout."""
+    said = heard.words if installer == "uv" else f"{heard.out}\n{heard.words}"
+    lines = [line for line in said.splitlines() if line.strip() and not line.lstrip().startswith(_CHATTER)]
+    words = redacted("\n".join(lines[-16:])) or f"it exited with status {heard.status}"
+    hint = f"the words are {installer}'s own; `torchpick list` shows the torch builds that run here"
+    message = f"{installer} could not resolve the requirements:\n{words}"
+    return ResolverError(message, hint=hint, installer=installer, status=heard.status)
 
 
 @contextmanager

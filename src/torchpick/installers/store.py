@@ -20,9 +20,14 @@ class StoredFile(Noun):
     private: bool = False
 
 
+def inside(cache: str) -> str:
+    """Where files are kept in the cache."""
+    return os.path.join(cache, "install")
+
+
 def folder(cache: str, temporary: str | None = None) -> str:
     """Where files are kept: the cache, or a folder of the user's own among the temporary ones where it is read-only."""
-    place = os.path.join(cache, "install")
+    place = inside(cache)
     try:
         os.makedirs(place, exist_ok=True)
         if os.access(place, os.W_OK):

@@ -94,11 +94,6 @@ def _holds(path: str, text: bytes, barred: bytes = b"") -> bool:
 LOCK = ("--format", "pylock.toml")
 
 
-def locks(uv: str) -> bool:
-    """Whether the uv at this path writes such a lock."""
-    return _holds(uv, LOCK[1].encode())
-
-
 def pip(target: Target, own: str | None, own_version: str | None) -> Pip | None:
     """The target's pip, else the pip beside torchpick (`own` is its interpreter) with `--python`."""
     if target.pip is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from torchpick.environment.inherited import Inherited
 from torchpick.environment.toolsettings import Setting
-from torchpick.installers import jobs, links, store
+from torchpick.installers import links, store
 from torchpick.installers.links import Wheel
+from torchpick.installers.own_settings import SettingChanges
 from torchpick.installers.store import StoredFile
 from torchpick.model.build import is_wheel_host
 from torchpick.model.fields import written
@@ -36,8 +36,8 @@ class UserSettings(Noun):
     """
 
     pip: Mapping[str, Setting] = {}
-    dropped_pip: Inherited = Inherited()
-    dropped_uv: Inherited = Inherited()
+    for_pip: SettingChanges = SettingChanges()
+    for_uv: SettingChanges = SettingChanges()
     uv_constraints: tuple[str, ...] = ()
     uv_links: tuple[str, ...] = ()
     uv_linked: bool = False
@@ -53,8 +53,8 @@ def of(
     page, remote = _pages(pick, place, pins, read)
     limits = store.file(place, "constraints", ".txt", "".join(f"{name}=={version}\n" for name, version in pins.items()))
     found_at = [*((address(page.path),) if page else ()), *remote]
-    changed: dict[str, str] = {**around.dropped_pip.set, **around.dropped_uv.set}
-    unset = [*around.dropped_pip.unset, *around.dropped_uv.unset]
+    changed: dict[str, str] = {**around.for_pip.set, **around.for_uv.set}
+    unset = [*around.for_pip.unset, *around.for_uv.unset]
     if pick.by_backend and around.uv_knows and not around.uv_cooldown:
         changed["UV_TORCH_BACKEND"] = pick.build.backend
     elif links_of_uv := dict.fromkeys((*found_at, *around.uv_links)):
@@ -112,7 +112,9 @@ def _pages(
     if pick.wish.index_base.startswith("flat+"):
         return None, [pick.index_url]
     found, unknown = links.known(pick.build, pins, pick.build.pythons, pick.index_url, read)
-    return jobs.page_file(place, found), [links.project_page(pick.index_url, name) for name in unknown]
+    return store.file(place, "links", ".html", links.page(found)) if found else None, [
+        links.project_page(pick.index_url, name) for name in unknown
+    ]
 
 
 def _direct(pick: Pick, pins: Mapping[str, str], read: Mapping[str, Sequence[Wheel]]) -> str | None:

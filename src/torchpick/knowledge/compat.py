@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 
-from torchpick.errors import CompatError, TorchpickError
+from torchpick.errors import CompatError, TorchpickError, UsageError
 from torchpick.knowledge import indexes, locations
 from torchpick.knowledge.locations import cache_dir, compat_dir, table_file
 from torchpick.model.arch import Arch, spoken_capability
-from torchpick.model.build import DEFAULT_INDEX, WHEEL_HOST, Build
+from torchpick.model.build import DEFAULT_INDEX, WHEEL_HOST, Build, backend_order
 from torchpick.model.fields import Fields, ShapeError, kind, loads
-from torchpick.model.machine import TABLE_PLATFORMS, Note
+from torchpick.model.machine import PLATFORMS, TABLE_PLATFORMS, Note
 from torchpick.model.noun import Noun
 from torchpick.model.table import NO_BUILDS, Shelf, Table
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from torchpick.knowledge.gpunames import Names
     from torchpick.knowledge.othernames import OtherNames, PciIds
+    from torchpick.model.request import Wish
     from torchpick.model.table import Read
 
     T = TypeVar("T")
@@ -148,6 +149,22 @@ class Knowledge:
         """What is known of a backend that was never published, as the end of a sentence; empty where nothing is."""
         wanted, rows = set(platforms), self.file("never.json", _never)
         return next((f": {reason}" for never, where, reason in rows if never == backend and wanted <= where), "")
+
+    def check_backends(self, wish: Wish, table: Table) -> None:
+        """Refuse a backend that no build of these platforms has: often a common misconception."""
+        known = {build.backend for shelf in table.builds.values() for build in shelf}
+        unknown = [backend for backend in wish.backends if backend not in known]
+        if not unknown:
+            return
+        # A team may share one list of names: a backend of another platform is not an error if another one is left.
+        others = self.table(PLATFORMS, wish.channel, base=wish.index_base, default_index=True)
+        elsewhere = {build.backend for shelf in others.builds.values() for build in shelf}
+        for backend in unknown:
+            if backend not in elsewhere or len(unknown) == len(wish.backends):
+                reason = self.never_published(backend, tuple(table.builds))
+                names = ", ".join(sorted(known, key=backend_order))
+                hint = f"there are {names}; run `torchpick refresh` to read the live index"
+                raise UsageError(f"no build for `{backend}` is known on {' or '.join(table.builds)}{reason}", hint=hint)
 
     def pci_capability(self, device: int) -> Arch | None:
         """The architecture of an NVIDIA PCI device id; None where only the driver knows."""

@@ -12,15 +12,30 @@ if TYPE_CHECKING:
 CHANNELS = ("stable", "nightly", "test")
 
 
+class Limit(Noun):
+    """A version that something other than the request binds, and the place that says so."""
+
+    name: str
+    specifier: str
+    where: str
+
+    @property
+    def text(self) -> str:
+        """`torch<2.13 in limits.txt line 1`."""
+        return f"{self.name}{self.specifier} in {self.where}"
+
+
 class Wish(Noun):
     """`torch` and the values of `companions` are version specifiers, empty for any; no `backends` means any.
 
-    `others` are requirements of the torch family that no companion table pins, such as torchcodec.
+    `others` are requirements of the torch family that no companion table pins, such as torchcodec; `limits` what
+    constraints files and settings say.
     """
 
     torch: str = ""
     companions: Mapping[str, str] = {}
     others: tuple[str, ...] = ()
+    limits: tuple[Limit, ...] = ()
     backends: tuple[str, ...] = ()
     channel: str = "stable"
     index_base: str = WHEEL_HOST

@@ -30,6 +30,11 @@ class PinnedPackage(Noun):
     def requirement(self) -> str:
         return f"{self.name}=={self.version}"
 
+    @property
+    def is_pinned(self) -> bool:
+        """Whether an installer has to take this very version: a plain package may be newer than the table."""
+        return self.links_torch or self.cuda is not None or self.verdict != NO_CODE
+
 
 class PackageObjection(Noun):
     """What prevents these versions of a package, newest first; the text is one for all of them."""

@@ -9,16 +9,16 @@ from typing import cast
 import pytest
 
 from tests.fakes.tinywheel import TinyWheel
-from tests.installers.test_commands import PICK, job
+from tests.installers.jobs import PICK, job
 from torchpick.environment.requirements import Given
 from torchpick.errors import InstallerError, IntegrityError, TorchpickError, UsageError, WheelError
 from torchpick.index import listing
 from torchpick.index.host_pages import Host
 from torchpick.index.listing import Link
+from torchpick.install.asking import Order
 from torchpick.install.lock import making
 from torchpick.install.lock.making import _Hashes
 from torchpick.install.lock.pylock import LockedPackage
-from torchpick.install.plan import Order
 from torchpick.installers import links
 from torchpick.installers.reporting import Item, ReportedFile
 from torchpick.model.machine import Note

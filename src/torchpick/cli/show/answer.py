@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from torchpick.cli.show.text import block
 from torchpick.cli.show.text import fit as supported
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick, pip_words
 from torchpick.model.redaction import redacted
+from torchpick.model.stack import PinnedPackage
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import release_key
 
@@ -18,13 +19,19 @@ Paint = Callable[[str], str]
 _UNDER_THE_PICK = "PARTIAL_LIBRARY"
 
 
-def text(pick: Pick, install: str | None, width: int | None, bold: Paint = str) -> str:
-    """Lines under five headings, readable without colour. `install` is the command that takes the pick."""
+def text(
+    pick: Pick, install: str | None, width: int | None, bold: Paint = str, packages: Sequence[PinnedPackage] = ()
+) -> str:
+    """Lines under six headings, readable without colour. `install` is the command that takes the pick."""
     command = shlex.join(["pip", "install", *pip_words(pick.build, pick.wish, redacted(pick.index_url))])
+    # That line is for what lies on torch's index, and packages come from another.
+    commands = [("run", install), *([] if packages else [("or", command)])] if install else [("run", command)]
+    others = [each for each in packages if not each.requirement.startswith("torch==")]
     parts = [
         [("found", line) for line in _found_all(pick)],
         [("pick", line) for line in _pick(pick)],
-        [("run", install), ("or", command)] if install else [("run", command)],
+        [("with", f"{each.requirement}: {each.verdict}; {each.why}") for each in others],
+        commands,
         [("why not newer", line) for line in why_not_newer(pick)],
         [("note", note.text) for note in pick.every_note if note.code != _UNDER_THE_PICK],
     ]

@@ -7,13 +7,13 @@ from contextlib import closing
 from torchpick.errors import InstallerError, IntegrityError, WheelError
 from torchpick.index import wheelnames
 from torchpick.index.host_pages import Host, file_of, sha256_of, shown
-from torchpick.install import agreeing
+from torchpick.install import learning
+from torchpick.install.asking import Order
 from torchpick.install.lock import ground, pylock
-from torchpick.install.lock.ground import LockInstallation
+from torchpick.install.lock.ground import LockQuestion
 from torchpick.install.lock.pylock import LockedPackage
-from torchpick.install.plan import Order
 from torchpick.installers import links
-from torchpick.installers.jobs import Job
+from torchpick.installers.job import Job
 from torchpick.installers.reporting import Item, ReportedFile
 from torchpick.model.build import is_on_host_of, is_wheel_host
 from torchpick.model.machine import Note
@@ -35,15 +35,14 @@ class Made(Noun):
 
 def make(session: Session, order: Order) -> Made:
     """The lock for one machine; nothing is written."""
-    installation = ground.look(session, order)
+    question = ground.look(session, order)
     with closing(Host(offline=session.offline)) as host:
-        job = _decided(installation, host)
+        job = _decided(question, host)
         session.report(f"resolving for {ground.label(job.pick.machine)}")
-        items = installation.prove(job)
+        items = learning.proved(question, job)
         hashes = _Hashes(job, host)
         packages = [hashes.locked(item) for item in items]
-    installer = installation.installer
-    notes = [*installer.notes, *installer.inherited.notes, *job.copies.notes, *job.notes]
+    notes = [*question.installer.notes, *job.copies.notes, *job.notes]
     packages = sorted((_public(each, notes) for each in packages), key=lambda each: each.name)
     if not any(each.name == "torch" for each in packages):
         notes.append(Note("NO_TORCH", "nothing here needs torch, so the lock has none"))
@@ -54,15 +53,11 @@ def make(session: Session, order: Order) -> Made:
     return Made(job.pick, environment, tuple(packages), text, tuple(dict.fromkeys(notes)))
 
 
-def _decided(installation: LockInstallation, host: Host) -> Job:
-    """What is decided: the pick, the versions beside it, torch's family by its files, each with its hash."""
-    pick = installation.pick()
-    if strangers := installation.strangers:
-        installation.session.report(agreeing.question(installation.installer.name, strangers))
-    job = installation.decided_job(pick)
-    job = job._replace(notes=tuple(note for note in job.notes if note.code != "HOSTS_CHECKED"))
+def _decided(question: LockQuestion, host: Host) -> Job:
+    """The answer as a job for a resolution in an empty environment, each file of torch's family with its hash."""
+    job, _ = learning.handed_over(question, learning.learn(question), pages=True)
     hashes = _Hashes(job, host)
-    return job._replace(files={name: hashes.address(name, url) for name, url in job.files.items()})
+    return job._replace(for_lock=True, files={name: hashes.address(name, url) for name, url in job.files.items()})
 
 
 class _Hashes:

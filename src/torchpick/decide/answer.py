@@ -1,0 +1,200 @@
+"""A question about an environment and its answer: one torch build, and every package that goes with it. Pure.
+
+Every command asks here. A question of torch, torchvision and torchaudio alone is a question of builds; any other
+package makes it one of a whole environment, which is searched package by package.
+"""
+
+from __future__ import annotations
+
+from torchpick.decide import resolve
+from torchpick.decide.remarks import changes, notes
+from torchpick.model.build import COMPANIONS
+from torchpick.model.machine import Machine, Note
+from torchpick.model.noun import Noun
+from torchpick.model.pick import Pick
+from torchpick.model.request import Limit, Wish
+from torchpick.model.table import Table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from torchpick.decide.demands import PackageDemand
+    from torchpick.decide.stacksearch import Solution, StackSearch
+    from torchpick.model.package import PackageFacts
+    from torchpick.model.stack import Stack
+
+    Packages = Callable[[], Mapping[str, PackageFacts]]
+    Tables = Callable[[Wish], Table]
+
+TRIO = frozenset({"torch", *COMPANIONS})
+
+
+class StayingTorch(Noun):
+    """The torch of an environment, which stays where it runs and nobody asks for another.
+
+    `wishes` say where it may lie. Without a label its CUDA distinguishes its build from others of the version, such as
+    conda's.
+    """
+
+    version: str
+    cuda: str | None
+    wishes: tuple[Wish, ...]
+
+
+class Question(Noun):
+    """Everything that binds an answer, the machine aside.
+
+    `wish` holds the flags, what is asked of torch and its companions, and the limits. `wanted` is empty where nothing
+    but these three is asked for, else all that is, they included.
+    """
+
+    wish: Wish
+    wanted: tuple[PackageDemand, ...] = ()
+    stays: StayingTorch | None = None
+    allow_mixed: bool = False
+
+
+class Answer(Noun):
+    """The torch build, the environment around it where packages were asked for, and the limits that changed either."""
+
+    question: Question
+    pick: Pick
+    stack: Stack | None = None
+    bound_by: tuple[Limit, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing stands in the way; what was not judged is in `unknown`."""
+        return self.pick.ok if self.stack is None else not self.stack.objections
+
+    @property
+    def environment(self) -> Stack:
+        """The environment, of an answer that is known to have one."""
+        if self.stack is None:
+            raise LookupError("only builds were asked for")
+        return self.stack
+
+    @property
+    def judged(self) -> dict[str, str]:
+        """The packages beside torch that hold GPU code or link torch, which are what was judged: name → version."""
+        packages = () if self.stack is None else self.stack.packages
+        return {each.name: each.version for each in packages if each.name not in TRIO and each.is_pinned}
+
+    @property
+    def unknown(self) -> Mapping[str, str]:
+        """What is asked of packages that nothing is known of: they were not judged."""
+        return {} if self.stack is None else self.stack.unknown
+
+
+def answer(
+    question: Question, machines: tuple[Machine, ...], tables: Tables, packages: Packages, *, everything: bool = True
+) -> Answer:
+    """The answer for these machines; where nothing fits its `ok` is false, and its pick or stack says why.
+
+    `tables` gives the builds that a wish may take, `packages` what is known of others than torch and its companions;
+    either is called where the question needs it. Without `everything` only as
+    many builds are judged as the pick itself takes.
+    """
+    if (stays := question.stays) is not None:
+        for wish in stays.wishes:
+            kept = _answered(_beside(question, wish, stays), machines, tables, packages, everything=everything)
+            if kept.ok and kept.pick.version == stays.version and _is(kept.pick, stays):
+                return kept._replace(question=question)
+    given = _answered(question, machines, tables, packages, everything=everything)
+    return _bound(given, machines, tables, packages) if question.wish.limits else given
+
+
+def _beside(question: Question, wish: Wish, stays: StayingTorch) -> Question:
+    """The question with the installed torch as part of it."""
+    torch = f"{question.wish.torch},=={stays.version}".lstrip(",")
+    own = question.wish._replace(torch=torch, backends=wish.backends)
+    if not question.wanted:
+        return question._replace(wish=own)
+    from torchpick.decide.demands import PackageDemand
+
+    return question._replace(wish=own, wanted=(*question.wanted, PackageDemand("torch", f"=={stays.version}")))
+
+
+def _is(pick: Pick, stays: StayingTorch) -> bool:
+    return "+" in pick.version or pick.build.cuda == stays.cuda
+
+
+def _answered(
+    question: Question, machines: tuple[Machine, ...], tables: Tables, packages: Packages, *, everything: bool
+) -> Answer:
+    wish, table = question.wish, tables(question.wish)
+    if question.wanted:
+        return _environment(question, machines[0], table, packages())
+    if len(machines) == 1 and not everything:
+        verdicts = resolve.judge(machines[0], table, wish)
+        first = resolve.pick(machines[0], table, wish, verdicts, everything=False)
+        if first.ok:
+            return Answer(question, first)
+    from torchpick.decide import several
+
+    return Answer(question, several.pick(machines, table, wish))
+
+
+def _environment(question: Question, machine: Machine, table: Table, facts: Mapping[str, PackageFacts]) -> Answer:
+    from torchpick.decide import stack as stacks
+    from torchpick.decide.demands import PackageDemand
+    from torchpick.decide.stacksearch import StackSearch
+
+    asked = {demand.name for demand in question.wanted}
+    limits = tuple(
+        PackageDemand(limit.name, limit.specifier, (), limit.where)
+        for limit in question.wish.limits
+        if limit.name != "torch" and (limit.name not in COMPANIONS or limit.name in asked)
+    )
+    search = StackSearch(machine, table, question.wish, facts, limits)
+    stack, solution = stacks.best(search, question.wanted, allow_mixed=question.allow_mixed)
+    return Answer(question, _pick(search, question, stack, solution), stack)
+
+
+def _pick(search: StackSearch, question: Question, stack: Stack, solution: Solution | None) -> Pick:
+    """The build of an environment as a pick, with every build it was weighed against."""
+    machine, table, verdicts = search.machine, search.table, search.verdicts
+    names = dict.fromkeys(demand.name for demand in question.wanted)
+    family = {name: "" for name in names if name in COMPANIONS}
+    wish = question.wish._replace(companions=family, others=_others(question, stack))
+    torch = None if solution is None else solution.torch
+    if torch is None and (solution is None or not search.builds):
+        return Pick((machine,), wish, (), verdicts, changes=changes(verdicts), table_date=table.date)
+    chosen = search.builds[0] if torch is None else torch
+    remarks = (*notes(chosen, machine, table, wish, verdicts), *table.notes)
+    return Pick((machine,), wish, (chosen,), verdicts, remarks, table_date=table.date)
+
+
+def _others(question: Question, stack: Stack) -> tuple[str, ...]:
+    """The packages that were asked for beside torch and its companions, each by its version where it was judged."""
+    found = []
+    for demand in question.wanted:
+        if demand.name not in TRIO:
+            version = stack.version(demand.name)
+            found.append(demand.text if version is None else f"{demand.name}=={version}")
+    return tuple(dict.fromkeys(found))
+
+
+def _bound(given: Answer, machines: tuple[Machine, ...], tables: Tables, packages: Packages) -> Answer:
+    """The answer with the limits that changed it, each with its place."""
+    free = given.question._replace(wish=given.question.wish._replace(limits=()))
+    freed = _answered(free, machines, tables, packages, everything=False)
+    if not freed.ok:
+        return given
+    there = {**(freed.pick.build.pins if freed.pick.ok else {}), **freed.judged}
+    bound_by = tuple(limit for limit in given.question.wish.limits if _excludes(limit, there))
+    if not bound_by:
+        return given
+    text = " and ".join(dict.fromkeys(limit.text for limit in bound_by[:3]))
+    instead = f"torch {freed.pick.version}" if freed.pick.ok else "another version"
+    note = Note("CONSTRAINED", f"bound by {text}; without that it would be {instead}")
+    pick = given.pick._replace(notes=(*given.pick.notes, note))
+    stack = None if given.stack is None else given.stack._replace(notes=(*given.stack.notes, note))
+    return given._replace(pick=pick, stack=stack, bound_by=bound_by)
+
+
+def _excludes(limit: Limit, versions: Mapping[str, str]) -> bool:
+    from torchpick.model.versions import admits
+
+    return limit.name in versions and not admits(limit.specifier)(versions[limit.name])

@@ -1,0 +1,90 @@
+"""Where pip and uv keep their settings, and whether any of them may bind a decision: read at every start, so light."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+from torchpick.environment.world import upwards
+from torchpick.errors import TorchpickError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MOST_BYTES = 1 << 20
+# Where a Unix system keeps the settings that no variable can move.
+ETC = "/etc"
+
+
+def variables_bind(environ: Mapping[str, str]) -> bool:
+    """Whether a variable of pip's or uv's, in any spelling, could hold a constraint or lead to one."""
+    ends = ("CONSTRAINT", "OVERRIDE", "UV_CONFIG_FILE", "UV_PROJECT")
+    return any(name.upper().endswith(ends) for name in environ)
+
+
+def may_bind(environ: Mapping[str, str], prefix: str | None) -> bool:
+    """Whether a variable or a file could hold a constraint: a look at their texts, as reading them costs a start."""
+    if variables_bind(environ) or prefix is None:
+        return variables_bind(environ)
+    home = os.path.expanduser("~")
+    if any("constraint" in (text_of_settings(file) or "").lower() for file in pip_files(environ, prefix, home)):
+        return True
+    near = (os.path.join(here, name) for here in upwards(os.getcwd()) for name in ("uv.toml", "pyproject.toml"))
+    texts = (text_of_settings(file) or "" for file in (*uv_files(environ, home, sys.platform), *near))
+    return any(word in text for text in texts for word in ("constraint-", "override-", "\\u"))
+
+
+def pip_files(environ: Mapping[str, str], prefix: str, home: str, system: str = sys.platform) -> list[str]:
+    """Pip's configuration files, the weakest first, as pip orders them; they need not exist."""
+    given = environ.get("PIP_CONFIG_FILE")
+    if given == os.devnull:
+        return []
+    name = "pip.ini" if system == "win32" else "pip.conf"
+    if system == "win32":
+        shared = [os.path.join(environ.get("PROGRAMDATA", r"C:\ProgramData"), "pip", name)]
+        user = [os.path.join(home, "pip", name), os.path.join(environ.get("APPDATA", home), "pip", name)]
+    elif system == "darwin":
+        shared = [f"/Library/Application Support/pip/{name}"]
+        application = os.path.join(home, "Library", "Application Support", "pip")
+        folder = application if os.path.isdir(application) else os.path.join(home, ".config", "pip")
+        user = [os.path.join(home, ".pip", name), os.path.join(folder, name)]
+    else:
+        folders = (environ.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(":")
+        shared = [os.path.join(folder, "pip", name) for folder in folders if folder] + [f"{ETC}/{name}"]
+        base = environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+        user = [os.path.join(home, ".pip", name), os.path.join(base, "pip", name)]
+    # pip leaves the user's file out where another one is named.
+    hidden = bool(given) and os.path.exists(given or "")
+    return [*shared, *([] if hidden else user), os.path.join(prefix, name), *([given] if given else [])]
+
+
+def uv_files(environ: Mapping[str, str], home: str, system: str) -> list[str]:
+    """The user's file and the system's."""
+    if system == "win32":
+        user = os.path.join(environ.get("APPDATA", home), "uv", "uv.toml")
+        return [user, os.path.join(environ.get("PROGRAMDATA", r"C:\ProgramData"), "uv", "uv.toml")]
+    given = environ.get("XDG_CONFIG_HOME", "")
+    base = (
+        given if os.path.isabs(given) else os.path.join(home, ".config")
+    )  # as its specification has it; pip takes any
+    folders = [each for each in environ.get("XDG_CONFIG_DIRS", "").split(":") if each] or ["/etc/xdg"]
+    shared = [path for path in (os.path.join(each, "uv", "uv.toml") for each in folders) if os.path.isfile(path)]
+    return [os.path.join(base, "uv", "uv.toml"), *(shared[:1] or [f"{ETC}/uv/uv.toml"])]
+
+
+def text_of_settings(path: str) -> str | None:
+    try:
+        if stat.S_ISFIFO(os.stat(path).st_mode):
+            hint = "what is read from a pipe once is lost to pip and uv: name a file"
+            raise TorchpickError(f"{path} is a pipe", hint=hint, code="CONFIGURATION")
+        with open(path, "rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+    except OSError:
+        return None
+    if len(data) > MOST_BYTES:
+        hint = "take out of it what is no setting"
+        message = f"{path}: is larger than {MOST_BYTES >> 20} MiB, which no file of settings is"
+        raise TorchpickError(message, hint=hint, code="CONFIGURATION")
+    return data.decode("utf-8-sig", "replace")

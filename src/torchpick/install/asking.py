@@ -1,0 +1,209 @@
+"""What is asked, in which target, and what binds it: collected once, for all that installs, plans or locks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+from torchpick.decide.answer import TRIO, Answer, Question, StayingTorch
+from torchpick.decide.demands import PackageDemand
+from torchpick.environment import interpreter, requirements, targets
+from torchpick.environment.requirements import Given, Requested, Requirements
+from torchpick.environment.targets import Target
+from torchpick.environment.world import World
+from torchpick.errors import RequirementError, UsageError
+from torchpick.index.pages import fetcher
+from torchpick.installers import choice, own_settings
+from torchpick.installers.choice import Installer
+from torchpick.installers.job import TRITONS
+from torchpick.model.build import DEFAULT_INDEX
+from torchpick.model.machine import Machine
+from torchpick.model.noun import Noun
+from torchpick.model.package import PackageFacts
+from torchpick.model.pythons import marker_applies, marker_facts
+from torchpick.model.request import Limit, Wish
+from torchpick.session import Session
+
+
+class Order(Noun):
+    """What is asked beside the request that decides."""
+
+    given: Given
+    installer: str = "auto"
+    upgrade: bool = False
+    no_deps: bool = False
+    allow_mixed: bool = False
+    passed_on: tuple[str, ...] = ()
+    only_planned: bool = False
+
+
+class TargetQuestion:
+    """An order in a target. `elsewhere` is the machine it is for, where that is not this computer."""
+
+    def __init__(
+        self, session: Session, order: Order, asked: Requirements, target: Target, elsewhere: Machine | None = None
+    ) -> None:
+        self.session, self.order, self.asked, self.target, self.elsewhere = session, order, asked, target, elsewhere
+        self.as_stack = False  # whether torch and its companions alone are answered as a whole environment too
+        self.unjudged: frozenset[str] = frozenset()  # the packages of whose versions none could be judged
+
+    @cached_property
+    def machine(self) -> Machine:
+        first, *others = self.session.machines
+        if others:
+            hint = "ask for one of them at a time; `torchpick fleet` answers for many"
+            raise UsageError(f"packages are for one machine, and {len(others) + 1} were given", hint=hint)
+        return first
+
+    @cached_property
+    def installer(self) -> Installer:
+        """Which installer does the work."""
+        return self.installer_of(self.order.installer)
+
+    def installer_of(self, wanted: str) -> Installer:
+        own = self.session.own_settings(None if self.elsewhere else self.target.prefix)
+        return choice.choose(wanted, self.target, self.session.uv, own)
+
+    @cached_property
+    def wanted(self) -> tuple[Requested, ...]:
+        """The requirements whose marker holds in the target."""
+        return tuple(each for each in self.asked.wanted if self.holds(each.marker))
+
+    def holds(self, marker: str) -> bool:
+        """Whether a marker holds in the target; without one the packaging library is not loaded."""
+        return not marker or marker_applies(marker, self._facts)
+
+    @cached_property
+    def _facts(self) -> Mapping[str, str]:
+        python = self.machine.python
+        full = None if self.elsewhere else self.target.full_version
+        return marker_facts(python.version, full, self.machine.platform, python.implementation)
+
+    @cached_property
+    def limits(self) -> tuple[Limit, ...]:
+        """The constraints of the order, and those that bind unasked."""
+        mine = (each for each in self.asked.limits if self.holds(each.marker))
+        return tuple(dict.fromkeys((*own_settings.as_limits(mine, self.wish.index_base), *self.session.limits)))
+
+    @cached_property
+    def wish(self) -> Wish:
+        """What the flags say."""
+        return self.session.bare.wish
+
+    def answer(self, facts: Mapping[str, PackageFacts], *more: PackageDemand, everything: bool = True) -> Answer:
+        """The answer with what is known of packages, and with more that an environment was found to need."""
+        return self.session.answer(self.question(*more), lambda: facts, everything=everything)
+
+    def question(self, *more: PackageDemand) -> Question:
+        """Everything that binds."""
+        for each in self.wanted:
+            _check(each)
+        judged = (each for each in self.wanted if each.name and each.name not in self.unjudged)
+        named = [each for each in judged if each.specifier or not each.place]
+        demands = (*(PackageDemand(each.name, each.specifier, each.extras) for each in named), *more)
+        wish = self.wish._replace(limits=self.limits)
+        if {demand.name for demand in demands} <= TRIO and not self.as_stack:
+            return Question(_narrowed(wish, demands), (), self._stays, self.order.allow_mixed)
+        return Question(wish, demands, self._stays, self.order.allow_mixed)
+
+    @cached_property
+    def _stays(self) -> StayingTorch | None:
+        """The installed torch, unless another is asked for."""
+        if self.elsewhere or self.order.upgrade or any(each.name == "torch" for each in self.wanted):
+            return None
+        return installed_torch(self.wish, self.target)
+
+    def strangers(self, facts: Mapping[str, PackageFacts]) -> tuple[str, ...]:
+        """What nothing is known of, which may need a torch of its own; empty where nothing else is brought."""
+        if self.order.no_deps or self.asked.hashed:
+            return ()
+        mine = (each for each in self.wanted if each.name in self.unjudged or not _is_known(each, facts))
+        unknown = [each.text for each in mine]
+        return (*unknown, *self.asked.opaque, *self.asked.given.groups)
+
+
+def _is_known(each: Requested, facts: Mapping[str, PackageFacts]) -> bool:
+    if each.place and not each.place.lower().endswith(".whl"):
+        return False
+    if each.name in TRIO or each.name in TRITONS:
+        return True
+    if each.place or each.name not in facts:
+        return False
+    lines = [line for package in facts[each.name].versions[:1] for line in package.requires]
+    return all(any(f'extra == "{extra}"' in line for line in lines) for extra in each.extras)
+
+
+def _check(each: Requested) -> None:
+    """Refuse a torch by its sources, or by the bytes of another build."""
+    if each.name in TRIO and each.place and not each.specifier:
+        hint = "request a release, such as `torch==2.14.1`, or run pip yourself; `torchpick list` shows what runs"
+        message = f"{each.source} is not a wheel, so it is not known which GPUs it will support"
+        raise RequirementError(message, hint=hint)
+    if each.hashed and each.name == "torch" and "+" not in each.specifier:
+        hint = "pin the exact build there, such as `torch==2.14.1+cu126` with its hash, or leave torch out of that file"
+        raise RequirementError(f"{each.where} pins the bytes of another torch by their hash", hint=hint)
+
+
+def _narrowed(wish: Wish, demands: Sequence[PackageDemand]) -> Wish:
+    """The wish with what is asked of torch and its companions."""
+    specifiers: dict[str, list[str]] = {}
+    for demand in demands:
+        specifiers.setdefault(demand.name, []).append(demand.specifier)
+    joined = {name: ",".join(filter(None, texts)) for name, texts in specifiers.items()}
+    return wish._replace(torch=joined.pop("torch", ""), companions=joined)
+
+
+def installed_torch(wish: Wish, target: Target) -> StayingTorch | None:
+    """The torch of the target; what somebody built themselves is no build of the table."""
+    version = target.installed.get("torch", "")
+    plain, plus, label = version.partition("+")
+    if not plain.replace(".", "").isdigit() or (plus and not label.replace(".", "").isalnum()):
+        return None
+    # Without a label it may be the default index's own, where no backend is asked for.
+    own = not plus and not wish.backends and wish.channel == "stable"
+    wishes = (wish, wish._replace(backends=(DEFAULT_INDEX,))) if own else (wish,)
+    return StayingTorch(version, None if plus else targets.cuda_of(target), wishes)
+
+
+def look(session: Session, order: Order) -> TargetQuestion:
+    """Read what there is to install into the target; raises where an installation could only fail."""
+    _check_place(session)
+    own_settings.check_passed(order.passed_on, session.base)
+    asked = requirements.read(order.given, session.environ, fetcher(session.environ, offline=session.offline))
+    if not asked.wanted and not asked.opaque and not order.given.groups:
+        raise UsageError("nothing to install is named", hint="such as `torchpick install torch torchvision`")
+    target = session.target
+    targets.check(target, order.passed_on)
+    return TargetQuestion(session, order, asked, target)
+
+
+def planned(session: Session, words: Iterable[str], order: Order) -> TargetQuestion:
+    """The same for an environment that is only planned, on the machine that the request describes."""
+    order = order._replace(given=order.given._replace(words=tuple(words)))
+    asked = requirements.read(order.given, session.environ, fetcher(session.environ, offline=session.offline))
+    (machine, *_) = session.machines
+    here = session.settings_prefix is not None
+    python = machine.python.executable if here else None
+    if python is not None:
+        tag = machine.python
+        target = targets.read(python, tag.version, free_threaded=tag.free_threaded, environ=session.environ, tool=None)
+        return TargetQuestion(
+            session, order, asked, target._replace(installed={"pip": target.installed.get("pip", "")})
+        )
+    target = Target(sys.executable, machine.python.version, sys.prefix, ())
+    return TargetQuestion(session, order, asked, target, machine)
+
+
+def _check_place(session: Session) -> None:
+    """Packages are installed on this computer, whatever machine is given."""
+    given = {
+        "--platform": session.request.platform,
+        "TORCHPICK_PLATFORM": session.environ.get("TORCHPICK_PLATFORM"),
+        "--machine": None if session.request.machine is None else session.request.machine[0],
+    }
+    here = interpreter.own(World.here()).platform.name
+    for name, value in given.items():
+        if value and value != here:
+            hint = "`torchpick url` and `torchpick env --shell dockerfile` answer for machines elsewhere"
+            raise UsageError(f"`{name}` is another machine, and packages are installed on this one", hint=hint)

@@ -1,0 +1,110 @@
+"""A whole environment that is only planned, and the versions of one package, each with the environment it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchpick.decide import stack as stacks
+from torchpick.decide.answer import Question
+from torchpick.decide.stackwords import DEFAULT_INDEX
+from torchpick.environment.requirements import Given
+from torchpick.errors import DetectionError, NoBuildError, UsageError
+from torchpick.install import asking
+from torchpick.install.asking import Order
+from torchpick.install.learning import Learner, Learnt
+from torchpick.knowledge.packages import KnownPackages
+from torchpick.model.machine import Machine, Note
+from torchpick.model.package import Package
+from torchpick.model.pick import Pick
+from torchpick.model.request import Wish
+from torchpick.model.stack import NOT_READ, PinnedPackage, Stack
+from torchpick.model.verdict import NO_CODE
+from torchpick.session import Session
+
+_OFFLINE = "without `--offline` their wheels are read from your index"
+_NOT_READ = "check the names, the versions and the connection to your index"
+
+
+def plan(session: Session, *, allow_mixed: bool) -> Stack:
+    """The environment for the request's requirements; where none fits its `ok` is false.
+
+    What the table lacks is learnt; ResolverError where the installer's resolver refuses.
+    """
+    order = Order(Given(), allow_mixed=allow_mixed, installer=session.installer, only_planned=True)
+    words = session.request.requirements or ("torch",)
+    question = asking.planned(session.bare, words, order)
+    question.as_stack = True
+    learner = Learner(question)
+    try:
+        learnt = learner.learn()
+    except NoBuildError as error:
+        if error.stack is None:
+            raise
+        return error.stack._replace(notes=(*error.stack.notes, *learner.unread(error.stack.unknown)))
+    made = _completed(learnt, [each.name for each in question.wanted])
+    if made.packages:
+        return made
+    return made._replace(hints=(*made.hints, _OFFLINE if session.offline else _NOT_READ))
+
+
+def _completed(learnt: Learnt, names: list[str]) -> Stack:
+    """The environment with what else was asked for, as it was resolved, and with what was not judged."""
+    answer = learnt.answer
+    stack = Stack(answer.pick.machine, tuple(names)) if answer.stack is None else answer.stack
+    resolved = {} if learnt.resolution is None else learnt.resolution.versions
+    unread = {name for note in learnt.notes for name in names if f" {name} " in note.text}
+    more = tuple(
+        PinnedPackage(
+            name=name,
+            version=resolved[name],
+            cuda=None,
+            links_torch=False,
+            index=DEFAULT_INDEX,
+            verdict=NOT_READ if name in unread else NO_CODE,
+            why="you asked for it",
+            evidence="resolved",
+        )
+        for name in dict.fromkeys(names)
+        if name in resolved and stack.version(name) is None
+    )
+    return stack._replace(packages=(*more, *stack.packages), notes=tuple(dict.fromkeys((*stack.notes, *learnt.notes))))
+
+
+def versions(session: Session, name: str) -> Iterator[tuple[Package, Stack]]:
+    """Every known version of a package with the environment it would be in, newest first.
+
+    A GPU that does not answer is a note, and the versions are judged by all else.
+    """
+    machine, wish = _anyhow(session.bare)
+    facts = KnownPackages(session.environ, machine.platform.name)
+    if name not in facts or not facts[name].versions:
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, facts)
+        hint = f"`torchpick inspect {name}==VERSION` reads one of its wheels"
+        raise UsageError(
+            f"`{name}` is not a package of the table", hint=f"did you mean `{close[0]}`?" if close else hint
+        )
+    return stacks.versions(machine, session.table_of((machine,), wish=wish), wish, name, facts)
+
+
+def weighed_anyhow(session: Session) -> Pick:
+    """The pick, but a GPU that does not answer is a note, and the builds are judged by everything else."""
+    if session.request.machine is not None:
+        return session.weighed()
+    machine, wish = _anyhow(session)
+    return session.answer(Question(wish), machines=(machine,)).pick
+
+
+def _anyhow(session: Session) -> tuple[Machine, Wish]:
+    """The machine and the wish; where a GPU does not answer, without GPUs but for the builds that have GPU code."""
+    try:
+        return session.machines[0], session.wish
+    except DetectionError as error:
+        if error.machine is None:
+            raise
+        note = Note(error.code, f"{error.message}, so no GPU was checked; {error.hint}")
+        machine = error.machine._replace(gpus=(), trouble=None, notes=(*error.machine.notes, note))
+        builds = session.table_of((machine,), "stable").of(machine.platform.name)
+        for_gpus = tuple(sorted({build.backend for build in builds if build.family == "cuda"}))
+        return machine, session.wish if session.wish.backends else session.wish._replace(backends=for_gpus)

@@ -1,0 +1,192 @@
+"""What both installers are given alike: an answer in a target, and what the state of the environment requires. Pure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from torchpick.environment.requirements import Requested, Requirements
+from torchpick.environment.targets import Target
+from torchpick.installers import own_settings, store
+from torchpick.installers.copies import Copies
+from torchpick.installers.own_settings import OwnSettings
+from torchpick.installers.store import StoredFile
+from torchpick.model.build import COMPANIONS
+from torchpick.model.machine import Machine, Note
+from torchpick.model.noun import Noun
+from torchpick.model.pick import Pick
+
+# What torch itself may pull in of its family.
+TRITONS = ("triton", "triton-rocm", "triton-xpu", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu")
+# Options of pip and uv that install again what is there.
+_AGAIN = frozenset({"--force-reinstall", "--reinstall", "--reinstall-package", "--ignore-installed", "-I"})
+
+
+class Job(Noun):
+    """An answer, decided, for one target: all that a command is made of, the installer itself aside.
+
+    `pins` are the packages that were judged, `bounds` those without GPU code whose newest version was passed over,
+    each by version. `needs` is what of torch's family the run brings, `files` the addresses of the family's very
+    files, `added` what is installed besides, `left_out` what must not be installed whoever needs it.
+    """
+
+    asked: Requirements
+    pick: Pick
+    target: Target
+    place: str
+    own: OwnSettings = OwnSettings()
+    pins: Mapping[str, str] = {}
+    bounds: Mapping[str, str] = {}
+    needs: frozenset[str] = frozenset()
+    files: Mapping[str, str] = {}
+    added: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    upgrade: bool = False
+    no_deps: bool = False
+    offline: bool = False
+    passed_on: tuple[str, ...] = ()
+    cuda_installed: str | None = None
+    copies: Copies = Copies()
+    elsewhere: Machine | None = None  # where the environment is not one of this computer
+    for_lock: bool = False  # whether a report counts everything, also what is there, and by metadata alone
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def family(self) -> dict[str, str]:
+        """Torch and every companion of the build, each to its exact version, asked for or not."""
+        return self.pick.build.pins
+
+    @property
+    def named(self) -> frozenset[str]:
+        """The projects that are asked for by name."""
+        return frozenset(each.name for each in self.asked.wanted)
+
+    @property
+    def placed(self) -> frozenset[str]:
+        """The projects whose files the user named."""
+        return frozenset(each.name for each in self.asked.wanted if each.place)
+
+    @property
+    def moves_torch(self) -> bool:
+        """Whether torch is part of this run, asked for or needed by what is."""
+        return "torch" in self.needs or "torch" in self.named
+
+    @property
+    def labelled(self) -> bool:
+        return "+" in self.pick.version
+
+
+def constraints(job: Job) -> StoredFile:
+    """Torch's family by its very files, so that no index is asked for it; what was judged by its version."""
+    lines = {name: f"{name}=={version}" for name, version in {**job.family, **job.pins}.items()}
+    lines |= {name: f"{name}<={version}" for name, version in job.bounds.items()}
+    lines |= {name: f"{name} @ {url}" for name, url in sorted(job.files.items())}
+    text = "".join(f"{line}\n" for name, line in lines.items() if name not in job.placed)
+    return store.file(job.place, "constraints", ".txt", text)
+
+
+def concerned(job: Job) -> list[str]:
+    """The members of the family that this run may install."""
+    wanted = {*job.needs, *brought(job), *job.named}
+    return [name for name in job.family if name in wanted and name not in job.placed]
+
+
+def stays(job: Job, name: str) -> bool:
+    """Whether the very build is installed: as an address it would be fetched again."""
+    there = job.target.installed.get(name) == job.family[name] and name not in reinstalled(job)
+    return there and not any(word.partition("=")[0] in _AGAIN for word in job.passed_on)
+
+
+def words(job: Job) -> list[str]:
+    """The requirements of the command line, those of the family by their exact build, and what is added."""
+    found: list[str] = []
+    for each in job.asked.wanted:
+        if each.where:
+            continue  # a line of a file, which is passed as it is
+        if each.editable:
+            found += ["-e", each.text]
+        elif each.name in job.family and not each.place:
+            found.append(_pinned(each, job.family[each.name]))
+        else:
+            found.append(each.text)
+    return [*found, *(f"{name}=={job.family[name]}" for name in brought(job)), *job.added]
+
+
+def _pinned(each: Requested, version: str) -> str:
+    extras = f"[{','.join(each.extras)}]" if each.extras else ""
+    return f"{each.name}{extras}=={version}" + (f" ; {each.marker}" if each.marker else "")
+
+
+def lines(job: Job) -> str:
+    """The command line's requirements in the user's own words, as a requirements file."""
+    found = []
+    for each in job.asked.wanted:
+        if not each.where:
+            text = os.path.abspath(each.text) if each.place == each.text and "://" not in each.text else each.text
+            found.append(f"-e {text}" if each.editable else text)
+    return "".join(f"{line}\n" for line in (*found, *job.added))
+
+
+def groups(job: Job) -> list[str]:
+    """The dependency groups, as both installers take them."""
+    return [word for group in job.asked.given.groups for word in ("--group", group)]
+
+
+def brought(job: Job) -> list[str]:
+    """Installed companions of another build, which torch's change would break: they are brought along."""
+    if not job.moves_torch or job.asked.hashed:
+        return []
+    there, family = job.target.installed, job.family
+    lost = (name for name in COMPANIONS if name in there and name in family and name not in job.named)
+    return [name for name in lost if there[name] != family[name]]
+
+
+def reinstalled(job: Job) -> list[str]:
+    """The members of the family of whose very version another build is installed, which no specifier can tell apart."""
+    if job.labelled or not job.moves_torch:
+        return []
+    return [name for name in concerned(job) if _is_other_build(job, name)]
+
+
+def _is_other_build(job: Job, name: str) -> bool:
+    installed, wanted = job.target.installed.get(name, ""), job.family[name]
+    if installed != wanted:  # `==2.14.1` is content with 2.14.1+cpu
+        return installed.partition("+")[0] == wanted
+    return name == "torch" and job.cuda_installed != job.pick.build.cuda
+
+
+def notes(job: Job) -> list[Note]:
+    """What the state of the environment means for this run, in words."""
+    found = [*job.notes]
+    there, again = job.target.installed, reinstalled(job)
+    for name, version in job.family.items():
+        if name not in there or not (name in job.named or (name == "torch" and job.moves_torch)):
+            continue
+        if there[name] == version and name not in again:
+            found.append(Note("ALREADY_THERE", f"{name} {version} is installed already"))
+        else:
+            found.append(Note("REPLACED", f"{name} {there[name]} is installed, {version} takes its place"))
+    found += [
+        Note("BROUGHT_ALONG", f"{name} {there[name]} is of another build, {job.family[name]} takes its place")
+        for name in brought(job)
+    ]
+    lost = [name for name in COMPANIONS if name in there and name not in job.family]
+    if lost and job.moves_torch and there.get("torch") != job.pick.version:
+        kept = f"{lost[0]} {there[lost[0]]} stays and may fail"
+        text = f"no {lost[0]} was published for torch {job.pick.build.torch}: {kept}"
+        found.append(Note("COMPANION_STAYS", text))
+    if job.target.conda == "base":
+        found.append(Note("CONDA_BASE", f"this goes into conda's base environment, {job.target.prefix}"))
+    return found
+
+
+def check(job: Job, installer: str) -> None:
+    """Refuse what of the user's own settings would contradict the answer."""
+    own_settings.check_away(job.own, installer, job.passed_on, job.target.prefix)
+    own_settings.check_files(job.own, installer)
+
+
+def has_sources(job: Job) -> bool:
+    """Whether a project's own `[tool.uv.sources]` may be read: they beat an address that is given."""
+    local = any(each.editable or (each.place and not each.place.lower().endswith(".whl")) for each in job.asked.wanted)
+    return local or bool(job.asked.opaque or job.asked.given.groups)

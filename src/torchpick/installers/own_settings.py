@@ -1,0 +1,332 @@
+"""The user's own pip and uv settings in one environment: what of them binds the answer, and what would contradict it.
+
+Torch's family comes by the addresses of its files, so that no index can lead it away. What is left to do is that no
+PyTorch wheel index supplies other packages, and that nothing is put elsewhere than into the target.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from torchpick.environment import requirements, settingsfiles, toolsettings
+from torchpick.environment.requirementfiles import located
+from torchpick.environment.requirements import Given, Requested
+from torchpick.environment.toolsettings import PIP_PLACES, Setting, UvFile, pip_variable
+from torchpick.errors import RequirementError, TorchpickError, UsageError
+from torchpick.model.build import COMPANIONS, WHEEL_HOST, is_on_host_of, is_wheel_host
+from torchpick.model.machine import Note
+from torchpick.model.noun import Noun
+from torchpick.model.pythons import marker_applies, marker_facts
+from torchpick.model.redaction import redacted
+from torchpick.model.request import Limit
+
+TRIO = frozenset({"torch", *COMPANIONS})
+# Settings that put packages elsewhere than into the target, or nowhere; the second line are switches.
+_PIP_AWAY = ("target", "prefix", "root", "python", "requirement")
+_PIP_SWITCHES = ("dry-run", "only-deps")
+_AWAY = frozenset({"--target", "-t", "--prefix", "--root", "--user", "--dry-run"})
+# An override takes the place of what anybody requires, and our pins are constraints, which hold beside it (uv 0.13.9).
+_BINDING = ("constraint-dependencies", "override-dependencies")
+
+
+class OwnSettings(Noun):
+    """The settings of one environment. `pip` is what holds, `pip_files` what would hold without the variables.
+
+    `of_folder` are the files among uv's that lie in this folder or above it.
+    """
+
+    environ: Mapping[str, str] = {}
+    pip: Mapping[str, Setting] = {}
+    pip_files: Mapping[str, Setting] = {}
+    uv_files: tuple[UvFile, ...] = ()
+    of_folder: tuple[str, ...] = ()
+    offline: bool = False
+    base: str = WHEEL_HOST
+
+    def is_wheel_index(self, url: str) -> bool:
+        """Whether the URL is of the wheel host, or of the mirror that stands for it."""
+        return is_wheel_host(url, self.base)
+
+    @property
+    def fetch(self) -> Callable[[str], bytes]:
+        """What reads a file on another computer that a setting names."""
+        from torchpick.index.pages import fetcher
+
+        return fetcher(self.environ, offline=self.offline)
+
+    @property
+    def uv_places(self) -> list[Setting]:
+        """What names indexes and pages to uv: its variables, then its files."""
+        in_files = (said for file in self.uv_files for said in toolsettings.uv_of_file(file))
+        return [*toolsettings.uv_of_environ(self.environ), *in_files]
+
+    @property
+    def uv_cooldown(self) -> Setting | None:
+        """How old a file must be for uv to take it, where the user set that."""
+        value = self.environ.get("UV_EXCLUDE_NEWER")
+        mine = None if not value else Setting("exclude-newer", (value,), "UV_EXCLUDE_NEWER")
+        return mine or toolsettings.uv_key(self.uv_files, "exclude-newer")
+
+    @property
+    def pip_places(self) -> list[Setting]:
+        return [self.pip[name] for name in PIP_PLACES if name in self.pip]
+
+
+class SettingChanges(Noun):
+    """What to change of the variables for one run, and what that leaves out, in words."""
+
+    set: Mapping[str, str] = {}
+    unset: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+def read(
+    environ: Mapping[str, str], prefix: str | None, *, offline: bool = False, base: str = WHEEL_HOST
+) -> OwnSettings:
+    """The variables, and where there is an environment at `prefix` the files of the user, the system and it."""
+    variables = toolsettings.strongest(toolsettings.pip_of_environ(environ))
+    if prefix is None:
+        return OwnSettings(environ, variables, offline=offline, base=base)
+    home = os.path.expanduser("~")
+    files = toolsettings.pip(environ, prefix, home)
+    for_uv = tuple(toolsettings.uv(environ, home, os.getcwd()))
+    elsewhere = {*settingsfiles.uv_files(environ, home, sys.platform), environ.get("UV_CONFIG_FILE", "")}
+    of_folder = tuple(file.path for file in for_uv if file.path not in elsewhere)
+    return OwnSettings(environ, {**files, **variables}, files, for_uv, of_folder, offline, base)
+
+
+def limits(own: OwnSettings, installer: str | None, python: str, ours: tuple[str, ...]) -> tuple[Requested, ...]:
+    """The constraints that bind unasked, each with its place: the variables of both, the files of this installer.
+
+    `ours` are folders of files that torchpick wrote, which bind nobody.
+    """
+    found: list[Requested] = []
+    said = own.pip.get("constraint")
+    # A file that cannot be read the installer itself will miss.
+    if said is not None and (installer == "pip" or said.source.startswith("PIP_")):
+        with suppress(TorchpickError):
+            found += _limits(said.words, said.source, own, ours)
+    for name in ("UV_CONSTRAINT", "UV_OVERRIDE"):
+        with suppress(TorchpickError):
+            found += _limits(own.environ.get(name, "").split(), name, own, ours)
+    if installer == "uv":
+        for file in own.uv_files:
+            for key in _BINDING:
+                found += _listed(file, key)
+    facts = marker_facts(python) if any(each.marker for each in found) else {}
+    return tuple(each for each in found if marker_applies(each.marker, facts))
+
+
+def _limits(words: Iterable[str], source: str, own: OwnSettings, ours: tuple[str, ...]) -> tuple[Requested, ...]:
+    from torchpick.installers import store
+
+    return requirements.limits(store.not_ours(words, *ours), source, own.environ, own.fetch)
+
+
+def _listed(file: UvFile, key: str) -> Iterator[Requested]:
+    """The requirements under a key of uv's; what uv cannot read either is left to it."""
+    listed = file.table.get(key)
+    for text in listed if isinstance(listed, list) else ():
+        with suppress(RequirementError):
+            yield requirements.parse(str(text), f"{file.path} {key}")
+
+
+def as_limits(requested: Iterable[Requested], base: str) -> tuple[Limit, ...]:
+    """These constraints as the answer takes them; one that names a file of torch's elsewhere is refused."""
+    found = []
+    for each in requested:
+        if each.place and each.name in TRIO and not (is_wheel_host(each.place) or is_on_host_of(each.place, base)):
+            hint = "leave that line out: torchpick names the very file; `--index-base URL` specifies a mirror"
+            message = f"{each.where} leads {each.name} to {redacted(each.place)}"
+            raise UsageError(f"{message}, and only {redacted(base)} may supply it", hint=hint)
+        if each.name and each.specifier:
+            found.append(Limit(each.name, each.specifier, each.where))
+    return tuple(dict.fromkeys(found))
+
+
+def check_files(own: OwnSettings, installer: str) -> None:
+    """Refuse files named by settings that name a wheel index, which would supply other packages too."""
+    names = ("UV_CONSTRAINT", "UV_OVERRIDE", "UV_BUILD_CONSTRAINT", "UV_EXCLUDE") if installer == "uv" else ()
+    words = [word for name in names for word in own.environ.get(name, "").split()]
+    for name in ("constraint", "build-constraint") if installer == "pip" else ():
+        words += own.pip[name].words if name in own.pip else ()
+    # What is not there the installer itself will miss.
+    there = tuple(word for word in words if "://" in (path := located(word)) or os.path.exists(path))
+    asked = requirements.read(Given(constraints=there), own.environ, own.fetch)
+    for path, source in asked.sources.items():
+        for entry in source.entries:
+            if entry.option in ("--index-url", "--extra-index-url", "--find-links") and own.is_wheel_index(entry.value):
+                hint = f"leave that line out: `{redacted(entry.value)}` would supply other packages too"
+                raise UsageError(f"{redacted(path)} line {entry.first} names a PyTorch wheel index", hint=hint)
+
+
+def check_away(own: OwnSettings, installer: str, passed_on: Sequence[str], prefix: str) -> None:
+    """Refuse a setting that leads away from the target and that nobody asked for in this run."""
+    if leads_away(passed_on):
+        return
+    if installer == "pip":
+        said = [own.pip[name] for name in (*_PIP_AWAY, *_PIP_SWITCHES) if name in own.pip]
+        said = [each for each in said if each.name in _PIP_AWAY or each.is_on]
+    else:
+        scopes = [(file.path, file.table.get("pip")) for file in own.uv_files]
+        said = [
+            Setting(name, (str(scope[name]),), path)
+            for path, scope in scopes
+            if isinstance(scope, Mapping)
+            for name in ("target", "prefix")
+            if name in scope
+        ]
+    for each in said:
+        hint = "take it out for this run; `--python PATH` names the environment"
+        raise UsageError(f"{each.source} sets {each.name} to {' '.join(each.words)}, away from {prefix}", hint=hint)
+
+
+def leads_away(passed_on: Iterable[str]) -> bool:
+    """Whether the installer's own arguments put packages elsewhere, or nowhere."""
+    return any(word.partition("=")[0] in _AWAY for word in passed_on)
+
+
+def check_excluded(own: OwnSettings, names: Iterable[str]) -> None:
+    """Refuse to install what uv's settings exclude: it would leave it out, and say nothing."""
+    family = {*names} & TRIO
+    listed = requirements.limits(own.environ.get("UV_EXCLUDE", "").split(), "UV_EXCLUDE", own.environ, own.fetch)
+    for each in (*listed, *(one for file in own.uv_files for one in _listed(file, "exclude-dependencies"))):
+        if each.name in family or (family and each.name == "torch"):
+            raise UsageError(f"{each.where} excludes {each.name}, which is asked for", hint="take it out there")
+
+
+def check_overridden(own: OwnSettings) -> None:
+    """Refuse to override the family: uv would hold an override against the answer."""
+    for each in _limits(own.environ.get("UV_OVERRIDE", "").split(), "UV_OVERRIDE", own, ()):
+        if each.name in TRIO:
+            where = each.where.removeprefix("UV_OVERRIDE: ")
+            raise UsageError(f"{where} overrides {each.name} (UV_OVERRIDE)", hint="take it out of that file")
+
+
+def check_passed(words: Sequence[str], base: str) -> None:
+    """Refuse what stands after `--` and asks for packages, or leads around the answer."""
+    behind_option = False
+    for word in words:
+        option, _, value = word.partition("=")
+        if any(is_wheel_host(url, base) for url in (word.lstrip("-"), value, word[2:], word[3:])):
+            hint = "remove it: torchpick selects the index that fits; `--index-base URL` specifies a mirror"
+            raise UsageError(f"`{redacted(word)}` is a PyTorch wheel index, and two of them mix builds", hint=hint)
+        refusal = _refused(option, word)
+        if refusal or not (word.startswith("-") or behind_option):
+            hint = refusal or "name it before `--`, where torchpick judges it"
+            raise UsageError(f"`{redacted(word)}` after `--` leads around the answer", hint=hint)
+        behind_option = word.startswith("-") and not value
+
+
+# Settings that torchpick would not have read, each with the way that it does; pip takes any beginning of a long name.
+_REFUSED = {
+    "--requirement": "name the file before `--`: `-r FILE`",
+    "--constraint": "name the file before `--`: `-c FILE`",
+    "--editable": "name it before `--`: `-e PATH`",
+    "--overrides": "an override of torch would hold against the answer: leave it out",
+    "--excludes": "leave it out",
+    "--build-constraints": "leave it out",
+    "--config-file": "name it in UV_CONFIG_FILE, which torchpick reads too",
+    "--project": "run torchpick in that folder",
+    "--directory": "run torchpick in that folder",
+    "--python": "`--python PATH` before `--` names the environment",
+    "--torch-backend": "`--backend NAME` before `--` limits the choice",
+}
+_SHORT = {"r": "--requirement", "c": "--constraint", "e": "--editable", "p": "--python", "b": "--build-constraints"}
+_ALIKE = frozenset({"--python-version", "--python-platform", "--pre", "--prefer-binary", "--prefix", "--no-config"})
+
+
+def _refused(option: str, word: str) -> str:
+    """What to do instead of this option; empty where it may stand."""
+    if option.startswith("--"):
+        if option in _ALIKE or len(option) < len("--xx"):
+            return ""
+        return next((hint for name, hint in _REFUSED.items() if name.startswith(option)), "")
+    if not option.startswith("-"):
+        return ""
+    for letter in word[1:]:
+        if letter in _SHORT:
+            return _REFUSED[_SHORT[letter]]
+        if letter not in "UqvIn":  # a letter that may take the rest for its value
+            return ""
+    return ""
+
+
+def for_pip(own: OwnSettings) -> SettingChanges:
+    """For pip: a wheel index in a variable is dropped, one in a file displaced by the variable with the rest."""
+    changed: dict[str, str] = {}
+    unset: list[str] = []
+    notes = []
+    for said in own.pip_places:
+        if not any(map(own.is_wheel_index, said.words)):
+            continue
+        variable = pip_variable(said.name)
+        below = own.pip_files.get(said.name)
+        in_file = below is not None and any(map(own.is_wheel_index, below.words))
+        if said.name == "index-url" and in_file and not _others(own, said):
+            hint = f"take it out there (`pip config unset global.{said.name}`): torchpick names torch's files itself"
+            raise UsageError(f"{below.source} makes a PyTorch wheel index the only index of all packages", hint=hint)  # type: ignore[union-attr]
+        notes.append(_left_out(own, said))
+        spellings = [each for each in toolsettings.pip_of_environ(own.environ) if each.name == said.name]
+        unset += [each.source for each in spellings]
+        # Where the last variable says nothing else, one before it in another spelling speaks again.
+        if kept := next((words for each in (said, *reversed(spellings)) if (words := _others(own, each))), []):
+            changed[variable] = " ".join(kept)
+        elif in_file or not said.source.startswith("PIP_"):
+            changed[variable] = " "  # an empty variable would let the configuration file speak again
+    return SettingChanges(changed, tuple(name for name in unset if name not in changed), tuple(notes))
+
+
+def for_uv(own: OwnSettings, backend: str) -> SettingChanges:
+    """For uv: a wheel index in a variable is dropped; in a file it is refused unless it is `explicit`."""
+    if folder := own.environ.get("UV_WORKING_DIR"):
+        hint = "unset it, and run torchpick in that folder"
+        raise UsageError(f"UV_WORKING_DIR leads uv to the files of another folder, {redacted(folder)}", hint=hint)
+    changed: dict[str, str] = {}
+    unset = ["UV_TORCH_BACKEND"] if own.environ.get("UV_TORCH_BACKEND") else []
+    notes = []
+    for said in toolsettings.uv_of_environ(own.environ):
+        kept = _others(own, said)
+        if len(kept) == len(said.words):
+            continue
+        notes.append(_left_out(own, said))
+        if kept:
+            changed[said.name] = (toolsettings.UV_PLACES[said.name] or " ").join(kept)
+        else:
+            unset.append(said.name)
+    for file in own.uv_files:
+        for said in toolsettings.uv_of_file(file):
+            if bad := [word for word in said.words if own.is_wheel_index(word)]:
+                hint = "add `explicit = true` to that index, or take it out: torchpick names torch's files itself"
+                where = f"{file.path}{_line(file.path, bad[0])}"
+                raise UsageError(f"{where} lets a PyTorch wheel index supply every package", hint=hint)
+    if (own_backend := toolsettings.uv_key(own.uv_files, "torch-backend")) is not None:
+        changed["UV_TORCH_BACKEND"] = backend
+        notes.append(
+            Note("BACKEND_LEFT_OUT", f"{own_backend.source} sets torch-backend, which is {backend} in this run")
+        )
+    named = [said for said in own.uv_places if said.source in own.of_folder]
+    notes += [Note("INDEX_OF_FOLDER", f"{each.source} names {', '.join(map(redacted, each.words))}") for each in named]
+    return SettingChanges(changed, tuple(unset), tuple(notes))
+
+
+def _line(path: str, word: str) -> str:
+    """`:12`, the line of a file that names this; empty where it is written otherwise there."""
+    with suppress(OSError, UnicodeDecodeError), open(path, encoding="utf-8") as stream:
+        for number, line in enumerate(stream, 1):
+            if word in line:
+                return f":{number}"
+    return ""
+
+
+def _others(own: OwnSettings, said: Setting) -> list[str]:
+    """The places that are not a wheel index of PyTorch."""
+    return [word for word in said.words if not own.is_wheel_index(word)]
+
+
+def _left_out(own: OwnSettings, said: Setting) -> Note:
+    named = ", ".join(redacted(word) for word in said.words if own.is_wheel_index(word))
+    return Note("INDEX_LEFT_OUT", f"{said.source} names a PyTorch wheel index, left out for this run: {named}")

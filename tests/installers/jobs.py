@@ -1,0 +1,21 @@
+"""A job as the tests of the installers and of locks have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torchpick
+from torchpick.environment import requirements
+from torchpick.environment.requirements import Given
+from torchpick.environment.targets import Target
+from torchpick.installers import copies
+from torchpick.installers.job import Job
+
+TARGET = Target("/env/bin/python", "3.12", "/env", ("/env/lib/python3.12/site-packages",))
+PICK = torchpick.pick(gpus=["sm_61"], driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
+
+
+def job(given: Given | None = None, **more: Any) -> Job:
+    asked = requirements.read(given or Given(("torch",)), {})
+    made = copies.without_wheel_indexes(asked, "/store")
+    return Job(asked=asked, pick=PICK, target=TARGET, place="/store", copies=made)._replace(**more)
