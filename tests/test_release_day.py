@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from scripts.table import index, layout
 from tests import usersettings
 from tests.index.server import Host, serving
 from tests.wheels import making
@@ -68,9 +69,10 @@ class Release:
 def older(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A torchpick whose table ends at 2.14.1."""
     folder = tmp_path / "compat"
-    made = ("linux-*", "windows-*", "macos-*", "default-*")
-    left_out = shutil.ignore_patterns("torch-2.15.0.json", *made, "torch-1.*", "torch-2.?.*", "torch-2.1[0-3].*")
+    left_out = shutil.ignore_patterns("torch-2.15.0.json", "torch-1.*", "torch-2.?.*", "torch-2.1[0-3].*")
     shutil.copytree(COMPAT, folder, ignore=left_out)
+    for name, value in index.indexes(folder).items():
+        layout.write_compact(folder / "index" / name, value)
     monkeypatch.setenv("TORCHPICK_COMPAT_DIR", str(folder))
     monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path / "cache"))
     return folder
