@@ -57,7 +57,7 @@ def test_no_gpu_says_how_to_tell_one(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_where_nothing_answers_nothing_is_said_of_a_gpu() -> None:
-    silent = MACHINE._replace(gpus=(), notes=(), trouble=Trouble("DRIVER_HANGS", "smi did not answer", "reboot"))
+    silent = MACHINE._replace(gpus=(), notes=(), trouble=Trouble("DRIVER_HANGS", "nvml did not answer", "reboot"))
 
     assert "no GPU was found" not in detect.lines(silent)[-1]
     assert "not known" in detect.lines(silent)[-1]

@@ -105,7 +105,7 @@ def test_the_compact_line_keeps_every_fact_of_the_platform_and_the_driver() -> N
     machine = Machine(
         Platform("macos", "arm64", "2.36", "musl", "13.6"),
         PYTHON,
-        Driver("580.95.05", "13.0", "nvml", "smi", "windows"),
+        Driver("580.95.05", "13.0", "nvml", "cuda", "windows"),
     )
     [back] = fleet(compact_line.line(machine)).machines
     assert None not in (*machine.platform, *(machine.driver or ()))

@@ -1,10 +1,10 @@
 /* What the stand-ins for NVIDIA's libraries answer from: a file of `key value` lines, named by FAKE_NVIDIA.
  *
- *   nvml.init 18              a status; likewise cuda.init, smi.status
- *   nvml.act segv             in init: segv, abort, exit, eat, hang, print, chatter, stub; likewise cuda.act, smi.act
+ *   nvml.init 18              a status; likewise cuda.init
+ *   nvml.act segv             in init: segv, abort, exit, eat, hang, print, chatter, stub; likewise cuda.act
  *   nvml.driver 580.95.05     nvml.cuda 13000 (0: status 12), nvml.cuda_v1, nvml.count, nvml.dlopen libcuda.so.1
- *   cuda.version 13000        cuda.order 2,0,1 (places of the gpu lines), smi.no_cap 1, smi.text one line, smi.driver
- *   gpu cc=8.6 uuid=GPU-… pci=00000000:01:00.0 handle=15 cap=15 mig=MIG-… cuda=no smi=no name=NVIDIA …   (name last)
+ *   cuda.version 13000        cuda.order 2,0,1 (places of the gpu lines)
+ *   gpu cc=8.6 uuid=GPU-… pci=00000000:01:00.0 handle=15 cap=15 mig=MIG-… cuda=no name=NVIDIA …   (name last)
  *
  * `name=hex:f8ff` gives raw bytes; `cc=untouched` leaves the numbers as they are; `cc=9999.-1` writes nonsense.
  */
@@ -21,7 +21,7 @@
 #define MOST_GPUS 80
 
 struct gpu {
-    char cc[32], uuid[128], pci[64], mig[512], cuda[8], smi[32], name[256];
+    char cc[32], uuid[128], pci[64], mig[512], cuda[8], name[256];
     int handle, cap, name_length;
 };
 
@@ -76,7 +76,6 @@ static void read_gpu(const char *line, struct gpu *gpu) {
     field(line, "pci", gpu->pci, sizeof gpu->pci);
     field(line, "mig", gpu->mig, sizeof gpu->mig);
     field(line, "cuda", gpu->cuda, sizeof gpu->cuda);
-    field(line, "smi", gpu->smi, sizeof gpu->smi);
     field(line, "name", gpu->name, sizeof gpu->name);
     field(line, "handle", text, sizeof text);
     gpu->handle = atoi(text);

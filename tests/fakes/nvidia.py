@@ -17,8 +17,8 @@ GTX_1080_TI, RTX_3090, RTX_4090, GTX_980_TI, A100 = 0x1B06, 0x2204, 0x2684, 0x17
 
 def compile_fake(name: str, folder: Path, *flags: str) -> Path:
     """Compile one of the stand-ins; the variants of old drivers by -D flags."""
-    made = folder / ("nvidia-smi" if name == "nvidia-smi" else f"{name}.so.1")
-    kind = [] if name == "nvidia-smi" else ["-shared", "-fPIC", f"-Wl,-soname,{name}.so.1"]
+    made = folder / f"{name}.so.1"
+    kind = ["-shared", "-fPIC", f"-Wl,-soname,{name}.so.1"]
     folder.mkdir(parents=True, exist_ok=True)
     subprocess.run(["cc", "-O0", *kind, *flags, "-o", str(made), str(HERE / f"{name}.c"), "-ldl"], check=True)
     return made
@@ -68,12 +68,6 @@ class Computer:
         shutil.copy(self._fakes.get(name, *flags), place / f"{name}.so.1")
         return self
 
-    def smi(self, folder: str = "/usr/bin") -> Computer:
-        place = self.root / folder.lstrip("/")
-        place.mkdir(parents=True, exist_ok=True)
-        shutil.copy(self._fakes.get("nvidia-smi"), place / "nvidia-smi")
-        return self
-
     def pci(
         self,
         address: str,
@@ -106,9 +100,9 @@ class Computer:
         return self.file(f"/proc/driver/nvidia/gpus/{address}/information", text)
 
     def driver(self, version: str = "580.95.05", gpus: int = 1) -> Computer:
-        """A healthy installation: module, device nodes, both libraries and nvidia-smi."""
+        """A healthy installation: module, device nodes, both libraries."""
         self.module(version).nodes("nvidiactl", *(f"nvidia{index}" for index in range(gpus)))
-        return self.library("libnvidia-ml").library("libcuda").smi()
+        return self.library("libnvidia-ml").library("libcuda")
 
 
 def uuid(number: int) -> str:

@@ -26,7 +26,7 @@ from torchpick.installers import resolution as installers_resolution
 from torchpick.installers.own_settings import OwnSettings
 from torchpick.knowledge import gpuspec
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import driver_reading, files, probe
+from torchpick.machine import driver_reading, files
 from torchpick.model.build import is_wheel_host
 from torchpick.model.fields import ShapeError
 from torchpick.model.fleet import Fleet
@@ -202,10 +202,6 @@ def probed(data: bytes) -> None:
     driver_reading.load(data, "nvml")
 
 
-def nvidia_smi(data: bytes) -> None:
-    probe.parse_smi(0, text(data))
-
-
 def gpu(data: bytes) -> None:
     gpuspec.parse(text(data), KNOWLEDGE)
 
@@ -245,7 +241,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "groups": dependency_groups,
     "machine": machine,
     "probe": probed,
-    "nvidia-smi": nvidia_smi,
     "gpu": gpu,
     "resolved": resolved,
     "log": log,
@@ -312,10 +307,6 @@ SEEDS: dict[str, list[str]] = {
     "groups": ['[dependency-groups]\na = ["torch>=2", {include-group = "b"}]\nb = ["numpy"]\n'],
     "machine": [json.dumps(_MACHINE), json.dumps(_MACHINE["machine"]), json.dumps(_NODES)],
     "probe": ['{"driver": "580.95.05", "cuda": "13.0", "devices": [{"name": "A100", "capability": [8, 0]}]}'],
-    "nvidia-smi": [
-        "0, GPU-1, NVIDIA A100, 00000000:01:00.0, 580.95.05, 8.0\n1, GPU-2, [N/A], 1, 580, 6.1\n",
-        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
-    ],
     "gpu": ["sm_61", "GTX 1080 Ti", "8.6", "gfx90a", "NVIDIA A100-SXM4-80GB", "none"],
     "resolved": [
         '{"install": [{"metadata": {"name": "a", "version": "1", "requires_dist": ["torch>=2"]}, "download_info": {}}]}',  # noqa: E501

@@ -9,7 +9,7 @@ from torchpick.model.versions import numbers
 # These drivers were not detected: they were specified, or assumed for a GPU that was.
 _UNSEEN = frozenset({"given", "assumed"})
 # The sources that ask the driver itself for its GPUs.
-_LISTED_BY = frozenset({"nvml", "cuda", "smi"})
+_LISTED_BY = frozenset({"nvml", "cuda"})
 
 
 def lists(driver: Driver, gpu: Gpu) -> bool:

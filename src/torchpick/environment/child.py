@@ -63,26 +63,12 @@ def start(
     environ: Mapping[str, str],
     *,
     line: bool = False,
-    limit_s: float | None = None,
     most: int = MOST_BYTES,
 ) -> Running:
-    """Start a program, on any system; its stdout is the answer. Raises OSError where it cannot be started.
-
-    With `limit_s` the kernel bounds it, as far as a fork is safe here.
-    """
+    """Start a program, on any system; its stdout is the answer. Raises OSError where it cannot be started."""
     if os.name == "nt":
         return WindowsChild(argv, environ, line=line, most=most)
-    if limit_s is None or not can_fork():
-        return launched(lambda answer, talk: _spawned(argv, environ, answer, talk), line=line, most=most)
-    if not os.access(argv[0], os.X_OK):
-        raise FileNotFoundError(2, "No such program", argv[0])
-
-    def become(answer: int) -> None:
-        os.dup2(answer, 1)
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-        os.execve(argv[0], list(argv), environ)  # noqa: S606
-
-    return launched(lambda answer, talk: _forked(become, answer, talk, limit_s), line=line, most=most)
+    return launched(lambda answer, talk: _spawned(argv, environ, answer, talk), line=line, most=most)
 
 
 def can_fork() -> bool:

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import IO
 
-# An honest answer of a probe is a few kB; `nvidia-smi` for 64 GPUs about 10 kB.
+# An honest answer of a probe is a few kB.
 MOST_BYTES = 1 << 20
 # How long a killed child may take to go before it is left behind; one that has answered is not worth waiting for, and
 # the driver's teardown of its process takes long where nothing else keeps the GPU awake.

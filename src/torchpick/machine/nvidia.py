@@ -33,7 +33,6 @@ def look(how: LookOptions, facts: KernelFacts) -> Seen:
         steps = [
             *([probe.library_step("nvml", {"libraries": nvml})] if nvml else []),
             *([probe.library_step("cuda", {"libraries": cuda})] if cuda else []),
-            probe.smi_step(world),
         ]
         choice = visible.parse(world.environ.get("CUDA_VISIBLE_DEVICES")) if how.exact_order else visible.Choice()
         readings = probe.ask(steps, how.deadline, lambda told: enough(told, facts, choice, bool(cuda)), how.report)
@@ -45,12 +44,9 @@ def enough(readings: Sequence[DriverReading], facts: KernelFacts, choice: visibl
     found = merge(readings)
     if not found or any(each.device.capability is None for each in found):
         return False
-    asked = {reading.source for reading in readings}
-    unasked_cuda = has_cuda and "cuda" not in asked
-    if unasked_cuda and (_cuda(readings) is None or _compat(readings, facts) or _order_matters(choice, found)):
-        return False
-    knows_driver = facts.version or facts.tegra or any(reading.driver for reading in readings)
-    return bool(knows_driver) or "smi" in asked
+    if not has_cuda or any(reading.source == "cuda" for reading in readings):
+        return True
+    return not (_cuda(readings) is None or _compat(readings, facts) or _order_matters(choice, found))
 
 
 def merge(readings: Sequence[DriverReading]) -> list[SourcedDevice]:

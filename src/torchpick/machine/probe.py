@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,10 +10,9 @@ from importlib import import_module
 
 from torchpick.environment import child, processes
 from torchpick.environment.processes import Running
-from torchpick.environment.world import World
 from torchpick.errors import silent
-from torchpick.machine import driver_reading, nvidia_libraries
-from torchpick.machine.driver_reading import MOST_DEVICES, Device, DriverReading, failed
+from torchpick.machine import driver_reading
+from torchpick.machine.driver_reading import DriverReading, failed
 from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
@@ -120,22 +118,6 @@ def library_step(source: str, arguments: Mapping[str, object]) -> Step:
     return Step(source, start, lambda each: _finish(source, each))
 
 
-def smi_step(world: World) -> Step:
-    """nvidia-smi by absolute path, with the shell's variables."""
-    programs = nvidia_libraries.tools(world)
-
-    def start(limit_s: float) -> Running:
-        if not programs:
-            raise FileNotFoundError("no nvidia-smi")
-        # Its own words are matched, so they must be English; nothing else of the shell is touched.
-        return child.start(smi_question(programs[0]), {**world.environ, "LC_ALL": "C"}, limit_s=limit_s)
-
-    def finish(each: Running) -> DriverReading:
-        return parse_smi(each.status, (each.answer if each.answer.strip() else each.talk).decode("utf-8", "replace"))
-
-    return Step("smi", start, finish)
-
-
 def _answer(source: str, arguments: Mapping[str, object]) -> bytes:
     module, function = _READERS[source]
     found: DriverReading = getattr(import_module(module), function)(**arguments)
@@ -171,70 +153,3 @@ def _signal(status: int) -> str:
         return signal.Signals(-status).name
     except ValueError:
         return f"signal {-status}"
-
-
-# The name goes last: nvidia-smi's CSV does not quote commas.
-_FIELDS = ("driver_version", "uuid", "pci.bus_id", "compute_cap", "name")
-_MISMATCH = "driver/library version mismatch"
-# Bounded, and each anchored at a word that is found once: a line of any length is read once.
-_NO_HANDLE = re.compile(
-    r"unable to determine the device handle for gpu\s{0,8}([0-9a-f:.]{1,20})\s{0,8}:", re.IGNORECASE
-)
-_LOST = re.compile(r"gpu\s{0,8}([0-9a-f]{1,8}:[0-9a-f:.]{1,12})", re.IGNORECASE)
-_MOST_LINE = 4096
-
-
-def smi_question(program: str) -> list[str]:
-    """The command that asks for every GPU, a row each; older ones (470) do not know `compute_cap`, and refuse."""
-    return [program, f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader"]
-
-
-def parse_smi(status: int | None, out: str) -> DriverReading:
-    """What it printed; each row counts by itself, whatever the status, as one lost GPU spoils that."""
-    lines = [line.strip()[:_MOST_LINE] for line in out.splitlines()[:1000]]
-    devices: list[Device] = []
-    drivers = []
-    for line in lines:
-        row = _row(line)
-        if row is not None:
-            drivers.append(row[0])
-            devices.append(row[1])
-        elif match := _NO_HANDLE.search(line) or ("is lost" in line.lower() and _LOST.search(line)) or None:
-            devices.append(Device(pci=driver_reading.pci(match[1]), error=15))
-    failure = None
-    if not any(device.error is None for device in devices):
-        failure = _failure(status, lines)
-    driver = next((each for each in drivers if each), None)
-    return DriverReading("smi", driver=driver, devices=tuple(devices[:MOST_DEVICES]), failure=failure)
-
-
-def _row(line: str) -> tuple[str | None, Device] | None:
-    """The driver version and the GPU of one row; None where the line is not one."""
-    cells = [cell.strip() for cell in line.split(",", len(_FIELDS) - 1)]
-    if len(cells) != len(_FIELDS):
-        return None
-    driver, uuid, bus = (
-        driver_reading.driver_version(cells[0]),
-        driver_reading.uuid(cells[1]),
-        driver_reading.pci(cells[2]),
-    )
-    if uuid is None and bus is None and driver is None:
-        return None  # a sentence with commas
-    pair = re.fullmatch(r"(\d{1,2})\.(\d)", cells[3])
-    return driver, Device(
-        name=driver_reading.name(cells[4]),
-        capability=driver_reading.capability(int(pair[1]), int(pair[2])) if pair else None,
-        uuid=uuid,
-        pci=bus,
-        error=15 if "lost" in f"{cells[1]} {cells[2]} {cells[3]}".lower() else None,
-    )
-
-
-def _failure(status: int | None, lines: list[str]) -> driver_reading.Failure:
-    said = next((line for line in lines if line), "")
-    if status is not None and status < 0:  # it had no time to say whether a GPU is there
-        text = f"nvidia-smi was ended by signal {-status}" + (f" after it said: {said[:200]}" if said else "")
-        return driver_reading.Failure("crashed", text, status)
-    text = f"nvidia-smi says: {said[:200]}" if said else f"nvidia-smi says nothing (status {status})"
-    code = 18 if _MISMATCH in said.lower() else status
-    return driver_reading.Failure("refused", text, code)

@@ -44,7 +44,7 @@ class Symptoms(Noun):
 
     @property
     def codes(self) -> set[int]:
-        """The statuses of refusals in NVML's numbers, which are nvidia-smi's too; libcuda's are translated."""
+        """The statuses of refusals in NVML's numbers; libcuda's are translated."""
         told = [(each.source, each.failure) for each in self.readings if each.failure is not None]
         refused = [(source, failure.code or 0) for source, failure in told if failure.kind == "refused"]
         return {_OF_CUDA.get(code, 0) if source == "cuda" else code for source, code in refused}
