@@ -7,7 +7,7 @@ import sys
 import time
 
 from torchpick.decide import remarks
-from torchpick.errors import DetectionError, NoBuildError
+from torchpick.errors import DetectionError, NoBuildError, ResolverError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ def error_json(failure: TorchpickError, command: str) -> str:
     facts: dict[str, object] = {"error": failure}
     if isinstance(failure, DetectionError) and failure.machine is not None:
         facts = {"machine": failure.machine, **facts}
+    if isinstance(failure, ResolverError):
+        facts["installer"] = {"name": failure.installer, "status": failure.exit_status}
     return envelope.dumps(envelope.new(command, status=status, exit_status=failure.exit_status, **facts))
 
 

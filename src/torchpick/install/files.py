@@ -8,9 +8,6 @@ from contextlib import closing, suppress
 from urllib.parse import urlsplit
 
 from torchpick.errors import InstallerError, NetworkError
-from torchpick.index import host_pages
-from torchpick.index.host_pages import Host
-from torchpick.index.listing import Link
 from torchpick.installers import job as jobs
 from torchpick.installers import links
 from torchpick.installers.job import Job
@@ -18,6 +15,11 @@ from torchpick.installers.links import Wheel
 from torchpick.model.build import is_on_host_of
 from torchpick.model.machine import Platform
 from torchpick.model.pick import Pick
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.index.host_pages import Host
+    from torchpick.index.listing import Link
 
 # The wheel host and the other names its files are on.
 PYTORCH = ".pytorch.org"
@@ -39,6 +41,8 @@ def addressed(job: Job, installer: str, platform: Platform, family: Collection[s
     if "torch" in wanted and (torch := _certain(job)) is not None:
         files["torch"] = links.address(torch)
     if pages:
+        from torchpick.index.host_pages import Host
+
         with closing(Host(offline=False)) as host:
             pages_of = _Pages(job, platform, host)
             files |= {name: pages_of.required(name) for name in wanted if name not in files}
@@ -53,12 +57,15 @@ class _Pages:
 
     def __init__(self, job: Job, platform: Platform, host: Host) -> None:
         self.job, self.host, self.index, self.flat = job, host, job.pick.index_url, _is_flat(job.pick)
+        from torchpick.index import host_pages
+
+        self.reading = host_pages
         self.place = host_pages.Place(job.target.tag, platform)
 
     def _best(self, name: str, specifier: str) -> str:
         page = self.index if self.flat else links.project_page(self.index, name)
         listed = self.host.links(self.index, name, flat=self.flat) or ()
-        return host_pages.best(name, specifier, listed, page, self.place)
+        return self.reading.best(name, specifier, listed, page, self.place)
 
     def required(self, name: str) -> str:
         """The file of a member that the build pins; an error where its page does not have it."""
@@ -71,7 +78,7 @@ class _Pages:
         with suppress(InstallerError, NetworkError):
             listed = self.host.links(self.index, name, flat=self.flat) or ()
             mine = [link for link in listed if link.wheel.version.partition("+")[0] == version]
-            return host_pages.best(name, f"=={version}", mine, self.index, self.place)
+            return self.reading.best(name, f"=={version}", mine, self.index, self.place)
         return None
 
     def tritons(self, torch: str | None) -> dict[str, str]:
@@ -81,7 +88,7 @@ class _Pages:
             return {}
         wanted: Mapping[str, str] = {}
         if build.family in ("rocm", "xpu"):
-            wanted = {} if torch is None else host_pages.triton_of(torch, host_pages.read)
+            wanted = {} if torch is None else self.reading.triton_of(torch, self.reading.read)
         elif version := build.libraries.get("triton"):
             wanted = {"triton": f"=={version}" if version[:1].isdigit() else version}
         found = {}
@@ -127,6 +134,8 @@ def companions_on_pages(pick: Pick, names: Mapping[str, str], *, offline: bool) 
     """The files of these versions for every Python, by project; none for one whose page was read and lacks them."""
     if not pick.index_url or _is_flat(pick) or (offline and not _is_folder(pick)):
         return {}
+    from torchpick.index.host_pages import Host
+
     found: dict[str, tuple[Wheel, ...]] = {}
     with closing(Host(offline=False)) as host:
         for name, version in names.items():

@@ -13,6 +13,7 @@ from functools import cached_property
 from torchpick.decide.answer import TRIO, Answer
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import Situation
+from torchpick.decide.stacknotes import same_module
 from torchpick.environment import targets
 from torchpick.errors import InstallerError, ResolverError
 from torchpick.install import building, files
@@ -28,6 +29,7 @@ from torchpick.model.build import Build
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, PackageFacts, doubles
+from torchpick.model.redaction import redacted
 from torchpick.model.table import Table
 from torchpick.model.versions import first_three
 from torchpick.session import decided
@@ -55,6 +57,7 @@ class Learner:
 
     def learn(self) -> Learnt:
         """The answer with all that is to be learnt for it; raises where none fits, or the resolver refuses."""
+        self._read_placed()
         answer = self._judged()
         unread = frozenset(name for name in answer.unknown if self._may_run_unread(name))
         if not answer.ok and unread:
@@ -69,6 +72,14 @@ class Learner:
         else:
             learnt = Learnt(answer, self.packages.facts, None, self.unread(answer.unknown))
         return learnt._replace(notes=(*notes, *learnt.notes))
+
+    def _read_placed(self) -> None:
+        """Read the wheels that are asked for by a URL or a path, whatever is known of their versions."""
+        placed = {
+            each.name: each for each in self.asking.wanted if each.place and each.specifier and _is_judged(each.name)
+        }
+        wanted = {name: each.specifier for name, each in placed.items()}
+        self.packages.read(wanted, {name: each.place for name, each in placed.items()})
 
     def _judged(self, *more: PackageDemand) -> Answer:
         """The answer once every wheel that it lacked was read, as far as it can be.
@@ -221,10 +232,13 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
     packages = () if stack is None else stack.packages
     pins = {name: version for name, version in answer.judged.items() if "*" not in version}
     names = [*(each.name for each in asking.wanted), *pins, *versions]
-    twins = doubles(names, {*names, *answer.unknown}, learnt.facts) if stack is not None else {}
+    twins = doubles(names, {*names, *answer.unknown}, learnt.facts)
     moved = [each for each in packages if each.name not in TRIO and "; " in each.why]
     known = {(note.code, note.text) for note in pick.notes}
     notes = [note for note in (stack.notes if stack is not None else ()) if (note.code, note.text) not in known]
+    there, leaves_out = target.installed, asking.installer.name == "uv"
+    notes = [note for note in notes if note.code != "SAME_MODULE"]
+    notes += [same_module(name, stays, left_out=leaves_out and name not in there) for name, stays in twins.items()]
     notes += [
         Note("PACKAGE_MOVED", f"{each.name} {each.version} is taken: {each.why.partition('; ')[2]}") for each in moved
     ]
@@ -238,7 +252,7 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
         bounds={each.name: each.version for each in moved if not each.is_pinned},
         needs=frozenset(brings),
         added=tuple(f"{each.name}=={each.version}" for each in packages if "*" in each.version),
-        left_out=tuple(twins) if asking.installer.name == "uv" else (),
+        left_out=tuple(twins) if leaves_out else (),
         upgrade=asking.order.upgrade,
         no_deps=asking.order.no_deps,
         offline=session.offline,
@@ -271,7 +285,7 @@ def proved(asking: TargetQuestion, job: Job) -> tuple[Item, ...]:
             and job.own.is_wheel_index(item.url)
         ):
             raise InstallerError(
-                f"{item.name} {item.version} would come from {files.host_of(item.url)}",
+                f"{item.name} {item.version} would come from {redacted(item.url)}",
                 hint="remove the index that leads there; if you mean that file, ask for it by its address",
                 code="WRONG_HOST",
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from torchpick.environment import toolsettings
 from torchpick.environment.requirements import Requested, Requirements
 from torchpick.environment.targets import Target
 from torchpick.installers import own_settings, store
@@ -83,6 +84,11 @@ def constraints(job: Job) -> StoredFile:
     lines |= {name: f"{name} @ {url}" for name, url in sorted(job.files.items())}
     text = "".join(f"{line}\n" for name, line in lines.items() if name not in job.placed)
     return store.file(job.place, "constraints", ".txt", text)
+
+
+def ours(job: Job) -> tuple[str, str]:
+    """The folders of files that torchpick writes, which bind nobody."""
+    return job.place, toolsettings.store_of(job.target.prefix)
 
 
 def concerned(job: Job) -> list[str]:

@@ -16,6 +16,7 @@ from torchpick.environment.requirementfiles import located
 from torchpick.environment.requirements import Given, Requested
 from torchpick.environment.toolsettings import PIP_PLACES, Setting, UvFile, pip_variable
 from torchpick.errors import RequirementError, TorchpickError, UsageError
+from torchpick.installers import store
 from torchpick.model.build import COMPANIONS, WHEEL_HOST, is_on_host_of, is_wheel_host
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
@@ -121,8 +122,6 @@ def limits(own: OwnSettings, installer: str | None, python: str, ours: tuple[str
 
 
 def _limits(words: Iterable[str], source: str, own: OwnSettings, ours: tuple[str, ...]) -> tuple[Requested, ...]:
-    from torchpick.installers import store
-
     return requirements.limits(store.not_ours(words, *ours), source, own.environ, own.fetch)
 
 
@@ -255,8 +254,11 @@ def _refused(option: str, word: str) -> str:
     return ""
 
 
-def for_pip(own: OwnSettings) -> SettingChanges:
-    """For pip: a wheel index in a variable is dropped, one in a file displaced by the variable with the rest."""
+def for_pip(own: OwnSettings, *ours: str) -> SettingChanges:
+    """For pip: a wheel index in a variable is dropped, one in a file displaced by the variable with the rest.
+
+    So are constraints in folders of `ours`, which an earlier `env` or `pin` left: they must not bind this answer.
+    """
     changed: dict[str, str] = {}
     unset: list[str] = []
     notes = []
@@ -277,6 +279,10 @@ def for_pip(own: OwnSettings) -> SettingChanges:
             changed[variable] = " ".join(kept)
         elif in_file or not said.source.startswith("PIP_"):
             changed[variable] = " "  # an empty variable would let the configuration file speak again
+    limits_said = own.pip["constraint"].words if "constraint" in own.pip else ()
+    own_limits = store.not_ours(limits_said, *ours)
+    if len(own_limits) < len(limits_said):
+        changed["PIP_CONSTRAINT"] = " ".join(own_limits) or " "
     return SettingChanges(changed, tuple(name for name in unset if name not in changed), tuple(notes))
 
 

@@ -29,7 +29,7 @@ class PipInstaller(Noun):
     def command(self, job: Job) -> Command:
         """The installation."""
         self._check(job)
-        limits, changes = jobs.constraints(job), own_settings.for_pip(job.own)
+        limits, changes = jobs.constraints(job), own_settings.for_pip(job.own, *jobs.ours(job))
         argv = [*self.argv, "install", "-c", limits.path, *self._users(job)]
         argv += ["--upgrade"] if job.upgrade else []
         argv += ["--no-deps"] if job.no_deps else []
@@ -45,7 +45,7 @@ class PipInstaller(Noun):
             label = f"Python {job.elsewhere.python.version} on {job.elsewhere.platform.name}"
             hint = "install uv (`python -m pip install uv`), which resolves for other machines"
             raise InstallerError(f"pip resolves for its own machine only, and not for {label}", hint=hint)
-        changes = own_settings.for_pip(job.own)
+        changes = own_settings.for_pip(job.own, *jobs.ours(job))
         argv = [*self.argv, "install", "--dry-run", "--ignore-installed", *self._users(job)]
         argv += ["--no-deps"] if job.no_deps else []
         argv += [*job.passed_on, *(word for each in job.asked.wanted if not each.where for word in _own_words(each))]

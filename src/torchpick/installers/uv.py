@@ -98,7 +98,7 @@ class UvInstaller(Noun):
 
     def _users(self, job: Job, files: list[StoredFile]) -> list[str]:
         """The user's own constraints: an option hides its variable, so what that says is said again."""
-        own = [*store.not_ours(job.own.environ.get("UV_CONSTRAINT", "").split(), job.place)]
+        own = [*store.not_ours(job.own.environ.get("UV_CONSTRAINT", "").split(), *jobs.ours(job))]
         own += [job.copies.path(path) for path in job.asked.given.constraints]
         argv = [word for path in own for word in ("-c", path)]
         if job.left_out:
