@@ -72,7 +72,7 @@ def test_url_loads_nothing_heavy() -> None:
     names = loaded('from torchpick.cli import main; main(["url", "--gpu", "sm_61", "--driver", "580.95.05"])')
 
     assert not names & (HEAVY | SPARED | {"shutil", "difflib"})
-    assert not names & {"torchpick.decide.several", "torchpick.decide.requested", "torchpick.knowledge.pairings"}
+    assert not names & {"torchpick.decide.several", "torchpick.decide.demands", "torchpick.knowledge.pairings"}
     assert len([name for name in names if name.startswith("torchpick.")]) <= 38, sorted(names)
 
 

@@ -83,18 +83,18 @@ class Session:
         wish = wishes.of(self.request, self.environ)._replace(limits=self.limits)
         if not self.request.requirements:
             return wish
-        from torchpick.decide import requested
+        from torchpick.decide import demands
 
-        return requested.narrowed(wish, self.request.requirements, lambda: self.machines[0])
+        return demands.narrowed(wish, self.request.requirements, lambda: self.machines[0])
 
     @property
     def question(self) -> Question:
         """What the request asks, with everything that binds it."""
         if not self.request.requirements:
             return Question(self.wish)
-        from torchpick.decide import requested
+        from torchpick.decide import demands
 
-        return Question(self.wish, requested.beyond_torch(self.request.requirements, lambda: self.machines[0]))
+        return Question(self.wish, demands.beyond_torch(self.request.requirements, lambda: self.machines[0]))
 
     @property
     def base(self) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.decide.test_stack import known, package
 from tests.laws.strategies import gpu
-from torchpick.decide import frontier, pairing, resolve, stack, stacksearch
+from torchpick.decide import demands, environments, frontier, resolve, stacksearch
 from torchpick.decide.demands import PackageDemand
 from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
@@ -47,7 +47,7 @@ def test_upgrades_judge_no_machine_twice(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_search_that_finds_nothing_asks_the_builds_of_each_demand_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = 0
-    really = pairing.meets
+    really = demands.meets
 
     def counting(build: Build, demand: PackageDemand) -> bool:
         nonlocal asked
@@ -61,7 +61,8 @@ def test_a_search_that_finds_nothing_asks_the_builds_of_each_demand_once(monkeyp
         *(package("two", version, "torch==2.11.0", links_torch=True) for version in versions),
     )
 
-    found = stack.stack(machine("sm_86"), TABLE, Wish(), (PackageDemand("one"), PackageDemand("two")), facts)
+    search = stacksearch.StackSearch(machine("sm_86"), TABLE, Wish(), facts)
+    found, _ = environments.best(search, (PackageDemand("one"), PackageDemand("two")))
 
     refused = len(versions) ** 2
     assert not found.ok

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from torchpick.decide import demands
-from torchpick.decide.requested import named, narrowed
+from torchpick.decide.demands import narrowed
 from torchpick.errors import RequirementError
 from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.request import Wish
+from torchpick.model.versions import named
 
 HERE = Machine(Platform("linux", "x86_64", "2.35"), Python("3.12"))
 

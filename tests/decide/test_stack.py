@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from torchpick.decide import demands, stacksearch
-from torchpick.decide import stack as stacks
+from torchpick.decide import demands, environments, stacksearch
 from torchpick.errors import RequirementError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
@@ -54,7 +53,8 @@ def known(*packages: Package) -> dict[str, PackageFacts]:
 
 
 def plan(table: Table, facts: Mapping[str, PackageFacts], *asked: str, where: Machine | None = None) -> Stack:
-    return stacks.stack(where or machine(), table, Wish(), demands.asked(asked), facts)
+    search = stacksearch.StackSearch(where or machine(), table, Wish(), facts)
+    return environments.best(search, demands.asked(asked))[0]
 
 
 def reasons(stack: Stack) -> set[str]:

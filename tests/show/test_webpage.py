@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.cli.show import webpage
-from torchpick.decide.packagegpus import PackageGpuRow
+from torchpick.decide.packagefit import PackageGpuRow
 from torchpick.model.arch import Arch
 from torchpick.model.verdict import JIT, NOT, PARTLY, RUNS
 

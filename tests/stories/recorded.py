@@ -6,8 +6,8 @@ import json
 from functools import lru_cache
 from pathlib import Path
 
-from torchpick.decide import demands
-from torchpick.decide import stack as stacks
+from torchpick.decide import demands, environments
+from torchpick.decide.stacksearch import StackSearch
 from torchpick.knowledge import packages
 from torchpick.model.fields import Fields
 from torchpick.model.package import PackageFacts
@@ -60,7 +60,8 @@ def plan(  # a machine has so many facts
     session.answer()  # what the flags say of machine and backend is checked as for a pick
     (machine,) = session.machines
     table, asked = capped(session.table), demands.asked(requirements, machine)
-    return stacks.stack(machine, table, session.wish, asked, facts(machine.platform.name), allow_mixed=mixed)
+    search = StackSearch(machine, table, session.wish, facts(machine.platform.name))
+    return environments.best(search, asked, allow_mixed=mixed)[0]
 
 
 def codes(stack: Stack, name: str) -> list[str]:

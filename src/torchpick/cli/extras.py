@@ -21,7 +21,7 @@ from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.decide import requested
+from torchpick.decide import demands
 from torchpick.decide.answer import TRIO
 from torchpick.decide.wishes import is_backend
 from torchpick.environment import marks, projectfile, rewrite
@@ -35,7 +35,7 @@ from torchpick.model.machine import Driver
 from torchpick.model.redaction import public, redacted
 from torchpick.model.request import Request, Wish
 from torchpick.model.table import Table
-from torchpick.model.versions import normal
+from torchpick.model.versions import named, normal
 from torchpick.projects import app, declared, needed, published
 from torchpick.projects.declared import Plan
 from torchpick.projects.published import Shop
@@ -123,8 +123,8 @@ def _there(args: ExtrasArguments) -> rewrite.Text | None:
 def _project(args: ExtrasArguments, there: rewrite.Text | None) -> Project:
     """What the file says, and over it what the flags say."""
     found = projectfile.read(there.text, there.file) if there is not None and _needed(args) else Project()
-    asked = requested.narrowed(Wish(), args.requirements)
-    others = [text for text in args.requirements if requested.named(text) not in TRIO]
+    asked = demands.narrowed(Wish(), args.requirements)
+    others = [text for text in args.requirements if named(text) not in TRIO]
     if others:
         raise UsageError(f"`{others[0]}` is not pinned by a release", hint="torch, torchvision and torchaudio are")
     ranges = [each for each in (args.torch or "", asked.torch) if each]
@@ -144,7 +144,7 @@ def _names(args: ExtrasArguments) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     for text in args.name or ():
         name, mark, what = text.partition("=")
-        if not mark or not what.strip() or requested.named(name) != normal(name.strip()):
+        if not mark or not what.strip() or named(name) != normal(name.strip()):
             raise UsageError(f"`--name {text}` is not NAME=WHAT", hint="such as `--name nvidia-old=sm_61`")
         if name.strip() in dict(found):
             raise UsageError(f"`{name.strip()}` is named twice", hint="use only one of them")

@@ -15,7 +15,7 @@ from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.decide import other_vendors
+from torchpick.decide import remarks
 from torchpick.decide.wishes import is_backend
 from torchpick.errors import NoBuildError, UsageError
 from torchpick.model import envelope
@@ -60,7 +60,7 @@ def run(args: LabelArguments) -> int:
 def _chosen(session: Session) -> Pick:
     request = session.request
     pick = session.pick()
-    intel = pick.build.backend == "xpu" and all(map(other_vendors.counts_for_xpu, pick.machines))
+    intel = pick.build.backend == "xpu" and all(map(remarks.counts_for_xpu, pick.machines))
     gpu = intel or any(machine.counted for machine in pick.machines)
     if not gpu and pick.build.backend != "cpu" and "cpu" in request.backends:
         return session.asking(request._replace(backends=("cpu",))).pick()

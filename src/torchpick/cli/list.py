@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import text
-from torchpick.decide import requested
 from torchpick.environment import interpreter
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
@@ -29,7 +28,7 @@ from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, backend_order
 from torchpick.model.machine import PLATFORMS
 from torchpick.model.pick import Pick, as_json
 from torchpick.model.verdict import Reason, Verdict
-from torchpick.model.versions import admits, normal, release_key
+from torchpick.model.versions import admits, named, normal, release_key
 from torchpick.session import Session
 
 TYPE_CHECKING = False
@@ -151,7 +150,7 @@ def _paired(row: BuildCompanions, name: str) -> str:
 
 def _is_family(word: str) -> bool:
     """Whether the word is torch or a companion, which the builds' own table is about."""
-    return requested.named(word) in ("torch", *COMPANIONS)
+    return named(word) in ("torch", *COMPANIONS)
 
 
 def _versions(name: str, args: ListArguments) -> int:

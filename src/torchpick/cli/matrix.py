@@ -25,7 +25,7 @@ from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import page_data, text, webpage
 from torchpick.cli.show.text import plain
-from torchpick.decide import matrix, packagegpus
+from torchpick.decide import matrix, packagefit
 from torchpick.decide.matrix import Row
 from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError, UsageError
@@ -216,7 +216,7 @@ def _page(args: MatrixArguments, session: Session) -> int:
     if not matrix.releases_of(rows):
         raise UsageError("no release is within what was asked for", hint="leave it out: the page has all releases")
     gpus = [kind.arch for kind in NVIDIA if kind.found_on(READ_PLATFORM)]
-    read = packagegpus.rows(KnownPackages(session.environ, READ_PLATFORM).values(), gpus)
+    read = packagefit.gpu_rows(KnownPackages(session.environ, READ_PLATFORM).values(), gpus)
     scope = [*session.request.requirements, *(f"backend {backend}" for backend in wish.backends)]
     scope += [f"the {wish.channel} channel"] if wish.channel != "stable" else []
     scope += [f"the mirror {wish.index_base}"] if wish.index_base != WHEEL_HOST else []

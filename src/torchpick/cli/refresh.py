@@ -25,7 +25,6 @@ from pathlib import Path
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import plain
-from torchpick.decide.requested import named
 from torchpick.environment import interpreter
 from torchpick.environment.world import World
 from torchpick.errors import InstallerError, NetworkError, TorchpickError, UsageError
@@ -39,7 +38,7 @@ from torchpick.model.machine import PLATFORMS
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.request import CHANNELS, Request
-from torchpick.model.versions import admits
+from torchpick.model.versions import admits, named
 from torchpick.session import Session
 from torchpick.wheels import refresh
 from torchpick.wheels.listed import ListedBuild

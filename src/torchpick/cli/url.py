@@ -19,6 +19,7 @@ from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.errors import RequirementError, UsageError
 from torchpick.model.pick import NOTHING_RUNS, pip_line
+from torchpick.model.versions import named
 from torchpick.session import Session, decided
 
 TYPE_CHECKING = False
@@ -65,8 +66,6 @@ def _check_family(words: list[str], session: Session) -> None:
     """What does not lie on torch's index has no place in its line."""
     if not words:
         return
-    from torchpick.decide.requested import named
-
     for word in words:
         name = named(word)
         if name and name not in ("torch", "torchvision", "torchaudio") and name not in session.knowledge.family:

@@ -137,7 +137,7 @@ def _answered(
 
 
 def _environment(question: Question, machine: Machine, table: Table, facts: Mapping[str, PackageFacts]) -> Answer:
-    from torchpick.decide import stack as stacks
+    from torchpick.decide import environments
     from torchpick.decide.demands import PackageDemand
     from torchpick.decide.stacksearch import StackSearch
 
@@ -148,7 +148,7 @@ def _environment(question: Question, machine: Machine, table: Table, facts: Mapp
         if limit.name != "torch" and (limit.name not in COMPANIONS or limit.name in asked)
     )
     search = StackSearch(machine, table, question.wish, facts, limits)
-    stack, solution = stacks.best(search, question.wanted, allow_mixed=question.allow_mixed)
+    stack, solution = environments.best(search, question.wanted, allow_mixed=question.allow_mixed)
     return Answer(question, _pick(search, question, stack, solution), stack)
 
 

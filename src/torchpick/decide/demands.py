@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
-
 from torchpick.errors import RequirementError
+from torchpick.model.build import COMPANIONS, Build
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import marker_applies, marker_facts
-from torchpick.model.versions import admits, leading, normal, simple
+from torchpick.model.request import Wish
+from torchpick.model.versions import admits, leading, named, normal, parsed, remembered, simple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
     from packaging.requirements import Requirement
 
 
@@ -32,15 +33,12 @@ class PackageDemand(Noun):
 
     def admits(self, version: str) -> bool:
         """Whether this version meets the requirement; pre-releases only where the specifier names one."""
-        return not self.specifier or _admits(self.specifier, version)
+        return not self.specifier or _admitted_by(self.specifier)(version)
 
 
-_test = lru_cache(maxsize=1024)(admits)
-
-
-@lru_cache(maxsize=1 << 16)  # a search asks the same of the same builds thousands of times
-def _admits(specifier: str, version: str) -> bool:
-    return _test(specifier)(version)
+@remembered  # a search asks the same of the same builds thousands of times
+def _admitted_by(specifier: str) -> Callable[[str], bool]:
+    return remembered(admits(specifier))
 
 
 def asked(texts: Iterable[str], machine: Machine | None = None) -> tuple[PackageDemand, ...]:
@@ -64,8 +62,6 @@ def asked(texts: Iterable[str], machine: Machine | None = None) -> tuple[Package
 
 
 def _requirement(text: str) -> Requirement:
-    from torchpick.model.versions import parsed
-
     try:
         requirement = parsed(text)
     except ValueError as error:
@@ -89,11 +85,7 @@ def _environment(machine: Machine) -> Mapping[str, str]:
     return marker_facts(python.version, platform=machine.platform, implementation=python.implementation)
 
 
-@lru_cache(maxsize=4096)
-def _parsed(text: str) -> Requirement:
-    from torchpick.model.versions import parsed
-
-    return parsed(text)
+_parsed = remembered(parsed)
 
 
 def _demand(requirement: Requirement, by: str) -> PackageDemand:
@@ -103,3 +95,53 @@ def _demand(requirement: Requirement, by: str) -> PackageDemand:
 def _holds(requirement: Requirement, environment: Mapping[str, str], extras: tuple[str, ...]) -> bool:
     marker = "" if requirement.marker is None else str(requirement.marker)
     return any(marker_applies(marker, {**environment, "extra": extra}) for extra in ("", *extras))
+
+
+# What a build may not meet; a demand for anything else says nothing of it.
+CONCERNED = frozenset({"torch", "triton", *COMPANIONS})
+
+
+def is_inferred(build: Build, companion: str) -> bool:
+    """Whether the maintainers of the companion name only an older torch."""
+    return build.companion_basis.get(companion) == "inferred"
+
+
+def meets(build: Build, demand: PackageDemand) -> bool:
+    """Whether this build is what was asked; a demand for anything else is always met."""
+    if demand.name not in CONCERNED:
+        return True
+    if demand.name == "torch":
+        return demand.admits(build.version)
+    if demand.name == "triton":  # a build pins its own; where that is not known, nothing speaks against it
+        triton = build.libraries.get("triton")
+        return triton is None or demand.admits(triton)
+    version = build.companions.get(demand.name)
+    return version is not None and demand.admits(version)
+
+
+def narrowed(wish: Wish, texts: Iterable[str], machine: Callable[[], Machine] | None = None) -> Wish:
+    """The wish with what these requirements ask of torch and its companions in it.
+
+    `machine` is asked for where a marker has to be judged.
+    """
+    specifiers: dict[str, list[str]] = {}
+    for text in texts:
+        name = named(text)
+        if name not in ("torch", *COMPANIONS):
+            continue
+        specifier = text.strip()[len(leading(text.strip())) :].strip()
+        if simple(specifier) is not None:
+            specifiers.setdefault(name, []).append(specifier.replace(" ", ""))
+            continue
+
+        for demand in asked([text], None if machine is None else machine()):
+            specifiers.setdefault(demand.name, []).append(demand.specifier)
+    joined = {name: ",".join(filter(None, mine)) for name, mine in specifiers.items()}
+    return wish._replace(torch=joined.pop("torch", ""), companions=joined)
+
+
+def beyond_torch(texts: Iterable[str], machine: Callable[[], Machine]) -> tuple[PackageDemand, ...]:
+    """All that is asked, where anything but torch and its companions is; empty where nothing is."""
+    if all(named(text) in ("torch", *COMPANIONS) for text in texts):
+        return ()
+    return asked(texts, machine())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from torchpick.decide import other_vendors
-from torchpick.model.machine import Machine
+from torchpick.decide.remarks import LAST_FOR_INTEL
+from torchpick.model.machine import Gpu, Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pick import GpuPlace, Group, Pick
 from torchpick.model.stack import Stack
-from torchpick.model.table import Table
+from torchpick.model.table import GfxOverride, Table
 from torchpick.model.verdict import Reason, Verdict
 
 # NVIDIA's own index for Jetson, which JetPack 6 needs.
@@ -84,7 +84,7 @@ def _joined(verdict: Verdict) -> str:
 def _hints(pick: Pick, table: Table | None) -> list[str]:
     hints = [change.text for change in pick.changes[:3]]
     if table is not None:
-        hints += other_vendors.hints(pick, table)
+        hints += _of_other_vendors(pick, table)
     if pick.plan and (len(pick.plan) > 1 or pick.unserved):
         count = f"{len(pick.plan)} environments" if len(pick.plan) > 1 else "one environment"
         what = "every GPU that any build supports" if pick.unserved else "them all"
@@ -129,3 +129,31 @@ def _names(members: tuple[GpuPlace, ...], pick: Pick) -> str:
 def _counted(counts: dict[str, int]) -> str:
     names = [name if count == 1 else f"{count} × {name}" for name, count in counts.items()]
     return " and ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _of_other_vendors(pick: Pick, table: Table) -> list[str]:
+    """Alternatives for these GPUs: AMD's own index, an override, another macOS."""
+    alternatives = []
+    machine = pick.machine
+    for gpu in machine.counted:
+        if gpu.vendor != "amd" or gpu.arch is None:
+            continue
+        override = table.amd.override(gpu.arch)
+        if override is not None and override.works and machine.platform.name == "linux-x86_64":
+            alternatives.append(_override(override, gpu))
+        index = table.amd.index_for(machine.platform.name, gpu.arch)
+        if index is not None:
+            alternatives.append(
+                f'AMD\'s own index has builds: pip install --index-url {index.url} "torch[device-{gpu.arch}]"'
+            )
+    if machine.platform.name == "macos-x86_64":
+        alternatives.append(f"torch {LAST_FOR_INTEL} was the last release for Intel Macs")
+    return list(dict.fromkeys(alternatives))
+
+
+def _override(override: GfxOverride, gpu: Gpu) -> str:
+    target = override.stands_for
+    return (
+        f"some users run builds for {target} on {gpu.arch} with HSA_OVERRIDE_GFX_VERSION={override.version} "
+        f"({override.why}); `--gpu {target}` picks such a build"
+    )

@@ -1,20 +1,111 @@
-"""What goes with a pick: what would have to change, what a user should know, whether the table is too old. Pure."""
+"""What goes with a pick: what AMD, Intel and Apple add, what would have to change, what a user should know. Pure."""
 
 from __future__ import annotations
 
-from torchpick.decide import other_vendors
 from torchpick.model.arch import Fit, best
 from torchpick.model.build import Build
 from torchpick.model.machine import Gpu, Machine, Note
 from torchpick.model.pick import Change, Pick
 from torchpick.model.request import Wish
-from torchpick.model.table import Table, below, day_of
-from torchpick.model.verdict import Reason, Verdict
+from torchpick.model.table import MpsFloor, Table, below, day_of
+from torchpick.model.verdict import Objection, Reason, Verdict
 from torchpick.model.versions import is_dotted, numbers, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+# The last release for Intel Macs (pytorch/pytorch#114602); its Pythons are those of the table.
+LAST_FOR_INTEL = "2.2.2"
+# Where PyTorch publishes XPU builds.
+XPU_PLATFORMS = ("linux-x86_64", "windows-x86_64")
+
+
+# From this ROCm on its libraries are packages beside torch (pytorch#191688): several GB, and the one that selects them,
+# `rocm`, is built from its source package on the machine itself.
+_LIBRARIES_APART = (7, 14)
+
+
+def self_contained(build: Build) -> bool:
+    """Whether a ROCm build brings its ROCm libraries inside the wheel; true for every other build."""
+    return build.family != "rocm" or numbers(build.backend[4:]) < _LIBRARIES_APART
+
+
+def apart(build: Build) -> list[Note]:
+    """What a user should know about a build whose ROCm is installed separately."""
+    if self_contained(build):
+        return []
+    text = "its ROCm libraries are separate packages of several GB, and installing it builds `rocm` from source"
+    return [Note("ROCM_APART", text)]
+
+
+def counts_for_xpu(machine: Machine) -> bool:
+    """Whether an Intel GPU that the XPU builds support is the only one that counts here."""
+    intel = any(gpu.counted and gpu.vendor == "intel" for gpu in machine.gpus)
+    return intel and machine.platform.name in XPU_PLATFORMS
+
+
+def rocblas(build: Build, gpu: Gpu, table: Table) -> list[Objection]:
+    """RocBLAS is part of every matrix product, so a target that it dropped is an objection, like cuDNN's floor."""
+    if gpu.arch is None or gpu.arch.kind != "gfx" or build.family != "rocm" or gpu.arch not in (build.arches or ()):
+        return []
+    if not table.amd.rocblas_lacks(build.backend, gpu.arch):
+        return []
+    facts = {"library": f"rocBLAS of ROCm {build.backend[4:]}", "floor": "other targets", "gpu": gpu.label}
+    return [Objection(Reason.LIBRARY_DROPPED_GPU, facts, gpu.index)]
+
+
+def installs_from(build: Build) -> str | None:
+    """The oldest macOS that a wheel of the build names in its tag: `macosx_11_0_arm64` → 11.0."""
+    versions = []
+    for tag in build.tags:
+        parts = tag.split("_")
+        if parts[0] == "macosx" and len(parts) > 2 and parts[1].isdigit() and parts[2].isdigit():
+            versions.append(f"{parts[1]}.{parts[2]}")
+    return min(versions, key=numbers, default=None)
+
+
+def mps_from(build: Build, floors: tuple[MpsFloor, ...]) -> str | None:
+    """The oldest macOS on which this release reaches the GPU; None where it never does, or nothing is known."""
+    release = release_key(build.torch)
+    holding = [floor for floor in floors if release_key(floor.since) <= release]
+    return max(holding, key=lambda floor: release_key(floor.since)).macos if holding else None
+
+
+def macos(build: Build, machine: Machine, table: Table, wish: Wish) -> list[Objection]:
+    """Whether the wheel installs on this macOS, and whether torch then reaches the GPU."""
+    version = machine.platform.macos
+    if version is None or machine.platform.os != "macos":
+        return []
+    oldest = installs_from(build)
+    if oldest is not None and numbers(version) < numbers(oldest):
+        text = f"macOS {version}: it needs {oldest} or newer"
+        return [Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": text})]
+    apple = any(gpu.vendor == "apple" and gpu.counted for gpu in machine.gpus)
+    if not apple or wish.allow_cpu or "cpu" in wish.backends:
+        return []
+    reaches = mps_from(build, table.mps)
+    if reaches is not None and numbers(version) >= numbers(reaches):
+        return []
+    needs = "it has no mps device" if reaches is None else f"its mps device needs macOS {reaches}"
+    return [
+        Objection(
+            Reason.BACKEND_NOT_ALLOWED, {"why": f"{needs}, so the GPU would not be used; `--allow-cpu` allows it"}
+        )
+    ]
+
+
+def idle_mac(machine: Machine, build: Build, table: Table) -> Note | None:
+    """That this release does not reach the GPU on this macOS, where both are known."""
+    reaches = mps_from(build, table.mps)
+    version = machine.platform.macos
+    if version is None or machine.platform.os != "macos" or (reaches and numbers(version) >= numbers(reaches)):
+        return None
+    return Note(
+        "NO_GPU_FOUND",
+        f"the GPU is not used: torch {build.torch} needs macOS {reaches or '—'} or newer for it, this is {version}",
+    )
+
 
 # What fails where a library of torch holds no code for the GPU. Of libtorch_cuda_linalg only MAGMA's kernels are its
 # own: LU of large matrices and LDL; all else of torch.linalg goes to cuSOLVER (pytorch/pytorch#180388).
@@ -100,7 +191,7 @@ def notes(
     if jit:
         remarks.append(Note("JIT_ONLY", "the driver compiles its code on first use, which takes minutes, once"))
     if build.family == "rocm":
-        remarks.extend(other_vendors.apart(build))
+        remarks.extend(apart(build))
     elif not verdict.native and verdict.fits:
         remarks.append(
             Note(
@@ -119,7 +210,7 @@ def notes(
 
 
 def _no_gpu(machine: Machine, build: Build, table: Table) -> Note:
-    if idle := other_vendors.idle_mac(machine, build, table):
+    if idle := idle_mac(machine, build, table):
         return idle
     if machine.platform.name == "macos-arm64":
         return Note("MPS", "the regular wheel; torch uses the Apple GPU through its mps device")

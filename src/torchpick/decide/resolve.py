@@ -5,9 +5,17 @@ How a build is judged and which wins is documented in docs/judgement.md; each ru
 
 from __future__ import annotations
 
-from torchpick.decide import other_vendors
 from torchpick.decide.driver_numbers import lists
-from torchpick.decide.remarks import changes, lacking, nccl_gap, notes
+from torchpick.decide.remarks import (
+    changes,
+    counts_for_xpu,
+    lacking,
+    macos,
+    nccl_gap,
+    notes,
+    rocblas,
+    self_contained,
+)
 from torchpick.model.arch import CodeFit, Fit, best, crosses, listed
 from torchpick.model.build import DEFAULT_INDEX, Build, family_of, toolkit_order
 from torchpick.model.machine import Gpu, Machine
@@ -138,7 +146,7 @@ class _Judge:
     def _software(self, build: Build) -> list[Objection]:
         found = []
         machine = self.machine
-        found.extend(other_vendors.macos(build, machine, self.table, self.wish))
+        found.extend(macos(build, machine, self.table, self.wish))
         if machine.platform.libc == "musl":
             found.append(Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": f"{machine.platform.name} with musl"}))
         if machine.python.tag not in build.pythons:
@@ -221,7 +229,7 @@ class _Judge:
             elif via is not None and gpu.arch is not None and crosses(via, gpu.arch):
                 found.extend(self._tegra_driver(gpu))
             found.extend(self._library_objections(build, gpu))
-            found.extend(other_vendors.rocblas(build, gpu, self.table))
+            found.extend(rocblas(build, gpu, self.table))
         return found
 
     def _known(self, build: Build, gpu: Gpu) -> bool:
@@ -291,7 +299,7 @@ class _Judge:
     def _native(self, build: Build) -> bool:
         """Whether the driver supports the build's CUDA itself, and ROCm's libraries are inside the wheel."""
         if build.family == "rocm":
-            return other_vendors.self_contained(build)
+            return self_contained(build)
         if build.cuda is None or self.spoken is None or build.family != "cuda":
             return True
         return numbers(self.spoken) >= numbers(build.cuda)
@@ -304,7 +312,7 @@ def _natural(machine: Machine, wish: Wish) -> str:
         return "cuda"
     if "amd" in vendors:
         return "rocm"
-    if other_vendors.counts_for_xpu(machine) and (not wish.backends or "xpu" in wish.backends):
+    if counts_for_xpu(machine) and (not wish.backends or "xpu" in wish.backends):
         return "xpu"
     if wish.backends and "cpu" not in wish.backends:
         return "cuda" if wish.backends[0] == DEFAULT_INDEX else family_of(wish.backends[0])

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from torchpick.decide import resolve
-from torchpick.decide.demands import PackageDemand, required
+from torchpick.decide.demands import CONCERNED, PackageDemand, meets, required
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, Situation
-from torchpick.decide.pairing import CONCERNED, meets
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpick.decide.other_vendors import LAST_FOR_INTEL
+from torchpick.decide.remarks import LAST_FOR_INTEL
 from torchpick.errors import UsageError
 from torchpick.model.build import WHEEL_HOST
 from torchpick.model.machine import Machine
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def of(request: Request, environ: Mapping[str, str]) -> Wish:
-    """The wish of flags and variables; what the requirements add is `requested.narrowed`."""
+    """The wish of flags and variables; what the requirements add is `demands.narrowed`."""
     backends = request.backends
     if not backends and environ.get("TORCHPICK_BACKEND"):
         backends = tuple(part.strip() for part in environ["TORCHPICK_BACKEND"].split(",") if part.strip())

@@ -13,11 +13,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from torchpick.decide.requested import named
 from torchpick.environment import toml
 from torchpick.errors import TorchpickError
 from torchpick.model.noun import Noun
-from torchpick.model.versions import admits, normal, parsed
+from torchpick.model.versions import admits, named, normal, parsed
 
 Path = tuple[str, ...]
 # What `extras` writes, and what `pin` does: neither takes out what the other one wrote.

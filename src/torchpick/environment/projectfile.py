@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from torchpick.decide.requested import named
 from torchpick.environment import toml
 from torchpick.environment.marks import MARK, PIN, ArrayEntry, ProjectSetting, ProjectSettings, without
 from torchpick.errors import TorchpickError
 from torchpick.model.build import COMPANIONS
 from torchpick.model.noun import Noun
-from torchpick.model.versions import parsed
+from torchpick.model.versions import named, parsed
 
 # The tools that have tables of their own for where a package comes from.
 TOOLS = ("uv", "poetry", "pdm", "pixi")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shlex import quote
 
-from torchpick.decide.stackwords import DEFAULT_INDEX
+from torchpick.decide.environments import DEFAULT_INDEX
 from torchpick.errors import UsageError
 from torchpick.install import env
 from torchpick.installers import shell

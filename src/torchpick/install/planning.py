@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchpick.decide import stack as stacks
+from torchpick.decide import environments
 from torchpick.decide.answer import Question
-from torchpick.decide.stackwords import DEFAULT_INDEX
+from torchpick.decide.environments import DEFAULT_INDEX
 from torchpick.environment.requirements import Given
 from torchpick.errors import DetectionError, NoBuildError, UsageError
 from torchpick.install import asking
@@ -85,7 +85,7 @@ def versions(session: Session, name: str) -> Iterator[tuple[Package, Stack]]:
         raise UsageError(
             f"`{name}` is not a package of the table", hint=f"did you mean `{close[0]}`?" if close else hint
         )
-    return stacks.versions(machine, session.table_of((machine,), wish=wish), wish, name, facts)
+    return environments.versions(machine, session.table_of((machine,), wish=wish), wish, name, facts)
 
 
 def weighed_anyhow(session: Session) -> Pick:

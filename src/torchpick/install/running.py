@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-from torchpick.decide.requested import named
 from torchpick.environment import distributions
 from torchpick.environment.world import upwards
 from torchpick.install import env
@@ -14,6 +13,7 @@ from torchpick.installers.variables import Variables
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
+from torchpick.model.versions import named
 from torchpick.session import Session
 
 # Tools whose projects read none of pip's or uv's variables.

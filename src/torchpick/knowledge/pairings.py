@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from torchpick.decide.requested import named
 from torchpick.model.build import BUILD_NAMES, COMPANIONS, Build
 from torchpick.model.fields import Fields, read, written
 from torchpick.model.noun import Noun
-from torchpick.model.versions import admits, release_key
+from torchpick.model.versions import admits, named, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -224,6 +224,11 @@ def leading(text: str) -> str:
     return text[:end]
 
 
+def named(text: str) -> str:
+    """The project a requirement names; empty where it names none."""
+    return normal(leading(text.strip()))
+
+
 def first_three(names: Sequence[str]) -> str:
     """`a, b, c and 2 more`."""
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""

@@ -6,13 +6,12 @@ import os
 import re
 from collections.abc import Mapping
 
-from torchpick.decide.requested import named
 from torchpick.environment import rewrite
 from torchpick.environment.projectfile import NeededPackage, PackageVersion, Project
 from torchpick.model.build import COMPANIONS
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, PackageFacts
-from torchpick.model.versions import parsed
+from torchpick.model.versions import named, parsed
 
 # Each lists every package of a resolution under its `name`.
 _LOCKS = ("uv.lock", "poetry.lock", "pdm.lock")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchpick.decide.requested import named
 from torchpick.environment import marks, projectfile, rewrite, toml
 from torchpick.environment.marks import PIN, ProjectSetting, ProjectSettings
 from torchpick.errors import TorchpickError, UsageError
@@ -15,7 +14,7 @@ from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
-from torchpick.model.versions import parsed
+from torchpick.model.versions import named, parsed
 from torchpick.session import Session
 
 # The reference implementation's own expression (PEP 723), for the block of this type.

@@ -11,7 +11,7 @@ from html import escape
 from torchpick.cli.show import page_data
 from torchpick.decide import matrix
 from torchpick.decide.matrix import Row
-from torchpick.decide.packagegpus import PackageGpuRow
+from torchpick.decide.packagefit import PackageGpuRow
 from torchpick.knowledge import locations
 from torchpick.model import VERSION
 from torchpick.model.arch import Arch

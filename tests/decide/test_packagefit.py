@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpick.decide import packagegpus
+from torchpick.decide import packagefit
 from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 from torchpick.model.arch import Arch
 from torchpick.model.verdict import JIT, NOT, RUNS
@@ -12,7 +12,7 @@ GPUS = tuple(map(Arch.parse, ("sm_61", "sm_75", "sm_90", "sm_120")))
 
 def test_the_newest_and_the_last_one_for_an_older_gpu() -> None:
     known = KnownPackages({}, READ_PLATFORM)
-    found = packagegpus.rows(known.values(), GPUS)
+    found = packagefit.gpu_rows(known.values(), GPUS)
 
     xformers = {row.version: row.words for row in found if row.name == "xformers"}
     assert xformers["0.0.35"] == (NOT, RUNS, RUNS, JIT)

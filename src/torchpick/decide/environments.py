@@ -1,27 +1,80 @@
-"""An answer of the search as a stack: every pin, where it comes from, and why. Pure."""
+"""Packages × torch builds × machine × wishes → one environment, or what prevents it. Pure.
+
+What is tried first: packages the user named, newest first, in the order they were named; then what they need, newest
+first; then torch in its usual order, except that among builds of one release that all fit, the CUDA of the default
+index's own torch of that release comes first, since it is what packages link.
+"""
 
 from __future__ import annotations
 
-from torchpick.decide import pairing
-from torchpick.decide.demands import PackageDemand
+from collections.abc import Iterable, Iterator, Mapping
+
+from torchpick.decide.demands import PackageDemand, is_inferred
 from torchpick.decide.packagefit import ADDED_WHEEL
-from torchpick.decide.places import address
 from torchpick.decide.provided import parted, wheel_for
-from torchpick.decide.stackhints import hints
-from torchpick.decide.stacknotes import notes, unknown, unread
-from torchpick.decide.stacksearch import Solution, StackSearch
+from torchpick.decide.stacknotes import address, hints, notes, unknown, unread
+from torchpick.decide.stacksearch import Refused, Solution, StackSearch
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, Build
-from torchpick.model.package import Package
+from torchpick.model.machine import Machine
+from torchpick.model.package import Package, PackageFacts
 from torchpick.model.redaction import redacted
+from torchpick.model.request import Wish
 from torchpick.model.stack import PackageObjection, PinnedPackage, Stack
-from torchpick.model.table import below
-from torchpick.model.verdict import JIT, NO_CODE, RUNS, Verdict
+from torchpick.model.table import Table, below
+from torchpick.model.verdict import JIT, NO_CODE, RUNS, Reason, Verdict
+
+
+def best(
+    search: StackSearch, asked: tuple[PackageDemand, ...], *, allow_mixed: bool = False
+) -> tuple[Stack, Solution | None]:
+    """The environment and how it was solved; where none fits its objections say why."""
+    solution = search.best(asked, allow_mixed=allow_mixed)
+    if solution is not None:
+        return _solved(search, asked, solution), solution
+    return _refused(search, asked, grouped(search.refused, asked)), None
+
+
+def versions(
+    machine: Machine, table: Table, wish: Wish, name: str, facts: Mapping[str, PackageFacts]
+) -> Iterator[tuple[Package, Stack]]:
+    """Every known version of a package, newest first, each with the environment it would be in."""
+    search = StackSearch(machine, table, wish, facts)
+    for package in facts[name].versions:
+        yield package, best(search, (PackageDemand(name, f"=={package.version}"),))[0]
+
+
+def grouped(refused: Iterable[Refused], asked: tuple[PackageDemand, ...]) -> tuple[PackageObjection, ...]:
+    """The objections by package, those of neighbouring versions together with the newest one's words; named ones first.
+
+    Versions without code for a GPU differ in what they were built for, and that does not matter.
+    """
+    groups: dict[str, list[list[Refused]]] = {}
+    for each in refused:
+        mine = groups.setdefault(each.name, [])
+        if mine and _alike(mine[-1][-1], each):
+            mine[-1].append(each)
+        elif not any(_alike(group[0], each) and each.version in {one.version for one in group} for group in mine):
+            mine.append([each])
+    found = [
+        PackageObjection(name, tuple(dict.fromkeys(each.version for each in group if each.version)), group[0].objection)
+        for name, mine in groups.items()
+        for group in mine
+    ]
+    order = {demand.name: place for place, demand in enumerate(asked)}
+    return tuple(sorted(found, key=lambda each: order.get(each.name, len(order))))
+
+
+def _alike(one: Refused, other: Refused) -> bool:
+    if one.objection.reason is not other.objection.reason or one.objection.gpu != other.objection.gpu:
+        return False
+    return one.objection.reason is Reason.PACKAGE_NO_KERNELS or one.objection.text == other.objection.text
+
 
 DEFAULT_INDEX = "the default index"
 
 
-def answer(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution) -> Stack:
+def _solved(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution) -> Stack:
     """The stack of an answer: packages first, torch and its companions last."""
     packages = tuple(_pinned(search, asked, chosen, package) for package in chosen.packages.values())
     family = () if chosen.torch is None else _family(search, chosen, chosen.torch)
@@ -35,7 +88,7 @@ def answer(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Soluti
     )
 
 
-def refusal(search: StackSearch, asked: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]) -> Stack:
+def _refused(search: StackSearch, asked: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]) -> Stack:
     """The stack that cannot be had: why, and what would have to change."""
     return Stack(
         machine=search.machine,
@@ -83,10 +136,10 @@ def _family(search: StackSearch, chosen: Solution, torch: Verdict) -> list[Pinne
     pins = [PinnedPackage("torch", build.version, cuda, True, index, word, _why_torch(search, chosen, build), kind)]
     wanted = {demand.name for demand in chosen.demands}
     for name in COMPANIONS:
-        companion = pairing.companion(build, name) if name in wanted else None
-        if companion is not None:
-            why = f"belongs to torch {build.torch}" + (", inferred" if companion.inferred else "")
-            pins.append(PinnedPackage(name, companion.version, cuda, True, index, word, why, kind))
+        version = build.companions.get(name) if name in wanted else None
+        if version is not None:
+            why = f"belongs to torch {build.torch}" + (", inferred" if is_inferred(build, name) else "")
+            pins.append(PinnedPackage(name, version, cuda, True, index, word, why, kind))
     return pins
 
 
