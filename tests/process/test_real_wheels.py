@@ -56,10 +56,3 @@ def test_other_packages(what: str, gpu: str, verdict: str, capsys: pytest.Captur
     _, found = inspect(capsys, what, *LINUX, "--gpu", gpu)
 
     assert found["verdict"] == verdict
-
-
-def test_one_library_per_cuda(capsys: pytest.CaptureFixture[str]) -> None:
-    status, found = inspect(capsys, "bitsandbytes==0.50.2", *LINUX, "--gpu", "6.1", "--torch-cuda", "12.6")
-
-    assert (status, found["verdict"]) == (0, "runs")
-    assert "libbitsandbytes_cuda126.so" in found["gpus"][0]["notes"][0]

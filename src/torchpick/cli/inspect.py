@@ -26,17 +26,13 @@ from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.index.user_index import WheelTarget
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model import envelope
-from torchpick.model.arch import Arch
-from torchpick.model.build import is_unified
-from torchpick.model.machine import Driver, Machine
+from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
 from torchpick.model.table import DriverTable
 from torchpick.model.verdict import FAILS
-from torchpick.model.versions import is_dotted
 from torchpick.session import Session
 from torchpick.wheels import inplace, many
-from torchpick.wheels.judging import Judge, ReadingVerdict, chosen, of_reading
 from torchpick.wheels.many import MOST_JOBS, Answers
 from torchpick.wheels.readings import WHOLE, Reading, Readings
 from torchpick.wheels.thing import How
@@ -48,7 +44,6 @@ _MOST_ON_CLUSTER = 256
 class InspectArguments(Arguments):
     things: list[str]
     depth: str | None
-    torch_cuda: str | None
     allow_full: bool
     source: str | None
     jobs: int
@@ -64,11 +59,6 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--allow-full", action="store_true", help="download the whole file where a server does not support ranges"
     )
     group.add_argument("--offline", action="store_true", help="only files of this computer")
-    group.add_argument(
-        "--torch-cuda",
-        metavar="X.Y",
-        help="if a package has a library per CUDA, judge the one for this CUDA (that of the torch here)",
-    )
     group = parser.add_argument_group("many wheels")
     group.add_argument(
         "--from",
@@ -94,8 +84,8 @@ class InspectScene(Noun):
 class _Results:
     """What was read, said in the form that is asked for, and the exit status."""
 
-    def __init__(self, args: InspectArguments, judge: Callable[[Reading], tuple[ReadingVerdict, ...]]) -> None:
-        self._args, self._judge, self._bold = args, judge, console.painter(args)
+    def __init__(self, args: InspectArguments, scene: InspectScene, drivers: DriverTable) -> None:
+        self._args, self._scene, self._drivers = args, scene, drivers
         self.status = 0
         self.kept: list[dict[str, object]] = []
 
@@ -103,50 +93,60 @@ class _Results:
         if isinstance(reading, TorchpickError):
             self.status = 1
             entry: dict[str, object] = {"target": name, "error": reading}
-            said = None
             if not self._args.json:
                 console.error(reading)
         else:
-            verdicts = self._judge(reading)
+            verdicts = inplace.verdicts(reading, self._scene.machines, self._drivers, self._scene.wanted.python)
             if self.status != 1 and any(verdict.word in FAILS for verdict in verdicts):
                 self.status = 3
             entry = inspected.facts(reading, verdicts)
-            said = inspected.page(reading, verdicts, self._bold, everything=self._args.verbose)
+            if write is None and not self._args.json:
+                print(inspected.page(reading, verdicts, console.painter(self._args)))
         if write is not None:
             write(envelope.dumps(entry) + "\n")
-        elif self._args.json:
-            self.kept.append(entry)
-        elif said is not None:
-            print(said)
+        self.kept.append(entry)
+
+    def json(self) -> str:
+        status = {0: "ok", 1: "error", 3: "no_build"}[self.status]
+        machines, unknown = self._scene.machines, self._scene.unknown
+        return envelope.dumps(
+            envelope.new(
+                "inspect",
+                status=status,
+                exit_status=self.status,
+                machine=machines[0] if len(machines) == 1 else None,
+                results=self.kept,
+                notes=[] if unknown is None else [{"code": "NOT_JUDGED", "text": unknown}],
+                **({"machines": machines} if len(machines) > 1 else {}),
+            )
+        )
 
 
 def run(args: InspectArguments) -> int:
     _check(args)
-    session = Session(arguments.machine_request(args), report=console.waiting)
+    session = Session(arguments.machine_request(args)._replace(offline=args.offline), report=console.waiting)
     scene = _scene(args, session)
     if scene.unknown is not None:
         console.notes(args, f"no GPU is checked: {scene.unknown}")
-    drivers = session.knowledge.rules.drivers
-    results = _Results(args, lambda reading: _verdicts(reading, scene, drivers, args.torch_cuda))
+    results = _Results(args, scene, session.knowledge.rules.drivers)
     progress = console.progress(args)
     with progress.during("inspect"), ExitStack() as stack:
         how = How(
             args.depth,
             scene.wanted,
-            offline=args.offline or bool(os.environ.get("TORCHPICK_OFFLINE")),
+            offline=session.offline,
             allow_full=_FULL if args.allow_full else None,
             report=progress,
             readings=Readings(cache_dir(os.environ)),
         )
         write = None if args.source is None else _writer(args, stack)
-        answers = stack.enter_context(closing(_answers(args, how)))
-        for name, reading in answers:
+        for name, reading in stack.enter_context(closing(_answers(args, how))):
             progress.clear()
             if isinstance(reading, TorchpickError) and args.things == [name] and args.source is None:
                 raise reading
             results.add(name, reading, write)
     if args.json and args.source is None:
-        print(envelope.dumps(_json(scene, results.kept, results.status)))
+        print(results.json())
     return results.status
 
 
@@ -170,15 +170,6 @@ def _writer(args: InspectArguments, stack: ExitStack) -> Callable[[str], object]
         raise TorchpickError(f"cannot write {args.out}: {error.strerror}", hint="name another file") from error
 
 
-def _json(scene: InspectScene, results: list[dict[str, object]], worst: int) -> dict[str, object]:
-    status = {0: "ok", 1: "error", 3: "no_build"}[worst]
-    notes = [] if scene.unknown is None else [{"code": "NOT_JUDGED", "text": scene.unknown}]
-    found = scene.machines
-    machine = found[0] if len(found) == 1 else None
-    facts = envelope.new("inspect", status=status, exit_status=worst, machine=machine, results=results, notes=notes)
-    return facts if len(found) < 2 else {**facts, "machines": found}
-
-
 def _check(args: InspectArguments) -> None:
     if not args.things and args.source is None:
         raise UsageError("inspect what?", hint="`torchpick inspect torch`, or `--from FILE`")
@@ -187,65 +178,26 @@ def _check(args: InspectArguments) -> None:
     most = MOST_JOBS if args.on is None else _MOST_ON_CLUSTER
     if not 0 < args.jobs <= most:
         raise UsageError(f"`--jobs {args.jobs}` is not a number from 1 to {most}", hint="an index is asked politely")
-    if args.torch_cuda is not None and (not is_dotted(args.torch_cuda) or args.torch_cuda.count(".") != 1):
-        raise UsageError(f"`{args.torch_cuda}` is not a valid CUDA version", hint="such as `--torch-cuda 12.6`")
 
 
 def _scene(args: InspectArguments, session: Session) -> InspectScene:
     platform = args.platform or os.environ.get("TORCHPICK_PLATFORM") or None
-    found = None if args.python is None else version_of(args.python)
-    version = None if found is None else f"{found.number}{'t' if found.free_threaded else ''}"
-    wanted = WheelTarget(args.python if version is None else None, version, platform, args.glibc)
+    version = None if args.python is None else version_of(args.python)
+    if version is None:
+        wanted = WheelTarget(args.python, None, platform, args.glibc)
+    else:
+        wanted = WheelTarget(None, f"{version.number}{'t' if version.free_threaded else ''}", platform, args.glibc)
     if platform and not session.given_gpus:
         return InspectScene((), "the package is for another machine; specify its GPU with `--gpu`", wanted)
-    if args.python is not None and version is None:
+    if wanted.python is not None:
         # An interpreter says where the package is looked up and does not matter for a GPU.
         session = session.asking(session.request._replace(python=None))
     try:
-        machines = session.machines
+        machines, unknown = session.machines, "none was found here"
     except DetectionError as error:
-        here = error.machine.python.executable if error.machine is not None else None
-        wanted = wanted._replace(python=wanted.python or (here if version is None else None))
-        return InspectScene((), f"{error.message}; specify one with `--gpu`", wanted)
-    if wanted._replace(glibc=None) == WheelTarget() and args.machine is None:
-        wanted = wanted._replace(python=machines[0].python.executable)
-    if session.given_gpus or any(machine.counted for machine in machines):
+        machines, unknown = (), error.message
+    if args.python is None and platform is None and args.machine is None:
+        wanted = wanted._replace(python=session.machine.python.executable)
+    if machines and (session.given_gpus or any(machine.counted for machine in machines)):
         return InspectScene(machines, None, wanted)
-    return InspectScene(machines, "none was found here; specify one with `--gpu`", wanted)
-
-
-def _verdicts(
-    reading: Reading, scene: InspectScene, drivers: DriverTable, cuda: str | None
-) -> tuple[ReadingVerdict, ...]:
-    """One for each kind of GPU and driver among the machines."""
-    if cuda is None and chosen(reading.libraries, None).libraries != reading.libraries:
-        cuda = inplace.torch_cuda(scene.wanted.python)  # which library is loaded depends on the torch beside it
-    found: dict[Judge, ReadingVerdict] = {}
-    for machine in scene.machines:
-        for gpu in machine.counted:
-            if gpu.arch is not None:
-                judging = _judge(reading, gpu.arch, machine, drivers)
-                found[judging] = found.get(judging) or of_reading(reading, judging, cuda)
-    return tuple(found.values())
-
-
-def _judge(reading: Reading, gpu: Arch, machine: Machine, drivers: DriverTable) -> Judge:
-    torch, driver = reading.torch, machine.driver
-    unified = torch is not None and is_unified(torch.version, torch.cuda)
-    judge = Judge.of(gpu, driver, drivers, unified=unified)
-    if driver is None:
-        return judge
-    return judge._replace(refusal=_refusal(reading, gpu, driver, driver.os or machine.platform.os, drivers))
-
-
-def _refusal(reading: Reading, gpu: Arch, driver: Driver, os_: str, drivers: DriverTable) -> str | None:
-    """Why this driver runs none of it, if that is known."""
-    if gpu.kind == "gfx":
-        return None
-    if (no := drivers.unsupported(driver, gpu, os_)) is not None:
-        named = driver.version or f"for CUDA {driver.cuda}"
-        return f"driver {named} does not support {gpu}: {no.why}; it needs {no.remedy}"
-    cuda = reading.torch.cuda if reading.torch is not None else None
-    if cuda is None or drivers.carries(driver, cuda, os_):
-        return None
-    return f"it is built with CUDA {cuda}, which needs driver {drivers.floor(cuda, os_) or 'of a newer branch'}"
+    return InspectScene(machines, f"{unknown}; specify one with `--gpu`", wanted)

@@ -73,10 +73,8 @@ def _generations(library: Library) -> list[Arch]:
     return [arch for arch in library.sass if not arch.suffix]
 
 
-def page(
-    reading: Reading, verdicts: Sequence[ReadingVerdict], bold: Callable[[str], str] = str, *, everything: bool = False
-) -> str:
-    """The lines of text; with `everything` the module sets of each library too."""
+def page(reading: Reading, verdicts: Sequence[ReadingVerdict], bold: Callable[[str], str] = str) -> str:
+    """The lines of text."""
     lines = [bold(_headline(reading))]
     if reading.sass or reading.ptx:
         lines.append(f"  code      {' '.join(texts(reading.sass)) or 'none'}")
@@ -91,7 +89,7 @@ def page(
     if reading.depth in _DEPTHS and (reading.depth != FLAGS or reading.sass or reading.ptx):
         lines.append(f"  read      {_DEPTHS[reading.depth]}")
     lines += [f"  note      {plain(note)}" for note in (*reading.notes, *differences(reading))]
-    lines += _table(reading, everything=everything)
+    lines += _table(reading)
     for verdict in verdicts:
         lines.append(f"  {verdict.gpu!s:<8}  {bold(verdict.word)}{_via(verdict)}")
         lines += [f"            {plain(each.path)}: {each.text}" for each in verdict.failing]
@@ -122,7 +120,7 @@ def _via(verdict: ReadingVerdict) -> str:
     return f", by its {verdict.via}" if verdict.via is not None and verdict.fit else ""
 
 
-def _table(reading: Reading, *, everything: bool) -> list[str]:
+def _table(reading: Reading) -> list[str]:
     held = [library for library in reading.libraries if library.holds_code or library.notes]
     if not held:
         return []
@@ -134,11 +132,6 @@ def _table(reading: Reading, *, everything: bool) -> list[str]:
         lines.append(f"  {name:<{width}}  {library.code.total:>7}  {code}")
         if library.code.empty:
             lines.append(f"  {'':<{width}}           and {library.code.empty} modules without a kernel")
-        if everything and len(library.code.modules) > 1:
-            lines += [
-                f"  {'':<{width}}  {each.count:>7}  {' '.join(texts((*each.sass, *each.ptx)))}"
-                for each in library.code.modules
-            ]
         if library.possible_ptx:
             extra = " ".join(texts(library.possible_ptx))
             lines.append(f"  {'':<{width}}           pre-link objects: {extra} (possible, not proven)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TypeVar
@@ -13,8 +13,13 @@ from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution
 from torchpick.errors import WheelError
 from torchpick.index import wheelnames
-from torchpick.wheels import flags, librarycode, sections
+from torchpick.model.arch import Arch
+from torchpick.model.build import is_unified
+from torchpick.model.machine import Driver, Machine
+from torchpick.model.table import DriverTable
+from torchpick.wheels import flags, judging, librarycode, sections
 from torchpick.wheels.flags import Flags
+from torchpick.wheels.judging import Judge, ReadingVerdict
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts, torch_facts
 from torchpick.wheels.sections import Linked
@@ -100,6 +105,43 @@ def torch_cuda(python: str | None) -> str | None:
     here = distributions.read(python or sys.executable, os.environ, metadata=False)
     texts = (distributions.text(os.path.join(site, "torch", "version.py")) for site in here.torches)
     return next((torch_facts(text).cuda for text in texts if text), None)
+
+
+def verdicts(
+    reading: Reading, machines: Sequence[Machine], drivers: DriverTable, python: str | None = None
+) -> tuple[ReadingVerdict, ...]:
+    """Whether it runs: one verdict for each kind of GPU and driver among the machines."""
+    cuda = None
+    if judging.chosen(reading.libraries, None).libraries != reading.libraries:
+        cuda = torch_cuda(python)  # which library is loaded depends on the torch beside it
+    found: dict[Judge, ReadingVerdict] = {}
+    for machine in machines:
+        for gpu in machine.counted:
+            if gpu.arch is not None:
+                judge = _judge(reading, gpu.arch, machine, drivers)
+                found[judge] = found.get(judge) or judging.of_reading(reading, judge, cuda)
+    return tuple(found.values())
+
+
+def _judge(reading: Reading, gpu: Arch, machine: Machine, drivers: DriverTable) -> Judge:
+    torch, driver = reading.torch, machine.driver
+    judge = Judge.of(gpu, driver, drivers, unified=torch is not None and is_unified(torch.version, torch.cuda))
+    if driver is None:
+        return judge
+    return judge._replace(refusal=_refusal(reading, gpu, driver, driver.os or machine.platform.os, drivers))
+
+
+def _refusal(reading: Reading, gpu: Arch, driver: Driver, os_: str, drivers: DriverTable) -> str | None:
+    """Why this driver runs none of it, if that is known."""
+    if gpu.kind == "gfx":
+        return None
+    if (no := drivers.unsupported(driver, gpu, os_)) is not None:
+        named = driver.version or f"for CUDA {driver.cuda}"
+        return f"driver {named} does not support {gpu}: {no.why}; it needs {no.remedy}"
+    cuda = reading.torch.cuda if reading.torch is not None else None
+    if cuda is None or drivers.carries(driver, cuda, os_):
+        return None
+    return f"it is built with CUDA {cuda}, which needs driver {drivers.floor(cuda, os_) or 'of a newer branch'}"
 
 
 T = TypeVar("T")
