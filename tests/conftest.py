@@ -16,7 +16,7 @@ from torchpick.environment import settingsfiles
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
 
-CLEARED = ("TORCHPICK_", "PIP_", "UV_", "XDG_", "NV_VARIANT_", "VIRTUAL_ENV", "CONDA_")
+CLEARED = ("TORCHPICK_", "PIP_", "UV_", "XDG_", "VIRTUAL_ENV", "CONDA_")
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 CLEARED_NAMES = (
     *PROXIES,

@@ -286,11 +286,6 @@ class Session:
         """The pick for these machines (those of the request); where no build runs its `ok` is false."""
         return self.answer(machines=machines, everything=everything).pick
 
-    def spoken_cuda(self, pick: Pick) -> str | None:
-        """The CUDA that the driver of the pick's first machine supports, as it reports or by its version."""
-        driver = pick.machine.driver
-        return None if driver is None else driver.cuda or self.knowledge.rules.drivers.speaks(driver)
-
     def never_picked(self, pick: Pick) -> tuple[Verdict, ...]:
         """What `list --all` adds: the builds of other platforms and the default index's own."""
         mine = {machine.platform.name for machine in pick.machines}

@@ -124,21 +124,6 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     assert pipe.is_fifo()
 
 
-@pytest.mark.skipif(not hasattr(os, "setxattr"), reason="no attributes of files")
-def test_what_hangs_on_a_file_is_carried_over(tmp_path: Path) -> None:
-    file = tmp_path / "pip.conf"
-    file.write_text("old")
-    try:
-        os.setxattr(file, "user.torchpick", b"kept")
-    except OSError:
-        pytest.skip("this file system keeps no attributes of files")
-
-    rewrite.replace(str(file), b"new")
-
-    assert file.read_text() == "new"
-    assert os.getxattr(file, "user.torchpick") == b"kept"
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name")
 def test_a_pipe_is_refused_as_nobody_may_ever_write_into_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pip.conf")

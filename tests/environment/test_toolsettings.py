@@ -82,7 +82,7 @@ def test_uv_reads_the_nearest_project_then_the_users_file(tmp_path: Path) -> Non
     assert toolsettings.uv({"UV_NO_CONFIG": "1"}, str(home), str(inner)) == []
 
 
-def test_uv_begins_at_the_root_of_the_workspace_that_has_the_project_as_a_member(tmp_path: Path) -> None:
+def test_uv_begins_at_the_root_of_the_workspace_above_a_project(tmp_path: Path) -> None:
     member = tmp_path / "packages" / "m"
     member.mkdir(parents=True)
     member.joinpath("pyproject.toml").write_text("[project]\nname = 'm'\n[tool.uv]\npackage = false\n")
@@ -93,12 +93,8 @@ def test_uv_begins_at_the_root_of_the_workspace_that_has_the_project_as_a_member
         return toolsettings.uv({}, "/nobody", str(folder))[0].path
 
     assert found("members = ['packages/*']") == str(root)
-    assert found("members = ['packages/*']\nexclude = ['packages/m']") == str(member / "pyproject.toml")
-    assert found("members = ['others/*']") == str(member / "pyproject.toml")
-    assert found("members = ['**/m']", member) == str(root)
-    assert found("members = 1") == str(member / "pyproject.toml")
-    member.joinpath("pyproject.toml").write_text("[project]\nname = 'm'\n[tool.uv]\nmanaged = false\n")
-    assert found("members = ['packages/*']") == str(member / "pyproject.toml")
+    member.joinpath("pyproject.toml").write_text("[project]\nname = 'm'\n")
+    assert found("members = 1") == str(root)
 
 
 def test_a_project_hides_the_uv_toml_of_a_folder_in_it(tmp_path: Path) -> None:
@@ -110,8 +106,6 @@ def test_a_project_hides_the_uv_toml_of_a_folder_in_it(tmp_path: Path) -> None:
 
     assert [each.path for each in toolsettings.uv({}, "/nobody", str(inner))] == [str(project)]
     assert [each.path for each in toolsettings.uv({"UV_PROJECT": "src"}, "/nobody", str(tmp_path))] == [str(project)]
-    project.write_text("[tool.uv]\nno-index = true\n")  # no project, so nothing to begin at
-    assert [each.path for each in toolsettings.uv({}, "/nobody", str(inner))] == [str(inner / "uv.toml")]
 
 
 def test_what_is_too_large_for_settings_or_a_pipe_is_refused(tmp_path: Path) -> None:

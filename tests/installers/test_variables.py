@@ -30,11 +30,11 @@ READ = {
 
 
 def made(**around: object) -> dict[str, str]:
-    return dict(variables.of(PICK, "/cache", UserSettings(**around), "13.0", READ).set)  # type: ignore[arg-type]
+    return dict(variables.of(PICK, "/cache", UserSettings(**around), READ).set)  # type: ignore[arg-type]
 
 
 def test_the_variables_of_a_pick() -> None:
-    found = variables.of(PICK, "/cache", UserSettings(), "13.0", READ)
+    found = variables.of(PICK, "/cache", UserSettings(), READ)
     paths = {each.path.rpartition(".")[2]: variables.address(each.path) for each in found.files}
 
     assert found.set == {
@@ -42,8 +42,6 @@ def test_the_variables_of_a_pick() -> None:
         "UV_CONSTRAINT": paths["txt"],
         "PIP_FIND_LINKS": paths["html"],
         "PIP_CONSTRAINT": paths["txt"],
-        "NV_VARIANT_PROVIDER_FORCE_SM_ARCH": "6.1",
-        "NV_VARIANT_PROVIDER_FORCE_CUDA_DRIVER_VERSION": "13.0",
     }
     assert {each.content.count("\n") for each in found.files if each.path.endswith(".txt")} == {3}
 
@@ -54,7 +52,7 @@ def test_the_default_indexs_own_torch_is_held_by_its_version_alone() -> None:
     pick = Session(request._replace(backends=("default",)), {}).pick()
     links = Setting("find-links", ("https://own/links",), "pip.conf")
 
-    found = variables.of(pick, "/cache", UserSettings(pip={"find-links": links}), None)
+    found = variables.of(pick, "/cache", UserSettings(pip={"find-links": links}))
 
     (limits,) = found.files
     assert limits.content == "torch==2.15.0\ntorchvision==0.29.2\n"
@@ -72,7 +70,7 @@ def test_a_uv_that_does_not_know_the_backend_is_given_links() -> None:
 
 def test_a_cooldown_of_uvs_does_too_and_pips_takes_addresses() -> None:
     found = variables.of(
-        PICK, "/cache", UserSettings(pip={"uploaded-prior-to": Setting("uploaded-prior-to", ("P3D",), "x")}), None, READ
+        PICK, "/cache", UserSettings(pip={"uploaded-prior-to": Setting("uploaded-prior-to", ("P3D",), "x")}), READ
     )
 
     assert "UV_TORCH_BACKEND" not in made(uv_cooldown=True)
@@ -85,21 +83,21 @@ def test_a_cooldown_of_uvs_does_too_and_pips_takes_addresses() -> None:
 @pytest.mark.parametrize("name", ["extra-index-url", "find-links"])
 def test_beside_several_places_the_very_files_are_named(name: str) -> None:
     around = UserSettings(pip={name: Setting(name, ("https://own/x",), "x")})
-    found = variables.of(PICK, "/cache", around, None, READ)
+    found = variables.of(PICK, "/cache", around, READ)
     texts = {variables.address(each.path): each.content for each in found.files}
 
     assert "torch @ https://" in texts[found.set["PIP_CONSTRAINT"]]
     assert texts[found.set["UV_CONSTRAINT"]].startswith("torch==2.14.1+cu126\n")
     assert "PIP_FIND_LINKS" not in found.set
     assert found.notes == ()
-    unread = variables.of(PICK, "/cache", around, None)
+    unread = variables.of(PICK, "/cache", around)
     assert [note.code for note in unread.notes] == ["OTHER_PLACES"]
     wheels = UserSettings(pip={name: Setting(name, ("https://download.pytorch.org/whl/cu126",), "x")})
-    assert "PIP_FIND_LINKS" in variables.of(PICK, "/cache", wheels, None, READ).set
+    assert "PIP_FIND_LINKS" in variables.of(PICK, "/cache", wheels, READ).set
 
 
 def test_pages_of_the_users_for_uv_lead_to_the_very_files_too() -> None:
-    found = variables.of(PICK, "/cache", UserSettings(uv_linked=True), None, READ)
+    found = variables.of(PICK, "/cache", UserSettings(uv_linked=True), READ)
     texts = {variables.address(each.path): each.content for each in found.files}
 
     assert "torch @ https://" in texts[found.set["UV_CONSTRAINT"]]
@@ -107,7 +105,7 @@ def test_pages_of_the_users_for_uv_lead_to_the_very_files_too() -> None:
 
 
 def test_a_companion_whose_page_could_not_be_read_has_its_page_for_pip_to_read() -> None:
-    found = variables.of(PICK, "/cache", UserSettings(), None)
+    found = variables.of(PICK, "/cache", UserSettings())
 
     index = "https://download.pytorch.org/whl/cu126"
     assert found.set["PIP_FIND_LINKS"].split()[1:] == [f"{index}/torchvision/", f"{index}/torchaudio/"]
@@ -214,7 +212,7 @@ def test_an_image_writes_the_files_itself() -> None:
 
 
 def test_files_go_where_an_image_has_them() -> None:
-    found = variables.of(PICK, "C:\\Ca che", UserSettings(), None, READ)
+    found = variables.of(PICK, "C:\\Ca che", UserSettings(), READ)
     there = variables.moved(found, "/opt/torchpick")
 
     names = [each.path.replace("\\", "/").rpartition("/")[2] for each in found.files]
@@ -233,8 +231,8 @@ def test_a_flat_mirror_is_one_page_that_both_are_led_to() -> None:
     pick = PICK._replace(wish=PICK.wish._replace(index_base="flat+https://mirror.example/wheels/"))
     own = Setting("extra-index-url", ("https://own/x",), "x")
 
-    found = variables.of(pick, "/cache", UserSettings(uv_links=("https://own/links",)), None, READ)
-    beside = variables.of(pick, "/cache", UserSettings(pip={"extra-index-url": own}), None, READ)
+    found = variables.of(pick, "/cache", UserSettings(uv_links=("https://own/links",)), READ)
+    beside = variables.of(pick, "/cache", UserSettings(pip={"extra-index-url": own}), READ)
 
     (limits,) = found.files
     assert found.set == {
@@ -252,7 +250,7 @@ def test_what_was_dropped_of_the_users_settings_stays_dropped() -> None:
         for_pip=SettingChanges({"PIP_EXTRA_INDEX_URL": "https://own"}, ("PIP_INDEX_URL", "UV_CONSTRAINT")),
         for_uv=SettingChanges({"UV_INDEX": "https://own"}, ("UV_DEFAULT_INDEX", "PIP_INDEX_URL")),
     )
-    found = variables.of(PICK, "/cache", around, None, READ)
+    found = variables.of(PICK, "/cache", around, READ)
 
     assert found.set["PIP_EXTRA_INDEX_URL"] == found.set["UV_INDEX"] == "https://own"
     assert found.unset == ("PIP_INDEX_URL", "UV_DEFAULT_INDEX")
@@ -263,7 +261,7 @@ def test_only_wheel_indexes_among_the_users_links_leave_an_empty_setting() -> No
     wheels = Setting("find-links", ("https://download.pytorch.org/whl/torch_stable.html",), "x")
     own = Setting("extra-index-url", ("https://own/x",), "x")
 
-    found = variables.of(PICK, "/cache", UserSettings(pip={"find-links": wheels, "extra-index-url": own}), None, READ)
+    found = variables.of(PICK, "/cache", UserSettings(pip={"find-links": wheels, "extra-index-url": own}), READ)
 
     assert found.set["PIP_FIND_LINKS"] == " "
 
@@ -274,8 +272,8 @@ def test_files_for_another_python_are_not_named() -> None:
     own = Setting("extra-index-url", ("https://own/x",), "x")
     around = UserSettings(pip={"extra-index-url": own})
 
-    found = variables.of(PICK, "/cache", around, None, {**READ, "torchaudio": [other, *READ["torchaudio"]]})
-    alone = variables.of(PICK, "/cache", around, None, {**READ, "torchaudio": [other]})
+    found = variables.of(PICK, "/cache", around, {**READ, "torchaudio": [other, *READ["torchaudio"]]})
+    alone = variables.of(PICK, "/cache", around, {**READ, "torchaudio": [other]})
 
     text = next(each.content for each in found.files if "@" in each.content)
     assert READ["torchaudio"][0].url in text

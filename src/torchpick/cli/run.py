@@ -53,7 +53,7 @@ def run(args: Arguments) -> int:
         raise UsageError(f"`{args.passed_on[0]}` is not a command on PATH", hint="`torchpick run --help` has examples")
     args.requirements = []
     session = Session(arguments.request_of(args), report=console.waiting)
-    prepared = running.prepared(session, args.passed_on)
-    console.tell(prepared.pick, args)
-    console.notes(args, *prepared.pick.every_note, *(note.text for note in prepared.command.notes))
-    return runner.die_of(runner.run(prepared.command, os.environ).status)
+    pick, command = running.prepared(session, args.passed_on)
+    console.tell(pick, args)
+    console.notes(args, *pick.every_note, *(note.text for note in command.notes))
+    return runner.die_of(runner.run(command, os.environ).status)

@@ -24,7 +24,6 @@ _GRACE_S = 0.1
 _ANSWERED_GRACE_S = 0.02
 # How often a child is looked at whose pipe a grandchild keeps open.
 _TICK_S = 0.05
-_left_behind: list[int] = []
 
 
 class Running:
@@ -120,7 +119,6 @@ class PosixChild(Running):
             if time.monotonic() > until:
                 if not kill:
                     return self._end(kill=True)
-                _left_behind.append(self._pid)
                 return -signal.SIGKILL
             time.sleep(0.0005)
         return ended
@@ -210,7 +208,6 @@ def wait(children: Sequence[Running], until: float) -> None:
 
 def launched(begin: Callable[[int, int], int], *, line: bool, most: int) -> Running:
     """The child that `begin` starts: it is given the pipes to write answer and talk to, and returns the process."""
-    _reap_left_behind()
     answer, talk = _pipe(), _pipe()
     try:
         pid = begin(answer[1], talk[1])
@@ -254,14 +251,3 @@ def _drain(fd: int) -> tuple[int, bytes]:
             return -1, b"".join(parts)
         parts.append(part)
     return fd, b"".join(parts)
-
-
-def _reap_left_behind() -> None:
-    for pid in list(_left_behind):
-        try:
-            gone = os.waitpid(pid, os.WNOHANG)[0] != 0
-        except ChildProcessError:
-            gone = True
-        with suppress(ValueError):  # another thread was here
-            if gone:
-                _left_behind.remove(pid)

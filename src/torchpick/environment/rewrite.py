@@ -134,7 +134,7 @@ def replace(file: str, content: bytes, mode: int = 0o666, *, follow: bool = True
             stream.write(content)
             stream.flush()
             if known is not None:
-                _as_it_was(temporary, target, known)
+                _as_it_was(temporary, known)
             os.fsync(stream.fileno())
         os.replace(temporary, target)
     except BaseException:
@@ -176,37 +176,14 @@ def _is_gone(pid: str) -> bool:
     return False
 
 
-def _as_it_was(temporary: str, target: str, known: os.stat_result) -> None:
+def _as_it_was(temporary: str, known: os.stat_result) -> None:
     """Give the new file the owner and the mode of the old; changing the owner clears some bits of the mode."""
     if sys.platform != "win32" and _owners(os.stat(temporary)) != _owners(known):
         try:
             os.chown(temporary, known.st_uid, known.st_gid)
         except PermissionError as error:
             raise PermissionError(error.errno, _OWNER.format(known.st_uid, known.st_gid)) from error
-    _carry_attributes(target, temporary)
     os.chmod(temporary, stat.S_IMODE(known.st_mode))
-
-
-_RIGHTS = "system.posix_acl_access"
-
-
-def _carry_attributes(target: str, temporary: str) -> None:
-    """The rights of single users (ACL) and what else hangs on the file; a right that its folder hands out is none."""
-    if sys.platform != "linux":
-        return
-    try:
-        names = os.listxattr(target)
-    except OSError:  # a file system that knows none
-        return
-    if _RIGHTS not in names:
-        with contextlib.suppress(OSError):
-            os.removexattr(temporary, _RIGHTS)
-    for name in names:
-        try:
-            os.setxattr(temporary, name, os.getxattr(target, name))
-        except OSError:
-            if name == _RIGHTS:  # without them the mode would give the group what was a single user's
-                raise
 
 
 def _owners(known: os.stat_result) -> tuple[int, int]:

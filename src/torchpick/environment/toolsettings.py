@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import posixpath
 import sys
 from collections.abc import Iterable, Mapping
 
@@ -187,7 +186,7 @@ def uv(environ: Mapping[str, str], home: str, folder: str, system: str = sys.pla
         return [UvFile(given, table) for table in (_toml(given),) if table is not None]
     if environ.get("UV_NO_CONFIG", "").lower() in YES:
         return []
-    found = [*_nearest(_beginning(os.path.join(folder, environ.get("UV_PROJECT", ""))))]
+    found = _nearest(_root(os.path.join(folder, environ.get("UV_PROJECT", ""))))
     return [*found, *(UvFile(path, table) for path in uv_files(environ, home, system) if (table := _toml(path)))]
 
 
@@ -202,40 +201,11 @@ def _nearest(folder: str) -> list[UvFile]:
     return []
 
 
-def _beginning(folder: str) -> str:
-    """Where uv begins to look: at the root of the workspace or of the project that the folder is in (uv 0.13.9)."""
-    passed = list(upwards(folder))
-    projects = [place for place, here in enumerate(passed) if os.path.isfile(os.path.join(here, "pyproject.toml"))]
-    if not projects:
-        return folder
-    project = passed[projects[0]]
-    file = os.path.join(project, "pyproject.toml")
-    above = passed[projects[1]] if len(projects) > 1 else None
-    workspace = None if above is None else _toml(os.path.join(above, "pyproject.toml"), "tool", "uv", "workspace")
-    hidden = any(os.path.isfile(os.path.join(here, "uv.toml")) for here in passed[: projects[0]])
-    if workspace is None and not hidden:
-        return project
-    if (_toml(file, "tool", "uv") or {}).get("managed") is False:
-        return folder
-    if _toml(file, "tool", "uv", "workspace") is not None:
-        return project
-    if _toml(file, "project") is None:
-        return folder
-    is_member = above is not None and workspace is not None and _is_member(os.path.relpath(project, above), workspace)
-    return above if above is not None and is_member else project
-
-
-def _is_member(path: str, workspace: Mapping[str, Any]) -> bool:
-    """Whether the patterns of a workspace take in the project at this path below it; `*` may stand for folders too."""
-
-    def matches(name: str) -> bool:
-        patterns = (posixpath.normpath(each).replace("**/", "*") for each in toml.texts(workspace.get(name)))
-        return any(fnmatchcase(path, pattern) for pattern in patterns)
-
-    from fnmatch import fnmatchcase
-
-    path = path.replace(os.sep, "/")
-    return matches("members") and not matches("exclude")
+def _root(folder: str) -> str:
+    """Where uv begins to look: at the root of the workspace or else of the project that the folder is in."""
+    files = [(here, os.path.join(here, "pyproject.toml")) for here in upwards(folder)]
+    workspaces = (here for here, file in files if _toml(file, "tool", "uv", "workspace") is not None)
+    return next(workspaces, None) or next((here for here, file in files if os.path.isfile(file)), folder)
 
 
 def _toml(path: str, *keys: str) -> Mapping[str, Any] | None:

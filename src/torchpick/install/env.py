@@ -24,17 +24,16 @@ def variables_for(session: Session, shell: str) -> tuple[Pick, variables.Variabl
     pick = session.pick()
     if shell == "dockerfile":
         _check_image(session, pick)
-    spoken = session.spoken_cuda(pick)
     read = files.companions_on_pages(pick, pick.build.companion_pins, offline=session.offline)
     if shell == "dockerfile":
         # An image has neither this computer's settings nor its cache, and its uv is not ours to ask.
-        found = variables.of(pick, os.sep, variables.UserSettings(), spoken, read)
+        found = variables.of(pick, os.sep, variables.UserSettings(), read)
         return pick, variables.moved(found, _IN_IMAGE), ()
     runner = environ.get("RUNNER_TEMP") if shell == "github" else None
     place = store.folder(os.path.join(runner, "torchpick")) if runner else session.store
     around = _around(session, place, pick)
     notes = (*around.for_pip.notes, *around.for_uv.notes, *_triton(pick))
-    found = variables.of(pick, place, around, spoken, read)
+    found = variables.of(pick, place, around, read)
     return pick, found, (*notes, *found.notes)
 
 

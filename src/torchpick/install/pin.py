@@ -132,7 +132,7 @@ def _variables(
             if is_wheel_host(url):
                 text = f"{said[name].source} names a PyTorch wheel index, from which pip takes other packages too"
                 notes.append(Note("INDEX_STAYS", f"{text}: {redacted(url)}"))
-    found = variables.of(pick, toolsettings.store_of(prefix), around, session.spoken_cuda(pick), read)
+    found = variables.of(pick, toolsettings.store_of(prefix), around, read)
     return found, [*notes, *found.notes]
 
 

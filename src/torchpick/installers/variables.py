@@ -45,10 +45,8 @@ class UserSettings(Noun):
     uv_cooldown: bool = False
 
 
-def of(
-    pick: Pick, place: str, around: UserSettings, spoken: str | None, read: Mapping[str, Sequence[Wheel]] = {}
-) -> Variables:
-    """`spoken` is the CUDA that the driver supports itself; `read` are the companions' files, read on their pages."""
+def of(pick: Pick, place: str, around: UserSettings, read: Mapping[str, Sequence[Wheel]] = {}) -> Variables:
+    """`read` are the companions' files, read on their pages."""
     pins = pick.build.pins
     page, remote = _pages(pick, place, pins, read)
     limits = store.file(place, "constraints", ".txt", "".join(f"{name}=={version}\n" for name, version in pins.items()))
@@ -81,7 +79,6 @@ def of(
         changed["PIP_FIND_LINKS"] = " ".join(dict.fromkeys((*pages, *kept))) or " "
     said = around.pip.get("constraint")
     changed["PIP_CONSTRAINT"] = " ".join((address(pip_limits.path), *store.not_ours(said.words if said else (), place)))
-    changed.update(_variants(pick, spoken))
     notes = [_OTHER_PLACES] if (shared or linked) and direct is None else []
     left_out = tuple(name for name in dict.fromkeys(unset) if name not in changed)
     return Variables(changed, left_out, tuple(files), tuple(notes))
@@ -135,20 +132,6 @@ def _suits(wheel: Wheel, pick: Pick, tag: str) -> bool:
 
     name = wheelnames.parse(wheel.file)
     return name is not None and wheelnames.rank(name, tag, pick.machine.platform) is not None
-
-
-def _variants(pick: Pick, spoken: str | None) -> dict[str, str]:
-    """For the variant wheels in uv's preview: it looks at the newest of the GPUs, and the oldest must run too."""
-    capabilities = [
-        gpu.arch.capability for gpu in pick.machine.counted if gpu.arch is not None and gpu.vendor == "nvidia"
-    ]
-    if not capabilities or spoken is None:
-        return {}
-    major, minor = min(capabilities)
-    return {
-        "NV_VARIANT_PROVIDER_FORCE_SM_ARCH": f"{major}.{minor}",
-        "NV_VARIANT_PROVIDER_FORCE_CUDA_DRIVER_VERSION": spoken,
-    }
 
 
 def address(path: str) -> str:
