@@ -11,7 +11,6 @@ from torchpick.install import env
 from torchpick.installers.command import Command
 from torchpick.model.machine import Note
 from torchpick.model.pick import Pick
-from torchpick.model.versions import named
 from torchpick.session import Session
 
 # Tools whose projects read none of pip's or uv's variables.
