@@ -15,8 +15,7 @@ import pytest
 import torchpick
 from tests import documents
 from torchpick import cli
-from torchpick.cli import ALIASES, COMMANDS, parsing
-from torchpick.cli.completion import _grammar
+from torchpick.cli import ALIASES, COMMANDS, completion, parsing
 from torchpick.model import INSTALL_LINE
 from torchpick.model.verdict import Reason
 
@@ -69,8 +68,8 @@ def test_every_block_is_run_read_or_of_a_known_kind(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_command_and_flag_that_is_named_exists(page: Path) -> None:
-    flags = {flag.name for command in _grammar().values() for flag in command.flags}
-    flags |= {"--help", "--version", "-h", "-c", "-e", "-o", "-r", "-U"}
+    flags = {word for command in ("", *COMMANDS) for word in completion.offered([command])}
+    flags |= {"--version", "-h", "-c", "-e", "-o", "-r", "-U"}
     commands = [command.text for block in blocks(page) if block.language == "console"
                 for command in documents.commands(block)]  # fmt: skip
 

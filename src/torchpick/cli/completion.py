@@ -1,5 +1,7 @@
 """Print a shell completion script.
 
+The script asks `torchpick completion words` at each TAB; where that offers nothing, the shell offers files.
+
 examples:
   source <(torchpick completion bash)                          bash, in ~/.bashrc
   torchpick completion zsh > "${fpath[1]}/_torchpick"          zsh
@@ -10,13 +12,59 @@ examples:
 from __future__ import annotations
 
 from argparse import Action, ArgumentParser
+from collections.abc import Sequence
 from importlib import import_module
 
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import completion
 from torchpick.model.machine import PLATFORMS
 
-SHELLS = ("bash", "zsh", "fish", "powershell")
+PASSES_ON = True
+
+# In bash `--flag=value` comes as three words.
+_BASH = """\
+_torchpick() {
+  local current="${COMP_WORDS[COMP_CWORD]}" words
+  if [ "$current" = "=" ]; then current=""; fi
+  words="$("$1" completion words -- "${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null)"
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _torchpick torchpick torchpick-cli
+"""
+
+_ZSH = """\
+#compdef torchpick torchpick-cli
+_torchpick() {
+  compadd -- $("$words[1]" completion words -- "${(@)words[2,CURRENT-1]}" 2>/dev/null) || _files
+}
+if [ "$funcstack[1]" = "_torchpick" ]; then _torchpick "$@"; else compdef _torchpick torchpick torchpick-cli; fi
+"""
+
+_FISH = """\
+function __torchpick_words
+  set -l words (commandline -opc)
+  set -l offered ($words[1] completion words -- $words[2..-1] 2>/dev/null)
+  if test (count $offered) -gt 0
+    printf '%s\\n' $offered
+  else
+    __fish_complete_path (commandline -ct)
+  end
+end
+complete -c torchpick -f -a '(__torchpick_words)'
+complete -c torchpick-cli -w torchpick
+"""
+
+_POWERSHELL = """\
+Register-ArgumentCompleter -Native -CommandName torchpick, torchpick-cli -ScriptBlock {
+  param($word, $ast, $cursor)
+  $before = $ast.CommandElements | Select-Object -Skip 1 | Where-Object { $_.Extent.EndOffset -lt $cursor }
+  $given = @($before | ForEach-Object { "$_" })
+  & torchpick completion words '--' @given 2>$null | Where-Object { $_ -like "$word*" } | ForEach-Object {
+    [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_)
+  }
+}
+"""
+
+SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH, "powershell": _POWERSHELL}
 
 
 class CompletionArguments(Arguments):
@@ -24,44 +72,36 @@ class CompletionArguments(Arguments):
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help="the shell")
+    parser.add_argument("shell", choices=(*SCRIPTS, "words"), metavar="SHELL", help=", ".join(SCRIPTS))
 
 
 def run(args: CompletionArguments) -> int:
-    print(completion.script(args.shell, _grammar()), end="")
+    if args.shell == "words":
+        print("\n".join(offered(args.passed_on)))
+    else:
+        print(SCRIPTS[args.shell], end="")
     return 0
 
 
-# Flags whose values are not checked by argparse.
-_WORDS = {"--platform": PLATFORMS}
-# Commands whose words may be files: projects and wheels to install, things to inspect, commands, scripts.
-_OF_FILES = ("install", "inspect", "run", "pin", "unpin")
-
-
-def _grammar() -> dict[str, completion.CommandGrammar]:
-    """Every command with its flags, read off the very parsers that will meet them; the bare command is ``."""
+def offered(words: Sequence[str]) -> list[str]:
+    """What may stand after these words, read off the very parser that will meet them; the shell filters it."""
     from torchpick.cli import COMMANDS
 
-    found = {}
-    for name, words in {"": "", **COMMANDS}.items():
-        parser = ArgumentParser(add_help=True)
-        if not name:
-            parser.add_argument("-V", "--version", action="version", help="show the version and exit")
-        import_module(f"torchpick.cli.{name or 'pick'}").add_arguments(parser)
-        flags = tuple(_flag(action) for action in parser._actions if action.option_strings)  # noqa: SLF001 # its only list
-        values = next((tuple(map(str, each.choices or ())) for each in parser._actions if _is_choice(each)), ())  # noqa: SLF001
-        found[name] = completion.CommandGrammar(words, flags, values, name in _OF_FILES)
-    return found
+    given = [word for word in words if word != "="]
+    command = given[0] if given and given[0] in COMMANDS else "pick"
+    parser = ArgumentParser()
+    if command == "pick":
+        parser.add_argument("-V", "--version", action="version")
+    import_module(f"torchpick.cli.{command}").add_arguments(parser)
+    actions = parser._actions  # noqa: SLF001 # its only list
+    for action in actions:
+        if given and given[-1] in action.option_strings and action.nargs != 0:
+            return _values(action)
+    values = [value for action in actions if not action.option_strings for value in _values(action)]
+    flags = [name for action in actions for name in action.option_strings if name.startswith("--")]
+    return [*(() if given else COMMANDS), *values, *flags]
 
 
-def _is_choice(action: Action) -> bool:
-    return not action.option_strings and action.choices is not None
-
-
-def _flag(action: Action) -> completion.Flag:
-    *_, name = action.option_strings
-    short = next((each for each in action.option_strings if len(each) == 2 and each != name), None)
-    choices = tuple(map(str, action.choices or _WORDS.get(name) or ()))
-    takes = str(action.metavar or "")
-    files = any(word in takes for word in ("FILE", "PATH", "FOLDER", "DIR"))
-    return completion.Flag(name, action.help or "", action.nargs != 0, choices, files, short)
+def _values(action: Action) -> list[str]:
+    """The words that it takes, as far as they are few; of --platform they are checked by the parser of machines."""
+    return [*(PLATFORMS if "--platform" in action.option_strings else action.choices or ())]

@@ -1,1 +1,1 @@
-"""What does a person read? Text, tables, pages and completion scripts."""
+"""What does a person read? Text, tables and pages."""
