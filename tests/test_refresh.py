@@ -319,8 +319,11 @@ def test_a_broken_cache_is_made_anew(text: str, tmp_path: Path, capsys: pytest.C
     assert picked(capsys)["pick"]["version"] == "2.99.0+cu126"
 
 
-def test_offline_says_what_it_would_need(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["refresh", "--offline"]) == 1
+def test_offline_says_what_it_would_need(
+    index: Index, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHPICK_OFFLINE", "1")
+    assert main(["refresh"]) == 1
     err = capsys.readouterr().err
 
     assert f"would read {index.base}/torch/" in err

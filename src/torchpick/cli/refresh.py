@@ -19,7 +19,8 @@ import os
 import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from torchpick.cli import arguments, console
@@ -65,7 +66,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--channel", choices=CHANNELS, default="stable", help="the channel whose index is read")
     parser.add_argument("--index-base", metavar="URL", help="a mirror of the wheel host; flat+URL for one flat page")
-    parser.add_argument("--offline", action="store_true", help="only show what would be read")
     arguments.add_output_flags(parser)
 
 
@@ -77,55 +77,33 @@ class IndexToRead(Noun):
     known: dict[BuildKey, Build]
 
 
-class UnreadIndex(Noun):
-    """An index that could not be read while another could."""
-
-    plan: IndexToRead
-    error: TorchpickError
-
-    def text(self, read: str) -> str:
-        taken = "; `--backend default` picks what your own index holds" if read == OWN else ""
-        return f"{self.plan.what} could not be read, only {read}: {self.error}{taken}"
-
-
 def run(args: RefreshArguments) -> int:
     plans = _plans(args)
-    if args.offline or os.environ.get("TORCHPICK_OFFLINE"):
+    if os.environ.get("TORCHPICK_OFFLINE"):
         pages = ", ".join(redacted(url) for plan in plans for url in plan.job.pages[0])
-        rows = [row for plan in plans for _, row in refresh.cached(plan.job.cache, plan.job.base, plan.job.channel)]
-        waiting = sum(build.arches is None for build in rows)
-        raise NetworkError(
-            f"refresh would read {pages}, and of each new build some 7 MB; {waiting} builds wait to be read",
-            hint="remove `--offline`",
-        )
+        raise NetworkError(f"refresh would read {pages}", hint="unset TORCHPICK_OFFLINE")
     progress = console.progress(args)
     reports: dict[str, Refreshed] = {}
-    troubles: list[UnreadIndex] = []
+    errors: dict[str, TorchpickError] = {}
     with progress.during("refresh"):
         for plan in plans:
             try:
                 reports[plan.what] = refresh.run(plan.job, plan.known, progress)
             except TorchpickError as error:
-                troubles.append(UnreadIndex(plan, error))
+                errors[plan.what] = error
     if not reports:
-        raise troubles[0].error
-    notes = [trouble.text(next(iter(reports))) for trouble in troubles]
+        raise next(iter(errors.values()))
+    notes = [f"{what} could not be read, only {next(iter(reports))}: {error}" for what, error in errors.items()]
     report = refresh.together(reports.values())
     status = 1 if report.failures else 0
     if args.json:
         print(envelope.dumps(_json(report, notes, status)))
     else:
-        bold = console.painter(args)
-        print(_page(report, bold, most=None if args.verbose else _MOST))
+        print(_page(report))
         console.notes(args, *notes)
         for failure in report.failures:
             print(plain(f"error: {failure.build.sample.file}: {failure.error}"), file=sys.stderr)
     return status
-
-
-def _shipped(*, default_index: bool) -> dict[BuildKey, Build]:
-    """The shipped table alone: what earlier refreshes wrote is compared with it."""
-    return {build.key: build for build in Knowledge(os.environ).shipped(default_index=default_index)}
 
 
 def _plans(args: RefreshArguments) -> list[IndexToRead]:
@@ -146,29 +124,31 @@ def _plans(args: RefreshArguments) -> list[IndexToRead]:
     def forced(found: ListedBuild) -> bool:
         return is_named and reads(found) and found.backend not in ("cpu", "xpu")
 
-    cache = Path(cache_dir(os.environ))
-    today = time.strftime("%Y-%m-%d", time.gmtime(console.today() * 86400))
+    def plan(what: str, base: str, channel: str, pages: tuple[tuple[str, ...], ...], *, whole: bool) -> IndexToRead:
+        today = time.strftime("%Y-%m-%d", time.gmtime(console.today() * 86400))
+        job = RefreshJob(Path(cache_dir(os.environ)), base, channel, pages, reads, forced, whole, today)
+        return IndexToRead(what, job, _shipped(default_index=channel == DEFAULT_INDEX))
+
     plans = []
     if set(wish.backends) != {DEFAULT_INDEX}:
-        known = _shipped(default_index=False)
-        backends = sorted({build.backend for build in known.values()}, key=backend_order)
+        backends = sorted({build.backend for build in _shipped(default_index=False).values()}, key=backend_order)
         pages = refresh.page_urls(wish.index_base, args.channel, backends)
         # A mirror may hold a part.
         whole = wish.index_base == WHEEL_HOST and args.channel == "stable"
-        job = RefreshJob(cache, wish.index_base, args.channel, pages, reads, forced, whole, today)
-        plans.append(IndexToRead(HOST, job, known))
+        plans.append(plan(HOST, wish.index_base, args.channel, pages, whole=whole))
     if args.channel == "stable" and (not wish.backends or DEFAULT_INDEX in wish.backends):
-        known = _shipped(default_index=True)
-        try:
+        with suppress(InstallerError):
             own = index_places.of_user(os.environ)
-        except InstallerError:
-            own = None
-        if own is not None and own.base is not None:
-            job = RefreshJob(cache, own.base, DEFAULT_INDEX, own.pages("torch"), reads, forced, False, today)
-            plans.append(IndexToRead(OWN, job, known))
+            if own.base is not None:
+                plans.append(plan(OWN, own.base, DEFAULT_INDEX, own.pages("torch"), whole=False))
     if not plans:
         raise UsageError("no package index of yours is known", hint="name it: `export PIP_INDEX_URL=https://…/simple`")
     return plans
+
+
+def _shipped(*, default_index: bool) -> dict[BuildKey, Build]:
+    """The shipped table alone: what earlier refreshes wrote is compared with it."""
+    return {build.key: build for build in Knowledge(os.environ).shipped(default_index=default_index)}
 
 
 def _platforms(told: list[str] | None) -> tuple[str, ...]:
@@ -207,31 +187,19 @@ def _json(report: Refreshed, notes: Iterable[str], status: int) -> dict[str, obj
     )
 
 
-def _page(report: Refreshed, bold: Callable[[str], str], most: int | None) -> str:
-    """What changed, as text: of each kind at most so many."""
-    lines = []
-    for words, builds in (("new", report.added), ("changed", report.changed), ("read", report.read)):
-        shown = [f"  {words:<8}  {build.version:<20} {build.platform:<15} {_arches(build)}" for build in builds]
-        lines += _some(shown, most)
-    lines += [bold(plain(f"  differs   {each.text}")) for each in report.contradictions]
-    lines += _some(
-        [f"  gone      {build.version} for {build.platform} is not on the index" for build in report.gone], most
-    )
+def _page(report: Refreshed) -> str:
+    """What changed, as text."""
+    lines = [
+        f"{word:<8}  {build.version:<20} {build.platform:<15} {_arches(build)}"
+        for word, builds in (("new", report.added), ("changed", report.changed), ("read", report.read))
+        for build in builds
+    ]
+    lines += [f"differs   {each.text}" for each in report.contradictions]
+    lines += [f"gone      {build.version} for {build.platform} is not on the index" for build in report.gone]
     if report.unread:
-        lines.append(f"  unread    {len(report.unread)} builds, never picked until they are read")
-        if most is None:
-            lines += [f"            {each.sample.file}" for each in report.unread]
-    lines = [line if line.startswith("\x1b") else plain(line) for line in lines] or ["nothing new"]
-    return "\n".join([*lines, f"read {report.bytes_read / 1e6:.1f} MB in {report.requests} requests"])
-
-
-def _some(lines: list[str], most: int | None) -> list[str]:
-    if most is None or len(lines) <= most:
-        return lines
-    return [*lines[:most], f"            … and {len(lines) - most} more; `--verbose` shows them"]
-
-
-_MOST = 40
+        lines.append(f"unread    {len(report.unread)} builds, never picked until they are read")
+    shown = [f"  {plain(line)}" for line in lines] or ["nothing new"]
+    return "\n".join([*shown, f"read {report.bytes_read / 1e6:.1f} MB in {report.requests} requests"])
 
 
 def _arches(build: Build) -> str:
