@@ -1,17 +1,121 @@
-"""The page as text: what is put into it cannot break out of it, and its rows have addresses."""
+"""What the page looks up, added together, is what resolve says, and what is put into it cannot break out of it."""
 
 from __future__ import annotations
 
 import json
-import re
+import os
+from typing import Any
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torchpick.cli.show import webpage
-from torchpick.decide.packagefit import PackageGpuRow
-from torchpick.model.arch import Arch
-from torchpick.model.verdict import JIT, NOT, PARTLY, RUNS
+from torchpick.decide import resolve
+from torchpick.knowledge import compat
+from torchpick.model.arch import Arch, best
+from torchpick.model.generations import NVIDIA
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
+from torchpick.model.request import Wish
+from torchpick.model.table import Table
+from torchpick.model.verdict import Objection, Reason
+
+NAMES = (("GeForce GTX 1080 Ti", "6.1"), ("GeForce 8800 GTX", "1.0"), ("GeForce 820M", "2.1 3.0"), ("H20", "?"))
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    return compat.Knowledge(os.environ).table(webpage.PLATFORMS)
+
+
+@pytest.fixture(scope="module")
+def data(table: Table) -> dict[str, Any]:
+    return webpage.data(table, Wish(), NAMES)
+
+
+def added_up(data: dict[str, Any], sheet: dict[str, Any], used: str, python: int, gpu: str) -> dict[str, list[str]]:
+    """Version → what is said against it, in the order of the page: the sum that page.js makes."""
+    says = sheet["says"].get(used, {"objects": {}, "relies": [], "refuses": {}})
+    found = []
+    for place, (torch, backend, cuda, *_) in enumerate(sheet["builds"]):
+        relies = cuda in says["relies"]
+        if (verdict := sheet["gpus"][gpu]["abroad" if relies else "home"][place]) is None:
+            continue
+        why, fit, _how, _notes = data["verdicts"][verdict]
+        others = [
+            says["refuses"].get(gpu),
+            says["objects"].get(cuda),
+            sheet["pythons"][python]["objects"].get(str(place)),
+        ]
+        against = sorted(data["texts"][text] for text in (*why, *others) if text is not None)
+        found.append(((sheet["releases"].index(torch), -fit, relies), f"{torch}+{backend}", against))
+    return {version: against for _, version, against in sorted(found, key=lambda each: each[0])}
+
+
+@settings(max_examples=40)
+@given(drawn=st.data())
+def test_the_sum_is_what_resolve_says(table: Table, data: dict[str, Any], drawn: st.DataObject) -> None:
+    platform = drawn.draw(st.sampled_from(range(3)))
+    sheet = data["platforms"][platform]
+    python = drawn.draw(st.sampled_from(range(len(sheet["pythons"]))))
+    gpu = drawn.draw(st.sampled_from(sorted(sheet["gpus"])))
+    arch = Arch.parse(data["gpus"][int(gpu)]["arch"])
+    used = drawn.draw(st.sampled_from([sheet["gpus"][gpu]["driver"], *sheet["drivers"]])) if arch.kind == "sm" else ""
+    version = sheet["pythons"][python]["name"].removeprefix("Python ")
+
+    found = added_up(data, sheet, used, python, gpu)
+
+    machine = Machine(
+        Platform.parse(sheet["name"]),
+        Python(version.removesuffix("t"), free_threaded=version.endswith("t")),
+        Driver(used, table.drivers.speaks(Driver(used))) if used else None,
+        (Gpu(0, "amd" if arch.kind == "gfx" else "nvidia", None, arch),),
+    )
+    verdicts = [
+        verdict
+        for verdict in resolve.judge(machine, table, Wish())
+        if Reason.BACKEND_NOT_ALLOWED not in verdict.reasons
+    ]
+    expected = {f"{each.build.torch}+{each.build.backend}": sorted(map(said, each.objections)) for each in verdicts}
+    assert found == expected
+    assert list(found) == list(expected)  # and in resolve's order of preference
+
+
+def said(objection: Objection) -> str:
+    """In the page's words, which name no driver in what a GPU says."""
+    own = objection.gpu is not None and objection.reason is not Reason.GPU_NOT_SERVED_BY_DRIVER
+    return webpage._said(objection) if own else objection.text
+
+
+def test_a_driver_that_is_not_told_is_the_newest_that_serves_the_gpu(data: dict[str, Any]) -> None:
+    pascal = next(place for place, gpu in enumerate(data["gpus"]) if gpu["arch"] == "sm_61")
+
+    assert data["platforms"][0]["gpus"][str(pascal)]["driver"] == "580"
+    assert str(pascal) not in data["platforms"][0]["says"]["580"]["refuses"]
+
+
+def test_every_named_product_that_a_build_has_code_for_is_of_a_kind_that_stands_there(table: Table) -> None:
+    """For the others the page says that no build runs."""
+    names = compat.Knowledge(os.environ).gpu_names.products
+    capabilities = {each for _, several in names for each in several.split() if each[:1].isdigit()}
+    others = {Arch.of_capability(*map(int, each.split("."))) for each in capabilities} - {kind.arch for kind in NVIDIA}
+    builds = [build for shelf in table.builds.values() for build in shelf if build.family == "cuda" and build.arches]
+
+    assert others
+    assert not [
+        (build.version, str(arch))
+        for build in builds
+        for arch in others
+        if best(build.arches or (), arch, unified=build.unified).fit
+    ]
+
+
+def test_there_is_one_driver_for_each_branch_newest_first(table: Table) -> None:
+    drivers = webpage.drivers_of(table.drivers, "linux")
+
+    branches = [int(each.split(".")[0]) for each in drivers]
+    assert branches == sorted({branch.number for branch in table.drivers.branches}, reverse=True)
+    assert "525.60.13" in drivers
 
 
 @given(st.text())
@@ -20,22 +124,3 @@ def test_data_stays_inside_its_element_whatever_it_holds(text: str) -> None:
 
     assert not {"<", ">", "&"} & set(inside)
     assert json.loads(inside) == {"text": text}
-
-
-def test_rows_and_packages_have_addresses_and_cells_their_words() -> None:
-    rows = [
-        PackageGpuRow("gsplat", "1.5", "12.8", (NOT, RUNS), True),
-        PackageGpuRow("gsplat", "1.4", None, (JIT, PARTLY), False),
-        PackageGpuRow("<vllm>", "1", "13", (NOT, NOT), True),
-    ]
-    page = webpage.packages(rows, tuple(map(Arch.parse, ("sm_61", "sm_90"))))
-
-    assert re.findall('id="([^"]*)"', page) == [
-        "packages", "package-gsplat", "package-gsplat-1.5", "package-gsplat-1.4",
-        "package-&lt;vllm&gt;", "package-&lt;vllm&gt;-1",
-    ]  # fmt: skip
-    assert re.findall('<th scope="col">(sm[^<]*)</th>', page) == ["sm_61", "sm_90"]
-    cells = re.findall('<td class="([a-z]+)">([^<]*)</td>', page)
-    assert cells[:4] == [("none", "–"), ("runs", "runs"), ("jit", "JIT"), ("partly", "partly")]
-    assert page.count("(declared)") == 1
-    assert "<vllm>" not in page

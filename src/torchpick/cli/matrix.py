@@ -23,19 +23,18 @@ from html import escape
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import page_data, text, webpage
+from torchpick.cli.show import text, webpage
 from torchpick.cli.show.text import plain
-from torchpick.decide import matrix, packagefit
+from torchpick.decide import matrix
 from torchpick.decide.matrix import Row
 from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 from torchpick.model import envelope
 from torchpick.model.arch import Fit
 from torchpick.model.build import WHEEL_HOST
 from torchpick.model.fleet import Hosts
 from torchpick.model.generations import NVIDIA, kind_of
-from torchpick.model.machine import Gpu, Machine
+from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
@@ -47,13 +46,12 @@ class MatrixArguments(Arguments):
     html: str | None
 
 
-class MatrixGroup(Noun):
-    """Machines of one system, Python and driver: a row for each of their GPUs, and the hosts that have it."""
+class MatrixTable(Noun):
+    """The rows of one machine, or of several that are alike."""
 
     machine: Machine
     hosts: Hosts
     rows: tuple[Row, ...]
-    owners: tuple[Hosts, ...] = ()
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -67,48 +65,30 @@ def run(args: MatrixArguments) -> int:
     session = Session(arguments.request_of(args), report=console.waiting)
     if args.html is not None:
         return _page(args, session)
-    if session.request.machine is not None:
-        groups = _groups(session)
-    else:
-        machine = _machine(args, session)
-        groups = [MatrixGroup(machine, Hosts(1), matrix.rows(machine, session.table_of((machine,)), session.wish))]
+    tables = _tables(args, session)
     if args.json:
-        print(envelope.dumps(envelope.new("matrix", rows=[row for group in groups for row in _json(group)])))
+        print(envelope.dumps(envelope.new("matrix", rows=[row for table in tables for row in _json(table)])))
         return 0
     bold, width = console.painter(args), console.width()
-    for place, group in enumerate(groups):
-        print(("\n" if place else "") + bold(_heading(group)) + "\n")
-        if not matrix.releases_of(group.rows):
+    for place, table in enumerate(tables):
+        print(("\n" if place else "") + bold(_heading(table)) + "\n")
+        if not matrix.releases_of(table.rows):
             print("no release is within what was asked for")
             continue
-        print(text.headed(_matrix(group.rows), None, bold), "", *text.lines(_legend(group.rows), width), sep="\n")
+        print(text.headed(_matrix(table.rows), None, bold), "", *text.lines(_legend(table.rows), width), sep="\n")
     if session.request.machine is not None:
         console.notes(args, *session.fleet.notes)
     return 0
 
 
-def _groups(session: Session) -> list[MatrixGroup]:
-    """The machines of files, in as few tables as they need."""
-    fleet = session.fleet
-    known = session.table_of(fleet.machines)
-    places: dict[object, list[int]] = {}
-    for place, machine in enumerate(fleet.machines):
-        key = (machine.platform, machine.python.tag, machine.driver and machine.driver[:2])
-        places.setdefault(key, []).append(place)
-    groups = []
-    for alike in places.values():
-        first = fleet.machines[alike[0]]._replace(name=None)
-        gpus: dict[object, Gpu] = {}
-        owners: dict[object, list[int]] = {}
-        for place in alike:
-            for gpu in fleet.machines[place].counted:
-                kind = (gpu.vendor, gpu.arch, gpu.name)
-                gpus.setdefault(kind, gpu._replace(index=len(gpus), uuid=None, pci=None))
-                owners.setdefault(kind, []).append(place)
-        hosts = tuple(fleet.hosts(dict.fromkeys(mine)) for mine in owners.values())
-        rows = matrix.rows(first._replace(gpus=tuple(gpus.values())), known, session.wish)
-        groups.append(MatrixGroup(first, fleet.hosts(alike), rows, hosts))
-    return groups
+def _tables(args: MatrixArguments, session: Session) -> list[MatrixTable]:
+    """One for the machine whose GPUs are asked about, or one for each kind of machine in the files."""
+    if session.request.machine is None:
+        machines = [(_machine(args, session), Hosts(1))]
+    else:
+        machines = [(crowd.machine._replace(name=None), crowd.hosts) for crowd in session.fleet.crowds]
+    known = session.table_of(tuple(machine for machine, _ in machines))
+    return [MatrixTable(machine, hosts, matrix.rows(machine, known, session.wish)) for machine, hosts in machines]
 
 
 def _machine(args: MatrixArguments, session: Session) -> Machine:
@@ -127,15 +107,13 @@ def _open(machine: Machine) -> Machine:
     return machine._replace(driver=driver, gpus=gpus)
 
 
-def _heading(group: MatrixGroup) -> str:
-    machine = group.machine
+def _heading(table: MatrixTable) -> str:
+    machine = table.machine
     facts = [machine.platform.name, python_name(machine.python.tag)]
     if machine.platform.glibc:
         facts.append(f"glibc {machine.platform.glibc}")
-    if group.owners and machine.driver is not None:
-        facts.append(f"driver {machine.driver.version or 'for CUDA ' + str(machine.driver.cuda)}")
-    if group.hosts.text:
-        facts.append(str(group.hosts))
+    if table.hosts.text:
+        facts.append(str(table.hosts))
     return plain(", ".join(facts))
 
 
@@ -181,12 +159,12 @@ def _legend(rows: Sequence[Row]) -> list[tuple[str, str, str, str]]:
     return lines
 
 
-def _json(group: MatrixGroup) -> Iterable[dict[str, object]]:
-    for place, row in enumerate(group.rows):
+def _json(table: MatrixTable) -> Iterable[dict[str, object]]:
+    for row in table.rows:
         kind = kind_of(row.gpu.arch)
         yield {
-            "platform": group.machine.platform,
-            "python": group.machine.python,
+            "platform": table.machine.platform,
+            "python": table.machine.python,
             "driver": row.driver,
             "gpu": row.gpu,
             "generation": None if kind is None else kind.generation,
@@ -196,7 +174,7 @@ def _json(group: MatrixGroup) -> Iterable[dict[str, object]]:
                 {"torch": cell.torch, "best": cell.best and cell.best.build.backend, "builds": cell.verdicts}
                 for cell in row.cells
             ],
-            **(group.owners[place].to_json() if group.owners else {}),
+            **(table.hosts.to_json() if table.hosts.text else {}),
         }
 
 
@@ -209,14 +187,12 @@ def _page(args: MatrixArguments, session: Session) -> int:
     if file != "-" and not os.path.isdir(os.path.dirname(file) or "."):
         raise TorchpickError(f"cannot write {file}: there is no such folder", hint="name another file")
     wish = session.wish._replace(index_base=redacted(session.wish.index_base))
-    known = session.knowledge.table(page_data.PLATFORMS, session.request.channel)
+    known = session.knowledge.table(webpage.PLATFORMS, session.request.channel)
     machine = session.asking(session.request._replace(gpus=("none",))).machine
-    system = machine.platform.name if machine.platform.name in page_data.PLATFORMS else "linux-x86_64"
+    system = machine.platform.name if machine.platform.name in webpage.PLATFORMS else "linux-x86_64"
     rows = matrix.rows(_open(machine._replace(platform=machine.platform.parse(system))), known, wish)
     if not matrix.releases_of(rows):
         raise UsageError("no release is within what was asked for", hint="leave it out: the page has all releases")
-    gpus = [kind.arch for kind in NVIDIA if kind.found_on(READ_PLATFORM)]
-    read = packagefit.gpu_rows(KnownPackages(session.environ, READ_PLATFORM).values(), gpus)
     scope = [*session.request.requirements, *(f"backend {backend}" for backend in wish.backends)]
     scope += [f"the {wish.channel} channel"] if wish.channel != "stable" else []
     scope += [f"the mirror {wish.index_base}"] if wish.index_base != WHEEL_HOST else []
@@ -225,7 +201,6 @@ def _page(args: MatrixArguments, session: Session) -> int:
         "python": python_name(machine.python.tag),
         # A page that was made for no system opens with the reader's own, as far as the browser says it.
         "guess": "" if session.request.platform else "1",
-        "packages": webpage.packages(read, gpus),
         "scope": escape(plain(f", for {', '.join(scope)}")) if scope else "",
     }
     names = (*session.knowledge.gpu_names.products, *session.knowledge.other_names.amd_named)

@@ -1,33 +1,49 @@
-"""One self-contained page about which PyTorch runs on which GPU: a template filled with data that is only added up."""
+"""One self-contained page about which PyTorch runs on which GPU: a template filled with data that is only added up.
+
+What GPU, driver and Python object to is judged beforehand. The three are independent (resolve's objections are a sum),
+but for one thing: what a GPU says of a build differs where the driver does not support the build's CUDA itself. So each
+GPU is judged twice: `home` by a driver that supports every CUDA, `abroad` by one that supports none.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from html import escape
+from typing import TypeVar
 
-from torchpick.cli.show import page_data
-from torchpick.decide import matrix
-from torchpick.decide.matrix import Row
-from torchpick.decide.packagefit import PackageGpuRow
+from torchpick.cli.show.text import fit as fit_words
+from torchpick.decide import matrix, remarks
 from torchpick.knowledge import locations
 from torchpick.model import VERSION
-from torchpick.model.arch import Arch
-from torchpick.model.build import Build, backend_order
-from torchpick.model.generations import kind_of
+from torchpick.model.build import Build, toolkit_order
+from torchpick.model.generations import NVIDIA, Kind, amd_kind, kind_of
+from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
+from torchpick.model.pick import pip_line
+from torchpick.model.pythons import python_name, python_order, span
 from torchpick.model.request import Wish
-from torchpick.model.table import Table
-from torchpick.model.verdict import JIT, NOT, PARTLY, RUNS
-from torchpick.model.versions import release_key
+from torchpick.model.table import DriverTable, Shelf, Table
+from torchpick.model.verdict import Objection, Reason, Verdict
+from torchpick.model.versions import numbers, release_key
 
-# The class and the text of a cell for each verdict.
-_CELLS = {RUNS: ("runs", "runs"), JIT: ("jit", "JIT"), PARTLY: ("partly", "partly"), NOT: ("none", "–")}
+Json = dict[str, object]
+T = TypeVar("T", bound=Hashable)
+
+# The platforms with builds for GPUs, and what people call them.
+PLATFORMS = {
+    "linux-x86_64": "Linux, x86-64",
+    "linux-aarch64": "Linux, Arm (aarch64)",
+    "windows-x86_64": "Windows, x86-64",
+}
+# Any Python does for judging drivers and GPUs, since what it objects to is taken out again.
+_ANY_PYTHON = Python("3.12")
+_HOME, _ABROAD = Driver(None, "999.0"), Driver(None, "0.1")
 
 
 def page(
-    known: Table, wish: Wish, names: Iterable[tuple[str, str]], rows: Sequence[Row], texts: Mapping[str, str]
+    known: Table, wish: Wish, names: Iterable[tuple[str, str]], rows: Sequence[matrix.Row], texts: Mapping[str, str]
 ) -> str:
     """The page of a table. `rows` stand there without JavaScript; `texts` are the template's other parts, as HTML."""
     listed = matrix.releases_of(rows)
@@ -36,12 +52,11 @@ def page(
         **texts,
         "style": _part("page.css").strip(),
         "script": _part("page.js").strip(),
-        "data": embedded({**page_data.data(known, wish, names), "start": opens}),
+        "data": embedded({**data(known, wish, names), "start": opens}),
         "version": escape(VERSION),
         "oldest": escape(listed[-1]),
         "newest": escape(listed[0]),
-        "static": _table("static", ("GPU", "such as", "newest that runs"), [_newest(row) for row in rows]),
-        "companions": _releases(known, listed),
+        "static": "\n".join([_cells("th", ("GPU", "such as", "newest that runs")), *map(_newest, rows)]),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _part("page.html"))
 
@@ -56,58 +71,168 @@ def embedded(value: Mapping[str, object]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def packages(rows: Iterable[PackageGpuRow], gpus: Sequence[Arch]) -> str:
-    """A table with a column for each GPU; each version and, by its newest one, each package has an anchor."""
-    groups: dict[str, list[str]] = {}
-    for row in rows:
-        cells = "".join(f'<td class="{kind}">{shown}</td>' for kind, shown in map(_CELLS.__getitem__, row.words))
-        head = _head(f"package-{row.name}-{row.version}", f"{row.name} {row.version}")
-        declared = "" if row.measured else " (declared)"
-        groups.setdefault(row.name, []).append(f"{head}{declared}</th><td>{escape(row.cuda or '')}</td>{cells}</tr>")
-    bodies = [
-        "\n".join([f'<tbody id="{escape(f"package-{name}")}">', *lines, "</tbody>"]) for name, lines in groups.items()
-    ]
-    return _table("packages", ("package", "CUDA", *map(str, gpus)), bodies)
-
-
-def _releases(known: Table, listed: Iterable[str]) -> str:
-    """A table of the releases, newest first, with what was made for each; each has an anchor: `#torch-2.14.1`."""
-    builds: dict[str, list[Build]] = {}
-    for platform in page_data.PLATFORMS:
-        for build in known.of(platform):
-            builds.setdefault(build.torch, []).append(build)
-    shown = [(torch, builds[torch]) for torch in listed]
-    names = sorted({name for _, own in shown for build in own for name, version in build.companions.items() if version})
-    return _table("releases", ("torch", *names, "backends"), [_release(torch, own, names) for torch, own in shown])
-
-
-def _release(torch: str, builds: list[Build], names: list[str]) -> str:
-    cells = [_versions(build.companions.get(name) for build in builds) for name in names]
-    backends = sorted({build.backend for build in builds}, key=backend_order)
-    return f"{_head(f'torch-{torch}', torch)}</th>{_cells([*cells, ' '.join(backends)])}</tr>"
-
-
-def _versions(versions: Iterable[str | None]) -> str:
-    """Without the label of the backend; more than one where the backends differ."""
-    found = {version.partition("+")[0] for version in versions if version}
-    return ", ".join(sorted(found, key=release_key, reverse=True))
-
-
-def _newest(row: Row) -> str:
+def _newest(row: matrix.Row) -> str:
     kind = kind_of(row.gpu.arch)
     newest = "none" if row.newest is None else f"torch {row.newest.build.version}"
-    return f"<tr>{_cells([row.gpu.label, '' if kind is None else ', '.join(kind.examples), newest])}</tr>"
+    return _cells("td", (row.gpu.label, "" if kind is None else ", ".join(kind.examples), newest))
 
 
-def _table(name: str, heads: Iterable[str], rows: Iterable[str]) -> str:
-    cells = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
-    return "\n".join([f'<table id="{name}"><thead><tr>{cells}</tr></thead>', *rows, "</table>"])
+def _cells(tag: str, texts: Iterable[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(text)}</{tag}>' for text in texts)}</tr>"
 
 
-def _head(anchor: str, text: str) -> str:
-    """The beginning of a row, whose head is a link to itself."""
-    return f'<tr id="{escape(anchor)}"><th scope="row"><a href="#{escape(anchor)}">{escape(text)}</a>'
+class _Numbered(dict[T, int]):
+    """Values by number, each kept once."""
+
+    def __missing__(self, value: T) -> int:
+        self[value] = len(self)
+        return self[value]
 
 
-def _cells(texts: Iterable[str]) -> str:
-    return "".join(f"<td>{escape(text)}</td>" for text in texts)
+class _Sheet:
+    """One platform; the texts and the verdicts are shared by all."""
+
+    def __init__(self, name: str, table: Table, wish: Wish, kinds: Sequence[Kind]) -> None:
+        self.name, self.table, self.wish = name, table, wish
+        self.platform = Platform.parse(name)
+        here = [gpu for gpu, kind in zip(matrix.gpus_of(kinds), kinds, strict=True) if kind.found_on(name)]
+        self.nvidia = tuple(gpu for gpu in here if gpu.vendor == "nvidia")
+        self.amd = tuple(gpu for gpu in here if gpu.vendor == "amd")
+        self.home = self._rows(_HOME, self.nvidia) + self._rows(None, self.amd)
+        found = {verdict.build.key: verdict for row in self.home for cell in row.cells for verdict in cell.verdicts}
+        # The newest release first, and in it the best build first where GPU and driver support them alike.
+        best = sorted(found.values(), key=_preference, reverse=True)
+        self.builds = [verdict.build for verdict in best if verdict.build.family in ("cuda", "rocm")]
+
+    def to_json(self, texts: _Numbered[str], verdicts: _Numbered[tuple[object, ...]]) -> Json:
+        releases = list(dict.fromkeys(build.torch for build in self.builds))
+        drivers = drivers_of(self.table.drivers, self.platform.os)
+        assumed = {gpu.index: self.table.drivers.assumed_for((gpu.arch,)) for gpu in self.nvidia if gpu.arch}
+        abroad = {row.gpu.index: row for row in self._rows(_ABROAD, self.nvidia)}
+        gpus = {}
+        for row in self.home:
+            ways = {"home": row, "abroad": abroad.get(row.gpu.index, row)}
+            found = {way: self._own(each, texts, verdicts) for way, each in ways.items()}
+            gpus[str(row.gpu.index)] = {"driver": assumed.get(row.gpu.index, ""), **found}
+        tags = sorted({tag for build in self.builds for tag in build.pythons}, key=python_order, reverse=True)
+        return {
+            "name": self.name,
+            "label": PLATFORMS[self.name],
+            "releases": releases,
+            "newest": [releases.index(each) for each in matrix.newest_patches(releases)],
+            "builds": [self._build(build, texts) for build in self.builds],
+            "gpus": gpus,
+            "drivers": drivers,
+            "says": {version: self._says(version, texts) for version in dict.fromkeys((*drivers, *assumed.values()))},
+            "pythons": [{"name": python_name(tag), "objects": self._without(tag, texts)} for tag in tags],
+        }
+
+    def _rows(self, driver: Driver | None, gpus: tuple[Gpu, ...], table: Table | None = None) -> tuple[matrix.Row, ...]:
+        machine = Machine(self.platform, _ANY_PYTHON, driver, gpus)
+        return matrix.rows(machine, table or self.table, self.wish) if gpus else ()
+
+    def _build(self, build: Build, texts: _Numbered[str]) -> list[object]:
+        kind, ref = build.evidence.kind, build.evidence.ref
+        return [
+            build.torch,
+            build.backend,
+            build.cuda,
+            texts[f"pip install {pip_line(build, self.wish)}"],
+            texts[", ".join(f"{name} {version}" for name, version in build.companions.items() if version)],
+            texts[build.glibc or ""],
+            texts[f"measured, read out of {ref}" if kind == "measured" else "declared by build scripts and lists"],
+        ]
+
+    def _own(self, row: matrix.Row, texts: _Numbered[str], verdicts: _Numbered[tuple[object, ...]]) -> list[int | None]:
+        """Of each build what this GPU says of it: texts against it, how it runs, and what to know; None for no word."""
+        machine = Machine(self.platform, _ANY_PYTHON, row.driver, (row.gpu,))
+        found = {verdict.build.key: verdict for cell in row.cells for verdict in cell.verdicts}
+        places: list[int | None] = []
+        for build in self.builds:
+            if (verdict := found.get(build.key)) is None:
+                places.append(None)
+                continue
+            why = tuple(texts[_said(each)] for each in verdict.objections if _is_own(each))
+            notes = () if why else remarks.notes(verdict, machine, self.table, self.wish, ())
+            worst = min(verdict.fits, key=lambda each: each.fit)
+            how = texts["" if why else fit_words(worst.fit, worst.via)]
+            fit = int(verdict.rank.worst_fit)
+            places.append(verdicts[why, fit, how, tuple(texts[note.text] for note in notes)])
+        return places
+
+    def _says(self, version: str, texts: _Numbered[str]) -> Json:
+        """A driver of each CUDA and each GPU: which builds are too new for it, or rely on it, which GPUs it refuses."""
+        by_cuda = {build.cuda: build for build in reversed(self.builds) if build.cuda}
+        few = self.table._replace(builds={self.name: Shelf.of(by_cuda.values())})
+        objects, refuses, relies = {}, {}, set()
+        driver = Driver(version, self.table.drivers.speaks(Driver(version)))
+        for row in self._rows(driver, self.nvidia, few):
+            for verdict in (each for cell in row.cells for each in cell.verdicts):
+                cuda = str(verdict.build.cuda)
+                relies |= set() if verdict.native else {cuda}
+                for each in verdict.objections:
+                    if each.reason is Reason.GPU_NOT_SERVED_BY_DRIVER:
+                        refuses[str(row.gpu.index)] = texts[each.text]
+                    elif each.reason is Reason.DRIVER_TOO_OLD and each.gpu is None:
+                        objects[cuda] = texts[each.text]
+        return {"objects": objects, "relies": sorted(relies), "refuses": refuses}
+
+    def _without(self, tag: str, texts: _Numbered[str]) -> Json:
+        """Build's place → why this Python cannot have it."""
+        python = python_name(tag)
+        lacking = [(place, span(build.pythons)) for place, build in enumerate(self.builds) if tag not in build.pythons]
+        facts = [(place, {"python": python, "pythons": pythons}) for place, pythons in lacking]
+        return {str(place): texts[Objection(Reason.NO_WHEEL_FOR_PYTHON, fact).text] for place, fact in facts}
+
+
+def _preference(verdict: Verdict) -> tuple[object, ...]:
+    build = verdict.build
+    return release_key(build.torch), verdict.native, toolkit_order(build.backend), build.backend
+
+
+def _is_own(objection: Objection) -> bool:
+    """Whether it is the GPU's, or the build's own; what the driver or the Python says is judged apart."""
+    if objection.reason is Reason.DRIVER_TOO_OLD:
+        return objection.gpu is not None
+    return objection.reason not in (Reason.GPU_NOT_SERVED_BY_DRIVER, Reason.NO_WHEEL_FOR_PYTHON)
+
+
+def _said(objection: Objection) -> str:
+    """Its text, for any driver that is too old and not for the one that stands for all of them."""
+    if "has" in objection.facts:
+        objection = objection._replace(facts={**objection.facts, "has": "an older one"})
+    return objection.text
+
+
+def data(table: Table, wish: Wish, names: Iterable[tuple[str, str]]) -> Json:
+    """All that the page looks up. `names` are products with their capabilities, or AMD's targets, between blanks."""
+    targets = {arch for shelf in table.builds.values() for build in shelf for arch in build.arches or ()}
+    amd = sorted((arch for arch in targets if arch.kind == "gfx"), key=lambda arch: (len(arch.suffix), arch.suffix))
+    kinds = [*reversed(NVIDIA), *reversed([amd_kind(arch) for arch in amd])]
+    texts: _Numbered[str] = _Numbered()
+    verdicts: _Numbered[tuple[object, ...]] = _Numbered()
+    platforms = [_Sheet(name, table, wish, kinds).to_json(texts, verdicts) for name in PLATFORMS]
+    return {
+        "gpus": [_kind(kind) for kind in kinds],
+        "products": list(dict.fromkeys(names)),
+        "platforms": platforms,
+        "verdicts": list(verdicts),
+        "texts": list(texts),
+    }
+
+
+def _kind(kind: Kind) -> Json:
+    arch = kind.arch
+    capability = "" if kind.vendor == "amd" else f"{arch.major}.{arch.minor}"
+    examples = ", ".join(kind.examples)
+    return {"arch": str(arch), "capability": capability, "generation": kind.generation, "examples": examples}
+
+
+def drivers_of(table: DriverTable, os: str) -> list[str]:
+    """One driver a branch, newest first: the floor that NVIDIA names for its CUDA, or the bare branch."""
+    floors = [row[os] for row in (*table.toolkits.values(), *table.majors.values()) if os in row]
+    found = []
+    for branch in table.branches:
+        mine = [floor for floor in floors if table.branch_of(floor) == branch]
+        found.append(max(mine, key=numbers, default=str(branch.number)))
+    return found[::-1]

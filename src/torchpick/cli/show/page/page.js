@@ -83,7 +83,7 @@
   // A name that stands for chips of different capability is never guessed at.
   const sure = (product) => product.capabilities.length === 1 && gpusOf(product).length === 1;
 
-  // ---- addresses that stay: #gtx-1080-ti, #sm_61, #torch-2.14.1 --------------------------------------------------------
+  // ---- addresses that stay: #gtx-1080-ti, #sm_61 -----------------------------------------------------------------------
   const slug = (words) => words.toLowerCase().replace(/[^a-z0-9_.]+/g, "-").replace(/^-|-$/g, "");
   const slugsOf = (product) => [slug(product.name), slug(product.name.replace(/^(NVIDIA |GeForce |Tesla |Quadro |Radeon |Instinct )+/, ""))];
 
@@ -99,11 +99,6 @@
   // Whether the address was one of these, which then stays as it is until something is chosen.
   function openAnchor(anchor) {
     if (!anchor || anchor.includes("=")) return false;
-    const row = document.getElementById(anchor);
-    if (row && row.closest("#releases, #packages")) {
-      row.scrollIntoView({ block: "center" });
-      return true;
-    }
     const [product] = productsAt(anchor);
     const gpu = data.gpus.findIndex((each) => each.arch === anchor);
     if (!product && gpu < 0) return false;
@@ -175,7 +170,7 @@
     const table = byId("grid");
     const releases = platform().releases.filter((_, place) => chosen.patches || platform().newest.includes(place));
     const head = make("tr", {}, make("th", { scope: "col", textContent: "GPU" }));
-    for (const torch of releases) head.append(make("th", { scope: "col" }, make("a", { href: `#torch-${torch}`, tabIndex: -1, textContent: torch })));
+    for (const torch of releases) head.append(make("th", { scope: "col", textContent: torch }));
     const body = make("tbody", {});
     data.gpus.forEach((gpu, place) => {
       if (found && found.gpus.size && !found.gpus.has(place)) return;
@@ -320,18 +315,6 @@
     setTimeout(() => { button.textContent = "copy"; }, 2000);
   }
 
-  // The column of the GPU that is chosen, brought into sight beside the packages' names.
-  function showPackages() {
-    const table = byId("packages");
-    const heads = table.tHead.rows[0].cells;
-    const arch = chosen.gpu === null ? "" : data.gpus[chosen.gpu].arch;
-    const column = [...heads].findIndex((cell) => arch && cell.textContent === arch);
-    for (const cell of table.querySelectorAll(".chosen")) cell.classList.remove("chosen");
-    if (column < 0) return;
-    for (const line of table.rows) line.cells[column].classList.add("chosen");
-    table.parentElement.scrollLeft = heads[column].offsetLeft - heads[0].offsetWidth - heads[1].offsetWidth;
-  }
-
   // ---- filters and the address --------------------------------------------------------------------------------------
   function fill(select, labels, place) {
     select.replaceChildren(...labels.map((label, value) => make("option", { value: String(value), textContent: label })));
@@ -367,7 +350,6 @@
     showMatches(found);
     showAnswer();
     showGrid(found);
-    showPackages();
     remember();
   }
 
