@@ -200,9 +200,9 @@ def test_a_person_is_told_once_what_is_waited_for() -> None:
     assert time.monotonic() - began < 25  # and not the 30 seconds that they sleep
 
 
-def test_a_source_that_cannot_be_started_is_absent() -> None:
+def test_a_source_that_cannot_be_started_was_not_asked() -> None:
     steps = [Step("gone", lambda _limit: child.start(["/no/such"], os.environ), lambda _: DriverReading("gone"))]
-    assert sources(probe.ask(steps, time.monotonic() + PATIENCE_S, bool)) == [("gone", "absent")]
+    assert sources(probe.ask(steps, time.monotonic() + PATIENCE_S, bool)) == [("gone", "unasked")]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_a_python_without_an_executable_says_so(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(sys, "executable", "")
     monkeypatch.setattr(child, "can_fork", lambda: False)
     found = probe.ask([probe.library_step("nvml", {"libraries": []})], time.monotonic() + PATIENCE_S, bool)
-    assert sources(found) == [("nvml", "absent")]
+    assert sources(found) == [("nvml", "unasked")]
 
 
 def test_windows_device_ids() -> None:

@@ -15,8 +15,6 @@ from tests.fakes.nvidia import Computer
 from tests.machine.conftest import Look
 from tests.machine.test_nvidia_good import archs
 from torchpick.environment import child, processes
-from torchpick.machine import probe
-from torchpick.machine.driver_reading import DriverReading, Failure
 
 pytestmark = [
     pytest.mark.process,
@@ -114,11 +112,3 @@ def test_a_library_that_could_not_be_asked_is_no_sign_that_there_is_no_gpu(
     assert found.trouble is not None
     assert found.trouble.code == "PROBE_NOT_STARTED"
     assert "Resource temporarily unavailable" in found.trouble.text
-
-
-def test_no_process_is_started_for_a_library_that_is_nowhere() -> None:
-    step = probe.library_step("nvml", {"libraries": []})
-
-    assert probe.ask([step], time.monotonic() + 5, lambda _: False) == [
-        DriverReading("nvml", failure=Failure("absent", "nvml cannot be queried: no library of nvml"))
-    ]

@@ -77,13 +77,6 @@ def test_the_override_of_rocm_wins(computer: Computer) -> None:
     assert non_nvidia.override_arch("nonsense") is None
 
 
-@pytest.mark.parametrize("value", ["11.0", "11.0.0 ", "gfx1100"])
-def test_an_override_that_rocm_refuses_is_said(computer: Computer, value: str) -> None:
-    found = look(nodes(computer, RADEON.replace("110000", "110001")), HSA_OVERRIDE_GFX_VERSION=value)
-    assert [str(each.arch) for each in found.gpus] == ["gfx1101"]
-    assert "is not of the form 11.0.0" in found.notes[0].text
-
-
 def test_a_radeon_is_called_by_its_pci_id(computer: Computer) -> None:
     nodes(computer.pci("0000:03:00.0", 0x744C, vendor=0x1002, bound="amdgpu"), RADEON)
     computer.file("/sys/class/kfd/kfd/topology/nodes/0/name", "ip discovery")

@@ -202,8 +202,6 @@ def _ran(ran: Ran, verified: Verified, pick: Pick) -> dict[str, object]:
 def _words(ran: Ran, verified: Verified, pick: Pick) -> str:
     """One GPU in a line: what the table says of the build there, and what torch itself said."""
     name = f"GPU {ran.gpu}, {ran.name}" if ran.gpu is not None else ran.name
-    if ran.work:
-        name = f"{name}, {ran.work}"
     if ran.ok:
         return f"{name}: computes"
     from torchpick.install import verification
@@ -214,16 +212,13 @@ def _words(ran: Ran, verified: Verified, pick: Pick) -> str:
 
 
 def _broken(verified: Verified) -> list[Ran]:
-    return [ran for ran in verified.ran if not ran.ok and not ran.partial]
+    return [ran for ran in verified.ran if not ran.ok]
 
 
 def _tell(verified: Verified, pick: Pick) -> None:
     for ran in verified.ran:
         if ran.ok:
             print(f"verified: {plain(_words(ran, verified, pick))}", file=sys.stderr)
-        elif ran.partial:
-            words = f"{_words(ran, verified, pick)}; all else computes there, and `--whole` takes a build that has it"
-            print(f"warning: {plain(words)}", file=sys.stderr)
     if broken := [_words(ran, verified, pick) for ran in _broken(verified)]:
         message = f"torch {verified.torch or pick.version} does not compute here: {'; '.join(broken)}"
         _fail(message, "`torchpick doctor` looks for the cause")

@@ -194,15 +194,10 @@ def run(exam: Examination, environ: Mapping[str, str] = os.environ) -> Examinati
     gpus = verify.of_kind(kind, machine)
     slow = torch.verdict is not None and any(fit.fit is Fit.JIT for fit in torch.verdict.fits)
     verified = verify.run(python, kind, gpus, environ, verify.deadline(compiles=slow))
-    failed = [_failed(ran, torch.label) for ran in verified.ran if not ran.ok and not ran.partial]
-    passed = tuple(_passed(ran) for ran in verified.ran if ran.ok or ran.partial)
+    failed = [_failed(ran, torch.label) for ran in verified.ran if not ran.ok]
+    passed = tuple(f"{ran.name}: computes" for ran in verified.ran if ran.ok)
     nothing = () if verified.ran else ("nothing: there is no GPU to run on",)
     return exam._replace(findings=worst_first((*exam.findings, *failed)), ran=passed or nothing)
-
-
-def _passed(ran: Ran) -> str:
-    what = f"{ran.name}, {ran.work}" if ran.work else ran.name
-    return f"{what}: computes" if ran.ok else f"{what}: {ran.text.strip().partition(chr(10))[0] or ran.error}"
 
 
 def _failed(ran: Ran, torch: str) -> Finding:

@@ -73,10 +73,10 @@ def _place(facts: GivenFacts, world: World, deadline: float) -> tuple[Interprete
     if told is not None and place.platform.name != told.name:
         place = place._replace(platform=told)
     if place.platform.os == "macos":
-        from torchpick.machine import non_nvidia
+        import platform
 
         told_version = None if told is None else told.macos
-        place = place._replace(platform=place.platform._replace(macos=told_version or non_nvidia.macos_version()))
+        place = place._replace(platform=place.platform._replace(macos=told_version or platform.mac_ver()[0] or None))
     if glibc is not None:
         place = place._replace(platform=place.platform._replace(glibc=glibc, libc="glibc"))
     return place, ()

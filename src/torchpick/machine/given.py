@@ -115,26 +115,8 @@ def _platform(name: str | None) -> Platform | None:
     if name is None:
         return None
     if name not in PLATFORMS:
-        close = _meant(name)
-        hint = f"did you mean `{close}`?" if close else f"one of {', '.join(PLATFORMS)}"
-        raise UsageError(f"`{name}` is not a supported platform", hint=hint)
+        raise UsageError(f"`{name}` is not a supported platform", hint=f"one of {', '.join(PLATFORMS)}")
     return Platform.parse(name)
-
-
-def _meant(name: str) -> str | None:
-    """The platform by other words for its parts, or with a typo; never one with another processor."""
-    from difflib import get_close_matches
-    from itertools import takewhile
-
-    words = {"x64": "x86_64", "amd64": "x86_64", "x86-64": "x86_64", "win": "windows", "win32": "windows"}
-    words |= {"darwin": "macos", "osx": "macos", "mac": "macos", "manylinux": "linux"}
-    os = "".join(takewhile(str.isalnum, name.lower()))
-    cpu = name.lower()[len(os) + 1 :]
-    os, cpu = words.get(os, os), words.get(cpu, cpu)
-    if cpu in ("arm64", "aarch64"):
-        cpu = "aarch64" if os == "linux" else "arm64"
-    close = get_close_matches(f"{os}-{cpu}", PLATFORMS, n=1, cutoff=0.85)
-    return close[0] if close else None
 
 
 def _only(text: str | None) -> tuple[int, ...] | None:

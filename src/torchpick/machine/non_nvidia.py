@@ -1,19 +1,18 @@
 """GPUs of AMD (the kernel's list of compute nodes, kfd), Intel (by PCI id) and Apple. Untested on hardware.
 
-Written from the kernel's amdkfd, libhsakmt, AMD's documentation, and Apple's of sysctl.
+Written from the kernel's amdkfd, libhsakmt, AMD's documentation.
 """
 
 from __future__ import annotations
 
+import platform as machine_of
 import re
-import sys
 
 from torchpick.environment.world import World
 from torchpick.machine import driver_reading, kernel
 from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu, Seen
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu, Note, Platform
-from torchpick.model.versions import is_dotted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,14 +90,11 @@ def _unusable(pci: PciGpu, world: World, names: OtherNames) -> str:
 
 def _overridden(gpus: list[Gpu], value: str) -> tuple[list[Gpu], list[Note]]:
     """With the architecture that ROCm takes every GPU for (libhsakmt, topology.c)."""
-    if not gpus or not value:
+    arch = override_arch(value)
+    if not gpus or arch is None:
         return gpus, []
-    arch, said = override_arch(value), f"{_OVERRIDE}={value[:20]}"
-    if arch is None:
-        text = f"{said} is not of the form 11.0.0, so ROCm does not start: correct or unset it"
-        return gpus, [Note("HSA_OVERRIDE", text)]
     changed = [gpu._replace(arch=arch, source=_OVERRIDE) for gpu in gpus]
-    return changed, [Note("HSA_OVERRIDE", f"{said} makes every AMD GPU {arch}")]
+    return changed, [Note("HSA_OVERRIDE", f"{_OVERRIDE}={value} makes every AMD GPU {arch}")]
 
 
 def amd_node(properties: str, index: int, name: str | None = None) -> Gpu | None:
@@ -184,43 +180,9 @@ def look_for_intel(facts: KernelFacts, first: int, knowledge: Knowledge, *, alon
 
 def look_for_apple(platform: Platform) -> Seen:
     """The GPU of Apple silicon, which the plain macOS wheel drives through MPS."""
-    if platform.os != "macos":
-        return Seen()
     if platform.cpu == "arm64":
-        gpu = Gpu(0, "apple", _brand() or "Apple silicon", None, integrated=True, source="platform")
-        return Seen((gpu,))
-    if _sysctl_number("sysctl.proc_translated") == 1:
+        return Seen((Gpu(0, "apple", "Apple silicon", None, integrated=True, source="platform"),))
+    if "RELEASE_ARM64" in machine_of.uname().version:  # the kernel's own name, whatever runs under Rosetta
         text = "this Python is for Intel and runs under Rosetta; an arm64 Python has newer builds and the GPU"
         return Seen(notes=(Note("ROSETTA", text),))
     return Seen()
-
-
-def macos_version() -> str | None:
-    """This Mac's system version (`14.2`) from the kernel; None where it is not known."""
-    raw = _sysctl(b"kern.osproductversion", 64)
-    text = raw.split(b"\0", 1)[0].decode("ascii", "replace") if raw else ""
-    return text if is_dotted(text) else None
-
-
-def _brand() -> str | None:
-    raw = _sysctl(b"machdep.cpu.brand_string", 128)
-    return raw.split(b"\0", 1)[0].decode("utf-8", "replace") if raw else None
-
-
-def _sysctl_number(name: str) -> int | None:
-    raw = _sysctl(name.encode(), 4)
-    return int.from_bytes(raw, sys.byteorder) if raw and len(raw) == 4 else None
-
-
-def _sysctl(name: bytes, size: int) -> bytes | None:
-    """sysctlbyname(3); None where the name is unknown, or this is no Mac."""
-    import ctypes
-
-    call = getattr(ctypes.CDLL(None), "sysctlbyname", None)
-    if call is None:
-        return None
-    buffer = ctypes.create_string_buffer(size)
-    length = ctypes.c_size_t(size)
-    if call(name, buffer, ctypes.byref(length), None, ctypes.c_size_t(0)) != 0:
-        return None
-    return buffer.raw[: length.value]

@@ -34,19 +34,19 @@ def look(how: LookOptions, facts: KernelFacts) -> Seen:
             *([probe.library_step("nvml", {"libraries": nvml})] if nvml else []),
             *([probe.library_step("cuda", {"libraries": cuda})] if cuda else []),
         ]
-        choice = visible.parse(world.environ.get("CUDA_VISIBLE_DEVICES")) if how.exact_order else visible.Choice()
-        readings = probe.ask(steps, how.deadline, lambda told: enough(told, facts, choice, bool(cuda)), how.report)
+        value = world.environ.get("CUDA_VISIBLE_DEVICES") if how.exact_order else None
+        readings = probe.ask(steps, how.deadline, lambda told: enough(told, facts, value, bool(cuda)), how.report)
     return judge(facts, readings, how)
 
 
-def enough(readings: Sequence[DriverReading], facts: KernelFacts, choice: visible.Choice, has_cuda: bool) -> bool:
+def enough(readings: Sequence[DriverReading], facts: KernelFacts, visible_devices: str | None, has_cuda: bool) -> bool:
     """Whether no further source could add a fact that is missing."""
     found = merge(readings)
     if not found or any(each.device.capability is None for each in found):
         return False
     if not has_cuda or any(reading.source == "cuda" for reading in readings):
         return True
-    return not (_cuda(readings) is None or _compat(readings, facts) or _order_matters(choice, found))
+    return not (_cuda(readings) is None or _compat(readings, facts) or _order_matters(visible_devices, found))
 
 
 def merge(readings: Sequence[DriverReading]) -> list[SourcedDevice]:
@@ -208,9 +208,11 @@ def _alike(found: Sequence[Device]) -> bool:
     return len({(device.name, device.capability) for device in found}) == 1
 
 
-def _order_matters(choice: visible.Choice, found: Sequence[SourcedDevice]) -> bool:
+def _order_matters(value: str | None, found: Sequence[SourcedDevice]) -> bool:
     devices = [each.device for each in found]
-    return not _alike(devices) and visible.chosen(choice, [device.uuid for device in devices], None) is None
+    if value is None or _alike(devices):
+        return False
+    return visible.shown(value, [device.uuid for device in devices], None) is None
 
 
 def _apply_visible(
@@ -221,7 +223,7 @@ def _apply_visible(
     if value is None:
         return gpus, []
     order = _cuda_order(devices, readings, world)
-    shown = visible.chosen(visible.parse(value), [device.uuid for device in devices], order)
+    shown = visible.shown(value, [device.uuid for device in devices], order)
     quoted = f"CUDA_VISIBLE_DEVICES={value[:200]}"
     if shown is None:
         text = f"{quoted} names instances, or GPUs by CUDA's own order, which is not known here; all count as visible"

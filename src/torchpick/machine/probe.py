@@ -88,10 +88,8 @@ def _begin(
 ) -> None:
     try:
         running[place] = (step, step.start(max(deadline - time.monotonic(), 0.1)))
-    except FileNotFoundError as error:
-        answers[place] = failed(step.source, "absent", f"{step.source} cannot be queried: {error.strerror or error}")
     except OSError as error:
-        # It may well be there: no process, no memory, no file could be had. That says nothing of the GPU.
+        # The library is there: no process, no memory, no file could be had. That says nothing of the GPU.
         answers[place] = failed(step.source, "unasked", f"{step.source} cannot be queried: {error.strerror or error}")
 
 
@@ -108,8 +106,6 @@ def library_step(source: str, arguments: Mapping[str, object]) -> Step:
     """A source that calls into a driver library: a fork where that is safe, else a fresh interpreter."""
 
     def start(limit_s: float) -> Running:
-        if arguments.get("libraries") == []:
-            raise FileNotFoundError(f"no library of {source}")
         if child.can_fork():
             return child.fork(lambda: _answer(source, arguments), limit_s)
         question = {"source": source, "arguments": dict(arguments), "limit_s": limit_s}

@@ -40,28 +40,19 @@ def deadline(*, compiles: bool) -> float:
 
 
 class Ran(Noun):
-    """The result for one GPU; `gpu` is its index in the machine, None where no GPU is concerned.
-
-    `work` is empty for what every GPU must do, else the name of one thing that a GPU may lack beside all else.
-    """
+    """The result for one GPU; `gpu` is its index in the machine, None where no GPU is concerned."""
 
     gpu: int | None
     name: str
     ok: bool
     error: str = ""
     text: str = ""
-    work: str = ""
-
-    @property
-    def partial(self) -> bool:
-        """Whether the GPU computes and only this one thing fails."""
-        return bool(self.work) and not self.ok
 
     def to_json(self) -> dict[str, object]:
-        return {**written(self), "work": self.work or None}
+        return written(self)
 
 
-Done = dict[tuple[int, str], Ran]  # by the GPU's place and the work
+Done = dict[int, Ran]  # by the GPU's place
 
 
 class Verified(Noun):
@@ -72,7 +63,7 @@ class Verified(Noun):
 
     @property
     def ok(self) -> bool:
-        return all(each.ok or each.partial for each in self.ran)
+        return all(each.ok for each in self.ran)
 
 
 def run(
@@ -82,16 +73,14 @@ def run(
     done: Done = {}
     torch: str | None = None
     for _ in range(len(gpus) + 1):
-        lines, ended = _once(
-            python, kind, sorted({place for place, _ in done}), _environ(environ, kind, gpus), deadline_s
-        )
+        lines, ended = _once(python, kind, sorted(done), _environ(environ, kind, gpus), deadline_s)
         torch = next((str(line["torch"]) for line in lines if line.get("step") == "imported"), torch)
         failure = _read(lines, ended, gpus, done)
         if failure is not None:
             return Verified(torch, (*done.values(), failure))
         if not _left(lines, done):
             break
-    missing = [gpu for place, gpu in enumerate(gpus) if (place, "") not in done]
+    missing = [gpu for place, gpu in enumerate(gpus) if place not in done]
     nothing = [Ran(gpu.index, gpu.label, ok=False, error="NOT_SEEN", text="torch does not see it") for gpu in missing]
     return Verified(torch, (*(done[key] for key in sorted(done)), *(nothing if kind != "cpu" else ())))
 
@@ -109,12 +98,12 @@ def _read(lines: list[dict[str, object]], ended: str, gpus: Sequence[Gpu], done:
             gpu = gpus[place] if place < len(gpus) else None
             name = str(line.get("name") or "") if gpu is None else gpu.label
             index = place if gpu is None else gpu.index
-            open_ = Ran(index, name, ok=False, error="DIED", text=ended, work=str(line.get("work") or ""))
+            open_ = Ran(index, name, ok=False, error="DIED", text=ended)
             # Where nothing more comes, that is what came of it.
-            done[place, open_.work] = open_
+            done[place] = open_
         elif step == "done" and open_ is not None:
             ok, error, text = line.get("ok") is True, str(line.get("error") or ""), str(line.get("text") or "")
-            done[place, open_.work] = open_._replace(ok=ok, error=error, text=text)
+            done[place] = open_._replace(ok=ok, error=error, text=text)
     if open_ is None and not any(line.get("step") == "found" for line in lines):
         return Ran(None, "torch", ok=False, error="DIED", text=ended)
     return None
@@ -123,7 +112,7 @@ def _read(lines: list[dict[str, object]], ended: str, gpus: Sequence[Gpu], done:
 def _left(lines: list[dict[str, object]], done: Done) -> bool:
     """Whether devices remain that the script did not come to."""
     count = next((line["devices"] for line in lines if line.get("step") == "found"), 0)
-    return isinstance(count, int) and len({place for place, _ in done}) < count
+    return isinstance(count, int) and len(done) < count
 
 
 def _environ(environ: Mapping[str, str], kind: str, gpus: Sequence[Gpu]) -> dict[str, str]:

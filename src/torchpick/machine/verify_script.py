@@ -13,8 +13,6 @@ import sys
 sys.path[:] = [folder for folder in sys.path if folder not in ("", os.getcwd())]
 import json  # noqa: E402
 
-LARGE_LU = "large LU (MAGMA)"
-
 
 def main() -> None:
     channel = os.dup(1)
@@ -53,38 +51,6 @@ def check(say, kind: str, skip: set[int]) -> None:  # type: ignore[no-untyped-de
             return
         right = product == 1048576.0 and convolved == 324.0
         say(step="done", gpu=index, ok=right, text="" if right else f"computed {product} and {convolved}")
-        if right and uses_magma(torch, kind, index) and not factors(torch, index, device, say):
-            return
-
-
-def uses_magma(torch, kind: str, index: int) -> bool:  # type: ignore[no-untyped-def]  # noqa: ANN001
-    """Whether it is a Turing under CUDA: its code is missing in the MAGMA of builds for CUDA 13 (pytorch#180388)."""
-    return kind == "cuda" and bool(torch.version.cuda) and tuple(torch.cuda.get_device_capability(index)) == (7, 5)
-
-
-def factors(torch, index: int, device: str, say) -> bool:  # type: ignore[no-untyped-def]  # noqa: ANN001
-    """Run the LU that torch leaves to MAGMA, reported by its own name; whether the process can go on."""
-    say(step="started", gpu=index, name=name_of(torch, "cuda", index), work=LARGE_LU)
-    try:
-        total = large_lu(torch, device)
-    except BaseException as error:  # noqa: BLE001
-        say(step="done", gpu=index, ok=False, error=type(error).__name__, text=str(error)[:4000])
-        return False
-    right = total == 33664.0
-    say(step="done", gpu=index, ok=right, text="" if right else f"computed {total}")
-    return True
-
-
-def large_lu(torch, device: str) -> float:  # type: ignore[no-untyped-def]  # noqa: ANN001
-    """The sum over two factorizations of 256 · 256: of each the diagonal is 2, all below it 1/2, all above it 0.
-
-    torch takes cuSOLVER for one matrix, for a small one (16) and for few of up to 128; MAGMA for all others.
-    """
-    matrix = torch.ones(256, 256, device=device).tril() + torch.eye(256, device=device)
-    factored, _ = torch.linalg.lu_factor(matrix.repeat(2, 1, 1))
-    total = factored.sum()
-    torch.cuda.synchronize()
-    return float(total.item())
 
 
 def name_of(torch, kind: str, index: int) -> str:  # type: ignore[no-untyped-def]  # noqa: ANN001 # the target's torch
