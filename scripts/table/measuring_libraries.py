@@ -107,11 +107,11 @@ def _link(links: tuple[Link, ...], version: str) -> Link | None:
 
 def _read(link: Link, source: RemoteSource) -> dict[str, object]:
     archive = Archive(source)
-    found = [
-        librarycode.of_stream(archive.stream(member), member.file_size, member.filename)
-        for member in sorted(archive.members(), key=lambda each: each.header_offset)
-        if _DECIDES.fullmatch(member.filename)
-    ]
+    found = []
+    for member in sorted(archive.members(), key=lambda each: each.header_offset):
+        if _DECIDES.fullmatch(member.filename):
+            with librarycode.unpacked(archive.stream(member), member.file_size) as buffer:
+                found.append(librarycode.of_buffer(buffer, member.filename))
     source.close()
     serves = served(found)
     return {

@@ -53,7 +53,7 @@ def read(wheel: SurveyWheel, client: Client) -> dict[str, object]:
         left -= member.compress_size
         data = b"".join(archive.stream(member))
         needed.update(sections.links_of(data).needed)
-        one = librarycode.of_stream(iter([data]), len(data), member.filename)
+        one = librarycode.of_buffer(data, member.filename)
         if one.holds_code:
             held.append(one)
     source.close()

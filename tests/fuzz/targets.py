@@ -80,8 +80,7 @@ def archive(data: bytes) -> None:
 
 def library_(data: bytes) -> None:
     librarycode.of_buffer(data, "lib.so")
-    chunks = [data[start : start + 4096] for start in range(0, len(data), 4096)]
-    librarycode.of_stream(chunks, len(data), "lib.so", again=lambda: chunks)
+    librarycode.of_part(data, len(data), "lib.so")
 
 
 def page(data: bytes) -> None:

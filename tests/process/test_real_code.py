@@ -55,14 +55,6 @@ def test_a_source_without_a_kernel_makes_modules_without_one(tmp_path: Path) -> 
     assert one.code.empty > 0
 
 
-def test_relocatable_objects_keep_their_ptx_apart(tmp_path: Path) -> None:
-    one = compiled(tmp_path, "-rdc=true", "-shared", "-Xcompiler", "-fPIC", *for_all("compute_80"))
-
-    assert texts(one.sass) == CODES
-    assert one.ptx == ()
-    assert "compute_80" in texts(one.relocatable.ptx)
-
-
 def test_bare_files(tmp_path: Path) -> None:
     cubin = compiled(tmp_path, "-cubin", "-gencode=arch=compute_80,code=sm_80", name="k.cubin")
     fatbin = compiled(tmp_path, "-fatbin", *for_all("compute_80"), name="k.fatbin")

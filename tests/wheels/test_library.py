@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,21 +14,16 @@ from torchpick.wheels import fatbin, librarycode
 from torchpick.wheels.librarycode import Library, texts
 
 
-def read(data: bytes, size: int = 5000) -> Library:
-    """Mapped and streamed, which must agree."""
-    chunks = [data[start : start + size] for start in range(0, len(data), size)]
-    mapped = librarycode.of_buffer(data, "lib.so")
-    assert librarycode.of_stream(chunks, len(data), "lib.so", again=lambda: chunks) == mapped
-    return mapped
+def read(data: bytes) -> Library:
+    return librarycode.of_buffer(data, "lib.so")
 
 
 @pytest.mark.parametrize("linker", ["gnu", "llvm", "patchelf"])
-@pytest.mark.parametrize("size", [64, 1000, 1 << 20])
-def test_modules_are_counted_by_what_they_hold(linker: str, size: int) -> None:
+def test_modules_are_counted_by_what_they_hold(linker: str) -> None:
     data = making.library(
         *[making.module("sm_80", "sm_90") for _ in range(32)], making.module("sm_75", "sm_80"), linker=linker
     )
-    one = read(data, size)
+    one = read(data)
 
     assert texts(one.sass) == ["sm_75", "sm_80", "sm_90"]
     assert [(texts(each.sass), each.count) for each in one.code.modules] == [
@@ -34,14 +31,6 @@ def test_modules_are_counted_by_what_they_hold(linker: str, size: int) -> None:
         (["sm_75", "sm_80"], 1),
     ]
     assert one.complete
-
-
-def test_the_names_of_sections_are_seen_as_they_pass() -> None:
-    """LLVM's linker puts the names of all symbols between them and the table: no second look is needed."""
-    data = making.library(making.module("sm_80"), linker="llvm")
-    chunks = [data[start : start + 50_000] for start in range(0, len(data), 50_000)]
-
-    assert texts(librarycode.of_stream(chunks, len(data), "lib.so").sass) == ["sm_80"]
 
 
 def test_a_container_that_ends_in_nonsense_makes_it_incomplete() -> None:
@@ -55,9 +44,7 @@ def test_a_dll_is_read_like_a_shared_object() -> None:
     data = making.pe({".text": bytes(700), ".nv_fatb": making.module("sm_75"), "__nv_rel": making.module("compute_75")})
     one = read(data)
 
-    assert texts(one.sass) == ["sm_75"]
-    assert texts(one.relocatable.ptx) == ["compute_75"]
-    assert texts(one.possible_ptx) == ["compute_75"]
+    assert (texts(one.sass), one.ptx) == (["sm_75"], ()), "what was linked already is loaded by nobody"
 
 
 def test_code_outside_the_standard_sections_is_kept_apart() -> None:
@@ -65,27 +52,13 @@ def test_code_outside_the_standard_sections_is_kept_apart() -> None:
     one = read(making.elf({".rodata": making.cubin(35) + making.module("sm_70"), ".data": making.module("sm_90")}))
 
     assert one.sass == ()
-    assert [(each.section, each.form, texts(each.held.sass)) for each in one.elsewhere] == [
-        (".data", "fatbin", ["sm_90"]),
-        (".rodata", "cubin", ["sm_35"]),
-        (".rodata", "fatbin", ["sm_70"]),
-    ]
+    assert texts(one.apart.sass) == ["sm_70", "sm_90"]
 
 
 def test_code_in_the_program_or_in_its_unwinding_tables_is_chance() -> None:
     one = read(making.elf({".text": making.module("sm_70"), ".eh_frame": making.module("sm_80")}))
 
     assert not one.holds_code
-
-
-def test_relocatable_ptx_counts_only_where_every_object_has_it() -> None:
-    with_it, without = making.module("sm_90", "compute_90"), making.module("sm_90")
-    all_have = read(making.library(making.module("sm_90"), relocatable=[with_it, with_it]))
-    some_have = read(making.library(making.module("sm_90"), relocatable=[with_it, without]))
-
-    assert texts(all_have.possible_ptx) == ["compute_90"]
-    assert some_have.possible_ptx == ()
-    assert all_have.ptx == ()
 
 
 def test_modules_without_a_kernel_are_named_and_not_counted() -> None:
@@ -104,12 +77,6 @@ def test_an_image_without_a_kernel_does_not_serve_its_gpu() -> None:
     assert [texts(each.sass) for each in one.code.modules] == [["sm_80"]]
 
 
-def test_lto_alone_is_counted_apart() -> None:
-    one = read(making.library(making.module("lto_50"), making.module("sm_80")))
-
-    assert (one.lto, one.code.total) == (1, 1)
-
-
 def test_the_newest_isa_of_its_ptx_is_kept() -> None:
     one = read(making.library(making.module("compute_80", isa=(8, 7)), making.module("compute_80", isa=(9, 0))))
 
@@ -122,7 +89,7 @@ def test_a_library_without_a_section_table_says_what_that_means() -> None:
     one = read(bytes(data))
 
     assert one.sass == ()
-    assert texts(one.elsewhere[0].held.sass) == ["sm_80"]
+    assert texts(one.apart.sass) == ["sm_80"]
     assert "no section table" in one.notes[0]
 
 
@@ -145,11 +112,20 @@ def test_amd_code_is_named() -> None:
 def test_a_cut_library_is_incomplete() -> None:
     data = making.library(making.module("sm_80"), making.module("sm_90"))
     cut = data[: data.rfind(fatbin.MAGIC) + 100]
-    one = librarycode.of_stream([cut], len(data), "lib.so", whole=False)
+    one = librarycode.of_part(cut, len(data), "lib.so")
 
     assert texts(one.sass) == ["sm_80"]
     assert not one.complete
     assert one.notes == ()
+
+
+@pytest.mark.parametrize("size", [0, 64, 5_000_000])
+def test_what_comes_as_a_stream_is_the_same_in_memory_and_in_a_file(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = making.noise(1, size)
+    for most in (0, 1 << 30):
+        monkeypatch.setattr(librarycode, "_MOST_IN_MEMORY", most)
+        with librarycode.unpacked([data[:100], data[100:]], max(size, 1)) as buffer:
+            assert buffer[:] == data
 
 
 def test_sections_that_overlap_are_read_once() -> None:
@@ -162,7 +138,7 @@ def test_sections_that_overlap_are_read_once() -> None:
         data[table + 64 * place + 24 : table + 64 * place + 40] = first
     one = librarycode.of_buffer(bytes(data), "lib.so")
 
-    assert sum(each.held.total for each in one.elsewhere) == 1
+    assert one.apart.total == 1
 
 
 def test_endless_kinds_of_modules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,8 +156,5 @@ def test_no_damage_makes_it_raise_anything_else(data: st.DataObject) -> None:
         place = data.draw(st.integers(0, len(whole) - 8))
         whole[place : place + 8] = data.draw(st.binary(min_size=8, max_size=8))
     cut = bytes(whole[: data.draw(st.integers(0, len(whole)))])
-    try:
+    with suppress(WheelError):
         librarycode.of_buffer(cut, "lib.so")
-        librarycode.of_stream([cut], len(cut), "lib.so", again=lambda: [cut])
-    except WheelError:
-        pass

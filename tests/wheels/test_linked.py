@@ -58,8 +58,8 @@ def test_the_registered_code_alone_is_read_in_place(tmp_path: Path) -> None:
     slow = librarycode.of_buffer(path.read_bytes(), "lib.so")
 
     assert quick is not None
-    assert (texts(quick.sass), quick.elsewhere) == (["sm_80"], ())
-    assert (texts(slow.sass), len(slow.elsewhere)) == (["sm_80"], 1)
+    assert (texts(quick.sass), quick.apart.total) == (["sm_80"], 0)
+    assert (texts(slow.sass), slow.apart.total) == (["sm_80"], 1)
 
 
 def test_what_is_not_there_is_none_and_what_cannot_be_read_is_an_error(tmp_path: Path) -> None:

@@ -19,10 +19,10 @@ HASH = "ab" * 32
 
 @pytest.fixture
 def reading(tmp_path: Path) -> Reading:
-    """Everything a library can hold: relocatable code, code elsewhere, PTX."""
+    """Everything a library can hold: code of its own data, PTX."""
     rich = making.library(
         making.module("sm_80", "compute_90"), making.module("sm_52", size=872),
-        relocatable=[making.module("compute_75")], data=making.cubin(80),
+        data=making.module("sm_80"),
     )  # fmt: skip
     file = tmp_path / "torch-2.15.0-cp312-cp312-manylinux_2_28_x86_64.whl"
     file.write_bytes(making.torch_wheel(more={"torch/lib/libx.so": rich}))
@@ -35,8 +35,7 @@ def reading(tmp_path: Path) -> Reading:
 
 def test_what_goes_in_comes_out(reading: Reading, tmp_path: Path) -> None:
     assert reading.torch is not None
-    assert reading.libraries[0].relocatable.ptx
-    assert reading.libraries[0].elsewhere
+    assert reading.libraries[0].apart.total
     cache = Readings(str(tmp_path))
     cache.keep(URL, reading)
 

@@ -11,7 +11,7 @@ from torchpick.model.verdict import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, U
 from torchpick.wheels import librarycode
 from torchpick.wheels.judging import Judge, of_package, of_reading
 from torchpick.wheels.librarycode import Library
-from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts, differences
+from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts
 
 
 def of(*groups: tuple[int, str], path: str = "lib.so", **how: object) -> Library:
@@ -82,7 +82,6 @@ def test_torch_is_judged_by_its_flags_and_what_fails_beside_them_is_told() -> No
     assert word(reading(flags=flags), "sm_75") == RUNS
     assert word(reading(LINALG, flags=flags), "sm_75") == PARTLY
     assert word(reading(LINALG, flags=flags), "sm_61") == NOT
-    assert differences(reading(LINALG, flags=flags)) == ("lib.so: 1 of 33 modules have sm_75, which the flags name",)
 
 
 def test_torchs_ptx_needs_the_driver_of_its_cuda() -> None:
@@ -119,14 +118,6 @@ def test_what_a_library_loads_by_itself_counts_where_it_registers_no_kernel() ->
     assert word(reading(cufft), "sm_52") == NOT
     assert word(reading(profiler), "sm_61") == NO_CODE
     assert word(reading(profiler, compilers=("ptxas",)), "sm_61") == COMPILES
-
-
-def test_relinking_is_possible_and_not_proven() -> None:
-    one = of((1, "sm_80"), relocatable=[making.module("sm_80", "compute_80")])
-    verdict = of_reading(reading(one), Judge(Arch.parse("sm_90")))
-
-    assert verdict.word == NOT
-    assert "possible but not proven" in verdict.libraries[0].text
 
 
 def test_modules_for_one_generation_count_where_there_are_no_others() -> None:

@@ -11,7 +11,7 @@ from torchpick.model.fields import written
 from torchpick.model.verdict import UNKNOWN, WORST_FIRST
 from torchpick.wheels.judging import Judge, ReadingVerdict, without_code
 from torchpick.wheels.librarycode import Library, texts
-from torchpick.wheels.readings import FLAGS, SAMPLE, Reading, differences
+from torchpick.wheels.readings import FLAGS, SAMPLE, Reading
 
 _NOTHING_SEEN = "no GPU code in the part that was read; the rest may have some"
 _DEPTHS = {
@@ -34,7 +34,6 @@ def facts(reading: Reading, verdicts: Sequence[ReadingVerdict]) -> dict[str, obj
         "gpus": [_verdict(verdict) for verdict in verdicts],
         "libraries": [_library(library, reading, verdicts) for library in reading.libraries],
         "compilers": reading.compilers,
-        "differences": differences(reading),
         "notes": reading.notes,
     }
 
@@ -63,8 +62,8 @@ def _library(library: Library, reading: Reading, verdicts: Sequence[ReadingVerdi
         "empty": library.code.empty,
         "sets": library.code.modules,
         "coverage": {str(gpu): Judge(gpu, unified=unified).tally(library.code, library.isa) for gpu in gpus},
-        "relocatable": written(library.relocatable, "sass", "ptx"),
-        **written(library, "elsewhere", "lto", "complete", "notes"),
+        "apart": {**written(library.apart, "sass", "ptx"), "modules": library.apart.total},
+        **written(library, "complete", "notes"),
     }
 
 
@@ -88,7 +87,7 @@ def page(reading: Reading, verdicts: Sequence[ReadingVerdict], bold: Callable[[s
         lines.append(f"  compiles  at run time, with {plain(reading.compilers[0])}")
     if reading.depth in _DEPTHS and (reading.depth != FLAGS or reading.sass or reading.ptx):
         lines.append(f"  read      {_DEPTHS[reading.depth]}")
-    lines += [f"  note      {plain(note)}" for note in (*reading.notes, *differences(reading))]
+    lines += [f"  note      {plain(note)}" for note in reading.notes]
     lines += _table(reading)
     for verdict in verdicts:
         lines.append(f"  {verdict.gpu!s:<8}  {bold(verdict.word)}{_via(verdict)}")
@@ -132,13 +131,8 @@ def _table(reading: Reading) -> list[str]:
         lines.append(f"  {name:<{width}}  {library.code.total:>7}  {code}")
         if library.code.empty:
             lines.append(f"  {'':<{width}}           and {library.code.empty} modules without a kernel")
-        if library.possible_ptx:
-            extra = " ".join(texts(library.possible_ptx))
-            lines.append(f"  {'':<{width}}           pre-link objects: {extra} (possible, not proven)")
-        lines += [
-            f"  {'':<{width}}           elsewhere ({plain(each.section)}, {each.held.total} {each.form}): "
-            f"{' '.join(texts((*each.held.sass, *each.held.ptx)))}"
-            for each in library.elsewhere
-        ]
+        if library.apart.total:
+            apart = " ".join(texts((*library.apart.sass, *library.apart.ptx)))
+            lines.append(f"  {'':<{width}}           and {library.apart.total} modules in its own data: {apart}")
         lines += [f"  {'':<{width}}           {plain(note)}" for note in library.notes]
     return lines

@@ -7,14 +7,14 @@ group of them that fatbinary 13 compressed together. The architecture stands in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from struct import Struct
 
 from torchpick.errors import WheelLayoutError
 from torchpick.model.arch import Arch
 from torchpick.model.noun import Noun
-from torchpick.wheels.cursor import Cursor
+from torchpick.wheels.sections import Buffer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,42 +69,29 @@ Images = tuple[CodeEntry, ...]
 class Container(Noun):
     """One module: the images of which the driver loads one. `broken` where the entries end in nonsense."""
 
-    offset: int
-    end: int
     entries: Images
     broken: bool
 
 
-class Cubin(Noun):
-    """Machine code that lies bare, outside any container."""
+def scan(buffer: Buffer, start: int = 0, end: int | None = None) -> Iterator[Container]:
+    """Every container of a part of the buffer; chance hits of the magic bytes are passed over.
 
-    offset: int
-    arch: Arch
-
-    @property
-    def broken(self) -> bool:
-        return False
-
-    @property
-    def entries(self) -> Images:
-        return (CodeEntry(ELF, self.arch, (0, 0), empty=False),)
-
-
-def scan(cursor: Cursor, *, cubins: bool = True) -> Iterator[Container | Cubin]:
-    """Every container (and bare cubin) up to the cursor's end; chance hits of the magic bytes are passed over."""
-    patterns = (MAGIC, _ELF64) if cubins else (MAGIC,)
-    found = 0
+    Of a memory map it touches only the pages of headers.
+    """
+    end = len(buffer) if end is None else min(end, len(buffer))
+    place, found = start, 0
     while True:
         # Most lie one behind another, at multiples of 32.
-        hit: Container | Cubin | None = _container(cursor, -cursor.position % _PADDING)
-        if hit is None:
-            magic = cursor.find(*patterns)
-            if magic is None:
+        step = _container(buffer, place + -place % _PADDING, end)
+        if step is None:
+            place = buffer.find(MAGIC, place, end)
+            if place < 0:
                 return
-            hit = _container(cursor, 0) if magic == MAGIC else _cubin(cursor)
-        if hit is None:
-            cursor.skip(1)
+            step = _container(buffer, place, end)
+        if step is None:
+            place += 1
             continue
+        hit, place = step
         found += 1
         if found > MOST_CONTAINERS:
             raise WheelLayoutError(
@@ -113,44 +100,45 @@ def scan(cursor: Cursor, *, cubins: bool = True) -> Iterator[Container | Cubin]:
         yield hit
 
 
-def _container(cursor: Cursor, ahead: int) -> Container | None:
-    """The container so many bytes ahead, behind which the cursor is moved; None, and not moved, where there is none."""
-    fields = cursor.unpack(_CONTAINER, ahead)
-    if fields is None or fields[0] != _HEAD:
+def _container(buffer: Buffer, start: int, limit: int) -> tuple[Container, int] | None:
+    """The container there, and the place behind what of it could be read; None where there is none."""
+    if start + _CONTAINER.size > limit:
         return None
-    size: int = fields[1]
-    start = cursor.position + ahead
+    head, size, *fields = _CONTAINER.unpack_from(buffer, start)
     end = start + _BEFORE + size
-    first = _entry(cursor, ahead + _BEFORE, size, fields[2:])
-    if first is None or end > cursor.end:
+    if head != _HEAD or end > limit:
+        return None
+    place = start + _BEFORE
+    first = _entry(buffer, place, size, fields)
+    if first is None:
         return None
     length, images = first
-    cursor.skip(ahead + _BEFORE + length)
-    if length == size and images is not None:  # most hold one image
-        return Container._make((start, end, images, cursor.position != end))
+    place += length
+    if place == end and images is not None:  # most hold one image
+        return Container(images, broken=False), place
     entries, broken = [*(images or ())], images is None
-    while (left := end - cursor.position) > 0:
-        step = _entry(cursor, 0, left, cursor.unpack(_ENTRY))
-        if step is None or len(entries) > MOST_ENTRIES:
+    while place < end:
+        step = None
+        if place + _ENTRY.size <= limit and len(entries) <= MOST_ENTRIES:
+            step = _entry(buffer, place, end - place, _ENTRY.unpack_from(buffer, place))
+        if step is None:
             broken = True
             break
         length, images = step
         entries += images or ()
         broken |= images is None
-        cursor.skip(length)
-    return Container(start, end, tuple(entries), broken or cursor.position > cursor.end)
+        place += length
+    return Container(tuple(entries), broken), place
 
 
-def _entry(cursor: Cursor, ahead: int, room: int, fields: tuple[Any, ...] | None) -> tuple[int, Images | None] | None:
+def _entry(buffer: Buffer, place: int, room: int, fields: Sequence[Any]) -> tuple[int, Images | None] | None:
     """The whole length of the entry there, and its images, None of a group without them; None where it is no entry."""
-    if fields is None:
-        return None
     kind, header, payload, _, version, number, flags, size = fields
     length = header + payload
     if not _ENTRY.size <= header <= _MOST_HEADER or header % 8 or length > room:
         return None
     if kind == GROUP:
-        return None if number else (length, _group(cursor.peek(ahead + header)[ahead:]))
+        return None if number else (length, _group(buffer[place : place + header]))
     images = _images(kind, number, flags & _SPECIFIC, version, min(size or payload, _LARGE))
     return None if images is None else (length, images)
 
@@ -205,16 +193,6 @@ def _group(header: bytes) -> Images | None:
             return None
         entries += images
     return tuple(entries)
-
-
-def _cubin(cursor: Cursor) -> Cubin | None:
-    head = cursor.peek(64)
-    arch = cubin_arch(head)
-    if arch is None:
-        return None
-    here = cursor.position
-    cursor.skip(64)
-    return Cubin(here, arch)
 
 
 def cubin_arch(head: bytes) -> Arch | None:

@@ -135,8 +135,6 @@ def of_library(library: Library, judge: Judge) -> LibraryVerdict | None:
         text = "its module loads" if loads else "its module does not load"
     if every.ptx:
         text += f", {every.ptx} by PTX only"
-    if word == NOT and best(library.possible_ptx, judge.gpu).fit:
-        text += "; the driver could link its pre-link PTX again, which is possible but not proven"
     if held is not library.code:
         text += "; its code lies outside the usual section"
     if not library.complete:
@@ -151,10 +149,8 @@ def _judged(library: Library) -> Held | None:
     cuFFT does so: what it registers is one module without a kernel. A library that registers nothing, as triton's
     profiler does, holds a tool's code, and so do bare cubins.
     """
-    if library.code.total or not library.code.empty:
-        return library.code if library.code.total else None
-    data = [place.held for place in library.elsewhere if place.form == "fatbin" and place.held.total]
-    return max(data, key=lambda held: held.total, default=None)
+    held = library.code if library.code.total or not library.code.empty else library.apart
+    return held if held.total else None
 
 
 def _general(held: Held) -> tuple[Modules, ...]:

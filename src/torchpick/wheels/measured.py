@@ -108,7 +108,8 @@ def read(archive: Archive, link: Link, *, deep: bool) -> Measured:
                 # The CPU builds of other platforms carry the pins of Linux behind a condition.
                 pins = {normal(name): version for name, version in _PIN.findall(text) if torch.cuda}
             elif SMALL.fullmatch(member.filename) and member.compress_size <= MOST_PACKED and torch.cuda is not None:
-                libraries.append(librarycode.of_stream(archive.stream(member), member.file_size, member.filename))
+                with librarycode.unpacked(archive.stream(member), member.file_size) as buffer:
+                    libraries.append(librarycode.of_buffer(buffer, member.filename))
     source = archive.source
     held = tuple(one for one in libraries if one.holds_code)
     return Measured(link, torch, held, pins, source.size, source.bytes_read, source.requests)

@@ -14,7 +14,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, ShapeError, read, written
 from torchpick.model.noun import Noun
 from torchpick.wheels import shelf
-from torchpick.wheels.librarycode import Elsewhere, Held, Library, Modules, in_order, texts, union
+from torchpick.wheels.librarycode import Held, Library, Modules, in_order, union
 
 # How much was read.
 FLAGS, SAMPLE, WHOLE = "flags", "sample", "whole"
@@ -90,28 +90,8 @@ class Reading(Noun):
         return bool(self.sass or self.ptx) or any(library.holds_code for library in self.libraries)
 
 
-def differences(reading: Reading) -> tuple[str, ...]:
-    """Where the libraries of a torch have other code than its flags say."""
-    if reading.torch is None or not reading.torch.flags:
-        return ()
-    plain = {arch for arch in reading.torch.flags if arch.kind == "sm"}
-    said = []
-    for library in reading.libraries:
-        total = library.code.total
-        if not total:
-            continue
-        name = library.path.rpartition("/")[2]
-        for arch in in_order(plain):
-            having = sum(each.count for each in library.code.modules if arch in each.sass)
-            if having < total:
-                said.append(f"{name}: {having} of {total} modules have {arch}, which the flags name")
-        if extra := [arch for arch in library.sass if arch not in plain]:
-            said.append(f"{name}: also has {' '.join(texts(extra))}, which the flags do not name")
-    return tuple(said)
-
-
 # Raised where the readers of wheels find more or other things than before: older readings are then read anew.
-_SCHEMA = 2
+_SCHEMA = 3
 # The largest of the packages read so far takes 40 KB; so the cache stays below some 100 MB.
 _MOST_BYTES = 1 << 20
 _MOST_FILES = 4096
@@ -188,7 +168,7 @@ def to_json(reading: Reading) -> dict[str, object]:
 
 def _library(one: Library) -> dict[str, object]:
     isa = None if one.isa is None else f"{one.isa[0]}.{one.isa[1]}"
-    return {**written(one), "elsewhere": [written(each) for each in one.elsewhere], "isa": isa}
+    return {**written(one), "isa": isa}
 
 
 def of_json(row: Fields) -> Reading:
@@ -213,8 +193,7 @@ def _library_of(row: Fields) -> Library:
         most=None,
         strict=True,
         code=_held_of(row.object("code")),
-        relocatable=_held_of(row.object("relocatable")),
-        elsewhere=tuple(read(Elsewhere, each, held=_held_of(each.object("held"))) for each in row.objects("elsewhere")),
+        apart=_held_of(row.object("apart")),
         isa=None if isa is None else (int(newest), int(minor)),
     )
 

@@ -13,7 +13,6 @@ from torchpick.wheels import flags, librarycode, sections
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import DEFAULT_WHOLE, FLAGS, SAMPLE, WHOLE, Allowance, Reading, TorchFacts, torch_facts
-from torchpick.wheels.sections import KeptBytes
 
 # A sample may cost so much of the wheel, its directory included.
 SAMPLE_SHARE = 0.05
@@ -124,14 +123,9 @@ def _whole(archive: Archive, members: list[ZipInfo], needed: set[str]) -> tuple[
 
 def _linked(archive: Archive, member: ZipInfo, needed: set[str]) -> Library:
     """A library read whole; what it links is added to `needed`."""
-    kept = KeptBytes(member.file_size)
-
-    def again() -> Iterator[bytes]:
-        return archive.stream(member)
-
-    one = librarycode.of_stream(again(), member.file_size, member.filename, again=again, kept=kept)
-    needed.update(sections.links_of(kept).needed)
-    return one
+    with librarycode.unpacked(archive.stream(member), member.file_size) as buffer:
+        needed.update(sections.links_of(buffer).needed)
+        return librarycode.of_buffer(buffer, member.filename)
 
 
 def metadata_of(archive: Archive) -> str | None:
@@ -169,7 +163,8 @@ def _sample(archive: Archive, members: list[ZipInfo], needed: set[str], allowed:
     telling = [each for each in rest if allowed.main and re.fullmatch(allowed.main, each.filename)] or rest[-1:]
     for left, each in zip(range(len(telling), 0, -1), telling, strict=True):
         end = source.bytes_read + (allowed.most - source.bytes_read) // left
-        found.append(librarycode.of_stream(_until(archive, each, end), each.file_size, each.filename, whole=False))
+        with librarycode.unpacked(_until(archive, each, end), each.file_size) as buffer:
+            found.append(librarycode.of_part(buffer, each.file_size, each.filename))
     return tuple(found)
 
 
