@@ -20,9 +20,13 @@ from torchpick.index import listing, wheelnames
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.ranges import RemoteSource
+from torchpick.model.fields import plain
 from torchpick.model.versions import release_key
-from torchpick.wheels import measured
+from torchpick.wheels import refresh, wheel
 from torchpick.wheels.archive import Archive
+from torchpick.wheels.librarycode import texts
+from torchpick.wheels.readings import FLAGS, Reading
+from torchpick.wheels.wheel import WheelFacts
 
 _OUT = Path(__file__).parents[2] / "evidence" / "torch.jsonl"
 
@@ -68,6 +72,35 @@ def in_turn(links: list[Link]) -> list[tuple[Link, bool]]:
     return [(link, True) for link in deep] + [(link, False) for link in rest]
 
 
+def _reading(archive: Archive, link: Link, *, deep: bool) -> Reading:
+    return wheel.of_release(archive, link) if deep else wheel.read(archive, WheelFacts(link.file, link.file), FLAGS)
+
+
+def _line(link: Link, reading: Reading) -> dict[str, object]:
+    """One line of evidence."""
+    name = link.wheel
+    return {
+        "file": link.file,
+        "sha256": link.sha256,
+        "torch": name.version.partition("+")[0],
+        "version": reading.version,
+        "platform": wheelnames.platform_of(name.platform),
+        "tag": name.platform,
+        "python": f"{name.python}-{name.abi}",
+        "cuda": None if reading.torch is None else reading.torch.cuda,
+        "arches": texts(reading.sass),
+        "ptx": texts(reading.ptx),
+        "libraries": {one.path.rpartition("/")[2]: plain(one.code.modules) for one in reading.libraries},
+        "lacks": refresh.lacks(reading),
+        "pins": refresh.pins(reading),
+        "uploaded": link.uploaded,
+        "yanked": link.yanked is not None,
+        "size": reading.size,
+        "bytes_read": reading.bytes_read,
+        "requests": reading.requests,
+    }
+
+
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--from", dest="first", default="1.7.0")
@@ -89,15 +122,15 @@ def main(argv: list[str]) -> int:
             began = time.monotonic()
             try:
                 source = RemoteSource(link.url, client)
-                row = measured.read(Archive(source), link, deep=deep)
+                row = _line(link, _reading(Archive(source), link, deep=deep))
                 source.close()
             except TorchpickError as error:
                 failed += 1
                 print(f"{place}/{len(todo)} {link.file}: {error}", file=sys.stderr)
                 continue
-            out.write(json.dumps(row.to_json()) + "\n")
+            out.write(json.dumps(row) + "\n")
             out.flush()
             spent = time.monotonic() - began
-            words = " ".join([*row.to_json()["arches"], *row.to_json()["ptx"]]) or "cpu"  # type: ignore[misc]
-            print(f"{place}/{len(todo)} {link.file}: {words}; {row.bytes_read} bytes, {spent:.1f} s", file=sys.stderr)
+            words = f"{row['arches']} {row['ptx']}; {row['bytes_read']} bytes"
+            print(f"{place}/{len(todo)} {link.file}: {words}, {spent:.1f} s", file=sys.stderr)
     return 1 if failed else 0

@@ -23,11 +23,12 @@ from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.ranges import RemoteSource
 from torchpick.model.fields import Fields
-from torchpick.wheels import librarycode, measured, packaged, sections
+from torchpick.wheels import librarycode, packaged, sections
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.packaged import SurveyWheel
 from torchpick.wheels.readings import WHOLE, Reading
+from torchpick.wheels.wheel import metadata_of
 
 _OUT = Path(__file__).parents[2] / "evidence" / "packages.jsonl"
 # Of a wheel's libraries so many packed bytes are read, the smallest first: what links torch shows in any of them.
@@ -39,7 +40,7 @@ def read(wheel: SurveyWheel, client: Client) -> dict[str, object]:
     link = wheel.link
     source = RemoteSource(link.url, client)
     archive = Archive(source)
-    metadata = measured.metadata(archive, link.file)
+    metadata = metadata_of(archive)
     needed: set[str] = set()
     held: list[Library] = []
     left = _MOST_PACKED

@@ -20,7 +20,7 @@ from torchpick.index.ranges import FileSource, RemoteSource, Source
 from torchpick.model.build import WHEEL_HOST, Build, backend_order
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import is_prerelease, release_key
-from torchpick.wheels import listed, measured, refresh
+from torchpick.wheels import listed, refresh, wheel
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.listed import ListedBuild
 
@@ -69,7 +69,7 @@ def _row(found: ListedBuild, client: Client) -> dict[str, object]:
         print(f"reading {found.sample.file}", file=sys.stderr)
         source = _open(found.sample.url, client)
         try:
-            build = refresh.measured_row(found, measured.read(Archive(source), found.sample, deep=True), build)
+            build = refresh.measured_row(found, wheel.of_release(Archive(source), found.sample), build)
         finally:
             source.close()
     return _readable(build, found)

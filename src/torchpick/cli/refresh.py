@@ -121,12 +121,9 @@ def _plans(args: RefreshArguments) -> list[IndexToRead]:
             return False
         return not wish.torch or admitted(found.torch)
 
-    def forced(found: ListedBuild) -> bool:
-        return is_named and reads(found) and found.backend not in ("cpu", "xpu")
-
     def plan(what: str, base: str, channel: str, pages: tuple[tuple[str, ...], ...], *, whole: bool) -> IndexToRead:
         today = time.strftime("%Y-%m-%d", time.gmtime(console.today() * 86400))
-        job = RefreshJob(Path(cache_dir(os.environ)), base, channel, pages, reads, forced, whole, today)
+        job = RefreshJob(Path(cache_dir(os.environ)), base, channel, pages, reads, is_named, whole, today)
         return IndexToRead(what, job, _shipped(default_index=channel == DEFAULT_INDEX))
 
     plans = []
@@ -173,9 +170,7 @@ def _json(report: Refreshed, notes: Iterable[str], status: int) -> dict[str, obj
         exit_status=status,
         pages=[{"url": redacted(page.url)} for page in report.pages],
         added=[_row(build) for build in report.added],
-        changed=[_row(build) for build in report.changed],
         read=[_row(build) for build in report.read],
-        contradictions=[{"text": each.text, "version": each.build.version} for each in report.contradictions],
         gone=[_row(build) for build in report.gone],
         unread=[
             {"version": each.version, "platform": each.platform, "file": each.sample.file} for each in report.unread
@@ -191,10 +186,9 @@ def _page(report: Refreshed) -> str:
     """What changed, as text."""
     lines = [
         f"{word:<8}  {build.version:<20} {build.platform:<15} {_arches(build)}"
-        for word, builds in (("new", report.added), ("changed", report.changed), ("read", report.read))
+        for word, builds in (("new", report.added), ("read", report.read))
         for build in builds
     ]
-    lines += [f"differs   {each.text}" for each in report.contradictions]
     lines += [f"gone      {build.version} for {build.platform} is not on the index" for build in report.gone]
     if report.unread:
         lines.append(f"unread    {len(report.unread)} builds, never picked until they are read")

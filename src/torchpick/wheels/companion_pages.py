@@ -31,7 +31,7 @@ class CompanionRelease(Noun):
 class CompanionPages:
     """The companions' own pages, each read when it is first asked for: `links` by a companion's name."""
 
-    def __init__(self, links: Callable[[str], Iterable[Link]], metadata: Callable[[str, str], str]) -> None:
+    def __init__(self, links: Callable[[str], Iterable[Link]], metadata: Callable[[str], str]) -> None:
         self._links = links
         self._metadata = metadata
         self._known: dict[str, tuple[CompanionRelease, ...]] = {}
@@ -64,7 +64,7 @@ class CompanionPages:
         for version in sorted(groups, key=release_key, reverse=True)[:_DEEP]:
             sample = groups[version][0]
             try:
-                match = _OF_TORCH.search(self._metadata(sample.url, sample.file))
+                match = _OF_TORCH.search(self._metadata(sample.url))
             except TorchpickError:
                 continue
             asks = None if match is None else match[1].replace(" ", "")
@@ -113,13 +113,3 @@ def _is_release(version: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def like(other: Build, row: Build) -> Build:
-    """The row with what surely goes with another build of its release, under its own local label."""
-    sure = {name for name, basis in other.companion_basis.items() if basis != "inferred"}
-    versions = {name: one and one.partition("+")[0] + row.label for name, one in other.companions.items()}
-    return row._replace(
-        companions={name: version for name, version in versions.items() if name in sure},
-        companion_basis={name: other.companion_basis[name] for name in versions if name in sure},
-    )

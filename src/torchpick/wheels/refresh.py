@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -14,15 +15,19 @@ from torchpick.index.pages import Page
 from torchpick.index.ranges import FileSource, Source
 from torchpick.knowledge import locations, refreshed
 from torchpick.model.arch import Arch
-from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence
+from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence, is_unified
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import TABLE_PLATFORMS
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-from torchpick.wheels import companion_pages, listed, measured, shelf, thing
+from torchpick.model.versions import normal
+from torchpick.wheels import judging, listed, shelf, thing, wheel
 from torchpick.wheels.archive import Archive
+from torchpick.wheels.companion_pages import CompanionPages
+from torchpick.wheels.judging import Judge
+from torchpick.wheels.librarycode import texts
 from torchpick.wheels.listed import FailedRead, ListedBuild
-from torchpick.wheels.measured import Measured
+from torchpick.wheels.readings import Reading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,11 +37,13 @@ Table = Mapping[BuildKey, Build]
 # Of a wheel from a server without ranges; the largest torch wheel, for Windows, has 2.8 GB.
 _MOST_WHOLE = 4096 << 20
 # The libraries whose pins the table keeps: a pick is checked against their floors.
+# `nvidia-cudnn-cu12 (==9.1.0.70) ; platform_system …` and the newer spelling without brackets.
+_PIN = re.compile(r"^Requires-Dist: *((?:nvidia-[a-z0-9-]+|triton)) *\(?==([0-9][0-9A-Za-z.]*)\)?", re.MULTILINE)
 _PINNED = {"nvidia-cudnn": "cudnn", "nvidia-nccl": "nccl", "triton": "triton"}
 
 
 class RefreshJob(Noun):
-    """What is to be refreshed. `reads` says of which builds the wheels are read; `forced` of which in any case.
+    """What is to be refreshed. `reads` says of which builds the wheels are read; `forced`: known ones too.
 
     `base` distinguishes its rows from those of other indexes. The channel of the user's own index is `default`.
     """
@@ -46,30 +53,9 @@ class RefreshJob(Noun):
     channel: str
     pages: tuple[tuple[str, ...], ...]  # of torch, the likeliest first: the first group that is there is taken
     reads: Callable[[ListedBuild], bool]
-    forced: Callable[[ListedBuild], bool]
+    forced: bool
     whole: bool = True  # the index has all that there is: what it lacks is gone
     today: str | None = None  # the day, which the table is then as new as
-
-
-class Contradiction(Noun):
-    """A row of the table that says other than the wheel that was read."""
-
-    build: Build  # as it was read
-    before: Build
-
-    @property
-    def text(self) -> str:
-        """What was declared, and what is there."""
-        was, now = (" ".join(map(str, each.arches or ())) or "none" for each in (self.before, self.build))
-        return f"{self.build.version} for {self.build.platform}: declared {was}; read {now}"
-
-
-class ReadBuilds(Noun):
-    """The result of reading wheels: rows, those that contradict what was known, and failures."""
-
-    rows: tuple[Build, ...]
-    contradictions: tuple[Contradiction, ...]
-    failures: tuple[FailedRead, ...]
 
 
 class Refreshed(Noun):
@@ -77,9 +63,7 @@ class Refreshed(Noun):
 
     pages: tuple[Page, ...]
     added: tuple[Build, ...]
-    changed: tuple[Build, ...]
     read: tuple[Build, ...]
-    contradictions: tuple[Contradiction, ...]
     gone: tuple[Build, ...]
     unread: tuple[ListedBuild, ...]
     failures: tuple[FailedRead, ...]
@@ -129,18 +113,16 @@ class _Run:
             self.rows[row.key] = row
         self._write(TABLE_PLATFORMS)
         new = {each.key for each in news.unread}
-        todo = [each for each in found if self.job.forced(each) or (each.key in new and self.job.reads(each))]
-        read = self._read(todo)
-        done = {row.key for row in read.rows}
+        todo = [each for each in found if self.job.reads(each) and (each.key in new or _is_forced(self.job, each))]
+        read, failures = self._read(todo)
+        done = {row.key for row in read}
         return Refreshed(
             fetched,
             added,
-            tuple(row for row in news.changed if row not in added),
-            read.rows,
-            read.contradictions,
+            read,
             gone,
             tuple(each for each in news.unread if each.key not in done),
-            (*unlike.values(), *read.failures),
+            (*unlike.values(), *failures),
             self.cost,
             self.requests,
         )
@@ -169,16 +151,11 @@ class _Run:
         return page
 
     def _paired(self, new: Iterable[Build], fetched: Iterable[Page]) -> Iterator[Build]:
-        """The rows with their companions: what the companions' own pages hold, else those of the same release."""
-        by_release = {row.torch: row for row in self.shipped.values() if row.companions}
-        pages = companion_pages.CompanionPages(lambda name: self._companion_links(name, fetched), self._text)
+        """The rows with their companions, which are those that the companions' own pages hold."""
+        pages = CompanionPages(lambda name: self._companion_links(name, fetched), self._text)
         for row in new:
-            if row.companions or row.family == "xpu" or self.job.channel in listed.DATED:
-                yield row
-                continue
-            paired = pages.paired(row)
-            known = by_release.get(row.torch)
-            yield paired if paired.companions or known is None else companion_pages.like(known, row)
+            as_it_is = row.companions or row.family == "xpu" or self.job.channel in listed.DATED
+            yield row if as_it_is else pages.paired(row)
 
     def _companion_links(self, name: str, fetched: Iterable[Page]) -> Iterator[Link]:
         """The files of a companion, from the pages beside those of torch; a page that fails is ignored."""
@@ -188,14 +165,14 @@ class _Run:
                 url = f"{page.url.removesuffix('/torch/')}/{name}/" if page.url.endswith("/torch/") else page.url
                 yield from self._fetch(url).links or ()
 
-    def _text(self, url: str, file: str) -> str:
+    def _text(self, url: str) -> str:
         """A wheel's METADATA, read by ranges."""
         with self._archive(url) as archive:
-            return measured.metadata(archive, file)
+            return wheel.metadata_of(archive) or ""
 
-    def _read(self, todo: list[ListedBuild]) -> ReadBuilds:
+    def _read(self, todo: list[ListedBuild]) -> tuple[tuple[Build, ...], tuple[FailedRead, ...]]:
+        """The rows of what could be read, and the rest; each is kept as soon as it is read."""
         read: list[Build] = []
-        contradictions: list[Contradiction] = []
         failures: list[FailedRead] = []
         for place, each in enumerate(todo, 1):
             self.report(f"{place} of {len(todo)}: {each.sample.file}")
@@ -204,19 +181,16 @@ class _Run:
             except TorchpickError as error:
                 failures.append(FailedRead(each, error))
                 continue
-            before = self.rows.get(each.key) or self.shipped.get(each.key)
-            if before is not None and before.arches is not None and set(before.arches) != set(row.arches or ()):
-                contradictions.append(Contradiction(row, before))
             self.rows[each.key] = row
             self._write({each.platform})
             read.append(row)
-        return ReadBuilds(tuple(read), tuple(contradictions), tuple(failures))
+        return tuple(read), tuple(failures)
 
     def _measured(self, found: ListedBuild) -> Build:
         with self._archive(found.sample.url) as archive:
-            one = measured.read(archive, found.sample, deep=True)
+            reading = wheel.of_release(archive, found.sample)
         before = self.rows.get(found.key) or self.shipped.get(found.key) or listed.declared(found)
-        return measured_row(found, one, before)
+        return measured_row(found, reading, before)
 
     @contextmanager
     def _archive(self, url: str) -> Iterator[Archive]:
@@ -277,26 +251,50 @@ def _still_needed(kept: Mapping[BuildKey, Build], shipped: Table) -> dict[BuildK
     return found
 
 
-def measured_row(found: ListedBuild, one: Measured, before: Build) -> Build:
+def _is_forced(job: RefreshJob, found: ListedBuild) -> bool:
+    """Whether its wheel is read although the table knows it: it was named, and there is GPU code to read."""
+    return job.forced and listed.arches_of(found) is None
+
+
+def measured_row(found: ListedBuild, reading: Reading, before: Build) -> Build:
     """The row of a wheel that was read; companions and what no wheel contains stay as they were."""
     link = found.sample
-    pins = {
+    required = {
         name: version
-        for project, version in one.pins.items()
+        for project, version in pins(reading).items()
         for prefix, name in _PINNED.items()
         if project.startswith(prefix)
     }
-    lacks = {library: tuple(Arch.parse(text) for text in texts) for library, texts in one.lacks.items()}
+    missing = {library: tuple(Arch.parse(text) for text in texts) for library, texts in lacks(reading).items()}
     digest = f" sha256:{link.sha256}" if link.sha256 else ""
     return before._replace(
-        cuda=one.torch.cuda,
-        arches=(*one.sass, *one.ptx),
+        cuda=None if reading.torch is None else reading.torch.cuda,
+        arches=(*reading.sass, *reading.ptx),
         pythons=found.pythons or before.pythons,
         tags=found.tags,
         glibc=found.glibc,
-        libraries={**before.libraries, **pins},
-        lacks=lacks,
+        libraries={**before.libraries, **required},
+        lacks=missing,
         published=True,
         yanked=found.yanked,
         evidence=Evidence("measured", link.file + digest, before.evidence.twin),
     )
+
+
+def pins(reading: Reading) -> dict[str, str]:
+    """The exact libraries that a torch asks for; CPU builds of other platforms carry Linux's behind a condition."""
+    on_cuda = reading.torch is not None and reading.torch.cuda
+    return {normal(name): version for name, version in _PIN.findall(reading.metadata or "") if on_cuda}
+
+
+def lacks(reading: Reading) -> dict[str, list[str]]:
+    """Library → the architectures that a torch's flags name and that it does not support, or hardly supports."""
+    torch = reading.torch
+    judge = Judge(Arch.of_capability(0, 0), unified=torch is not None and is_unified(torch.version, torch.cuda))
+    found: dict[str, list[str]] = {}
+    for one in reading.libraries:
+        verdicts = [(arch, judging.of_library(one, judge._replace(gpu=arch))) for arch in reading.sass]
+        missing = [arch for arch, verdict in verdicts if verdict is not None and verdict.fails]
+        if missing:
+            found[one.path.rpartition("/")[2]] = texts(missing)
+    return found

@@ -8,6 +8,7 @@ from zipfile import ZipInfo
 
 from torchpick.errors import UsageError, WheelLayoutError
 from torchpick.index import wheelnames
+from torchpick.index.listing import Link
 from torchpick.model.noun import Noun
 from torchpick.wheels import flags, librarycode, sections
 from torchpick.wheels.archive import Archive
@@ -22,6 +23,9 @@ _VERSION_FILE = "torch/version.py"
 _PYTHON_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll")
 _MOST_TEXT = 1 << 20
 _MOST_METADATA = 4 << 20
+# The libraries beside libtorch_cuda that hold kernels of their own, read where they are no larger than this (packed).
+_SMALL = re.compile(r"torch/lib/(lib)?torch_(cuda_linalg|nvshmem)\.(so|dll)")
+_MOST_PACKED = 96 << 20
 
 
 class WheelFacts(Noun):
@@ -94,6 +98,27 @@ def _reading(archive: Archive, facts: WheelFacts, depth: str, torch: TorchFacts 
     )
 
 
+def of_release(archive: Archive, link: Link) -> Reading:
+    """A torch wheel as far as the table needs it: its flags, what it requires, and its small libraries."""
+    torch = torch_of(archive)
+    if torch is None:
+        raise WheelLayoutError(
+            f"{link.file} contains no torch/version.py", hint="it is not a PyTorch wheel that torchpick knows"
+        )
+    if not torch.flags and (torch.cuda is not None or torch.hip is not None):
+        # It counts as a build without GPU code only if it says so.
+        raise WheelLayoutError(
+            f"{link.file} names no architectures", hint="run `torchpick inspect --deep` to read its libraries"
+        )
+    metadata = metadata_of(archive)
+    small = [each for each in archive.members() if _SMALL.fullmatch(each.filename)]
+    small = [each for each in small if each.compress_size <= _MOST_PACKED and torch.cuda is not None]
+    libraries = _whole(archive, sorted(small, key=lambda each: each.header_offset), set())
+    held = tuple(one for one in libraries if one.holds_code)
+    facts = WheelFacts(link.file, link.file, link.sha256)
+    return _reading(archive, facts, FLAGS, torch)._replace(libraries=held, metadata=metadata)
+
+
 def torch_of(archive: Archive) -> TorchFacts | None:
     """What a torch wheel reports about itself; None if it is not torch."""
     found = archive.find(_VERSION_FILE, *_PYTHON_LIBRARIES)
@@ -130,21 +155,16 @@ def _linked(archive: Archive, member: ZipInfo, needed: set[str]) -> Library:
 
 def metadata_of(archive: Archive) -> str | None:
     """The headers of a wheel's METADATA, without the description behind them; None where there is none."""
-    text = whole_metadata(archive)
-    return None if text is None else headers_of(text)
+    for member in archive.members():
+        folder, _, name = member.filename.rpartition("/")
+        if name == "METADATA" and folder.endswith(".dist-info") and "/" not in folder:
+            return headers_of(archive.read(member, _MOST_METADATA).decode("utf-8", "replace"))
+    return None
 
 
 def headers_of(metadata: str) -> str:
     """What stands before the description, with the ends of lines as one system has them."""
     return metadata.replace("\r\n", "\n").partition("\n\n")[0]
-
-
-def whole_metadata(archive: Archive) -> str | None:
-    for member in archive.members():
-        folder, _, name = member.filename.rpartition("/")
-        if name == "METADATA" and folder.endswith(".dist-info") and "/" not in folder:
-            return archive.read(member, _MOST_METADATA).decode("utf-8", "replace")
-    return None
 
 
 def _sample(archive: Archive, members: list[ZipInfo], needed: set[str], allowed: Allowance) -> tuple[Library, ...]:
