@@ -150,7 +150,6 @@ def test_json_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
         (["--for", "app", "--backend", "cu999"], 2),
         (["--for", "app", "--backend", "no"], 2),
         (["--for", "app", "--index-base", "flat+https://x.example"], 2),
-        (["--driver", "12.8"], 2),
         (["numpy"], 2),
         (["torchcodec"], 2),
     ],

@@ -29,7 +29,6 @@ PLANS = [
     LIBRARY,
     *(app(tool, "cpu", "cu126", "cu132") for tool in TOOLS),
     app("uv", "cpu", "cu126", groups=True),
-    app("pdm", "cu126", groups=True),
 ]
 
 # Pieces of project files as people write them; what may hold something of ours is among them.

@@ -1,4 +1,4 @@
-"""The files of `torchpick extras` in the hands of real pip, uv, poetry and pdm, against hosts on loopback."""
+"""The files of `torchpick extras` in the hands of real pip, uv and poetry, against hosts on loopback."""
 
 from __future__ import annotations
 
@@ -374,27 +374,3 @@ def test_poetry_installs_no_torch_for_two_at_once(poetry_project: Path) -> None:
 
     lines = [line for line in done.stdout.splitlines() if "Skipped" not in line]
     assert not any("Installing torch (" in line for line in lines)
-
-
-@pytest.fixture(scope="module")
-def pdm_project(host: torches.Host, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("pdm")
-    own = f'[tool.pdm]\ndistribution = false\n\n[[tool.pdm.source]]\nname = "pypi"\nurl = "{host.own}"\n'
-    return project(host, folder, "pdm", own=own)
-
-
-@pytest.mark.parametrize("name", ["cu126", "cu132"])
-def test_pdm_locks_the_build_that_the_name_promises(pdm_project: Path, name: str) -> None:
-    done = run(pdm_project, tools.tool("pdm"), "lock", "-G", name, "--lockfile", f"pdm.{name}.lock")
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    lock = (pdm_project / f"pdm.{name}.lock").read_text()
-    assert f'version = "{BUILDS[name]}"' in lock
-    assert "9999" not in lock
-
-
-def test_pdm_refuses_two_at_once(pdm_project: Path) -> None:
-    done = run(pdm_project, tools.tool("pdm"), "lock", "-G", "cpu", "-G", "cu126", "--lockfile", "both.lock")
-
-    assert done.returncode != 0
-    assert "Unable to find a resolution for torch" in done.stdout + done.stderr

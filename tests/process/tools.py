@@ -16,10 +16,8 @@ import pytest
 from tests import usersettings
 from tests.fakes import venvs
 
-# pdm 2.29.3 breaks with hishel 2 and unearth 0.19, which its metadata admits (tried).
 REQUIREMENTS = {
     "poetry": ("poetry==2.5.1",),
-    "pdm": ("pdm==2.29.3", "hishel>=1,<2", "unearth<0.18"),
     "uv": ("uv==0.13.8",),
 }
 

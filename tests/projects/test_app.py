@@ -9,7 +9,6 @@ import pytest
 from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
 from torchpick.knowledge import compat
-from torchpick.model.machine import Driver
 from torchpick.model.request import Wish
 from torchpick.projects import app
 from torchpick.projects.served import PLATFORMS
@@ -22,23 +21,20 @@ def requirements(project: Project, backend: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(
-    ("torch", "requires_python", "driver", "expected"),
+    ("torch", "requires_python", "expected"),
     [
-        (">=2.5", ">=3.11", None, ["cpu", "cu126", "cu132"]),
-        ("", "", None, ["cpu", "cu126", "cu132"]),
-        (">=2.5", ">=3.11", "535.183.01", ["cpu", "cu126"]),
-        ("<2.8", ">=3.10", None, ["cpu", "cu118", "cu126", "cu128"]),
-        (">=2.15", ">=3.11", None, ["cpu", "cu132"]),
-        (">=2.0", ">=3.9", None, ["cpu", "cu118", "cu126", "cu129"]),
-        (">=2.0", ">=3.8", None, ["cpu", "cu118", "cu124"]),
+        (">=2.5", ">=3.11", ["cpu", "cu126", "cu132"]),
+        ("", "", ["cpu", "cu126", "cu132"]),
+        ("<2.8", ">=3.10", ["cpu", "cu118", "cu126", "cu128"]),
+        (">=2.15", ">=3.11", ["cpu", "cu132"]),
+        (">=2.0", ">=3.9", ["cpu", "cu118", "cu126", "cu129"]),
+        (">=2.0", ">=3.8", ["cpu", "cu118", "cu124"]),
     ],
 )
-def test_the_backends_are_those_that_the_gpus_need(
-    torch: str, requires_python: str, driver: str | None, expected: list[str]
-) -> None:
+def test_the_backends_are_those_that_the_gpus_need(torch: str, requires_python: str, expected: list[str]) -> None:
     project = Project(torch=torch, requires_python=requires_python)
 
-    found = app.backends(TABLE, project, Driver(driver) if driver else None, Wish())
+    found = app.backends(TABLE, project, Wish())
 
     assert list(found) == expected
 
@@ -47,24 +43,13 @@ def test_a_companion_is_counted_before_the_backends_are_chosen() -> None:
     """cu132 holds no torchaudio (compat/companions.json), so no extra is named after it."""
     project = Project(requires_python=">=3.11", companions=("torchaudio",))
 
-    plan = app.plan(TABLE, project, app.backends(TABLE, project, None, Wish()), "uv", Wish(), groups=False)
+    plan = app.plan(TABLE, project, app.backends(TABLE, project, Wish()), "uv", Wish(), groups=False)
 
     assert [extra.name for extra in plan.extras][:2] == ["cpu", "cu126"]
     assert len(plan.extras) >= 3
     assert "cu132" not in [extra.name for extra in plan.extras]
     for extra in plan.extras:
         assert any(line.startswith("torchaudio==") for line in extra.requirements)
-
-
-def test_gpus_that_an_old_python_shuts_out_are_named() -> None:
-    def said(requires_python: str) -> str:
-        project = Project(requires_python=requires_python)
-        plan = app.plan(TABLE, project, app.backends(TABLE, project, None, Wish()), "uv", Wish(), groups=False)
-        return app.left_out(TABLE, project, plan, Wish())
-
-    assert said(">=3.8").startswith("no extra supports Blackwell (sm_100 to sm_120): for Python 3.8")
-    assert "torch ends with 2.4.1" in said(">=3.8")
-    assert said(">=3.11") == ""
 
 
 def test_pins_are_local_versions_so_that_no_other_index_can_supply_them() -> None:

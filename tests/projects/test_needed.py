@@ -1,9 +1,8 @@
-"""What a project needs that it does not name: by the table of packages, and by the lock beside its file."""
+"""What a project needs that it does not name, by the table of packages."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,7 @@ from torchpick.environment.projectfile import Project
 from torchpick.knowledge import compat
 from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 from torchpick.model.request import Wish
-from torchpick.projects import app, needed
+from torchpick.projects import app
 from torchpick.projects.served import PLATFORMS
 
 TABLE = compat.Knowledge(os.environ).table(PLATFORMS)
@@ -21,31 +20,20 @@ KNOWN = KnownPackages(os.environ, READ_PLATFORM)
 @pytest.mark.parametrize(
     ("needs", "companions"),
     [
-        (("timm",), {"torchvision": "timm"}),
-        (("speechbrain",), {"torchaudio": "speechbrain"}),
-        (("speechbrain", "timm"), {"torchvision": "timm", "torchaudio": "speechbrain"}),
-        (("numpy", "nonesuch"), {}),
+        (("timm",), ("torchvision",)),
+        (("speechbrain",), ("torchaudio",)),
+        (("speechbrain", "timm"), ("torchvision", "torchaudio")),
+        (("numpy", "nonesuch"), ()),
     ],
 )
-def test_companions_below_known_packages(tmp_path: Path, needs: tuple[str, ...], companions: dict[str, str]) -> None:
-    found = needed.companions(Project(needs=needs), KNOWN, str(tmp_path))
-
-    assert {one.name: one.by for one in found} == companions
-
-
-@pytest.mark.parametrize("lock", ["uv.lock", "poetry.lock", "pdm.lock"])
-def test_a_lock_tells_of_packages_that_the_table_does_not_know(tmp_path: Path, lock: str) -> None:
-    (tmp_path / lock).write_text('[[package]]\nname = "easyocr"\n\n[[package]]\nname = "torchvision"\n')
-
-    found = needed.companions(Project(needs=("easyocr",)), KNOWN, str(tmp_path))
-
-    assert [(one.name, one.by) for one in found] == [("torchvision", lock)]
+def test_companions_below_known_packages(needs: tuple[str, ...], companions: tuple[str, ...]) -> None:
+    assert app.completed(Project(needs=needs), KNOWN).companions == companions
 
 
 def test_what_is_built_against_torch() -> None:
     project = Project(needs=("flash-attn", "llama-cpp-python", "timm", "torch-scatter"))
 
-    assert needed.built_with_torch(project, KNOWN) == ("flash-attn", "torch-scatter")
+    assert app.completed(project, KNOWN).builds_with_torch == ("flash-attn", "torch-scatter")
 
 
 @pytest.mark.parametrize(
@@ -58,14 +46,10 @@ def test_what_is_built_against_torch() -> None:
         (("timm",), {"cpu": "2.15.0", "cu126": "2.14.1", "cu132": "2.15.0"}),
     ],
 )
-def test_an_extra_is_a_torch_that_the_projects_packages_go_with(
-    needs: tuple[str, ...], extras: dict[str, str], tmp_path: Path
-) -> None:
-    project = Project(requires_python=">=3.11", needs=needs)
-    names = tuple(one.name for one in needed.companions(project, KNOWN, str(tmp_path)))
-    project = project._replace(companions=names, packages=needed.pinning(project, KNOWN))
+def test_an_extra_is_a_torch_that_the_projects_packages_go_with(needs: tuple[str, ...], extras: dict[str, str]) -> None:
+    project = app.completed(Project(requires_python=">=3.11", needs=needs), KNOWN)
 
-    plan = app.plan(TABLE, project, app.backends(TABLE, project, None, Wish()), "uv", Wish(), groups=False)
+    plan = app.plan(TABLE, project, app.backends(TABLE, project, Wish()), "uv", Wish(), groups=False)
 
     pins = {extra.name: extra.requirements[0].partition("==")[2].partition("+")[0] for extra in plan.extras}
     assert pins == extras

@@ -28,9 +28,9 @@ BUILDS = compat.Knowledge(os.environ).every_build
 DEFAULT = default_table(BUILDS, RULES)
 
 
-def shop(torch: str = ">=2.5", requires_python: str = ">=3.10", driver: str | None = None) -> published.Shop:
+def shop(torch: str = ">=2.5", requires_python: str = ">=3.10") -> published.Shop:
     project = Project(torch=torch, requires_python=requires_python)
-    return published.Shop(BUILDS, RULES, project, Driver(driver) if driver else None)
+    return published.Shop(BUILDS, RULES, project)
 
 
 def kinds(*arches: str) -> tuple[Kind, ...]:
@@ -87,12 +87,6 @@ def test_gpus_that_no_release_serves_together_are_refused() -> None:
         published.extras(shop(), [("all", kinds("sm_61", "sm_120"))])
 
     assert caught.value.hint
-
-
-def test_a_told_driver_decides_what_a_named_extra_gets() -> None:
-    found = published.extras(shop(driver="535.183.01"), [("a100", kinds("sm_80"))])
-
-    assert by_name(found) == {"a100": ("torch>=2.5,<2.11",)}
 
 
 @pytest.mark.parametrize("torch", [">=99", "<1.0"])

@@ -27,16 +27,14 @@ from torchpick.decide.wishes import is_backend
 from torchpick.environment import marks, projectfile, rewrite
 from torchpick.environment.projectfile import Project
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.knowledge import packages
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import given
+from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 from torchpick.model import envelope
-from torchpick.model.machine import Driver
 from torchpick.model.redaction import public, redacted
 from torchpick.model.request import Request, Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import named, normal
-from torchpick.projects import app, declared, needed, published
+from torchpick.projects import app, declared, published
 from torchpick.projects.declared import Plan
 from torchpick.projects.published import Shop
 from torchpick.projects.served import PLATFORMS, generations, named_kinds
@@ -68,9 +66,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--backend", action="append", metavar="TAG", help="an exact extra, such as cu126; repeat")
     parser.add_argument("--tool", choices=projectfile.TOOLS, help="whose tables an app gets (guessed, else uv)")
     parser.add_argument("--groups", action="store_true", help="dependency groups instead of extras")
-    parser.add_argument(
-        "--driver", metavar="VERSION", help="judge with this NVIDIA driver, not the newest for each GPU"
-    )
     parser.add_argument("--index-base", metavar="URL", help="a mirror of the wheel host")
     group = parser.add_argument_group("the output")
     group.add_argument("--write", metavar="FILE", help="write into this file")
@@ -81,34 +76,20 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: ExtrasArguments) -> int:
     there = _there(args)
-    session = _public(args, Session(Request(index_base=args.index_base)))
+    session = Session(Request(index_base=args.index_base))
     known = session.knowledge
     project = _project(args, there)
     kind = args.kind or ("library" if project.packaged and not args.tool and not args.groups else "app")
-    driver = given.read(Request(driver=args.driver), known).driver
-    wish = session.wish._replace(backends=())
+    # What is written is handed on, so without a login: uv has UV_INDEX_NAME_USERNAME for it, and every tool netrc.
+    wish = session.wish._replace(backends=(), index_base=public(session.wish.index_base))
     builds = known.table(PLATFORMS)
     if kind == "library":
-        plan = _library(args, Shop(known.every_build, known.rules, project, driver), known, builds, wish)
+        plan = _library(args, Shop(known.every_build, known.rules, project), known, builds, wish)
     else:
-        folder = os.path.dirname(os.path.abspath(there.file)) if there is not None else ""
-        plan = _app(args, builds, _with_needs(args, project, folder), driver, wish)
+        plan = _app(args, builds, app.completed(project, KnownPackages(os.environ, READ_PLATFORM)), wish)
     if there is None or not (args.write or args.check):
         return _printed(args, plan, kind)
     return _finish(args, there, plan, kind)
-
-
-def _public(args: ExtrasArguments, session: Session) -> Session:
-    """The session without the login of its index: what it writes is handed on."""
-    base = session.wish.index_base
-    if public(base) == base:
-        return session
-    console.notes(
-        args,
-        "the index's login is left out of the file: uv takes it from UV_INDEX_NAME_USERNAME and "
-        "UV_INDEX_NAME_PASSWORD, and every tool from netrc",
-    )
-    return Session(Request(index_base=public(base)))
 
 
 def _there(args: ExtrasArguments) -> rewrite.Text | None:
@@ -122,7 +103,7 @@ def _there(args: ExtrasArguments) -> rewrite.Text | None:
 
 def _project(args: ExtrasArguments, there: rewrite.Text | None) -> Project:
     """What the file says, and over it what the flags say."""
-    found = projectfile.read(there.text, there.file) if there is not None and _needed(args) else Project()
+    found = projectfile.read(there.text, there.file) if there is not None else Project()
     asked = demands.narrowed(Wish(), args.requirements)
     others = [text for text in args.requirements if named(text) not in TRIO]
     if others:
@@ -133,11 +114,6 @@ def _project(args: ExtrasArguments, there: rewrite.Text | None) -> Project:
     if asked.companions:
         found = found._replace(companions=tuple(asked.companions))
     return found
-
-
-def _needed(args: ExtrasArguments) -> bool:
-    """A file that only lies here is left unread where the flags say all."""
-    return bool(args.write or args.check or not args.torch)
 
 
 def _names(args: ExtrasArguments) -> list[tuple[str, str]]:
@@ -177,16 +153,7 @@ def _backends(args: ExtrasArguments) -> list[str]:
     return found
 
 
-def _with_needs(args: ExtrasArguments, project: Project, folder: str) -> Project:
-    """The project with the companions that its packages need: what no extra pins comes from the default index."""
-    known = packages.KnownPackages(os.environ, packages.READ_PLATFORM)
-    found, added = needed.completed(project, known, folder)
-    for companion in added:
-        console.notes(args, f"{companion.name} stands in each extra too, since {companion.by} needs it")
-    return found
-
-
-def _app(args: ExtrasArguments, builds: Table, project: Project, driver: Driver | None, wish: Wish) -> Plan:
+def _app(args: ExtrasArguments, builds: Table, project: Project, wish: Wish) -> Plan:
     names = dict(_names(args)) | {each: each for each in _backends(args)}
     for backend in names.values():
         if not is_backend(backend):
@@ -194,11 +161,8 @@ def _app(args: ExtrasArguments, builds: Table, project: Project, driver: Driver 
     tool = args.tool or project.tool or "uv"
     if tool == "uv":
         project = project._replace(torch=",".join(filter(None, (project.torch, project.limit))))
-    chosen = names or app.backends(builds, project, driver, wish)
-    plan = app.plan(builds, project, chosen, tool, wish, groups=args.groups)
-    if not names and driver is None and not args.quiet:
-        console.notes(args, app.left_out(builds, project, plan, wish))
-    return plan
+    chosen = names or app.backends(builds, project, wish)
+    return app.plan(builds, project, chosen, tool, wish, groups=args.groups)
 
 
 def _printed(args: ExtrasArguments, plan: Plan, kind: str) -> int:
@@ -232,7 +196,7 @@ def _outcome(args: ExtrasArguments, there: rewrite.Text, plan: Plan, *, changed:
         return f"{there.file} is up to date"
     if args.check:
         return f"{there.file} is out of date; the same command without `--check` writes it"
-    if plan.tool not in ("uv", "poetry") or not plan.indexes:
+    if not plan.indexes:
         return ""
     among = ",".join(each.name if each.name == each.backend else f"{each.name}={each.backend}" for each in plan.extras)
     if plan.tool == "poetry":

@@ -22,9 +22,10 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import plain
 from torchpick.environment.requirements import Given
 from torchpick.errors import InstallerError, UsageError
-from torchpick.install import asking, files, learning
+from torchpick.install import asking, files, learning, verification
 from torchpick.install.asking import Order, TargetQuestion
-from torchpick.installers import choice, store
+from torchpick.installers import choice, shell, store
+from torchpick.installers import run as runner
 from torchpick.installers.command import Command
 from torchpick.installers.job import Job
 from torchpick.model import envelope
@@ -59,27 +60,29 @@ class InstallArguments(Arguments):
 def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_requirements(parser)
     group = parser.add_argument_group("what to install, as pip and uv take it")
-    for short, name, metavar, words in (
-        ("-r", "--requirement", "FILE", "a requirements file; repeat for more"),
-        ("-c", "--constraint", "FILE", "a constraints file; repeat for more"),
-        ("-e", "--editable", "PATH", "a project of yours, installed in place"),
+    for names, metavar, words in (
+        (("-r", "--requirement"), "FILE", "a requirements file; repeat for more"),
+        (("-c", "--constraint"), "FILE", "a constraints file; repeat for more"),
+        (("-e", "--editable"), "PATH", "a project of yours, installed in place"),
+        (("--group",), "[PATH:]NAME", "a dependency group of a pyproject.toml; repeat for more"),
     ):
-        group.add_argument(short, name, action="append", default=[], metavar=metavar, help=words)
-    words = "a dependency group of a pyproject.toml; repeat for more"
-    group.add_argument("--group", action="append", default=[], metavar="[PATH:]NAME", help=words)
-    group.add_argument("-U", "--upgrade", action="store_true", help="take newer versions of what is named")
-    group.add_argument("--no-deps", action="store_true", help="leave out what the named packages need")
-    group.add_argument(
-        "--allow-mixed", action="store_true", help="two CUDA majors in one environment where nothing else fits"
-    )
+        group.add_argument(*names, action="append", default=[], metavar=metavar, help=words)
+    for names, words in (
+        (("-U", "--upgrade"), "take newer versions of what is named"),
+        (("--no-deps",), "leave out what the named packages need"),
+        (("--allow-mixed",), "two CUDA majors in one environment where nothing else fits"),
+    ):
+        group.add_argument(*names, action="store_true", help=words)
     group = parser.add_argument_group("how")
     group.add_argument(
         "--installer", choices=choice.INSTALLERS, default="auto", help="uv, pip, or what the environment suggests"
     )
-    group.add_argument("--dry-run", action="store_true", help="show the exact command and its files; install nothing")
-    words = "first resolve the final command, print the host of each file, refuse a wrong one"
-    group.add_argument("--prove", action="store_true", help=words)
-    group.add_argument("--verify", action="store_true", help="then run small kernels on each GPU; exit 3 if one fails")
+    for name, words in (
+        ("--dry-run", "show the exact command and its files; install nothing"),
+        ("--prove", "first resolve the final command, print the host of each file, refuse a wrong one"),
+        ("--verify", "then run small kernels on each GPU; exit 3 if one fails"),
+    ):
+        group.add_argument(name, action="store_true", help=words)
     arguments.add_decision_flags(parser)
 
 
@@ -100,6 +103,8 @@ def run(args: InstallArguments) -> int:
         with progress.during(resolves):
             _tell_hosts(args, question, job)
     store.keep(command.files)  # a dry run too: so the command that it shows can be run
+    if not args.json:
+        console.notes(args, *job.pick.every_note, *(note.text for note in command.notes))
     if args.dry_run:
         return _show(args, job.pick, command)
     return _start(args, question, job, command, progress)
@@ -126,12 +131,9 @@ def _tell_hosts(args: InstallArguments, question: TargetQuestion, job: Job) -> N
 
 
 def _show(args: InstallArguments, pick: Pick, command: Command) -> int:
-    from torchpick.installers import shell
-
     if args.json:
         print(envelope.dumps({**as_json(pick, "install"), "install": command.shown()}))
         return 0
-    _notes(args, pick, command)
     shown = command.shown()
     print(shell.command(shown.argv, shown.set, shown.unset))
     for file in shown.files:
@@ -141,116 +143,91 @@ def _show(args: InstallArguments, pick: Pick, command: Command) -> int:
 
 
 def _start(args: InstallArguments, question: TargetQuestion, job: Job, command: Command, progress: Progress) -> int:
-    from torchpick.install import verification
-    from torchpick.installers import run as runner
-
+    """Run it, and look at what came of it: 3 where torch is not what it was to be, or does not compute."""
     pick = job.pick
-    _notes(args, pick, command)
     sys.stdout.flush()
     ended = runner.run(command, os.environ, talk_only=args.json)
-    status = ended.status
+    failure = _unfinished(pick, command, ended) if ended.status else _lacking(question, job, command)
     verified = None
-    lacking = verification.lacking(question, job) if status == 0 else None
-    if status == 0 and args.verify:
+    if args.verify and failure is None:
         progress("running a product and a convolution on each GPU")
         verified = verification.verified(pick, job.target.python, os.environ)
+        failure = _broken(verified, pick)
+    status = ended.status or (0 if failure is None else 3)
     if args.json:
-        print(envelope.dumps(_outcome(pick, command, status, verified, lacking)))
-    elif status != 0:
-        _failed(pick, command, ended)
-    elif lacking is not None:
-        _fail(f"{_short_of(pick, command, lacking)}", _AGAIN)
-    elif verified is not None:
-        _tell(verified, pick)
-    if lacking is not None or (verified is not None and not verified.ok):
-        return 3
+        print(envelope.dumps(_outcome(pick, command, status, verified, failure)))
+        return runner.die_of(status)
+    for ran in () if verified is None else verified.ran:
+        if ran.ok:
+            print(f"verified: {plain(_name(ran))}: computes", file=sys.stderr)
+    if failure is not None:
+        console.error(failure)
+    if ended.status:
+        print(f"{command.installer} {_how(ended.status)}", file=sys.stderr)
     return runner.die_of(status)
 
 
-_AGAIN = "`torchpick install torch` puts it there; `torchpick doctor` looks at what is there now"
+def _unfinished(pick: Pick, command: Command, ended: Ended) -> InstallerError:
+    """Ours after the installer's own words: what was to come from where."""
+    if ended.interrupted:
+        return InstallerError(
+            f"interrupted while {command.installer} was at work; the environment may be changed in part",
+            hint="the same command again finishes it; `torchpick doctor` looks at what is there now",
+        )
+    source = redacted(pick.index_url) or "your own index"
+    mirror = "`--index-base URL` names a mirror, " if pick.index_url else ""
+    return InstallerError(
+        f"{command.installer} did not finish; torch {pick.version} was to come from {source}",
+        hint=f"{mirror}`torchpick refresh` reads what the index holds now",
+    )
 
 
-def _short_of(pick: Pick, command: Command, lacking: str) -> str:
-    return f"{command.installer} is done, and {lacking} in the environment where {pick.version} was needed"
+def _lacking(question: TargetQuestion, job: Job, command: Command) -> InstallerError | None:
+    lacking = verification.lacking(question, job)
+    if lacking is None:
+        return None
+    return InstallerError(
+        f"{command.installer} is done, and {lacking} in the environment where {job.pick.version} was needed",
+        hint="`torchpick install torch` puts it there; `torchpick doctor` looks at what is there now",
+        code="TORCH_LACKING",
+    )
+
+
+def _broken(verified: Verified, pick: Pick) -> InstallerError | None:
+    broken = [_words(ran, verified, pick) for ran in verified.ran if not ran.ok]
+    if not broken:
+        return None
+    message = f"torch {verified.torch or pick.version} does not compute here: {'; '.join(broken)}"
+    return InstallerError(message, hint="`torchpick doctor` looks for the cause", code="VERIFY")
 
 
 def _outcome(
-    pick: Pick, command: Command, status: int, verified: Verified | None, lacking: str | None
+    pick: Pick, command: Command, status: int, verified: Verified | None, failure: InstallerError | None
 ) -> dict[str, object]:
-    answer = {**as_json(pick, "install"), "installer": {"name": command.installer, "status": status}}
-    if status != 0:
-        error = {"code": "INSTALLER", "text": f"{command.installer} {_how(status)}", "hint": None}
-        answer.update(status="error", exit=status if status > 0 else 128 - status, error=error)
-    if lacking is not None:
-        error = {"code": "TORCH_LACKING", "text": _short_of(pick, command, lacking), "hint": _AGAIN}
-        answer.update(status="error", exit=3, error=error)
+    of_installer = status if failure is None or failure.code == "INSTALLER" else 0
+    answer = {**as_json(pick, "install"), "installer": {"name": command.installer, "status": of_installer}}
+    if failure is not None:
+        answer.update(status="error", exit=status if status > 0 else 128 - status, error=failure)
     if verified is not None:
         answer["verify"] = {"torch": verified.torch, "ran": [_ran(ran, verified, pick) for ran in verified.ran]}
-        if not verified.ok:
-            words = "; ".join(_words(ran, verified, pick) for ran in _broken(verified))
-            answer.update(status="error", exit=3, error={"code": "VERIFY", "text": words, "hint": "torchpick doctor"})
     return answer
 
 
 def _ran(ran: Ran, verified: Verified, pick: Pick) -> dict[str, object]:
-    from torchpick.install import verification
-
     objection = None if ran.ok else verification.why(ran, verified, pick)
     return {**ran.to_json(), "code": None if objection is None else objection.code}
 
 
-def _words(ran: Ran, verified: Verified, pick: Pick) -> str:
-    """One GPU in a line: what the table says of the build there, and what torch itself said."""
-    name = f"GPU {ran.gpu}, {ran.name}" if ran.gpu is not None else ran.name
-    if ran.ok:
-        return f"{name}: computes"
-    from torchpick.install import verification
+def _name(ran: Ran) -> str:
+    return f"GPU {ran.gpu}, {ran.name}" if ran.gpu is not None else ran.name
 
+
+def _words(ran: Ran, verified: Verified, pick: Pick) -> str:
+    """A GPU where it failed: what the table says of the build there, and what torch itself said."""
     objection = verification.why(ran, verified, pick)
     first = next(iter(ran.text.strip().splitlines()), "") or ran.error
-    return f"{name}: {f'{objection.code}, {objection.text}; ' if objection else ''}{first}"
-
-
-def _broken(verified: Verified) -> list[Ran]:
-    return [ran for ran in verified.ran if not ran.ok]
-
-
-def _tell(verified: Verified, pick: Pick) -> None:
-    for ran in verified.ran:
-        if ran.ok:
-            print(f"verified: {plain(_words(ran, verified, pick))}", file=sys.stderr)
-    if broken := [_words(ran, verified, pick) for ran in _broken(verified)]:
-        message = f"torch {verified.torch or pick.version} does not compute here: {'; '.join(broken)}"
-        _fail(message, "`torchpick doctor` looks for the cause")
-
-
-def _fail(message: str, hint: str) -> None:
-    """An error after the installer has done its work, in the form of all others."""
-    console.error(InstallerError(message, hint=hint))
-
-
-def _notes(args: InstallArguments, pick: Pick, command: Command) -> None:
-    if not args.json:
-        console.notes(args, *pick.every_note, *(note.text for note in command.notes))
+    return f"{_name(ran)}: {f'{objection.code}, {objection.text}; ' if objection else ''}{first}"
 
 
 def _how(status: int) -> str:
     return f"exited with status {status}" if status >= 0 else f"was ended by signal {-status}"
-
-
-def _failed(pick: Pick, command: Command, ended: Ended) -> None:
-    """Ours after the installer's own words: what was to come from where, and whose the status is."""
-    if ended.interrupted:
-        _fail(
-            f"interrupted while {command.installer} was at work; the environment may be changed in part",
-            "the same command again finishes it; `torchpick doctor` looks at what is there now",
-        )
-    else:
-        source, hint = redacted(pick.index_url), "`--index-base URL` names a mirror, "
-        if not source:
-            source, hint = "your own index", ""
-        _fail(
-            f"{command.installer} did not finish; torch {pick.version} was to come from {source}",
-            f"{hint}`torchpick refresh` reads what the index holds now",
-        )
-    print(f"{command.installer} {_how(ended.status)}", file=sys.stderr)

@@ -13,7 +13,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.versions import named, parsed
 
 # The tools that have tables of their own for where a package comes from.
-TOOLS = ("uv", "poetry", "pdm", "pixi")
+TOOLS = ("uv", "poetry")
 
 
 class OwnExtra(Noun):

@@ -1,20 +1,21 @@
-"""Exact extras or groups for a checkout: one for each backend, with the index it comes from. Pure."""
+"""Exact extras or groups for a checkout: one for each backend, with its index, for all that the project needs. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from torchpick.decide import matrix, resolve
-from torchpick.environment.projectfile import OwnExtra, Project
+from torchpick.environment.projectfile import NeededPackage, OwnExtra, PackageVersion, Project
 from torchpick.errors import UsageError
-from torchpick.model.build import Build, toolkit_order
-from torchpick.model.generations import NVIDIA, Kind
+from torchpick.model.build import COMPANIONS, Build, toolkit_order
+from torchpick.model.generations import NVIDIA
 from torchpick.model.machine import Driver, Machine, Platform, Python
+from torchpick.model.package import Package, PackageFacts
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import python_order
 from torchpick.model.request import Wish
 from torchpick.model.table import Table
-from torchpick.model.versions import admits, major_minor, release_key
+from torchpick.model.versions import admits, major_minor, named, parsed, release_key
 from torchpick.projects.declared import Extra, Index, Plan
 from torchpick.projects.published import HOME, python_test
 from torchpick.projects.served import PLATFORMS, generations, python_of, pythons, served
@@ -71,12 +72,12 @@ def _index_url(backend: str, wish: Wish) -> str:
     return f"{wish.index_base.rstrip('/')}/{backend}"
 
 
-def backends(table: Table, project: Project, driver: Driver | None, wish: Wish) -> dict[str, str]:
+def backends(table: Table, project: Project, wish: Wish) -> dict[str, str]:
     """cpu, and what the kinds of GPU would be given: with their newest driver, and with the oldest of each CUDA major.
 
     What only an old release has is left out: an app has one torch, and its extras should not be years apart.
     """
-    found = _given(table, project, driver, wish)
+    found = _given(table, project, wish)
     kept = [build for build in found if _is_there(table, project, build.backend, wish)]
     needed = [build.backend for build in kept if not any(_replaces(other, build, table) for other in kept)]
     return {backend: backend for backend in ("cpu", *sorted(needed, key=toolkit_order))}
@@ -90,14 +91,14 @@ def _is_there(table: Table, project: Project, backend: str, wish: Wish) -> bool:
         return False
 
 
-def _given(table: Table, project: Project, driver: Driver | None, wish: Wish) -> list[Build]:
+def _given(table: Table, project: Project, wish: Wish) -> list[Build]:
     """The newest build of each backend that a kind of GPU would be given, for the oldest Python of the project."""
     kinds = [kind for kind in NVIDIA if kind.found_on(HOME)]
     machine = Machine(Platform.parse(HOME), python(project, table), None, matrix.gpus_of(kinds))
-    floors = [Driver(each["linux"]) for each in table.drivers.majors.values()] if driver is None else []
+    floors = [Driver(each["linux"]) for each in table.drivers.majors.values()]
     asked = _asked(project, wish)
     found: dict[str, Build] = {}
-    for one in (driver, *floors):
+    for one in (None, *floors):
         for row in matrix.rows(machine._replace(driver=one), table, asked):
             build = _newest(row, project)
             if build is not None:
@@ -118,29 +119,6 @@ def _newest(row: matrix.Row, project: Project) -> Build | None:
     """The newest build for this kind of GPU that goes with what the project needs."""
     running = (verdict.build for cell in row.cells for verdict in cell.verdicts if verdict.ok)
     return next((build for build in running if _fits(project, build.torch, build.backend)), None)
-
-
-def left_out(table: Table, project: Project, plan_: Plan, wish: Wish) -> str:
-    """Which GPUs none of the extras supports although the project's range of torch does on newer Pythons, and why."""
-    builds = [_pick(table, project, extra.backend, wish).build for extra in plan_.extras]
-    mine = _kinds(builds, table)
-    newer = _given(table, project._replace(requires_python="", packages=()), None, wish)
-    lost = sorted(_kinds(newer, table) - mine, key=lambda kind: kind.arch)
-    if not lost:
-        return ""
-    newest = max((build.torch for build in builds), key=release_key)
-    if project.packages and set(lost) <= _kinds(_given(table, project._replace(packages=()), None, wish), table):
-        names = ", ".join(each.name for each in project.packages)
-        return f"no extra supports {generations(lost)}: {names} goes with no such build; `torchpick plan` says why"
-    oldest = python(project, table).version
-    return (
-        f"no extra supports {generations(lost)}: for Python {oldest}, the oldest of the project, "
-        f"torch ends with {newest}; a higher `requires-python` brings newer releases"
-    )
-
-
-def _kinds(builds: Iterable[Build], table: Table) -> set[Kind]:
-    return {kind for build in builds for kind in served(build, table).kinds}
 
 
 def _asked(project: Project, wish: Wish) -> Wish:
@@ -236,3 +214,54 @@ def python(project: Project, table: Table) -> Python:
         said = f"Python {project.requires_python}" if project.requires_python else f"torch{project.torch}"
         raise UsageError(f"no PyTorch wheel is for {said}", hint="widen `requires-python`, or the range with `--torch`")
     return python_of(found[0])
+
+
+def completed(project: Project, known: Mapping[str, PackageFacts]) -> Project:
+    """The project with the companions that its packages need (what no extra pins comes from the default index)."""
+    below = {name for need in project.needs for name in _below(need, known)}
+    names = {*project.companions, *below}
+    return project._replace(
+        companions=tuple(name for name in COMPANIONS if name in names),
+        builds_with_torch=tuple(name for name in project.needs if name in known and _builds_with_torch(known[name])),
+        packages=_pinning(below - {"torch", *COMPANIONS}, known),
+    )
+
+
+def _below(name: str, known: Mapping[str, PackageFacts]) -> set[str]:
+    """A package and all that it needs, as far as the table knows; its newest version stands for all."""
+    seen: set[str] = set()
+    waiting = [name]
+    while waiting:
+        package = waiting.pop()
+        if package in seen or package not in known or not known[package].versions:
+            seen.add(package)
+            continue
+        seen.add(package)
+        waiting += [named(text) for text in known[package].versions[0].requires]
+    return seen
+
+
+def _pinning(names: Iterable[str], known: Mapping[str, PackageFacts]) -> tuple[NeededPackage, ...]:
+    """The packages that do not go with every torch or every CUDA, as vllm, whose versions pin one torch each."""
+    found = []
+    for name in sorted(names):
+        versions = known[name].versions if name in known and known[name].source_only is None else ()
+        asked = [_facts_of(package) for package in versions if not package.yanked]
+        # An old version that says nothing of torch goes with every torch by its metadata alone.
+        if asked and _narrows(asked[0]):
+            found.append(NeededPackage(name, tuple(filter(_narrows, asked))))
+    return tuple(found)
+
+
+def _narrows(version: PackageVersion) -> bool:
+    return version.cuda is not None or any(operator in version.torch for operator in ("==", "<", "~="))
+
+
+def _facts_of(package: Package) -> PackageVersion:
+    torch = [parsed(text).specifier for text in package.requires if named(text) == "torch"]
+    major = package.cuda.split(".")[0] if package.cuda and package.links_torch else None
+    return PackageVersion(",".join(str(one) for one in torch if str(one)), major)
+
+
+def _builds_with_torch(facts: PackageFacts) -> bool:
+    return facts.source_only is not None and any(package.links_torch for package in facts.versions[:1])

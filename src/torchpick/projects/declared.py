@@ -46,12 +46,9 @@ class Plan(Noun):
 
 def wanted(plan: Plan) -> ProjectSettings:
     """The settings of the plan's tool."""
-    tables = {"": _library, "uv": _uv, "poetry": _poetry, "pdm": _pdm, "pixi": _pixi}
-    return tables[plan.tool](plan)
-
-
-def _library(plan: Plan) -> ProjectSettings:
-    return ProjectSettings(_extras(plan))
+    if plan.tool == "uv":
+        return _uv(plan)
+    return _poetry(plan) if plan.tool == "poetry" else ProjectSettings(_extras(plan))
 
 
 def _extras(plan: Plan) -> tuple[ProjectSetting, ...]:
@@ -111,33 +108,3 @@ def _poetry(plan: Plan) -> ProjectSettings:
 def _alone(name: str, names: Iterable[str]) -> str:
     """The marker under which this extra is on and none of the others."""
     return " and ".join([f"extra == '{name}'", *(f"extra != '{other}'" for other in names if other != name)])
-
-
-def _pdm(plan: Plan) -> ProjectSettings:
-    """What a source does not exclude it offers to every package that no source includes (tried with pdm 2.29.3)."""
-    entries = _entries(plan, "source", include_packages=sorted(plan.sources), exclude_packages=["*"])
-    return ProjectSettings(_extras(plan), entries)
-
-
-def _pixi(plan: Plan) -> ProjectSettings:
-    """Pixi makes a feature of every extra by itself, so the pins stand in features and not in extras."""
-    urls = {each.name: each.url for each in plan.indexes}
-    found: list[ProjectSetting] = []
-    for extra in plan.extras:
-        feature = ("tool", "pixi", "feature", extra.name)
-        for package, pairs in plan.sources.items():
-            index = next(index for index, name in pairs if name == extra.name)
-            value = {"version": f"=={_version(extra, package)}", "index": urls[index]}
-            comment = _wrapped(extra.comment) if package == "torch" else ()
-            found.append(ProjectSetting((*feature, "pypi-dependencies", package), value, comment))
-        if extra.backend.startswith("cu"):
-            # Minor-version compatibility: a driver of the same CUDA major carries it.
-            found.append(ProjectSetting((*feature, "system-requirements", "cuda"), extra.backend[2:-1]))
-        found.append(ProjectSetting(("tool", "pixi", "environments", extra.name), [extra.name]))
-    return ProjectSettings(tuple(found))
-
-
-def _version(extra: Extra, package: str) -> str:
-    """The version of the first pin of this package, for Linux and Windows; pixi has features for other platforms."""
-    pin = next(each for each in extra.requirements if each.startswith(f"{package}=="))
-    return pin.removeprefix(f"{package}==").split(";")[0].strip()

@@ -12,7 +12,6 @@ from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
 from torchpick.model.build import Build
 from torchpick.model.generations import NVIDIA, Kind
-from torchpick.model.machine import Driver
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_order
 from torchpick.model.table import Table
@@ -37,10 +36,9 @@ class VersionRange(Noun):
 class Shop:
     """The default index within a project's range: what each platform and Python gets from it."""
 
-    def __init__(self, builds: Iterable[Build], table: Table, project: Project, driver: Driver | None = None) -> None:
+    def __init__(self, builds: Iterable[Build], table: Table, project: Project) -> None:
         self.table = default_table(builds, table)
         self.project = project
-        self.driver = driver
         self.admits = _admits(project.torch)
         self.tags = self._supported()
         self._served: dict[tuple[str, str], BuildAudience] = {}
@@ -60,7 +58,7 @@ class Shop:
     def whom(self, build: Build) -> BuildAudience:
         key = (build.platform, build.torch)
         if key not in self._served:
-            self._served[key] = served(build, self.table, self.driver)
+            self._served[key] = served(build, self.table)
         return self._served[key]
 
     def got(self, cap: str, tag: str, platform: str = HOME) -> Build | None:
@@ -210,9 +208,7 @@ def comment(shop: Shop, reached: VersionRange) -> tuple[str, ...]:
     """Whom the range really supports through the default index, in lines."""
     lines = []
     for each, tags in reached.gets:
-        cuda = (
-            f"torch {each.build.torch} for CUDA {each.build.cuda}" if each.build.cuda else f"torch {each.build.torch}"
-        )
+        cuda = f"torch {each.build.torch}" + (f" for CUDA {each.build.cuda}" if each.build.cuda else "")
         driver = f", driver {each.driver} or newer" if each.driver else ""
         lines.append(f"{cuda} on {pythons(tags)}: {generations(each.kinds)}{driver}")
     if lines:

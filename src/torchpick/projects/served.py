@@ -11,7 +11,7 @@ from torchpick.machine import given
 from torchpick.model.arch import Fit
 from torchpick.model.build import Build
 from torchpick.model.generations import NVIDIA, Kind, kind_of
-from torchpick.model.machine import Driver, Machine, Platform, Python
+from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name, span
 from torchpick.model.request import Request, Wish
@@ -44,8 +44,8 @@ def default_table(builds: Iterable[Build], table: Table) -> Table:
     return table._replace(builds={platform: Shelf.of(mine) for platform, mine in found.items()})
 
 
-def served(build: Build, table: Table, driver: Driver | None = None) -> BuildAudience:
-    """Whom this build supports; each kind of GPU with the given driver, or with the newest that supports it.
+def served(build: Build, table: Table) -> BuildAudience:
+    """Whom this build supports; each kind of GPU with the newest driver that supports it.
 
     PTX alone does not count: it needs a newer driver than the one that is named.
     """
@@ -53,7 +53,7 @@ def served(build: Build, table: Table, driver: Driver | None = None) -> BuildAud
         return BuildAudience(build, (), None)
     platform = Platform.parse(build.platform)
     kinds = tuple(kind for kind in NVIDIA if kind.found_on(build.platform))
-    machine = Machine(platform, python_of(build.pythons[-1]), driver, matrix.gpus_of(kinds))
+    machine = Machine(platform, python_of(build.pythons[-1]), None, matrix.gpus_of(kinds))
     one = table._replace(builds={build.platform: Shelf.of([build])})
     rows = matrix.rows(machine, one, Wish(backends=(build.backend,)))
     good = tuple(kind for kind, row in zip(kinds, rows, strict=True) if _runs(row))
