@@ -202,14 +202,6 @@ def test_a_driver_that_gives_no_answer_is_said_and_nothing_is_concluded() -> Non
     assert (finding.text, finding.seen, finding.advice) == ("no answer", {"code": "DRIVER_NOT_LOADED"}, "load it")
 
 
-def test_an_environment_without_its_python() -> None:
-    gone = only(presence.interpreter(subject(here=HERE._replace(gone="its Python is gone"))))
-
-    assert gone.seen == {"prefix": "/env", "why": "its Python is gone"}
-    assert coded([gone]) == [("PYTHON_GONE", "error")]
-    assert gone.advice == "create the environment again, and reinstall what is wanted in it"
-
-
 @pytest.mark.parametrize(("count", "shown"), [(3, "a, b, c"), (4, "a, b, c and 1 more")])
 def test_of_many_missing_files_three_are_shown(count: int, shown: str) -> None:
     names = ("a", "b", "c", "d")[:count]

@@ -107,15 +107,6 @@ def test_an_empty_environment_is_given_the_best_for_its_machine(home: Home, monk
     assert str(advice).startswith("neither the backend it had nor a GPU is known")
 
 
-def test_an_environment_without_its_python_is_to_be_created_first(tmp_path: Path) -> None:
-    """No command installs into it."""
-    found = examine(Home(tmp_path / "env", python=False), "sm_86")
-
-    assert codes(found) == ["PYTHON_GONE", "TORCH_MISSING"]
-    assert found.command is None
-    assert [finding.cure for finding in found.findings] == [None, None]
-
-
 def test_the_nearest_release_is_said_and_what_it_cannot_keep(home: Home) -> None:
     home.torch("2.15.0+cu132", "13.2", "sm_75 sm_80").add("needy", "1.0", requires=["torch>=2.15"])
 

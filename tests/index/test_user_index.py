@@ -233,7 +233,7 @@ def test_the_default_index_is_read_from_a_pip_that_is_not_run(monkeypatch: pytes
     module = tmp_path / "pip" / "_internal" / "models" / "index.py"
     module.parent.mkdir(parents=True)
     module.write_text('PyPI = PackageIndex("https://default.example/", file_storage_domain="f")\nraise SystemExit\n')
-    monkeypatch.setattr(layout, "of", lambda *_: layout.Layout(None, "/env", "3.12", sites=(str(tmp_path),)))
+    monkeypatch.setattr(layout, "of", lambda *_: layout.Layout("python", "/env", "3.12", sites=(str(tmp_path),)))
     assert index_places.default() == "https://default.example/simple"
     module.unlink()
     monkeypatch.setattr(index_places, "_bundled", lambda: iter(()))
@@ -245,7 +245,7 @@ def test_the_default_index_is_read_from_a_pip_that_is_not_run(monkeypatch: pytes
 def test_the_pip_that_python_brings_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
     if not list(index_places._bundled()):
         pytest.skip("this Python brings no pip")
-    monkeypatch.setattr(layout, "of", lambda *_: layout.Layout(None, "/env", "3.12"))
+    monkeypatch.setattr(layout, "of", lambda *_: layout.Layout("python", "/env", "3.12"))
 
     assert index_places.default().startswith("https://")
 

@@ -29,7 +29,6 @@ Check = Callable[[Subject], Iterator[Finding]]
 
 # These need nothing but torch and the shell.
 _OF_TORCH: tuple[Check, ...] = (
-    presence.interpreter,
     presence.missing,
     presence.broken,
     presence.twice,
@@ -111,16 +110,14 @@ def _examined(subject: Subject) -> Examination:
     verdicts = () if weighed is None else weighed.verdicts
     if subject.torch is None:
         findings += _unwheeled(verdicts, subject.machine)
-    # Nothing is installed into an environment without its Python.
-    installs = bool(fixable) and subject.environment.gone is None
-    fix = remedy.of(subject, findings, weighed) if installs and weighed is not None else None
+    fix = remedy.of(subject, findings, weighed) if fixable and weighed is not None else None
     if (keep := _to_keep(subject, fix)) is not None:
         version, backend = keep
         findings += surroundings.undo(settings, backend, auto_fails=auto and remedy.auto_fails(verdicts))
         findings += surroundings.lock(subject, lock, version, backend) if lock is not None else ()
     gpus = subject.labels()
     unsupported = remedy.unsupported(verdicts, gpus) if fix is None and gpus else None
-    changes = (*(remedy.changes(weighed) if installs and fix is None else ()), *filter(None, (unsupported,)))
+    changes = (*(remedy.changes(weighed) if fixable and fix is None else ()), *filter(None, (unsupported,)))
     fixed = [_fixed(finding, fix, changes) if _can_fix(finding, subject) else finding for finding in findings]
     return Examination(subject, worst_first(fixed), fix, unsupported=unsupported)
 

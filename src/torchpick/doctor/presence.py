@@ -28,18 +28,6 @@ _SPARE = re.compile(r"(?:^|/)(?:tests?|testing|include|share|examples?|benchmark
 _MOST_SHOWN = 50
 
 
-def interpreter(subject: Subject) -> Iterator[Finding]:
-    """The environment's Python is gone."""
-    here = subject.environment
-    if here.gone:
-        yield Finding(
-            Ailment.PYTHON_GONE,
-            f"{here.prefix}: {here.gone}",
-            {"prefix": here.prefix, "why": here.gone},
-            advice="create the environment again, and reinstall what is wanted in it",
-        )
-
-
 def missing(subject: Subject) -> Iterator[Finding]:
     """No torch, in an environment that should have one: nothing else was made for GPUs there, or something asks."""
     here = subject.environment

@@ -59,7 +59,7 @@ class Fault(Noun):
 class Environment(Noun):
     """What is installed for one Python; `sites` in the order of its search path, `distributions` likewise.
 
-    `gone` says what is wrong where the interpreter does not run. `torches` are the folders that hold a torch package.
+    `torches` are the folders that hold a torch package.
     """
 
     executable: str | None
@@ -72,7 +72,6 @@ class Environment(Noun):
     conda: tuple[CondaPackage, ...] = ()
     torches: tuple[str, ...] = ()
     faults: tuple[Fault, ...] = ()
-    gone: str | None = None
     source: str = "given"
     full_version: str | None = None
 
@@ -135,7 +134,6 @@ def read(python: str, environ: Mapping[str, str], *, source: str = "given", meta
         conda=_conda(here.prefix),
         torches=tuple(site for site in here.sites if os.path.isfile(os.path.join(site, "torch", "version.py"))),
         faults=tuple(faults),
-        gone=here.gone,
         source=source,
         full_version=here.full_version,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Mapping
 
@@ -13,7 +12,6 @@ from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import IMPLEMENTATIONS
-from torchpick.model.versions import major_minor
 
 # Longer than a Python on a network drive takes; a broken one must not hold up the user.
 SECONDS = 30.0
@@ -112,16 +110,15 @@ class Layout(Noun):
     """An interpreter, its environment's folder, and the folders that hold packages for it.
 
     `sites` are those of its search path, in order; `packages` those that an installer fills. `settings` are the keys
-    of pyvenv.cfg, None outside a virtual environment. `gone` says what is wrong where the interpreter does not run.
+    of pyvenv.cfg, None outside a virtual environment.
     """
 
-    executable: str | None
+    executable: str
     prefix: str
     version: str
     implementation: str = "cp"
     free_threaded: bool = False
     sites: tuple[str, ...] = ()
-    gone: str | None = None
     full_version: str | None = None
     packages: tuple[str, ...] = ()
     stdlib: str | None = None
@@ -134,7 +131,7 @@ class Layout(Noun):
 
 
 def of(python: str, environ: Mapping[str, str]) -> Layout:
-    """Of an interpreter or of an environment's folder; if the interpreter is gone, what its folder still shows."""
+    """Of an interpreter or of an environment's folder; raises TorchpickError where it does not run."""
     program, prefix = _located(python, environ)
     config = _config(prefix)
     if program is None or not os.path.exists(program):
@@ -142,15 +139,14 @@ def of(python: str, environ: Mapping[str, str]) -> Layout:
             raise UsageError(
                 f"`{python}` is neither a Python nor an environment", hint="specify an interpreter with `--python`"
             )
-        home = config.get("home") or "which is not said"
-        return _by_folder(prefix, config, f"its interpreter is gone; it was made by the Python in {home}")
-    own = world.is_same(prefix, sys.prefix) and os.path.exists(sys.executable)
+        home = config.get("home") or "a folder that is not said"
+        message = f"the interpreter of {prefix} is gone; it was made by the Python in {home}"
+        raise TorchpickError(message, hint="create the environment again", code="BROKEN_PYTHON")
+    # Without a pyvenv.cfg the interpreter itself knows its folder, whichever link or wrapper led to it.
+    said = ask(program, environ, time.monotonic() + SECONDS, "" if config is None else prefix)
     try:
-        # Without a pyvenv.cfg the interpreter itself knows its folder, whichever link or wrapper led to it.
-        folders = "" if config is None else prefix
-        said = Fields(_own()) if own else ask(program, environ, time.monotonic() + SECONDS, folders)
         return Layout(
-            executable=sys.executable if own else program,
+            executable=program,
             prefix=said.text("prefix"),
             version=version(said),
             implementation=implementation(said),
@@ -161,11 +157,8 @@ def of(python: str, environ: Mapping[str, str]) -> Layout:
             stdlib=said.text("stdlib"),
             settings=config,
         )
-    except (ShapeError, TorchpickError) as error:
-        if config is None:
-            raise error if isinstance(error, TorchpickError) else _broken(program, str(error)[:200]) from error
-        problem = str(error).removeprefix(f"{program} ")
-        return _by_folder(prefix, config, f"its interpreter does not run: {problem}")
+    except ShapeError as error:
+        raise _broken(program, str(error)[:200]) from error
 
 
 def of_environment(python: str, version: str, *, free_threaded: bool) -> Layout | None:
@@ -192,13 +185,9 @@ def of_environment(python: str, version: str, *, free_threaded: bool) -> Layout 
     )
 
 
-def _version_said(config: Mapping[str, str]) -> str:
-    """As venv (`version`) and virtualenv and uv (`version_info`, which may go on with .final.0) write it."""
-    return config.get("version_info") or config.get("version") or ""
-
-
 def _full_version(config: Mapping[str, str]) -> str | None:
-    parts = _version_said(config).split(".")[:3]
+    """As venv (`version`) and virtualenv and uv (`version_info`, which may go on with .final.0) write it."""
+    parts = (config.get("version_info") or config.get("version") or "").split(".")[:3]
     return ".".join(parts) if len(parts) == 3 else None
 
 
@@ -221,36 +210,6 @@ def _config(prefix: str) -> dict[str, str] | None:
         return None
     pairs = (line.partition("=") for line in lines)
     return {key.strip().lower(): value.strip() for key, mark, value in pairs if mark}
-
-
-def _by_folder(prefix: str, config: Mapping[str, str], gone: str) -> Layout:
-    """What the folders show of an environment whose interpreter does not answer."""
-    lib = os.path.join(prefix, "Lib" if os.name == "nt" else "lib")
-    try:
-        names = sorted(os.listdir(lib))
-    except OSError:
-        names = []
-    sites = [os.path.join(lib, name, "site-packages") for name in names if name.startswith(("python3.", "pypy3."))]
-    if os.name == "nt":
-        sites = [os.path.join(lib, "site-packages")]
-    version = major_minor(_version_said(config))
-    if not version and sites:
-        version = os.path.basename(os.path.dirname(sites[0])).removeprefix("python").rstrip("t")
-    parts = version.split(".")
-    known = len(parts) == 2 and all(part.isascii() and part.isdigit() for part in parts)
-    free = any("python" in site and site.rstrip("/").split("/")[-2].endswith("t") for site in sites)
-    found = tuple(site for site in sites if os.path.isdir(site))
-    return Layout(
-        None,
-        prefix,
-        version if known else "3.12",
-        free_threaded=free,
-        sites=found,
-        gone=gone,
-        full_version=_full_version(config),
-        packages=found,
-        settings=config,
-    )
 
 
 def _sites(answer: Fields, config: Mapping[str, str] | None, environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -288,24 +247,3 @@ def _pth(folder: str) -> list[str]:
             if text and not text.startswith(("#", "import ", "import\t")) and "\0" not in text:
                 found.append(os.path.normpath(os.path.join(folder, text)))
     return found
-
-
-def _own() -> dict[str, object]:
-    """What the Python that runs torchpick would answer about its folders."""
-    import site
-    import sysconfig
-
-    paths = sysconfig.get_paths()
-    return {
-        "version": list(sys.version_info[:2]),
-        "full_version": sys.version.split()[0].rstrip("+"),
-        "implementation": sys.implementation.name,
-        "free_threaded": "t" in getattr(sys, "abiflags", "")
-        or (os.name == "nt" and bool(sysconfig.get_config_var("Py_GIL_DISABLED"))),
-        "prefix": sys.prefix,
-        "stdlib": paths["stdlib"],
-        "packages": [paths["purelib"], paths["platlib"]],
-        "sites": site.getsitepackages([sys.prefix]),
-        "base_sites": site.getsitepackages([sys.base_prefix]),
-        "user": site.getusersitepackages(),
-    }

@@ -45,9 +45,9 @@ def read(
     try:
         here = layout.of_environment(python, version, free_threaded=free_threaded) or layout.of(python, environ)
     except TorchpickError as error:
-        raise InstallerError(f"{python} does not say where it keeps its packages", hint=hint) from error
-    if here.gone:
-        raise InstallerError(f"{python} does not say where it keeps its packages: {here.gone}", hint=hint)
+        raise InstallerError(
+            f"{python} does not say where it keeps its packages: {error.message}", hint=hint
+        ) from error
     return Target(
         python=python,
         version=version,

@@ -17,7 +17,6 @@ class Ailment(OneOf):
     docs/doctor.md explains each: what it means, its common causes and its fix.
     """
 
-    PYTHON_GONE = (ERROR, "nothing in the environment can run without its interpreter")
     TORCH_MISSING = (ERROR, "there is no torch to import")
     TORCH_BROKEN = (ERROR, "files of torch are missing, so `import torch` fails")
     CPU_ONLY_BUILD = (ERROR, "it was built without GPU code, so torch.cuda.is_available() is False on any driver")
