@@ -17,14 +17,12 @@ from argparse import ArgumentParser
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import text
+from torchpick.environment import rewrite
 from torchpick.errors import DetectionError, UsageError
+from torchpick.machine import compact_line
 from torchpick.model import envelope
 from torchpick.model.machine import CODE_VENDORS, Driver, Gpu, Machine, Platform, Python
 from torchpick.session import Session
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from torchpick.model.fleet import Fleet
 
 
 class DetectArguments(Arguments):
@@ -45,11 +43,9 @@ def run(args: DetectArguments) -> int:
     if args.compact and not args.json:
         raise UsageError("`--compact` requires `--json`", hint="`torchpick detect --json --compact`")
     if args.machine is not None:
-        return _listed(session.listed, args)
+        raise UsageError("`detect` is about one machine", hint="`torchpick fleet FILE` shows the machines of a file")
     machine = session.machine
     if args.gpu is None and args.platform is None:
-        from torchpick.machine import compact_line
-
         machine = machine._replace(name=compact_line.host_name(session.environ))
     trouble = machine.trouble
     error = (
@@ -73,8 +69,6 @@ def _line(machine: Machine, error: DetectionError | None, *, short: bool) -> str
         if error is not None:
             return console.error_json(error, "detect")
         return envelope.dumps(envelope.new("detect", machine=machine))
-    from torchpick.machine import compact_line
-
     return compact_line.line(machine)
 
 
@@ -82,36 +76,11 @@ def _write(folder: str, name: str | None, line: str) -> str:
     """Write DIR/HOST.json, completely or not at all."""
     if name is None:
         raise UsageError("a specified machine has no host name", hint="use `--json` instead of `--into`")
-    from torchpick.environment import rewrite
-    from torchpick.machine import compact_line
-
     file = os.path.join(folder, f"{compact_line.file_name(name)}.json")
     rewrite.folder(folder)
     # Others may write here too: a link that one of them laid must not lead to a file of the one who runs this.
     rewrite.put(file, line + "\n", follow=False)
     return file
-
-
-def _listed(fleet: Fleet, args: DetectArguments) -> int:
-    """Machines of a file, read back and shown: a way to see what a fleet's file says."""
-    if args.into is not None:
-        raise UsageError("`--into` works only for this computer", hint="remove `--machine`")
-    if args.json:
-        from torchpick.machine import compact_line
-
-        machines = [
-            {**crowd.to_json(), **(compact_line.machine(crowd.machine) if args.compact else {})}
-            for crowd in fleet.crowds
-        ]
-        print(envelope.dumps(envelope.new("detect", machine=None, machines=machines, left_out=fleet.left_out)))
-        return 0
-    blocks = []
-    for crowd in fleet.crowds:
-        heading = [text.plain(str(crowd.hosts))] if crowd.hosts.count > 1 or crowd.hosts.text else []
-        blocks.append("\n".join([*heading, *lines(crowd.machine)]))
-    print("\n\n".join(blocks))
-    console.notes(args, *fleet.notes)
-    return 0
 
 
 def lines(machine: Machine) -> list[str]:

@@ -178,15 +178,14 @@ def _weighed(places: list[int], fleet: Fleet, session: Session) -> Pick:
 
 
 def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickError | None) -> None:
-    environments = shown.environments(found, wish)
+    environments = tuple(shown.environment(group, found.fleet, wish) for group in found.answer.groups)
     written = _write(args, found, environments)
     if args.json:
         facts = shown.as_json(found, wish, environments)
-        if refused is None:
-            answer = envelope.new("fleet", status="ok", exit_status=0, **facts, files=written)
-        else:
-            answer = envelope.new("fleet", status="no_build", exit_status=3, **facts, files=written, error=refused)
-        print(envelope.dumps(answer))
+        if refused is not None:
+            facts["error"] = refused
+        status, exit_status = ("ok", 0) if refused is None else ("no_build", 3)
+        print(envelope.dumps(envelope.new("fleet", status=status, exit_status=exit_status, files=written, **facts)))
         return
     print("\n".join(written) if written else shown.text(found, environments, console.painter(args)))
     console.notes(args, *found.fleet.notes, *shown.remarks(wish))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
-from torchpick.cli.show.text import plain
+from torchpick.cli.show.text import block, plain
 from torchpick.cluster.emit import SiteEnvironment
-from torchpick.decide.frontier import FleetStep, Move, Outlook
+from torchpick.decide.frontier import FleetStep, Outlook, Upgrade
 from torchpick.model import VERSION
-from torchpick.model.fleet import Fleet
+from torchpick.model.fleet import Fleet, Hosts
 from torchpick.model.machine import Machine, Note
 from torchpick.model.pick import GpuPlace, Group, group_json, pip_words
 from torchpick.model.redaction import public
@@ -20,20 +20,22 @@ Paint = Callable[[str], str]
 _MOST_KINDS = 6
 _MOST_ROWS = 12
 NOT_EXACT = "There are too many combinations of builds to try each one: a better one may exist."
-_STYLE = """
-body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;color:#1c1f24;background:#fff}
-table{border-collapse:collapse;width:100%}th,td{text-align:left;vertical-align:top;padding:.3rem .6rem;
-border-bottom:1px solid #d5d9df;overflow-wrap:anywhere}
-@media(prefers-color-scheme:dark){body{color:#e3e6ea;background:#16181c}th,td{border-color:#3a3f47}}
+_PAGE = """\
+<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>pre{{font:15px/1.5 monospace;margin:2rem auto;max-width:70rem;
+white-space:pre-wrap;overflow-wrap:anywhere}}</style>
+</head><body><pre>
+{body}
+</pre></body></html>
 """
 
 
-def environments(found: Outlook, wish: Wish) -> tuple[SiteEnvironment, ...]:
-    """The groups as environments: one build may be for several systems, whose install lines are the same."""
-    return tuple(_environment(group, found.fleet, wish) for group in found.answer.groups)
-
-
-def _environment(group: Group, fleet: Fleet, wish: Wish) -> SiteEnvironment:
+def environment(group: Group, fleet: Fleet, wish: Wish) -> SiteEnvironment:
+    """A group, as what is emitted names it."""
     build = group.verdict.build
     url = public(build.index_url(wish.index_base, wish.channel))
     places = sorted({machine for machine, _ in group.members})
@@ -54,7 +56,7 @@ def remarks(wish: Wish) -> tuple[Note, ...]:
     return (Note("CREDENTIALS_LEFT_OUT", text),)
 
 
-def kinds(members: Sequence[GpuPlace], fleet: Fleet) -> list[str]:
+def kinds(members: Sequence[GpuPlace], fleet: Fleet) -> tuple[str, ...]:
     """`400 × V100 (sm_70), driver 580.95.05`: machines, not GPUs."""
     counts: dict[str, set[int]] = {}
     for place, index in members:
@@ -63,7 +65,7 @@ def kinds(members: Sequence[GpuPlace], fleet: Fleet) -> list[str]:
         what = f"{machine.platform.name} without a GPU" if gpu is None else gpu.label
         counts.setdefault(what + _driver(machine), set()).add(place)
     found = {what: fleet.count_of(places) for what, places in counts.items()}
-    return [f"{number} × {what}" for what, number in sorted(found.items(), key=lambda item: -item[1])]
+    return tuple(f"{number} × {what}" for what, number in sorted(found.items(), key=lambda item: -item[1]))
 
 
 def _driver(machine: Machine) -> str:
@@ -78,31 +80,32 @@ def _driver(machine: Machine) -> str:
 def text(found: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str) -> str:
     """The groups, then the frontier, then what newer drivers would gain."""
     fleet = found.fleet
-    lines = [bold(plain(f"{counted_machines(fleet.count)}, {counted_environments(len(groups))}")), ""]
+    lines = [bold(_title(found, groups)), ""]
     for group, environment in zip(found.answer.groups, groups, strict=True):
-        lines.append(bold(plain(f"torch {environment.version} for {counted_machines(environment.hosts.count)}")))
-        if environment.hosts.text:
-            lines.append(f"  hosts  {plain(environment.hosts.text)}")
-        rows = kinds(group.members, fleet)
-        lines += [f"  {'gpus' if place == 0 else '':<5}  {plain(row)}" for place, row in enumerate(rows[:_MOST_KINDS])]
-        lines += [f"         and {len(rows) - _MOST_KINDS} more kinds"] if len(rows) > _MOST_KINDS else []
-        lines += [f"  run    {plain(environment.install)}", ""]
+        facts = _facts(environment.hosts, kinds(group.members, fleet), environment.install)
+        lines += [bold(f"torch {environment.version} for {counted_machines(environment.hosts.count)}"), facts, ""]
     if found.unserved:
         hosts = fleet.hosts({machine for machine, _ in found.unserved})
-        lines.append(bold(plain(f"no environment for {counted_machines(hosts.count)}")))
-        lines += [f"  hosts  {plain(hosts.text)}"] if hosts.text else []
-        lines += [*(f"  {plain(row)}" for row in kinds(found.unserved, fleet)[:_MOST_KINDS]), ""]
+        facts = _facts(hosts, kinds(found.unserved, fleet), "")
+        lines += [bold(f"no environment for {counted_machines(hosts.count)}"), facts, ""]
     lines += _frontier(found, bold)
-    if found.upgrades == ():
-        lines += [f"no newer driver alone buys a newer torch with {counted_environments(len(groups))}", ""]
-    if found.upgrades:
+    if found.upgrades is not None:
         lines.append(bold(f"with {counted_environments(len(groups))}, and a newer driver"))
-        for upgrade in found.upgrades[:_MOST_ROWS]:
-            lines += _moves(
-                f"  {upgrade.before} → {upgrade.after} on {counted_machines(upgrade.hosts.count)}", upgrade.moves
-            )
+        lines += [plain(f"  {_upgrade(upgrade)}") for upgrade in found.upgrades[:_MOST_ROWS]] or ["  no torch is newer"]
         lines.append("")
     return "\n".join(lines[:-1])
+
+
+def _title(found: Outlook, groups: Sequence[SiteEnvironment]) -> str:
+    return f"{counted_machines(found.fleet.count)}, {counted_environments(len(groups))}"
+
+
+def _facts(hosts: Hosts, of_kinds: Sequence[str], install: str) -> str:
+    """What stands below a group's first line."""
+    facts = [("hosts", hosts.text), *(("gpus", kind) for kind in of_kinds[:_MOST_KINDS]), ("run", install)]
+    if len(of_kinds) > _MOST_KINDS:
+        facts.insert(-1, ("gpus", f"and {len(of_kinds) - _MOST_KINDS} more kinds"))
+    return block([(f"  {label}", fact) for label, fact in facts if fact], None, indent=9)
 
 
 def _frontier(found: Outlook, bold: Paint) -> list[str]:
@@ -127,13 +130,13 @@ def shares(step: FleetStep, fleet: Fleet) -> list[str]:
     return [*words, *([f"none for {none}"] if none > 0 else [])]
 
 
-def _moves(head: str, moves: Sequence[Move]) -> list[str]:
-    rows = [
-        f"{counted_machines(move.hosts.count)} {'moves' if move.hosts.count == 1 else 'move'} "
-        f"from {move.before or 'none'} to {move.after or 'none'}"
-        for move in moves
+def _upgrade(upgrade: Upgrade) -> str:
+    """`535 → 580 on 3 machines: 3 machines from 2.10.0 to 2.15.0`."""
+    moves = [
+        f"{counted_machines(move.hosts.count)} from {move.before or 'none'} to {move.after or 'none'}"
+        for move in upgrade.moves
     ]
-    return [plain(f"{head}: {'; '.join(rows)}")]
+    return f"{upgrade.before} → {upgrade.after} on {counted_machines(upgrade.hosts.count)}: {'; '.join(moves)}"
 
 
 def counted_machines(count: int) -> str:
@@ -183,33 +186,7 @@ def _step(place: int, step: FleetStep, fleet: Fleet) -> dict[str, object]:
 
 
 def html(found: Outlook, environments: Sequence[SiteEnvironment]) -> str:
-    """The page: the groups, and who is left out."""
-    title = f"{counted_machines(found.fleet.count)}, {counted_environments(len(environments))}"
-    parts = [
-        "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
-        '<meta name="viewport" content="width=device-width">',
-        f"<title>{title}</title><style>{_STYLE}</style></head><body>",
-        f"<h1>{title}</h1>",
-        *_table("Groups", ("torch", "machines", "GPUs", "hosts", "command"), _groups(found, environments)),
-        *_table("Left out", ("who", "why"), [(str(left.hosts), left.text) for left in found.fleet.left_out]),
-        f"<p>torchpick {escape(VERSION)}</p></body></html>",
-    ]
-    return "\n".join(parts) + "\n"
-
-
-def _groups(found: Outlook, environments: Sequence[SiteEnvironment]) -> Iterable[tuple[str, ...]]:
-    for group, environment in zip(found.answer.groups, environments, strict=True):
-        gpus = "; ".join(kinds(group.members, found.fleet)[:8])
-        hosts = environment.hosts
-        yield environment.version, str(hosts.count), gpus, hosts.text, environment.install
-    if found.unserved:
-        hosts = found.fleet.hosts({machine for machine, _ in found.unserved})
-        yield "none", str(hosts.count), "; ".join(kinds(found.unserved, found.fleet)[:8]), hosts.text, ""
-
-
-def _table(heading: str, head: Sequence[str], rows: Iterable[tuple[str, ...]]) -> list[str]:
-    lines = [f"<tr>{''.join(f'<td>{escape(plain(cell))}</td>' for cell in row)}</tr>" for row in rows]
-    cells = "".join(f"<th>{cell}</th>" for cell in head)
-    return [f"<h2>{heading}</h2>", f"<table><tr>{cells}</tr>", *lines, "</table>"] if lines else []
+    """The same text as one page, and who is left out."""
+    left_out = [f"left out: {left.hosts}: {left.text}" for left in found.fleet.left_out]
+    body = "\n".join([text(found, environments), "", *map(plain, left_out), f"torchpick {VERSION}"])
+    return _PAGE.format(title=_title(found, environments), body=escape(body))
