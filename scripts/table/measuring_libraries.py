@@ -74,7 +74,7 @@ def main(argv: list[str]) -> int:
             if args.only not in f"{project}=={version}":
                 continue
             if project not in pages:
-                page = client.get(f"{index_url()}/{project}/", headers={"accept": "text/html"})
+                page = client.get(f"{index_url()}/{project}/", headers={"accept": "text/html"}, absent=True)
                 pages[project] = listing.parse(page.body, str(page.url)) if page.status == 200 else ()
             link = _link(pages[project], version)
             if link is None:

@@ -136,6 +136,10 @@ class NetworkError(TorchpickError):
     code = "NETWORK"
 
 
+class BrokenOffError(NetworkError):
+    """The connection ended early: another attempt may work."""
+
+
 class WheelError(TorchpickError):
     code = "WHEEL"
 

@@ -17,7 +17,7 @@ def host() -> Iterator[Host]:
 
 
 # The limits of the product, a hundred times shorter where a test waits for them.
-QUICK = Limits(connect=1.0, headers=1.5, silence=1.5, total=4.0, grace=1.0)
+QUICK = Limits(connect=1.0, silence=1.5, total=4.0, grace=1.0)
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
-"""Our readers of names, tags and pages against packaging and the standard library's parser, which pip uses."""
+"""Our readers of names, tags and pages against packaging, which pip uses."""
 
 from __future__ import annotations
-
-from html.parser import HTMLParser
 
 import pytest
 from hypothesis import example, given
@@ -105,51 +103,6 @@ def test_every_platform_has_tags(platform: str) -> None:
     assert wheelnames.rank(wheel, "pp310", Platform.parse(platform)) is not None
 
 
-class Reference(HTMLParser):
-    """What pip's own reader takes of a page."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in ("a", "base"):
-            wanted: dict[str, str | None] = {}
-            for name, value in attrs:
-                if name in ("href", "data-yanked", "data-requires-python"):
-                    wanted.setdefault(name, value)
-            self.found.append((tag, wanted))
-
-
-VALUES = st.sampled_from(["x.whl", "a/b.whl#sha256=0", "&gt;=3", "", "a b", "<a href=y>"])
-QUOTED = st.tuples(VALUES, st.sampled_from("\"'")).map(lambda pair: f"{pair[1]}{pair[0]}{pair[1]}")
-BARE = st.sampled_from(["x.whl", "a/b.whl", "&gt;=3", "x=y"])
-ATTRIBUTES = st.tuples(
-    st.sampled_from(["href", "HREF", "data-yanked", "data-requires-python", "class", "id"]),
-    st.sampled_from(["=", " = ", "=\n"]),
-    QUOTED | BARE,
-).map("".join) | st.sampled_from(["data-yanked", "href", "disabled"])
-OPENING = st.tuples(st.sampled_from(["a", "A", "base", "p", "abbr"]), st.lists(ATTRIBUTES, max_size=4)).map(
-    lambda tag: f"<{' '.join([tag[0], *tag[1]])}>"
-)
-PIECES = (
-    OPENING
-    | OPENING.map(lambda tag: f"<!-- {tag} -->")
-    | OPENING.map(lambda tag: f"<script>{tag}</script>")
-    | OPENING.map(lambda tag: f"<style>{tag}</STYLE >")
-    | st.sampled_from(["text", "</a>", "<br/>", "<!DOCTYPE html>", "a < b", "<h1>Links</h1>", "&amp;"])
-)
-
-
-@given(st.lists(PIECES, max_size=8).map("\n".join))
-def test_anchors_are_those_of_the_standard_parser(text: str) -> None:
-    reference = Reference()
-    reference.feed(text)
-    reference.close()
-
-    assert [(name, dict(found)) for name, found in listing.anchors_of(text)] == reference.found
-
-
 BASE = "https://wheels.example/whl/torch/"
 FILE = "torch-2.9.0-cp312-cp312-win_amd64.whl"
 
@@ -177,10 +130,6 @@ def test_a_page_of_this_computer_may_link_to_its_files() -> None:
     assert listing.parse(f"<a href={FILE}>".encode(), "file:///srv/whl/")[0].url == f"file:///srv/whl/{FILE}"
 
 
-@pytest.mark.parametrize("page", [
-    b'{"files": [' + b"{}," * 5_000_000 + b"{}]}", b'{"files": [' + b'"",' * 5_000_000 + b"1]}",
-    b'{"files": [{"url": "x", "size": ' + b"9" * 5000 + b"}]}",
-])  # fmt: skip
-def test_json_that_would_fill_the_memory_is_refused(page: bytes) -> None:
+def test_a_number_of_any_length_is_refused() -> None:
     with pytest.raises(WheelLayoutError):
-        listing.parse(page, BASE, "application/json")
+        listing.parse(b'{"files": [{"url": "x", "size": ' + b"9" * 5000 + b"}]}", BASE, "application/json")

@@ -12,7 +12,7 @@ from tests.fakes.indexes import WheelHost
 from tests.fakes.loopback import Answer, Loopback
 from tests.fakes.tinywheel import TinyWheel
 from torchpick.errors import NetworkError, UsageError
-from torchpick.index import host_pages as hosts
+from torchpick.index import client
 from torchpick.index.client import Client, Limits
 from torchpick.index.host_pages import Host, sha256_of, shown
 
@@ -49,7 +49,7 @@ def test_a_page_is_read_once_and_what_the_host_lacks_is_none(server: Loopback, h
 
 
 def test_a_server_that_breaks_is_no_server_without_the_page(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "Client", lambda: Client(sleep=lambda _: None))
+    monkeypatch.setattr(client, "Client", lambda: Client(sleep=lambda _: None))
     with (
         Loopback({"127.0.0.1": lambda _: Answer(500)}).running() as server,
         pytest.raises(NetworkError, match="answered 500"),
@@ -58,7 +58,7 @@ def test_a_server_that_breaks_is_no_server_without_the_page(host: Host, monkeypa
 
 
 def test_a_page_without_end_is_cut_off(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "Client", lambda: Client(Limits(page=1000)))
+    monkeypatch.setattr(client, "Client", lambda: Client(Limits(page=1000)))
     with (
         Loopback({"127.0.0.1": lambda _: Answer(200, b"x" * 2000)}).running() as server,
         pytest.raises(NetworkError, match="larger than"),

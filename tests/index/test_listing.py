@@ -83,23 +83,6 @@ def test_json_that_is_no_page_is_refused(page: bytes) -> None:
         listing.parse(page, BASE, "application/json")
 
 
-def test_too_many_links_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "MOST_LINKS", 3)
-    page = b'<a href="torch-2.9.0-cp312-cp312-win_amd64.whl">t</a>' * 4
-    with pytest.raises(WheelLayoutError, match="more than 3 links"):
-        listing.parse(page, BASE)
-
-
-@pytest.mark.parametrize("piece", [
-    b"<a ", b'<a href="', b"<!--", b"<a x='y' ", b"<base ", b'<a "', b'<a =">', b"<a " + b"x" * 5000 + b">", b"x=' ",
-])  # fmt: skip
-def test_hostile_markup_costs_no_more_than_its_length(piece: bytes) -> None:
-    began = time.process_time()
-    listing.parse(b"<a " + piece * (2_000_000 // len(piece)), BASE)
-
-    assert time.process_time() - began < 5
-
-
 def test_a_thousand_links_are_quick() -> None:
     line = PAGE.splitlines()[4].encode()
     began = time.process_time()

@@ -6,7 +6,7 @@ import pytest
 
 from torchpick.errors import InstallerError, NetworkError
 from torchpick.index import host_pages, listing
-from torchpick.index.host_pages import Place
+from torchpick.index.host_pages import Host, Place
 from torchpick.model.machine import Platform
 
 LINUX = Place("cp312", Platform("linux", "x86_64", "2.35", "glibc"))
@@ -65,20 +65,13 @@ def test_where_none_fits_it_says_what_there_is() -> None:
     assert "remove torchcodec" in str(caught.value.hint)
 
 
-def test_the_triton_of_a_torch_wheel() -> None:
-    text = (
-        b"Name: torch\nRequires-Dist: filelock\n"
-        b"Requires-Dist: pytorch-triton-rocm (==3.5.1) ; platform_system == 'Linux'\n"
+def test_the_triton_of_a_torch_wheel(tmp_path: Path) -> None:
+    (tmp_path / "torch.whl.metadata").write_text(
+        "Name: torch\nRequires-Dist: filelock\n"
+        "Requires-Dist: pytorch-triton-rocm (==3.5.1) ; platform_system == 'Linux'\n"
     )
+    host = Host(offline=False)
 
-    assert host_pages.triton_of("https://x.whl", lambda url: text if url.endswith(".whl.metadata") else b"") == {
-        "pytorch-triton-rocm": "==3.5.1"
-    }
-
-
-def test_a_folder_is_a_mirror_too(tmp_path: Path) -> None:
-    (tmp_path / "a b").write_text("text")
-
-    assert host_pages.read((tmp_path / "a b").as_uri()) == b"text"
+    assert host.tritons(f"{tmp_path.as_uri()}/torch.whl#sha256=00") == {"pytorch-triton-rocm": "==3.5.1"}
     with pytest.raises(NetworkError, match="cannot be read"):
-        host_pages.read((tmp_path / "none").as_uri())
+        host.tritons(f"{tmp_path.as_uri()}/none.whl")

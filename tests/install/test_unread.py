@@ -9,8 +9,7 @@ import pytest
 from torchpick.errors import silent
 from torchpick.index.user_index import IndexTarget
 from torchpick.install import unread
-from torchpick.install.sought import SoughtWheels
-from torchpick.install.unread import FoundWheel
+from torchpick.install.unread import FoundWheel, LearntPackages
 from torchpick.model.machine import Platform
 from torchpick.wheels.packaged import Row
 
@@ -23,7 +22,8 @@ def test_the_hash_in_an_address_belongs_to_the_wheel(sha256: str | None) -> None
     found = unread._at_place(FoundWheel("swift", "", None, place=PLACE + (f"#sha256={sha256}" if sha256 else "")), AIM)
 
     assert found.wheel is not None
-    assert (found.version, found.wheel.link.url, found.wheel.link.sha256) == ("2.0", PLACE, sha256)
+    assert found.wheel.link.wheel.version == "2.0"
+    assert (found.wheel.link.url, found.wheel.link.sha256) == (PLACE, sha256)
 
 
 def test_what_is_for_another_machine_or_no_wheel_is_not_read() -> None:
@@ -71,10 +71,10 @@ def test_without_code_it_depends_on_whether_all_was_read() -> None:
 def test_where_the_places_of_the_user_cannot_be_read_a_wheel_by_its_path_still_can(tmp_path: Path) -> None:
     config = tmp_path / "pip.conf"
     config.write_bytes(b"[global]\nindex-url" + b"x" * (2 << 20))
-    wheels = unread.UnreadWheels(None, {"PIP_CONFIG_FILE": str(config), "HOME": str(tmp_path)}, silent)
-    placed = {"swift": str(tmp_path / "swift-2.0-cp312-cp312-win_amd64.whl")}
+    wheels = unread.UnreadWheels({"PIP_CONFIG_FILE": str(config), "HOME": str(tmp_path)}, silent, None, AIM)
+    packages = LearntPackages({}, "linux-x86_64", wheels)
 
-    found = wheels.packages(SoughtWheels({"swift": "", "other": ""}, placed, False), {}, AIM)
+    assert packages.read({"swift": "", "other": ""}, {"swift": str(tmp_path / "swift-2.0-cp312-cp312-win_amd64.whl")})
 
-    assert "is not for Python 3.12 on linux-x86_64" in found.lacking["swift"]
-    assert str(config) in found.lacking["other"]
+    assert "is not for Python 3.12 on linux-x86_64" in packages.lacking["swift"]
+    assert str(config) in packages.lacking["other"]

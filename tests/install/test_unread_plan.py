@@ -146,16 +146,6 @@ def test_what_a_read_wheel_asks_for_is_read_too(own: OwnIndex, capsys: pytest.Ca
     assert "xformers 0.99.0: needs libcudart.so.13" in said
 
 
-def test_a_second_plan_asks_for_no_page_of_a_pinned_version(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
-    own.add(wheel("swift-ops", 12, "sm_80"))
-    words = ("swift-ops==1.0", *A100, "580.95.05", *LINUX)
-    first = planned(capsys, *words)
-    own.server.log.clear()
-
-    assert planned(capsys, *words) == first
-    assert own.server.log == []
-
-
 def test_what_is_kept_of_a_wheel_counts_for_its_name_and_version_alone(
     own: OwnIndex, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -213,23 +203,6 @@ def test_what_was_made_of_a_wheel_counts_for_its_python_platform_glibc_and_index
         monkeypatch.setenv("PIP_INDEX_URL", f"{another.url}/simple/")
         found = planned(capsys, *words, "--python", "3.12", "--glibc", "2.28")
     assert "+cu13" in found["torch"]
-
-
-@pytest.mark.parametrize(
-    "damaged",
-    ["", "[]", "{", '{"row": 5}', '{"row": {"version": 1}}', "sm_80 → sm_x", "1.0 → one"],
-)
-def test_what_was_kept_and_is_damaged_is_read_again(
-    damaged: str, own: OwnIndex, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    own.add(wheel("swift-ops", 12, "sm_80"))
-    words = ("swift-ops==1.0", *A100, "580.95.05", *LINUX)
-    first = planned(capsys, *words)
-    (kept,) = (tmp_path / "cache" / "packages").iterdir()
-    before, arrow, after = damaged.partition(" → ")
-    kept.write_text(kept.read_text().replace(before, after) if arrow else damaged)
-
-    assert planned(capsys, *words) == first
 
 
 def test_offline_reads_nothing_and_says_so(own: OwnIndex, capsys: pytest.CaptureFixture[str]) -> None:
@@ -374,18 +347,6 @@ def test_of_a_wheel_for_windows_the_code_is_judged_and_the_rest_is_said(
 
     assert "holds no code for a100 (sm_80)" in said
     assert "note: which CUDA swift-ops 1.0 links is not read on Windows" in capsys.readouterr().err
-
-
-def test_what_a_huge_requirement_makes_of_a_wheel_is_not_kept(
-    own: OwnIndex, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    huge = f"torch!=1.0+{'a' * 1_100_000}"
-    own.add(TinyWheel("swift-train", "1.0", requires=("torch<2.8",)), TinyWheel("swift-huge", "1.0", requires=(huge,)))
-
-    assert planned(capsys, "swift-train", "swift-huge", *A100, "580.95.05", *LINUX)["torch"].startswith("2.7.1+")
-
-    (kept,) = (tmp_path / "cache" / "packages").iterdir()
-    assert "torch<2.8" in kept.read_text()
 
 
 @pytest.mark.parametrize("tag", [TAG, "py3-none-any"])

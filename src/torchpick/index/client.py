@@ -5,39 +5,55 @@ from __future__ import annotations
 import base64
 import os
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import cached_property
+from netrc import netrc
 from types import TracebackType
+from typing import TypeVar
 from urllib.parse import urljoin
 
 import httpcore
 import httpx
 
-from torchpick.errors import NetworkError
+from torchpick.errors import BrokenOffError, NetworkError
 from torchpick.index import connection
-from torchpick.index.connection import FAILURES, Login, Watch, WatchedBackend, words
-from torchpick.index.failures import (
-    HINT,
-    PASSING,
-    BrokenOffError,
-    TooSlowError,
-    gunzipped,
-    refusal,
-    retry_after,
-)
+from torchpick.index.connection import Watch, WatchedBackend
 from torchpick.model import VERSION
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 
+T = TypeVar("T")
+
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+# Statuses that often pass by themselves.
+_PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+# S3 answers 403 for what is not there, so it says no more than 404 does.
+_ABSENT = frozenset({403, 404, 410})
+_HINT = "check the connection and try again"
+_CHUNK = 1 << 18
+# What httpcore raises, and what a broken answer makes of the sockets below it.
+_FAILURES = (
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
+    httpcore.UnsupportedProtocol,
+    httpcore.ConnectionNotAvailable,
+    OSError,
+)
+
+
+class TooSlowError(NetworkError):
+    """A deadline has passed; the server is not asked again."""
 
 
 class Limits(Noun):
     """How long and how much, in seconds and bytes. A command that meets a bad server ends within a minute."""
 
     connect: float = 10.0
-    headers: float = 20.0  # until an answer's headers are complete
-    silence: float = 20.0  # without a byte of the body
+    silence: float = 20.0  # until an answer's headers are complete, and without a byte of its body
     total: float = 45.0  # a request with its retries and redirects, a page's body included
     slowest: int = 4096  # bytes a second that a file must come at, after a grace
     grace: float = 20.0
@@ -53,6 +69,15 @@ class Origin(Noun):
     port: int | None
 
 
+class Wanted(Noun):
+    """A request: its address as it may be shown, what is sent, and until when it is done, with `whole` body too."""
+
+    name: str
+    headers: Mapping[str, str]
+    until: float
+    whole: bool
+
+
 class Reply(Noun):
     """An answer whose body is still to be read; close it. `url` is where redirects led."""
 
@@ -61,6 +86,18 @@ class Reply(Noun):
     headers: httpx.Headers
     chunks: Iterator[bytes]
     close: Callable[[], None]
+
+    def refusal(self, name: str) -> NetworkError:
+        """Its status as an error with the next thing to do."""
+        if self.status in (401, 407):
+            hint = "put the credentials in netrc or the URL"
+        elif self.status in _ABSENT:
+            hint = "check the address: the wheel host answers 403 for files it does not have"
+        elif self.status == 429:
+            hint = "the server limits requests: wait a while"
+        else:
+            hint = _HINT
+        return NetworkError(f"{name}: the server answered {self.status}", hint=hint)
 
 
 class Document(Noun):
@@ -90,8 +127,7 @@ class Client:
         self._clock = clock
         self._watch = Watch(clock)
         self._pools: dict[str | None, httpcore.ConnectionPool] = {}
-        self._logins: dict[Origin, Login] = {}
-        self._netrc: Callable[[str], Login | None] | None = None
+        self._logins: dict[Origin, tuple[str, str]] = {}
         self._slow: dict[Origin, str] = {}
 
     def __enter__(self) -> Client:  # noqa: PYI034 # typing.Self came with Python 3.11
@@ -106,91 +142,78 @@ class Client:
         for pool in self._pools.values():
             pool.close()
 
-    def get(self, url: str, headers: Mapping[str, str] | None = None) -> Document:
-        """A page or another small file, of at most `limits.page` bytes after inflating."""
-        until = self._clock() + self.limits.total
+    def get(self, url: str, headers: Mapping[str, str] | None = None, *, absent: bool = False) -> Document:
+        """A page or another small file, of at most `limits.page` bytes; with `absent` it may be missing."""
         name = redacted(url.partition("#")[0])
-        attempt = 0
-        while True:
-            reply = self._open(url, {"accept-encoding": "gzip", **(headers or {})}, until, whole=True)
+
+        def read(reply: Reply) -> Document:
             try:
+                if reply.status != 200 and not (absent and reply.status in _ABSENT):
+                    raise reply.refusal(name)
                 body = self._inflated(name, reply) if reply.status == 200 else b""
                 return Document(reply.url, reply.status, reply.headers, body)
-            except BrokenOffError:
-                if attempt >= len(self.limits.pauses) or not self._pause(self.limits.pauses[attempt], until):
-                    raise
-                attempt += 1
             finally:
                 reply.close()
 
+        return self._tried(url, {"accept-encoding": "gzip", **(headers or {})}, read, whole=True)
+
     def open(self, url: str, headers: Mapping[str, str] | None = None) -> Reply:
         """A file, whose body is read chunk by chunk as it was sent, at any length."""
+        return self._tried(url, {"accept-encoding": "identity", **(headers or {})}, lambda reply: reply, whole=False)
+
+    def _tried(self, url: str, headers: Mapping[str, str], take: Callable[[Reply], T], *, whole: bool) -> T:
+        """What is made of the answer, which is asked for again where the trouble may pass."""
         until = self._clock() + self.limits.total
-        return self._open(url, {"accept-encoding": "identity", **(headers or {})}, until, whole=False)
-
-    def _open(self, url: str, headers: Mapping[str, str], until: float, *, whole: bool) -> Reply:
-        """The answer after retries and redirects; with `whole` its body must come by that moment too."""
-        name = redacted(url.partition("#")[0])
-        attempt = 0
+        wanted = Wanted(redacted(url.partition("#")[0]), headers, until, whole)
+        pauses = iter(self.limits.pauses)
         while True:
-            last = attempt >= len(self.limits.pauses)
-            pause = self.limits.pauses[min(attempt, len(self.limits.pauses) - 1)]
+            pause = next(pauses, None)
+            failure: NetworkError
             try:
-                reply = self._followed(url, name, headers, until, whole=whole)
-            except BrokenOffError as error:
-                unreachable = isinstance(error.__cause__, httpcore.ConnectError)  # a second attempt is enough
-                if last or (unreachable and attempt) or not self._pause(pause, until):
-                    raise
-            else:
-                if reply.status not in PASSING:
-                    return reply
+                reply = self._followed(url, wanted)
+                if reply.status not in _PASSING:
+                    return take(reply)
                 reply.close()
-                asked = retry_after(reply.headers.get("retry-after"), pause, self.limits.longest_pause)
-                if last or not self._pause(asked, until):
-                    raise refusal(name, reply.status)
-            attempt += 1
+                failure = reply.refusal(wanted.name)
+                pause = pause and retry_after(reply.headers.get("retry-after"), pause, self.limits.longest_pause)
+            except BrokenOffError as error:
+                failure = error
+            if pause is None or self._clock() + pause >= until:
+                raise failure
+            self.sleep(pause)
 
-    def _pause(self, seconds: float, until: float) -> bool:
-        """Wait; False where the deadline would pass meanwhile."""
-        if self._clock() + seconds >= until:
-            return False
-        self.sleep(seconds)
-        return True
-
-    def _followed(self, url: str, name: str, headers: Mapping[str, str], until: float, *, whole: bool) -> Reply:
+    def _followed(self, url: str, wanted: Wanted) -> Reply:
         """One attempt, through redirects."""
         for _ in range(self.limits.redirects + 1):
-            reply = self._asked(url, name, headers, until, whole=whole)
+            reply = self._asked(url, wanted)
             place = reply.headers.get("location")
             if reply.status not in _REDIRECTS or place is None:
                 return reply
             reply.close()
-            onward = self._joined(url, place)
-            if onward is None or not onward.startswith(("http:", "https:")):
-                raise NetworkError(f"{name}: the server redirects to something that is not a web address", hint=HINT)
+            onward = ""
+            with suppress(ValueError, httpx.InvalidURL):
+                onward = str(httpx.URL(urljoin(url, place)))
+            if not onward.startswith(("http:", "https:")):
+                text = f"{wanted.name}: the server redirects to something that is not a web address"
+                raise NetworkError(text, hint=_HINT)
             if url.startswith("https:") and not onward.startswith("https:"):
                 hint = "use the address it redirects to if you trust that connection"
-                raise NetworkError(f"{name}: the server redirects from https to http", hint=hint)
+                raise NetworkError(f"{wanted.name}: the server redirects from https to http", hint=hint)
             url = onward
-        raise NetworkError(f"{name}: the server redirects in a circle", hint="check the address")
+        raise NetworkError(f"{wanted.name}: the server redirects in a circle", hint="check the address")
 
-    def _joined(self, url: str, place: str) -> str | None:
-        with suppress(ValueError, httpx.InvalidURL):
-            return str(httpx.URL(urljoin(url, place)))
-        return None
-
-    def _asked(self, url: str, name: str, headers: Mapping[str, str], until: float, *, whole: bool) -> Reply:
+    def _asked(self, url: str, wanted: Wanted) -> Reply:
         """One request and the headers of its answer."""
-        address, origin = _address(url, name)
+        address = _address(url, wanted.name)
+        origin = Origin(address.scheme, address.host, address.port)
         if origin in self._slow:
-            raise TooSlowError(self._slow[origin], hint=HINT)
-        sent = {"user-agent": f"torchpick/{VERSION}", **headers}
+            raise TooSlowError(self._slow[origin], hint=_HINT)
+        sent = {"user-agent": f"torchpick/{VERSION}", **wanted.headers}
         if (login := self._login(origin, address)) is not None:
-            pair = base64.b64encode(f"{login.user}:{login.password}".encode()).decode()
-            sent["authorization"] = f"Basic {pair}"
+            sent["authorization"] = f"Basic {base64.b64encode(':'.join(login).encode()).decode()}"
         request = httpx.Request("GET", address.copy_with(userinfo=b"", fragment=None), headers=sent)
         self.requests += 1
-        self._watch.until(min(until, self._clock() + self.limits.headers), headers=True)
+        self._watch.until(min(wanted.until, self._clock() + self.limits.silence))
         timeouts = {"connect": self.limits.connect, "read": None, "write": None, "pool": self.limits.connect}
         raw = httpcore.URL(
             scheme=request.url.raw_scheme,
@@ -202,64 +225,48 @@ class Client:
             answer = self._pool(origin).handle_request(
                 httpcore.Request("GET", raw, headers=request.headers.raw, extensions={"timeout": timeouts})
             )
-        except FAILURES as error:
-            raise self._failure(name, origin, error) from error
-        chunks = self._body(name, origin, answer, until if whole else float("inf"))
+        except _FAILURES as error:
+            raise self._failure(wanted.name, origin, error) from error
+        chunks = self._body(origin, wanted, answer)
         return Reply(url, answer.status, httpx.Headers(answer.headers), chunks, lambda: _close(answer))
 
-    def _login(self, origin: Origin, address: httpx.URL) -> Login | None:
+    def _login(self, origin: Origin, address: httpx.URL) -> tuple[str, str] | None:
         """The URL's own credentials, those of an earlier URL of the same origin, then netrc's."""
-        if (login := connection.login_of(address.userinfo.decode("ascii", "replace"))) is not None:
-            self._logins[origin] = login
+        if address.userinfo:
+            self._logins[origin] = address.username, address.password
         if origin in self._logins:
             return self._logins[origin]
-        if self._netrc is None:
-            self._netrc = connection.netrc(self._environ)
-        return self._netrc(origin.host)
+        entry = self._netrc and self._netrc.authenticators(origin.host)
+        return (entry[0] or "", entry[2] or "") if entry else None
+
+    @cached_property
+    def _netrc(self) -> netrc | None:
+        return connection.netrc_of(self._environ)
 
     def _pool(self, origin: Origin) -> httpcore.ConnectionPool:
         proxy = connection.proxy(origin.scheme, origin.host if origin.port is None else f"{origin.host}:{origin.port}")
         if proxy not in self._pools:
-            self._pools[proxy] = self._made(proxy)
+            context, backend = connection.certificates(self._environ), WatchedBackend(self._watch)
+            self._pools[proxy] = connection.pool(proxy, context, backend)
         return self._pools[proxy]
 
-    def _made(self, proxy: str | None) -> httpcore.ConnectionPool:
-        context = connection.certificates(self._environ)
-        backend = WatchedBackend(self._watch)
-        if proxy is None:
-            return httpcore.ConnectionPool(ssl_context=context, max_connections=4, network_backend=backend)
-        hint = "check http_proxy, https_proxy and all_proxy"
-        try:
-            address = httpx.URL(proxy)
-            login = connection.login_of(address.userinfo.decode("ascii", "replace"))
-            plain = str(address.copy_with(userinfo=b""))
-            pool = httpcore.SOCKSProxy if address.scheme.startswith("socks5") else httpcore.HTTPProxy
-            return pool(
-                plain, proxy_auth=login and (login.user, login.password), ssl_context=context, network_backend=backend
-            )
-        except (httpx.InvalidURL, ValueError) as error:
-            raise NetworkError(f"the address of the proxy {redacted(proxy)} is not valid", hint=hint) from error
-        except (RuntimeError, ImportError) as error:
-            hint = "`pip install socksio`, or use an HTTP proxy"
-            raise NetworkError("a SOCKS proxy needs the package socksio", hint=hint) from error
-
-    def _body(self, name: str, origin: Origin, answer: httpcore.Response, until: float) -> Iterator[bytes]:
+    def _body(self, origin: Origin, wanted: Wanted, answer: httpcore.Response) -> Iterator[bytes]:
         """The chunks as they come; the time between two of them counts only while they are waited for."""
         chunks = iter(answer.iter_stream())
         waited, size = 0.0, 0
         while True:
             began = self._clock()
-            self._watch.until(min(until, began + self.limits.silence))
+            self._watch.until(min(wanted.until if wanted.whole else float("inf"), began + self.limits.silence))
             try:
                 chunk = next(chunks, None)
-            except FAILURES as error:
-                raise self._failure(name, origin, error) from error
+            except _FAILURES as error:
+                raise self._failure(wanted.name, origin, error) from error
             if chunk is None:
                 return
             waited += self._clock() - began
             size += len(chunk)
             if waited > self.limits.grace and size < waited * self.limits.slowest:
-                raise self._slowed(origin, f"{name}: the server is too slow")
+                raise self._slowed(origin, f"{wanted.name}: the server is too slow")
             yield chunk
 
     def _inflated(self, name: str, reply: Reply) -> bytes:
@@ -267,10 +274,10 @@ class Client:
         coding = reply.headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("identity", "", "gzip", "x-gzip"):
             raise NetworkError(
-                f"{name}: the server compresses with `{coding[:40]}`, which was not requested", hint=HINT
+                f"{name}: the server compresses with `{coding[:40]}`, which was not requested", hint=_HINT
             )
         body = bytearray()
-        for chunk in reply.chunks if "gzip" not in coding else gunzipped(name, reply.chunks):
+        for chunk in reply.chunks if "gzip" not in coding else _gunzipped(name, reply.chunks):
             body += chunk
             if len(body) > self.limits.page:
                 hint = "check that the address is an index of Python packages"
@@ -278,31 +285,56 @@ class Client:
         return bytes(body)
 
     def _failure(self, name: str, origin: Origin, error: Exception) -> NetworkError:
-        text = f"{name}: {words(error)}"
+        text = redacted(str(error))
         if isinstance(error, httpcore.TimeoutException):
-            return self._slowed(origin, text)
-        if "CERTIFICATE_VERIFY_FAILED" in str(error):
+            return self._slowed(origin, f"{name}: the server did not answer in time")
+        if "CERTIFICATE_VERIFY_FAILED" in text:
             hint = "specify the certificates to trust: `export SSL_CERT_FILE=/path/to/ca.pem`"
-            return NetworkError(text, hint=hint)
+            return NetworkError(f"{name}: cannot reach the server ({text})", hint=hint)
+        if isinstance(error, httpcore.ConnectError):
+            return NetworkError(f"{name}: cannot reach the server ({text})", hint=_HINT)
         transient = isinstance(error, httpcore.NetworkError | httpcore.RemoteProtocolError)
-        return (BrokenOffError if transient else NetworkError)(text, hint=HINT)
+        kind = BrokenOffError if transient else NetworkError
+        return kind(f"{name}: {text or 'the connection was lost'}", hint=_HINT)
 
     def _slowed(self, origin: Origin, text: str) -> TooSlowError:
         self._slow[origin] = text
-        return TooSlowError(text, hint=HINT)
+        return TooSlowError(text, hint=_HINT)
 
 
 def _close(answer: httpcore.Response) -> None:
-    with suppress(*FAILURES):
+    with suppress(*_FAILURES):
         answer.close()
 
 
-def _address(url: str, name: str) -> tuple[httpx.URL, Origin]:
+def _address(url: str, name: str) -> httpx.URL:
     try:
         address = httpx.URL(url)
-        origin = Origin(address.scheme, address.host, address.port)
     except (httpx.InvalidURL, ValueError, TypeError) as error:
         raise NetworkError(f"{name} is not a valid web address", hint="check its spelling") from error
     if address.scheme not in ("http", "https") or not address.host:
         raise NetworkError(f"{name} is not a valid web address", hint="only http and https are supported")
-    return address, origin
+    return address
+
+
+def _gunzipped(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The bytes inflated, in pieces of bounded size."""
+    inflater = zlib.decompressobj(31)
+    try:
+        for chunk in chunks:
+            data = chunk
+            while data and not inflater.eof:
+                yield inflater.decompress(data, _CHUNK)
+                data = inflater.unconsumed_tail
+        yield inflater.flush()
+    except zlib.error as error:
+        raise NetworkError(f"{name}: what the server sent is not gzip", hint=_HINT) from error
+    if not inflater.eof:
+        raise BrokenOffError(f"{name}: the server stopped in the middle", hint=_HINT)
+
+
+def retry_after(header: str | None, otherwise: float, longest: float) -> float:
+    """The seconds that a server asks to wait, within reason; a date is not worth a parser."""
+    if header is None or not header.isascii() or not header.isdigit() or len(header) > 6:
+        return otherwise
+    return min(float(header), longest)

@@ -13,7 +13,6 @@ from urllib.request import url2pathname
 
 from torchpick.errors import IntegrityError, NetworkError, UsageError, WheelError
 from torchpick.index import listing
-from torchpick.index.failures import ABSENT, refusal
 from torchpick.index.listing import Link
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
@@ -39,11 +38,9 @@ def fetch(url: str, client: Client) -> Page:
     """Read one page."""
     if url.startswith("file:"):
         return folder(url)
-    answer = client.get(url, {"accept": _ACCEPT})
-    if answer.status in ABSENT:
-        return Page(url, None, missing=True)
+    answer = client.get(url, {"accept": _ACCEPT}, absent=True)
     if answer.status != 200:
-        raise refusal(redacted(url), answer.status)
+        return Page(url, None, missing=True)
     try:
         # Links are relative to where a redirect led.
         links = listing.parse(answer.body, answer.url, answer.headers.get("content-type", ""))
@@ -52,14 +49,9 @@ def fetch(url: str, client: Client) -> Page:
     return Page(url, links, cost=len(answer.body))
 
 
-def text(url: str, client: Client) -> bytes:
+def content(url: str, client: Client) -> bytes:
     """A small file of an index or of a folder."""
-    if url.startswith("file:"):
-        return _bytes(local(url))
-    answer = client.get(url)
-    if answer.status != 200:
-        raise refusal(redacted(url), answer.status)
-    return answer.body
+    return _bytes(local(url)) if url.startswith("file:") else client.get(url).body
 
 
 def local(url: str) -> Path:
@@ -92,12 +84,12 @@ def _bytes(path: Path) -> bytes:
         if not S_ISREG(path.stat().st_mode):
             raise NetworkError(f"{path} is not a regular file", hint="check the address of the index")
         with path.open("rb") as stream:
-            content = stream.read(listing.MOST_BYTES + 1)
+            found = stream.read(listing.MOST_BYTES + 1)
     except OSError as error:
         raise NetworkError(f"{path}: cannot be read: {error.strerror}", hint="check `--index-base`") from error
-    if len(content) > listing.MOST_BYTES:
+    if len(found) > listing.MOST_BYTES:
         raise NetworkError(f"{path} is larger than {listing.MOST_BYTES >> 20} MiB", hint="check `--index-base`")
-    return content
+    return found
 
 
 class Allowed(Noun):
@@ -109,10 +101,10 @@ class Allowed(Noun):
 
 def download(url: str, client: Client, stack: ExitStack, allowed: Allowed, report: Report) -> Path:
     """Fetch the file into a temporary folder that lives as long as the stack."""
-    most, sha256 = allowed
     name = redacted(url)
     too_large = WheelError(
-        f"{name} is larger than the {most >> 20} MB that are allowed", hint="download it yourself and inspect the file"
+        f"{name} is larger than the {allowed.most >> 20} MB that are allowed",
+        hint="download it yourself and inspect the file",
     )
     path = Path(stack.enter_context(TemporaryDirectory(prefix="torchpick-")), "wheel")
     cost = 0
@@ -120,14 +112,13 @@ def download(url: str, client: Client, stack: ExitStack, allowed: Allowed, repor
     reply = client.open(url)
     try:
         if reply.status != 200:
-            raise refusal(name, reply.status)
-        length = reply.headers.get("content-length", "")
-        if length.isdigit() and (len(length) > 15 or int(length) > most):
+            raise reply.refusal(name)
+        if float(reply.headers.get("content-length", 0)) > allowed.most:
             raise too_large
         with path.open("wb") as file:
             for chunk in reply.chunks:
                 cost += len(chunk)
-                if cost > most:
+                if cost > allowed.most:
                     raise too_large
                 report(len(chunk))
                 file.write(chunk)
@@ -136,9 +127,7 @@ def download(url: str, client: Client, stack: ExitStack, allowed: Allowed, repor
         raise NetworkError(f"cannot keep {name}: {error.strerror}", hint="make room in the temporary folder") from error
     finally:
         reply.close()
-    if length.isdigit() and cost != int(length):
-        raise NetworkError(f"{name}: the server sent {cost} bytes of {length}", hint="run the command again")
-    if sha256 is not None and digest.hexdigest() != sha256:
+    if allowed.sha256 is not None and digest.hexdigest() != allowed.sha256:
         raise IntegrityError(f"{name} is not the file that the index lists", hint="run the command again")
     return path
 
@@ -152,9 +141,6 @@ def fetcher(environ: Mapping[str, str], *, offline: bool) -> Callable[[str], byt
         from torchpick.index.client import Client
 
         with Client(environ=environ) as client:
-            document = client.get(url)
-        if document.status != 200:
-            raise UsageError(f"{redacted(url)} cannot be read: status {document.status}", hint="check the address")
-        return document.body
+            return client.get(url).body
 
     return fetch

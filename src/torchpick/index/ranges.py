@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from torchpick.errors import IntegrityError, NetworkError, RangesUnsupportedError, WheelError, silent
-from torchpick.index.failures import HINT, BrokenOffError, refusal
+from torchpick.errors import BrokenOffError, IntegrityError, NetworkError, RangesUnsupportedError, WheelError, silent
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 
@@ -50,38 +51,33 @@ class FileSource:
 
     def __init__(self, path: Path, report: Report = silent) -> None:
         self.path = path
-        self.name = str(path)
         self.bytes_read = 0
         self._report = report
         try:
             self._file = path.open("rb", buffering=0)
             self.size = os.fstat(self._file.fileno()).st_size
         except OSError as error:
-            raise WheelError(f"cannot read {path}: {error.strerror}", hint="check the path and its permissions") from (
-                error
-            )
+            hint = "check the path and its permissions"
+            raise WheelError(f"cannot read {path}: {error.strerror}", hint=hint) from error
 
     def read(self, offset: int, length: int) -> bytes:
         return b"".join(self.stream(offset, length))
 
     def stream(self, offset: int, length: int) -> Iterator[bytes]:
-        left = length
-        try:
-            self._file.seek(offset)
-            while left > 0:
-                chunk = self._file.read(min(CHUNK, left))
-                if not chunk:
-                    raise IntegrityError(
-                        f"{self.name} ends {left} bytes early", hint="the file is cut off: download it again"
-                    )
-                left -= len(chunk)
-                offset += len(chunk)
-                self.bytes_read += len(chunk)
-                self._report(len(chunk))
-                yield chunk
+        end = offset + length
+        while offset < end:
+            try:
                 self._file.seek(offset)  # another reader may have moved it
-        except OSError as error:
-            raise WheelError(f"cannot read {self.name}: {error.strerror}", hint="check the disk it is on") from error
+                chunk = self._file.read(min(CHUNK, end - offset))
+            except OSError as error:
+                raise WheelError(f"cannot read {self.path}: {error.strerror}", hint="check its disk") from error
+            if not chunk:
+                text = f"{self.path} ends {end - offset} bytes early"
+                raise IntegrityError(text, hint="the file is cut off: download it again")
+            offset += len(chunk)
+            self.bytes_read += len(chunk)
+            self._report(len(chunk))
+            yield chunk
 
     def expect(self, ranges: list[tuple[int, int]], gap: int) -> None:
         """Nothing is gained by it on a disk."""
@@ -91,15 +87,10 @@ class FileSource:
 
 
 # Asked for beyond what is wanted: a member of an archive is a little longer than its directory tells. And what is
-# left of an answer is taken rather than the connection given up, where it is no more than this.
-_BEYOND, _REST = 1 << 10, 1 << 16
-
-
-class Range(Noun):
-    """An answer whose body is being read, up to this place in the file."""
-
-    reply: Reply
-    end: int
+# left of an answer, or lies before what is wanted of it, is taken rather than the connection given up.
+_BEYOND, _REST, _SKIPPED = 1 << 10, 1 << 16, 2 << 20
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", re.ASCII)
+_HINT = "check the connection and try again"
 
 
 class Span(Noun):
@@ -117,10 +108,9 @@ class RemoteSource:
         self.name = redacted(url.partition("#")[0])
         self.bytes_read = self.requests = 0
         self._url, self._client, self._report = url, client, report
-        self._tag: str | None = None  # of this version of the file
-        self._modified: str | None = None
-        self._open: Range | None = None
-        self._position = 0  # in the open answer
+        self._headers: Mapping[str, str] = {}  # of the first answer: this version of the file
+        self._open: Reply | None = None
+        self._position = self._end = 0  # of the open answer in the file
         self._spare = b""  # bytes of the open answer that came and were not taken
         self._runs: list[tuple[int, int]] = []
         self._tail = b""
@@ -132,42 +122,26 @@ class RemoteSource:
         if reply.status in (416, 501) or (reply.status == 206 and _span(reply) is None):
             reply.close()
             reply = self._get("bytes=0-0")  # a server that knows no suffix ranges, or an empty file
-        if reply.status == 200:
-            return self._whole(reply)
         span = _span(reply)
-        if reply.status != 206 or span is None:
-            reply.close()
-            raise refusal(self.name, reply.status)
-        first, last, size = span
-        self._tag, self._modified = reply.headers.get("etag"), reply.headers.get("last-modified")
-        answer = Range(reply, last + 1)
-        if first == size - TAIL or (first == 0 and last + 1 == size):
-            self._keep_tail(answer, first, size)
-        else:
-            reply.close()
-        return size
-
-    def _whole(self, reply: Reply) -> int:
-        """A server that sends the whole file: fine where that is no more than what was asked for."""
         length = reply.headers.get("content-length", "")
-        if reply.headers.get("content-encoding", "identity") == "identity" and length.isdigit():
-            size = int(length)
-            if size <= TAIL:
-                self._keep_tail(Range(reply, size), 0, size)
-                return size
-        reply.close()
-        raise RangesUnsupportedError(
-            f"the server of {self.name} does not support ranges",
-            hint="add `--allow-full` to download it, or download it yourself and inspect the file",
-        )
-
-    def _keep_tail(self, answer: Range, first: int, size: int) -> None:
-        self._open, self._position, self._spare = answer, first, b""
-        try:
-            self._tail = b"".join(self._take(size - first))
-        except BrokenOffError:
-            self._tail = b""  # read again when it is wanted, with the patience of every other read
+        if reply.status == 200 and length.isdigit() and int(length) <= TAIL:
+            span = Span(0, int(length) - 1, int(length))  # the whole file, which is no more than what was asked for
+        elif reply.status == 200:
+            reply.close()
+            raise RangesUnsupportedError(
+                f"the server of {self.name} does not support ranges",
+                hint="add `--allow-full` to download it, or download it yourself and inspect the file",
+            )
+        elif reply.status != 206 or span is None:
+            reply.close()
+            raise reply.refusal(self.name)
+        self._headers = reply.headers
+        self._take_up(reply, span.first, span.last + 1)
+        if span.last + 1 == span.size and span.size - span.first <= TAIL:
+            with suppress(BrokenOffError):  # read again when it is wanted, with the patience of every other read
+                self._tail = b"".join(self._take(span.size - span.first))
         self._drop()
+        return span.size
 
     def read(self, offset: int, length: int) -> bytes:
         return b"".join(self.stream(offset, length))
@@ -175,30 +149,23 @@ class RemoteSource:
     def stream(self, offset: int, length: int) -> Iterator[bytes]:
         if offset < 0 or offset + length > self.size:
             raise IntegrityError(f"{self.name} has no bytes at {offset}", hint="the file is damaged")
+        end = offset + length
         tail_at = self.size - len(self._tail)
-        if offset >= tail_at:
-            yield self._tail[offset - tail_at : offset - tail_at + length]
-            return
-        known = self._tail[: max(0, offset + length - tail_at)]
-        length -= len(known)
-        done = attempt = 0
-        while done < length:
-            before = done
+        pauses = iter(self._client.limits.pauses)
+        while offset < min(end, tail_at):
             try:
-                self._reach(offset + done, length - done)
-                for chunk in self._take(length - done):
-                    done += len(chunk)
+                self._reach(offset, min(end, tail_at))
+                for chunk in self._take(min(end, tail_at) - offset):
+                    offset += len(chunk)
+                    pauses = iter(self._client.limits.pauses)
                     yield chunk
             except BrokenOffError:
                 self._drop()
-                attempt = 0 if done > before else attempt
-                pauses = self._client.limits.pauses
-                if attempt >= len(pauses):
+                if (pause := next(pauses, None)) is None:
                     raise
-                self._client.sleep(pauses[attempt])
-                attempt += 1
-        if known:
-            yield known
+                self._client.sleep(pause)
+        if offset < end:
+            yield self._tail[offset - tail_at : end - tail_at]
 
     def expect(self, ranges: list[tuple[int, int]], gap: int) -> None:
         runs: list[tuple[int, int]] = []
@@ -212,53 +179,47 @@ class RemoteSource:
     def close(self) -> None:
         self._drop()
 
-    def _reach(self, offset: int, length: int) -> None:
+    def _reach(self, offset: int, end: int) -> None:
         """Have an answer open that stands at this place."""
-        if self._open is not None and self._position <= offset < self._open.end:
-            gap = offset - self._position
-            if gap <= 2 << 20:
-                for _ in self._take(gap):
-                    pass
-                return
+        if self._open is not None and self._position <= offset < min(self._end, self._position + _SKIPPED):
+            for _ in self._take(offset - self._position):
+                pass
+            return
         self._drop()
-        end = offset + length + _BEYOND
-        for start, stop in self._runs:
-            if start <= offset < stop:
-                end = max(end, stop + _BEYOND)
-        end = min(end, self.size)
+        end = min(max(end, *(stop for start, stop in self._runs if start <= offset < stop), 0) + _BEYOND, self.size)
         reply = self._get(f"bytes={offset}-{end - 1}")
         span = _span(reply)
-        if reply.status == 206 and span is not None and span[2] == self.size and self._same(reply):
-            if span[:2] == (offset, end - 1):
-                self._open, self._position, self._spare = Range(reply, end), offset, b""
-                return
-            reply.close()
+        if reply.status == 206 and span == (offset, end - 1, self.size) and self._is_same(reply):
+            self._take_up(reply, offset, end)
+            return
+        reply.close()
+        if reply.status == 206 and span is not None and span.size == self.size and self._is_same(reply):
             raise RangesUnsupportedError(
-                f"{self.name}: asked for bytes {offset}-{end - 1}, the server sent {span[0]}-{span[1]}",
+                f"{self.name}: asked for bytes {offset}-{end - 1}, the server sent {span.first}-{span.last}",
                 hint="its ranges cannot be trusted: download the file and inspect that",
             )
-        reply.close()
         if reply.status in (200, 206, 412, 416):
             raise IntegrityError(f"{self.name} changed while it was read", hint="run the command again")
-        raise refusal(self.name, reply.status)
+        raise reply.refusal(self.name)
 
-    def _same(self, reply: Reply) -> bool:
+    def _is_same(self, reply: Reply) -> bool:
         """Whether this is still the version that was read before."""
-        if self._tag is not None and "etag" in reply.headers:
-            return bool(reply.headers["etag"] == self._tag)
-        return self._modified is None or reply.headers.get("last-modified", self._modified) == self._modified
+        name = "etag" if "etag" in self._headers else "last-modified"
+        return reply.headers.get(name) in (None, self._headers.get(name))
+
+    def _take_up(self, reply: Reply, position: int, end: int) -> None:
+        self._open, self._position, self._end, self._spare = reply, position, end, b""
 
     def _take(self, length: int) -> Iterator[bytes]:
         """The next bytes of the open answer; raises BrokenOffError where it ends before."""
         left = length
         while left > 0:
             if not self._spare:
-                chunk = b"" if self._open is None else next(self._open.reply.chunks, b"")
-                if not chunk:
-                    raise BrokenOffError(f"{self.name}: the connection was lost", hint=HINT)
-                self.bytes_read += len(chunk)
-                self._report(len(chunk))
-                self._spare = chunk
+                self._spare = b"" if self._open is None else next(self._open.chunks, b"")
+                if not self._spare:
+                    raise BrokenOffError(f"{self.name}: the connection was lost", hint=_HINT)
+                self.bytes_read += len(self._spare)
+                self._report(len(self._spare))
             data, self._spare = self._spare[:left], self._spare[left:]
             left -= len(data)
             self._position += len(data)
@@ -267,29 +228,25 @@ class RemoteSource:
     def _drop(self) -> None:
         if self._open is None:
             return
-        answer, left = self._open, self._open.end - self._position - len(self._spare)
+        reply, left = self._open, self._end - self._position - len(self._spare)
         self._open, self._spare = None, b""
         if left <= _REST:
-            try:
-                for chunk in answer.reply.chunks:
+            with suppress(NetworkError):
+                for chunk in reply.chunks:
                     self.bytes_read += len(chunk)
                     left -= len(chunk)
                     if left < 0:
                         break
-            except NetworkError:
-                left = 0
-        answer.reply.close()  # what was not taken is not fetched
+        reply.close()  # what was not taken is not fetched
         if left < 0:
-            raise IntegrityError(f"{self.name}: the server sent more than was asked for", hint=HINT)
+            raise IntegrityError(f"{self.name}: the server sent more than was asked for", hint=_HINT)
 
     def _get(self, span: str) -> Reply:
         """One request for a range."""
-        headers = {"range": span}
-        if self._tag is not None and not self._tag.startswith("W/"):
-            headers["if-range"] = self._tag
+        tag = self._headers.get("etag", "W/")
         before = self._client.requests
         try:
-            reply = self._client.open(self._url, headers)
+            reply = self._client.open(self._url, {"range": span, **({} if tag.startswith("W/") else {"if-range": tag})})
         finally:
             self.requests += self._client.requests - before
         if reply.headers.get("content-encoding", "identity") != "identity":
@@ -302,10 +259,6 @@ class RemoteSource:
 
 
 def _span(reply: Reply) -> Span | None:
-    unit, _, rest = reply.headers.get("content-range", "").partition(" ")
-    span, _, size = rest.partition("/")
-    first, _, last = span.partition("-")
-    if unit != "bytes" or not all(part.isascii() and part.isdigit() and len(part) < 19 for part in (first, last, size)):
-        return None
-    found = Span(int(first), int(last), int(size))
-    return found if found.first <= found.last < found.size else None
+    match = _CONTENT_RANGE.fullmatch(reply.headers.get("content-range", ""))
+    found = None if match is None else Span(*map(int, match.groups()))
+    return found if found is not None and found.first <= found.last < found.size else None

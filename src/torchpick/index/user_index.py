@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
 from contextlib import ExitStack
+from threading import Lock
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -18,6 +19,7 @@ from torchpick.errors import IntegrityError, RequirementError, TorchpickError, W
 from torchpick.index import index_places, pages, wheelnames
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.listing import Link
+from torchpick.index.pages import Page
 from torchpick.model.machine import TIMEOUT_S, Platform
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name
@@ -26,6 +28,8 @@ from torchpick.model.versions import normal, parsed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
     from torchpick.index.client import Client
 
 
@@ -52,12 +56,24 @@ class IndexCandidate(Noun):
 
 
 class SeenPages:
-    """What was read of the user's indexes in a run, for all threads: a page of many projects is read by one of them."""
+    """What was read of the user's indexes in a run, for all threads: each page by one of them, and only once."""
 
     def __init__(self) -> None:
-        self.found: dict[str, tuple[IndexCandidate, ...] | None] = {}
-        self.flat: dict[str, tuple[Link, ...] | TorchpickError] = {}
-        self.lock = threading.Lock()
+        self._found: dict[str, Page | TorchpickError] = {}
+        self._locks: defaultdict[str, Lock] = defaultdict(Lock)
+
+    def page(self, url: str, client: Client) -> Page:
+        """One that cannot be read is not tried again."""
+        with self._locks[url]:  # the other threads wait for it, and do not read it too
+            if url not in self._found:
+                try:
+                    self._found[url] = pages.fetch(url, client)
+                except TorchpickError as error:
+                    self._found[url] = error
+            found = self._found[url]
+        if isinstance(found, TorchpickError):
+            raise found
+        return found
 
 
 class UserIndex:
@@ -70,11 +86,6 @@ class UserIndex:
         """Every version that has a wheel, the newest first; None where no index knows the name."""
         found = self._all(name)
         return None if found is None else tuple(sorted({one.version for one in found}, reverse=True))
-
-    def links(self, name: str) -> tuple[Link, ...] | None:
-        """Every wheel of the name, for any Python and platform; None where no index knows it."""
-        found = self._all(name)
-        return None if found is None else tuple(one.link for one in found)
 
     def candidates(self, name: str, specifier: str, target: IndexTarget) -> tuple[IndexCandidate, ...]:
         """The wheels that this Python can take, of the versions that the specifier admits, the best first."""
@@ -94,7 +105,7 @@ class UserIndex:
         """The METADATA that lies beside a wheel (PEP 658); None where the index has none."""
         if link.metadata is None or link.url.startswith("file:"):
             return None
-        answer = self._client.get(f"{link.url}.metadata")
+        answer = self._client.get(f"{link.url}.metadata", absent=True)
         if answer.status != 200:
             return None
         if link.metadata and hashlib.sha256(answer.body).hexdigest() != link.metadata:
@@ -104,43 +115,22 @@ class UserIndex:
 
     def _all(self, name: str) -> tuple[IndexCandidate, ...] | None:
         name = normal(name)
-        if name not in self._seen.found:
-            self._seen.found[name] = self._read(name)
-        return self._seen.found[name]
-
-    def _read(self, name: str) -> tuple[IndexCandidate, ...] | None:
-        found: list[IndexCandidate] = []
-        known = False
-        for place in self.places.links:
-            found += _of(name, self._links(place), place)
-            known = known or bool(found)
+        found = [one for place in self.places.links for one in self._on(place, place, name) or ()]
+        known = bool(found)
         for index in self.places.indexes:
-            page = pages.fetch(f"{index.rstrip('/')}/{name}/", self._client)
-            if page.missing:
-                continue
-            known = True
-            found += _of(name, page.links or (), index)
-            if self.places.first_only:
+            listed = self._on(f"{index.rstrip('/')}/{name}/", index, name)
+            found += listed or ()
+            known = known or listed is not None
+            if self.places.first_only and listed is not None:
                 break
         return tuple(found) if known else None
 
-    def _links(self, place: str) -> tuple[Link, ...]:
-        """A page of the wheels of many projects; one that cannot be read is not tried again."""
-        seen = self._seen
-        with seen.lock:  # the other threads wait for it, and do not read it too
-            if place not in seen.flat:
-                try:
-                    seen.flat[place] = tuple(pages.fetch(place, self._client).links or ())
-                except TorchpickError as error:
-                    seen.flat[place] = error
-            found = seen.flat[place]
-        if isinstance(found, TorchpickError):
-            raise found
-        return found
-
-
-def _of(name: str, links: Iterable[Link], index: str) -> list[IndexCandidate]:
-    return [IndexCandidate(link, Version(link.wheel.version), index) for link in links if link.wheel.project == name]
+    def _on(self, url: str, place: str, name: str) -> list[IndexCandidate] | None:
+        links = self._seen.page(url, self._client).links
+        if links is None:
+            return None
+        mine = (link for link in links if link.wheel.project == name)
+        return [IndexCandidate(link, Version(link.wheel.version), place) for link in mine]
 
 
 def _suits(link: Link, target: IndexTarget) -> bool:
@@ -174,14 +164,7 @@ class Located(Noun):
     place: str
 
 
-class Asked(Noun):
-    """A requirement's parts."""
-
-    name: str
-    specifier: str
-
-
-def check(requirement: str) -> Asked:
+def check(requirement: str) -> Requirement:
     """Read a requirement; refuse what is not one, or more than a name and its versions."""
     hint = "write it as `name`, `name==1.2.3` or `name>=1.2`"
     shown = redacted(requirement[:200])
@@ -193,7 +176,7 @@ def check(requirement: str) -> Asked:
         raise RequirementError(f"`{shown}` is neither a file nor a valid requirement", hint=hint) from error
     if read.url or read.marker or any(mark in requirement for mark in "\r\n;@"):
         raise RequirementError(f"`{shown}` has an address or a condition, which inspect does not support", hint=hint)
-    return Asked(read.name, str(read.specifier))
+    return read
 
 
 def locate(
@@ -207,9 +190,9 @@ def locate(
     with ExitStack() as stack:
         client = client or stack.enter_context(Client(environ=environ))
         index = UserIndex(index_places.of_user(environ, wanted.python), client)
-        found = index.candidates(asked.name, asked.specifier, target)
+        found = index.candidates(asked.name, str(asked.specifier), target)
         if not found:
-            raise _failure(requirement, asked, target, index)
+            raise _failure(asked, target, index)
     link = found[0].link
     return Located(link.url, link.file, link.sha256, redacted(found[0].place))
 
@@ -227,20 +210,18 @@ def target_of(wanted: WheelTarget) -> IndexTarget:
     return IndexTarget(here.python.tag, platform)
 
 
-def _failure(requirement: str, asked: Asked, target: IndexTarget, index: UserIndex) -> WheelError:
+def _failure(asked: Requirement, target: IndexTarget, index: UserIndex) -> WheelError:
     """Why there is none: no such project, no such version, or none for this Python."""
-    places = (*index.places.indexes, *index.places.links)
-    where = ", ".join(map(redacted, places)) or "no index at all"
+    where = ", ".join(map(redacted, (*index.places.indexes, *index.places.links))) or "no index at all"
     hint = f"that is from {index.places.source}'s settings; `PIP_INDEX_URL=URL` specifies another index"
     versions = index.versions(asked.name)
     if versions is None:
-        return WheelError(f"`{requirement}`: {asked.name} is not on {where}", hint=hint, code="NOT_FOUND")
-    admitted = [version for version in versions if SpecifierSet(asked.specifier).contains(version, prereleases=True)]
-    if not admitted:
+        return WheelError(f"`{asked}`: {asked.name} is not on {where}", hint=hint, code="NOT_FOUND")
+    if not any(asked.specifier.contains(version, prereleases=True) for version in versions):
         some = ", ".join(map(str, versions[:5])) or "no wheel at all"
-        text = f"`{requirement}`: {where} has no such version, but {some}"
+        text = f"`{asked}`: {where} has no such version, but {some}"
         return WheelError(text, hint=f"request one of these: `{asked.name}==VERSION`", code="NOT_FOUND")
     glibc = f" with glibc {target.platform.glibc}" if target.platform.glibc else ""
     aim = f"{python_name(target.tag)} on {target.platform.name}{glibc}"
     hint = "`--python 3.12`, `--platform` and `--glibc` specify another machine"
-    return WheelError(f"`{requirement}`: {where} has no wheel of it for {aim}", hint=hint, code="NOT_FOUND")
+    return WheelError(f"`{asked}`: {where} has no wheel of it for {aim}", hint=hint, code="NOT_FOUND")

@@ -88,7 +88,7 @@ class _Pages:
             return {}
         wanted: Mapping[str, str] = {}
         if build.family in ("rocm", "xpu"):
-            wanted = {} if torch is None else self.reading.triton_of(torch, self.reading.read)
+            wanted = {} if torch is None else self.host.tritons(torch)
         elif version := build.libraries.get("triton"):
             wanted = {"triton": f"=={version}" if version[:1].isdigit() else version}
         found = {}

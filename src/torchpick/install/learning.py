@@ -16,9 +16,10 @@ from torchpick.decide.packagefit import Situation
 from torchpick.decide.stacknotes import same_module
 from torchpick.environment import targets
 from torchpick.errors import InstallerError, ResolverError
+from torchpick.index.user_index import IndexTarget
 from torchpick.install import building, files
 from torchpick.install.asking import TargetQuestion
-from torchpick.install.joined import READ, LearntPackages, WheelReader
+from torchpick.install.unread import READ, LearntPackages, UnreadWheels
 from torchpick.installers import copies, reporting, resolution
 from torchpick.installers.command import Command
 from torchpick.installers.job import TRITONS, Job
@@ -50,10 +51,11 @@ class Learner:
     def __init__(self, asking: TargetQuestion, *, rehearse: bool = False) -> None:
         self.asking, self.rehearse = asking, rehearse
         session, machine = asking.session, asking.machine
-        full_version = None if asking.elsewhere else asking.target.full_version
-        reader = None if session.offline else WheelReader(session, asking.target.python)
-        table = KnownPackages(session.environ, machine.platform.name)
-        self.packages = LearntPackages(table, machine, reader, full_version)
+        platform, target = machine.platform, asking.target
+        aim = IndexTarget(machine.python.tag, platform, None if asking.elsewhere else target.full_version)
+        reader = None if session.offline else UnreadWheels(session.environ, session.report, target.python, aim)
+        table = KnownPackages(session.environ, platform.name)
+        self.packages = LearntPackages(table, platform.name, reader)
 
     def learn(self) -> Learnt:
         """The answer with all that is to be learnt for it; raises where none fits, or the resolver refuses."""

@@ -1,36 +1,35 @@
-"""Wheels that the table does not know, read by ranges: METADATA, what they link, code per library.
+"""Packages that the table does not know: their wheels, read by ranges for METADATA, what they link, code per library.
 
 What is read of all that is asked for at once is bounded, in bytes, in number and in time. Each wheel is read once ever:
-its reading is kept by its sha256, and `torchpick inspect` and `survey` find it there too.
+its reading is kept by its sha256, and `torchpick inspect` finds it there too.
 """
 
 from __future__ import annotations
 
-import json
-import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from hashlib import sha256
 from pathlib import Path
+from typing import cast
+
+from packaging.version import Version
 
 from torchpick.errors import TorchpickError
 from torchpick.index import index_places, wheelnames
-from torchpick.index.client import Client
-from torchpick.index.host_pages import file_of
 from torchpick.index.index_places import IndexPlaces
-from torchpick.index.listing import Link
+from torchpick.index.listing import Link, file_of
 from torchpick.index.user_index import IndexTarget, SeenPages, UserIndex
-from torchpick.install.sought import ReadPackages, SoughtWheels
 from torchpick.knowledge.locations import cache_dir
 from torchpick.knowledge.packages import package_of
-from torchpick.model.fields import Fields, ShapeError
+from torchpick.model.fields import Fields
 from torchpick.model.noun import Noun
-from torchpick.model.package import PackageFacts, WheelRule
+from torchpick.model.package import Package, PackageFacts, WheelRule
 from torchpick.model.pythons import python_name
-from torchpick.wheels import packaged, shelf, thing
+from torchpick.wheels import packaged, thing
 from torchpick.wheels.packaged import Around, Row, SurveyWheel
 from torchpick.wheels.readings import WHOLE, Allowance, Reading, Readings
 from torchpick.wheels.thing import How
@@ -40,16 +39,54 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.errors import Report
 
+# CUDA wheels are read for these alone.
+READ = ("linux-x86_64", "windows-x86_64")
 # Of all wheels of one resolution together; where one has more, its smaller libraries tell what it links, and the
 # beginning of its main ones most of what they were built for. A project of the table is worth several others.
 MOST_BYTES = 60_000_000
 _WORTH = 4
-_MOST_KEPT = 1 << 20
-_SCHEMA = 3  # raised where wheels are read for more or other things than before
 MOST_WHEELS = 8
 MOST_SECONDS = 120.0
 _AT_ONCE = 4
-_EXACT = re.compile(r"==\s*([^,*=\s]+)")
+
+
+class LearntPackages:
+    """What is known of packages for one environment; it grows where wheels are read, and says what could not be."""
+
+    def __init__(self, table: Mapping[str, PackageFacts], platform: str, reader: UnreadWheels | None) -> None:
+        self.facts, self.readable = table, platform in READ
+        self.lacking: dict[str, str] = {}
+        self._reader = reader
+        self._sought: set[tuple[str, str]] = set()
+
+    def read(self, wanted: Mapping[str, str], placed: Mapping[str, str] = {}, *, pure: bool = False) -> bool:
+        """Read the wheels of these projects, each by its specifier or at its place; whether anything was tried.
+
+        A wheel without code says what it needs, which is news only where no installer's resolver was asked (`pure`).
+        """
+        sought = [pair for pair in wanted.items() if pair[0] not in self.lacking and pair not in self._sought]
+        if not sought or not self.readable or self._reader is None:
+            return False
+        self._sought |= set(sought)
+        asked = [
+            FoundWheel(name, specifier, self.facts[name].rule if name in self.facts else None, placed.get(name, ""))
+            for name, specifier in sought
+        ]
+        read, lacking = self._reader.packages(asked, self.facts, pure=pure)
+        self.facts = _joined(self.facts, read) if read else self.facts
+        self.lacking |= lacking
+        return True
+
+
+def _joined(table: Mapping[str, PackageFacts], read: Iterable[Package]) -> Mapping[str, PackageFacts]:
+    """The packages of the table, of which none is read for it, and the versions that were read in this run."""
+    grown: dict[str, PackageFacts] = {}
+    for package in read:
+        facts = grown.get(package.name) or table.get(package.name) or PackageFacts(package.name, ())
+        others = (each for each in facts.versions if each.version != package.version)
+        versions = sorted((package, *others), key=lambda each: Version(each.version), reverse=True)
+        grown[package.name] = facts._replace(versions=tuple(versions))
+    return ChainMap(grown, cast("MutableMapping[str, PackageFacts]", table))
 
 
 class FoundWheel(Noun):
@@ -58,7 +95,6 @@ class FoundWheel(Noun):
     name: str
     specifier: str
     rule: WheelRule | None  # None: the table does not have the project
-    version: str = ""  # empty until it is found
     place: str = ""  # a URL or a path that is asked for instead of an index
     wheel: SurveyWheel | None = None
     why: str = ""
@@ -84,83 +120,65 @@ class FoundWheel(Noun):
 class UnreadWheels:
     """Reads in one run, from the user's own index, each page of it once; `python` is whose settings name it."""
 
-    def __init__(self, python: str | None, environ: Mapping[str, str], report: Report) -> None:
-        self.environ, self._report, self._python = environ, report, python
+    def __init__(self, environ: Mapping[str, str], report: Report, python: str | None, aim: IndexTarget) -> None:
+        self._environ, self._report, self._python, self._aim = environ, report, python, aim
         self._seen = SeenPages()
 
-    def packages(self, sought: SoughtWheels, known: Mapping[str, PackageFacts], aim: IndexTarget) -> ReadPackages:
-        """The newest version of each within its specifier that this Python can take, as far as it can be read."""
-        from concurrent.futures import ThreadPoolExecutor
-
-        wanted, placed, pure = sought
-        lacking: dict[str, str] = {}
-        try:
-            self._places  # noqa: B018 # read before there are threads
-        except TorchpickError as error:
-            lacking = {name: error.message for name in wanted if name not in placed}
-            wanted = {name: specifier for name, specifier in wanted.items() if name in placed}
-        asked = [_asked(name, specifier, known, placed.get(name, "")) for name, specifier in wanted.items()]
-        rows: dict[str, Row | None] = {each.name: self._kept(each, aim, pure=pure) for each in asked}
+    def packages(
+        self, asked: Iterable[FoundWheel], known: Mapping[str, PackageFacts], *, pure: bool
+    ) -> tuple[list[Package], dict[str, str]]:
+        """The newest version of each that this Python can take; and of those that cannot be read, the reason."""
         torch = known.get("torch")
         around = Around(known, {} if torch is None else {own.version: own.cuda for own in torch.versions})
         over = threading.Event()
         pool = ThreadPoolExecutor(_AT_ONCE)
         try:
-            lost = [each for each in asked if rows[each.name] is None]
-            found = list(pool.map(lambda each: self._found(each, aim), lost))
-            rows |= {each.name: self._kept(each, aim, pure=pure) for each in found}
-            left = [each for each in found if rows[each.name] is None]
-            silent = [each for each in left if each.plain and each.rule is None and not pure]
-            results: dict[str, Row | str] = {each.name: {} for each in silent}
-            compiled = [each for each in left if each.compiled][:MOST_WHEELS]
-            todo = [*(each for each in left if each.plain and each not in silent), *compiled]
-            self._say(compiled)
-            shares, how = sum(each.worth for each in compiled), self._how(over)
+            found = list(pool.map(self._found, asked))
+            compiled = [each for each in found if each.compiled]
+            todo = compiled[:MOST_WHEELS]
+            self._say(todo)
+            shares, how = sum(each.worth for each in todo), self._how(over)
+            todo += [each for each in found if each.plain and (pure or each.rule is not None)]
             made = pool.map(lambda each: self._row(each, how._replace(allowance=each.allowance(shares)), around), todo)
-            results |= {each.name: result for each, result in zip(todo, made, strict=True)}
+            rows = list(zip(todo, made, strict=True))
         finally:
             over.set()
             pool.shutdown(cancel_futures=True)
-        for each in left:
-            result = results.get(each.name, each.why or f"no more than {MOST_WHEELS} wheels are read at once")
-            if isinstance(result, str):
-                lacking[each.name] = result
-            else:
-                rows[each.name] = result
-                self._keep(each, aim, result, pure=pure)
-        return ReadPackages(tuple(package_of(name, Fields(row)) for name, row in rows.items() if row), lacking)
+        lacking = {each.name: each.why for each in found if each.wheel is None}
+        lacking |= {each.name: f"no more than {MOST_WHEELS} wheels are read at once" for each in compiled[MOST_WHEELS:]}
+        lacking |= {each.name: row for each, row in rows if isinstance(row, str)}
+        return [package_of(each.name, Fields(row)) for each, row in rows if not isinstance(row, str)], lacking
 
     @cached_property
     def _places(self) -> IndexPlaces:
-        return index_places.of_user(self.environ, self._python)
+        return index_places.of_user(self._environ, self._python)
 
     @contextmanager
     def _index(self) -> Iterator[UserIndex]:
-        with Client(environ=self.environ) as client:
+        from torchpick.index.client import Client
+
+        with Client(environ=self._environ) as client:
             yield UserIndex(self._places, client, self._seen)
 
-    def _found(self, asked: FoundWheel, aim: IndexTarget) -> FoundWheel:
+    def _found(self, asked: FoundWheel) -> FoundWheel:
         """The same with its wheel, where there is one, and with the reason where there is none."""
+        aim = self._aim
         if asked.place:
             return _at_place(asked, aim)
         try:
             with self._index() as index:
-                candidates = index.candidates(asked.name, asked.specifier, aim)
+                links = [each.link for each in index.candidates(asked.name, asked.specifier, aim)]
         except TorchpickError as error:
             return asked._replace(why=error.message)
         except ValueError:
             return asked._replace(why=f"`{asked.specifier}` is not a specifier of versions")
-        links = [each.link for each in candidates]
-        if not links:
-            return asked._replace(why=f"your index has no wheel of it for {_for(aim)}")
-        version = links[0].wheel.version
-        wheel = packaged.wanted(links, version, aim.platform.name)
+        wheel = packaged.wanted(links, links[0].wheel.version, aim.platform.name) if links else None
         if wheel is None:
-            return asked._replace(why=f"your index has no wheel of it for {aim.platform.name}")
-        return asked._replace(version=version, wheel=wheel._replace(link=links[0]))
+            return asked._replace(why=f"your index has no wheel of it for {_for(aim)}")
+        return asked._replace(wheel=wheel._replace(link=links[0]))
 
     def _say(self, compiled: list[FoundWheel]) -> None:
-        named = [f"{each.name} {each.version}" for each in compiled]
+        named = [f"{each.name} {each.wheel.link.wheel.version}" for each in compiled if each.wheel is not None]
         if named:
             verb = "were" if len(named) > 1 else "was"
             self._report(f"reading which GPUs and which CUDA {', '.join(named)} {verb} built for")
@@ -173,7 +191,7 @@ class UnreadWheels:
                 raise TorchpickError(f"it did not come within {MOST_SECONDS:.0f} seconds", hint="run the command again")
             self._report(news)
 
-        return How(report=report, readings=Readings(cache_dir(self.environ)))
+        return How(report=report, readings=Readings(cache_dir(self._environ)))
 
     def _row(self, found: FoundWheel, how: How, around: Around) -> Row | str:
         """The version as the table has it; where its wheel or its METADATA cannot be read, the reason."""
@@ -203,36 +221,6 @@ class UnreadWheels:
         with self._index() as index:
             return index.metadata(link)
 
-    # What was made of a wheel is kept too: so the next run asks the index for none of these pages.
-    def _file(self, asked: FoundWheel, aim: IndexTarget, *, pure: bool) -> Path | None:
-        if not asked.version or asked.place:
-            return None
-        rule = None if asked.rule is None else asked.rule.to_json()
-        about = aim.tag, aim.platform.name, aim.platform.glibc, pure
-        key = json.dumps([_SCHEMA, self._places.base, asked.name, asked.version, about, rule])
-        return Path(cache_dir(self.environ)) / "packages" / f"{sha256(key.encode()).hexdigest()}.json"
-
-    def _kept(self, asked: FoundWheel, aim: IndexTarget, *, pure: bool) -> Row | None:
-        if (file := self._file(asked, aim, pure=pure)) is None:
-            return None
-        with suppress(ShapeError, ValueError):
-            row = Fields(shelf.read(file)).object("row")
-            if row.names() and package_of(asked.name, row).version != asked.version:
-                return None  # a damaged one counts as none
-            return {name: row.raw(name) for name in row.names()}
-        return None
-
-    def _keep(self, found: FoundWheel, aim: IndexTarget, row: Row, *, pure: bool) -> None:
-        if (file := self._file(found, aim, pure=pure)) is not None:
-            with suppress(TorchpickError):
-                shelf.write(file, {"row": row}, _MOST_KEPT)
-
-
-def _asked(name: str, specifier: str, known: Mapping[str, PackageFacts], place: str) -> FoundWheel:
-    exact = _EXACT.fullmatch(specifier)
-    rule = known[name].rule if name in known else None
-    return FoundWheel(name, specifier, rule, exact[1] if exact else "", place)
-
 
 def _at_place(asked: FoundWheel, aim: IndexTarget) -> FoundWheel:
     """The wheel that a URL or a path leads to."""
@@ -245,7 +233,7 @@ def _at_place(asked: FoundWheel, aim: IndexTarget) -> FoundWheel:
             fits = wheelnames.rank(wheel, aim.tag, aim.platform) is not None
             found = packaged.wanted([link], wheel.version, aim.platform.name) if fits else None
             why = "" if found else f"{file} is not for {_for(aim)}"
-            return asked._replace(version=wheel.version, wheel=found, why=why)
+            return asked._replace(wheel=found, why=why)
     return asked._replace(why="it is not taken from a wheel")
 
 

@@ -6,7 +6,8 @@ from contextlib import closing
 
 from torchpick.errors import InstallerError, IntegrityError, WheelError
 from torchpick.index import wheelnames
-from torchpick.index.host_pages import Host, file_of, sha256_of, shown
+from torchpick.index.host_pages import Host, sha256_of, shown
+from torchpick.index.listing import file_of
 from torchpick.install import learning
 from torchpick.install.asking import Order
 from torchpick.install.lock import ground, pylock

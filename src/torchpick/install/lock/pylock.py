@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from torchpick.errors import TorchpickError
-from torchpick.index.host_pages import file_of
+from torchpick.index.listing import file_of
 from torchpick.installers.reporting import ReportedFile
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
