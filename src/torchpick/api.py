@@ -91,7 +91,7 @@ def fleet(
     """The fewest environments that support these machines, or the best with at most so many; each has its `name`."""
     from torchpick.decide import frontier
     from torchpick.decide.frontier import Groups, HostGroup
-    from torchpick.machine import files
+    from torchpick.machine import machinefiles
     from torchpick.machine.crowds import Crowds
     from torchpick.model.fleet import LeftOut
     from torchpick.session import Session
@@ -104,7 +104,7 @@ def fleet(
     crowds = Crowds()
     for place, machine in enumerate(machines):
         crowds.add(machine, f"machine {place}", machine.name)
-    listed = files.prepared(crowds.fleet(), session.knowledge.rules.drivers, wish)
+    listed = machinefiles.prepared(crowds.fleet(), session.knowledge.rules.drivers, wish)
     if not listed.crowds:
         return Groups((), listed.left_out)
     found = frontier.outlook(listed, session.table_of(listed.machines), wish, most=max_environments)

@@ -184,16 +184,16 @@ class Session:
     @property
     def listed(self) -> Fleet:
         """The machines of `--machine`, as the files have them."""
-        from torchpick.machine import files
+        from torchpick.machine import machinefiles
 
-        return self._once("listed", lambda: files.listed(self.request, self.knowledge), self.request.strict)
+        return self._once("listed", lambda: machinefiles.listed(self.request, self.knowledge), self.request.strict)
 
     @property
     def fleet(self) -> Fleet:
         """The machines of `--machine` that the pick is for, without those left out."""
-        from torchpick.machine import files
+        from torchpick.machine import machinefiles
 
-        return files.prepared(self.listed, self.knowledge.rules.drivers, self.wish, strict=self.request.strict)
+        return machinefiles.prepared(self.listed, self.knowledge.rules.drivers, self.wish, strict=self.request.strict)
 
     @property
     def machines(self) -> tuple[Machine, ...]:

@@ -181,7 +181,7 @@ def test_who_is_left_out_is_named_and_strict_refuses(capsys: pytest.CaptureFixtu
     answer = asked(capsys, file)
 
     left = {part["hosts"]: part["code"] for part in answer["left_out"]}  # type: ignore[attr-defined]
-    assert (answer["exit"], left) == (0, {"login": "NO_GPU_LEFT_OUT", "s1": "DRIVER_MISMATCH", "n9": "UNREAD"})
+    assert (answer["exit"], left) == (0, {"login": "NO_GPU_LEFT_OUT", "s1": "DRIVER_MISMATCH", None: "UNREAD"})
     assert asked(capsys, file, "--strict")["exit"] == 4
 
 
@@ -275,7 +275,8 @@ def test_what_is_no_name_of_a_host_is_written_nowhere(
     form: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     good = ["ok1", "me@n2.example.org:22", "fe80::1%eth0", "B_3"]
-    file = write(tmp_path, [machine(name, "A100", (8, 0), "580.95.05") for name in (*NO_NAMES, *good)])
+    named = [machine(name, "A100", (8, 0), "580.95.05") for name in (*NO_NAMES, *good)]
+    file = write(tmp_path, [each._replace(gpus=(each.gpus[0]._replace(uuid=None),)) for each in named])
     out = tmp_path / "site"
 
     assert main(["fleet", file, "--emit", form, "--out", str(out)]) == 0

@@ -26,7 +26,7 @@ from torchpick.installers import resolution as installers_resolution
 from torchpick.installers.own_settings import OwnSettings
 from torchpick.knowledge import gpuspec
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import driver_reading, files
+from torchpick.machine import driver_reading, machinefiles
 from torchpick.model.build import is_wheel_host
 from torchpick.model.fields import ShapeError
 from torchpick.model.fleet import Fleet
@@ -188,11 +188,11 @@ def dependency_groups(data: bytes) -> None:
 
 
 def machine(data: bytes) -> None:
-    files.checked(_fleet(data), "fuzz")
+    machinefiles.checked(_fleet(data), "fuzz")
 
 
 def _fleet(data: bytes) -> Fleet:
-    reader = files.Reader(Python("3.12"))
+    reader = machinefiles.Reader(Python("3.12"))
     reader.stream(io.BytesIO(data), "fuzz")
     return reader.fleet()
 

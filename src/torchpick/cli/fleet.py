@@ -30,7 +30,7 @@ from torchpick.decide import frontier, refusal
 from torchpick.decide.frontier import Outlook
 from torchpick.environment import rewrite
 from torchpick.errors import DetectionError, NoBuildError, TorchpickError, UsageError
-from torchpick.machine import files
+from torchpick.machine import machinefiles
 from torchpick.model import envelope
 from torchpick.model.fleet import Fleet
 from torchpick.model.pick import Pick
@@ -103,7 +103,7 @@ def run(args: FleetArguments) -> int:
     session = Session(_request(args), report=console.waiting)
     wish = session.wish
     asked = _asked(args, places, session)
-    fleet = files.prepared(asked, session.knowledge.rules.drivers, wish, strict=args.strict)
+    fleet = machinefiles.prepared(asked, session.knowledge.rules.drivers, wish, strict=args.strict)
     found = frontier.outlook(
         fleet, session.table_of(fleet.machines), wish, most=args.max_environments, upgrades=args.upgrades
     )
@@ -127,7 +127,7 @@ def _asked(args: FleetArguments, places: list[str], session: Session) -> Fleet:
     asking = Asking(args.program, args.timeout, args.run, args.image, tuple(args.passed_on))
     for where in places:
         sources.check(where, asking)
-    reader = files.reader(session.request, session.knowledge)
+    reader = machinefiles.reader(session.request, session.knowledge)
     failures: list[tuple[str, ClusterError]] = []
     for where in places:
         try:
@@ -143,7 +143,7 @@ def _asked(args: FleetArguments, places: list[str], session: Session) -> Fleet:
     if failure is not None:
         raise failure
     try:
-        return files.checked(fleet, files.names(places), strict=args.strict)
+        return machinefiles.checked(fleet, machinefiles.names(places), strict=args.strict)
     except DetectionError as error:
         if args.strict or not any(sources.is_engine(where) for where in places):
             raise

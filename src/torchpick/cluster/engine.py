@@ -11,7 +11,7 @@ from io import BytesIO
 from torchpick.environment import child
 from torchpick.environment.child import ChildResult
 from torchpick.errors import TorchpickError
-from torchpick.machine.files import Reader
+from torchpick.machine.machinefiles import Reader
 from torchpick.model.noun import Noun
 
 # `kubectl get nodes -o json` is 10 to 30 kB a node.

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from torchpick.cluster import kubernetes_nodes, ray, slurm, ssh
 from torchpick.cluster.engine import Asking, Engine
 from torchpick.errors import UsageError
-from torchpick.machine.files import Reader
+from torchpick.machine.machinefiles import Reader
 
 _ENGINES = {"slurm": slurm.detect, "kubernetes": kubernetes_nodes.detect, "ray": ray.detect, "ssh": ssh.detect}
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from torchpick.model import envelope
-from torchpick.model.arch import Arch
 from torchpick.model.fields import written
 from torchpick.model.machine import MOST_GPUS, Driver, Gpu, Machine, Platform, Trouble
 
@@ -65,23 +64,23 @@ def _present(facts: Platform | Driver) -> dict[str, object]:
 
 def _rows(gpus: tuple[Gpu, ...], *, named: bool) -> list[dict[str, object]]:
     """Equal GPUs once."""
-    alike: dict[tuple[str, str | None, Arch | None, bool, bool, bool], list[int]] = {}
+    alike: dict[Gpu, list[int]] = {}
     for gpu in gpus:
-        name = gpu.name if named else None
-        alike.setdefault((gpu.vendor, name, gpu.arch, gpu.visible, gpu.integrated, gpu.counted), []).append(gpu.index)
+        kind = gpu._replace(index=0, name=gpu.name if named else None, uuid=None, pci=None, source="")
+        alike.setdefault(kind, []).append(gpu.index)
     rows: list[dict[str, object]] = []
-    for (vendor, name, arch, visible, integrated, counted), indexes in alike.items():
-        row: dict[str, object] = {"arch": None if arch is None else str(arch)}
-        if vendor != "nvidia":
-            row["vendor"] = vendor
-        if name is not None:
-            row["name"] = name[:_MOST_NAME]
+    for gpu, indexes in alike.items():
+        row: dict[str, object] = {"arch": None if gpu.arch is None else str(gpu.arch)}
+        if gpu.vendor != "nvidia":
+            row["vendor"] = gpu.vendor
+        if gpu.name is not None:
+            row["name"] = gpu.name[:_MOST_NAME]
         if len(indexes) > 1:
             row["count"] = len(indexes)
         if len(indexes) > 1 or indexes[0] != len(rows):
             row["indexes"] = indexes
-        flags = {"visible": (visible, True), "integrated": (integrated, False), "counted": (counted, True)}
-        row |= {flag: value for flag, (value, usual) in flags.items() if value != usual}
+        usual = {"visible": True, "integrated": False, "counted": True}
+        row |= {flag: not value for flag, value in usual.items() if getattr(gpu, flag) != value}
         rows.append(row)
     return rows
 

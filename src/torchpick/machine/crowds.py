@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torchpick.errors import UsageError
 from torchpick.model.fleet import CountedNote, Crowd, Fleet, HostNames, LeftOut, is_name
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 
-# More kinds than any fleet has; a file with more is another kind of file.
-_MOST_KINDS = 20_000
 # Different complaints that are kept; later ones only count.
 _MOST_CAUSES = 1_000
 
@@ -52,12 +49,6 @@ class Crowds:
     def named(self, *names: str | None) -> str | None:
         """The first of these that a host can be called."""
         return next((name for name in names if name and is_name(name)), None)
-
-    def check(self) -> None:
-        """UsageError for more kinds than can be handled."""
-        if len(self._kinds) > _MOST_KINDS:
-            hint = "split it into parts"
-            raise UsageError(f"there are more than {_MOST_KINDS} different kinds of machine", hint=hint)
 
     def note(self, notes: tuple[Note, ...]) -> None:
         for note in notes:

@@ -99,14 +99,6 @@ _VERSION = r"\s(\d{3,4}\.\d+(?:\.\d+)*)(?=\s|$)"
 # Tegra's own GPU has no PCI address and, before Thor, no /dev/nvidia0.
 _TEGRA_NODES = ("nvhost-gpu", "nvhost-ctrl-gpu", "nvgpu")
 _CONTAINER_GROUPS = ("/docker", "/lxc", "/kubepods", "/containerd")
-# Device-tree names and their capability: the Jetson boards' data sheets (TX1, TX2, Xavier, Orin, Thor).
-_TEGRA_CAPABILITY = {
-    "tegra210": (5, 3),
-    "tegra186": (6, 2),
-    "tegra194": (7, 2),
-    "tegra234": (8, 7),
-    "tegra264": (11, 0),
-}
 
 
 class KernelFacts(Noun):
@@ -237,7 +229,3 @@ def _tegra(world: World) -> str | None:
     family = world.read("/sys/devices/soc0/family") or ""
     marked = family.lower().startswith("tegra") or world.exists("/etc/nv_tegra_release")
     return "tegra" if marked or world.exists("/sys/class/tegra-firmware") else None
-
-
-def tegra_capability(chip: str) -> tuple[int, int] | None:
-    return _TEGRA_CAPABILITY.get(chip)

@@ -15,8 +15,6 @@ from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python
 from torchpick.model.versions import major_minor
 
 _MOST_GPUS = 64
-# Sixteen GPUs in seven instances each are 112; no node has more than this.
-_MOST_INSTANCES = 1024
 _CPUS = {"amd64": "x86_64", "arm64": "aarch64"}
 _PREFIX = "nvidia.com/"
 # Labels whose value is a product's name, or at least says that a GPU of NVIDIA is there.
@@ -120,14 +118,14 @@ def _described(labels: dict[str, str], metadata: Fields, named: Named | None) ->
 def _count(labels: dict[str, str]) -> tuple[int, Note | None]:
     """How many GPUs, and a note where the label cannot be their number.
 
-    Under the MIG strategy `single` it counts the instances, and it is 0 where they are not all alike.
+    Under MIG it counts the instances, and it is 0 where they are not all alike.
     """
+    if "-MIG-" in labels.get(f"{_PREFIX}gpu.product", ""):
+        return 1, None
     given = labels.get(f"{_PREFIX}gpu.count", "1")
-    count = int(given) if re.fullmatch(r"\d{1,4}", given) else -1
+    count = int(given) if re.fullmatch(r"\d{1,4}", given) else 0
     if 0 < count <= _MOST_GPUS:
         return count, None
-    if 0 <= count <= _MOST_INSTANCES and "-MIG-" in labels.get(f"{_PREFIX}gpu.product", ""):
-        return 1, None
     return 1, Note("GPU_COUNT_UNUSABLE", f"{_PREFIX}gpu.count is {given[:20]!r}, so one GPU stands for them all")
 
 
@@ -164,8 +162,6 @@ def _driver(labels: dict[str, str]) -> Driver | None:
 
 def _version(labels: dict[str, str], full: str, old: str, parts: tuple[str, ...]) -> str | None:
     """The label in full, or the parts that older releases write; None if it is not a version."""
-    newer = [labels.get(f"{_PREFIX}{full.removesuffix('full')}{part}") for part in ("major", "minor", "revision")]
-    older = [labels.get(f"{_PREFIX}{old}{part}") for part in parts]
-    listed = newer[: len(parts)] if newer[0] else older
+    listed = [labels.get(f"{_PREFIX}{old}{part}") for part in parts]
     text = labels.get(f"{_PREFIX}{full}") or ".".join(part for part in listed if part)
     return text if re.fullmatch(r"\d{1,4}(\.\d{1,4}){1,3}", text) else None

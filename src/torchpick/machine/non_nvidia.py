@@ -35,41 +35,39 @@ def look(how: LookOptions, platform: Platform, facts: KernelFacts, seen: Seen) -
 
 def look_for_amd(world: World, facts: KernelFacts, first: int, knowledge: Knowledge) -> Seen:
     """The GPUs, numbered from `first`; processor graphics that no build supports do not count."""
-    found, notes = _reached(world, facts, first, knowledge.other_names)
-    gpus, idle = _without_idle_graphics(found, knowledge)
-    return Seen(tuple(gpus), notes=(*notes, *idle))
-
-
-def _reached(world: World, facts: KernelFacts, first: int, names: OtherNames) -> tuple[list[Gpu], list[Note]]:
     gpus: list[Gpu] = []
-    notes: list[Note] = []
     for node in world.names(_NODES):
         text = world.read(f"{_NODES}/{node}/properties")  # None where a scheduler forbids it
         gpu = None if text is None else amd_node(text, first + len(gpus), world.read(f"{_NODES}/{node}/name"))
         if gpu is not None:
-            gpus.append(gpu)
-    gpus = [_named(gpu, facts, names) for gpu in gpus]
-    if gpus and not world.exists("/dev/kfd"):
-        text = f"{_count(len(gpus))}: no /dev/kfd here (a container without it?), so ROCm cannot reach them; left out"
-        return [gpu._replace(counted=False) for gpu in gpus], [Note("GPU_NOT_PASSED_IN", text)]
-    gpus, said = _overridden(gpus, world.environ.get(_OVERRIDE, ""))
-    notes += said
-    reached = {gpu.pci for gpu in gpus}
-    for pci in facts.pci:
-        if pci.vendor == kernel.AMD and pci.bound != "vfio-pci" and pci.address not in reached and not gpus:
-            notes.append(Note("AMD_NOT_USABLE", _unusable(pci, world, names)))
-    return gpus, notes
+            gpus.append(_named(gpu, facts, knowledge.other_names))
+    if not gpus:
+        idle = [pci for pci in facts.pci if pci.vendor == kernel.AMD and pci.bound != "vfio-pci"]
+        return Seen(notes=tuple(Note("AMD_NOT_USABLE", _unusable(pci, world, knowledge.other_names)) for pci in idle))
+    if not world.exists("/dev/kfd"):
+        text = f"{_labels(gpus)}: no /dev/kfd here (a container without it?), so ROCm cannot reach them; left out"
+        return Seen(tuple(gpu._replace(counted=False) for gpu in gpus), notes=(Note("GPU_NOT_PASSED_IN", text),))
+    return _counting(gpus, override_arch(world.environ.get(_OVERRIDE, "")), knowledge)
 
 
-def _without_idle_graphics(gpus: list[Gpu], knowledge: Knowledge) -> tuple[list[Gpu], list[Note]]:
-    """Leave out processor graphics that no build supports: nearly every Ryzen has some."""
-    able = [gpu for gpu in gpus if gpu.integrated and gpu.counted and gpu.arch is not None]
-    idle = [gpu for gpu in able if gpu.arch is not None and not knowledge.supports_amd(gpu.arch)]
-    if not idle:
-        return gpus, []
-    text = f"{', '.join(gpu.label for gpu in idle)}: processor graphics that no build supports; left out"
-    kept = [gpu._replace(counted=False) if gpu in idle else gpu for gpu in gpus]
-    return kept, [Note("INTEGRATED_LEFT_OUT", text)]
+def _counting(gpus: list[Gpu], override: Arch | None, knowledge: Knowledge) -> Seen:
+    """With the architecture that ROCm takes every GPU for (libhsakmt, topology.c), and without idle graphics.
+
+    Nearly every Ryzen has some that no build supports.
+    """
+    notes = []
+    if override is not None:
+        gpus = [gpu._replace(arch=override, source=_OVERRIDE) for gpu in gpus]
+        notes.append(Note("HSA_OVERRIDE", f"{_OVERRIDE} makes every AMD GPU {override}"))
+    idle = [gpu for gpu in gpus if gpu.integrated and gpu.arch is not None and not knowledge.supports_amd(gpu.arch)]
+    if idle:
+        text = f"{_labels(idle)}: processor graphics that no build supports; left out"
+        notes.append(Note("INTEGRATED_LEFT_OUT", text))
+    return Seen(tuple(gpu._replace(counted=gpu not in idle) for gpu in gpus), notes=tuple(notes))
+
+
+def _labels(gpus: list[Gpu]) -> str:
+    return ", ".join(gpu.label for gpu in gpus)
 
 
 def _named(gpu: Gpu, facts: KernelFacts, names: OtherNames) -> Gpu:
@@ -86,15 +84,6 @@ def _unusable(pci: PciGpu, world: World, names: OtherNames) -> str:
     if world.system == "win32":
         return f"{what}: PyTorch publishes no ROCm builds for Windows, but AMD does ({WINDOWS_INDEX}); left out"
     return f"{what} at {pci.address} has no ROCm compute node (kfd); left out"
-
-
-def _overridden(gpus: list[Gpu], value: str) -> tuple[list[Gpu], list[Note]]:
-    """With the architecture that ROCm takes every GPU for (libhsakmt, topology.c)."""
-    arch = override_arch(value)
-    if not gpus or arch is None:
-        return gpus, []
-    changed = [gpu._replace(arch=arch, source=_OVERRIDE) for gpu in gpus]
-    return changed, [Note("HSA_OVERRIDE", f"{_OVERRIDE}={value} makes every AMD GPU {arch}")]
 
 
 def amd_node(properties: str, index: int, name: str | None = None) -> Gpu | None:
@@ -141,33 +130,16 @@ def override_arch(text: str) -> Arch | None:
     return gfx(int(match[1]) * 10000 + int(match[2]) * 100 + int(match[3])) if match else None
 
 
-def _count(number: int) -> str:
-    return "an AMD GPU" if number == 1 else f"{number} AMD GPUs"
-
-
 def look_for_intel(facts: KernelFacts, first: int, knowledge: Knowledge, *, alone: bool = False) -> Seen:
     """The supported GPUs, numbered from `first`; they count where no other vendor's GPU is there."""
     devices = [pci for pci in facts.pci if pci.vendor == kernel.INTEL and pci.bound != "vfio-pci"]
-    if not devices:
-        return Seen()
-    known = knowledge.other_names
     gpus: list[Gpu] = []
     for pci in devices:
-        named = known.intel_device(pci.device)
-        if named is None or not named.supported:
-            continue
-        gpus.append(
-            Gpu(
-                index=first + len(gpus),
-                vendor="intel",
-                name=named.name,
-                arch=None,
-                pci=pci.address,
-                integrated=named.integrated,
-                counted=alone,
-                source="pci",
-            )
-        )
+        named = knowledge.other_names.intel_device(pci.device)
+        if named is not None and named.supported:
+            place = first + len(gpus)
+            gpu = Gpu(place, "intel", named.name, None, pci=pci.address, integrated=named.integrated, source="pci")
+            gpus.append(gpu._replace(counted=alone))
     if not gpus:
         return Seen()
     if not alone:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchpick.environment.world import World
-from torchpick.machine import kernel, nvidia_libraries, probe, reasons, visible
+from torchpick.machine import nvidia_libraries, probe, reasons, visible
 from torchpick.machine.driver_reading import Device, DriverReading
 from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu, Seen
 from torchpick.model.arch import Arch
@@ -93,9 +93,8 @@ def judge(facts: KernelFacts, readings: Sequence[DriverReading], how: LookOption
         return _without_answer(facts, readings, driver, how)
     gpus: list[Gpu] = []
     for each in found:
-        device, arch, source = each.device, _arch(each.device), each.source
-        if arch is None and how.trust_pci and (pci := _on_bus(facts, device.pci)) is not None:
-            arch, source = how.knowledge.pci_capability(pci.device), "pci"
+        device = each.device
+        arch = None if device.capability is None else Arch.of_capability(*device.capability)
         if arch is None:
             text = f"{device.name or device.pci or 'a GPU'}: no source gives its compute capability, so it is left out"
             notes.append(Note("CAPABILITY_UNKNOWN", text))
@@ -109,7 +108,7 @@ def judge(facts: KernelFacts, readings: Sequence[DriverReading], how: LookOption
                 pci=device.pci,
                 integrated=facts.tegra is not None and not facts.nvidia,
                 counted=arch is not None,
-                source=source,
+                source=each.source,
             )
         )
     notes += reasons.earlier_failures(readings, gpus[0].source)
@@ -125,36 +124,18 @@ def _without_answer(
     notes = tuple(reasons.bystanders(facts))
     if not reasons.is_there(facts, readings):
         return Seen(driver=driver, notes=(*notes, *reasons.earlier_failures(readings, None)))
-    gpus = tuple(_from_bus(index, pci, readings, how) for index, pci in enumerate(facts.nvidia))
+    gpus = tuple(_from_bus(index, pci, how) for index, pci in enumerate(facts.nvidia))
     if not gpus and facts.tegra is not None:
-        pair = kernel.tegra_capability(facts.tegra) if how.trust_pci else None
-        arch = Arch.of_capability(*pair) if pair else None
-        gpus = (Gpu(0, "nvidia", f"NVIDIA {facts.tegra}", arch, integrated=True, source="device-tree"),)
+        gpus = (Gpu(0, "nvidia", f"NVIDIA {facts.tegra}", None, integrated=True, source="device-tree"),)
     if how.trust_pci and gpus and all(gpu.arch is not None for gpu in gpus):
         text = "the compute capability is from the PCI id (--trust-pci), as the driver did not answer"
         return Seen(gpus, driver, (*notes, Note("PCI_TRUSTED", text)))
-    return Seen(gpus, driver, notes, reasons.why(facts, readings, how.knowledge, trust_pci=how.trust_pci))
+    return Seen(gpus, driver, notes, reasons.why(facts, readings, how.knowledge))
 
 
-def _from_bus(index: int, pci: PciGpu, readings: Sequence[DriverReading], how: LookOptions) -> Gpu:
-    names = [device for reading in readings for device in reading.devices if device.pci == pci.address]
-    return Gpu(
-        index=index,
-        vendor="nvidia",
-        name=next((device.name for device in names if device.name), None),
-        arch=how.knowledge.pci_capability(pci.device) if how.trust_pci else None,
-        uuid=next((device.uuid for device in names if device.uuid), None),
-        pci=pci.address,
-        source="pci",
-    )
-
-
-def _arch(device: Device) -> Arch | None:
-    return None if device.capability is None else Arch.of_capability(*device.capability)
-
-
-def _on_bus(facts: KernelFacts, address: str | None) -> PciGpu | None:
-    return next((pci for pci in facts.nvidia if pci.address == address), None)
+def _from_bus(index: int, pci: PciGpu, how: LookOptions) -> Gpu:
+    arch = how.knowledge.pci_capability(pci.device) if how.trust_pci else None
+    return Gpu(index, "nvidia", None, arch, pci=pci.address, source="pci")
 
 
 def _driver(facts: KernelFacts, readings: Sequence[DriverReading]) -> tuple[Driver | None, list[Note]]:

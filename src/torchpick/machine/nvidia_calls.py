@@ -19,12 +19,8 @@ from torchpick.machine.driver_reading import MOST_DEVICES, Device, DriverReading
 
 # NVML's words for its statuses (nvml.h, nvmlReturn_t); nvmlErrorString would be one more call into the library.
 _NVML_WORDS = {
-    1: "uninitialized",
-    2: "invalid argument",
     3: "not supported",
     4: "insufficient permissions",
-    6: "not found",
-    8: "insufficient power",
     9: "driver not loaded",
     10: "timeout",
     12: "library not found",
@@ -49,8 +45,6 @@ class _RefusedError(Exception):
 
 def read_nvml(libraries: Sequence[str]) -> DriverReading:
     """Ask NVML, loading it from the first of the candidates that loads."""
-    if not libraries:
-        return failed("nvml", "absent", "no NVML library")
     try:
         _loaded(libraries)
     except OSError as error:
@@ -67,7 +61,7 @@ def read_nvml(libraries: Sequence[str]) -> DriverReading:
 
 
 def _loaded(libraries: Sequence[str]) -> ctypes.CDLL:
-    """Load the library by its path; pynvml then finds it by its SONAME, wherever it lies."""
+    """Load the first that loads, by its path; pynvml then finds it by its SONAME, wherever it lies."""
     reasons = []
     for path in libraries:
         try:
@@ -194,17 +188,12 @@ _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 
 def read_cuda(libraries: Sequence[str]) -> DriverReading:
     """Ask libcuda about every GPU, in CUDA's own order, whatever CUDA_VISIBLE_DEVICES says."""
-    if not libraries:
-        return failed("cuda", "absent", "no libcuda")
     for variable in ("CUDA_VISIBLE_DEVICES", "CUDA_VISIBLE_GPUS"):
         os.environ.pop(variable, None)
-    reasons = []
-    for path in libraries:
-        try:
-            return _cuda_facts(ctypes.CDLL(path))
-        except OSError as error:  # the next candidate is the point
-            reasons.append(str(error))
-    return failed("cuda", "absent", f"libcuda does not load: {'; '.join(reasons)}")
+    try:
+        return _cuda_facts(_loaded(libraries))
+    except OSError as error:
+        return failed("cuda", "absent", f"libcuda does not load: {error}")
 
 
 def _cuda_facts(library: ctypes.CDLL) -> DriverReading:
@@ -238,9 +227,7 @@ def _cuda_device(library: ctypes.CDLL, ordinal: int) -> Device | None:
     for value, attribute in zip(pair, (_MAJOR, _MINOR), strict=True):
         _ok(library, "cuDeviceGetAttribute", ctypes.byref(value), attribute, device)
     raw_uuid = (ctypes.c_ubyte * 16)()
-    known = _ok(library, "cuDeviceGetUuid_v2", ctypes.byref(raw_uuid), device) or _ok(
-        library, "cuDeviceGetUuid", ctypes.byref(raw_uuid), device
-    )
+    known = _ok(library, "cuDeviceGetUuid", ctypes.byref(raw_uuid), device)  # _v2 gives an instance's (MIG)
     # One byte more than the library is given, so that a text without its end still ends.
     name, bus = ctypes.create_string_buffer(257), ctypes.create_string_buffer(65)
     return Device(

@@ -92,22 +92,16 @@ def is_there(facts: KernelFacts, readings: Sequence[DriverReading]) -> bool:
     )
 
 
-def why(
-    facts: KernelFacts, readings: Sequence[DriverReading], knowledge: Knowledge, *, trust_pci: bool = False
-) -> Trouble:
+def why(facts: KernelFacts, readings: Sequence[DriverReading], knowledge: Knowledge) -> Trouble:
     """The reason that fits best, and what to do."""
     evidence = Symptoms(facts, tuple(readings), knowledge)
     cause = next(chain(_said_by_the_driver(evidence), _shown_by_the_kernel(evidence)))
-    text = cause.text
     known = {pci.device: knowledge.pci_capability(pci.device) for pci in facts.nvidia}
     ways = ["specify the GPU (`--gpu sm_86`)", "`--gpu none` for the CPU build"]
-    unknown = [f"10de:{device:04x}" for device, arch in known.items() if arch is None]
-    if trust_pci and unknown:
-        text += f"; --trust-pci won't help, as the PCI id {', '.join(unknown)} is not in the table"
-    elif known and not unknown:
+    if known and None not in known.values():
         names = ", ".join(sorted({str(arch) for arch in known.values()}))
         ways.insert(0, f"`--trust-pci` to read {names} from the PCI id")
-    return Trouble(cause.code, text, f"{cause.cure}, or {', or '.join(ways)}")
+    return Trouble(cause.code, cause.text, f"{cause.cure}, or {', or '.join(ways)}")
 
 
 def _said_by_the_driver(seen: Symptoms) -> Iterator[Cause]:
@@ -211,15 +205,23 @@ def silent_gpus(
     base = next(reading for reading in readings if reading.answering)
     errors = [device.error for device in base.devices if device.error is not None]
     rest = _unanswered(facts, answering)
-    if not errors:
-        return _unserved(facts, rest, readings, driver, knowledge)
-    named = f" ({_names(rest, readings)})" if len(rest) == len(errors) else ""
-    if all(error == 4 for error in errors):
-        notes = [Note("GPU_FORBIDDEN", f"{count(len(errors))}{named} may not be used by this user or job; left out")]
-    else:
+    notes = []
+    if errors:
+        named = f" ({addresses(rest)})" if len(rest) == len(errors) else ""
         text = f"the driver has lost {count(len(errors))}{named} (status {max(errors)}); left out until a reboot"
-        notes = [Note("GPU_LOST", text)]
-    return notes if len(rest) <= len(errors) else notes + _unserved(facts, rest, readings, driver, knowledge)
+        code = "GPU_LOST"
+        if all(error == 4 for error in errors):
+            text, code = f"{count(len(errors))}{named} may not be used by this user or job; left out", "GPU_FORBIDDEN"
+        notes.append(Note(code, text))
+    if len(rest) <= len(errors):
+        return notes
+    version = driver.version if driver else None
+    for pci in rest:
+        what = "on the PCI bus, but the driver does not list it (not supported, or not passed into this container)"
+        if dropped_by(pci, version, knowledge):
+            what = f"driver {version} no longer supports it"
+        notes.append(Note("GPU_NOT_SERVED", f"the NVIDIA GPU at {pci.address}: {what}; left out"))
+    return notes
 
 
 def _unanswered(facts: KernelFacts, answering: Sequence[Device]) -> list[PciGpu]:
@@ -227,27 +229,6 @@ def _unanswered(facts: KernelFacts, answering: Sequence[Device]) -> list[PciGpu]
     rest = [pci for pci in facts.nvidia if pci.address not in known]
     # Without addresses, or with addresses of another kind (Windows), none can be told from another.
     return [] if None in known or len(rest) + len(answering) > len(facts.nvidia) else rest
-
-
-def _unserved(
-    facts: KernelFacts,
-    rest: Sequence[PciGpu],
-    readings: Sequence[DriverReading],
-    driver: Driver | None,
-    knowledge: Knowledge,
-) -> list[Note]:
-    version = driver.version if driver else None
-    dropped = [pci for pci in rest if dropped_by(pci, version, knowledge)]
-    others = [pci for pci in rest if pci not in dropped]
-    notes = []
-    if dropped:
-        text = f"driver {version} no longer supports the GPU at {_names(dropped, readings)}; left out"
-        notes.append(Note("GPU_NOT_SERVED", text))
-    if others:
-        place = "was not passed into this container or is not supported" if facts.container else "is not supported"
-        text = f"on the PCI bus, {_names(others, readings)} {place} by the driver; left out"
-        notes.append(Note("GPU_NOT_SERVED", text))
-    return notes
 
 
 def bystanders(facts: KernelFacts) -> list[Note]:
@@ -260,9 +241,3 @@ def bystanders(facts: KernelFacts) -> list[Note]:
         text = "a container under WSL2 without /dev/dxg: a GPU of the Windows host, if it has one, was not passed in"
         notes.append(Note("WSL_GPU_NOT_PASSED_IN", text))
     return notes
-
-
-def _names(gpus: Sequence[PciGpu], readings: Sequence[DriverReading]) -> str:
-    named = {device.pci: device.name for reading in readings for device in reading.devices if device.name}
-    words = [f"{pci.address} ({named[pci.address]})" if pci.address in named else pci.address for pci in gpus]
-    return ", ".join(words[:8]) + (f" and {len(words) - 8} more" if len(words) > 8 else "")

@@ -12,11 +12,7 @@ from torchpick.model.noun import Noun
 # One value: `kubectl get nodes -o json` is 10 to 30 kB a node, so this is a cluster of several thousand.
 MOST_BYTES = 128 << 20
 # `srun -l` writes `3: {`, pdsh `node3: {`.
-_PREFIX = re.compile(r"([^\s{}\[\]\",:]{1,255}): ?(?=\S)")
-# What begins a line of chatter so is the program that says it, and no host.
-_SPEAKERS = frozenset(
-    ("bash", "sh", "ssh", "srun", "slurmstepd", "pdsh", "kubectl", "error", "warning", "note", "hint")
-)
+_PREFIX = re.compile(r"([^\s{}\[\]\",:]{1,255}): ?(?=[\[{])")
 _SHOWN = 60
 
 
@@ -100,10 +96,6 @@ def _shown(text: str) -> str:
 
 def _split(line: str) -> tuple[str | None, str]:
     """The prefix of a launcher, if there is one, and the rest."""
-    text = line.strip(" \t\r\n")
-    if text[0] in '[{"':
-        return None, text
+    text = line.strip()
     match = _PREFIX.match(text)
-    if match is None or (match[1].partition("@")[0].lower() in _SPEAKERS and text[match.end()] not in "[{"):
-        return None, text
-    return match[1], text[match.end() :]
+    return (match[1], text[match.end() :]) if match else (None, text)

@@ -19,7 +19,7 @@ from torchpick.machine.streams import ListedValue, UnreadLine, values
 from torchpick.model import envelope
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, ShapeError
-from torchpick.model.fleet import Fleet, HostNames, expanded
+from torchpick.model.fleet import Fleet, expanded
 from torchpick.model.machine import Driver, Machine, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
@@ -30,8 +30,6 @@ HINT = "pass lines of `torchpick detect --json`, or `kubectl get nodes -o json`"
 # The files of a folder that are read, and how many machines a row may stand for.
 _SUFFIXES = (".json", ".jsonl", ".out", ".txt")
 _MOST_MACHINES = 1_000_000
-# Lines that say the same are read once; a fleet has fewer kinds of line than this.
-_MOST_KNOWN = 20_000
 
 Named = Callable[[str], Arch | None]
 
@@ -55,7 +53,6 @@ class Reader:
         self._driver = driver
         self._named = named
         self._crowds = Crowds()
-        self._known: dict[str, tuple[Machine, HostNames]] = {}
 
     def fleet(self) -> Fleet:
         return self._crowds.fleet()
@@ -87,11 +84,12 @@ class Reader:
     def folder(self, where: str) -> None:
         """A file a machine, as `detect --into` and `srun -o %N.json` write them: its name stands for the host's."""
         files = [name for name in os.listdir(where) if name.endswith(_SUFFIXES) and not name.startswith(".")]
-        for file in sorted(files):
+        # A pipe might never end.
+        for file in sorted(name for name in files if os.path.isfile(os.path.join(where, name))):
             host = file.rsplit(".", 1)[0]
             path = os.path.join(where, file)
             try:
-                with _opened(path) as stream:
+                with open(path, "rb") as stream:
                     held = self.stream(stream, path, host)
             except OSError as error:
                 self._crowds.unread(path, error.strerror or str(error), host)
@@ -113,20 +111,13 @@ class Reader:
                 self._crowds.unread(origin.where, listed.why, origin.host or host)
             else:
                 self._take(listed, origin)
-                self._crowds.check()
         return held
 
     def _take(self, listed: ListedValue, origin: _Origin) -> None:
         value, where = listed.value, origin.where
         for inner in value if isinstance(value, list) else (value,):
-            key = _key(inner)
-            if key is not None and key in self._known:
-                machine, names = self._known[key]
-                names.add(self._crowds.named(*origin.names(_name(inner))))
-                self._crowds.note(machine.notes)
-                continue
             try:
-                self._machine(inner, origin, key)
+                self._machine(inner, origin)
             except ShapeError as error:
                 self._crowds.unread(where, str(error), origin.host or origin.file)
             except DetectionError as error:
@@ -134,7 +125,7 @@ class Reader:
             except TorchpickError as error:
                 self._crowds.unread(where, error.message, origin.host or origin.file, error.hint or "")
 
-    def _machine(self, value: object, origin: _Origin, key: str | None) -> None:
+    def _machine(self, value: object, origin: _Origin) -> None:
         fields = Fields(value)
         if fields.has("kind") and fields.has("apiVersion") and not origin.asked:
             for node in kubernetes.nodes(fields):
@@ -152,8 +143,6 @@ class Reader:
             names = self._crowds.add(machine, origin.where, *own[:-1], next(listed, None), *own[-1:])
             for _ in range(count - 1):
                 names.add(self._crowds.named(next(listed, None)))
-            if key is not None and machine.trouble is None and len(self._known) < _MOST_KNOWN:
-                self._known[key] = machine, names
 
 
 def listed(request: Request, knowledge: Knowledge) -> Fleet:
@@ -207,13 +196,6 @@ def _version(text: str) -> Python:
     return Python(version[0], free_threaded=version[1])
 
 
-def _opened(path: str) -> IO[bytes]:
-    """A file of a folder; a pipe might never end."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise OSError("it is a folder, a pipe or a device")
-    return open(path, "rb")
-
-
 class _Origin(Noun):
     """Where a machine was read: what a launcher wrote before it (or who was asked), and what its file is called."""
 
@@ -250,35 +232,6 @@ def checked(fleet: Fleet, name: str, *, strict: bool = False) -> Fleet:
     if not fleet.crowds:
         raise UsageError(f"{name} contains no machine", hint=HINT)
     return fleet
-
-
-def _key(value: object) -> str | None:
-    """The content of a line without the host's name; equal lines are judged and kept once."""
-    machine = _inner(value)
-    if machine is None:
-        return None
-    gpus = machine.get("gpus")
-    rows = [
-        {name: fact for name, fact in row.items() if name not in ("uuid", "pci")} if isinstance(row, dict) else row
-        for row in (gpus if isinstance(gpus, list) else ())
-    ]
-    rest = {name: fact for name, fact in machine.items() if name not in ("name", "gpus")}
-    return repr((rows if isinstance(gpus, list) else gpus, rest, value.get("status") if isinstance(value, dict) else 0))
-
-
-def _inner(value: object) -> dict[str, object] | None:
-    """The one machine of an envelope of this schema, or a bare machine."""
-    if not isinstance(value, dict) or "machines" in value or "kind" in value:
-        return None
-    if "schema" not in value:
-        return value
-    inner = value.get("machine")
-    return inner if value["schema"] == envelope.SCHEMA and isinstance(inner, dict) else None
-
-
-def _name(value: object) -> str | None:
-    name = (_inner(value) or {}).get("name")
-    return name if isinstance(name, str) and len(name) <= 256 else None
 
 
 def _others(row: object) -> tuple[str, int]:
