@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import torchpick
 from tests.wheels import making
 from torchpick.cli import main
 
@@ -179,3 +180,11 @@ def test_a_driver_that_does_not_support_the_gpu_is_said_in_a_sentence(capsys: py
 
     assert "driver 595.58.03 does not support sm_61: driver branch 580 is the last that supports it; it needs a" in out
     assert "('" not in out
+
+
+@pytest.mark.usefixtures("files")
+def test_the_function_says_what_the_command_says() -> None:
+    reading, verdicts = torchpick.inspect("bits-1.0-py3-none-any.whl", gpus=["sm_61", "sm_86"])
+
+    assert reading.file == "bits-1.0-py3-none-any.whl"
+    assert [(str(verdict.gpu), verdict.word) for verdict in verdicts] == [("sm_61", "will not run"), ("sm_86", "runs")]

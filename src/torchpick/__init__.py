@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from torchpick.api import check as check
     from torchpick.api import detect as detect
     from torchpick.api import fleet as fleet
+    from torchpick.api import inspect as inspect
     from torchpick.api import pick as pick
     from torchpick.api import plan as plan
     from torchpick.errors import DetectionError as DetectionError
@@ -30,6 +31,7 @@ _HOMES = {
     "check": "torchpick.api",
     "detect": "torchpick.api",
     "fleet": "torchpick.api",
+    "inspect": "torchpick.api",
     "pick": "torchpick.api",
     "plan": "torchpick.api",
     "DetectionError": "torchpick.errors",
@@ -58,6 +60,7 @@ __all__ = [
     "check",
     "detect",
     "fleet",
+    "inspect",
     "pick",
     "plan",
 ]

@@ -16,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.decide.frontier import Groups
     from torchpick.model.request import Request
+    from torchpick.wheels.judging import ReadingVerdict
+    from torchpick.wheels.readings import Reading
 
 _EXAMPLES = {
     "driver": "580.95.05",
@@ -157,6 +159,34 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
         index_base=index_base,
     )._replace(allow_cpu=allow_cpu, allow_unconfirmed=allow_unconfirmed, offline=offline)
     return planning.plan(Session(request, environ), allow_mixed=allow_mixed)
+
+
+def inspect(  # noqa: PLR0913 # the flags of the contract, by name
+    thing: str,
+    *,
+    gpus: Sequence[str] | None = None,
+    driver: str | None = None,
+    cuda_driver: str | None = None,
+    python: str | None = None,
+    platform: str | None = None,
+    offline: bool = False,
+    environ: Mapping[str, str] | None = None,
+) -> tuple[Reading, tuple[ReadingVerdict, ...]]:
+    """The GPU code in a wheel, a package or a library, and whether each GPU of this or the specified machine runs it.
+
+    `thing` is what the command takes: a file, a URL, `name==version` or an installed package.
+    """
+    from torchpick.index.user_index import WheelTarget
+    from torchpick.session import Session
+    from torchpick.wheels import inplace
+    from torchpick.wheels.thing import How, read
+
+    request = _request(gpus=gpus, driver=driver, cuda_driver=cuda_driver, platform=platform, python=python)
+    session = Session(request._replace(offline=offline), environ)
+    wanted = WheelTarget.of(python, platform)
+    reading = read(thing, How(wanted=wanted, offline=session.offline))
+    drivers = session.knowledge.rules.drivers
+    return reading, inplace.verdicts(reading, session.machines, drivers, wanted.python)
 
 
 def check(

@@ -129,7 +129,7 @@ def test_nothing_known_is_exit_1(
     out, err = capsys.readouterr()
     assert out == ""
     assert "no known error" in err
-    assert "torchpick doctor --report" in err
+    assert "`torchpick doctor` examines" in err
 
 
 def test_nothing_known_as_json(capsys: pytest.CaptureFixture[str]) -> None:

@@ -72,10 +72,11 @@ def _nothing(machines: tuple[Machine, ...]) -> TorchpickError:
 
 
 def _amd(args: ArchArguments, gpus: tuple[Arch, ...]) -> str:
+    """PYTORCH_ROCM_ARCH and CMAKE_HIP_ARCHITECTURES: `gfx90a;gfx1100`."""
     if args.form == "nvcc" or args.cuda or args.ptx:
         hint = "`--for torch` and `--for cmake` print their gfx names"
         raise UsageError("nvcc, `--cuda` and `--ptx` do not apply to AMD GPUs", hint=hint)
-    return _gfx(gpus)
+    return ";".join(dict.fromkeys(map(str, gpus)))
 
 
 def _chosen(args: ArchArguments, gpus: tuple[Arch, ...], knowledge: Knowledge) -> tuple[CompileTarget, ...]:
@@ -125,8 +126,3 @@ def _nvcc(targets: Iterable[CompileTarget]) -> str:
 def _cmake(targets: Iterable[CompileTarget]) -> str:
     """CMAKE_CUDA_ARCHITECTURES: `61-real;86`, where the bare number is machine code and PTX."""
     return ";".join(f"{each.arch.major}{each.arch.minor}{'' if each.ptx else '-real'}" for each in targets)
-
-
-def _gfx(arches: Iterable[Arch]) -> str:
-    """PYTORCH_ROCM_ARCH and CMAKE_HIP_ARCHITECTURES: `gfx90a;gfx1100`."""
-    return ";".join(dict.fromkeys(map(str, arches)))

@@ -9,27 +9,26 @@ examples:
   torchpick doctor                                              this environment on this machine
   torchpick doctor --python .venv --gpu MX330 --driver 580.95   another machine
   torchpick doctor --fix                                        fix torch by the command that is shown, and look again
-  torchpick doctor --report                                     a block of text for a bug report
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import answer, findings
+from torchpick.cli.show import answer
+from torchpick.cli.show.text import block, plain
 from torchpick.cli.show.text import fit as fit_words
-from torchpick.cli.show.text import plain
 from torchpick.doctor import examination
 from torchpick.doctor.examination import Examination, examine
-from torchpick.environment.distributions import Distribution
 from torchpick.errors import UsageError
 from torchpick.model import envelope
 from torchpick.model.fields import written
-from torchpick.model.finding import ERROR, Ailment, Finding
+from torchpick.model.finding import ERROR, SEVERITIES, Ailment, Finding
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
 from torchpick.session import Session
@@ -38,14 +37,11 @@ from torchpick.session import Session
 class DoctorArguments(Arguments):
     run: bool
     fix: bool
-    report: bool
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--run", action="store_true", help="also run a small kernel on each GPU with this torch")
-    doing = parser.add_mutually_exclusive_group()
-    doing.add_argument("--fix", action="store_true", help="show the command that fixes torch, run it, and look again")
-    doing.add_argument("--report", action="store_true", help="one block of text for a bug report, without names")
+    parser.add_argument("--fix", action="store_true", help="show the command that fixes torch, run it, and look again")
     arguments.add_machine_flags(parser)
     parser.add_argument("--backend", action="append", metavar="TAG", help="the backend to fix it for, such as cu126")
     parser.add_argument("--cpu", action="store_true", help="fix it for the CPU (the same as --backend cpu)")
@@ -54,9 +50,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: DoctorArguments) -> int:
-    if args.json and (args.fix or args.report):
-        other = "--fix" if args.fix else "--report"
-        raise UsageError(f"`--json` and `{other}` both want stdout", hint=f"leave out `{other}`")
+    if args.json and args.fix:
+        raise UsageError("`--json` and `--fix` both want stdout", hint="use only one of them")
     request = arguments.machine_request(args)._replace(
         index_base=args.index_base, backends=tuple(args.backend or ()), cpu=args.cpu
     )
@@ -70,11 +65,8 @@ def run(args: DoctorArguments) -> int:
     if args.json:
         print(envelope.dumps(_json(exam, status)))
         return status
-    if args.report:
-        print(_report(exam))
-        return status
-    bold = console.painter(args)
-    print(findings.page(_head(exam), exam.findings, console.width(), bold))
+    width, bold = console.width(), console.painter(args)
+    print("\n\n".join(block(part, width, bold) for part in (_head(exam), *_parts(exam.findings))))
     console.notes(args, *(note.text for note in exam.subject.machine.notes))
     return _fix(exam, request) if args.fix else status
 
@@ -92,7 +84,7 @@ def _head(exam: Examination) -> list[tuple[str, str]]:
     lines.append(("machine", answer.found(subject.machine)[-1].rpartition(", Python")[0]))
     lines += [("runs", f"{gpu}: {how}") for gpu, how in _supported(exam)]
     lines += [("ran", text) for text in exam.ran]
-    lines.append(("result", findings.count(exam.findings)))
+    lines.append(("result", _count(exam.findings)))
     return lines
 
 
@@ -135,37 +127,36 @@ def _json(exam: Examination, status: int) -> dict[str, object]:
     )
 
 
-def _report(exam: Examination) -> str:
-    """Versions, GPUs, driver and findings; nothing that names a person."""
-    from torchpick.doctor import report
-    from torchpick.model import VERSION
-
-    subject = exam.subject
-    here = subject.environment
-    python = subject.machine.python
-    lines = [
-        f"torchpick {VERSION}",
-        f"Python {python.tag}, {here.source}",
-        *answer.found(subject.machine),
-        *(f"GPU {gpu.index}: from {gpu.source}" for gpu in subject.machine.gpus if gpu.source != "given"),
-        *(f"{name}={value}" for name, value in sorted(subject.shell.variables.items())),
-        "installed: " + (", ".join(one.label for one in _relevant(exam)) or "nothing of torch"),
-        *([f"torch is {subject.torch.version}"] if subject.torch is not None else []),
-        findings.count(exam.findings),
-        *(f"{each.severity} {each.code}: {each.text}" for each in exam.findings),
-        *(f"cure: {line}" for line in dict.fromkeys(each.cure for each in exam.findings if each.cure)),
-    ]
-    text = "\n".join(plain(line) for line in lines)
-    places = {here.prefix: "ENV", os.getcwd(): "."}
-    return f"```\n{report.scrubbed(text, *report.people(subject.machine.name), places)}\n```"
+def _parts(findings: Sequence[Finding]) -> Iterator[Iterable[tuple[str, str]]]:
+    """Every finding, the worst first, then the commands that fix several of them."""
+    cures = Counter(finding.cure for finding in findings if finding.cure is not None)
+    shared = [cure for cure, many in cures.items() if many > 1]
+    for finding in findings:
+        yield _lines(finding, shared)
+    for cure in shared:
+        fixed = [finding for finding in findings if finding.cure == cure]
+        brings = dict.fromkeys(finding.brings for finding in fixed if finding.brings)
+        codes = ", ".join(dict.fromkeys(finding.code for finding in fixed))
+        yield [("run", cure), ("", f"fixes {codes}"), *(("", words) for words in brings)]
 
 
-def _relevant(exam: Examination) -> list[Distribution]:
-    """The projects that a reader of a bug report asks about."""
-    starts = ("torch", "nvidia-", "triton", "pytorch-", "xformers", "flash-attn", "bitsandbytes", "vllm", "cuda-")
-    packages = {package.name for package in exam.subject.inspected.packages}
-    every = exam.subject.environment.named("")
-    return [one for one in every if one.name.startswith(starts) or one.name in packages or one.name == "numpy"]
+def _lines(finding: Finding, shared: Collection[str]) -> Iterator[tuple[str, str]]:
+    """One finding as labelled lines; a `shared` command is said once, after all of them."""
+    yield finding.severity, finding.code
+    yield "", finding.text
+    yield "why", finding.ailment.why
+    if finding.cure is not None and finding.cure not in shared:
+        yield "run", finding.cure
+    remark = finding.advice if finding.cure in shared else finding.remark
+    if remark is not None:
+        yield "note" if finding.cure is not None else "do", remark
+
+
+def _count(findings: Sequence[Finding]) -> str:
+    """`2 errors, 1 note`."""
+    counted = Counter(finding.severity for finding in findings)
+    found = [f"{counted[each]} {each}{'s' if counted[each] > 1 else ''}" for each in SEVERITIES if counted[each]]
+    return ", ".join(found) or "nothing wrong"
 
 
 def _fix(exam: Examination, request: Request) -> int:
@@ -183,7 +174,7 @@ def _fix(exam: Examination, request: Request) -> int:
         return status
     # Whatever was looked up before is of the environment as it was.
     again = examine(Session(request, report=console.waiting))
-    print(f"torchpick: looked again: {findings.count(again.findings)}", file=sys.stderr)
+    print(f"torchpick: looked again: {_count(again.findings)}", file=sys.stderr)
     for finding in again.findings:
         if finding.severity == ERROR:
             print(f"torchpick: still {finding.code}: {plain(redacted(finding.text))}", file=sys.stderr)

@@ -44,10 +44,7 @@ def run(args: ExplainArguments) -> int:
         raise UsageError("the text and the machine cannot both come from stdin", hint="name a file with `--machine`")
     found = explain(_chunks(args.text), Session(request, report=console.waiting))
     if not found.errors:
-        hint = (
-            "`torchpick doctor` examines the environment itself. When you ask the project whose program printed this, "
-            "add the output of `torchpick doctor --report`: versions, GPUs and findings, but no names or paths"
-        )
+        hint = "`torchpick doctor` examines the environment itself"
         raise TorchpickError("there is no known error in this text", hint=hint, code="NOT_RECOGNISED")
     if args.json:
         print(envelope.dumps(_json(found)))

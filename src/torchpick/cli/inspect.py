@@ -28,7 +28,6 @@ from torchpick.knowledge.locations import cache_dir
 from torchpick.model import envelope
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
-from torchpick.model.pythons import version_of
 from torchpick.model.table import DriverTable
 from torchpick.model.verdict import FAILS
 from torchpick.session import Session
@@ -182,11 +181,7 @@ def _check(args: InspectArguments) -> None:
 
 def _scene(args: InspectArguments, session: Session) -> InspectScene:
     platform = args.platform or os.environ.get("TORCHPICK_PLATFORM") or None
-    version = None if args.python is None else version_of(args.python)
-    if version is None:
-        wanted = WheelTarget(args.python, None, platform, args.glibc)
-    else:
-        wanted = WheelTarget(None, f"{version.number}{'t' if version.free_threaded else ''}", platform, args.glibc)
+    wanted = WheelTarget.of(args.python, platform, args.glibc)
     if platform and not session.given_gpus:
         return InspectScene((), "the package is for another machine; specify its GPU with `--gpu`", wanted)
     if wanted.python is not None:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import text
+from torchpick.cli.show import answer, text
 from torchpick.environment import interpreter
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
@@ -155,8 +155,6 @@ def _is_family(word: str) -> bool:
 
 def _versions(name: str, args: ListArguments) -> int:
     """The versions of one package; 3 where none of them runs."""
-    from torchpick.cli.show import stack as shown
-
     rows = tuple(planning.versions(Session(arguments.request_of(args), report=console.waiting), normal(name)))
     status = 0 if any(stack.ok for _, stack in rows) else 3
     if args.json:
@@ -164,8 +162,8 @@ def _versions(name: str, args: ListArguments) -> int:
         found = {**best.to_json("list"), "versions": [_version(package.version, stack) for package, stack in rows]}
         print(envelope.dumps(found))
         return status
-    print(shown.versions(rows, console.width(), console.painter(args)))
-    console.notes(args, *rows[0][1].machine.notes, *shown.of_torch(rows))
+    print(answer.versions(rows, console.width(), console.painter(args)))
+    console.notes(args, *rows[0][1].machine.notes, *answer.of_torch(rows))
     return status
 
 

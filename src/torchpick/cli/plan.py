@@ -19,7 +19,7 @@ from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.cli.show import stack as shown
+from torchpick.cli.show import answer
 from torchpick.errors import UsageError
 from torchpick.install import env, image, planning
 from torchpick.model import envelope
@@ -56,8 +56,8 @@ def run(args: PlanArguments) -> int:
         print(lines)
         console.notes(args, *env.password_notes(lines, image=True))
     elif found.ok:
-        print(shown.table(found, console.width(), bold))
+        print(answer.table(found, console.width(), bold))
     else:
-        print(shown.refusal(found), file=sys.stderr)
+        print(answer.refusal(found), file=sys.stderr)
     console.notes(args, *found.machine.notes, *found.notes)
     return 0 if found.ok else 3

@@ -22,7 +22,7 @@ from torchpick.index.listing import Link
 from torchpick.index.pages import Page
 from torchpick.model.machine import TIMEOUT_S, Platform
 from torchpick.model.noun import Noun
-from torchpick.model.pythons import python_name
+from torchpick.model.pythons import python_name, version_of
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal, parsed
 
@@ -153,6 +153,14 @@ class WheelTarget(Noun):
     version: str | None = None  # `3.12`
     platform: str | None = None  # one of the contract's names
     glibc: str | None = None
+
+    @classmethod
+    def of(cls, python: str | None, platform: str | None, glibc: str | None = None) -> WheelTarget:
+        """With what `--python` takes: a version, or an interpreter."""
+        version = None if python is None else version_of(python)
+        if version is None:
+            return cls(python, None, platform, glibc)
+        return cls(None, f"{version.number}{'t' if version.free_threaded else ''}", platform, glibc)
 
 
 class Located(Noun):
