@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.environment import targets
+from torchpick.environment import targets, world
 from torchpick.errors import InstallerError
 from torchpick.installers import tools
 
@@ -128,9 +128,9 @@ def test_commands_are_looked_for_in_absolute_places_alone(tmp_path: Path, monkey
     tmp_path.joinpath("uv").touch(mode=0o755)
     monkeypatch.chdir(tmp_path)
 
-    assert tools.which("uv", {"PATH": f".::{tmp_path}"}) == str(tmp_path / "uv")
-    assert tools.which("uv", {"PATH": ".:"}) is None
-    assert tools.which("uv", {}) is None
+    assert world.which("uv", {"PATH": f".::{tmp_path}"}) == str(tmp_path / "uv")
+    assert world.which("uv", {"PATH": ".:"}) is None
+    assert world.which("uv", {}) is None
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from torchpick.environment import world
 from torchpick.environment.targets import Target
 from torchpick.errors import InstallerError
 from torchpick.installers import tools
@@ -82,10 +83,10 @@ def test_neither_a_folder_nor_a_relative_place_is_a_program(tmp_path: Path, monk
     last = program(tmp_path / "last")
     silent = program(tmp_path / "silent", runs=False)
 
-    assert tools.which("uv", {"PATH": "bin"}) is None
-    assert tools.which("uv", {}) is None
+    assert world.which("uv", {"PATH": "bin"}) is None
+    assert world.which("uv", {}) is None
     everywhere = os.pathsep.join(["", "bin", str(tmp_path / "folder"), str(silent.parent), str(last.parent)])
-    assert tools.which("uv", {"PATH": everywhere}) == str(last)
+    assert world.which("uv", {"PATH": everywhere}) == str(last)
     assert tools.uv({"UV": str(tmp_path / "folder" / "uv"), "PATH": everywhere}) == str(last)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 
 from torchpick.environment import toml
 from torchpick.errors import RequirementError, UsageError
@@ -59,7 +58,9 @@ def decoded(data: bytes, path: str, by: str) -> str:
     hint = f"check the path behind `{by}`"
     if len(data) > MOST_BYTES:
         raise UsageError(f"{path}: is larger than {MOST_BYTES >> 20} MiB, so it is not a requirements file", hint=hint)
-    encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), None) or _declared(data, path)
+    encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "utf-8")
+    if encoding == "utf-8":
+        _check_declared(data, path)
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -71,24 +72,15 @@ def decoded(data: bytes, path: str, by: str) -> str:
     return text
 
 
-def _declared(data: bytes, path: str) -> str:
-    """The encoding that a comment in the first two lines declares (PEP 263), which pip obeys and uv does not.
-
-    Only one in which ASCII is ASCII: in UTF-7 pip would find options where nobody else sees any.
-    """
+def _check_declared(data: bytes, path: str) -> None:
+    """Refuse a comment in the first two lines that declares another encoding (PEP 263): pip obeys it, uv does not."""
     for line in data.split(b"\n")[:2]:
         match = _CODING.search(line)
-        if line[:1] == b"#" and match:
-            encoding = match[1].decode("ascii")
-            with suppress(LookupError, ValueError):
-                if _ASCII.decode(encoding) == _ASCII.decode("ascii"):
-                    return encoding
-            raise UsageError(f"{path}: declares the encoding {encoding}", hint="save it as UTF-8")
-    return "utf-8"
+        if line[:1] == b"#" and match and match[1].lower() not in (b"utf-8", b"utf8", b"ascii", b"us-ascii"):
+            raise UsageError(f"{path}: declares the encoding {match[1].decode('ascii')}", hint="save it as UTF-8")
 
 
 _CODING = re.compile(rb"coding[:=]\s*([-\w.]+)", re.ASCII)
-_ASCII = bytes(range(128))
 # The longer mark first: UTF-32's little-endian mark begins with UTF-16's.
 _MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
@@ -122,16 +114,16 @@ UNREADABLE = "?"
 
 
 class RequirementLine(Noun):
-    """A requirement or one option, and the lines it stands on; the options of one line are entries of their own.
+    """A requirement or one option, and the line it stands on; the options of one line are entries of their own.
 
     `option` is its long name, empty for a requirement, `UNREADABLE` where `value` says what is wrong with the line.
-    `first` and `last` count from one.
+    `first` counts from one; `text` is the whole line, continued ones joined, without a comment.
     """
 
     option: str
     value: str
     first: int
-    last: int
+    text: str = ""
     hashed: bool = False
 
 
@@ -140,20 +132,18 @@ class RequirementLine(Noun):
 def parse(text: str, environ: Mapping[str, str]) -> tuple[RequirementLine, ...]:
     """The entries of a file; `${NAME}` is filled in, as pip does."""
     found: list[RequirementLine] = []
-    for first, last, joined in _logical(text):
+    for first, joined in _logical(text):
         line = _COMMENT.sub("", joined).strip()
-        if not line:
-            continue
-        line = _VARIABLE.sub(lambda match: environ.get(match[1]) or match[0], line)
-        found += _entries(line, first, last)
+        if line:
+            filled = _VARIABLE.sub(lambda match: environ.get(match[1]) or match[0], line)
+            found += (entry._replace(text=line) for entry in _entries(filled, first))
     return tuple(found)
 
 
-def _logical(text: str) -> Iterator[tuple[int, int, str]]:
+def _logical(text: str) -> Iterator[tuple[int, str]]:
     """Lines joined at a trailing backslash, with nothing between them; a comment line ends what it stands in."""
     parts: list[str] = []
     first = 1
-    number = 0
     for number, line in enumerate(text.splitlines(), 1):
         if not parts:
             first = number
@@ -161,25 +151,25 @@ def _logical(text: str) -> Iterator[tuple[int, int, str]]:
         if line.endswith("\\") and not comment:
             parts.append(line.strip("\\"))
             continue
-        yield first, number, "".join([*parts, f" {line}" if comment else line])
+        yield first, "".join([*parts, f" {line}" if comment else line])
         parts = []
     if parts:
-        yield first, number, "".join(parts)
+        yield first, "".join(parts)
 
 
-def _entries(line: str, first: int, last: int) -> list[RequirementLine]:
+def _entries(line: str, first: int) -> list[RequirementLine]:
     """Pip takes the words before the first option for a requirement, and then all options for that requirement's."""
     words = line.split(" ")
     count = next((place for place, word in enumerate(words) if word.startswith("-")), len(words))
     if requirement := " ".join(words[:count]).strip():
         hashed = any(word.startswith("--h") for word in words[count:])
-        return [RequirementLine("", requirement, first, last, hashed=hashed)]
+        return [RequirementLine("", requirement, first, hashed=hashed)]
     import shlex
 
     try:
         rest = shlex.split(" ".join(words[count:]))
     except ValueError as error:
-        return [RequirementLine(UNREADABLE, f"a quote is not closed ({error})", first, last)]
+        return [RequirementLine(UNREADABLE, f"a quote is not closed ({error})", first)]
     found = []
     pending = iter(rest)
     for word in pending:
@@ -193,11 +183,11 @@ def _entries(line: str, first: int, last: int) -> list[RequirementLine]:
             candidates = {_SAME.get(known, known) for known in _TAKES_VALUE if known.startswith(long)}
             if len(candidates) > 1 and candidates & _PLACES:
                 options = " or ".join(sorted(candidates))
-                return [RequirementLine(UNREADABLE, f"`{name}` may mean {options}", first, last)]
+                return [RequirementLine(UNREADABLE, f"`{name}` may mean {options}", first)]
             long = candidates.pop() if len(candidates) == 1 else long
         if value is None:
             value = next(pending, "") if _TAKES_VALUE.get(long) else ""
-        found.append(RequirementLine(long, value, first, last))
+        found.append(RequirementLine(long, value, first))
     # pip takes a line with `-e` for that one requirement.
     return [entry for entry in found if entry.option == "--editable"][:1] or found
 

@@ -60,22 +60,17 @@ class Requested(Noun):
         return f"`{self.text}` ({self.where})" if self.where else f"`{self.text}`"
 
 
-class RequirementsFile(Noun):
-    """One requirements or constraints file, by its path or its URL: its text and the entries in it."""
-
-    path: str
-    text: str
-    entries: tuple[RequirementLine, ...]
-
-
 class Requirements(Noun):
-    """Everything asked for. `opaque` are files that only the installer can read; `sources` every file that was read."""
+    """Everything asked for.
+
+    `opaque` are files that only the installer can read; `sources` are the lines of every file that was read.
+    """
 
     given: Given
     wanted: tuple[Requested, ...] = ()
     limits: tuple[Requested, ...] = ()
     opaque: tuple[str, ...] = ()
-    sources: Mapping[str, RequirementsFile] = {}
+    sources: Mapping[str, tuple[RequirementLine, ...]] = {}
 
     @property
     def hashed(self) -> bool:
@@ -122,7 +117,7 @@ class _Reader:
         self.wanted: list[Requested] = []
         self.limits: list[Requested] = []
         self.opaque: list[str] = []
-        self.sources: dict[str, RequirementsFile] = {}
+        self.sources: dict[str, tuple[RequirementLine, ...]] = {}
         self._done: set[tuple[str, bool]] = set()
 
     def file(self, path: str, by: str, *, limits: bool) -> None:
@@ -138,17 +133,17 @@ class _Reader:
         if (key, limits) in self._done:
             return
         self._done.add((key, limits))
+        shown = redacted(key if "://" in key else min(os.path.relpath(key), key, key=len))
         if key not in self.sources:
             if len(self.sources) >= MOST_FILES:
                 raise UsageError(f"more than {MOST_FILES} requirements files", hint="put them into fewer files")
             text = self._remote(key, by) if "://" in key else text_of(key, by)
-            self.sources[key] = RequirementsFile(key, text, requirementfiles.parse(text, self.environ))
-        shown = key if "://" in key else min(os.path.relpath(key), key, key=len)
-        if _SCRIPT.search(self.sources[key].text):
-            hint = f"`torchpick pin {redacted(shown)}` writes the pick into it, and `uv run` obeys that"
-            raise UsageError(f"{redacted(shown)} is a script with requirements of its own ({by})", hint=hint)
-        for entry in self.sources[key].entries:
-            self._entry(entry, key, redacted(shown), limits=limits)
+            if _SCRIPT.search(text):
+                hint = f"`torchpick pin {shown}` writes the pick into it, and `uv run` obeys that"
+                raise UsageError(f"{shown} is a script with requirements of its own ({by})", hint=hint)
+            self.sources[key] = requirementfiles.parse(text, self.environ)
+        for entry in self.sources[key]:
+            self._entry(entry, key, shown, limits=limits)
 
     def _remote(self, url: str, by: str) -> str:
         if self.fetch is None or not url.lower().startswith(("http://", "https://")):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from torchpick.environment.targets import Target
+from torchpick.environment.world import which
 from torchpick.errors import InstallerError
 from torchpick.model.noun import Noun
 
@@ -44,16 +45,6 @@ def _module() -> str | None:
         return str(find_uv_bin())
     except (ImportError, OSError):
         return None
-
-
-def which(name: str, environ: Mapping[str, str]) -> str | None:
-    """A command on PATH, by absolute entries alone."""
-    suffix = ".exe" if os.name == "nt" else ""
-    for folder in environ.get("PATH", "").split(os.pathsep):
-        path = os.path.join(folder, name + suffix)
-        if os.path.isabs(folder) and os.path.isfile(path) and os.access(path, os.X_OK):
-            return path
-    return None
 
 
 # What a uv knows is read in its own file, which holds the address of every backend that it can ask for, and its flags.
