@@ -24,13 +24,11 @@ if TYPE_CHECKING:
 
 
 def coloured(choice: str, stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """`--color` first, then NO_COLOR, then FORCE_COLOR, then whether the stream is a terminal."""
+    """`--color` first, then NO_COLOR, then whether the stream is a terminal."""
     if choice != "auto":
         return choice == "always"
     if environ.get("NO_COLOR"):
         return False
-    if environ.get("FORCE_COLOR"):
-        return True
     return stream.isatty() and environ.get("TERM") != "dumb"
 
 

@@ -1,8 +1,8 @@
 """Show which releases and backends run on which GPUs, as a table or as one self-contained page.
 
 Without --gpu it is about every kind of GPU. Each is judged with the driver that is given, else with the newest that
-supports it. Nothing is looked up on this machine but its system and Python, unless --gpus, --only or --trust-pci asks
-for its own GPUs. The page needs no server and no network; its address keeps what was chosen in it.
+supports it. Nothing is looked up on this machine but its system and Python. The page needs no server and no network;
+its address keeps what was chosen in it.
 
 A cell names the backend that would be picked: with `*` the driver compiles its code at first use, with `-` no build of
 that release runs, and `torchpick list --gpu …` says why.
@@ -19,7 +19,6 @@ from __future__ import annotations
 import os
 from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
-from html import escape
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
@@ -31,7 +30,6 @@ from torchpick.environment import rewrite
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model import envelope
 from torchpick.model.arch import Fit
-from torchpick.model.build import WHEEL_HOST
 from torchpick.model.fleet import Hosts
 from torchpick.model.generations import NVIDIA, kind_of
 from torchpick.model.machine import Machine
@@ -65,7 +63,7 @@ def run(args: MatrixArguments) -> int:
     session = Session(arguments.request_of(args), report=console.waiting)
     if args.html is not None:
         return _page(args, session)
-    tables = _tables(args, session)
+    tables = _tables(session)
     if args.json:
         print(envelope.dumps(envelope.new("matrix", rows=[row for table in tables for row in _json(table)])))
         return 0
@@ -81,23 +79,15 @@ def run(args: MatrixArguments) -> int:
     return 0
 
 
-def _tables(args: MatrixArguments, session: Session) -> list[MatrixTable]:
+def _tables(session: Session) -> list[MatrixTable]:
     """One for the machine whose GPUs are asked about, or one for each kind of machine in the files."""
     if session.request.machine is None:
-        machines = [(_machine(args, session), Hosts(1))]
+        asked = session if session.given_gpus else session.asking(session.request._replace(gpus=("none",)))
+        machines = [(_open(asked.machine), Hosts(1))]
     else:
         machines = [(crowd.machine._replace(name=None), crowd.hosts) for crowd in session.fleet.crowds]
     known = session.table_of(tuple(machine for machine, _ in machines))
     return [MatrixTable(machine, hosts, matrix.rows(machine, known, session.wish)) for machine, hosts in machines]
-
-
-def _machine(args: MatrixArguments, session: Session) -> Machine:
-    """The machine whose GPUs are asked about; without any, one that has every kind of GPU of its platform."""
-    request = session.request
-    if args.gpus is not None or request.only is not None or request.trust_pci:
-        return session.machines[0]
-    asked = session if session.given_gpus else session.asking(request._replace(gpus=("none",)))
-    return _open(asked.machine)
 
 
 def _open(machine: Machine) -> Machine:
@@ -193,18 +183,8 @@ def _page(args: MatrixArguments, session: Session) -> int:
     rows = matrix.rows(_open(machine._replace(platform=machine.platform.parse(system))), known, wish)
     if not matrix.releases_of(rows):
         raise UsageError("no release is within what was asked for", hint="leave it out: the page has all releases")
-    scope = [*session.request.requirements, *(f"backend {backend}" for backend in wish.backends)]
-    scope += [f"the {wish.channel} channel"] if wish.channel != "stable" else []
-    scope += [f"the mirror {wish.index_base}"] if wish.index_base != WHEEL_HOST else []
-    texts = {
-        "system": system,
-        "python": python_name(machine.python.tag),
-        # A page that was made for no system opens with the reader's own, as far as the browser says it.
-        "guess": "" if session.request.platform else "1",
-        "scope": escape(plain(f", for {', '.join(scope)}")) if scope else "",
-    }
     names = (*session.knowledge.gpu_names.products, *session.knowledge.other_names.amd_named)
-    page = webpage.page(known, wish, names, rows, texts)
+    page = webpage.page(known, wish, names, rows, (system, python_name(machine.python.tag)))
     if file == "-":
         print(page, end="")
     else:

@@ -43,16 +43,17 @@ _HOME, _ABROAD = Driver(None, "999.0"), Driver(None, "0.1")
 
 
 def page(
-    known: Table, wish: Wish, names: Iterable[tuple[str, str]], rows: Sequence[matrix.Row], texts: Mapping[str, str]
+    known: Table, wish: Wish, names: Iterable[tuple[str, str]], rows: Sequence[matrix.Row], start: tuple[str, str]
 ) -> str:
-    """The page of a table. `rows` stand there without JavaScript; `texts` are the template's other parts, as HTML."""
+    """The page of a table. `rows` stand there without JavaScript, for the system and the Python that it opens with."""
     listed = matrix.releases_of(rows)
-    opens = {name: texts[name] for name in ("system", "python", "guess")}
+    system, python = start
     values = {
-        **texts,
+        "system": system,
+        "python": python,
         "style": _part("page.css").strip(),
         "script": _part("page.js").strip(),
-        "data": embedded({**data(known, wish, names), "start": opens}),
+        "data": embedded({**data(known, wish, names), "start": {"system": system, "python": python}}),
         "version": escape(VERSION),
         "oldest": escape(listed[-1]),
         "newest": escape(listed[0]),

@@ -376,8 +376,6 @@
   function start() {
     move(Math.max(0, data.platforms.findIndex((each) => each.name === data.start.system)));
     chosen.python = Math.max(0, platform().pythons.findIndex((each) => each.name === data.start.python));
-    const windows = data.platforms.findIndex((each) => each.name === "windows-x86_64");
-    if (data.start.guess && /^win/i.test(navigator.platform)) move(windows);
   }
 
   function decoded(text) {
