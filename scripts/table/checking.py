@@ -91,8 +91,8 @@ def platform_index(fields: Fields) -> None:
     sets = tuple(len(fields.items(name)) for name in shared)
     for place, row in enumerate(fields.items("builds")):
         path = f"builds[{place}]"
-        if not isinstance(row, list) or len(row) != len(refreshed.COLUMNS):
-            raise ShapeError(path, f"must be a list of {len(refreshed.COLUMNS)}")
+        if not isinstance(row, list) or len(row) != refreshed.COLUMNS:
+            raise ShapeError(path, f"must be a list of {refreshed.COLUMNS}")
         for column, many in zip((4, 5, 13, 15), sets, strict=True):
             if not isinstance(row[column], int) or not 0 <= row[column] < many:
                 raise ShapeError(f"{path}[{column}]", "names a place that is not there")

@@ -25,7 +25,7 @@ from torchpick.model.versions import release_key
 from torchpick.wheels import refresh, wheel
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.librarycode import texts
-from torchpick.wheels.readings import FLAGS, Reading
+from torchpick.wheels.readings import Reading
 from torchpick.wheels.wheel import WheelFacts
 
 _OUT = Path(__file__).parents[2] / "evidence" / "torch.jsonl"
@@ -73,7 +73,7 @@ def in_turn(links: list[Link]) -> list[tuple[Link, bool]]:
 
 
 def _reading(archive: Archive, link: Link, *, deep: bool) -> Reading:
-    return wheel.of_release(archive, link) if deep else wheel.read(archive, WheelFacts(link.file, link.file), FLAGS)
+    return wheel.of_release(archive, link) if deep else wheel.read(archive, WheelFacts(link.file, link.file))
 
 
 def _line(link: Link, reading: Reading) -> dict[str, object]:

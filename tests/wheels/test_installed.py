@@ -15,7 +15,6 @@ from torchpick.environment.distributions import Distribution, Environment
 from torchpick.errors import TorchpickError, WheelError
 from torchpick.wheels import inplace
 from torchpick.wheels.librarycode import texts
-from torchpick.wheels.readings import FLAGS
 
 LIBRARY = making.library(making.module("sm_80"))
 
@@ -49,19 +48,18 @@ def find(name: str, site: Path) -> Distribution | None:
 def test_torch_is_read_in_place(site: Path) -> None:
     one = find("torch", site)
     assert one is not None
-    found = inplace.read_distribution(one, "torch", None)
+    found = inplace.read_distribution(one, "torch")
 
     assert (found.name, found.version, found.complete) == ("torch", "2.15.0+cu132", True)
     assert texts(found.sass) == ["sm_75", "sm_80"]
     assert [library.path for library in found.libraries] == ["torch/lib/libtorch_cuda.so", "torch/a,b.so"]
-    assert inplace.read_distribution(one, "torch", FLAGS).libraries == ()
 
 
 def test_a_package_without_record_is_read_by_its_folders(site: Path) -> None:
     one = find("some-pkg", site)
     assert one is not None
 
-    assert texts(inplace.read_distribution(one, "some-pkg", None).sass) == ["sm_80"]
+    assert texts(inplace.read_distribution(one, "some-pkg").sass) == ["sm_80"]
 
 
 def test_a_damaged_record_names_nothing(site: Path) -> None:
@@ -76,8 +74,8 @@ def test_what_is_not_installed_is_none(site: Path) -> None:
 
 
 def test_a_folder_is_read_whole(site: Path) -> None:
-    whole = inplace.read_folder(site, str(site), None)
-    inside = inplace.read_folder(site / "torch", "torch", None)
+    whole = inplace.read_folder(site, str(site))
+    inside = inplace.read_folder(site / "torch", "torch")
 
     assert len(whole.libraries) == 3
     assert inside.torch is not None
@@ -88,9 +86,9 @@ def test_libraries_that_cannot_be_read_are_errors_or_nothing(tmp_path: Path) -> 
     (tmp_path / "empty.so").write_bytes(b"")
     (tmp_path / "folder.so").mkdir()
 
-    assert inplace.read_library(tmp_path / "empty.so", "x") is None
-    assert inplace.read_library(tmp_path / "folder.so", "x") is None
-    assert inplace.read_library(tmp_path / "gone.so", "x") is None
+    assert inplace.read_library(str(tmp_path / "empty.so"), "x") is None
+    assert inplace.read_library(str(tmp_path / "folder.so"), "x") is None
+    assert inplace.read_library(str(tmp_path / "gone.so"), "x") is None
 
 
 def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.doctor.homes import linking
 from tests.wheels import making
 from torchpick.errors import WheelError
-from torchpick.wheels import flags, inplace, librarycode, sections
+from torchpick.wheels import inplace, librarycode, sections
 from torchpick.wheels.librarycode import texts
 from torchpick.wheels.sections import Linked
 
@@ -35,18 +35,6 @@ def test_a_damaged_library_is_read_without_harm(place: int, value: int) -> None:
     data[place % len(data)] = value
 
     sections.links_of(bytes(data))
-
-
-@given(
-    st.lists(
-        st.sampled_from(["sm_86", "sm_80", "compute_90", "gfx90a", " ", "\0", "x", "sm_", "gfx1100:xnack-", ";"]),
-        max_size=30,
-    )
-)
-def test_flags_of_a_buffer_are_those_of_a_stream(words: list[str]) -> None:
-    data = "".join(words).encode()
-
-    assert flags.of_buffer(data) == flags.find(iter([data]))
 
 
 def test_the_registered_code_alone_is_read_in_place(tmp_path: Path) -> None:

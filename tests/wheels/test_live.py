@@ -1,4 +1,4 @@
-"""A live index against the table: what is new, what changed, what is gone."""
+"""A live index against the table: what is new, what changed."""
 
 from __future__ import annotations
 
@@ -84,27 +84,27 @@ LISTED = found("cu132/torch-2.15.0%2Bcu132-cp312-cp312-manylinux_2_28_x86_64.whl
 
 
 def test_what_is_known_is_no_news() -> None:
-    assert listed.compare(LISTED, known(row()), whole=True) == listed.News((), (), ())
+    assert listed.compare(LISTED, known(row())) == listed.News((), ())
 
 
 def test_what_is_new_is_listed_and_waits_to_be_read() -> None:
-    news = listed.compare(LISTED, {}, whole=True)
+    news = listed.compare(LISTED, {})
 
     assert news.unread == LISTED
     assert news.changed[0].arches is None
     assert (news.changed[0].cuda, news.changed[0].published) == ("13.2", True)
-    assert listed.compare(LISTED, known(*news.changed), whole=True).unread == LISTED, "it waits until it is read"
+    assert listed.compare(LISTED, known(*news.changed)).unread == LISTED, "it waits until it is read"
 
 
 def test_a_cpu_build_needs_no_reading() -> None:
-    news = listed.compare(found("cpu/torch-2.16.0%2Bcpu-cp312-cp312-win_amd64.whl"), {}, whole=True)
+    news = listed.compare(found("cpu/torch-2.16.0%2Bcpu-cp312-cp312-win_amd64.whl"), {})
 
     assert news.unread == ()
     assert news.changed[0].arches == ()
 
 
 def test_what_the_shipped_table_says_nobody_knows_is_not_read_unasked() -> None:
-    assert listed.compare(LISTED, known(row(arches=None)), whole=True).unread == ()
+    assert listed.compare(LISTED, known(row(arches=None))).unread == ()
 
 
 @pytest.mark.parametrize(("facts", "expected"), [
@@ -113,16 +113,10 @@ def test_what_the_shipped_table_says_nobody_knows_is_not_read_unasked() -> None:
 ])  # fmt: skip
 def test_what_the_index_says_of_a_wheel_wins(facts: dict[str, object], expected: dict[str, object]) -> None:
     before = row()._replace(**facts)  # type: ignore[arg-type]
-    [changed] = listed.compare(LISTED, known(before), whole=True).changed
+    [changed] = listed.compare(LISTED, known(before)).changed
 
     assert changed._asdict() | expected == changed._asdict()
     assert changed.arches == row().arches
-
-
-def test_what_is_not_there_any_more_is_told_where_all_is_listed() -> None:
-    gone = row("2.14.0+cu130")
-    assert listed.compare(LISTED, known(row(), gone), whole=True).gone == (gone,)
-    assert listed.compare(LISTED, known(row(), gone), whole=False).gone == ()
 
 
 BUILDS = st.lists(

@@ -8,7 +8,7 @@ from tests.doctor.homes import linking
 from tests.index.server import Host
 from tests.wheels import making
 from tests.wheels.test_archive import Bytes
-from torchpick.errors import UsageError, WheelError, WheelLayoutError
+from torchpick.errors import WheelError, WheelLayoutError
 from torchpick.index.client import Client
 from torchpick.index.ranges import RemoteSource
 from torchpick.wheels import wheel
@@ -65,11 +65,6 @@ def test_torch_read_whole_shows_where_its_libraries_differ() -> None:
 
     assert texts(found.sass) == ["sm_75", "sm_80", "sm_90"]
     assert [(one.path, one.code.total) for one in found.libraries] == [("torch/lib/libtorch_cuda_linalg.so", 5)]
-
-
-def test_flags_of_what_is_no_torch_are_a_slip() -> None:
-    with pytest.raises(UsageError, match="not a PyTorch"):
-        read(making.wheel({"a.so": LINALG}), depth=FLAGS)
 
 
 @pytest.mark.parametrize("stored", [False, True])

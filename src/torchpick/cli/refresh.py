@@ -33,7 +33,7 @@ from torchpick.index import index_places
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model import envelope
-from torchpick.model.build import BUILD_NAMES, DEFAULT_INDEX, WHEEL_HOST, Build, BuildKey, backend_order
+from torchpick.model.build import BUILD_NAMES, DEFAULT_INDEX, Build, BuildKey, backend_order
 from torchpick.model.fields import written
 from torchpick.model.machine import PLATFORMS
 from torchpick.model.noun import Noun
@@ -121,23 +121,21 @@ def _plans(args: RefreshArguments) -> list[IndexToRead]:
             return False
         return not wish.torch or admitted(found.torch)
 
-    def plan(what: str, base: str, channel: str, pages: tuple[tuple[str, ...], ...], *, whole: bool) -> IndexToRead:
+    def plan(what: str, base: str, channel: str, pages: tuple[tuple[str, ...], ...]) -> IndexToRead:
         today = time.strftime("%Y-%m-%d", time.gmtime(console.today() * 86400))
-        job = RefreshJob(Path(cache_dir(os.environ)), base, channel, pages, reads, is_named, whole, today)
+        job = RefreshJob(Path(cache_dir(os.environ)), base, channel, pages, reads, is_named, today)
         return IndexToRead(what, job, _shipped(default_index=channel == DEFAULT_INDEX))
 
     plans = []
     if set(wish.backends) != {DEFAULT_INDEX}:
         backends = sorted({build.backend for build in _shipped(default_index=False).values()}, key=backend_order)
         pages = refresh.page_urls(wish.index_base, args.channel, backends)
-        # A mirror may hold a part.
-        whole = wish.index_base == WHEEL_HOST and args.channel == "stable"
-        plans.append(plan(HOST, wish.index_base, args.channel, pages, whole=whole))
+        plans.append(plan(HOST, wish.index_base, args.channel, pages))
     if args.channel == "stable" and (not wish.backends or DEFAULT_INDEX in wish.backends):
         with suppress(InstallerError):
             own = index_places.of_user(os.environ)
             if own.base is not None:
-                plans.append(plan(OWN, own.base, DEFAULT_INDEX, own.pages("torch"), whole=False))
+                plans.append(plan(OWN, own.base, DEFAULT_INDEX, own.pages("torch")))
     if not plans:
         raise UsageError("no package index of yours is known", hint="name it: `export PIP_INDEX_URL=https://…/simple`")
     return plans
@@ -171,7 +169,6 @@ def _json(report: Refreshed, notes: Iterable[str], status: int) -> dict[str, obj
         pages=[{"url": redacted(page.url)} for page in report.pages],
         added=[_row(build) for build in report.added],
         read=[_row(build) for build in report.read],
-        gone=[_row(build) for build in report.gone],
         unread=[
             {"version": each.version, "platform": each.platform, "file": each.sample.file} for each in report.unread
         ],
@@ -189,7 +186,6 @@ def _page(report: Refreshed) -> str:
         for word, builds in (("new", report.added), ("read", report.read))
         for build in builds
     ]
-    lines += [f"gone      {build.version} for {build.platform} is not on the index" for build in report.gone]
     if report.unread:
         lines.append(f"unread    {len(report.unread)} builds, never picked until they are read")
     shown = [f"  {plain(line)}" for line in lines] or ["nothing new"]

@@ -31,36 +31,29 @@ class Flags(Noun):
     certain: bool = True
 
 
-def find(chunks: Iterable[bytes]) -> Flags | None:
-    """The list in a library that streams by, which is read no further than needed; None where there is none."""
+def find(chunks: Iterable[bytes | mmap]) -> Flags | None:
+    """The list in a library that is mapped, or streams by and is read no further than needed; None without one."""
     singles: set[bytes] = set()
     kept = b""
     for chunk in chunks:
-        text = kept + chunk
-        if (match := _LIST.search(text)) is not None:
-            return Flags(_arches(match[1]))
-        if len(singles) <= 1:
-            singles.update(_SINGLE.findall(text))
+        text = kept + bytes(chunk) if kept else chunk
+        if (listed := _listed(text, singles)) is not None:
+            return Flags(_arches(listed))
         kept = text[-_OVERLAP:]
     return Flags(_arches(singles.pop()), certain=False) if len(singles) == 1 else None
 
 
-def of_buffer(buffer: bytes | mmap) -> Flags | None:
-    """The list in a library that is all there; the same answer as `find`, by looking around its words alone."""
-    singles: set[bytes] = set()
-    done = 0
+def _listed(buffer: bytes | mmap, singles: set[bytes]) -> bytes | None:
+    """The list, where it is there; a single architecture is added to the others. Only its words are looked around."""
     for place in _places(buffer):
-        if place < done:
-            continue
         # A list starts with one of these words, so nothing before it can belong to it.
         start = max(0, place - 1)
         window = bytes(buffer[start : place + _OVERLAP])
         if (match := _LIST.match(window, place - start)) is not None:
-            return Flags(_arches(match[1]))
+            return match[1]
         if (match := _SINGLE.match(window, place - start)) is not None:
             singles.add(match[1])
-            done = start + match.end()
-    return Flags(_arches(singles.pop()), certain=False) if len(singles) == 1 else None
+    return None
 
 
 def _places(buffer: bytes | mmap) -> Iterator[int]:

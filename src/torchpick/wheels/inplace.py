@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 from collections.abc import Callable, Sequence
 from mmap import ACCESS_READ, mmap
@@ -21,28 +22,28 @@ from torchpick.wheels import flags, judging, librarycode, sections
 from torchpick.wheels.flags import Flags
 from torchpick.wheels.judging import Judge, ReadingVerdict
 from torchpick.wheels.librarycode import Library
-from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts, torch_facts
+from torchpick.wheels.readings import WHOLE, Reading, TorchFacts, torch_facts
 from torchpick.wheels.sections import Linked
 
 
-def read_distribution(one: Distribution, target: str, depth: str | None) -> Reading:
+def read_distribution(one: Distribution, target: str) -> Reading:
     """Read an installed distribution in place; its libraries are mapped, so reading all of them is cheap."""
-    return _read(Path(one.folder), distributions.files(one), target, depth)._replace(name=one.name, version=one.version)
+    return _read(Path(one.folder), distributions.files(one), target)._replace(name=one.name, version=one.version)
 
 
-def read_folder(folder: Path, target: str, depth: str | None) -> Reading:
+def read_folder(folder: Path, target: str) -> Reading:
     files = tuple(os.path.relpath(file, folder) for file in distributions.walk(str(folder)))
-    return _read(folder, files, target, depth)
+    return _read(folder, files, target)
 
 
-def _read(folder: Path, files: tuple[str, ...], target: str, depth: str | None) -> Reading:
+def _read(folder: Path, files: tuple[str, ...], target: str) -> Reading:
     torch = _torch(folder, files)
     size = touched = 0
     found: list[Library] = []
-    for path in files if depth != FLAGS else ():
+    for path in files:
         if not wheelnames.may_hold_code(path):
             continue
-        one = read_library(folder / path, path)
+        one = read_library(str(folder / path), path)
         if one is None:
             continue
         size += one.size
@@ -52,7 +53,7 @@ def _read(folder: Path, files: tuple[str, ...], target: str, depth: str | None) 
     version = torch.version if torch is not None else None
     return Reading(
         target=target,
-        depth=FLAGS if depth == FLAGS else WHOLE,
+        depth=WHOLE,
         complete=all(one.complete for one in found),
         size=size,
         bytes_read=touched,
@@ -70,34 +71,16 @@ def _torch(folder: Path, files: tuple[str, ...]) -> TorchFacts | None:
     for prefix in ("torch/", ""):
         libraries = [f"{prefix}lib/libtorch_python.so", f"{prefix}lib/torch_python.dll"]
         here = [path for path in libraries if path in present]
-        if f"{prefix}version.py" not in present or not here:
-            continue
-        try:
+        if f"{prefix}version.py" in present and here:
             torch = torch_facts(distributions.text(str(folder / prefix / "version.py")))
-            with (folder / here[0]).open("rb") as file:
-                held = flags.find(iter(lambda: file.read(1 << 20), b""))
-        except OSError as error:
-            raise WheelError(f"cannot read {folder / here[0]}: {error.strerror}", hint="check its permissions") from (
-                error
-            )
-        return torch if held is None else torch._replace(flags=held.arches, certain=held.certain)
+            held = compiled_flags(str(folder / here[0]))
+            return torch if held is None else torch._replace(flags=held.arches, certain=held.certain)
     return None
 
 
-def read_library(path: Path, shown: str) -> Library | None:
-    """One file of this computer, mapped; None if it is gone, empty or not a regular file."""
-    try:
-        if not path.is_file():
-            return None
-        with path.open("rb") as file:
-            if not os.fstat(file.fileno()).st_size:
-                return None
-            with mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
-                return librarycode.of_buffer(mapped, shown)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise WheelError(f"cannot read {path}: {error}", hint="check its permissions") from error
+def read_library(path: str, shown: str) -> Library | None:
+    """All of a file; None if it is gone, empty or not a regular file."""
+    return _mapped(path, lambda buffer: librarycode.of_buffer(buffer, shown))
 
 
 def torch_cuda(python: str | None) -> str | None:
@@ -154,7 +137,7 @@ def registered(path: str, shown: str) -> Library | None:
 
 def compiled_flags(path: str) -> Flags | None:
     """The architectures that a libtorch_python names itself."""
-    return _mapped(path, flags.of_buffer)
+    return _mapped(path, lambda buffer: flags.find([buffer]))
 
 
 def needs(path: str) -> Linked | None:
@@ -164,12 +147,12 @@ def needs(path: str) -> Linked | None:
 
 def _mapped(path: str, look: Callable[[mmap], T]) -> T | None:
     try:
-        with open(path, "rb") as file:
-            if not os.fstat(file.fileno()).st_size:
-                return None
-            with mmap(file.fileno(), 0, access=ACCESS_READ) as buffer:
-                return look(buffer)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        about = os.stat(path)
+        if not about.st_size or not stat.S_ISREG(about.st_mode):
+            return None
+        with open(path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as buffer:
+            return look(buffer)
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         raise WheelError(f"cannot read {path}: {error}", hint="check its permissions") from error

@@ -124,23 +124,20 @@ class News(Noun):
 
     unread: tuple[ListedBuild, ...]  # builds whose architectures are not known
     changed: tuple[Build, ...]  # rows of the table with what the index says of their wheels
-    gone: tuple[Build, ...]  # rows that say `published` and are not on the index
 
 
-def compare(found: Iterable[ListedBuild], known: Mapping[tuple[str, str, str], Build], *, whole: bool) -> News:
-    """Compare the index with the table; `whole` is false where only a part of the index was listed."""
-    listed = {each.key: each for each in found}
+def compare(found: Iterable[ListedBuild], known: Mapping[BuildKey, Build]) -> News:
+    """Compare the index with the table."""
     unread, changed = [], []
-    for key, each in listed.items():
-        row = known.get(key)
+    for each in found:
+        row = known.get(each.key)
         # What the shipped table says that nobody knows (ROCm before 6.0) is read only when it is asked for.
         if arches_of(each) is None and (row is None or (row.arches is None and row.evidence.ref == LISTED)):
             unread.append(each)
         now = declared(each) if row is None else _updated(row, each)
         if now != row:
             changed.append(now)
-    gone = [row for key, row in known.items() if whole and row.published and key not in listed]
-    return News(tuple(unread), tuple(changed), tuple(gone))
+    return News(tuple(unread), tuple(changed))
 
 
 def arches_of(found: ListedBuild) -> tuple[Arch, ...] | None:

@@ -54,7 +54,6 @@ class RefreshJob(Noun):
     pages: tuple[tuple[str, ...], ...]  # of torch, the likeliest first: the first group that is there is taken
     reads: Callable[[ListedBuild], bool]
     forced: bool
-    whole: bool = True  # the index has all that there is: what it lacks is gone
     today: str | None = None  # the day, which the table is then as new as
 
 
@@ -64,7 +63,6 @@ class Refreshed(Noun):
     pages: tuple[Page, ...]
     added: tuple[Build, ...]
     read: tuple[Build, ...]
-    gone: tuple[Build, ...]
     unread: tuple[ListedBuild, ...]
     failures: tuple[FailedRead, ...]
     bytes_read: int
@@ -103,8 +101,7 @@ class _Run:
         self.rows = {key: row for key, row in _still_needed(kept, self.shipped).items() if key in here}
         unlike = listed.with_another_hash(builds, (*self.shipped.values(), *kept.values()))
         found = tuple(each for each in builds if each.key not in unlike)
-        news = listed.compare(found, {**self.shipped, **self.rows}, whole=self.job.whole)
-        gone = tuple(row for row in news.gone if row.key not in here)
+        news = listed.compare(found, {**self.shipped, **self.rows})
         added = tuple(row for row in news.changed if row.key not in self.shipped)
         # Rows of earlier runs that had no companions yet are looked at again.
         changed = {key: row for key, row in self.rows.items() if not row.companions and row.family != "xpu"}
@@ -120,7 +117,6 @@ class _Run:
             fetched,
             added,
             read,
-            gone,
             tuple(each for each in news.unread if each.key not in done),
             (*unlike.values(), *failures),
             self.cost,

@@ -67,7 +67,7 @@ def _package(thing: str, how: How) -> Reading:
     if normal(thing).replace("-", "").isalnum() and not elsewhere:
         here = distributions.read(how.wanted.python or sys.executable, os.environ, metadata=False).find(normal(thing))
         if here is not None:
-            return inplace.read_distribution(here, thing, how.depth)
+            return inplace.read_distribution(here, thing)
         how.report(f"{thing} is not installed: looking it up on the index")
     from torchpick.index import user_index
 
@@ -160,7 +160,7 @@ def sha256_of(text: str) -> str | None:
 
 def _path(path: Path, shown: str, how: How) -> Reading:
     if path.is_dir():
-        return _named(shown, lambda: inplace.read_folder(path, shown, how.depth))
+        return _named(shown, lambda: inplace.read_folder(path, shown))
     if not path.is_file():
         raise WheelError(f"{shown} is neither a file nor a folder", hint="give a wheel or a library")
     wheel.check_is_wheel(path.name)
@@ -178,7 +178,7 @@ def _path(path: Path, shown: str, how: How) -> Reading:
 
 def _library(path: Path, head: bytes, shown: str) -> Reading:
     known = sections.form(head) is not None or head[:4] == b"\x50\xed\x55\xba"
-    one = inplace.read_library(path, path.name) if known else None
+    one = inplace.read_library(str(path), path.name) if known else None
     if one is None:
         raise WheelError(f"{shown} is neither a wheel nor a library", hint="give a .whl, .so, .dll, .pyd or .cubin")
     return Reading(shown, WHOLE, one.complete, one.size, one.size, 0, file=path.name, libraries=(one,))

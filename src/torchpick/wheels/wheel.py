@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from zipfile import ZipInfo
 
-from torchpick.errors import UsageError, WheelLayoutError
+from torchpick.errors import WheelLayoutError
 from torchpick.index import wheelnames
 from torchpick.index.listing import Link
 from torchpick.model.noun import Noun
@@ -41,14 +41,10 @@ def read(archive: Archive, facts: WheelFacts, depth: str | None = None, allowanc
     """Read a wheel as deep as asked; by default as deep as is cheap and enough, or as an allowance allows."""
     named = wheelnames.parse(facts.file)
     by_name = named is not None and named.project == "torch"
-    if depth == FLAGS or (depth is None and by_name):
+    if depth is None and by_name:
         torch = torch_of(archive)
         if torch is not None and (torch.flags or torch.cuda is None):
             return _reading(archive, facts, FLAGS, torch)
-        if depth == FLAGS:
-            raise UsageError(
-                f"{facts.file} is not a PyTorch with compiled flags", hint="remove `--flags` to read its libraries"
-            )
     members = archive.members()
     archive.check_overlap()
     wanted = [each for each in members if wheelnames.may_hold_code(each.filename)]
