@@ -29,6 +29,7 @@ _MORE = (
     "torchpick.machine.computer",
     "torchpick.machine.narrow",
     "torchpick.environment.interpreter",
+    "torchpick.environment.settingsfiles",
     "torchpick.environment.world",
 )
 _TABLE = ("family.json", "never.json", "index/*.json")
