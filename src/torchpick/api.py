@@ -9,13 +9,13 @@ from torchpick.errors import UsageError
 from torchpick.model.finding import Finding
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick
-from torchpick.model.request import CHANNELS
+from torchpick.model.request import CHANNELS, Request
 from torchpick.model.stack import Stack
+from torchpick.session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.decide.frontier import Groups
-    from torchpick.model.request import Request
     from torchpick.wheels.judging import ReadingVerdict
     from torchpick.wheels.readings import Reading
 
@@ -37,8 +37,6 @@ def detect(
     environ: Mapping[str, str] | None = None,
 ) -> Machine:
     """This machine, each fact with its source. Its `trouble` says why a GPU that is present does not answer."""
-    from torchpick.session import Session
-
     request = _request(python=python)._replace(visible_only=visible_only, trust_pci=trust_pci)
     return Session(request, environ).machine
 
@@ -65,8 +63,6 @@ def pick(  # noqa: PLR0913 # the flags of the contract, by name
 
     `gpus` takes what `--gpu` takes, an empty list for no GPU; `torch` and the values of `companions` are specifiers.
     """
-    from torchpick.session import Session
-
     request = _request(
         _requirements(torch, companions),
         gpus=gpus,
@@ -96,7 +92,6 @@ def fleet(
     from torchpick.machine import machinefiles
     from torchpick.machine.crowds import Crowds
     from torchpick.model.fleet import LeftOut
-    from torchpick.session import Session
 
     if max_environments is not None and max_environments < 1:
         raise UsageError(f"max_environments={max_environments!r} is not a number of environments", hint="at least 1")
@@ -144,7 +139,6 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
     Nothing is installed. What the table of packages lacks is read from your own index, unless `offline`.
     """
     from torchpick.install import planning
-    from torchpick.session import Session
 
     request = _request(
         _list("requirements", requirements, "vllm"),
@@ -177,7 +171,6 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
     `thing` is what the command takes: a file, a URL, `name==version` or an installed package.
     """
     from torchpick.index.user_index import WheelTarget
-    from torchpick.session import Session
     from torchpick.wheels import inplace
     from torchpick.wheels.thing import How, read
 
@@ -202,7 +195,6 @@ def check(
     `python` is an interpreter or an environment's folder, the active one without it. Nothing in it is imported.
     """
     from torchpick.doctor.examination import FindingList, examine, of_process
-    from torchpick.session import Session
 
     request = _request(gpus=gpus, driver=driver, cuda_driver=cuda_driver, python=python)
     examination = examine(Session(request, environ))
@@ -222,8 +214,6 @@ def _request(
     **texts: str | None,
 ) -> Request:
     """What the flags of these names would specify; a value of another type is refused."""
-    from torchpick.model.request import Request
-
     for name, value in texts.items():  # `python=3.10` would be 3.1
         if value is not None and not isinstance(value, str):
             raise UsageError(f"{name}={value!r} must be a string", hint=f'such as {name}="{_EXAMPLES[name]}"')

@@ -33,14 +33,14 @@ def made(screen: io.StringIO, now: list[float], *, quiet: bool = False) -> Progr
     return Progress(screen, quiet=quiet, clock=lambda: now[0])
 
 
-def test_bytes_are_counted_with_their_rate() -> None:
+def test_bytes_are_counted_beside_the_time() -> None:
     screen, now = Screen(), [0.0]
     progress = made(screen, now)
 
     now[0] = 20.0
     progress(41_000_000)
 
-    assert screen.line == "read 41 MB, 2.0 MB/s"
+    assert screen.line == ": 0:20, 41.0 MB"
 
 
 def test_a_sentence_stays_and_the_line_around_it_goes() -> None:

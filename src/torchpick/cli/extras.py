@@ -9,7 +9,6 @@ examples:
   torchpick extras                                     for ./pyproject.toml, printed
   torchpick extras --torch ">=2.5" --for library       without a file
   torchpick extras --write pyproject.toml              into the file; a second run changes nothing
-  torchpick extras --write pyproject.toml --check      exit status 1 where that would change it
   torchpick extras --for app --tool uv --name old=cu126 --name new=cu132 --name cpu=cpu
   torchpick extras --name nvidia-old=sm_50,sm_61
 """
@@ -50,7 +49,6 @@ class ExtrasArguments(Arguments):
     tool: str | None
     groups: bool
     write: str | None
-    check: bool
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -69,7 +67,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--index-base", metavar="URL", help="a mirror of the wheel host")
     group = parser.add_argument_group("the output")
     group.add_argument("--write", metavar="FILE", help="write into this file")
-    group.add_argument("--check", action="store_true", help=f"change nothing; 1 where FILE ({HERE}) is out of date")
     group.add_argument("--json", action="store_true", help="the same facts as one JSON object on stdout")
     group.add_argument("--quiet", action="store_true", help="no notes on stderr")
 
@@ -87,7 +84,7 @@ def run(args: ExtrasArguments) -> int:
         plan = _library(args, Shop(known.every_build, known.rules, project), known, builds, wish)
     else:
         plan = _app(args, builds, app.completed(project, KnownPackages(os.environ, READ_PLATFORM)), wish)
-    if there is None or not (args.write or args.check):
+    if there is None or not args.write:
         return _printed(args, plan, kind)
     return _finish(args, there, plan, kind)
 
@@ -96,8 +93,8 @@ def _there(args: ExtrasArguments) -> rewrite.Text | None:
     """The project's file: the one that is named, else the one that lies here."""
     file = args.write or HERE
     there = rewrite.read(file)
-    if not there.exists and (args.write or args.check):
-        raise TorchpickError(f"there is no {file}", hint="leave out `--write` and `--check` to print the lines instead")
+    if not there.exists and args.write:
+        raise TorchpickError(f"there is no {file}", hint="leave out `--write` to print the lines instead")
     return there if there.exists else None
 
 
@@ -174,28 +171,22 @@ def _printed(args: ExtrasArguments, plan: Plan, kind: str) -> int:
 
 
 def _finish(args: ExtrasArguments, there: rewrite.Text, plan: Plan, kind: str) -> int:
-    """Write it, or say whether it would change."""
     text, clashes = marks.merged(there.text, declared.wanted(plan))
     if clashes:
         raise _clash(there.file, clashes)
     changed = text != there.text
-    status = 1 if changed and args.check else 0
-    if changed and not args.check:
+    if changed:
         rewrite.write(there, text)
     if args.json:
-        answer = envelope.new("extras", status="error" if status else "ok", exit_status=status)
-        print(envelope.dumps({**answer, **_json(plan, kind), "file": there.file, "changed": changed}))
-    elif changed and not args.check:
+        print(envelope.dumps({**envelope.new("extras"), **_json(plan, kind), "file": there.file, "changed": changed}))
+    elif changed:
         print(there.file)
-    console.notes(args, _outcome(args, there, plan, changed=changed))
-    return status
+    console.notes(args, _next(plan) if changed else f"{there.file} is up to date")
+    return 0
 
 
-def _outcome(args: ExtrasArguments, there: rewrite.Text, plan: Plan, *, changed: bool) -> str:
-    if not changed:
-        return f"{there.file} is up to date"
-    if args.check:
-        return f"{there.file} is out of date; the same command without `--check` writes it"
+def _next(plan: Plan) -> str:
+    """The command that installs one of an app's extras."""
     if not plan.indexes:
         return ""
     among = ",".join(each.name if each.name == each.backend else f"{each.name}={each.backend}" for each in plan.extras)

@@ -55,10 +55,8 @@ def _against(own: OwnExtra, extras: tuple[Extra, ...]) -> tuple[str, ...]:
 
 def _contradicts(own: OwnExtra, extra: Extra) -> bool:
     pins = dict(requirement.split(" ;")[0].split("==", 1) for requirement in reversed(extra.requirements))
-    for package, wanted in own.ranges.items():
-        if package in pins and (wanted is None or not admits(wanted)(pins[package])):
-            return True
-    return False
+    wanted = {package: range_ for package, range_ in own.ranges.items() if package in pins}
+    return any(range_ is None or not admits(range_)(pins[package]) for package, range_ in wanted.items())
 
 
 def _names(extra: Extra, package: str) -> bool:

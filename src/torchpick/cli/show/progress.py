@@ -18,8 +18,6 @@ from torchpick.model.redaction import redacted
 _EVERY_S = 0.1
 # A wait without news: the seconds go on.
 _TICK_S = 0.5
-# Before that a rate is chance.
-_SURE_AFTER_S = 1.0
 
 
 class Progress:
@@ -87,10 +85,7 @@ class Progress:
         self._width = max(self._width, len(line))
 
     def _line(self, seconds: float) -> str:
-        """`read 41 MB, 5.2 MB/s`; before anything was read, `pip resolves: 0:07`."""
-        if not self._bytes:
-            minutes, rest = divmod(round(seconds), 60)
-            return f"{self._waits}: {minutes}:{rest:02}"
-        size = self._bytes / 1e6
-        rate = f", {size / seconds:.1f} MB/s" if seconds >= _SURE_AFTER_S else ""
-        return f"read {size:.0f} MB{rate}" if size >= 10 else f"read {size:.1f} MB{rate}"
+        """`pip resolves: 0:07`; once something was read, `wheel index: 0:07, 4.1 MB`."""
+        minutes, rest = divmod(round(seconds), 60)
+        read = f", {self._bytes / 1e6:.1f} MB" if self._bytes else ""
+        return f"{self._waits}: {minutes}:{rest:02}{read}"

@@ -27,11 +27,6 @@ def plain(foreign: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in foreign)
 
 
-def plain_lines(foreign: str) -> str:
-    """The same for text that is meant to have lines (a diff, an installer's complaint)."""
-    return "\n".join(map(plain, foreign.split("\n")))
-
-
 def note(sentence: str) -> str:
     """One line of what a person may want to know, without secrets."""
     return f"note: {plain(redacted(sentence))}"
