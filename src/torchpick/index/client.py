@@ -63,12 +63,6 @@ class Limits(Noun):
     longest_pause: float = 30.0  # of those that a server asks for
 
 
-class Origin(Noun):
-    scheme: str
-    host: str
-    port: int | None
-
-
 class Wanted(Noun):
     """A request: its address as it may be shown, what is sent, and until when it is done, with `whole` body too."""
 
@@ -110,25 +104,23 @@ class Document(Noun):
 
 
 class Client:
-    """For one command and one thread; close it. `clock` and `sleep` are arguments so that tests need not wait."""
+    """For one command and one thread; close it. `sleep` is an argument so that tests need not wait."""
 
     def __init__(
         self,
         limits: Limits | None = None,
         environ: Mapping[str, str] = os.environ,
         *,
-        clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.limits = limits or Limits()
         self.sleep = sleep
         self.requests = 0
         self._environ = environ
-        self._clock = clock
-        self._watch = Watch(clock)
+        self._watch = Watch()
         self._pools: dict[str | None, httpcore.ConnectionPool] = {}
-        self._logins: dict[Origin, tuple[str, str]] = {}
-        self._slow: dict[Origin, str] = {}
+        self._logins: dict[str, tuple[str, str]] = {}
+        self._slow: dict[str, str] = {}
 
     def __enter__(self) -> Client:  # noqa: PYI034 # typing.Self came with Python 3.11
         return self
@@ -163,7 +155,7 @@ class Client:
 
     def _tried(self, url: str, headers: Mapping[str, str], take: Callable[[Reply], T], *, whole: bool) -> T:
         """What is made of the answer, which is asked for again where the trouble may pass."""
-        until = self._clock() + self.limits.total
+        until = time.monotonic() + self.limits.total
         wanted = Wanted(redacted(url.partition("#")[0]), headers, until, whole)
         pauses = iter(self.limits.pauses)
         while True:
@@ -178,7 +170,7 @@ class Client:
                 pause = pause and retry_after(reply.headers.get("retry-after"), pause, self.limits.longest_pause)
             except BrokenOffError as error:
                 failure = error
-            if pause is None or self._clock() + pause >= until:
+            if pause is None or time.monotonic() + pause >= until:
                 raise failure
             self.sleep(pause)
 
@@ -205,57 +197,51 @@ class Client:
     def _asked(self, url: str, wanted: Wanted) -> Reply:
         """One request and the headers of its answer."""
         address = _address(url, wanted.name)
-        origin = Origin(address.scheme, address.host, address.port)
+        host = address.netloc.decode("ascii")
+        origin = f"{address.scheme}://{host}"
         if origin in self._slow:
             raise TooSlowError(self._slow[origin], hint=_HINT)
-        sent = {"user-agent": f"torchpick/{VERSION}", **wanted.headers}
+        sent = {"host": host, "user-agent": f"torchpick/{VERSION}", **wanted.headers}
         if (login := self._login(origin, address)) is not None:
             sent["authorization"] = f"Basic {base64.b64encode(':'.join(login).encode()).decode()}"
-        request = httpx.Request("GET", address.copy_with(userinfo=b"", fragment=None), headers=sent)
         self.requests += 1
-        self._watch.until(min(wanted.until, self._clock() + self.limits.silence))
+        self._watch.until(min(wanted.until, time.monotonic() + self.limits.silence))
         timeouts = {"connect": self.limits.connect, "read": None, "write": None, "pool": self.limits.connect}
-        raw = httpcore.URL(
-            scheme=request.url.raw_scheme,
-            host=request.url.raw_host,
-            port=request.url.port,
-            target=request.url.raw_path,
-        )
+        raw = httpcore.URL(scheme=address.raw_scheme, host=address.raw_host, port=address.port, target=address.raw_path)
+        request = httpcore.Request("GET", raw, headers=[*sent.items()], extensions={"timeout": timeouts})
         try:
-            answer = self._pool(origin).handle_request(
-                httpcore.Request("GET", raw, headers=request.headers.raw, extensions={"timeout": timeouts})
-            )
+            answer = self._pool(address).handle_request(request)
         except _FAILURES as error:
             raise self._failure(wanted.name, origin, error) from error
         chunks = self._body(origin, wanted, answer)
         return Reply(url, answer.status, httpx.Headers(answer.headers), chunks, lambda: _close(answer))
 
-    def _login(self, origin: Origin, address: httpx.URL) -> tuple[str, str] | None:
+    def _login(self, origin: str, address: httpx.URL) -> tuple[str, str] | None:
         """The URL's own credentials, those of an earlier URL of the same origin, then netrc's."""
         if address.userinfo:
             self._logins[origin] = address.username, address.password
         if origin in self._logins:
             return self._logins[origin]
-        entry = self._netrc and self._netrc.authenticators(origin.host)
+        entry = self._netrc and self._netrc.authenticators(address.host)
         return (entry[0] or "", entry[2] or "") if entry else None
 
     @cached_property
     def _netrc(self) -> netrc | None:
         return connection.netrc_of(self._environ)
 
-    def _pool(self, origin: Origin) -> httpcore.ConnectionPool:
-        proxy = connection.proxy(origin.scheme, origin.host if origin.port is None else f"{origin.host}:{origin.port}")
+    def _pool(self, address: httpx.URL) -> httpcore.ConnectionPool:
+        proxy = connection.proxy(address.scheme, address.netloc.decode("ascii"))
         if proxy not in self._pools:
             context, backend = connection.certificates(self._environ), WatchedBackend(self._watch)
             self._pools[proxy] = connection.pool(proxy, context, backend)
         return self._pools[proxy]
 
-    def _body(self, origin: Origin, wanted: Wanted, answer: httpcore.Response) -> Iterator[bytes]:
+    def _body(self, origin: str, wanted: Wanted, answer: httpcore.Response) -> Iterator[bytes]:
         """The chunks as they come; the time between two of them counts only while they are waited for."""
         chunks = iter(answer.iter_stream())
         waited, size = 0.0, 0
         while True:
-            began = self._clock()
+            began = time.monotonic()
             self._watch.until(min(wanted.until if wanted.whole else float("inf"), began + self.limits.silence))
             try:
                 chunk = next(chunks, None)
@@ -263,7 +249,7 @@ class Client:
                 raise self._failure(wanted.name, origin, error) from error
             if chunk is None:
                 return
-            waited += self._clock() - began
+            waited += time.monotonic() - began
             size += len(chunk)
             if waited > self.limits.grace and size < waited * self.limits.slowest:
                 raise self._slowed(origin, f"{wanted.name}: the server is too slow")
@@ -284,7 +270,7 @@ class Client:
                 raise NetworkError(f"{name}: the page is larger than {self.limits.page >> 20} MiB", hint=hint)
         return bytes(body)
 
-    def _failure(self, name: str, origin: Origin, error: Exception) -> NetworkError:
+    def _failure(self, name: str, origin: str, error: Exception) -> NetworkError:
         text = redacted(str(error))
         if isinstance(error, httpcore.TimeoutException):
             return self._slowed(origin, f"{name}: the server did not answer in time")
@@ -297,7 +283,7 @@ class Client:
         kind = BrokenOffError if transient else NetworkError
         return kind(f"{name}: {text or 'the connection was lost'}", hint=_HINT)
 
-    def _slowed(self, origin: Origin, text: str) -> TooSlowError:
+    def _slowed(self, origin: str, text: str) -> TooSlowError:
         self._slow[origin] = text
         return TooSlowError(text, hint=_HINT)
 

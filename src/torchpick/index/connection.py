@@ -6,7 +6,7 @@ import os
 import ssl
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from netrc import NetrcParseError, netrc
@@ -92,8 +92,7 @@ def pool(proxy: str | None, context: ssl.SSLContext, backend: httpcore.NetworkBa
 class Watch:
     """The deadline of the request that is under way; every read and write is cut to what is left of it."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._until = float("inf")
 
     def until(self, moment: float) -> None:
@@ -101,7 +100,7 @@ class Watch:
 
     def left(self, timeout: float | None) -> float:
         """The seconds that this step may take; raises where there are none."""
-        left = self._until - self._clock()
+        left = self._until - time.monotonic()
         if left <= 0:
             raise httpcore.ReadTimeout("the deadline has passed")
         return left if timeout is None else min(left, timeout)

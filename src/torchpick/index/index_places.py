@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
+import sysconfig
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -76,9 +78,6 @@ def _text(path: Path) -> str:
 
 
 def _bundled() -> Iterator[str]:
-    import sysconfig
-    import zipfile
-
     folders = [Path(sysconfig.get_path("stdlib"), "ensurepip", "_bundled"), Path("/usr/share/python-wheels")]
     for wheel in (wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))):
         try:
@@ -110,39 +109,38 @@ def _words(said: Mapping[str, Setting], name: str) -> tuple[str, ...]:
 def _of_uv(environ: Mapping[str, str], python: str | None, home: str, folder: str) -> IndexPlaces | None:
     files = toolsettings.uv(environ, home, folder)
     scopes = [*(scope for file in files for scope in file.scopes[1:]), *(file.table for file in files)]
-    entries = [entry for scope in scopes for entry in _entries(scope)]
-    said = {each.name: each.words for each in toolsettings.uv_of_environ(environ)}
-    extra = [_named(word, environ) for word in said.get("UV_INDEX", ())]
-    extra += said.get("UV_EXTRA_INDEX_URL", ())
-    extra += [_login(entry, environ) for entry in entries if not entry.get("default") and not entry.get("explicit")]
-    extra += [word for scope in scopes for word in _texts(scope, "extra-index-url")]
-    main = [_named(word, environ) for word in said.get("UV_DEFAULT_INDEX", ())] or list(said.get("UV_INDEX_URL", ()))
-    main += [_login(entry, environ) for entry in entries if entry.get("default")]
-    main += [word for scope in scopes for word in _texts(scope, "index-url")]
-    links = [*said.get("UV_FIND_LINKS", ()), *(word for scope in scopes for word in _texts(scope, "find-links"))]
+    variables = {each.name: each.words for each in toolsettings.uv_of_environ(environ)}
+
+    def said(*names: str) -> list[str]:
+        return [_named(word, environ) for name in names for word in variables.get(name, ())]
+
+    def written(key: str) -> list[str]:
+        return [word for scope in scopes for word in _texts(scope.get(key))]
+
+    entries = [entry for scope in scopes for entry in _entries(scope.get("index")) if not entry.get("explicit")]
+    extra = [_login(entry, environ) for entry in entries if not entry.get("default")]
+    extra = [*said("UV_INDEX", "UV_EXTRA_INDEX_URL"), *extra, *written("extra-index-url")]
+    main = [_login(entry, environ) for entry in entries if entry.get("default")]
+    main = [*said("UV_DEFAULT_INDEX", "UV_INDEX_URL"), *main, *written("index-url")]
+    links = tuple(map(_page, (*said("UV_FIND_LINKS"), *written("find-links"))))
     if environ.get("UV_NO_INDEX", "").lower() in toolsettings.YES or any(
         scope.get("no-index") is True for scope in scopes
     ):
-        return IndexPlaces((), tuple(map(_page, links)), source="uv")
+        return IndexPlaces((), links, source="uv")
     if not (extra or main or links):
         return None
     strategies = [environ.get("UV_INDEX_STRATEGY"), *(scope.get("index-strategy") for scope in scopes)]
     strategy = next((text for text in strategies if text), "first-index")
     indexes = tuple(dict.fromkeys((*extra, *(main[:1] or [default(python)]))))
-    return IndexPlaces(indexes, tuple(map(_page, links)), strategy == "first-index", "uv")
+    return IndexPlaces(indexes, links, strategy == "first-index", "uv")
 
 
-def _entries(scope: Mapping[str, object]) -> list[Mapping[str, object]]:
-    value = scope.get("index")
-    return [
-        entry
-        for entry in (value if isinstance(value, list) else [])
-        if isinstance(entry, Mapping) and isinstance(entry.get("url"), str)
-    ]
+def _entries(value: object) -> list[Mapping[str, object]]:
+    entries = value if isinstance(value, list) else []
+    return [entry for entry in entries if isinstance(entry, Mapping) and isinstance(entry.get("url"), str)]
 
 
-def _texts(scope: Mapping[str, object], name: str) -> list[str]:
-    value = scope.get(name)
+def _texts(value: object) -> list[str]:
     return [value] if isinstance(value, str) else [str(word) for word in value] if isinstance(value, list) else []
 
 

@@ -6,6 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import product
+from math import prod
+
+from packaging import tags
+from packaging.utils import parse_wheel_filename
 
 from torchpick.model.machine import Platform
 from torchpick.model.noun import Noun
@@ -38,10 +42,8 @@ class WheelName(Noun):
 def parse(file: str) -> WheelName | None:
     """The parts of a wheel's name; None if it is not one."""
     match = _WHEEL.fullmatch(file) if len(file) <= _LONGEST else None
-    if match is None or _tags(match["python"], match["abi"], match["platform"]) > _MOST_TAGS:
+    if match is None or prod(match[part].count(".") + 1 for part in ("python", "abi", "platform")) > _MOST_TAGS:
         return None
-    from packaging.utils import parse_wheel_filename
-
     # `_` may part a pre-release (`1.0_rc1`); where it cannot, it is an old way to write the `+` of a local version.
     told = match["version"]
     for version in dict.fromkeys((told, told.replace("_", "+", 1))):
@@ -51,14 +53,6 @@ def parse(file: str) -> WheelName | None:
             continue
         return WheelName(normal(match["name"]), version, match["python"], match["abi"], match["platform"])
     return None
-
-
-def _tags(*parts: str) -> int:
-    """How many tags compressed ones stand for."""
-    found = 1
-    for part in parts:
-        found *= part.count(".") + 1
-    return found
 
 
 def may_hold_code(path: str) -> bool:
@@ -96,12 +90,11 @@ def glibc_of(tag: str) -> str | None:
 
 
 # Newer than any C library that is out; what a machine of unknown age is taken for.
-_NEWEST_GLIBC = 60
+_NEWEST_GLIBC = "2.60"
 _NEWEST_MUSL = 9
 _NEWEST_MACOS = (26, 0)
 # PEP 513, 571 and 599: the old names, and the C library each stands for.
 _OLD = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
-_WINDOWS = {"x86_64": "win_amd64", "arm64": "win_arm64", "i686": "win32"}
 
 
 def rank(wheel: WheelName, python: str, platform: Platform) -> int | None:
@@ -114,18 +107,11 @@ def rank(wheel: WheelName, python: str, platform: Platform) -> int | None:
 
 @lru_cache(maxsize=8)
 def _ranks(python: str, platform: Platform) -> Mapping[str, int]:
-    from packaging import tags
-
     version = version_of(python)
     platforms = list(_platforms(platform))
-    if python.startswith("cp"):
-        own = tags.cpython_tags(version, [_abi(python, version)], platforms)
-    else:
-        own = tags.generic_tags(python, [f"pypy{version[0]}{version[1]}_pp73"], platforms)
-    found: dict[str, int] = {}
-    for tag in (*own, *tags.compatible_tags(version, python.rstrip("t"), platforms)):
-        found.setdefault(str(tag), len(found))
-    return found
+    own = tags.cpython_tags(version, [f"{python}m" if version < (3, 8) else python], platforms)
+    both = (*own, *tags.compatible_tags(version, python.rstrip("t"), platforms))
+    return {tag: place for place, tag in enumerate(dict.fromkeys(map(str, both)))}
 
 
 def version_of(python: str) -> tuple[int, int]:
@@ -134,31 +120,19 @@ def version_of(python: str) -> tuple[int, int]:
     return (int(digits[0]), int(digits[1:] or 0)) if digits.isdigit() else (3, 0)
 
 
-def _abi(python: str, version: tuple[int, int]) -> str:
-    return f"{python}m" if version < (3, 8) else python
-
-
 def _platforms(platform: Platform) -> Iterator[str]:
     cpu = platform.cpu
     if platform.os == "windows":
-        yield _WINDOWS.get(cpu, f"win_{cpu}")
+        yield "win_amd64" if cpu == "x86_64" else f"win_{cpu}"
     elif platform.os == "macos":
-        from packaging.tags import mac_platforms
-
-        yield from mac_platforms(_NEWEST_MACOS, cpu)
+        yield from tags.mac_platforms(_NEWEST_MACOS, cpu)
     else:
         yield f"linux_{cpu}"  # first, as with packaging: what was built for this machine
         if platform.libc == "musl":
             yield from (f"musllinux_1_{minor}_{cpu}" for minor in range(_NEWEST_MUSL, -1, -1))
         else:
-            for minor in range(_minor(platform.glibc), 4, -1):
+            newest = int((platform.glibc or _NEWEST_GLIBC).split(".")[1])
+            for minor in range(min(newest, 999), 4, -1):
                 yield f"manylinux_2_{minor}_{cpu}"
-                if minor in _OLD and (cpu in ("x86_64", "i686") or minor == 17):
+                if minor in _OLD and (cpu == "x86_64" or minor == 17):
                     yield f"{_OLD[minor]}_{cpu}"
-
-
-def _minor(glibc: str | None) -> int:
-    """The minor version of glibc 2."""
-    _, _, minor = (glibc or f"2.{_NEWEST_GLIBC}").partition(".")
-    minor = minor.partition(".")[0]
-    return min(int(minor), 999) if minor.isdigit() and len(minor) < 4 else _NEWEST_GLIBC
