@@ -133,7 +133,7 @@ def test_nothing_of_the_current_folder_is_run(world: World, installer: str) -> N
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"open({str(world.folder / 'run')!r}, 'a').write({name!r})\n")
 
-    for words in (("--dry-run", "--report"), ("--prove",)):
+    for words in (("--dry-run",), ("--prove",)):
         line = ["install", "torch", "accelerate", *words, "--installer", kind(installer), "--python", python]
         # As its command is started, and not as `-m`, which itself looks into the current folder first.
         world.run([sys.executable, "-c", START, *line, *GTX_1080_TI], cwd=here)

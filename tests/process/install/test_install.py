@@ -112,19 +112,6 @@ def test_an_installed_torch_that_does_not_run_here_is_replaced_for_a_library(wor
     assert world.installed(python)["torch"] == "2.14.1+cu126"
 
 
-def test_the_report_says_what_would_come_from_where_and_installs_nothing(world: World, newest: str) -> None:
-    python = world.environment(newest)
-
-    done = world.install(
-        "torch", "numpy", "--dry-run", "--report", "--json", "--installer", kind(newest), python=python
-    )
-
-    taken = {item["name"]: item["url"] for item in json.loads(done.stdout)["report"]}
-    assert "pytorch.org/whl/cu126/torch-2.14.1%2Bcu126-" in taken["torch"]
-    assert taken["numpy"].startswith("http://127.0.0.1")
-    assert world.installed(python) == {}
-
-
 def test_a_dry_run_starts_nothing_and_asks_nobody(world: World, newest: str) -> None:
     python = world.environment(newest)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import sys
 
 import pytest
@@ -171,16 +170,3 @@ def test_a_wheel_of_torch_that_cannot_run_here_is_refused(world: World) -> None:
     done = world.install(f"torch @ https://download.pytorch.org/whl/cu130/{wheel.filename}", python=python, status=3)
 
     assert "sm_61" in done.stderr
-
-
-@UV_AND_LATER_PIP
-def test_what_a_library_needs_is_part_of_a_report(world: World, newest: str) -> None:
-    python = world.environment(newest)
-
-    done = world.install(
-        "mylib[nvidia-old]", "--dry-run", "--report", "--json", "--installer", kind(newest), python=python
-    )
-
-    answer = json.loads(done.stdout)
-    assert answer["pick"]["version"] == "2.7.1+cu126"
-    assert {item["name"]: item["version"] for item in answer["report"]}["torch"] == "2.7.1+cu126"
