@@ -90,7 +90,6 @@ def fleet(
     from torchpick.decide import frontier
     from torchpick.decide.frontier import Groups, HostGroup
     from torchpick.machine import machinefiles
-    from torchpick.machine.crowds import Crowds
     from torchpick.model.fleet import LeftOut
 
     if max_environments is not None and max_environments < 1:
@@ -98,7 +97,7 @@ def fleet(
     request = _request(_requirements(torch, None), backends=backends)
     session = Session(request, environ)
     wish = session.wish
-    crowds = Crowds()
+    crowds = machinefiles.Crowds()
     for place, machine in enumerate(machines):
         crowds.add(machine, f"machine {place}", machine.name)
     listed = machinefiles.prepared(crowds.fleet(), session.knowledge.rules.drivers, wish)

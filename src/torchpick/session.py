@@ -175,9 +175,7 @@ class Session:
         if facts.gpus is None:
             return machine if facts.driver is None else driver_numbers.completed(machine, self.knowledge.rules.drivers)
         if len(machine.gpus) > 1:
-            from torchpick.machine import narrow
-
-            gpus, notes = narrow.one_vendor(machine.gpus)
+            gpus, notes = computer.one_vendor(machine.gpus)
             machine = machine._replace(gpus=gpus, notes=(*machine.notes, *notes))
         return driver_numbers.completed(machine, self.knowledge.rules.drivers)
 

@@ -11,8 +11,9 @@ from torchpick.environment import child
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import computer as computers
 from torchpick.machine import computer as this
-from torchpick.machine import kernel, narrow
+from torchpick.machine import kernel
 from torchpick.machine.given import GivenFacts
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
@@ -97,41 +98,41 @@ AMD = Gpu(2, "amd", "RX 7900", Arch.parse("gfx1100"), counted=False)
 
 
 def test_only_the_named() -> None:
-    found = narrow.narrow(machine(NVIDIA, OLD, AMD), only=[1])
+    found = computers.narrow(machine(NVIDIA, OLD, AMD), only=[1])
     assert [each.counted for each in found.gpus] == [False, True, False]
     assert [note.code for note in found.notes] == ["ONLY_LEFT_OUT"]
 
 
 def test_only_can_choose_another_vendor_past_a_silent_driver() -> None:
     trouble = Trouble("NOUVEAU_BOUND", "text", "hint")
-    found = narrow.narrow(machine(NVIDIA, AMD, trouble=trouble), only=[2])
+    found = computers.narrow(machine(NVIDIA, AMD, trouble=trouble), only=[2])
     assert ([each.counted for each in found.gpus], found.trouble) == ([False, True], None)
-    assert narrow.narrow(machine(NVIDIA, AMD, trouble=trouble), only=[0]).trouble == trouble
+    assert computers.narrow(machine(NVIDIA, AMD, trouble=trouble), only=[0]).trouble == trouble
 
 
 @pytest.mark.parametrize(("only", "words"), [([5], "has GPU 0, 1, 2"), ([0, 2], "no build supports both")])
 def test_only_refuses(only: list[int], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        narrow.narrow(machine(NVIDIA, OLD, AMD), only=only)
+        computers.narrow(machine(NVIDIA, OLD, AMD), only=only)
     with pytest.raises(UsageError):
-        narrow.narrow(machine(), only=only)
+        computers.narrow(machine(), only=only)
 
 
 def test_nvidias_count_whatever_stands_first() -> None:
-    gpus, notes = narrow.one_vendor([AMD._replace(counted=True), NVIDIA])
+    gpus, notes = computers.one_vendor([AMD._replace(counted=True), NVIDIA])
     assert [each.counted for each in gpus] == [False, True]
     assert [note.code for note in notes] == ["OTHER_VENDOR_LEFT_OUT"]
 
 
 def test_integrated_graphics_count_only_alone() -> None:
     inside = Gpu(1, "nvidia", "Orin", Arch("sm", 8, 7), integrated=True, source="nvml")
-    assert [each.counted for each in narrow.one_vendor([inside])[0]] == [True]
-    gpus, notes = narrow.one_vendor([NVIDIA, inside])
+    assert [each.counted for each in computers.one_vendor([inside])[0]] == [True]
+    gpus, notes = computers.one_vendor([NVIDIA, inside])
     assert [each.counted for each in gpus] == [True, False]
     assert [note.code for note in notes] == ["INTEGRATED_LEFT_OUT"]
 
 
 def test_visible_replaces_the_note_that_all_count() -> None:
     told = machine(NVIDIA, OLD._replace(visible=False))._replace(notes=(Note("CUDA_VISIBLE_DEVICES", "x"),))
-    found = narrow.narrow(told, visible_only=True)
+    found = computers.narrow(told, visible_only=True)
     assert [note.code for note in found.notes] == ["NOT_VISIBLE_LEFT_OUT"]

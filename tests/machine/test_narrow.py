@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torchpick.errors import UsageError
-from torchpick.machine import narrow
+from torchpick.machine import computer as computers
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu, Machine, Platform, Python
 
@@ -15,7 +15,7 @@ RADEON = Gpu(2, "amd", None, Arch.parse("gfx1100"))
 
 
 def counted(*gpus: Gpu) -> list[int]:
-    return [gpu.index for gpu in narrow.one_vendor(gpus)[0] if gpu.counted]
+    return [gpu.index for gpu in computers.one_vendor(gpus)[0] if gpu.counted]
 
 
 def test_a_told_integrated_gpu_of_the_counted_vendor_counts() -> None:
@@ -31,7 +31,7 @@ def test_an_index_that_is_not_there_is_told_with_those_that_are(gpus: tuple[Gpu,
     machine = Machine(Platform("linux", "x86_64"), Python("3.12"), gpus=gpus)
 
     with pytest.raises(UsageError, match=words):
-        narrow.narrow(machine, only=[7])
+        computers.narrow(machine, only=[7])
 
 
 def test_the_graphics_of_an_amd_processor_are_left_out_beside_a_card_also_where_they_were_told() -> None:

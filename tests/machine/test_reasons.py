@@ -7,7 +7,7 @@ import pytest
 from tests.machine.conftest import Ignorant
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import nvidia_libraries, reasons
+from torchpick.machine import kernel, reasons
 from torchpick.machine.driver_reading import failed
 from torchpick.machine.kernel import KernelFacts, PciGpu
 from torchpick.model.arch import Arch
@@ -59,9 +59,9 @@ def test_windows_libraries_are_looked_for_where_windows_has_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World("/", {"SYSTEMROOT": "D:", "PROGRAMFILES": "P:"}, "/", "win32")
-    assert nvidia_libraries.candidates(nvidia_libraries.NVML, world) == []
+    assert kernel.candidates(kernel.NVML, world) == []
     monkeypatch.chdir(tmp_path)  # here a name with backslashes is a file of that name
     for name in (r"D:\System32\nvml.dll", r"P:\NVIDIA Corporation\NVSMI\nvcuda.dll"):
         (tmp_path / name).touch()
-    assert nvidia_libraries.candidates(nvidia_libraries.NVML, world) == [r"D:\System32\nvml.dll"]
-    assert nvidia_libraries.candidates(nvidia_libraries.CUDA, world) == [r"P:\NVIDIA Corporation\NVSMI\nvcuda.dll"]
+    assert kernel.candidates(kernel.NVML, world) == [r"D:\System32\nvml.dll"]
+    assert kernel.candidates(kernel.CUDA, world) == [r"P:\NVIDIA Corporation\NVSMI\nvcuda.dll"]

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from torchpick.environment.world import World
-from torchpick.machine import computer, kernel, nvidia_libraries, probe
+from torchpick.machine import computer, kernel, probe
 from torchpick.machine.driver_reading import DriverReading
 from torchpick.machine.given import GivenFacts
 
@@ -22,8 +22,8 @@ pytestmark = [
 
 def ask(source: str) -> DriverReading:
     here = World.here()
-    name = {"nvml": nvidia_libraries.NVML, "cuda": nvidia_libraries.CUDA}[source]
-    step = probe.library_step(source, {"libraries": nvidia_libraries.candidates(name, here)})
+    name = {"nvml": kernel.NVML, "cuda": kernel.CUDA}[source]
+    step = probe.library_step(source, {"libraries": kernel.candidates(name, here)})
     [reading] = probe.ask([step], time.monotonic() + 60, bool)
     return reading
 

@@ -1,4 +1,4 @@
-"""This computer, or a specified one, as a Machine: a specified fact replaces the detected one and no other."""
+"""This computer, or a specified one, as a Machine: a specified fact replaces the detected one; and which GPUs count."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from torchpick.environment.interpreter import Interpreter
 from torchpick.environment.world import World
 from torchpick.errors import UsageError, silent
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import narrow
+from torchpick.machine import kernel
 from torchpick.machine.given import GivenFacts
-from torchpick.model.machine import Driver, Machine, Note, Platform, Python
+from torchpick.machine.kernel import LookOptions, Seen
+from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python
 from torchpick.model.pythons import version_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from torchpick.errors import Report
-    from torchpick.machine.kernel import LookOptions, Seen
+
 
 _NOTHING = GivenFacts()
 
@@ -41,8 +44,6 @@ def detect(
     if facts.gpus is not None:
         machine = Machine(place.platform, place.python, facts.driver, facts.gpus, notes)
     else:
-        from torchpick.machine.kernel import LookOptions
-
         known = knowledge or Knowledge(world.environ)
         how = LookOptions(world, deadline, known, facts.trust_pci, exact_order=facts.visible_only, report=report)
         seen = look(how, place.platform)
@@ -56,7 +57,7 @@ def detect(
         )
     if not facts.visible_only and not facts.only:
         return machine
-    return narrow.narrow(machine, visible_only=facts.visible_only, only=facts.only or ())
+    return narrow(machine, visible_only=facts.visible_only, only=facts.only or ())
 
 
 def _place(facts: GivenFacts, world: World, deadline: float) -> tuple[Interpreter, tuple[Note, ...]]:
@@ -109,12 +110,10 @@ def _told_driver(found: Driver | None, told: Driver | None) -> Driver | None:
 
 def look(how: LookOptions, platform: Platform) -> Seen:
     """Look for GPUs of every vendor, NVIDIA's first, and say which vendor's count."""
-    from torchpick.machine import kernel, nvidia_libraries
-
     # A vendor's modules are imported only where there is a sign of it: most machines have one, many have none.
     facts = kernel.read(how.world)
-    seen = kernel.Seen()
-    if facts.vfio or facts.wsl_kernel or nvidia_libraries.worth_asking(facts, how.world):
+    seen = Seen()
+    if facts.vfio or facts.wsl_kernel or kernel.worth_asking(facts, how.world):
         from torchpick.machine import nvidia
 
         seen = nvidia.look(how, facts)
@@ -126,5 +125,80 @@ def look(how: LookOptions, platform: Platform) -> Seen:
     others = [str(gpu.index) for gpu in seen.gpus if gpu.counted and gpu.vendor != "nvidia"]
     if trouble is not None and others:
         trouble = trouble._replace(hint=f"{trouble.hint}, or `--only {','.join(others)}` for the other GPU")
-    counted, left_out = narrow.one_vendor(seen.gpus)
+    counted, left_out = one_vendor(seen.gpus)
     return seen._replace(gpus=counted, notes=(*seen.notes, *left_out), trouble=trouble)
+
+
+def one_vendor(gpus: Sequence[Gpu]) -> tuple[tuple[Gpu, ...], tuple[Note, ...]]:
+    """Count NVIDIA's GPUs, else the first counted vendor's; integrated ones only if specified or alone."""
+    counted = [gpu for gpu in gpus if gpu.counted]
+    if not counted:
+        return tuple(gpus), ()
+    vendor = "nvidia" if any(gpu.vendor == "nvidia" for gpu in counted) else counted[0].vendor
+    discrete = any(not gpu.integrated for gpu in counted if gpu.vendor == vendor)
+    notes = []
+    others = [gpu for gpu in gpus if gpu.vendor != vendor]
+    if others:
+        labels = ", ".join(gpu.label for gpu in others)
+        notes.append(Note("OTHER_VENDOR_LEFT_OUT", f"{labels}: left out, as a build supports one vendor's GPUs"))
+    inside = [gpu for gpu in counted if gpu.vendor == vendor and discrete and _found_inside(gpu)]
+    if inside:
+        labels = ", ".join(gpu.label for gpu in inside)
+        notes.append(Note("INTEGRATED_LEFT_OUT", f"{labels}: left out, as there is a discrete GPU"))
+    return tuple(
+        gpu._replace(counted=gpu.counted and gpu.vendor == vendor and not (discrete and _found_inside(gpu)))
+        for gpu in gpus
+    ), tuple(notes)
+
+
+def _found_inside(gpu: Gpu) -> bool:
+    """Whether it is a processor's own GPU that was not asked for.
+
+    A Ryzen's graphics beside a Radeon are listed by every tool, so specifying them means little; `--only` does count.
+    """
+    return gpu.integrated and (gpu.source != "given" or gpu.vendor == "amd")
+
+
+def narrow(machine: Machine, *, visible_only: bool = False, only: Sequence[int] = ()) -> Machine:
+    """Let only the visible GPUs count, or only those with the given indices."""
+    if visible_only:
+        machine = _visible(machine)
+    return _only(machine, only) if only else machine
+
+
+def _visible(machine: Machine) -> Machine:
+    hidden = [gpu for gpu in machine.counted if not gpu.visible]
+    # The note that the variable hides some and that all count is no longer true.
+    notes = tuple(note for note in machine.notes if note.code != "CUDA_VISIBLE_DEVICES")
+    if not hidden:
+        return machine._replace(notes=notes)
+    text = f"{', '.join(gpu.label for gpu in hidden)}: hidden by CUDA_VISIBLE_DEVICES and left out (--gpus visible)"
+    return machine._replace(
+        gpus=tuple(gpu._replace(counted=gpu.counted and gpu.visible) for gpu in machine.gpus),
+        notes=(*notes, Note("NOT_VISIBLE_LEFT_OUT", text)),
+    )
+
+
+def _only(machine: Machine, only: Sequence[int]) -> Machine:
+    """A given index counts, even if its GPU would have been left out as another vendor's."""
+    there = {gpu.index: gpu for gpu in machine.gpus}
+    unknown = [str(index) for index in only if index not in there]
+    if unknown:
+        has = f"has GPU {', '.join(map(str, there))}" if there else "has no GPU"
+        raise UsageError(f"--only {','.join(unknown)}: this machine {has}", hint="run `torchpick detect`")
+    chosen = [there[index] for index in only]
+    vendors = {gpu.vendor for gpu in chosen}
+    if len(vendors) > 1:
+        raise UsageError(
+            f"--only {','.join(map(str, only))}: GPUs of {' and '.join(sorted(vendors))}, and no build supports both",
+            hint="select the GPUs of one vendor",
+        )
+    left = [gpu for gpu in machine.counted if gpu.index not in only]
+    notes = machine.notes
+    if left:
+        notes = (*notes, Note("ONLY_LEFT_OUT", f"{', '.join(gpu.label for gpu in left)}: left out (--only)"))
+    # A vendor's silent driver does not matter if another vendor's GPUs are selected.
+    trouble = machine.trouble if vendors & {"nvidia"} else None
+    return machine._replace(
+        gpus=tuple(gpu._replace(counted=gpu.index in only) for gpu in machine.gpus), notes=notes, trouble=trouble
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpick.model.fields import Fields, ShapeError, loads
+from torchpick.model.fields import Fields, ShapeError, loads, written
 from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
@@ -59,10 +59,7 @@ def dumps(reading: DriverReading) -> str:
     """One line; `load` is its inverse."""
     import json
 
-    facts = reading._asdict()
-    facts["devices"] = [device._asdict() for device in reading.devices]
-    facts["failure"] = None if reading.failure is None else reading.failure._asdict()
-    return json.dumps(facts)
+    return json.dumps(written(reading))
 
 
 def load(text: bytes, source: str) -> DriverReading:

@@ -1,10 +1,13 @@
-"""Machines that are given in files: what `torchpick detect --json` prints, folders of it, or a Kubernetes node list."""
+"""Machines that are given in files: what `torchpick detect --json` prints, folders of it, or a Kubernetes node list.
+
+Merged where nothing that decides differs: memory grows with kinds, not with machines.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import IO
 
 from torchpick.decide import driver_numbers, several
@@ -14,13 +17,12 @@ from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.knowledge import gpuspec
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import compact_line, given, kubernetes
-from torchpick.machine.crowds import Crowds
 from torchpick.machine.streams import ListedValue, UnreadLine, values
 from torchpick.model import envelope
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, ShapeError
-from torchpick.model.fleet import Fleet, expanded
-from torchpick.model.machine import Driver, Machine, Python
+from torchpick.model.fleet import CountedNote, Crowd, Fleet, HostNames, LeftOut, expanded, is_name
+from torchpick.model.machine import Driver, Machine, Note, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
 from torchpick.model.request import FACTS, Request, Wish, flag_of
@@ -32,6 +34,80 @@ _SUFFIXES = (".json", ".jsonl", ".out", ".txt")
 _MOST_MACHINES = 1_000_000
 
 Named = Callable[[str], Arch | None]
+
+
+class Crowds:
+    """Takes machines one by one; `fleet` says what came together."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[Machine, HostNames] = {}
+        self._first: dict[Machine, Machine] = {}
+        # By code, text and hint.
+        self._silent: dict[tuple[str, str, str], HostNames] = {}
+        self._unread: dict[tuple[str, str, str], HostNames] = {}
+        self._notes: dict[Note, int] = {}
+
+    def add(self, machine: Machine, where: str, *names: str | None) -> HostNames:
+        """Take a machine, by the first of these names that a host can have.
+
+        The names it is now counted among take further machines that are equal to it.
+        """
+        name = self.named(*names)
+        if machine.trouble is not None:
+            return self.silent(*machine.trouble, where, name)
+        key = deciding(machine)
+        if key not in self._kinds:
+            self._kinds[key] = HostNames()
+            self._first[key] = machine if name == machine.name else machine._replace(name=None)
+        self._kinds[key].add(name)
+        self.note(machine.notes)
+        return self._kinds[key]
+
+    def named(self, *names: str | None) -> str | None:
+        """The first of these that a host can be called."""
+        return next((name for name in names if name and is_name(name)), None)
+
+    def note(self, notes: tuple[Note, ...]) -> None:
+        for note in notes:
+            self._notes[note] = self._notes.get(note, 0) + 1
+
+    def silent(self, code: str, text: str, hint: str, where: str, *names: str | None) -> HostNames:
+        """Count a machine that did not answer; without a name its place stands for it."""
+        name = self.named(*names)
+        cause = code, text if name or not where else f"{where}: {text}", hint
+        hosts = self._silent.setdefault(cause, HostNames())
+        hosts.add(name)
+        return hosts
+
+    def unread(self, where: str, why: str, host: str | None, hint: str = "") -> None:
+        """Count what could not be read at that place."""
+        self._unread.setdefault(("UNREAD", f"{where}: {why}", hint), HostNames()).add(self.named(host))
+
+    def fleet(self) -> Fleet:
+        alone = len(self._kinds) == 1 and sum(names.hosts().count for names in self._kinds.values()) == 1
+        crowds = []
+        for key, names in self._kinds.items():
+            hosts = names.hosts()
+            first = self._first[key]
+            machine = first._replace(name=first.name or hosts.text or None) if hosts.count == 1 else key
+            # With several machines each note is given once, by the fleet.
+            crowds.append(Crowd(machine if alone else machine._replace(notes=()), hosts))
+        remarks = () if alone else tuple(CountedNote(note, count) for note, count in self._notes.items())
+        return Fleet(tuple(crowds), _parts(self._silent), _parts(self._unread), remarks=remarks)
+
+
+def deciding(machine: Machine) -> Machine:
+    """The machine without what no decision and no note depends on: names, notes, and which piece of hardware it is."""
+    return machine._replace(
+        name=None,
+        notes=(),
+        gpus=tuple(gpu._replace(uuid=None, pci=None) for gpu in machine.gpus),
+        python=machine.python._replace(executable=None),
+    )
+
+
+def _parts(causes: Mapping[tuple[str, str, str], HostNames]) -> tuple[LeftOut, ...]:
+    return tuple(LeftOut(names.hosts(), *cause) for cause, names in causes.items())
 
 
 class Reader:

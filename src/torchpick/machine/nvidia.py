@@ -1,11 +1,12 @@
-"""The NVIDIA side of this computer: which sources to ask, and what their readings amount to."""
+"""The NVIDIA side of this computer: which sources to ask, what their readings amount to, and which GPUs CUDA shows."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from torchpick.environment.world import World
-from torchpick.machine import nvidia_libraries, probe, reasons, visible
+from torchpick.machine import kernel, probe, reasons
 from torchpick.machine.driver_reading import Device, DriverReading
 from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu, Seen
 from torchpick.model.arch import Arch
@@ -24,12 +25,12 @@ class SourcedDevice(Noun):
 def look(how: LookOptions, facts: KernelFacts) -> Seen:
     """Ask whatever there is to ask; nothing is started where nothing of NVIDIA is seen."""
     world = how.world
-    if not nvidia_libraries.worth_asking(facts, world):
+    if not kernel.worth_asking(facts, world):
         return Seen(notes=tuple(reasons.bystanders(facts)))
     readings: list[DriverReading] = []
     if not reasons.not_passed_in(facts):
-        nvml = nvidia_libraries.candidates(nvidia_libraries.NVML, world)
-        cuda = nvidia_libraries.candidates(nvidia_libraries.CUDA, world)
+        nvml = kernel.candidates(kernel.NVML, world)
+        cuda = kernel.candidates(kernel.CUDA, world)
         steps = [
             *([probe.library_step("nvml", {"libraries": nvml})] if nvml else []),
             *([probe.library_step("cuda", {"libraries": cuda})] if cuda else []),
@@ -193,7 +194,7 @@ def _order_matters(value: str | None, found: Sequence[SourcedDevice]) -> bool:
     devices = [each.device for each in found]
     if value is None or _alike(devices):
         return False
-    return visible.shown(value, [device.uuid for device in devices], None) is None
+    return shown(value, [device.uuid for device in devices], None) is None
 
 
 def _apply_visible(
@@ -204,15 +205,15 @@ def _apply_visible(
     if value is None:
         return gpus, []
     order = _cuda_order(devices, readings, world)
-    shown = visible.shown(value, [device.uuid for device in devices], order)
+    places = shown(value, [device.uuid for device in devices], order)
     quoted = f"CUDA_VISIBLE_DEVICES={value[:200]}"
-    if shown is None:
+    if places is None:
         text = f"{quoted} names instances, or GPUs by CUDA's own order, which is not known here; all count as visible"
         return gpus, [Note("VISIBLE_ORDER_UNKNOWN", text)]
-    if len(shown) == len(gpus):
+    if len(places) == len(gpus):
         return gpus, []
-    marked = [gpu._replace(visible=place in shown) for place, gpu in enumerate(gpus)]
-    text = f"{quoted} shows {len(shown)} of {len(gpus)} GPUs; all of them count unless --gpus visible"
+    marked = [gpu._replace(visible=place in places) for place, gpu in enumerate(gpus)]
+    text = f"{quoted} shows {len(places)} of {len(gpus)} GPUs; all of them count unless --gpus visible"
     return marked, [Note("CUDA_VISIBLE_DEVICES", text)]
 
 
@@ -230,3 +231,42 @@ def _cuda_order(devices: Sequence[Device], readings: Sequence[DriverReading], wo
             return None
         order.append(devices.index(twin))
     return order
+
+
+# Read like strtoul: `1gpu` is 1.
+_INDEX = re.compile(r"\s*\+?(\d{1,9})")
+
+
+def shown(value: str, gpus: Sequence[str | None], order: Sequence[int] | None) -> frozenset[int] | None:
+    """Which of the GPUs (by their UUIDs) CUDA_VISIBLE_DEVICES shows; `order` is their sequence as CUDA counts them.
+
+    None where it cannot be known: it names instances (MIG), or indices where CUDA's order (the fastest first) is not
+    known. Anything invalid ends the list, and what comes twice empties it: CUDA programming guide, environment
+    variables; torch's own tests of `torch.cuda._parse_visible_devices`.
+    """
+    words = [word.strip() for word in value.split(",")[:1000]]
+    if words[0].startswith("MIG-"):
+        return None
+    if words[0].startswith("GPU-"):
+        return _distinct([_named(word, gpus) for word in words])
+    places = _distinct([_numbered(word, len(gpus)) for word in words])
+    if len(places) in (0, len(gpus)):
+        return places
+    return None if order is None else frozenset(order[place] for place in places if place < len(order))
+
+
+def _distinct(places: Sequence[int | None]) -> frozenset[int]:
+    listed = places[: places.index(None)] if None in places else places
+    found = frozenset(place for place in listed if place is not None)
+    return found if len(found) == len(listed) else frozenset()
+
+
+def _named(word: str, gpus: Sequence[str | None]) -> int | None:
+    """The one GPU whose UUID begins so; an index or another kind of name does not mix."""
+    places = [place for place, uuid in enumerate(gpus) if uuid is not None and uuid.startswith(word)]
+    return places[0] if word.startswith("GPU-") and len(places) == 1 else None
+
+
+def _numbered(word: str, count: int) -> int | None:
+    match = _INDEX.match(word)
+    return int(match[1]) if match is not None and int(match[1]) < count else None
