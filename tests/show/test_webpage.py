@@ -110,14 +110,6 @@ def test_every_named_product_that_a_build_has_code_for_is_of_a_kind_that_stands_
     ]
 
 
-def test_there_is_one_driver_for_each_branch_newest_first(table: Table) -> None:
-    drivers = webpage.drivers_of(table.drivers, "linux")
-
-    branches = [int(each.split(".")[0]) for each in drivers]
-    assert branches == sorted({branch.number for branch in table.drivers.branches}, reverse=True)
-    assert "525.60.13" in drivers
-
-
 @given(st.text())
 def test_data_stays_inside_its_element_whatever_it_holds(text: str) -> None:
     inside = webpage.embedded({"text": text})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchpick.errors import UsageError
 from torchpick.model.machine import PLATFORMS
 from torchpick.model.request import CHANNELS, FACTS, Request
 
@@ -76,10 +77,6 @@ class EverydayParser:
         self._flags |= dict.fromkeys(names, (dest, {**spec, "action": action}))
 
     def add_argument_group(self, _title: str) -> EverydayParser:
-        return self
-
-    def add_mutually_exclusive_group(self) -> EverydayParser:
-        self._plain = False
         return self
 
     def read(self, words: Sequence[str]) -> Arguments | None:
@@ -207,8 +204,6 @@ def add_decision_flags(parser: ArgumentParser) -> None:
 def check_file(flag: str, name: str | None, example: str) -> None:
     """UsageError for an empty name, as a variable that is not set leaves it."""
     if name == "":
-        from torchpick.errors import UsageError
-
         raise UsageError(f"`{flag}` needs a name, and got none", hint=f"such as `{example}`")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable, Mapping
 
-from torchpick.cli import console
+from torchpick.cli.show.text import paragraphs
 from torchpick.errors import UsageError
 from torchpick.model import VERSION
 
@@ -29,14 +29,9 @@ exit status: 0 done, 1 something broke, 2 usage, 3 no build runs here, 4 a GPU i
 
 
 class Help(RawDescriptionHelpFormatter):
-    """Paragraphs as they are written; the terminal's width is read without importing shutil at every start."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=min((console.width() or 80) - 2, 118))
+    """Paragraphs as they are written, in the terminal's width."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        from torchpick.cli.show.text import paragraphs
-
         return "\n".join(f"{indent}{line}".rstrip() for line in paragraphs(text, width).split("\n")) + "\n"
 
 

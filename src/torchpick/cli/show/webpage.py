@@ -24,9 +24,9 @@ from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import pip_line
 from torchpick.model.pythons import python_name, python_order, span
 from torchpick.model.request import Wish
-from torchpick.model.table import DriverTable, Shelf, Table
+from torchpick.model.table import Shelf, Table
 from torchpick.model.verdict import Objection, Reason, Verdict
-from torchpick.model.versions import numbers, release_key
+from torchpick.model.versions import release_key
 
 Json = dict[str, object]
 T = TypeVar("T", bound=Hashable)
@@ -107,7 +107,8 @@ class _Sheet:
 
     def to_json(self, texts: _Numbered[str], verdicts: _Numbered[tuple[object, ...]]) -> Json:
         releases = list(dict.fromkeys(build.torch for build in self.builds))
-        drivers = drivers_of(self.table.drivers, self.platform.os)
+        # A branch stands for its newest driver.
+        drivers = [str(branch.number) for branch in reversed(self.table.drivers.branches)]
         assumed = {gpu.index: self.table.drivers.assumed_for((gpu.arch,)) for gpu in self.nvidia if gpu.arch}
         abroad = {row.gpu.index: row for row in self._rows(_ABROAD, self.nvidia)}
         gpus = {}
@@ -227,13 +228,3 @@ def _kind(kind: Kind) -> Json:
     capability = "" if kind.vendor == "amd" else f"{arch.major}.{arch.minor}"
     examples = ", ".join(kind.examples)
     return {"arch": str(arch), "capability": capability, "generation": kind.generation, "examples": examples}
-
-
-def drivers_of(table: DriverTable, os: str) -> list[str]:
-    """One driver a branch, newest first: the floor that NVIDIA names for its CUDA, or the bare branch."""
-    floors = [row[os] for row in (*table.toolkits.values(), *table.majors.values()) if os in row]
-    found = []
-    for branch in table.branches:
-        mine = [floor for floor in floors if table.branch_of(floor) == branch]
-        found.append(max(mine, key=numbers, default=str(branch.number)))
-    return found[::-1]
