@@ -40,6 +40,17 @@ def tell(pick: Pick, args: Arguments) -> None:
         tell_age(pick)
 
 
+def tell_as_json(pick: Pick, args: Arguments, **facts: object) -> bool:
+    """The same; with --json also the whole answer on stdout, beside a command's own facts, and then nothing is left."""
+    tell(pick, args)
+    if args.json:
+        from torchpick.model import envelope
+        from torchpick.model.pick import as_json
+
+        print(envelope.dumps({**as_json(pick, args.command), **facts}))
+    return args.json
+
+
 def tell_age(pick: Pick) -> None:
     """One line where the table is old, or was asked for a release that it does not know."""
     if line := remarks.on_age(pick, today()):

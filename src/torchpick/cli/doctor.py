@@ -18,6 +18,7 @@ from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from torchpick import cli
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import answer
@@ -161,8 +162,6 @@ def _count(findings: Sequence[Finding]) -> str:
 
 def _fix(exam: Examination, request: Request) -> int:
     """Run exactly the command that was shown, and look again: 0 only where no error is left."""
-    from torchpick import cli
-
     status = 0 if exam.ok else 3
     if exam.remedy is None:
         print("torchpick: there is nothing here that another build of torch fixes", file=sys.stderr)

@@ -20,8 +20,6 @@ from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.install import env
 from torchpick.installers import shell, store
-from torchpick.model import envelope
-from torchpick.model.pick import as_json
 from torchpick.session import Session
 
 
@@ -47,9 +45,7 @@ def guard(words: list[str]) -> str | None:
 
 def run(args: EnvArguments) -> int:
     pick, found, notes = env.variables_for(Session(arguments.request_of(args), report=console.waiting), args.shell)
-    console.tell(pick, args)
-    if args.json:
-        print(envelope.dumps({**as_json(pick, "env"), "environ": found, "notes": notes}))
+    if console.tell_as_json(pick, args, environ=found, notes=notes):
         return 0
     if args.shell != "dockerfile":
         store.keep(found.files)

@@ -18,8 +18,7 @@ from torchpick.cli.arguments import Arguments
 from torchpick.decide import remarks
 from torchpick.decide.wishes import is_backend
 from torchpick.errors import NoBuildError, UsageError
-from torchpick.model import envelope
-from torchpick.model.pick import Pick, as_json
+from torchpick.model.pick import Pick
 from torchpick.session import Session
 
 
@@ -48,11 +47,8 @@ def run(args: LabelArguments) -> int:
         others = [change for change in error.pick.changes if change.code == "BACKEND_NOT_ALLOWED"]
         told = f"add {others[0].verdict.build.backend} to `--among`" if others else error.hint
         raise NoBuildError(error.message, pick=error.pick, hint=told) from error
-    console.tell(pick, args)
     name = next(name for name, backend in names.items() if backend == pick.build.backend)
-    if args.json:
-        print(envelope.dumps({**as_json(pick, "label"), "label": name}))
-    else:
+    if not console.tell_as_json(pick, args, label=name):
         print(name)
     return 0
 

@@ -26,7 +26,7 @@ from torchpick.knowledge.pairings import BuildCompanions
 from torchpick.model import envelope
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, backend_order
 from torchpick.model.machine import PLATFORMS
-from torchpick.model.pick import Pick, as_json
+from torchpick.model.pick import Pick
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import admits, named, normal, release_key
 from torchpick.session import Session
@@ -66,11 +66,9 @@ def run(args: ListArguments) -> int:
         return _versions(args.requirements[0], args)
     session = Session(arguments.request_of(args), report=console.waiting)
     pick = planning.weighed_anyhow(session)
-    console.tell(pick, args)
     if args.all:
         pick = pick._replace(considered=(*pick.considered, *session.never_picked(pick)))
-    if args.json:
-        print(envelope.dumps(as_json(pick, "list")))
+    if console.tell_as_json(pick, args):
         return 0 if pick.ok else 3
     shown = pick.considered if args.all else shortlist(pick)
     head, *rows = text.lines(_builds(shown), console.width())

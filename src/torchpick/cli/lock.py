@@ -18,6 +18,8 @@ import os
 from argparse import ArgumentParser
 from pathlib import Path
 
+from packaging.pylock import is_valid_pylock_path
+
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import plain
@@ -80,8 +82,6 @@ def run(args: LockArguments) -> int:
 
 def _check(args: LockArguments) -> None:
     """Before any request or download: whether the result can be written to the given place."""
-    from packaging.pylock import is_valid_pylock_path
-
     path = args.output
     if os.path.isdir(path):
         raise UsageError(f"`-o {path}` is a folder", hint=f"give a file: `-o {os.path.join(path, DEFAULT)}`")

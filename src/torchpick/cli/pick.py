@@ -5,14 +5,12 @@ from __future__ import annotations
 import shlex
 from argparse import ArgumentParser
 
-from torchpick.cli import arguments, console
+from torchpick.cli import COMMANDS, arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import answer
 from torchpick.environment import interpreter
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
-from torchpick.model import envelope
-from torchpick.model.pick import as_json
 from torchpick.model.redaction import redacted
 from torchpick.session import Session, decided
 
@@ -27,10 +25,8 @@ def run(args: Arguments) -> int:
     session = Session(arguments.request_of(args), report=console.waiting)
     given = decided(session.answer(), session.knowledge.rules)
     pick, stack = given.pick, given.stack
-    console.tell(pick, args)
-    if args.json:
-        found = as_json(pick, "pick")
-        print(envelope.dumps(found if stack is None else {**found, "stack": stack.to_json()["stack"]}))
+    facts = {} if stack is None else {"stack": stack.to_json()["stack"]}
+    if console.tell_as_json(pick, args, **facts):
         return 0
     bold = console.painter(args)
     install = install_line(args, pick.machine.platform.name)
@@ -41,8 +37,6 @@ def run(args: Arguments) -> int:
 
 def _refuse_commands(words: list[str]) -> None:
     """A command after the options would be read as a requirement."""
-    from torchpick.cli import COMMANDS
-
     for word in words:
         if word in COMMANDS:
             hint = f"such as `torchpick {word} --gpu sm_86`"

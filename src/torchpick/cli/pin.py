@@ -21,8 +21,6 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import text
 from torchpick.errors import UsageError
 from torchpick.install import pin
-from torchpick.model import envelope
-from torchpick.model.pick import as_json
 from torchpick.projects import scripts
 from torchpick.session import Session
 
@@ -40,31 +38,17 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: PinArguments) -> int:
-    if any(map(scripts.is_script, args.requirements)):
-        return _scripts(args)
-    project = chosen(args.project, no_project=args.no_project)
-    found = pin.pin(Session(arguments.request_of(args), report=console.waiting), project)
-    console.tell(found.pick, args)
-    if args.json:
-        print(envelope.dumps({**as_json(found.pick, "pin"), "files": found.touched, "pinned": found.notes}))
-        return 0
-    for file in found.touched:
-        print(text.plain(file))
-    console.notes(args, *found.pick.every_note, *(note.text for note in found.notes))
-    return 0
-
-
-def _scripts(args: PinArguments) -> int:
     files = [word for word in args.requirements if scripts.is_script(word)]
-    if len(files) > 1 or args.project or args.no_project:
+    if files and (len(files) > 1 or args.project or args.no_project):
         raise UsageError("a script is pinned alone", hint=f"`torchpick pin {files[0]}`")
-    args.requirements = [word for word in args.requirements if not scripts.is_script(word)]
-    pinned = scripts.pin(Session(arguments.request_of(args), report=console.waiting), files[0])
-    console.tell(pinned.pick, args)
-    if args.json:
-        print(envelope.dumps({**as_json(pinned.pick, "pin"), "files": [pinned.file], "pinned": pinned.notes}))
+    project = chosen(args.project, no_project=args.no_project)
+    args.requirements = [word for word in args.requirements if word not in files]
+    session = Session(arguments.request_of(args), report=console.waiting)
+    pinned = scripts.pin(session, files[0]) if files else pin.pin(session, project)
+    if console.tell_as_json(pinned.pick, args, files=pinned.touched, pinned=pinned.notes):
         return 0
-    print(text.plain(pinned.file))
+    for file in pinned.touched:
+        print(text.plain(file))
     console.notes(args, *pinned.pick.every_note, *(note.text for note in pinned.notes))
     return 0
 

@@ -14,12 +14,15 @@ examples:
 from __future__ import annotations
 
 import os
+import shutil
 from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments, EverydayParser
 from torchpick.errors import UsageError
+from torchpick.install import running
+from torchpick.installers import run as runner
 from torchpick.session import Session
 
 
@@ -42,11 +45,6 @@ def split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
 
 
 def run(args: Arguments) -> int:
-    import shutil
-
-    from torchpick.install import running
-    from torchpick.installers import run as runner
-
     if not args.passed_on:
         raise UsageError("there is no command to run", hint="such as `torchpick run pip install accelerate`")
     if shutil.which(args.passed_on[0]) is None:

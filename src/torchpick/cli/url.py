@@ -50,12 +50,7 @@ def run(args: UrlArguments) -> int:
     _check_family(args.requirements, session)
     answer = decided(session.answer(everything=args.json or args.verbose), session.knowledge.rules)
     pick = answer.pick
-    console.tell(pick, args)
-    if args.json:
-        from torchpick.model import envelope
-        from torchpick.model.pick import as_json
-
-        print(envelope.dumps(as_json(pick, "url")))
+    if console.tell_as_json(pick, args):
         return 0
     print(pick.index_url if args.bare else pip_line(pick.build, pick.wish))
     console.notes(args, *pick.every_note, *console.not_judged(answer, args.requirements))

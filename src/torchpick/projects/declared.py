@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping
 
 from torchpick.environment.marks import ArrayEntry, ProjectSetting, ProjectSettings
@@ -59,8 +60,6 @@ def _extras(plan: Plan) -> tuple[ProjectSetting, ...]:
 
 
 def _wrapped(lines: Iterable[str]) -> tuple[str, ...]:
-    import textwrap
-
     return tuple(part for line in lines for part in textwrap.wrap(line, 100, subsequent_indent="  "))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from difflib import SequenceMatcher
 
 from torchpick.environment import marks, projectfile, rewrite, toml
 from torchpick.environment.marks import PIN, ProjectSetting, ProjectSettings
@@ -25,7 +26,7 @@ class PinnedScript(Noun):
     """The pick that a script holds now, and what a person should know."""
 
     pick: Pick
-    file: str
+    touched: tuple[str, ...]
     notes: tuple[Note, ...] = ()
 
 
@@ -54,7 +55,7 @@ def pin(session: Session, file: str) -> PinnedScript:
         raise TorchpickError(f"{file} could not be put back byte for byte, so nothing was written", hint=hint)
     if after != there.text:
         rewrite.write(there, after)
-    return PinnedScript(pick, file, rewrite.FileChange(file, before, after).notes)
+    return PinnedScript(pick, (file,), rewrite.FileChange(file, before, after).notes)
 
 
 def unpin(file: str) -> bool:
@@ -94,8 +95,6 @@ def _toml(text: str, file: str) -> str:
 
 def _with(text: str, inner: str) -> str:
     """The script with another text in its block; lines that stay are left as they stand, blanks at their end too."""
-    from difflib import SequenceMatcher
-
     old, new = _lines(text), inner.splitlines()
     lines: list[str] = []
     for kind, first, last, start, end in SequenceMatcher(None, list(map(_bare, old)), new, False).get_opcodes():
