@@ -6,14 +6,15 @@ import pytest
 
 from torchpick.errors import InstallerError, NetworkError
 from torchpick.index import host_pages, listing
-from torchpick.index.host_pages import Host, Place
+from torchpick.index.host_pages import Host
+from torchpick.index.user_index import IndexTarget
 from torchpick.model.machine import Platform
 
-LINUX = Place("cp312", Platform("linux", "x86_64", "2.35", "glibc"))
+LINUX = IndexTarget("cp312", Platform("linux", "x86_64", "2.35", "glibc"))
 PAGE = "https://host/whl/cu126/torchcodec/"
 
 
-def find(files: list[str], specifier: str = "", place: Place = LINUX) -> str:
+def find(files: list[str], specifier: str = "", place: IndexTarget = LINUX) -> str:
     body = "".join(f'<a href="../{each.replace("+", "%2B")}">x</a>\n' for each in files)
     return host_pages.best("torchcodec", specifier, listing.parse(body.encode(), PAGE), PAGE, place)
 

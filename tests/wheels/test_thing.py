@@ -21,7 +21,9 @@ from torchpick.errors import (
     WheelLayoutError,
 )
 from torchpick.index import user_index
-from torchpick.index.user_index import Located, WheelTarget
+from torchpick.index.listing import Link
+from torchpick.index.user_index import WheelTarget
+from torchpick.index.wheelnames import WheelName
 from torchpick.wheels import thing
 from torchpick.wheels.librarycode import texts
 from torchpick.wheels.thing import How
@@ -159,14 +161,10 @@ def test_a_bare_name_that_is_not_installed_is_the_indexs(host: Host, monkeypatch
     host.files["/pkg-9.0-py3-none-any.whl"] = WHEEL
     asked = []
 
-    def locates(requirement: str, wanted: WheelTarget, **_: object) -> Located:
+    def locates(requirement: str, wanted: WheelTarget, **_: object) -> Link:
         asked.append((requirement, wanted))
-        return Located(
-            f"{host.url}/pkg-9.0-py3-none-any.whl",
-            "pkg-9.0-py3-none-any.whl",
-            "b" * 64,
-            "https://mirror.example/simple",
-        )
+        file = "pkg-9.0-py3-none-any.whl"
+        return Link(file, f"{host.url}/{file}", WheelName("pkg", "9.0", "py3", "none", "any"), "b" * 64)
 
     monkeypatch.setattr(distributions, "read", lambda *_, **__: Environment(None, "", "3.12"))
     monkeypatch.setattr(user_index, "locate", locates)
@@ -177,7 +175,7 @@ def test_a_bare_name_that_is_not_installed_is_the_indexs(host: Host, monkeypatch
     assert asked == [("pkg", WheelTarget())]
     assert [each for each in news if isinstance(each, str)] == [
         "pkg is not installed: looking it up on the index",
-        "https://mirror.example/simple has pkg-9.0-py3-none-any.whl",
+        f"the newest wheel that fits is {host.url}/pkg-9.0-py3-none-any.whl",
     ]
 
 

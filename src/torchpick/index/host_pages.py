@@ -9,15 +9,12 @@ from contextlib import ExitStack
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from packaging.version import Version
-
 from torchpick.errors import InstallerError, UsageError, WheelError
-from torchpick.index import pages, wheelnames
+from torchpick.index import pages
 from torchpick.index.listing import Link
-from torchpick.model.machine import Platform
+from torchpick.index.user_index import IndexTarget, fitting
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-from torchpick.model.versions import admits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,31 +90,15 @@ def shown(url: str) -> Shown:
     return Shown(parts._replace(netloc=host, fragment="").geturl(), host != parts.netloc)
 
 
-class Place(Noun):
-    """Where a pick's wheels are for: the Python's tag, and the platform they must run on."""
-
-    tag: str
-    platform: Platform
-
-
-def best(name: str, specifier: str, listed: Iterable[Link], page: str, place: Place) -> str:
+def best(name: str, specifier: str, listed: Iterable[Link], page: str, target: IndexTarget) -> str:
     """The address of the newest wheel that suits, with its hash if the page has it; the page is only named."""
     mine = [link for link in listed if link.wheel.project == name and link.yanked is None]
-    ranked = [(link, wheelnames.rank(link.wheel, place.tag, place.platform)) for link in mine]
-    links = [(link, rank) for link, rank in ranked if rank is not None]
-    fitting = [(link, rank) for link, rank in links if admits(specifier)(link.wheel.version)]
-    if not fitting:
-        shown = sorted({link.wheel.version for link, _ in links})[-5:]
-        there = f"it has {', '.join(shown)} for this Python" if shown else "it has none for this Python"
+    found = fitting(mine, specifier, target)
+    if not found:
+        versions = sorted({link.wheel.version for link in fitting(mine, "", target)})[-5:]
+        there = f"it has {', '.join(versions)} for this Python" if versions else "it has none for this Python"
         hint = f"remove {name}, or install it separately afterwards"
         raise InstallerError(
             f"{redacted(page)} has no {name}{specifier} that fits: {there}", hint=hint, code="NOT_ON_PAGE"
         )
-    # Of one version the one whose tags suit best, and never another because of its build tag.
-    newest, _ = max(fitting, key=lambda one: (_public(one[0]), -one[1], one[0].file))
-    return newest.url + (f"#sha256={newest.sha256}" if newest.sha256 else "")
-
-
-def _public(link: Link) -> Version:
-    """Its version without the label: 0.0.33 < 0.0.33.post2 < 0.0.33.post10."""
-    return Version(link.wheel.version.partition("+")[0])
+    return found[0].url + (f"#sha256={found[0].sha256}" if found[0].sha256 else "")

@@ -6,7 +6,7 @@ import hashlib
 import os
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from threading import Lock
 
@@ -47,12 +47,19 @@ class IndexTarget(Noun):
         return self.version or f"{major}.{minor}.99"
 
 
-class IndexCandidate(Noun):
-    """A wheel that suits, and the index or page it is on."""
-
-    link: Link
-    version: Version
-    place: str
+def fitting(links: Iterable[Link], specifier: str, target: IndexTarget) -> list[Link]:
+    """The wheels that this Python can take, of the versions that the specifier admits, the best first."""
+    admitted = SpecifierSet(specifier)
+    exact = any(part.operator in ("==", "===") and not part.version.endswith(".*") for part in admitted)
+    found: list[tuple[Version, int, Link]] = []
+    for link in links:
+        rank = wheelnames.rank(link.wheel, target.tag, target.platform)
+        if rank is not None and (link.yanked is None or exact) and _suits(link, target):
+            found.append((Version(link.wheel.version), -rank, link))
+    # Pre-releases count where the specifier names one or there is nothing else (PEP 440).
+    versions = set(admitted.filter({version for version, _, _ in found}))
+    best = sorted((key for key in found if key[0] in versions), key=lambda key: key[:2], reverse=True)
+    return [link for _, _, link in best]
 
 
 class SeenPages:
@@ -82,24 +89,9 @@ class UserIndex:
     def __init__(self, places: IndexPlaces, client: Client, seen: SeenPages | None = None) -> None:
         self.places, self._client, self._seen = places, client, seen or SeenPages()
 
-    def versions(self, name: str) -> tuple[Version, ...] | None:
-        """Every version that has a wheel, the newest first; None where no index knows the name."""
-        found = self._all(name)
-        return None if found is None else tuple(sorted({one.version for one in found}, reverse=True))
-
-    def candidates(self, name: str, specifier: str, target: IndexTarget) -> tuple[IndexCandidate, ...]:
-        """The wheels that this Python can take, of the versions that the specifier admits, the best first."""
-        admitted = SpecifierSet(specifier)
-        exact = any(part.operator in ("==", "===") and not part.version.endswith(".*") for part in admitted)
-        fitting: list[tuple[Version, int, IndexCandidate]] = []
-        for one in self._all(name) or ():
-            rank = wheelnames.rank(one.link.wheel, target.tag, target.platform)
-            if rank is not None and (one.link.yanked is None or exact) and _suits(one.link, target):
-                fitting.append((one.version, -rank, one))
-        # Pre-releases count where the specifier names one or there is nothing else (PEP 440).
-        versions = set(admitted.filter({version for version, _, _ in fitting}))
-        best = sorted((key for key in fitting if key[0] in versions), key=lambda key: key[:2], reverse=True)
-        return tuple(one for _, _, one in best)
+    def candidates(self, name: str, specifier: str, target: IndexTarget) -> list[Link]:
+        """The wheels that fit, the best first."""
+        return fitting(self.links(name) or (), specifier, target)
 
     def metadata(self, link: Link) -> str | None:
         """The METADATA that lies beside a wheel (PEP 658); None where the index has none."""
@@ -113,24 +105,22 @@ class UserIndex:
             raise IntegrityError(f"{name}: the hash of its metadata does not match the index", hint="try again")
         return answer.body.decode("utf-8", "replace")
 
-    def _all(self, name: str) -> tuple[IndexCandidate, ...] | None:
+    def links(self, name: str) -> tuple[Link, ...] | None:
+        """Every wheel of the name; None where no index knows it."""
         name = normal(name)
-        found = [one for place in self.places.links for one in self._on(place, place, name) or ()]
+        found = [link for place in self.places.links for link in self._on(place, name) or ()]
         known = bool(found)
         for index in self.places.indexes:
-            listed = self._on(f"{index.rstrip('/')}/{name}/", index, name)
+            listed = self._on(f"{index.rstrip('/')}/{name}/", name)
             found += listed or ()
             known = known or listed is not None
             if self.places.first_only and listed is not None:
                 break
         return tuple(found) if known else None
 
-    def _on(self, url: str, place: str, name: str) -> list[IndexCandidate] | None:
+    def _on(self, url: str, name: str) -> list[Link] | None:
         links = self._seen.page(url, self._client).links
-        if links is None:
-            return None
-        mine = (link for link in links if link.wheel.project == name)
-        return [IndexCandidate(link, Version(link.wheel.version), place) for link in mine]
+        return None if links is None else [link for link in links if link.wheel.project == name]
 
 
 def _suits(link: Link, target: IndexTarget) -> bool:
@@ -163,15 +153,6 @@ class WheelTarget(Noun):
         return cls(None, f"{version.number}{'t' if version.free_threaded else ''}", platform, glibc)
 
 
-class Located(Noun):
-    """`place` is where it was found, without secrets."""
-
-    url: str
-    file: str
-    sha256: str | None
-    place: str
-
-
 def check(requirement: str) -> Requirement:
     """Read a requirement; refuse what is not one, or more than a name and its versions."""
     hint = "write it as `name`, `name==1.2.3` or `name>=1.2`"
@@ -189,7 +170,7 @@ def check(requirement: str) -> Requirement:
 
 def locate(
     requirement: str, wanted: WheelTarget, environ: Mapping[str, str] = os.environ, client: Client | None = None
-) -> Located:
+) -> Link:
     """The newest wheel of the user's own index that meets the requirement and fits the target."""
     asked = check(requirement)
     from torchpick.index.client import Client
@@ -201,8 +182,7 @@ def locate(
         found = index.candidates(asked.name, str(asked.specifier), target)
         if not found:
             raise _failure(asked, target, index)
-    link = found[0].link
-    return Located(link.url, link.file, link.sha256, redacted(found[0].place))
+    return found[0]
 
 
 def target_of(wanted: WheelTarget) -> IndexTarget:
@@ -222,14 +202,13 @@ def _failure(asked: Requirement, target: IndexTarget, index: UserIndex) -> Wheel
     """Why there is none: no such project, no such version, or none for this Python."""
     where = ", ".join(map(redacted, (*index.places.indexes, *index.places.links))) or "no index at all"
     hint = f"that is from {index.places.source}'s settings; `PIP_INDEX_URL=URL` specifies another index"
-    versions = index.versions(asked.name)
-    if versions is None:
+    links = index.links(asked.name)
+    if links is None:
         return WheelError(f"`{asked}`: {asked.name} is not on {where}", hint=hint, code="NOT_FOUND")
-    if not any(asked.specifier.contains(version, prereleases=True) for version in versions):
-        some = ", ".join(map(str, versions[:5])) or "no wheel at all"
-        text = f"`{asked}`: {where} has no such version, but {some}"
-        return WheelError(text, hint=f"request one of these: `{asked.name}==VERSION`", code="NOT_FOUND")
+    versions = sorted({Version(link.wheel.version) for link in links}, reverse=True)
+    some = ", ".join(map(str, versions[:5])) or "no wheel at all"
     glibc = f" with glibc {target.platform.glibc}" if target.platform.glibc else ""
     aim = f"{python_name(target.tag)} on {target.platform.name}{glibc}"
-    hint = "`--python 3.12`, `--platform` and `--glibc` specify another machine"
-    return WheelError(f"`{asked}`: {where} has no wheel of it for {aim}", hint=hint, code="NOT_FOUND")
+    hint = f"request another version, `{asked.name}==VERSION`; `--python`, `--platform` and `--glibc` another machine"
+    text = f"`{asked}`: {where} has no wheel of it for {aim}, but {some}"
+    return WheelError(text, hint=hint, code="NOT_FOUND")

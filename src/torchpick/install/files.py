@@ -58,9 +58,10 @@ class _Pages:
     def __init__(self, job: Job, platform: Platform, host: Host) -> None:
         self.job, self.host, self.index, self.flat = job, host, job.pick.index_url, _is_flat(job.pick)
         from torchpick.index import host_pages
+        from torchpick.index.user_index import IndexTarget
 
         self.reading = host_pages
-        self.place = host_pages.Place(job.target.tag, platform)
+        self.place = IndexTarget(job.target.tag, platform)
 
     def _best(self, name: str, specifier: str) -> str:
         page = self.index if self.flat else links.project_page(self.index, name)

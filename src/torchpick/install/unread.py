@@ -167,7 +167,7 @@ class UnreadWheels:
             return _at_place(asked, aim)
         try:
             with self._index() as index:
-                links = [each.link for each in index.candidates(asked.name, asked.specifier, aim)]
+                links = index.candidates(asked.name, asked.specifier, aim)
         except TorchpickError as error:
             return asked._replace(why=error.message)
         except ValueError:

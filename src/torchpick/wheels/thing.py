@@ -10,8 +10,9 @@ from urllib.parse import unquote, urlsplit
 
 from torchpick.environment import distributions
 from torchpick.errors import RangesUnsupportedError, TorchpickError, UsageError, WheelError, silent
+from torchpick.index.listing import Link
 from torchpick.index.ranges import FileSource, Source
-from torchpick.index.user_index import Located, WheelTarget
+from torchpick.index.user_index import WheelTarget
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal
@@ -75,11 +76,11 @@ def _package(thing: str, how: How) -> Reading:
     if how.offline:
         raise UsageError(f"`{thing}` must be looked up on an index", hint="remove `--offline`, or give a wheel file")
     found = user_index.locate(thing, how.wanted, client=None if how.client is None else how.client())
-    how.report(f"{found.place} has {found.file}")
+    how.report(f"the newest wheel that fits is {redacted(found.url)}")
     return _url(found.url, how, target=thing, located=found)
 
 
-def _url(url: str, how: How, target: str | None = None, located: Located | None = None) -> Reading:
+def _url(url: str, how: How, target: str | None = None, located: Link | None = None) -> Reading:
     from torchpick.index.client import Client
     from torchpick.index.pages import Allowed
 
