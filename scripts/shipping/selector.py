@@ -25,9 +25,7 @@ _MAIN = Path(__file__).with_name("selector_main.py")
 # What may come in by an import inside a function: the pure core, the table, and how given facts make a machine.
 _ROOMS = ("model", "errors", "decide", "knowledge")
 _MORE = (
-    "torchpick.machine.given_gpus",
     "torchpick.machine.computer",
-    "torchpick.machine.narrow",
     "torchpick.environment.interpreter",
     "torchpick.environment.settingsfiles",
     "torchpick.environment.world",
