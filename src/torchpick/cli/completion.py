@@ -15,6 +15,7 @@ from argparse import Action, ArgumentParser
 from collections.abc import Sequence
 from importlib import import_module
 
+from torchpick.cli import COMMANDS
 from torchpick.cli.arguments import Arguments
 from torchpick.model.machine import PLATFORMS
 
@@ -85,8 +86,6 @@ def run(args: CompletionArguments) -> int:
 
 def offered(words: Sequence[str]) -> list[str]:
     """What may stand after these words, read off the very parser that will meet them; the shell filters it."""
-    from torchpick.cli import COMMANDS
-
     given = [word for word in words if word != "="]
     command = given[0] if given and given[0] in COMMANDS else "pick"
     parser = ArgumentParser()
