@@ -2,7 +2,8 @@
 
 One CUDA major in everything that links torch, code for these GPUs in each CUDA wheel, companions of the same build;
 if there is no such environment, what prevents it. The table of packages answers without the network; a version or a
-package that it lacks is read from your own index, METADATA and parts of its wheel, unless `--offline`.
+package that it lacks is read from your own index, METADATA and parts of its wheel, unless `--offline`; pip or uv
+resolves what a package that is not in the table brings.
 
 examples:
   torchpick plan vllm                                  this machine
