@@ -36,14 +36,12 @@ from torchpick.wheels.many import MOST_JOBS, Answers
 from torchpick.wheels.readings import WHOLE, Reading, Readings
 from torchpick.wheels.thing import How
 
-_FULL = 4096 << 20  # the largest torch wheel, for Windows with CUDA inside, has 2.8 GB
 _MOST_ON_CLUSTER = 256
 
 
 class InspectArguments(Arguments):
     things: list[str]
     depth: str | None
-    allow_full: bool
     source: str | None
     jobs: int
     on: str | None
@@ -54,9 +52,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("things", nargs="*", metavar="THING", help="what to inspect")
     group = parser.add_argument_group("how much is read (by default what is cheap and sufficient)")
     group.add_argument("--deep", action="store_const", const=WHOLE, dest="depth", help="every library completely")
-    group.add_argument(
-        "--allow-full", action="store_true", help="download the whole file where a server does not support ranges"
-    )
     group.add_argument("--offline", action="store_true", help="only files of this computer")
     group = parser.add_argument_group("many wheels")
     group.add_argument(
@@ -134,7 +129,6 @@ def run(args: InspectArguments) -> int:
             args.depth,
             scene.wanted,
             offline=session.offline,
-            allow_full=_FULL if args.allow_full else None,
             report=progress,
             readings=Readings(cache_dir(os.environ)),
         )

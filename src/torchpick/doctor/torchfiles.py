@@ -100,7 +100,7 @@ def _arches(folder: str, cuda: str | None) -> tuple[Arch, ...] | None:
     paths = (os.path.join(folder, "torch", name) for name in _PYTHON_LIBRARIES)
     flags = next((found for path in paths if (found := inplace.compiled_flags(path)) is not None), None)
     if flags is not None or cuda is None:
-        return None if flags is None else flags.arches
+        return None if flags is None else flags
     for path, name in libraries(folder):
         if name.partition(".")[0].removeprefix("lib") == "torch_cuda":
             largest = inplace.registered(path, name)

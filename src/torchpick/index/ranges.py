@@ -130,7 +130,7 @@ class RemoteSource:
             reply.close()
             raise RangesUnsupportedError(
                 f"the server of {self.name} does not support ranges",
-                hint="add `--allow-full` to download it, or download it yourself and inspect the file",
+                hint="download it yourself and inspect the file",
             )
         elif reply.status != 206 or span is None:
             reply.close()

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from mmap import mmap
 
 from torchpick.model.arch import Arch
-from torchpick.model.noun import Noun
 
 _ONE = rb"(?:sm|compute)_\d{2,3}[af]?"
 _AMD = rb"gfx[0-9a-f]{3,5}(?::[a-z+-]{1,16}){0,3}"
@@ -24,23 +23,16 @@ _SINGLE = re.compile(rb"(?<=\0)(%b|%b)(?=\0)" % (_ONE, _AMD))
 _OVERLAP = 1024
 
 
-class Flags(Noun):
-    """The compiled list, in its own order; `certain` is false for the only mention of a single architecture."""
-
-    arches: tuple[Arch, ...]
-    certain: bool = True
-
-
-def find(chunks: Iterable[bytes | mmap]) -> Flags | None:
-    """The list in a library that is mapped, or streams by and is read no further than needed; None without one."""
+def find(chunks: Iterable[bytes | mmap]) -> tuple[Arch, ...] | None:
+    """The list, in its own order, in a library that is mapped or streams by, read no further than needed."""
     singles: set[bytes] = set()
     kept = b""
     for chunk in chunks:
         text = kept + bytes(chunk) if kept else chunk
         if (listed := _listed(text, singles)) is not None:
-            return Flags(_arches(listed))
+            return _arches(listed)
         kept = text[-_OVERLAP:]
-    return Flags(_arches(singles.pop()), certain=False) if len(singles) == 1 else None
+    return _arches(singles.pop()) if len(singles) == 1 else None
 
 
 def _listed(buffer: bytes | mmap, singles: set[bytes]) -> bytes | None:

@@ -19,7 +19,6 @@ from torchpick.model.build import is_unified
 from torchpick.model.machine import Driver, Machine
 from torchpick.model.table import DriverTable
 from torchpick.wheels import flags, judging, librarycode, sections
-from torchpick.wheels.flags import Flags
 from torchpick.wheels.judging import Judge, ReadingVerdict
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import WHOLE, Reading, TorchFacts, torch_facts
@@ -74,7 +73,7 @@ def _torch(folder: Path, files: tuple[str, ...]) -> TorchFacts | None:
         if f"{prefix}version.py" in present and here:
             torch = torch_facts(distributions.text(str(folder / prefix / "version.py")))
             held = compiled_flags(str(folder / here[0]))
-            return torch if held is None else torch._replace(flags=held.arches, certain=held.certain)
+            return torch if held is None else torch._replace(flags=held)
     return None
 
 
@@ -135,7 +134,7 @@ def registered(path: str, shown: str) -> Library | None:
     return _mapped(path, lambda buffer: librarycode.of_buffer(buffer, shown, data=False))
 
 
-def compiled_flags(path: str) -> Flags | None:
+def compiled_flags(path: str) -> tuple[Arch, ...] | None:
     """The architectures that a libtorch_python names itself."""
     return _mapped(path, lambda buffer: flags.find([buffer]))
 

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from torchpick.errors import NetworkError, TorchpickError, UsageError
+from torchpick.index import pages, user_index
 from torchpick.model.fields import MOST_ITEMS
 from torchpick.model.redaction import redacted
 from torchpick.wheels import packaged, thing
@@ -54,8 +55,7 @@ def _text(source: str) -> str:
 def _of_page(url: str, how: How) -> list[str]:
     if how.offline and not url.startswith("file:"):
         raise UsageError(f"{redacted(url)} is on the web", hint="remove `--offline`, or name a folder")
-    from torchpick.index import pages, user_index  # which bring the HTTP client
-    from torchpick.index.client import Client
+    from torchpick.index.client import Client  # brings httpx
 
     with Client() as client:
         page = pages.fetch(url, client)

@@ -42,7 +42,6 @@ class TorchFacts(Noun):
     cuda: str | None = None
     hip: str | None = None
     flags: tuple[Arch, ...] = ()
-    certain: bool = True
 
 
 def torch_facts(text: str) -> TorchFacts:
@@ -91,7 +90,7 @@ class Reading(Noun):
 
 
 # Raised where the readers of wheels find more or other things than before: older readings are then read anew.
-_SCHEMA = 3
+_SCHEMA = 4
 # The largest of the packages read so far takes 40 KB; so the cache stays below some 100 MB.
 _MOST_BYTES = 1 << 20
 _MOST_FILES = 4096

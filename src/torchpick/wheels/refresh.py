@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from torchpick.errors import TorchpickError, WheelError
+from torchpick.errors import RangesUnsupportedError, TorchpickError, WheelError
 from torchpick.index import pages
 from torchpick.index.client import Client
 from torchpick.index.listing import Link
 from torchpick.index.pages import Page
-from torchpick.index.ranges import FileSource, Source
+from torchpick.index.ranges import FileSource, RemoteSource, Source
 from torchpick.knowledge import locations, refreshed
 from torchpick.model.arch import Arch
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence, is_unified
@@ -21,7 +21,7 @@ from torchpick.model.machine import TABLE_PLATFORMS
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal
-from torchpick.wheels import judging, listed, shelf, thing, wheel
+from torchpick.wheels import judging, listed, shelf, wheel
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.companion_pages import CompanionPages
 from torchpick.wheels.judging import Judge
@@ -195,13 +195,20 @@ class _Run:
             if url.startswith("file:"):
                 source: Source = FileSource(pages.local(url), self.report)
             else:
-                source = thing.opened(url, self.client, stack, pages.Allowed(_MOST_WHOLE), self.report)
+                source = self._opened(url, stack)
             try:
                 yield Archive(source)
             finally:
                 source.close()
                 self.cost += source.bytes_read
                 self.requests += source.requests
+
+    def _opened(self, url: str, stack: ExitStack) -> Source:
+        try:
+            return RemoteSource(url, self.client, self.report)
+        except RangesUnsupportedError:
+            allowed = pages.Allowed(_MOST_WHOLE)
+            return FileSource(pages.download(url, self.client, stack, allowed, self.report))
 
     def _write(self, platforms: Iterable[str]) -> None:
         for platform in platforms:

@@ -15,17 +15,15 @@ _WAIT = 600.0
 
 
 @contextmanager
-def locked(
-    folder: Path, waiting: Callable[[], None] | None = None, most: float = _WAIT, by: str = "refresh"
-) -> Iterator[None]:
+def locked(folder: Path, waiting: Callable[[], None] | None = None, most: float = _WAIT) -> Iterator[None]:
     """Hold the folder's lock."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / f"{by}.lock").open("a+b")
+        file = (folder / "refresh.lock").open("a+b")
     except OSError as error:
         raise _unwritable(folder, error) from error
     with file:
-        rewrite.wait(file.fileno(), f"another {by} has locked {folder}", most, waiting)
+        rewrite.wait(file.fileno(), f"another refresh has locked {folder}", most, waiting)
         yield
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from torchpick.environment import distributions
-from torchpick.errors import RangesUnsupportedError, TorchpickError, UsageError, WheelError, silent
+from torchpick.errors import TorchpickError, UsageError, WheelError, silent
+from torchpick.index import user_index
 from torchpick.index.listing import Link
-from torchpick.index.ranges import FileSource, Source
+from torchpick.index.ranges import FileSource, RemoteSource
 from torchpick.index.user_index import WheelTarget
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from torchpick.errors import Report
     from torchpick.index.client import Client  # loaded only where something is on the web
-    from torchpick.index.pages import Allowed
 
 _LOCAL = (".whl", ".so", ".dll", ".pyd", ".cubin", ".fatbin", ".zip")
 
@@ -37,7 +37,6 @@ class How(Noun):
     depth: str | None = None
     wanted: WheelTarget = WheelTarget()
     offline: bool = False
-    allow_full: int | None = None  # bytes
     allowance: Allowance | None = None  # of one wheel on the web
     report: Report = silent
     readings: Readings | None = None  # what was read before
@@ -70,8 +69,6 @@ def _package(thing: str, how: How) -> Reading:
         if here is not None:
             return inplace.read_distribution(here, thing)
         how.report(f"{thing} is not installed: looking it up on the index")
-    from torchpick.index import user_index
-
     user_index.check(thing)
     if how.offline:
         raise UsageError(f"`{thing}` must be looked up on an index", hint="remove `--offline`, or give a wheel file")
@@ -82,7 +79,6 @@ def _package(thing: str, how: How) -> Reading:
 
 def _url(url: str, how: How, target: str | None = None, located: Link | None = None) -> Reading:
     from torchpick.index.client import Client
-    from torchpick.index.pages import Allowed
 
     try:
         parts = urlsplit(url)
@@ -105,13 +101,9 @@ def _url(url: str, how: How, target: str | None = None, located: Link | None = N
         return before._replace(target=shown)
     with ExitStack() as stack:
         client = how.client() if how.client is not None else stack.enter_context(Client())
-        allowed = None if how.allow_full is None else Allowed(how.allow_full, sha256)
-        source = stack.enter_context(closing(opened(url, client, stack, allowed, how.report)))
+        source = stack.enter_context(closing(RemoteSource(url, client, how.report)))
         facts = wheel.WheelFacts(shown, file, sha256)
         reading = _named(shown, lambda: wheel.read(Archive(source), facts, how.depth, how.allowance))
-        if isinstance(source, FileSource):
-            # A file that was downloaded whole cost the download, not what was then read of it.
-            reading = reading._replace(bytes_read=source.size, requests=2)
     if how.readings is not None:
         how.readings.keep(url, reading)
     return reading
@@ -134,23 +126,8 @@ def address(thing: str, how: How) -> str:
         return thing
     if "://" in thing or Path(thing).exists():
         raise UsageError(f"{thing} is on this computer, where others cannot read it", hint="give its web address")
-    from torchpick.index import user_index
-
     found = user_index.locate(thing, how.wanted)
     return found.url + (f"#sha256={found.sha256}" if found.sha256 else "")
-
-
-def opened(url: str, client: Client, stack: ExitStack, allowed: Allowed | None, report: Report) -> Source:
-    """A file on the web, read by ranges; where its server supports none it is downloaded, as far as that is allowed."""
-    from torchpick.index.pages import download
-    from torchpick.index.ranges import RemoteSource
-
-    try:
-        return RemoteSource(url, client, report)
-    except RangesUnsupportedError:
-        if allowed is None:
-            raise
-        return FileSource(download(url, client, stack, allowed, report))
 
 
 def sha256_of(text: str) -> str | None:

@@ -66,7 +66,7 @@ def read(archive: Archive, facts: WheelFacts, depth: str | None = None, allowanc
         libraries=found,
         compilers=compilers,
         complete=depth == WHOLE and all(each.complete for each in found),
-        notes=reading.notes + ((f"{unread} of {len(wanted)} libraries were not read",) if unread else ()),
+        notes=(f"{unread} of {len(wanted)} libraries were not read",) if unread else (),
         needed=tuple(sorted(needed)),
         unread=unread,
         metadata=metadata,
@@ -90,7 +90,6 @@ def _reading(archive: Archive, facts: WheelFacts, depth: str, torch: TorchFacts 
         file=facts.file,
         sha256=facts.sha256,
         torch=torch,
-        notes=_about(torch),
     )
 
 
@@ -128,13 +127,7 @@ def torch_of(archive: Archive) -> TorchFacts | None:
     if place is None:
         return torch
     held = flags.find(archive.stream(place))
-    return torch if held is None else torch._replace(flags=held.arches, certain=held.certain)
-
-
-def _about(torch: TorchFacts | None) -> tuple[str, ...]:
-    if torch is not None and torch.flags and not torch.certain:
-        return ("libtorch_python names one architecture, which is taken as its flags",)
-    return ()
+    return torch if held is None else torch._replace(flags=held)
 
 
 def _whole(archive: Archive, members: list[ZipInfo], needed: set[str]) -> tuple[Library, ...]:
