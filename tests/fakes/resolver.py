@@ -22,8 +22,7 @@ from packaging.version import Version
 
 from torchpick.environment import toml
 from torchpick.installers import store
-from torchpick.installers.command import Command
-from torchpick.installers.run import Heard
+from torchpick.installers.run import Command, Heard
 
 HOST = "https://download.pytorch.org/whl"
 INDEX = "https://user.example/simple"

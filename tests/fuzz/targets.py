@@ -167,9 +167,10 @@ def pip_conf(data: bytes) -> None:
 
 def pip_conf_pinned(data: bytes) -> None:
     there = text(data)
-    pinned = marks.pinned_conf(there, {"constraint": ("file:///c.txt",)})
-    if not any(mark in there for mark in (marks._BEGIN, marks._KEPT, marks._END)):
-        assert marks.unpinned_conf(pinned) == there
+    with suppress(TorchpickError):
+        pinned = marks.pinned_conf(there, {"constraint": ("file:///c.txt",)})
+        if not any(mark in there for mark in (marks._BEGIN, marks._END)):
+            assert marks.unpinned_conf(pinned).removesuffix("\n") == there.removesuffix("\n")
 
 
 def uv_toml(data: bytes) -> None:

@@ -30,8 +30,7 @@ from tests.installers.test_cases import TAG, VERSION, _made, filled, no_page, pa
 from torchpick.cli import main
 from torchpick.index import listing, pages
 from torchpick.installers import run
-from torchpick.installers.command import Command
-from torchpick.installers.run import Ended
+from torchpick.installers.run import Command, Ended
 
 pytestmark = pytest.mark.process  # the target's interpreter is asked for its version
 

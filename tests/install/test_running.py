@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.install import running
+from torchpick.install import env
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -37,6 +37,6 @@ def test_a_note_has_a_code(
     request = Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", python="3.12", offline=True)
     environ = {"TORCHPICK_CACHE_DIR": str(tmp_path / "cache"), "HOME": str(tmp_path)}
 
-    _, command = running.prepared(Session(request, environ), argv)
+    _, command = env.command_of(Session(request, environ), argv)
 
     assert [note.code for note in command.notes if note.code == "NOT_TAKEN"] == codes

@@ -12,8 +12,7 @@ import pytest
 
 from torchpick.errors import InstallerError
 from torchpick.installers import reporting, run, store
-from torchpick.installers.command import Command
-from torchpick.installers.run import Ended, Heard
+from torchpick.installers.run import Command, Ended, Heard
 from torchpick.model.machine import Note
 
 pytestmark = pytest.mark.process
@@ -91,7 +90,7 @@ def test_signals_are_as_they_were_when_it_has_ended(tmp_path: Path) -> None:
 FORWARDING = """
 import os, signal, sys
 from torchpick.installers import run
-from torchpick.installers.command import Command
+from torchpick.installers.run import Command
 
 for name in ("INT", "QUIT", "TERM", "HUP", "USR1", "USR2"):  # a shell's background command ignores some
     signal.signal(getattr(signal, f"SIG{name}"), signal.SIG_DFL)

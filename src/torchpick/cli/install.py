@@ -26,8 +26,8 @@ from torchpick.install import asking, files, learning, verification
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.installers import choice, shell, store
 from torchpick.installers import run as runner
-from torchpick.installers.command import Command
 from torchpick.installers.job import Job
+from torchpick.installers.run import Command
 from torchpick.model import envelope
 from torchpick.model.pick import Pick, as_json
 from torchpick.model.redaction import redacted

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments, EverydayParser
 from torchpick.errors import UsageError
-from torchpick.install import running
+from torchpick.install import env
 from torchpick.installers import run as runner
 from torchpick.session import Session
 
@@ -51,7 +51,7 @@ def run(args: Arguments) -> int:
         raise UsageError(f"`{args.passed_on[0]}` is not a command on PATH", hint="`torchpick run --help` has examples")
     args.requirements = []
     session = Session(arguments.request_of(args), report=console.waiting)
-    pick, command = running.prepared(session, args.passed_on)
+    pick, command = env.command_of(session, args.passed_on)
     console.tell(pick, args)
     console.notes(args, *pick.every_note, *(note.text for note in command.notes))
     return runner.die_of(runner.run(command, os.environ).status)

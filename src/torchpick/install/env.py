@@ -1,14 +1,16 @@
-"""A request → the variables that hand the pick over to plain pip and uv."""
+"""A request → the variables that hand the pick over to plain pip and uv, and a command that is run under them."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
-from torchpick.environment import world
+from torchpick.environment import distributions, world
 from torchpick.errors import UsageError
 from torchpick.install import files
 from torchpick.installers import own_settings, store, tools, variables
+from torchpick.installers.run import Command
 from torchpick.model.machine import Note, Python
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import holds_secret
@@ -16,6 +18,12 @@ from torchpick.session import Session
 
 # Where an image keeps what the variables name.
 _IN_IMAGE = "/opt/torchpick"
+
+
+# Tools whose projects read none of pip's or uv's variables.
+_OTHERS = ("poetry", "pdm", "pixi", "conda", "mamba", "micromamba")
+# What uv does in a project or for a script, where it reads no constraints from variables.
+_OF_PROJECTS = ("sync", "lock", "add", "remove", "export", "run")
 
 
 def variables_for(session: Session, shell: str) -> tuple[Pick, variables.Variables, tuple[Note, ...]]:
@@ -35,6 +43,32 @@ def variables_for(session: Session, shell: str) -> tuple[Pick, variables.Variabl
     notes = (*around.for_pip.notes, *around.for_uv.notes, *_triton(pick))
     found = variables.of(pick, place, around, read)
     return pick, found, (*notes, *found.notes)
+
+
+def command_of(session: Session, argv: Sequence[str]) -> tuple[Pick, Command]:
+    """The pick, and the command as it is to be run; NoBuildError where no build runs."""
+    pick, found, notes = variables_for(session, "sh")
+    command = Command(argv[0], tuple(argv), found.set, found.unset, found.files, (*notes, *_untaken(argv)))
+    return pick, command
+
+
+def _untaken(argv: Sequence[str]) -> tuple[Note, ...]:
+    """What takes torch from a file of its own, unless `pin` or `extras` wrote it there."""
+    name = os.path.basename(argv[0]).lower().removesuffix(".exe")
+    if name in _OTHERS:
+        text = f"{name} reads none of these variables: `torchpick extras --for app` writes what its projects take"
+        return (Note("NOT_TAKEN", text),)
+    if name != "uv" or len(argv) < 2 or argv[1] not in _OF_PROJECTS:
+        return ()
+    with_more = any(word.startswith("--with") for word in argv)
+    if "--no-project" in argv and not with_more:
+        return ()
+    projects = (os.path.join(folder, "pyproject.toml") for folder in world.upwards(os.getcwd()))
+    files = [*filter(os.path.isfile, projects)][:1] + [word for word in argv[2:] if word.endswith(".py")]
+    if not with_more and any("torchpick" in distributions.text(file) for file in files):
+        return ()
+    text = f"`uv {argv[1]}` takes torch as its project, script or `--with` says, not by variables"
+    return (Note("NOT_TAKEN", f"{text}: `torchpick pin` writes the pick into a project or a script"),)
 
 
 def password_notes(lines: str, *, image: bool) -> tuple[Note, ...]:

@@ -21,10 +21,10 @@ from torchpick.install import building, files
 from torchpick.install.asking import TargetQuestion
 from torchpick.install.unread import READ, LearntPackages, UnreadWheels
 from torchpick.installers import copies, reporting, resolution
-from torchpick.installers.command import Command
 from torchpick.installers.job import TRITONS, Job
 from torchpick.installers.reporting import Item
 from torchpick.installers.resolution import Resolution
+from torchpick.installers.run import Command
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.build import Build
 from torchpick.model.machine import Note

@@ -6,8 +6,8 @@ from torchpick.environment.requirements import Requested
 from torchpick.errors import InstallerError, UsageError
 from torchpick.installers import job as jobs
 from torchpick.installers import own_settings, tools
-from torchpick.installers.command import Command
 from torchpick.installers.job import Job
+from torchpick.installers.run import Command
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 

@@ -13,7 +13,7 @@ from typing import Any
 from torchpick.environment import toml
 from torchpick.errors import InstallerError, ResolverError
 from torchpick.installers import run
-from torchpick.installers.command import Command
+from torchpick.installers.run import Command
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from torchpick.environment.requirements import wheel_of
 from torchpick.errors import ResolverError
 from torchpick.installers import reporting, run, store, stubs
-from torchpick.installers.command import Command
 from torchpick.installers.job import Job
+from torchpick.installers.run import Command
 from torchpick.model.build import COMPANIONS, Build
 from torchpick.model.noun import Noun
 from torchpick.model.versions import normal, release_key

@@ -1,4 +1,4 @@
-"""Run an installer as a child that has the terminal; its output, signals and status are its own."""
+"""A command as a value, and how it is run: as a child that has the terminal; output, signals and status are its own."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from types import FrameType
 from torchpick.environment import child
 from torchpick.errors import InstallerError
 from torchpick.installers import store
-from torchpick.installers.command import Command
+from torchpick.installers.store import StoredFile
+from torchpick.model.fields import plain, written
+from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
+from torchpick.model.redaction import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +25,37 @@ if TYPE_CHECKING:
 # What a terminal sends by itself to every process of its foreground group, the child included.
 _FROM_TERMINAL = ("SIGINT", "SIGQUIT")
 _FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+
+
+class Command(Noun):
+    """An installer's exact arguments, what changes in its environment, and the files it is given."""
+
+    installer: str
+    argv: tuple[str, ...]
+    set: Mapping[str, str] = {}
+    unset: tuple[str, ...] = ()
+    files: tuple[StoredFile, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def environ(self, base: Mapping[str, str]) -> dict[str, str]:
+        """The environment to start it in."""
+        return {**{name: value for name, value in base.items() if name not in self.unset}, **self.set}
+
+    def shown(self) -> Command:
+        """The same without the passwords that URLs in it may hold; what is run keeps them."""
+        return self._replace(
+            argv=tuple(map(redacted, self.argv)),
+            set={name: redacted(value) for name, value in self.set.items()},
+            files=tuple(each._replace(content=redacted(each.content)) for each in self.files),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            **written(self, "installer", "argv"),
+            "environ": written(self, "set", "unset"),
+            "files": {each.path: each.content for each in self.files},
+            "notes": plain(self.notes),
+        }
 
 
 class Ended(Noun):

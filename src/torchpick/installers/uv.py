@@ -6,8 +6,8 @@ import re
 
 from torchpick.installers import job as jobs
 from torchpick.installers import own_settings, store, tools
-from torchpick.installers.command import Command
 from torchpick.installers.job import TRITONS, Job
+from torchpick.installers.run import Command
 from torchpick.installers.store import StoredFile
 from torchpick.model.build import Build
 from torchpick.model.machine import Machine, Note
