@@ -32,7 +32,7 @@ class Source(Protocol):
 
     def read(self, offset: int, length: int) -> bytes:
         """Exactly these bytes."""
-        ...
+        return b"".join(self.stream(offset, length))
 
     def stream(self, offset: int, length: int) -> Iterator[bytes]:
         """These bytes in chunks; what is not taken is not fetched."""
@@ -44,7 +44,7 @@ class Source(Protocol):
     def close(self) -> None: ...
 
 
-class FileSource:
+class FileSource(Source):
     """A file of this computer."""
 
     requests = 0
@@ -59,9 +59,6 @@ class FileSource:
         except OSError as error:
             hint = "check the path and its permissions"
             raise WheelError(f"cannot read {path}: {error.strerror}", hint=hint) from error
-
-    def read(self, offset: int, length: int) -> bytes:
-        return b"".join(self.stream(offset, length))
 
     def stream(self, offset: int, length: int) -> Iterator[bytes]:
         end = offset + length
@@ -101,7 +98,7 @@ class Span(Noun):
     size: int
 
 
-class RemoteSource:
+class RemoteSource(Source):
     """One URL read by ranges."""
 
     def __init__(self, url: str, client: Client, report: Report = silent) -> None:
@@ -140,11 +137,8 @@ class RemoteSource:
         if span.last + 1 == span.size and span.size - span.first <= TAIL:
             with suppress(BrokenOffError):  # read again when it is wanted, with the patience of every other read
                 self._tail = b"".join(self._take(span.size - span.first))
-        self._drop()
+        self.close()
         return span.size
-
-    def read(self, offset: int, length: int) -> bytes:
-        return b"".join(self.stream(offset, length))
 
     def stream(self, offset: int, length: int) -> Iterator[bytes]:
         if offset < 0 or offset + length > self.size:
@@ -160,7 +154,7 @@ class RemoteSource:
                     pauses = iter(self._client.limits.pauses)
                     yield chunk
             except BrokenOffError:
-                self._drop()
+                self.close()
                 if (pause := next(pauses, None)) is None:
                     raise
                 self._client.sleep(pause)
@@ -176,16 +170,13 @@ class RemoteSource:
                 runs.append((start, end))
         self._runs = runs
 
-    def close(self) -> None:
-        self._drop()
-
     def _reach(self, offset: int, end: int) -> None:
         """Have an answer open that stands at this place."""
         if self._open is not None and self._position <= offset < min(self._end, self._position + _SKIPPED):
             for _ in self._take(offset - self._position):
                 pass
             return
-        self._drop()
+        self.close()
         end = min(max(end, *(stop for start, stop in self._runs if start <= offset < stop), 0) + _BEYOND, self.size)
         reply = self._get(f"bytes={offset}-{end - 1}")
         span = _span(reply)
@@ -225,7 +216,7 @@ class RemoteSource:
             self._position += len(data)
             yield data
 
-    def _drop(self) -> None:
+    def close(self) -> None:
         if self._open is None:
             return
         reply, left = self._open, self._end - self._position - len(self._spare)
