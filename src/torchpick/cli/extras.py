@@ -77,8 +77,9 @@ def run(args: ExtrasArguments) -> int:
     known = session.knowledge
     project = _project(args, there)
     kind = args.kind or ("library" if project.packaged and not args.tool and not args.groups else "app")
-    # What is written is handed on, so without a login: uv has UV_INDEX_NAME_USERNAME for it, and every tool netrc.
-    wish = session.wish._replace(backends=(), index_base=public(session.wish.index_base))
+    # What is written is handed on: without a login (uv has UV_INDEX_NAME_USERNAME for it, and every tool netrc), and
+    # not bound by the constraints of this computer.
+    wish = session.wish._replace(backends=(), limits=(), index_base=public(session.wish.index_base))
     builds = known.table(PLATFORMS)
     if kind == "library":
         plan = _library(args, Shop(known.every_build, known.rules, project), known, builds, wish)
