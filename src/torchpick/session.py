@@ -101,6 +101,12 @@ class Session:
         """The wheel host, or the mirror that stands for it."""
         return wishes.of(self.request, self.environ).index_base
 
+    def fetch(self, url: str) -> bytes:
+        """A requirements file on another computer."""
+        from torchpick.index.pages import fetcher
+
+        return fetcher(self.environ, offline=self.offline)(url)
+
     @property
     def limits(self) -> tuple[Limit, ...]:
         """The constraints that bind unasked: of variables, and of the settings of the environment where it is here."""

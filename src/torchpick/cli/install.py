@@ -22,7 +22,7 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import plain
 from torchpick.environment.requirements import Given
 from torchpick.errors import InstallerError, UsageError
-from torchpick.install import asking, files, learning, verification
+from torchpick.install import asking, files, handover, verification
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.installers import choice, shell, store
 from torchpick.installers import run as runner
@@ -93,11 +93,11 @@ def run(args: InstallArguments) -> int:
     question = asking.look(session, order)
     resolves = f"{question.installer.name} resolves"
     with progress.during(resolves):
-        learnt = learning.learn(question, rehearse=args.dry_run)
+        learnt = handover.learn(question, rehearse=args.dry_run)
     # The family alone is answered without the network; where that is asked anyway, a page more tells the files.
     pages = not args.dry_run or learnt.resolution is not None
     with progress.during("wheel index"):
-        job, command = learning.handed_over(question, learnt, pages=pages)
+        job, command = handover.handed_over(question, learnt, pages=pages)
     console.tell(job.pick, args)
     if args.prove:
         with progress.during(resolves):
@@ -124,7 +124,7 @@ def _order(args: InstallArguments) -> Order:
 
 
 def _tell_hosts(args: InstallArguments, question: TargetQuestion, job: Job) -> None:
-    for item in learning.proved(question, job):
+    for item in handover.proved(question, job):
         if not args.json:
             host = plain(redacted(files.host_of(item.url)))
             print(f"  {plain(item.name)} {plain(item.version)}  {host}", file=sys.stderr)

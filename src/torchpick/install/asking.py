@@ -13,7 +13,6 @@ from torchpick.environment.requirements import Given, Requested, Requirements
 from torchpick.environment.targets import Target
 from torchpick.environment.world import World
 from torchpick.errors import RequirementError, UsageError
-from torchpick.index.pages import fetcher
 from torchpick.installers import choice, own_settings
 from torchpick.installers.choice import Installer
 from torchpick.installers.job import TRITONS
@@ -90,6 +89,14 @@ class TargetQuestion:
     def wish(self) -> Wish:
         """What the flags say."""
         return self.session.bare.wish
+
+    @property
+    def is_of_family(self) -> bool:
+        """Whether torch and its companions alone are asked for, each as a release: all of it is in the table."""
+        names = {each.name for each in self.wanted}
+        placed = any(each.place for each in self.wanted)
+        more = self.asked.opaque or self.order.given.groups
+        return names <= TRIO and not (placed or more or self.as_stack)
 
     def answer(self, facts: Mapping[str, PackageFacts], *more: PackageDemand, everything: bool = True) -> Answer:
         """The answer with what is known of packages, and with more that an environment was found to need."""
@@ -170,7 +177,7 @@ def look(session: Session, order: Order) -> TargetQuestion:
     """Read what there is to install into the target; raises where an installation could only fail."""
     _check_place(session)
     own_settings.check_passed(order.passed_on, session.base)
-    asked = requirements.read(order.given, session.environ, fetcher(session.environ, offline=session.offline))
+    asked = requirements.read(order.given, session.environ, session.fetch)
     if not asked.wanted and not asked.opaque and not order.given.groups:
         raise UsageError("nothing to install is named", hint="such as `torchpick install torch torchvision`")
     target = session.target
@@ -181,7 +188,7 @@ def look(session: Session, order: Order) -> TargetQuestion:
 def planned(session: Session, words: Iterable[str], order: Order) -> TargetQuestion:
     """The same for an environment that is only planned, on the machine that the request describes."""
     order = order._replace(given=order.given._replace(words=tuple(words)))
-    asked = requirements.read(order.given, session.environ, fetcher(session.environ, offline=session.offline))
+    asked = requirements.read(order.given, session.environ, session.fetch)
     (machine, *_) = session.machines
     here = session.settings_prefix is not None
     python = machine.python.executable if here else None

@@ -13,36 +13,22 @@ from functools import cached_property
 from torchpick.decide.answer import TRIO, Answer
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import Situation
-from torchpick.decide.stacknotes import same_module
-from torchpick.environment import targets
-from torchpick.errors import InstallerError, ResolverError
+from torchpick.errors import ResolverError
 from torchpick.index.user_index import IndexTarget
-from torchpick.install import building, files
+from torchpick.install import building, handover
 from torchpick.install.asking import TargetQuestion
+from torchpick.install.handover import Learnt
 from torchpick.install.unread import READ, LearntPackages, UnreadWheels
-from torchpick.installers import copies, reporting, resolution
+from torchpick.installers import resolution
 from torchpick.installers.job import TRITONS, Job
-from torchpick.installers.reporting import Item
 from torchpick.installers.resolution import Resolution
-from torchpick.installers.run import Command
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.build import Build
 from torchpick.model.machine import Note
-from torchpick.model.noun import Noun
-from torchpick.model.package import Package, PackageFacts, doubles
-from torchpick.model.redaction import redacted
+from torchpick.model.package import Package
 from torchpick.model.table import Table
 from torchpick.model.versions import first_three
 from torchpick.session import decided
-
-
-class Learnt(Noun):
-    """An answer, and the resolution that it agrees with, where the resolver was asked."""
-
-    answer: Answer
-    facts: Mapping[str, PackageFacts]
-    resolution: Resolution | None = None
-    notes: tuple[Note, ...] = ()
 
 
 class Learner:
@@ -143,7 +129,7 @@ class Learner:
         return Learnt(answer, self.packages.facts, found, self.unread(answer.unknown, found.versions))
 
     def _resolve(self, answer: Answer, offered: list[Build], avoided: Iterable[str] = ()) -> Resolution:
-        job = job_of(self.asking, Learnt(answer, self.packages.facts))
+        job = handover.job_of(self.asking, Learnt(answer, self.packages.facts))
         resolver = self.asking.installer.resolver(job)
         environ = self.asking.session.environ
         return resolution.resolve(resolver, job, offered, environ, (*self._not_here(job), *avoided))
@@ -216,79 +202,3 @@ class Learner:
 def _is_judged(name: str) -> bool:
     """Whether a package of this name is judged beside torch, and not as a part of it."""
     return name != "" and name not in {*TRIO, *TRITONS} and not name.startswith(("nvidia-", "cuda-"))
-
-
-def learn(asking: TargetQuestion, *, rehearse: bool = False) -> Learnt:
-    """The answer to what is asked, with all that is to be learnt for it."""
-    return Learner(asking, rehearse=rehearse).learn()
-
-
-def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
-    """An answer as a job for the installer, without the addresses of files."""
-    answer, session, target = learnt.answer, asking.session, asking.target
-    stack, pick = answer.stack, answer.pick
-    versions = {} if learnt.resolution is None else learnt.resolution.versions
-    brings = {name for name in TRIO if name in versions or (stack is not None and stack.version(name) is not None)}
-    if learnt.resolution is None and stack is None and not asking.order.no_deps:
-        brings |= {"torch"} if any(each.name in TRIO for each in asking.wanted) else set()
-    packages = () if stack is None else stack.packages
-    pins = {name: version for name, version in answer.judged.items() if "*" not in version}
-    names = [*(each.name for each in asking.wanted), *pins, *versions]
-    twins = doubles(names, {*names, *answer.unknown}, learnt.facts)
-    moved = [each for each in packages if each.name not in TRIO and "; " in each.why]
-    known = {(note.code, note.text) for note in pick.notes}
-    notes = [note for note in (stack.notes if stack is not None else ()) if (note.code, note.text) not in known]
-    there, leaves_out = target.installed, asking.installer.name == "uv"
-    notes = [note for note in notes if note.code != "SAME_MODULE"]
-    notes += [same_module(name, stays, left_out=leaves_out and name not in there) for name, stays in twins.items()]
-    notes += [
-        Note("PACKAGE_MOVED", f"{each.name} {each.version} is taken: {each.why.partition('; ')[2]}") for each in moved
-    ]
-    return Job(
-        asked=asking.asked,
-        pick=pick,
-        target=target,
-        place=session.store,
-        own=session.own_settings(None if asking.elsewhere else target.prefix),
-        pins={name: version for name, version in pins.items() if name not in twins},
-        bounds={each.name: each.version for each in moved if not each.is_pinned},
-        needs=frozenset(brings),
-        added=tuple(f"{each.name}=={each.version}" for each in packages if "*" in each.version),
-        left_out=tuple(twins) if leaves_out else (),
-        upgrade=asking.order.upgrade,
-        no_deps=asking.order.no_deps,
-        offline=session.offline,
-        passed_on=asking.order.passed_on,
-        cuda_installed=targets.cuda_of(target) if "+" not in pick.version else None,
-        copies=copies.without_wheel_indexes(asking.asked, session.store),
-        elsewhere=asking.elsewhere,
-        notes=tuple(dict.fromkeys((*notes, *learnt.notes))),
-    )
-
-
-def handed_over(asking: TargetQuestion, learnt: Learnt, *, pages: bool) -> tuple[Job, Command]:
-    """The answer as a job with its files, and the exact command for it; nothing is started or written."""
-    installer, family = asking.installer, asking.session.knowledge.family
-    job = files.addressed(job_of(asking, learnt), installer.name, asking.machine.platform, family, pages=pages)
-    return job, installer.command(job)
-
-
-def proved(asking: TargetQuestion, job: Job) -> tuple[Item, ...]:
-    """What the command would take from where; raises where a file of the family would come from elsewhere."""
-    items = reporting.of(asking.installer.reporter(job), asking.session.environ)
-    index = job.pick.index_url
-    for item in items:
-        named = job.files.get(item.name, "").partition("#")[0]
-        strays = (
-            item.name in TRIO and item.name not in job.placed and index and not files.comes_from(item.url, index, named)
-        )
-        if strays or (
-            item.name not in {*asking.session.knowledge.family, *TRITONS, *job.placed}
-            and job.own.is_wheel_index(item.url)
-        ):
-            raise InstallerError(
-                f"{item.name} {item.version} would come from {redacted(item.url)}",
-                hint="remove the index that leads there; if you mean that file, ask for it by its address",
-                code="WRONG_HOST",
-            )
-    return items

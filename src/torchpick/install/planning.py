@@ -11,7 +11,8 @@ from torchpick.environment.requirements import Given
 from torchpick.errors import DetectionError, NoBuildError, UsageError
 from torchpick.install import asking
 from torchpick.install.asking import Order
-from torchpick.install.learning import Learner, Learnt
+from torchpick.install.handover import Learnt
+from torchpick.install.learning import Learner
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Package

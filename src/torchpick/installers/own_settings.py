@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from torchpick.environment import requirements, settingsfiles, toolsettings
@@ -51,12 +51,11 @@ class OwnSettings(Noun):
         """Whether the URL is of the wheel host, or of the mirror that stands for it."""
         return is_wheel_host(url, self.base)
 
-    @property
-    def fetch(self) -> Callable[[str], bytes]:
-        """What reads a file on another computer that a setting names."""
+    def fetch(self, url: str) -> bytes:
+        """A file on another computer that a setting names."""
         from torchpick.index.pages import fetcher
 
-        return fetcher(self.environ, offline=self.offline)
+        return fetcher(self.environ, offline=self.offline)(url)
 
     @property
     def uv_places(self) -> list[Setting]:

@@ -9,7 +9,6 @@ from functools import cached_property
 from torchpick.environment import requirements, targets
 from torchpick.environment.targets import Target
 from torchpick.errors import InstallerError, UsageError
-from torchpick.index.pages import fetcher
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.installers import tools
 from torchpick.installers.choice import Installer
@@ -59,11 +58,10 @@ def look(session: Session, order: Order) -> LockQuestion:
     """Read what there is; raises where a lock could only fail."""
     # What is asked for stands in the order: a session's requirements are of torch's family alone.
     session = session.asking(session.request._replace(requirements=()))
-    fetch = fetcher(session.environ, offline=session.offline)
-    asked = requirements.read(order.given, session.environ, fetch)
+    asked = requirements.read(order.given, session.environ, session.fetch)
     if not asked.wanted and not asked.opaque:
         order = order._replace(given=order.given._replace(words=("torch",)))
-        asked = requirements.read(order.given, session.environ, fetch)
+        asked = requirements.read(order.given, session.environ, session.fetch)
     for each in asked.wanted:
         if each.editable or os.path.isdir(each.place):
             raise folder_refused(f"`{each.text}`")

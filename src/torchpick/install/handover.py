@@ -1,0 +1,122 @@
+"""From an answer to the installer's job: what was learnt of it, its files, and the proof of what it would take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from torchpick.decide.answer import TRIO, Answer
+from torchpick.environment import targets
+from torchpick.errors import InstallerError
+from torchpick.install import files
+from torchpick.install.asking import TargetQuestion
+from torchpick.installers import copies
+from torchpick.installers.job import TRITONS, Job
+from torchpick.installers.run import Command
+from torchpick.model.machine import Note
+from torchpick.model.noun import Noun
+from torchpick.model.package import PackageFacts, doubles
+from torchpick.model.redaction import redacted
+from torchpick.session import decided
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.installers.reporting import Item
+    from torchpick.installers.resolution import Resolution
+
+
+class Learnt(Noun):
+    """An answer, and the resolution that it agrees with, where the resolver was asked."""
+
+    answer: Answer
+    facts: Mapping[str, PackageFacts]
+    resolution: Resolution | None = None
+    notes: tuple[Note, ...] = ()
+
+
+def learn(asking: TargetQuestion, *, rehearse: bool = False) -> Learnt:
+    """The answer to what is asked, with all that is to be learnt for it; of torch's family there is nothing to learn.
+
+    `rehearse` says that the resolver is asked in any case where packages are.
+    """
+    if asking.is_of_family:
+        answer = asking.answer({}, everything=False)
+        return Learnt(decided(answer, asking.session.knowledge.rules), {})
+    from torchpick.install.learning import Learner
+
+    return Learner(asking, rehearse=rehearse).learn()
+
+
+def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
+    """An answer as a job for the installer, without the addresses of files."""
+    answer, session, target = learnt.answer, asking.session, asking.target
+    stack, pick = answer.stack, answer.pick
+    versions = {} if learnt.resolution is None else learnt.resolution.versions
+    brings = {name for name in TRIO if name in versions or (stack is not None and stack.version(name) is not None)}
+    if learnt.resolution is None and stack is None and not asking.order.no_deps:
+        brings |= {"torch"} if any(each.name in TRIO for each in asking.wanted) else set()
+    packages = () if stack is None else stack.packages
+    pins = {name: version for name, version in answer.judged.items() if "*" not in version}
+    names = [*(each.name for each in asking.wanted), *pins, *versions]
+    twins = doubles(names, {*names, *answer.unknown}, learnt.facts)
+    moved = [each for each in packages if each.name not in TRIO and "; " in each.why]
+    known = {(note.code, note.text) for note in pick.notes}
+    notes = [note for note in (stack.notes if stack is not None else ()) if (note.code, note.text) not in known]
+    there, leaves_out = target.installed, asking.installer.name == "uv"
+    notes = [note for note in notes if note.code != "SAME_MODULE"]
+    if twins:
+        from torchpick.decide.stacknotes import same_module
+
+        notes += [same_module(name, stays, left_out=leaves_out and name not in there) for name, stays in twins.items()]
+    notes += [
+        Note("PACKAGE_MOVED", f"{each.name} {each.version} is taken: {each.why.partition('; ')[2]}") for each in moved
+    ]
+    return Job(
+        asked=asking.asked,
+        pick=pick,
+        target=target,
+        place=session.store,
+        own=session.own_settings(None if asking.elsewhere else target.prefix),
+        pins={name: version for name, version in pins.items() if name not in twins},
+        bounds={each.name: each.version for each in moved if not each.is_pinned},
+        needs=frozenset(brings),
+        added=tuple(f"{each.name}=={each.version}" for each in packages if "*" in each.version),
+        left_out=tuple(twins) if leaves_out else (),
+        upgrade=asking.order.upgrade,
+        no_deps=asking.order.no_deps,
+        offline=session.offline,
+        passed_on=asking.order.passed_on,
+        cuda_installed=targets.cuda_of(target) if "+" not in pick.version else None,
+        copies=copies.without_wheel_indexes(asking.asked, session.store),
+        elsewhere=asking.elsewhere,
+        notes=tuple(dict.fromkeys((*notes, *learnt.notes))),
+    )
+
+
+def handed_over(asking: TargetQuestion, learnt: Learnt, *, pages: bool) -> tuple[Job, Command]:
+    """The answer as a job with its files, and the exact command for it; nothing is started or written."""
+    installer, family = asking.installer, asking.session.knowledge.family
+    job = files.addressed(job_of(asking, learnt), installer.name, asking.machine.platform, family, pages=pages)
+    return job, installer.command(job)
+
+
+def proved(asking: TargetQuestion, job: Job) -> tuple[Item, ...]:
+    """What the command would take from where; raises where a file of the family would come from elsewhere."""
+    from torchpick.installers import reporting
+
+    items = reporting.of(asking.installer.reporter(job), asking.session.environ)
+    index = job.pick.index_url
+    for item in items:
+        named = job.files.get(item.name, "").partition("#")[0]
+        strays = (
+            item.name in TRIO and item.name not in job.placed and index and not files.comes_from(item.url, index, named)
+        )
+        if strays or (
+            item.name not in {*asking.session.knowledge.family, *TRITONS, *job.placed}
+            and job.own.is_wheel_index(item.url)
+        ):
+            raise InstallerError(
+                f"{item.name} {item.version} would come from {redacted(item.url)}",
+                hint="remove the index that leads there; if you mean that file, ask for it by its address",
+                code="WRONG_HOST",
+            )
+    return items
