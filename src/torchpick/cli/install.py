@@ -22,7 +22,7 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import plain
 from torchpick.environment.requirements import Given
 from torchpick.errors import InstallerError, UsageError
-from torchpick.install import asking, files, handover, verification
+from torchpick.install import answering, asking, files, handover, verification
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.installers import choice, shell, store
 from torchpick.installers import run as runner
@@ -93,7 +93,7 @@ def run(args: InstallArguments) -> int:
     question = asking.look(session, order)
     resolves = f"{question.installer.name} resolves"
     with progress.during(resolves):
-        learnt = handover.learn(question, rehearse=args.dry_run)
+        learnt = answering.learn(question, rehearse=args.dry_run)
     # The family alone is answered without the network; where that is asked anyway, a page more tells the files.
     pages = not args.dry_run or learnt.resolution is not None
     with progress.during("wheel index"):

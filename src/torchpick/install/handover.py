@@ -16,7 +16,6 @@ from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.package import PackageFacts, doubles
 from torchpick.model.redaction import redacted
-from torchpick.session import decided
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,19 +30,6 @@ class Learnt(Noun):
     facts: Mapping[str, PackageFacts]
     resolution: Resolution | None = None
     notes: tuple[Note, ...] = ()
-
-
-def learn(asking: TargetQuestion, *, rehearse: bool = False) -> Learnt:
-    """The answer to what is asked, with all that is to be learnt for it; of torch's family there is nothing to learn.
-
-    `rehearse` says that the resolver is asked in any case where packages are.
-    """
-    if asking.is_of_family:
-        answer = asking.answer({}, everything=False)
-        return Learnt(decided(answer, asking.session.knowledge.rules), {})
-    from torchpick.install.learning import Learner
-
-    return Learner(asking, rehearse=rehearse).learn()
 
 
 def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:

@@ -8,7 +8,7 @@ from torchpick.errors import InstallerError, IntegrityError, WheelError
 from torchpick.index import wheelnames
 from torchpick.index.host_pages import Host, sha256_of, shown
 from torchpick.index.listing import file_of
-from torchpick.install import handover
+from torchpick.install import answering, handover
 from torchpick.install.asking import Order
 from torchpick.install.lock import ground, pylock
 from torchpick.install.lock.ground import LockQuestion
@@ -56,7 +56,7 @@ def make(session: Session, order: Order) -> Made:
 
 def _decided(question: LockQuestion, host: Host) -> Job:
     """The answer as a job for a resolution in an empty environment, each file of torch's family with its hash."""
-    job, _ = handover.handed_over(question, handover.learn(question), pages=True)
+    job, _ = handover.handed_over(question, answering.learn(question), pages=True)
     hashes = _Hashes(job, host)
     return job._replace(for_lock=True, files={name: hashes.address(name, url) for name, url in job.files.items()})
 

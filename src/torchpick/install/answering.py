@@ -1,0 +1,20 @@
+"""The answer to an order: torch's family is answered from the table, for anything else what it lacks is learnt."""
+
+from __future__ import annotations
+
+from torchpick.install.asking import TargetQuestion
+from torchpick.install.handover import Learnt
+from torchpick.session import decided
+
+
+def learn(asking: TargetQuestion, *, rehearse: bool = False) -> Learnt:
+    """The answer to what is asked, with all that is to be learnt for it; of torch's family there is nothing to learn.
+
+    `rehearse` says that the resolver is asked in any case where packages are.
+    """
+    if asking.is_of_family:
+        answer = asking.answer({}, everything=False)
+        return Learnt(decided(answer, asking.session.knowledge.rules), {})
+    from torchpick.install.learning import Learner
+
+    return Learner(asking, rehearse=rehearse).learn()
