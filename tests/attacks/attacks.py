@@ -163,19 +163,19 @@ BEHIND_THE_DASHES = (
     Attack("in two letters", words=(*PLAIN, "--", f"-i{WHEELS}"), says="wheel index"),
     Attack("with a name", words=(*PLAIN, "--", f"--index=a.b={WHEELS}"), says="wheel index"),
     Attack(
-        "in a file", {"x.txt": f"numpy\n--ext {WHEELS}\n"}, words=(*PLAIN, "--", "-r", "x.txt"), says="x.txt line 2"
+        "in a file", {"x.txt": f"numpy\n--ext {WHEELS}\n"}, words=(*PLAIN, "--", "-r", "x.txt"), says="after `--`"
     ),
     Attack(
         "in a file's file",
         {"x.txt": "-r y.txt\n", "y.txt": f"-i {WHEELS}\n"},
         words=(*PLAIN, "--", "--requirement=x.txt"),
-        says="y.txt line 1",
+        says="after `--`",
     ),
     Attack(
         "in constraints",
         {"x.txt": f"--extra-index-url {WHEELS}\n"},
         words=(*PLAIN, "--", "-cx.txt"),
-        says="x.txt line 1",
+        says="after `--`",
     ),
 )  # fmt: skip
 
@@ -205,7 +205,7 @@ BY_ADDRESS = (
     Attack("address, UV_CONSTRAINT", LIMIT, {"UV_CONSTRAINT": "c.txt"}, PLAIN, says="UV_CONSTRAINT: c.txt line 1"),
     Attack("address, PIP_CONSTRAINT", LIMIT, {"PIP_CONSTRAINT": "c.txt"}, PLAIN, says="PIP_CONSTRAINT: c.txt line 1"),
     Attack("address, the host's layout", {"c.txt": "torch @ LAYOUT\n"}, words=(*PLAIN, "-c", "c.txt"), says="leads"),
-    Attack("address, UV_OVERRIDE", LIMIT, {"UV_OVERRIDE": "c.txt"}, PLAIN, says="c.txt line 1 overrides torch"),
+    Attack("address, UV_OVERRIDE", LIMIT, {"UV_OVERRIDE": "c.txt"}, PLAIN, says="c.txt line 1"),
     Attack(
         "address, constraint-dependencies",
         {"pyproject.toml": f'[tool.uv]\nconstraint-dependencies = ["{BAD}"]\n'}, {}, PLAIN,
@@ -222,14 +222,14 @@ BY_ADDRESS = (
         "address, sources of an override",
         {"pyproject.toml": f'[tool.uv]\noverride-dependencies = ["torch"]\n{SOURCE}'}, {}, PLAIN,
     ),
-    Attack("address behind the dashes", LIMIT, words=(*PLAIN, "--", "-c", "c.txt"), says="c.txt line 1"),
-    Attack("address, abbreviated", LIMIT, words=(*PLAIN, "--", "--constr=c.txt"), says="c.txt line 1"),
-    Attack("address, override", LIMIT, words=(*PLAIN, "--", "--overrides", "c.txt"), says="overrides torch"),
+    Attack("address behind the dashes", LIMIT, words=(*PLAIN, "--", "-c", "c.txt"), says="after `--`"),
+    Attack("address, abbreviated", LIMIT, words=(*PLAIN, "--", "--constr=c.txt"), says="after `--`"),
+    Attack("address, override", LIMIT, words=(*PLAIN, "--", "--overrides", "c.txt"), says="after `--`"),
     Attack("address as a word", words=(*PLAIN, "--", BAD), says="name it before `--`"),
     Attack("address without a name", words=("numpy", "--", "BADWHEEL"), says="name it before `--`"),
     Attack(
         "another version, override", {"c.txt": "torch==2.15.0\n"}, words=(*PLAIN, "--", "--override=c.txt"),
-        says="c.txt line 1 overrides torch",
+        says="after `--`",
     ),
     Attack("another version, uv.toml", {"uv.toml": OTHER}, {}, PLAIN, says="uv.toml override-dependencies"),
 )  # fmt: skip
@@ -241,7 +241,7 @@ ABBREVIATED = (
     Attack("several in one word", words=(*PLAIN, "--", f"-Ui{WHEELS}"), says="wheel index"),
     Attack("several in one word, torch alone", words=("torch", "--", f"-qi{WHEELS}"), says="wheel index"),
     Attack("the default index of uv's", words=(*PLAIN, "--", "--default-index", WHEELS), says="wheel index"),
-    Attack("a file, abbreviated", {"x.txt": f"numpy\n--ext {WHEELS}\n"}, words=("torch", "--", "--req", "x.txt")),
+    Attack("a file, abbreviated", {"x.txt": f"numpy\n--ext {WHEELS}\n"}, words=("torch", "--", "--req", "x.txt"), says="after `--`"),
     Attack("a backend of uv's", words=(*PLAIN, "--", "--torch-backend", "cu130"), says="`--backend NAME`"),
     Attack("a settings file of uv's", SETTINGS, words=("torch", "--", "--config-file", "x.toml"), says="UV_CONFIG"),
     Attack("a settings file in one word", SETTINGS, words=("torch", "--", "--config-file=x.toml"), says="UV_CONFIG"),
@@ -251,8 +251,8 @@ ABBREVIATED = (
     Attack("build tag, several in one word", words=(*PLAIN, "--", "-qfEVILtorch/")),
     Attack("build tag, the index", words=(*PLAIN, "--", "-i", "EVIL")),
     Attack("build tag, pip's old name", words=(*PLAIN, "--", "--pypi-url", "EVIL")),
-    Attack("build tag, a file of theirs", {"x.txt": "--extra-index-url EVIL\n"}, words=(*PLAIN, "--", "-rx.txt")),
-    Attack("build tag, constraints of theirs", {"x.txt": "--ext EVIL\n"}, words=(*PLAIN, "--", "-c", "x.txt")),
+    Attack("build tag, a file of theirs", {"x.txt": "--extra-index-url EVIL\n"}, words=(*PLAIN, "--", "-rx.txt"), says="after `--`"),
+    Attack("build tag, constraints of theirs", {"x.txt": "--ext EVIL\n"}, words=(*PLAIN, "--", "-c", "x.txt"), says="after `--`"),
 )  # fmt: skip
 
 # Settings where one does not look for them: in another folder, section or spelling, behind a megabyte of comments.
@@ -309,10 +309,10 @@ SCRIPT = {"s.py": f"# /// script\n# dependencies = ['{BAD}']\n# ///\n"}
 LOCK = {"pylock.toml": f'lock-version = "1.0"\ncreated-by = "x"\n# {WHEELS}\n'}
 EXCLUDE = {"uv.toml": 'exclude-dependencies = ["torch"]\n'}
 AROUND = (
-    Attack("a project's own address", PROJ, words=("./proj",), says="may supply it"),
-    Attack("an editable project's own address", PROJ, words=("torch", "-e", "./proj"), says="may supply it"),
-    Attack("a project behind the dashes", PROJ, words=("numpy", "--", "./proj"), says="may supply it"),
-    Attack("an editable behind the dashes", PROJ, words=("numpy", "--", "-e", "./proj"), says="may supply it"),
+    Attack("a project's own address", PROJ, words=("./proj",), says="did not finish"),
+    Attack("an editable project's own address", PROJ, words=("torch", "-e", "./proj"), says="did not finish"),
+    Attack("a project behind the dashes", PROJ, words=("numpy", "--", "./proj"), says="after `--`"),
+    Attack("an editable behind the dashes", PROJ, words=("numpy", "--", "-e", "./proj"), says="after `--`"),
     Attack("a script's requirements", SCRIPT, words=("numpy", "-r", "s.py"), says="is a script"),
     Attack("a lock", LOCK, words=("-r", "pylock.toml"), says="is a lock"),
     Attack("another Python", words=("torch", "--", "--python", "python3"), says="`--python`"),

@@ -106,14 +106,17 @@ def tried(world: World, installer: str, attack: Attack, folder: Path) -> str:
     said = done.stderr.replace("line 3 of r.txt", "r.txt line 3").replace("r.txt:3:", "r.txt line 3:")
     if attack.says:
         return "" if attack.says in said else f"no word of {attack.says!r} in {done.stderr[-600:]}"
-    # Neither pip nor uv takes the line either: theirs is the refusal, and it names the line or the option.
-    return "" if _is_installers_own(done.stderr) else f"status {done.returncode}: {done.stderr[-900:]}"
+    # It is refused with its place, or neither pip nor uv takes the line either, and theirs is the refusal.
+    return "" if _is_a_refusal(done.stderr) else f"status {done.returncode}: {done.stderr[-900:]}"
 
 
-def _is_installers_own(text: str) -> bool:
+def _is_a_refusal(text: str) -> bool:
     return any(
         words in text
         for words in (
+            "lets a PyTorch wheel index supply every package",
+            "names a PyTorch wheel index",
+            "sets requirement",
             "Invalid requirement",
             "Invalid URL",
             "no such option",

@@ -62,12 +62,11 @@ def versions(world: World, *words: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("resolver", TOOLS)
-def test_a_version_that_the_table_lacks_gives_way_to_one_that_runs(vllm: World, resolver: str) -> None:
+def test_a_version_that_does_not_run_gives_way_to_one_that_runs(vllm: World, resolver: str) -> None:
     done = vllm.lock("vllm", *A100, "--installer", resolver)
     found = versions(vllm, "vllm", *A100, "--installer", resolver)
 
-    assert "reading which GPUs and which CUDA vllm 0.99.0 was built for" in done.stderr
-    assert "vllm 0.19.1 is taken: 0.99.0 needs libcudart.so.13" in done.stderr
+    assert "vllm 0.19.1 is taken: 0.33.0 needs libcudart.so.13" in done.stderr
     assert (found["vllm"], found["torch"]) == ("0.19.1", "2.10.0+cu128")
     assert (found["torchvision"], found["torchaudio"]) == ("0.25.0+cu128", "2.10.0+cu128")
 
@@ -75,14 +74,8 @@ def test_a_version_that_the_table_lacks_gives_way_to_one_that_runs(vllm: World, 
 def test_a_version_that_is_asked_for_and_does_not_run_is_refused(vllm: World) -> None:
     done = vllm.lock("vllm>=0.20", *A100, status=3)
 
-    assert "0.99.0: needs libcudart.so.13" in done.stderr
+    assert "needs libcudart.so.13" in done.stderr
     assert not (vllm.folder / "pylock.torch.toml").exists()
-
-
-def test_a_version_that_runs_is_locked_as_it_was_found(vllm: World) -> None:
-    found = versions(vllm, "vllm", *H100)
-
-    assert (found["vllm"], found["torch"]) == ("0.99.0", "2.14.0+cu130")
 
 
 @pytest.mark.parametrize("resolver", TOOLS)
@@ -119,7 +112,7 @@ def test_what_cannot_be_read_is_said_with_the_reason(world: World) -> None:
     answer = json.loads(world.lock("swift-ops", *GTX_1080_TI, "--json").stdout)
 
     (said,) = [note["text"] for note in answer["lock"]["notes"] if note["code"] == "PACKAGE_UNREAD"]
-    assert said.startswith("which GPUs and which CUDA swift-ops 1.0 was built for has not been read: ")
+    assert said.startswith("no wheel of swift-ops was read: ")
     assert "403" in said
 
 

@@ -43,7 +43,7 @@ def test_torch_by_its_flags(release: str, sass: str, pascal: int, capsys: pytest
     status, found = inspect(capsys, f"torch=={release}", *LINUX, "--gpu", "sm_61")
 
     assert (found["sass"], found["ptx"], status) == (sass.split(), [], pascal)
-    assert found["bytes_read"] <= 0.015 * found["size"]
+    assert found["bytes_read"] <= 0.02 * found["size"]
     assert found["requests"] <= 8
 
 

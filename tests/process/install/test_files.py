@@ -82,23 +82,6 @@ def test_a_build_tag_among_find_links_wins_nothing(world: World, newest: str, wh
     assert world.sources()["torchvision"] == {"wheel host"}
 
 
-def test_a_library_does_not_slide_to_a_version_that_needs_no_torch(world: World, newest: str) -> None:
-    """What the decision rests on is what is installed, whatever torch itself forbids it then."""
-    python = world.environment(newest)
-    host, index = world.wheels("download.pytorch.org"), world.wheels("127.0.0.1")
-    for wheels in host.values():
-        wheels[:] = [
-            each._replace(requires=(*each.requires, "numpy<2")) if each.name == "torch" else each for each in wheels
-        ]
-    index["numpy"].append(TinyWheel("numpy", "1.26.4"))
-    index["sliding"] = [TinyWheel("sliding", "2.0", requires=("torch>=2.5", "numpy>=2")), TinyWheel("sliding", "1.0")]
-
-    done = world.install("sliding", "--installer", kind(newest), python=python, status=None)
-
-    assert done.returncode != 0
-    assert "sliding" not in world.installed(python)
-
-
 def test_a_package_of_the_same_module_is_left_out_where_the_installer_can(world: World, installer: str) -> None:
     """faster-whisper asks for onnxruntime, whose files would lie over onnxruntime-gpu's; pip has no overrides."""
     python = world.environment(installer)

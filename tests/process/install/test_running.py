@@ -32,8 +32,7 @@ def test_a_failing_installer_gives_its_own_status_and_words(world: World, instal
 
     assert done.returncode == 1
     assert "nonesuch" in done.stderr
-    assert "torch 2.14.1+cu126 was to come from https://download.pytorch.org/whl/cu126" in done.stderr
-    assert done.stderr.strip().splitlines()[-1] == f"{kind(installer)} exited with status 1"
+    assert f"{kind(installer)} could not resolve the requirements" in done.stderr
 
 
 @EVERY_INSTALLER
@@ -41,8 +40,9 @@ def test_a_wheel_host_that_lacks_what_was_promised_is_named(world: World, instal
     python = world.environment(installer)
     world.wheels("download.pytorch.org").clear()
 
-    done = world.install("torch", "--installer", kind(installer), python=python, status=1)
+    done = world.install("torch", "--installer", kind(installer), python=python, status=None)
 
+    assert done.returncode == {"uv": 2, "pip": 1}[kind(installer)]
     assert "https://download.pytorch.org/whl/cu126" in done.stderr
     assert "--index-base URL" in done.stderr
     assert world.installed(python) == {}, "it fell back to another index"
@@ -185,7 +185,7 @@ def test_json_of_a_failure_is_one_object(world: World, newest: str) -> None:
     answer = json.loads(done.stdout)
     assert (answer["status"], answer["exit"]) == ("error", 1)
     assert answer["installer"] == {"name": kind(newest), "status": 1}
-    assert answer["error"]["code"] == "INSTALLER"
+    assert answer["error"]["code"] == "RESOLVER"
 
 
 def test_an_environment_of_a_tool_and_one_that_is_managed_are_refused(world: World) -> None:

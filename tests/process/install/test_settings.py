@@ -51,7 +51,7 @@ def test_pip_conf_that_names_a_wheel_index_changes_nothing(world: World, install
         assert "pip is used, as uv would not see" in done.stderr
 
 
-def test_uv_files_that_name_a_wheel_index_and_a_backend_change_nothing(world: World) -> None:
+def test_uv_files_that_name_a_wheel_index_and_a_backend_are_refused(world: World) -> None:
     python = world.environment("uv")
     file = world.home / ".config" / "uv" / "uv.toml"
     file.parent.mkdir(parents=True)
@@ -60,14 +60,10 @@ def test_uv_files_that_name_a_wheel_index_and_a_backend_change_nothing(world: Wo
         f'[[index]]\nname = "own"\nurl = "{world.private}"\n'
     )
 
-    done = world.install("torch", "inhouse", "numpy", python=python, environ={"PIP_INDEX_URL": ""})
+    done = world.install("torch", "inhouse", "numpy", python=python, environ={"PIP_INDEX_URL": ""}, status=2)
 
-    found = world.installed(python)
-    assert found["torch"] == "2.14.1+cu126"
-    assert found["inhouse"] == "3.1"
-    assert found["numpy"] == "1.0.0", "uv asks a named index before the default one"
-    world.family_is_clean()
-    assert f"{file} names a PyTorch wheel index" in done.stderr
+    assert f"{file}:4 lets a PyTorch wheel index supply every package" in done.stderr
+    assert world.installed(python) == {}
 
 
 def test_a_mirror_is_asked_and_the_wheel_host_is_not(world: World, installer: str) -> None:
@@ -132,36 +128,6 @@ def test_a_flat_mirror_is_one_page_of_links(world: World, newest: str) -> None:
     )  # fmt: skip
 
     assert world.installed(python) == {"torch": "2.14.1+cu126"}
-
-
-def test_a_uv_that_does_not_know_the_backend_is_given_a_page_of_links(world: World) -> None:
-    """A wrapper script says nothing of what it knows."""
-    python = world.environment("uv")
-    wrapper = world.folder / "uv"
-    wrapper.write_text(f'#!/bin/sh\nexec {world.installers.uv} "$@"\n')
-    wrapper.chmod(0o755)
-
-    done = world.run(
-        [*world.torchpick_without_its_uv, "install", "torch", "accelerate", "torchcodec", "--installer", "uv",
-         *GTX_1080_TI, "--python", python],
-        environ={"UV": str(wrapper)},
-    )  # fmt: skip
-
-    assert "does not seem to support cu126" in done.stderr
-    found = world.installed(python)
-    assert (found["torch"], found["torchcodec"]) == ("2.14.1+cu126", "0.13.0+cu126")
-    world.family_is_clean()
-
-
-def test_a_cooldown_does_not_hide_what_a_library_needs(world: World) -> None:
-    """The stand-in index has no dates for libraries either, so only the question is asked here."""
-    python = world.environment("pip")
-
-    done = world.install(
-        "mylib[new]", "--installer", "pip", python=python, status=3, environ={"PIP_UPLOADED_PRIOR_TO": "2026-01-01"}
-    )
-
-    assert "asks for torch>=2.15" in done.stderr
 
 
 def test_a_cooldown_does_not_keep_the_pick_out(world: World, newest: str) -> None:

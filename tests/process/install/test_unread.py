@@ -35,29 +35,6 @@ def fetched(world: World, project: str) -> list[str]:
     return [asked.path for asked in world.server.log if asked.path.endswith(".whl") and project in asked.path]
 
 
-def test_a_newer_version_than_the_table_has_is_read_and_judged(vllm: World, newest: str) -> None:
-    pins = ("torch==2.10.0", "torchvision==0.25.0", "torchaudio==2.10.0")
-    add(vllm, compiled("vllm", "0.99.0", "vllm/_C.abi3.so", 12, "sm_80", "sm_90", requires=pins))
-    python = vllm.environment(newest)
-
-    done = vllm.install("vllm", "--dry-run", "--installer", kind(newest), python=python, gpu=A100)
-
-    assert "reading which GPUs and which CUDA vllm 0.99.0 was built for" in done.stderr
-    assert "vllm==0.99.0" in done.stdout
-    assert re.search(r"torch(==|.*/cu128/torch-)2\.10\.0", done.stdout)
-    assert "has not been read" not in done.stderr
-
-
-def test_a_newer_version_of_another_cuda_gives_way_to_one_that_runs(vllm: World) -> None:
-    pins = ("torch==2.14.0", "torchvision==0.29.0", "torchaudio==2.11.0")
-    add(vllm, compiled("vllm", "0.99.0", "vllm/_C.abi3.so", 13, "sm_80", "sm_90", requires=pins))
-    python = vllm.environment("uv")
-
-    done = vllm.install("vllm", "--dry-run", python=python, gpu=A100)
-
-    assert "vllm 0.19.1 is taken: 0.99.0 needs libcudart.so.13" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("major", "arch", "says"),
     [(13, "sm_61", "links CUDA 13, and torch 2.14.1+cu126 is for CUDA 12.6"), (12, "sm_90", "holds no code for sm_61")],
@@ -81,7 +58,7 @@ def test_a_wheel_is_read_once_ever(world: World) -> None:
 
     done = world.install("swift-ops", "--dry-run", python=python)
 
-    assert "torch==2.14.1+cu126" in done.stdout
+    assert "torch-2.14.1%2Bcu126" in done.stdout
     assert fetched(world, "swift_ops") == []
 
 
@@ -98,7 +75,7 @@ def test_what_cannot_be_read_is_said(world: World, *, gone: bool) -> None:
 
     done = world.install("swift-ops", "--dry-run", python=python, gpu=GTX_1080_TI)
 
-    said = "which GPUs and which CUDA swift-ops 1.0 was built for has not been read"
+    said = "no wheel of swift-ops was read: "
     assert (said in done.stderr) == gone
 
 
