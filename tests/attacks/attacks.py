@@ -241,7 +241,7 @@ ABBREVIATED = (
     Attack("several in one word", words=(*PLAIN, "--", f"-Ui{WHEELS}"), says="wheel index"),
     Attack("several in one word, torch alone", words=("torch", "--", f"-qi{WHEELS}"), says="wheel index"),
     Attack("the default index of uv's", words=(*PLAIN, "--", "--default-index", WHEELS), says="wheel index"),
-    Attack("a file, abbreviated", {"x.txt": f"numpy\n--ext {WHEELS}\n"}, words=("torch", "--", "--req", "x.txt"), says="after `--`"),
+    Attack("a file, abbreviated", {"x.txt": f"numpy\n--ext {WHEELS}\n"}, words=("torch", "--", "--req", "x.txt"), says="after `--`"),  # noqa: E501 # one attack a line
     Attack("a backend of uv's", words=(*PLAIN, "--", "--torch-backend", "cu130"), says="`--backend NAME`"),
     Attack("a settings file of uv's", SETTINGS, words=("torch", "--", "--config-file", "x.toml"), says="UV_CONFIG"),
     Attack("a settings file in one word", SETTINGS, words=("torch", "--", "--config-file=x.toml"), says="UV_CONFIG"),
@@ -251,8 +251,8 @@ ABBREVIATED = (
     Attack("build tag, several in one word", words=(*PLAIN, "--", "-qfEVILtorch/")),
     Attack("build tag, the index", words=(*PLAIN, "--", "-i", "EVIL")),
     Attack("build tag, pip's old name", words=(*PLAIN, "--", "--pypi-url", "EVIL")),
-    Attack("build tag, a file of theirs", {"x.txt": "--extra-index-url EVIL\n"}, words=(*PLAIN, "--", "-rx.txt"), says="after `--`"),
-    Attack("build tag, constraints of theirs", {"x.txt": "--ext EVIL\n"}, words=(*PLAIN, "--", "-c", "x.txt"), says="after `--`"),
+    Attack("build tag, a file of theirs", {"x.txt": "--extra-index-url EVIL\n"}, words=(*PLAIN, "--", "-rx.txt"), says="after `--`"),  # noqa: E501 # one attack a line
+    Attack("build tag, constraints of theirs", {"x.txt": "--ext EVIL\n"}, words=(*PLAIN, "--", "-c", "x.txt"), says="after `--`"),  # noqa: E501 # one attack a line
 )  # fmt: skip
 
 # Settings where one does not look for them: in another folder, section or spelling, behind a megabyte of comments.
@@ -294,7 +294,7 @@ BACKEND = """import os, zipfile
 def build_wheel(folder, settings=None, metadata=None):
     about = "proj-1.dist-info"
     with zipfile.ZipFile(os.path.join(folder, "proj-1-py3-none-any.whl"), "w") as file:
-        file.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\\nName: proj\\nVersion: 1\\nRequires-Dist: torch @ BADWHEEL\\n")
+        file.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\\nName: proj\\nVersion: 1\\nRequires-Dist: torch @ BADWHEEL\\n")  # noqa: E501 # one attack a line
         file.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
         file.writestr(f"{about}/RECORD", "")
     return "proj-1-py3-none-any.whl"
@@ -325,9 +325,9 @@ AROUND = (
         for name, value in {"TARGET": "t", "PYTHON": "python3", "DRY_RUN": "1", "ONLY_DEPS": "1"}.items()
     ),
     Attack(
-        "a constraint beside an index that is left out",
+        "a constraint beside an index that is refused",
         {"pyproject.toml": f'[tool.uv]\n{LISTED}constraint-dependencies = ["numpy==1.5"]\n'}, {}, PLAIN,
-        says="numpy==1.5",
+        says="supply every package",
     ),
 )  # fmt: skip
 
