@@ -9,10 +9,18 @@ from collections.abc import Sequence
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.pick import NOTHING_RUNS, Pick, pip_line
-from torchpick.model.request import Request
+from torchpick.model.request import Limit, Request
 from torchpick.session import Session
 
 _KNOWN: list[Knowledge] = []
+
+
+class _Alone(Session):
+    """No setting of this user binds: the same file gives the same answer everywhere."""
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        return ()
 
 
 def select(  # the flags of the command, by name
@@ -50,7 +58,7 @@ def select(  # the flags of the command, by name
     # No variable and no cache of this user counts: the same file gives the same answer everywhere.
     if not _KNOWN:
         _KNOWN.append(Knowledge({"TORCHPICK_CACHE_DIR": f"{__file__}.no-cache"}))
-    session = Session(request, _KNOWN[0].environ)
+    session = _Alone(request, _KNOWN[0].environ)
     session.knowledge = _KNOWN[0]
     return session.pick(everything=False)
 

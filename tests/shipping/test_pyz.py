@@ -67,7 +67,7 @@ def test_every_kind_of_command_finds_its_files(program: Path, tmp_path: Path, wo
 
 
 def test_a_driver_is_asked_in_a_child_that_finds_the_program(program: Path, tmp_path: Path) -> None:
-    code = f"import sys; sys.path.insert(0, {str(program)!r}); from torchpick.machine import nvml; print(nvml.__file__)"
+    code = f"import sys; sys.path.insert(0, {str(program)!r}); import torchpick.machine.nvidia as m; print(m.__file__)"
     done = subprocess.run(
         [sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
     )

@@ -100,7 +100,7 @@ def _is_sound(build: Build) -> bool:
     companions = [version for version in build.companions.values() if version is not None]
     for version in (build.torch, *companions):
         release_key(version)
-    texts = (build.backend, build.version, *build.pythons, *build.tags, *build.libraries.values())
+    texts = (build.platform, build.backend, build.version, *build.pythons, *build.tags, *build.libraries.values())
     dotted = (build.cuda, build.glibc, build.libraries.get("cudnn"), build.libraries.get("nccl"))
     return (
         build.version.partition("+")[0] == build.torch
