@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from configparser import RawConfigParser
+from configparser import Error, RawConfigParser
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, reject, settings
 from hypothesis import strategies as st
 
 from torchpick.environment import marks
-from torchpick.errors import TorchpickError
 
 OPTIONS = {"find-links": ("file:///e/links.html", "/opt/wheels"), "constraint": ("file:///e/limits.txt",)}
 
@@ -38,7 +37,11 @@ LINES = [
     "ümlaut = ä",
 ]
 texts = st.lists(st.sampled_from(LINES), max_size=12).flatmap(
-    lambda lines: st.sampled_from(["\n".join(lines), "".join(f"{line}\n" for line in lines)])
+    lambda lines: st.builds(
+        lambda end, last: end.join(lines) + (end if last and lines else ""),
+        st.sampled_from(["\n", "\r\n"]),
+        st.booleans(),
+    )
 )
 
 
@@ -48,36 +51,51 @@ def parsed(text: str) -> dict[str, dict[str, str]]:
     return {name: dict(parser.items(name)) for name in parser.sections()}
 
 
-@settings(max_examples=300)
-@given(texts)
-@example("[install]\ntimeout = 60")
-@example("[install]\n  timeout = 60\n[list]\n  timeout = 60\n")
-@example("[global]\ntimeout = 60\n")
-@example("")
-def test_pip_reads_our_options_and_all_else_as_before_or_the_file_is_refused(text: str) -> None:
-    try:
-        pinned = marks.pinned_conf(text, OPTIONS)
-    except TorchpickError:
-        return
+def normal(section: dict[str, str]) -> dict[str, str]:
+    return {name.lower().replace("_", "-").removeprefix("--"): value for name, value in section.items()}
 
-    before, after = parsed(text), parsed(pinned)
-    install = after.pop("install")
+
+@given(texts)
+def test_unpinned_is_byte_for_byte_what_was_pinned(text: str) -> None:
+    assert marks.unpinned_conf(marks.pinned_conf(text, OPTIONS)) == text
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=80))
+def test_whatever_the_file_holds(text: str) -> None:
+    assume("torchpick" not in text)
+
+    assert marks.unpinned_conf(marks.pinned_conf(text, OPTIONS)) == text
+
+
+@settings(max_examples=40)
+@given(texts)
+@example("[install]\n  constraint = d.txt\n  [list]\n  timeout = 60\n")
+@example("[install]\n  find-links = /a\n    /b\n\n    /c\n  index-url = https://own.example/simple\n")
+def test_pip_reads_our_options_and_all_else_as_before(text: str) -> None:
+    try:
+        before = parsed(text)
+    except Error:
+        reject()
+
+    after = parsed(marks.pinned_conf(text, OPTIONS))
+
+    install = normal(after.pop("install"))
+    theirs = normal(before.pop("install", {}))
     assert install.pop("find-links").split() == list(OPTIONS["find-links"])
     assert install.pop("constraint").split() == list(OPTIONS["constraint"])
-    assert install == before.pop("install", {})
+    assert install == {name: value for name, value in theirs.items() if name not in OPTIONS}
     assert after == before
-    assert marks.unpinned_conf(pinned).removesuffix("\n") == text.removesuffix("\n")
-    assert marks.pinned_conf(pinned, OPTIONS) == pinned
 
 
-@pytest.mark.parametrize("option", ["constraint", "find_links", "--find-links"])
-def test_an_option_of_the_users_is_a_clash(option: str) -> None:
-    with pytest.raises(TorchpickError, match=f"sets install.{option}"):
-        marks.pinned_conf(f"[install]\n{option} = own\n", OPTIONS)
+@given(texts)
+def test_pinning_again_is_pinning_once(text: str) -> None:
+    once = marks.pinned_conf(text, {"constraint": ("file:///old",)})
+
+    assert marks.pinned_conf(once, OPTIONS) == marks.pinned_conf(text, OPTIONS)
 
 
 def test_what_is_added_since_stays() -> None:
-    text = "[install]\ntimeout = 60\n"
+    text = "[install]\nfind-links = /opt/wheels\n"
     pinned = marks.pinned_conf(text, OPTIONS) + "\n[global]\ntimeout = 60\n"
 
     assert marks.unpinned_conf(pinned) == text + "\n[global]\ntimeout = 60\n"

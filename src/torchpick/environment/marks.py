@@ -2,11 +2,12 @@
 
 In TOML a line of ours ends with a comment that holds our mark; an earlier run's lines are replaced. What the author
 wrote is never changed: where it says something else, that is a clash, and nothing is written. In a pip.conf, whose
-values have no comments behind them, ours stand between two marks.
+values have no comments behind them, ours stand between two marks, and what had to give way to them behind a third.
 """
 
 from __future__ import annotations
 
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -260,48 +261,41 @@ def _holder(whole: dict[str, Any], path: Path) -> dict[str, Any]:
     return whole
 
 
-# ---- pip.conf ----
+# ---- pip.conf: lines are told apart as configparser does it, one that is indented deeper continues its option ----
 
 
 _BEGIN = "# >>> torchpick pin, taken out by `torchpick unpin`"
 _END = "# <<< torchpick pin"
+_KEPT = "# torchpick keeps: "
 _SECTION = "install"
+_ENDS = ("\n", "\r")
 
 
-def pinned_conf(text: str, options: Mapping[str, tuple[str, ...]]) -> str:
-    """The text with these options at the end of pip's section for `pip install`; a clash where it has one of them."""
-    before = unpinned_conf(text)
-    theirs = _parsed(before)
-    if clashes := [name for name in theirs.get(_SECTION, {}) if _option(name) in options]:
-        hint = "take it out, or move it to your own file: `pip config --user set`"
-        said = ", ".join(f"{_SECTION}.{name}" for name in clashes)
-        raise TorchpickError(f"the environment's own pip configuration sets {said}", hint=hint, code="CLASH")
-    block = [] if _SECTION in theirs else [f"[{_SECTION}]"]
-    for name, words in options.items():
-        block += [f"{name} =", *(f"    {word}" for word in words)]
-    ours = "".join(f"{line}\n" for line in (_BEGIN, *block, _END))
-    section = re.search(rf"(?m)^\[{_SECTION}\].*\n(?:(?!\[).*(?:\n|\Z))*", before)
-    place = section.end() if section else len(before)
-    found = before[:place] + ("" if before[:place].endswith("\n") or not place else "\n") + ours + before[place:]
-    after = _parsed(found)
-    rest = {name: value for name, value in after.pop(_SECTION).items() if name not in options}
-    if {**after, _SECTION: rest} != {**theirs, _SECTION: theirs.get(_SECTION, {})}:
-        hint = "write its sections and options without indentation"
-        raise TorchpickError("this pip configuration cannot be added to without changing what it says", hint=hint)
-    return found
+class ConfLine(Noun):
+    """One line as it stands, the section it is in, and the option that it begins or continues."""
+
+    text: str
+    section: str
+    option: str
+    indent: int
 
 
-def _parsed(text: str) -> dict[str, dict[str, str]]:
-    """The sections as pip reads them."""
-    from configparser import Error, RawConfigParser
-
-    parser = RawConfigParser()
-    try:
-        parser.read_string(text)
-    except Error as error:
-        hint = "`pip config debug` shows the same file"
-        raise TorchpickError(str(error).splitlines()[0], hint=hint, code="CONFIGURATION") from error
-    return {name: dict(parser.items(name)) for name in parser.sections()}
+def _conf_lines(text: str) -> Iterator[ConfLine]:
+    """The lines, each with its own end."""
+    section, option, depth = "", "", 0
+    for text_line in io.StringIO(text, newline=""):
+        plain = text_line.strip()
+        indent = len(text_line) - len(text_line.lstrip())
+        if not plain or plain[0] in "#;":
+            yield ConfLine(text_line, section, "", indent)
+        elif option and indent > depth:
+            yield ConfLine(text_line, section, option, indent)
+        elif header := re.match(r"\[(.+)\]", plain):
+            section, option, depth = header[1], "", indent
+            yield ConfLine(text_line, section, "", indent)
+        else:
+            option, depth = _option(re.split("[=:]", plain, maxsplit=1)[0]), indent
+            yield ConfLine(text_line, section, option, indent)
 
 
 def _option(name: str) -> str:
@@ -309,9 +303,40 @@ def _option(name: str) -> str:
     return name.strip().lower().replace("_", "-").removeprefix("--")
 
 
+def pinned_conf(text: str, options: Mapping[str, tuple[str, ...]]) -> str:
+    """The text with these options of `pip install`; what it said of them before is kept behind a mark."""
+    before = unpinned_conf(text)
+    lines = list(_conf_lines(before))
+    end = "\r\n" if any(line.text.endswith("\r\n") for line in lines) else "\n"
+    kept = [
+        f"{_KEPT}{line.text}" if line.section == _SECTION and line.option in options else line.text for line in lines
+    ]
+    place = max((place for place, line in enumerate(lines, start=1) if line.section == _SECTION), default=None)
+    following = len(lines) if place is None else place
+    indent = " " * (lines[following].indent if following < len(lines) else 0)
+    block = [] if place is not None else [f"[{_SECTION}]"]
+    for name, words in options.items():
+        block += [f"{indent}{name} =", *(f"{indent}    {word}" for word in words)]
+    whole = not kept or kept[-1].endswith(_ENDS)
+    if not whole:
+        kept[-1] += end
+    found = "".join([*kept[:following], *(line + end for line in (_BEGIN, *block, _END)), *kept[following:]])
+    return found if whole else found.removesuffix(end)  # so that it can be taken out
+
+
 def unpinned_conf(text: str) -> str:
-    """The text without our lines."""
-    return re.sub(rf"(?ms)^{re.escape(_BEGIN)}.*?^{re.escape(_END)}\r?\n?", "", text)
+    """The text as it was before it was pinned, with whatever has been added to it since."""
+    found: list[str] = []
+    inside = False
+    for line in io.StringIO(text, newline=""):
+        if line.startswith(_BEGIN):
+            inside = True
+        elif inside:
+            inside = not line.startswith(_END)
+        else:
+            found.append(line.removeprefix(_KEPT))
+    before = "".join(found)
+    return before if _BEGIN not in text or text.endswith(_ENDS) else before.removesuffix("\n").removesuffix("\r")
 
 
 def without_address(text: str, address: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from torchpick.environment import interpreter, marks, projectfile, rewrite, toolsettings
 from torchpick.environment.marks import PIN, ProjectSetting
@@ -56,11 +57,8 @@ def pin(session: Session, project: str | None) -> Pinned:
     prefix = target.prefix
     file = _project(prefix, project)
     read = companions_on_pages(pick, pick.build.companion_pins, offline=session.offline)
-    # Whatever speaks against it must do so before anything is touched.
-    planned, _ = _variables(session, pick, prefix, read)
-    _pip_change(prefix, planned)
-    if file is not None:
-        _project_change(file, pick, planned)
+    if file is not None:  # whatever speaks against it must do so before anything is touched
+        _project_change(file, pick, _variables(session, pick, prefix, read)[0])
     with rewrite.of_environment(prefix):
         _put_back(prefix, project)
         found, notes = _variables(session, pick, prefix, read)
@@ -70,11 +68,13 @@ def pin(session: Session, project: str | None) -> Pinned:
         else:
             notes.append(Note("UV_NOT_PINNED", _NOT_FOR_UV))
         record = _record(prefix)
+        made = _missing(prefix, (*(each.path for each in found.files), record, *(change.file for change in changes)))
         rewrite.folder(os.path.dirname(record), _ANOTHER)
         store.keep(found.files)
         rewrite.put(record, json.dumps({"schema": 1, "environment": os.path.realpath(prefix), "project": file}) + "\n")
         for change in changes:
             rewrite.write(rewrite.read(change.file), change.after, change.mode)
+        _hand_over(prefix, made)
     notes += [note for change in changes for note in change.notes]
     return Pinned(pick, tuple(change.file for change in changes), (*notes, *_hidden(session.environ)))
 
@@ -82,6 +82,27 @@ def pin(session: Session, project: str | None) -> Pinned:
 def _record(prefix: str) -> str:
     """The file that names the project which was pinned with the environment."""
     return os.path.join(toolsettings.store_of(prefix), "pin.json")
+
+
+def _missing(prefix: str, files: Iterable[str]) -> tuple[str, ...]:
+    """Those of the files, and of the folders above them in the environment, that are not there yet."""
+    found: dict[str, None] = {}
+    for file in files:
+        path = file
+        while path.startswith(os.path.join(prefix, "")) and not os.path.lexists(path):
+            found[path] = None
+            path = os.path.dirname(path)
+    return tuple(found)
+
+
+def _hand_over(prefix: str, made: Iterable[str]) -> None:
+    """What root makes in somebody's environment is theirs: they could neither read it nor take it out again."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        return
+    owner = os.stat(prefix)
+    for path in made:
+        with suppress(OSError):
+            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _decided(session: Session) -> tuple[Pick, Target]:
