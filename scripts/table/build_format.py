@@ -18,6 +18,7 @@ from scripts.table.forms import (
     is_release,
     matching,
     maybe_dotted,
+    maybe_flag,
     one_of,
     said,
 )
@@ -80,7 +81,7 @@ def _build(row: Fields, torch: str) -> None:
     for name in lacks.names():
         each(lacks, name, is_arch, "is no architecture")
     row.raw("published")
-    row.maybe_flag("published")
+    maybe_flag(row, "published")
     row.flag("yanked")
     _evidence(row.object("evidence"))
     row.texts("notes")
@@ -120,8 +121,21 @@ def never(fields: Fields) -> None:
         said(row)
 
 
+def _companion_files(fields: Fields) -> None:
+    for row in fields.objects("files"):
+        row.only("name", "version", "pythons", "source")
+        one_of(row, "name", ("torchvision", "torchaudio"))
+        dotted(row, "version")
+        pythons = row.object("pythons")
+        pythons.only("*", *PLATFORMS)
+        for platform in pythons.names():
+            each(pythons, platform, lambda text: bool(PYTHON.fullmatch(text)), "is no Python")
+        row.text("source")
+
+
 def companions(fields: Fields) -> None:
-    fields.only("schema", "pairs", "open", "exceptions", "unlabelled", "others", "notes")
+    fields.only("schema", "pairs", "files", "open", "exceptions", "unlabelled", "others", "notes")
+    _companion_files(fields)
     for row in fields.objects("pairs"):
         row.only("torch", "torchvision", "torchaudio", "basis", "source")
         holds(row, "torch", is_release(row.text("torch")), "must be a release")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from scripts.table import forms
 from scripts.table.layout import PLATFORMS
 from scripts.table.wording import source
 from torchpick.model.fields import Fields
@@ -23,7 +24,7 @@ def releases(facts: list[Fields]) -> dict[str, list[Row]]:
     """Every published or unconfirmed row, by release, oldest release first, rows in a fixed order."""
     found: dict[str, list[Row]] = {}
     for fact in facts:
-        if fact.maybe_flag("published") is not False:
+        if forms.maybe_flag(fact, "published") is not False:
             found.setdefault(fact.text("release"), []).append(_build(fact))
     spelled = _macos_tags(facts)
     for release, rows in found.items():
@@ -38,7 +39,7 @@ def never(facts: list[Fields]) -> list[Row]:
     """What was never published, with the reason; release `*` means no release at all."""
     found: dict[tuple[str, str, str, str, str], list[str]] = {}
     for fact in facts:
-        if fact.maybe_flag("published") is False:
+        if forms.maybe_flag(fact, "published") is False:
             reason = "; ".join(fact.texts("notes"))
             named = source(fact.text("source"))
             key = (fact.text("release"), fact.text("backend"), reason, named, fact.text("confidence"))
@@ -81,7 +82,7 @@ def _build(fact: Fields) -> Row:
             if (text := fact.maybe_text(name)) is not None
         },
         "lacks": {},
-        "published": fact.maybe_flag("published"),
+        "published": forms.maybe_flag(fact, "published"),
         "yanked": False,
         "evidence": _evidence(fact),
         "notes": _notes(fact, backend),

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from scripts.table import build_format, fact_format, gpu_format, strict_rules
+from scripts.table import build_format, fact_format, gpu_format, strict_rules, vendors
 from scripts.table.forms import CAPABILITY, holds, matching, one_of
 from scripts.table.layout import PLATFORMS
 from torchpick.errors import CompatError
@@ -85,17 +85,26 @@ def _kind_of(name: str) -> Callable[[Fields], None]:
 
 def platform_index(fields: Fields) -> None:
     """The shape alone: a test holds the content to the readable files."""
-    fields.only("schema", "platform", "arch_sets", "python_sets", "refs", "bases", "builds")
+    shared_lists = ("arch_sets", "python_sets", "refs", "bases", "companion_pythons", "vendors")
+    fields.only("schema", "platform", *shared_lists, "builds")
     one_of(fields, "platform", PLATFORMS)
-    shared = ("arch_sets", "python_sets", "bases", "refs")
+    shared = ("arch_sets", "python_sets", "bases", "companion_pythons", "refs")
     sets = tuple(len(fields.items(name)) for name in shared)
     for place, row in enumerate(fields.items("builds")):
         path = f"builds[{place}]"
         if not isinstance(row, list) or len(row) != refreshed.COLUMNS:
             raise ShapeError(path, f"must be a list of {refreshed.COLUMNS}")
-        for column, many in zip((4, 5, 13, 15), sets, strict=True):
+        for column, many in zip((4, 5, 13, 14, 16), sets, strict=True):
             if not isinstance(row[column], int) or not 0 <= row[column] < many:
                 raise ShapeError(f"{path}[{column}]", "names a place that is not there")
+
+
+def files(fields: Fields) -> None:
+    fields.only("schema", "files")
+    for backend in (found := fields.object("files")).names():
+        for file in (mine := found.object(backend)).names():
+            holds(mine, file, file.endswith(".whl"), "is no wheel")
+            matching(mine, file, re.compile("[0-9a-f]{64}"))
 
 
 def table_date(fields: Fields) -> None:
@@ -165,10 +174,13 @@ FILES: dict[str, Callable[[Fields], None]] = {
     "drivers.json": fact_format.drivers,
     "errors.json": fact_format.errors,
     "family.json": fact_format.family,
+    "files.json": files,
     "gpus.json": gpu_format.nvidia,
     "intel.json": gpu_format.intel,
+    "kinds.json": gpu_format.kinds,
     "libraries.json": fact_format.libraries,
     "never.json": build_format.never,
+    "vendors.json": vendors.check,
 }
 INDEXES: dict[str, Callable[[Fields], None]] = {
     **{f"index/{platform}.json": platform_index for platform in PLATFORMS},

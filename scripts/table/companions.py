@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from scripts.table import layout
+from scripts.table import forms, layout
 from torchpick.model.fields import Fields
 from torchpick.model.noun import Noun
 from torchpick.model.versions import admits, release_key
@@ -144,11 +144,16 @@ _STATED_OTHERS = (
     _other("torchtext", "0.18.0", "==2.3.*", None, "declared", _TEXT),
 )
 
+_FILES = (
+    "files of the default package index; whl/ has the same Pythons wherever public lock files show both. `*`: the "
+    "release's Pythons on any platform, for one where no file of it was seen"
+)
+
 _NOTES = [
     "torchaudio 2.11.1 has a release page (github pytorch/audio, 28 Oct 2026) and no file on the default index",
     "torchvision 0.29.2 also declares torch>=2.14.0; it was published with 2.15.0, after the last CUDA 12.6 wheels, so "
     "2.14.1 keeps 0.29.1",
-    "whether a companion has a file for each backend and platform of a release was not checked file by file",
+    "torchvision 0.29.1 and 0.29.2 exclude Python 3.14.1 (Requires-Python: !=3.14.1), which a table of X.Y cannot say",
     "torchao names no torch in its METADATA, nor does its documentation: of it only the CUDA is known that it links",
 ]
 
@@ -168,24 +173,43 @@ def built(compat: Path, evidence: Path = EVIDENCE) -> Row:
         name: {version: asked.object(name).maybe_text(version) for version in asked.object(name).names()}
         for name in asked.names()
     }
-    return table(releases, requires, {torch: held(release) for torch, release in releases.items()})
+    pythons = Fields(layout.read(evidence), evidence.name).object("pythons")
+    return table(releases, requires, {torch: held(release) for torch, release in releases.items()}, files(pythons))
 
 
 def held(release: Fields) -> Held:
     """Where a release lies: what came out with it lies there too."""
     found: Held = {}
     for build in release.objects("builds"):
-        if build.maybe_flag("published"):
+        if forms.maybe_flag(build, "published"):
             found.setdefault(build.text("platform"), {})[build.text("backend")] = build.maybe_text("cuda")
     return found
 
 
-def table(releases: Iterable[str], requires: Requires, places: Mapping[str, Held]) -> Row:
+def files(pythons: Fields) -> list[Row]:
+    """Which Pythons each release of a companion has on each platform; `*`: those that any platform has."""
+    rows: list[Row] = []
+    for name in pythons.names():
+        versions = pythons.object(name)
+        for version in versions.names():
+            platforms = versions.object(version)
+            found = {platform: platforms.texts(platform) for platform in platforms.names()}
+            every = sorted(
+                {tag for tags in found.values() for tag in tags}, key=lambda tag: (len(tag.rstrip("t")), tag)
+            )
+            rows.append({"name": name, "version": version, "pythons": {"*": every, **found}, "source": _FILES})
+    return rows
+
+
+def table(
+    releases: Iterable[str], requires: Requires, places: Mapping[str, Held], known_files: Iterable[Row] = ()
+) -> Row:
     """The pairs, newest torch first; `places` says where each release lies."""
     pairs = [_pair(release, requires) for release in releases]
     return {
         "schema": 1,
         "pairs": sorted(pairs, key=lambda pair: release_key(str(pair["torch"])), reverse=True),
+        "files": list(known_files),
         "open": [
             {
                 "name": each.companion,

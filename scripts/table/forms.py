@@ -23,6 +23,14 @@ DEVICE = re.compile(r"0x[0-9a-f]{4}")
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
+def is_prerelease(version: str) -> bool:
+    return release_key(version)[1] < 0
+
+
+def maybe_flag(row: Fields, name: str) -> bool | None:
+    return None if row.lacks(name) else row.flag(name)
+
+
 def said(row: Fields) -> None:
     """Every row says where it is from, and how sure that is (a word, and perhaps of what)."""
     row.text("source")

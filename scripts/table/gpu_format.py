@@ -6,6 +6,8 @@ import re
 
 from scripts.table import strict_rules
 from scripts.table.forms import CAPABILITY, DEVICE, GFX, dotted, each, holds, matching
+from scripts.table.layout import PLATFORMS
+from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields
 
 _MIG = re.compile(r"[1-7]g\.\d{1,3}gb")
@@ -69,14 +71,24 @@ def _maybe_capability(row: Fields) -> None:
         matching(row, "capability", CAPABILITY)
 
 
+def kinds(fields: Fields) -> None:
+    fields.only("schema", "kinds")
+    for row in fields.objects("kinds"):
+        row.only("arch", "generation", "examples", "platforms")
+        holds(row, "arch", str(Arch.parse(row.text("arch"))) == row.text("arch"), "is not an architecture")
+        row.text("generation")
+        row.texts("examples")
+        each(row, "platforms", lambda text: text in PLATFORMS, "is no platform")
+
+
 def amd(fields: Fields) -> None:
-    lists = ("targets", "rocblas", "overrides", "indexes", "names", "pci")
+    lists = ("targets", "rocblas", "overrides", "names", "pci")
     fields.only("schema", "read", "sources", *lists)
     for row in fields.objects("targets"):
         row.only("gfx", "isa", "chips", "integrated", "generic", "note")
         matching(row, "gfx", GFX)
         row.flag("integrated")
-    for name in ("rocblas", "overrides", "indexes"):
+    for name in ("rocblas", "overrides"):
         for row in fields.objects(name):
             row.text("source")
     strict_rules.amd(fields)

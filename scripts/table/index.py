@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.table import layout, names, other_gpus, pairings, release_files, strict_rules
+from scripts.table import layout, names, other_gpus, pairings, release_files, strict_rules, vendors
 from scripts.table.layout import PLATFORMS
 from torchpick.knowledge import refreshed
 from torchpick.model.build import DEFAULT_INDEX
@@ -18,7 +18,7 @@ Row = dict[str, object]
 
 DRIVER_RULES = ("toolkits", "majors", "branches", "last_branch", "first_driver", "unified_tegra")
 FLOORS = ("cudnn", "nccl")
-AMD_RULES = ("rocblas", "overrides", "indexes")
+AMD_RULES = ("rocblas", "overrides")
 ABOUT = ("source", "confidence", "note", "generation", "what", "windows_basis")
 
 
@@ -46,6 +46,7 @@ def indexes(compat: Path) -> dict[str, Row]:
     gpus, drivers = (Fields(layout.read(compat / name), name) for name in ("gpus.json", "drivers.json"))
     files = [Fields(layout.read(path), path.name) for path in sorted(compat.glob("torch-*.json"))]
     every = [build for file in files for build in release_files.builds(file, companions)]
+    every += vendors.builds(Fields(layout.read(compat / "vendors.json"), "vendors.json"))
     found: dict[str, Row] = {}
     for platform in PLATFORMS:
         own = [build for build in every if build.platform == platform]
@@ -80,8 +81,10 @@ def _rules(compat: Path) -> Row:
     ]
     found["toolkit_arches"] = [
         {"cuda": cuda, "majors": sorted({str(major) for major in majors}, key=int)}
-        for cuda, majors in strict_rules.drivers(Fields(layout.read(compat / "drivers.json"))).generations
+        for cuda, majors in strict_rules.generations(Fields(layout.read(compat / "drivers.json")))
     ]
+    kinds = Fields(layout.read(compat / "kinds.json")).objects("kinds")
+    found["kinds"] = [[row.raw(key) for key in ("arch", "generation", "examples", "platforms")] for row in kinds]
     return found
 
 

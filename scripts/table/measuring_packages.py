@@ -70,7 +70,17 @@ def read(wheel: SurveyWheel, client: Client) -> dict[str, object]:
         unread=unread,
         metadata=metadata,
     )
-    return packaged.line(wheel, reading)
+    found = packaged.line(wheel, reading)
+    if not unread:
+        libraries = [one for one in reading.libraries if one.holds_code]
+        found["code"] = [{**packaged.code_of(one), "modules": one.code.total} for one in libraries]
+    return {
+        **found,
+        "uploaded": wheel.link.uploaded,
+        "size": reading.size,
+        "bytes_read": reading.bytes_read,
+        "requests": reading.requests,
+    }
 
 
 def carried(path: Path | None) -> dict[str, dict[str, object]]:

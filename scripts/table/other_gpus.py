@@ -81,27 +81,12 @@ _OVERRIDES: list[Row] = [
         "source": "rocBLAS#1352; daimonionnn/amd-vega-rocm-vulkan-llm-toolkit#1",
     },
 ]
-# AMD's own index for what the wheel host has not: Windows, and targets that its wheels lack.
-_INDEXES: list[Row] = [
-    {
-        "url": "https://repo.amd.com/rocm/whl-multi-arch/",
-        "platforms": ["linux-x86_64", "windows-x86_64"],
-        "targets": [
-            *("gfx908", "gfx90a", "gfx942", "gfx950", "gfx1010", "gfx1011", "gfx1012", "gfx1030", "gfx1031", "gfx1032"),
-            # Not gfx1033: it computes wrong numbers there too (unsloth#8412).
-            *("gfx1034", "gfx1035", "gfx1036", "gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150"),
-            *("gfx1151", "gfx1152", "gfx1153", "gfx1200", "gfx1201"),
-        ],
-        "what": "AMD's stable wheels of ROCm 7.14, as torch[device-gfxNNNN]; installable does not mean tested",
-        "source": "ROCm/TheRock RELEASES.md and SUPPORTED_GPUS.md@89553ce37; TheRock#7081",
-    },
-]
 _SERVED = ("validated", "not validated, same architecture", "same series")
 _DISCRETE = ("Ponte Vecchio", "Alchemist", "Battlemage")
 
 
 def amd(facts: Fields) -> Row:
-    """amd.json: targets, names, PCI ids, what rocBLAS lacks, overrides, AMD's own indexes."""
+    """amd.json: targets, names, PCI ids, what rocBLAS lacks, overrides."""
     return {
         "schema": 1,
         "read": facts.text("read"),
@@ -109,7 +94,6 @@ def amd(facts: Fields) -> Row:
         "targets": [_target(row) for row in facts.objects("targets")],
         "rocblas": _ROCBLAS,
         "overrides": _OVERRIDES,
-        "indexes": _INDEXES,
         "names": [_name(row) for row in facts.objects("names")],
         "pci": [_device(row) for row in facts.objects("pci")],
     }

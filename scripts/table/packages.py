@@ -49,7 +49,7 @@ def build(evidence: Iterable[Row], compat: Path) -> dict[str, Row]:
         by_project.setdefault(row["project"], []).append(row)
     for name, rule in sorted(RULES.items()):
         rows = sorted(by_project.get(name, ()), key=lambda row: Version(row["version"]), reverse=True)
-        versions = [packaged.version(row, rule.wheel, around) for row in rows]
+        versions = [_version(row, rule, around) for row in rows]
         _fill_unread(versions)
         versions += [_from_source(name.replace("-", "_"), source, rule) for source in rule.sources]
         value: Row = {"schema": 1, "name": name}
@@ -65,6 +65,16 @@ def build(evidence: Iterable[Row], compat: Path) -> dict[str, Row]:
         if rule.places:
             value["elsewhere"] = [{**place._asdict(), "cuda": list(place.cuda)} for place in rule.places]
         found[name] = {**value, "versions": versions}
+    return found
+
+
+def _version(line: Row, rule: Rule, around: Around) -> Row:
+    """A line as a version; one that was read for its links alone says nothing of code."""
+    line = {**line, "needed": [*line["needed"], *line.get("needed_cuda", ())]}
+    found = packaged.version({"code": [], **line}, rule.wheel, around)
+    if "code" not in line:
+        ref = found["evidence"]["ref"]
+        found.update(code=None, evidence={"kind": "declared", "ref": f"METADATA and links of {ref}"})
     return found
 
 

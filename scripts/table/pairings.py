@@ -12,10 +12,11 @@ from torchpick.model.versions import release_key
 
 
 class Pairing(Noun):
-    """The companions of one build with their labels, None where there is none, and how each is known."""
+    """The companions of one build with their labels, None where there is none, how each is known, and its Pythons."""
 
     versions: Mapping[str, str | None]
     bases: Mapping[str, str]
+    pythons: Mapping[str, tuple[str, ...]]
 
 
 class OpenCompanion(Noun):
@@ -46,6 +47,7 @@ def companions(fields: Fields) -> Companions:
         changed = paired_with(row, [name for name in COMPANIONS if row.has(name)])
         exceptions[row.text("torch"), row.text("backend")] = changed
     open_ended = [_open(row) for row in fields.objects("open")]
+    files = {(row.text("name"), row.text("version")): row.object("pythons") for row in fields.objects("files")}
     unlabelled = [(row.text("platform"), row.text("name"), row.text("before")) for row in fields.objects("unlabelled")]
     for place, (_, _, before) in enumerate(unlabelled):
         released(before, fields.at(f"unlabelled[{place}].before"))
@@ -67,9 +69,22 @@ def companions(fields: Fields) -> Companions:
             name: version + label if version is not None and labelled(name, version, platform) else version
             for name, version in plain.items()
         }
-        return Pairing(versions, {name: bases.get(name, basis) for name, version in plain.items() if version})
+        known = {name: version for name, version in plain.items() if version is not None}
+        tags = {name: _pythons(files.get((name, version)), platform) for name, version in known.items()}
+        return Pairing(
+            versions,
+            {name: bases.get(name, basis) for name in known},
+            {name: pythons for name, pythons in tags.items() if pythons is not None},
+        )
 
     return paired
+
+
+def _pythons(files: Fields | None, platform: str) -> tuple[str, ...] | None:
+    """The Pythons of a companion on this platform; where no file of it was seen there, those of its release (`*`)."""
+    if files is None:
+        return None
+    return files.texts(platform if files.has(platform) else "*")
 
 
 def _open(row: Fields) -> OpenCompanion:

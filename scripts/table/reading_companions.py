@@ -16,9 +16,10 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from scripts.table import layout
+from scripts.table import forms, layout
+from torchpick.model.build import COMPANIONS
 from torchpick.model.fields import Fields, loads
-from torchpick.model.versions import is_prerelease, release_key
+from torchpick.model.versions import release_key
 
 EVIDENCE = Path(__file__).parents[2] / "evidence" / "companions.json"
 # The oldest version of each that belongs to a torch of the table (1.7.0), or says something of torch at all.
@@ -29,6 +30,16 @@ OLDEST = {
     "torchtext": "0.8",
     "torchdata": "0.3",
     "torchao": "0.7.0",
+}
+# Every CPython that a companion may have wheels for, and the names that its platforms ever had.
+_TAGS = (*(f"cp3{minor}" for minor in range(6, 16)), "cp313t", "cp314t", "cp315t")
+_PLATFORM_TAGS = {
+    "linux-x86_64": ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux1_x86_64", "linux_x86_64"),
+    "linux-aarch64": ("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64", "linux_aarch64"),
+    "windows-x86_64": ("win_amd64",),
+    "windows-arm64": ("win_arm64",),
+    "macos-arm64": ("macosx_14_0_arm64", "macosx_12_0_arm64", "macosx_11_0_arm64"),
+    "macos-x86_64": ("macosx_10_15_x86_64", "macosx_10_13_x86_64", "macosx_10_9_x86_64"),
 }
 _PYTHONS = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14")
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux2014_x86_64", "manylinux1_x86_64", "linux_x86_64")
@@ -45,12 +56,29 @@ def main(words: Sequence[str]) -> int:
         name: {version: known.object(name).maybe_text(version) for version in known.object(name).names()}
         for name in known.names()
     }
+    seen = Fields(layout.read(EVIDENCE)).raw("pythons") if EVIDENCE.exists() else {}
+    pythons: dict[str, object] = dict(seen) if isinstance(seen, dict) else {}
     for name in names:
         requires[name] = _read(name)
+        if name in COMPANIONS:
+            pythons[name] = _pythons(name, requires[name])
         print(f"{name}: {len(requires[name])} versions read", file=sys.stderr)
     today = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
-    layout.write(EVIDENCE, {"schema": 1, "date": today, "requires": requires})
+    layout.write(EVIDENCE, {"schema": 1, "date": today, "requires": requires, "pythons": pythons})
     return 0
+
+
+def _pythons(name: str, versions: Iterable[str]) -> dict[str, dict[str, list[str]]]:
+    """Version → platform → the Pythons that the index has a wheel for."""
+    found: dict[str, dict[str, list[str]]] = {version: {} for version in versions}
+    for platform, spellings in _PLATFORM_TAGS.items():
+        for tag in _TAGS:
+            words = [word for spelling in spellings for word in ("--platform", spelling)]
+            words += ["--abi", tag] if tag.endswith("t") else []
+            for version in _versions(name, f"3.{tag[3:].rstrip('t')}", "--implementation", "cp", *words):
+                if version in found:
+                    found[version].setdefault(platform, []).append(tag)
+    return {version: platforms for version, platforms in found.items() if platforms}
 
 
 def torch_of(requirements: Iterable[str]) -> str | None:
@@ -63,14 +91,14 @@ def _read(name: str) -> dict[str, str | None]:
     pythons: dict[str, str] = {}
     for python in _PYTHONS:
         for version in _versions(name, python):
-            if not is_prerelease(version) and release_key(version) >= release_key(OLDEST[name]):
+            if not forms.is_prerelease(version) and release_key(version) >= release_key(OLDEST[name]):
                 pythons[version] = python
     newest = sorted(pythons, key=release_key, reverse=True)
     return {version: required(name, version, pythons[version]) for version in newest}
 
 
-def _versions(name: str, python: str) -> tuple[str, ...]:
-    answer = _pip("index", "versions", name, "--json", "--only-binary", ":all:", "--python-version", python)
+def _versions(name: str, python: str, *words: str) -> tuple[str, ...]:
+    answer = _pip("index", "versions", name, "--json", "--only-binary", ":all:", "--python-version", python, *words)
     return () if answer is None else Fields(loads(answer)).texts("versions")
 
 

@@ -39,6 +39,9 @@ def _build(row: Fields, torch: str, companions: Companions) -> Build:
         lacks=read_lacks(row.raw("lacks"), row.at("lacks")),
         companions=paired.versions,
         companion_basis=paired.bases,
+        companion_pythons=paired.pythons,
+        vendor=None,
+        extras=(),
         evidence=Evidence(
             word,
             evidence.text("ref"),

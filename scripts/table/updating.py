@@ -12,14 +12,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from scripts.table import layout
+from scripts.table import forms, layout
 from torchpick.errors import TorchpickError
 from torchpick.index import pages
 from torchpick.index.client import Client
 from torchpick.index.ranges import FileSource, RemoteSource, Source
 from torchpick.model.build import WHEEL_HOST, Build, backend_order
 from torchpick.model.redaction import redacted
-from torchpick.model.versions import is_prerelease, release_key
+from torchpick.model.versions import release_key
 from torchpick.wheels import listed, refresh, wheel
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.listed import ListedBuild
@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
         with Client() as client:
             found = _listed(args.index_base, client)
             for release in _new(found, args.out, args.release):
-                rows = [_row(each, client) for each in found if each.torch == release]
+                rows = [_row(each, client) for each in found if each.build.torch == release]
                 rows.sort(key=_place)
                 path = args.out / f"torch-{release}.json"
                 layout.write(path, {"schema": 1, "torch": release, "builds": rows})
@@ -57,19 +57,19 @@ def _listed(base: str, client: Client) -> tuple[ListedBuild, ...]:
 
 def _new(found: tuple[ListedBuild, ...], out: Path, only: str | None) -> list[str]:
     """The releases without a file, oldest first; candidates wait for the release."""
-    releases = {each.torch for each in found if not is_prerelease(each.torch)}
+    releases = {each.build.torch for each in found if not forms.is_prerelease(each.build.torch)}
     wanted = releases if only is None else releases & {only}
     return sorted((each for each in wanted if not (out / f"torch-{each}.json").exists()), key=release_key)
 
 
 def _row(found: ListedBuild, client: Client) -> dict[str, object]:
     """One readable row: measured where there is GPU code to read, else as it is listed."""
-    build = listed.declared(found)
-    if listed.arches_of(found) is None:
+    build = found.build
+    if build.arches is None:
         print(f"reading {found.sample.file}", file=sys.stderr)
         source = _open(found.sample.url, client)
         try:
-            build = refresh.measured_row(found, wheel.of_release(Archive(source), found.sample), build)
+            build = refresh.measured_row(found.sample, wheel.of_release(Archive(source), found.sample), build)
         finally:
             source.close()
     return _readable(build, found)

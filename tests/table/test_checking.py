@@ -89,7 +89,7 @@ def drop(*steps: str | int) -> Callable[[Any], None]:
         ("gpus.json", set_at("pci", "devices", 0, "id", to="1b06"), "pci.devices[0].id"),
         ("index/linux-x86_64.json", set_at("builds", 2, to=[1, 2]), "builds[2]"),
         ("index/linux-x86_64.json", set_at("builds", 2, 4, to=9999), "builds[2][4]"),
-        ("index/linux-x86_64.json", set_at("builds", 2, 15, to="0"), "builds[2][15]"),
+        ("index/linux-x86_64.json", set_at("builds", 2, 16, to="0"), "builds[2][16]"),
         ("index/gpus.json", set_at("pci_ranges", 0, to=[1]), "pci_ranges[0]"),
         ("index/gpus.json", set_at("full", "gp102", to=61), "full.gp102"),
     ],

@@ -1,0 +1,51 @@
+"""evidence/files.jsonl → compat/files.json: the hashes of the wheel host's files that several public locks agree on.
+
+What a lock says of a test or nightly folder is no word about a release: a candidate has the name of the release and
+other bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from scripts.table import layout
+
+ROOT = Path(__file__).parents[2]
+EVIDENCE = ROOT / "evidence" / "files.jsonl"
+# How many owners of repositories must have seen a file with the same hash.
+OWNERS = 2
+_RELEASES = re.compile(r"whl(?:/(cpu|xpu|cu\d+|rocm[\d.]+))?")
+
+
+def main(words: Sequence[str]) -> int:
+    """Write files.json anew."""
+    compat = Path(words[0]) if words else ROOT / "compat"
+    layout.write(compat / "files.json", table(EVIDENCE.read_text("utf-8").splitlines()))
+    return 0
+
+
+def table(lines: Iterable[str]) -> dict[str, object]:
+    """The file's content from the lines of the evidence, of which the first lists the witnesses."""
+    first, *rows = map(json.loads, lines)
+    return {"schema": 1, "files": witnessed(rows, first["witnesses"])}
+
+
+def witnessed(rows: Sequence[Mapping[str, object]], witnesses: Sequence[str]) -> dict[str, dict[str, str]]:
+    """By backend (empty for the folder above them all) the files whose one hash enough owners have seen."""
+    seen: dict[tuple[str, str], dict[str, set[str]]] = {}
+    for row in rows:
+        match = _RELEASES.fullmatch(str(row["index"]))
+        if match is None:
+            continue
+        owners = {witnesses[place].partition("/")[0].lower() for place in row["seen"]}  # type: ignore[attr-defined]
+        of_file = seen.setdefault((match[1] or "", str(row["file"])), {})
+        of_file.setdefault(str(row["sha256"]), set()).update(owners)
+    found: dict[str, dict[str, str]] = {}
+    for (backend, file), hashes in sorted(seen.items()):
+        (digest, owners), *others = hashes.items()
+        if not others and len(owners) >= OWNERS:
+            found.setdefault(backend, {})[file] = digest
+    return found

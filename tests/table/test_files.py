@@ -1,0 +1,40 @@
+"""The hashes of files that public locks have seen: only what two owners agree on, and nobody contradicts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from scripts.table import files, layout
+
+COMPAT = Path(__file__).parents[2] / "compat"
+WITNESSES = ["One/a 1 uv.lock", "one/b 2 poetry.lock", "two/c 3 uv.lock"]
+SHA, OTHER = "a" * 64, "b" * 64
+
+
+def witnessed(*rows: tuple[str, str, list[int]]) -> dict[str, dict[str, str]]:
+    named = [{"index": index, "file": "t.whl", "sha256": sha, "seen": seen} for index, sha, seen in rows]
+    return files.witnessed(named, WITNESSES)
+
+
+def test_the_shipped_table_is_what_the_evidence_makes() -> None:
+    built = files.table(files.EVIDENCE.read_text("utf-8").splitlines())
+
+    assert json.loads((COMPAT / "files.json").read_text("utf-8")) == built
+    assert layout.readable(built) + "\n" == (COMPAT / "files.json").read_text("utf-8")
+
+
+def test_two_owners_make_a_witness_and_two_repositories_of_one_do_not() -> None:
+    assert witnessed(("whl/cu126", SHA, [0, 2])) == {"cu126": {"t.whl": SHA}}
+    assert witnessed(("whl", SHA, [0, 2])) == {"": {"t.whl": SHA}}
+    assert witnessed(("whl/cu126", SHA, [0, 1])) == {}
+
+
+def test_a_conflict_is_no_hash_however_many_saw_one_of_them() -> None:
+    assert witnessed(("whl/cu126", SHA, [0, 2]), ("whl/cu126", OTHER, [1])) == {}
+
+
+def test_another_folder_is_another_file() -> None:
+    assert witnessed(("whl/cu126", SHA, [0]), ("whl/cpu", SHA, [2])) == {}
+    for index in ("whl/test/cu126", "whl/nightly/cu126", "whl/variant", "whl/test"):
+        assert witnessed((index, SHA, [0, 2])) == {}
