@@ -15,9 +15,6 @@ from typing import NamedTuple
 
 ELLIPSIS = "…"
 NEEDS = ("network", "uv")
-# README's links are whole, as a package's page has no files beside it; the address is that of pyproject.toml.
-HOME = "https://github.com/example/torchpick/blob/main/"
-RAW = "https://raw.githubusercontent.com/example/torchpick/main/"
 _FENCE = re.compile(r"^(`{3,}|~{3,})(.*)$")
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 _CODE = re.compile(r"`([^`]+)`")
@@ -125,13 +122,13 @@ def prose(text: str) -> str:
 
 
 def links(text: str) -> list[str]:
-    """The targets of the page's links; an address of this project's own is the path it stands for."""
-    return [target.removeprefix(HOME) for target in _LINK.findall(prose(text))]
+    """The targets of the page's links."""
+    return _LINK.findall(prose(text))
 
 
 def pictures(text: str) -> list[str]:
-    """The targets of the page's pictures, likewise."""
-    return [target.removeprefix(RAW) for target in re.findall(r"!\[[^\]]+\]\(([^)\s]+)\)", prose(text))]
+    """The targets of the page's pictures."""
+    return re.findall(r"!\[[^\]]+\]\(([^)\s]+)\)", prose(text))
 
 
 def cells(block: Block) -> list[Command]:

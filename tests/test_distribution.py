@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tarfile
@@ -49,6 +50,19 @@ def test_the_wheel_holds_the_package_and_the_table_and_nothing_else(artefacts: t
     assert "torchpick/compat/torch-2.15.0.json" in names
     assert "torchpick/compat/index/linux-x86_64.json" in names
     assert not [name for name in names if "tests" in name or name.endswith(".pyc")]
+
+
+def test_the_page_of_the_package_has_whole_links(artefacts: tuple[Path, Path]) -> None:
+    """It has no files beside it; README's own are relative, for any checkout."""
+    archive = zipfile.ZipFile(artefacts[1])
+    page = archive.read(f"torchpick_cli-{VERSION}.dist-info/METADATA").decode().partition("\n\n")[2]
+    targets = re.findall(r"\]\(([^)\s]+)\)", page)
+
+    assert [target for target in targets if not target.startswith("https://")] == []
+    assert any(
+        re.match(r"https://raw\.[^/]+/\w+/torchpick/main/docs/pictures/timeline\.svg$", each) for each in targets
+    )
+    assert any(re.match(r"https://github\.com/\w+/torchpick/blob/main/docs/users\.md$", each) for each in targets)
 
 
 def test_the_sdist_can_be_tested(artefacts: tuple[Path, Path]) -> None:

@@ -181,7 +181,6 @@ def test_pages_of_each_backend_serve_where_there_is_none_of_all(
     answer = refreshed(capsys, *HERE)
 
     assert [row["version"] for row in answer["read"]] == ["2.99.0+cu126"]
-    assert [page["url"] for page in answer["pages"]] == [f"{index.base}/cu126/torch/"]
 
 
 def test_companions_are_those_whose_metadata_pins_the_release(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
@@ -227,6 +226,23 @@ def test_companions_that_pin_no_torch_are_inferred_where_they_have_a_file(
     assert json.loads(capsys.readouterr().out)["pick"]["companions"] == {"torchvision": "0.29.3+cu130"}
 
 
+def test_a_companion_for_one_python_is_none_for_another(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "torchaudio-2.11.0+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
+    index.host.files[f"/whl/cu126/{name}"] = making.wheel(
+        {"torchaudio-2.11.0.dist-info/METADATA": b"Name: torchaudio\n"}
+    )
+    index.host.files["/whl/torchaudio/"] = f'<a href="/whl/cu126/{name}">x</a>'.encode()
+    index.host.types["/whl/torchaudio/"] = "text/html"
+    refreshed(capsys, *HERE)
+
+    assert picked(capsys)["pick"]["companions"] == {"torchaudio": "2.11.0+cu126"}
+    assert picked(capsys, "--python", "3.13")["pick"]["companions"] == {}
+    why = picked(capsys, "torchaudio", "--python", "3.13", "torch==2.99.0")["considered"][0]["objections"]
+    assert [(each["code"], each["text"]) for each in why] == [
+        ("COMPANION_MISSING", "lacks a companion: torchaudio 2.11.0+cu126 has no wheel for Python 3.13: it has 3.12")
+    ]
+
+
 def test_a_companion_that_comes_a_day_later_is_found_by_the_next_refresh(
     index: Index, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -240,6 +256,19 @@ def test_a_companion_that_comes_a_day_later_is_found_by_the_next_refresh(
     refreshed(capsys, *HERE)
 
     assert picked(capsys)["pick"]["companions"] == {"torchvision": "0.99.0+cu126"}
+
+
+def test_a_companions_metadata_is_taken_from_the_file_beside_it(
+    index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = "/whl/cu126/torchvision-0.99.0+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
+    index.host.files[f"{path}.metadata"] = b"Name: torchvision\nRequires-Dist: torch==2.99.0\n"
+    index.host.files["/whl/torchvision/"] = f'<a href="{path}" data-core-metadata="true">x</a>'.encode()
+    index.host.types["/whl/torchvision/"] = "text/html"
+    refreshed(capsys, *HERE)
+
+    assert picked(capsys)["pick"]["companions"] == {"torchvision": "0.99.0+cu126"}
+    assert path not in [one.path for one in index.host.seen]
 
 
 def test_a_mirrors_rows_answer_for_that_mirror_alone_and_go_with_it(
@@ -322,7 +351,7 @@ def test_offline_says_what_it_would_need(
     assert main(["refresh"]) == 1
     err = capsys.readouterr().err
 
-    assert f"would read {index.base}/torch/" in err
+    assert f"would read {index.base}" in err
     assert not index.host.seen
 
 

@@ -27,13 +27,8 @@ if TYPE_CHECKING:
     from torchpick.model.pick import Pick as Pick
     from torchpick.model.stack import Stack as Stack
 
+# Where a name is that is not a function of the library.
 _HOMES = {
-    "check": "torchpick.api",
-    "detect": "torchpick.api",
-    "fleet": "torchpick.api",
-    "inspect": "torchpick.api",
-    "pick": "torchpick.api",
-    "plan": "torchpick.api",
     "DetectionError": "torchpick.errors",
     "NoBuildError": "torchpick.errors",
     "TorchpickError": "torchpick.errors",
@@ -67,11 +62,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'torchpick' has no attribute {name!r}")
     from importlib import import_module
 
-    value: object = getattr(import_module(_HOMES[name]), "VERSION" if name == "__version__" else name)
+    home = import_module(_HOMES.get(name, "torchpick.api"))
+    value: object = getattr(home, "VERSION" if name == "__version__" else name)
     globals()[name] = value
     return value
 

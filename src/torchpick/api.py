@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from torchpick.wheels.judging import ReadingVerdict
     from torchpick.wheels.readings import Reading
 
-_EXAMPLES = {
-    "driver": "580.95.05",
-    "cuda_driver": "12.8",
-    "python": "3.12",
-    "platform": "linux-x86_64",
-    "glibc": "2.35",
-    "index_base": "https://mirror.example/whl",
-}
-
 
 def detect(
     *,
@@ -105,7 +96,7 @@ def fleet(
         return Groups((), listed.left_out)
     found = frontier.outlook(listed, session.table_of(listed.machines), wish, most=max_environments)
     groups = []
-    for group in found.answer.groups:
+    for group in found.groups:
         places = sorted({machine for machine, _ in group.members})
         pick = Pick(tuple(listed.machines[place] for place in places), wish, (group.verdict,), ())
         groups.append(HostGroup(pick, listed.hosts(places)))
@@ -193,7 +184,7 @@ def check(
 
     `python` is an interpreter or an environment's folder, the active one without it. Nothing in it is imported.
     """
-    from torchpick.doctor.examination import FindingList, examine, of_process
+    from torchpick.doctor.examination import examine, of_process
 
     request = _request(gpus=gpus, driver=driver, cuda_driver=cuda_driver, python=python)
     examination = examine(Session(request, environ))
@@ -201,7 +192,7 @@ def check(
     here = python is None and examination.subject.environment.prefix == sys.prefix
     imported = getattr(sys.modules.get("torch"), "__version__", None) if here else None
     stale = of_process(examination.subject, None if imported is None else str(imported))
-    return FindingList((*stale, *examination.findings))
+    return [*stale, *examination.findings]
 
 
 def _request(
@@ -215,7 +206,7 @@ def _request(
     """What the flags of these names would specify; a value of another type is refused."""
     for name, value in texts.items():  # `python=3.10` would be 3.1
         if value is not None and not isinstance(value, str):
-            raise UsageError(f"{name}={value!r} must be a string", hint=f'such as {name}="{_EXAMPLES[name]}"')
+            raise UsageError(f"{name}={value!r} must be a string", hint="write it in quotes")
     if channel not in CHANNELS:
         raise UsageError(f"channel={channel!r} is not a channel", hint=f"one of {', '.join(CHANNELS)}")
     return Request(
@@ -228,33 +219,12 @@ def _request(
 
 
 def _list(name: str, value: object, example: str) -> tuple[str, ...]:
-    hint = f'such as {name}=["{example}"]'
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise UsageError(f"{name}={value!r} must be a list", hint=hint)
-    items = tuple(value)
-    for item in items:
-        if not isinstance(item, str):
-            raise UsageError(f"{name} must be a list of strings, and {item!r} is not one", hint=hint)
+    items = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
+    if items is None or not all(isinstance(item, str) for item in items):
+        raise UsageError(f"{name}={value!r} must be a list of strings", hint=f'such as {name}=["{example}"]')
     return items
 
 
-def _requirements(torch: object, companions: object) -> tuple[str, ...]:
-    """Torch and its companions as REQ spells them; a specifier begins with its operator, or it would be a name."""
-    if companions is not None and not isinstance(companions, Mapping):
-        raise UsageError(f"companions={companions!r} must be a mapping", hint='such as companions={"torchvision": ""}')
-    found = [f"torch{_specifier('torch', torch)}"]
-    for name, value in (companions or {}).items():
-        if not isinstance(name, str) or not name.replace("-", "").replace("_", "").isalnum():
-            raise UsageError(f"{name!r} is not the name of a companion", hint='such as companions={"torchvision": ""}')
-        found.append(f"{name}{_specifier(name, value)}")
-    return tuple(found)
-
-
-def _specifier(name: str, value: object) -> str:
-    if isinstance(value, str) and (not value.strip() or value.lstrip()[0] in "<>=!~"):
-        return value
-    if isinstance(value, str) and value.lstrip()[:1].isdigit():
-        raise UsageError(f"{name}={value!r} is a version, not a specifier", hint=f'{name}="=={value.strip()}"')
-    raise UsageError(
-        f"{name}={value!r} is not a valid version specifier", hint=f'such as {name}="==2.9.1", or "" for any'
-    )
+def _requirements(torch: str, companions: Mapping[str, str] | None) -> tuple[str, ...]:
+    """Torch and its companions as REQ spells them."""
+    return tuple(f"{name} {specifier}" for name, specifier in {"torch": torch, **(companions or {})}.items())

@@ -7,6 +7,7 @@ import os
 from torchpick.decide import answer as answers
 from torchpick.decide import driver_numbers, resolve, wishes
 from torchpick.decide.answer import Answer, Question
+from torchpick.environment.world import World
 from torchpick.errors import DetectionError, InstallerError, NoBuildError, TorchpickError, UsageError, silent
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
@@ -173,17 +174,17 @@ class Session:
         return self._once("machine", self._machine)
 
     def _machine(self) -> Machine:
-        from torchpick.machine import computer
-
         facts = given.read(self.request, self.knowledge)
-        machine = computer.detect(facts, knowledge=self.knowledge, report=self.report)
+        if facts.gpus is not None and len(facts.gpus) < 2 and not facts.only:
+            machine = given.machine(facts, facts.gpus, World.here())
+        else:
+            from torchpick.machine import computer
+
+            machine = computer.detect(facts, knowledge=self.knowledge, report=self.report)
         machine = machine._replace(notes=(*facts.notes, *machine.notes))
-        if facts.gpus is None:
-            return machine if facts.driver is None else driver_numbers.completed(machine, self.knowledge.rules.drivers)
-        if len(machine.gpus) > 1:
-            gpus, notes = computer.one_vendor(machine.gpus)
-            machine = machine._replace(gpus=gpus, notes=(*machine.notes, *notes))
-        return driver_numbers.completed(machine, self.knowledge.rules.drivers)
+        if facts.gpus is None and facts.driver is None:
+            return machine
+        return driver_numbers.completed(given.checked(machine, facts), self.knowledge.rules.drivers)
 
     @property
     def listed(self) -> Fleet:
@@ -260,22 +261,22 @@ class Session:
         question = self.question if question is None else question
         fleet = self.fleet if machines is None and self.request.machine is not None else None
         machines = fleet.machines if fleet is not None else self.machines if machines is None else machines
-        if question.wanted and len(machines) > 1:
+        first, *others = machines
+        if question.wanted and others:
             hint = "ask for one of them at a time; `torchpick fleet` answers for many"
             raise UsageError(f"packages are for one machine, and {len(machines)} were given", hint=hint)
         table = self.table_of(machines, wish=question.wish)
-        for machine in machines:
-            wishes.check_python(machine, table)
         self.knowledge.check_backends(question.wish, table)
 
         def tables(wish: Wish) -> Table:
             return table if wish.backends == question.wish.backends else self.table_of(machines, wish=wish)
 
-        known = packages or (lambda: self._packages(machines[0]))
+        known = packages or (lambda: self._packages(first))
         given = answers.answer(question, machines, tables, known, everything=everything)
-        if fleet is None:
-            return given
-        return given._replace(pick=given.pick._replace(fleet=fleet, notes=(*fleet.notes, *given.pick.notes)))
+        if fleet is not None:
+            return given._replace(pick=given.pick._replace(fleet=fleet, notes=(*fleet.notes, *given.pick.notes)))
+        # Whoever brings packages learns what is lacking.
+        return given if packages else answers.saying_unjudged(given, self.request.requirements)
 
     def _packages(self, machine: Machine) -> Mapping[str, PackageFacts]:
         from torchpick.knowledge.packages import KnownPackages
@@ -286,9 +287,9 @@ class Session:
         """The pick, or NoBuildError where nothing runs."""
         return decided(self.answer(everything=everything), self.knowledge.rules).pick
 
-    def weighed(self, machines: tuple[Machine, ...] | None = None, *, everything: bool = True) -> Pick:
+    def weighed(self, machines: tuple[Machine, ...] | None = None) -> Pick:
         """The pick for these machines (those of the request); where no build runs its `ok` is false."""
-        return self.answer(machines=machines, everything=everything).pick
+        return self.answer(machines=machines).pick
 
     def never_picked(self, pick: Pick) -> tuple[Verdict, ...]:
         """What `list --all` adds: the builds of other platforms and the default index's own."""
@@ -344,6 +345,6 @@ def decided(answer: Answer, table: Table | None = None) -> Answer:
         return answer
     from torchpick.decide import refusal
 
-    stack = answer.stack
+    stack = answer.stack if answer.stack is not None and answer.stack.objections else None
     refused = refusal.words(answer.pick, table) if stack is None else refusal.of_stack(stack)
     raise NoBuildError(refused.why, pick=answer.pick._replace(verdicts=()), hint=refused.remedy, stack=stack)

@@ -90,7 +90,7 @@ IN_FILES = (
     ),
     Attack("nested", {"r.txt": "torch\n-r more.txt\n", "more.txt": f"numpy\n--extra-index-url {WHEELS}\n"}),
     Attack("nested constraints", {"r.txt": "torch\nnumpy\n-c more.txt\n", "more.txt": f"--extra-index-url {WHEELS}\n"}),
-    Attack("nested, abbreviated", {"r.txt": "torch\nnumpy\n--requirem more.txt\n", "more.txt": f"--ext {WHEELS}\n"}),
+    Attack("nested, abbreviated", {"r.txt": "torch\nnumpy\n--requirem more.txt\n", "more.txt": f"--ext {WHEELS}\n"}, says="r.txt line 3"),  # noqa: E501 # one attack a line
     Attack(
         "nested in a circle",
         {"r.txt": f"torch\n--extra-index-url {WHEELS}\n-r more.txt\n", "more.txt": "numpy\n-r r.txt\n"},

@@ -15,5 +15,5 @@ __all__ = ["authority", "installers", "newest", "world"]
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(str(item.path)).parent == Path(__file__).parent and "world" in getattr(item, "fixturenames", ()):
-            for mark in ("process", "network", "long"):
+            for mark in ("process", "network"):
                 item.add_marker(getattr(pytest.mark, mark))

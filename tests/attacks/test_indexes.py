@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
+import pytest
+
 from tests.attacks.attacks import ALL, Attack
 from tests.fakes.indexes import SimpleIndex
 from tests.fakes.loopback import Answer
@@ -32,6 +34,7 @@ class Tagged(TinyWheel):
 BAD = Tagged("torch", "2.14.1+cu126", TAG, ("filelock",))
 
 
+@pytest.mark.long
 def test_no_second_index_gets_beside_the_pick(
     world: World, newest: str, count: Callable[[str, int, int], None]
 ) -> None:

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from torchpick.cli import detect, main
+from torchpick.cli import main
+from torchpick.cli.show import facts
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
@@ -25,7 +26,7 @@ MACHINE = Machine(
 
 
 def test_every_fact_stands_beside_its_source() -> None:
-    assert detect.lines(MACHINE) == [
+    assert facts.lines(MACHINE) == [
         "platform  linux-x86_64, glibc 2.36",
         "python    3.12 (cp312), /env/bin/python  [.venv]",
         "driver    580.95.05  [nvml]",
@@ -58,8 +59,8 @@ def test_no_gpu_says_how_to_tell_one(capsys: pytest.CaptureFixture[str]) -> None
 def test_where_nothing_answers_nothing_is_said_of_a_gpu() -> None:
     silent = MACHINE._replace(gpus=(), notes=(), trouble=Trouble("DRIVER_HANGS", "nvml did not answer", "reboot"))
 
-    assert "no GPU was found" not in detect.lines(silent)[-1]
-    assert "not known" in detect.lines(silent)[-1]
+    assert "no GPU was found" not in facts.lines(silent)[-1]
+    assert "not known" in facts.lines(silent)[-1]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from shutil import rmtree
 
@@ -122,31 +121,8 @@ def test_a_mirror_s_password_is_never_printed(
     real(["doctor", "--python", sick.python, *MX330, "--index-base", mirror, flag])
     out, err = capsys.readouterr()
 
-    assert "SETTINGS_UNDO" in out
     for secret in ("hunter2", "pa55word", "s3cret99"):
         assert secret not in out + err
-
-
-def test_a_pip_conf_that_pip_does_not_read_is_not_named(
-    sick: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """PIP_CONFIG_FILE=os.devnull hides every file, and any other one the user's (pip 26.3, configuration.py)."""
-    own, other = tmp_path / ".config" / "pip" / "pip.conf", tmp_path / "other.conf"
-    own.parent.mkdir(parents=True)
-    for file in (own, sick.root / "pip.conf"):
-        file.write_text("[global]\nextra-index-url = https://mirror.example/whl/cu118\n")
-    other.write_text("")
-
-    def named() -> list[str]:
-        main(["doctor", "--python", sick.python, *MX330, "--index-base", "https://mirror.example/whl", "--json"])
-        found = json.loads(capsys.readouterr().out)["findings"]
-        return [finding["seen"]["where"] for finding in found if finding["code"] == "SETTINGS_UNDO"]
-
-    assert sorted(named()) == sorted([str(own), str(sick.root / "pip.conf")])
-    monkeypatch.setenv("PIP_CONFIG_FILE", str(other))
-    assert named() == [str(sick.root / "pip.conf")]
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    assert named() == []
 
 
 @pytest.mark.parametrize(

@@ -1,80 +1,156 @@
-"""The reader of everyday words and argparse make the same of them, for every command."""
+"""What a command takes is what its help lists, read as other programs' flags are read."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from importlib import import_module
+from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from torchpick import cli
 from torchpick.cli import COMMANDS, main
-from torchpick.cli.arguments import Arguments, EverydayParser
+from torchpick.cli.arguments import Arguments, Parser
+from torchpick.cluster.emit import FORMS
+from torchpick.environment.projectfile import TOOLS
 from torchpick.errors import UsageError
+from torchpick.installers.choice import INSTALLERS
+from torchpick.installers.shell import SHELLS
+from torchpick.model.machine import PLATFORMS
+from torchpick.model.request import CHANNELS
+
+ALL = ("pick", *COMMANDS)
 
 
-class Strict(ArgumentParser):
-    def error(self, message: str) -> None:  # type: ignore[override]
-        raise UsageError(message, hint=None)
-
-
-def parsers(command: str) -> tuple[EverydayParser, Strict]:
-    flags, parser = EverydayParser(f"torchpick {command}"), Strict(allow_abbrev=False, add_help=False)
+@pytest.mark.parametrize("command", ALL)
+def test_each_flag_of_a_help_is_an_attribute_that_its_command_declares(command: str) -> None:
     module = import_module(f"torchpick.cli.{command}")
-    module.add_arguments(flags)
-    module.add_arguments(parser)
-    return flags, parser
+    kinds = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Arguments)]
+    own = {name for kind in kinds if kind is not Arguments for name in kind.__annotations__}
+
+    flags = {flag.dest for flag in Parser(command).flags}
+
+    assert own <= flags <= own | set(Arguments.__annotations__)
 
 
-PARSERS = {command: parsers(command) for command in ("pick", *COMMANDS)}
-FLAGS = sorted({name for _, parser in PARSERS.values() for name in parser._option_string_actions})
-WORDS = st.one_of(
-    st.sampled_from([*FLAGS, *(f"{flag}=sm_61" for flag in FLAGS)]),
-    st.sampled_from(["torch", "torch<2.12", "-1", "--", "-", "", "sh", "all"]),
-    st.text(max_size=6),
-)
+def test_the_help_of_no_command_lists_every_command() -> None:
+    listed = [line.split()[0] for line in Parser("pick").lines if line.startswith("  ") and line[2:3].isalpha()]
+
+    assert [name for name in listed if name not in ("torchpick", "pip")] == [*COMMANDS]
+    assert {file.stem for file in (Path(cli.__file__).parent / "help").iterdir()} == {*ALL, "shared"}
 
 
-@given(st.sampled_from(sorted(PARSERS)), st.lists(WORDS, max_size=6))
-def test_what_is_read_at_once_is_what_argparse_reads(command: str, words: list[str]) -> None:
-    flags, parser = PARSERS[command]
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_help_names_its_command_first_and_has_examples(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
 
-    read = flags.read(words)
+    assert main(["help", command]) == 0
 
-    if read is not None:
-        assert read.__dict__ == parser.parse_intermixed_args(words, Arguments()).__dict__
-
-
-EVERYDAY = ["--gpu", "sm_61", "--gpu=8.6", "torch<2.12", "--driver", "580", "torchvision", "--json"]
-
-
-@pytest.mark.parametrize("command", ["pick", "url", "list", "install", "env", "pin"])
-@pytest.mark.parametrize("words", [[], EVERYDAY])
-def test_everyday_words_need_no_argparse(command: str, words: list[str]) -> None:
-    assert PARSERS[command][0].read(words) is not None
+    said = capsys.readouterr().out
+    assert said.startswith(f"usage: torchpick {command} ")
+    assert "\nexamples:\n" in said
+    assert all(len(line) <= 60 or " " not in line.strip() for line in said.splitlines())
 
 
 @pytest.mark.parametrize(
-    "words", [["--help"], ["--gpu"], ["--gpu", "--json"], ["--jso"], ["--json=1"], ["--color", "pink"], ["-x"], ["--"]]
+    ("command", "flag", "known"),
+    [
+        ("pick", "--channel", CHANNELS),
+        ("install", "--installer", INSTALLERS),
+        ("env", "--shell", SHELLS),
+        ("extras", "--tool", TOOLS),
+        ("fleet", "--emit", tuple(FORMS)),
+    ],
 )
-def test_help_and_whatever_is_wrong_is_left_to_argparse(words: list[str]) -> None:
-    assert PARSERS["url"][0].read(words) is None
+def test_the_values_that_a_help_lists_are_those_that_are_known(command: str, flag: str, known: tuple[str, ...]) -> None:
+    (listed,) = [each.choices for each in Parser(command).flags if flag in each.names]
+
+    assert sorted(listed) == sorted(known)
+
+
+def test_the_platforms_that_the_help_names_are_those_that_are_known() -> None:
+    (platform,) = [flag for flag in Parser("pick").flags if flag.dest == "platform"]
+
+    assert platform.about == ", ".join(PLATFORMS)
+
+
+def test_flags_and_words_stand_in_any_order() -> None:
+    args = Parser("pick").read(
+        ["--gpu", "sm_61", "torch<2.12", "--gpu=8.6", "--driver", "580", "torchvision", "--json"]
+    )
+
+    assert (args.gpu, args.words, args.driver) == (["sm_61", "8.6"], ["torch<2.12", "torchvision"], "580")
+    assert args.json
+    assert not args.quiet
+    assert (args.backend, args.channel, args.python) == ([], "stable", None)
+
+
+def test_letters_may_be_written_together() -> None:
+    args = vars(Parser("install").read(["-Ur", "a.txt", "-rb.txt", "--", "-x"]))
+
+    assert (args["upgrade"], args["requirement"], args["words"]) == (True, ["a.txt", "b.txt"], ["-x"])
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "ours", "passed_on"),
+    [
+        ("install", ["torch", "--", "--no-cache-dir"], ["torch"], ["--no-cache-dir"]),
+        ("url", ["torch", "--", "x"], ["torch", "--", "x"], []),
+        ("run", ["--gpu", "sm_61", "make", "--json"], ["--gpu", "sm_61"], ["make", "--json"]),
+        ("run", ["--quiet", "--", "./setup.sh", "--quiet"], ["--quiet"], ["./setup.sh", "--quiet"]),
+    ],
+)
+def test_what_is_for_another_program_is_left_to_it(
+    command: str, words: list[str], ours: list[str], passed_on: list[str]
+) -> None:
+    assert Parser(command).split(words) == (ours, passed_on)
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "message"),
+    [
+        ("url", ["--gpu"], "`--gpu` needs a value"),
+        ("url", ["--gpu", "--json"], "`--gpu` needs a value"),
+        ("url", ["--json=1"], "`--json` takes no value"),
+        ("url", ["--color", "pink"], "`--color pink` is unknown"),
+        ("url", ["-x"], "`-x` is not an option of `torchpick url`"),
+        ("url", ["--jso"], "`--jso` is not an option of `torchpick url`"),
+        ("matrix", ["--html", ""], "`--html` needs a value"),
+        ("arch", ["torch"], "`torch` is too much for `torchpick arch`"),
+    ],
+)
+def test_what_is_not_taken_is_refused(command: str, words: list[str], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Parser(command).read(words)
+
+    assert error.value.message == message
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["url", "--jsn"], "did you mean `--json`?"),
+        (["url", "--zzz"], "run `torchpick url --help`"),
+        (["install", "--zzz"], "`torchpick install … -- --zzz`"),
+    ],
+)
+def test_an_unknown_flag_has_a_hint(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    assert hint in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "range_"),
     [
-        (["fleet", "x", "--timeout", "0"], "`0` is not a number from 1 to 86400"),
-        (["fleet", "x", "--timeout", "nan"], "`nan` is not a number from 1 to 86400"),
-        (["fleet", "x", "--timeout", "soon"], "`soon` is not a number from 1 to 86400"),
-        (["fleet", "x", "--max-environments", "0"], "`0` is not a number from 1 to 999"),
+        (["fleet", "x", "--timeout", "0"], "`--timeout 0` is not a number from 1 to 86400"),
+        (["fleet", "x", "--timeout", "nan"], "`--timeout nan` is not a number from 1 to 86400"),
+        (["fleet", "x", "--max-environments", "0"], "`--max-environments 0` is not a number from 1 to 999"),
+        (["inspect", "x", "--jobs", "17"], "`--jobs 17` is not a number from 1 to 16"),
     ],
 )
 def test_a_number_outside_its_range_is_refused_with_the_range(
     words: list[str], range_: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"error: argument {words[-2]}: ")
-    assert range_ in said
+    assert capsys.readouterr().err.startswith(f"error: {range_}\n")

@@ -6,19 +6,19 @@ import sys
 
 import pytest
 
-from tests.cli.test_flags import PARSERS
-from torchpick.cli import main
+from torchpick.cli import COMMANDS, main
+from torchpick.cli.arguments import Parser
 
 # More digits than Python reads as a number.
 LONG = "1" * 5000
 NEEDED = {"label": ("--among", "cpu,cu126"), "pin": ("--python", sys.executable)}
-TAKERS = [name for name, (_, parser) in PARSERS.items() if any(each.dest == "requirements" for each in parser._actions)]
+TAKERS = [name for name in ("pick", *COMMANDS) if Parser(name).usage.partition(" [-- ")[0].endswith("] [REQ …]")]
 
 
 @pytest.mark.parametrize("command", TAKERS)
 @pytest.mark.parametrize("requirement", [f"torch<{LONG}", f"torch>=2,!={LONG}.*", f"torch=={LONG}a1"])
 def test_a_number_of_5000_digits(command: str, requirement: str, capsys: pytest.CaptureFixture[str]) -> None:
-    flags = PARSERS[command][1]._option_string_actions
+    flags = {name for flag in Parser(command).flags for name in flag.names}
     about = [word for words in (("--gpu", "a100"), ("--offline",)) if words[0] in flags for word in words]
     words = [*([] if command == "pick" else [command]), requirement, *NEEDED.get(command, ()), *about]
 

@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from torchpick.cli.console import error_json
 from torchpick.errors import DetectionError, TorchpickError, UsageError
+from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import compact_line, machinefiles
-from torchpick.model import envelope
 from torchpick.model.arch import Arch
+from torchpick.model.fields import dumps, envelope
 from torchpick.model.fleet import Fleet
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
+from torchpick.model.request import Request
 
 PYTHON = Python("3.12")
 PASCAL = Machine(
@@ -32,11 +34,11 @@ TROUBLE = Machine(Platform("linux", "x86_64"), PYTHON, trouble=Trouble("DRIVER_M
 
 
 def line(machine: Machine) -> str:
-    return envelope.dumps(envelope.new("detect", machine=machine.to_json()))
+    return dumps(envelope("detect", machine=machine.to_json()))
 
 
 def read(data: bytes, *, strict: bool = False) -> Fleet:
-    reader = machinefiles.Reader(PYTHON)
+    reader = machinefiles.Reader(Request(), Knowledge({}))
     reader.stream(BytesIO(data), "fleet")
     return machinefiles.checked(reader.fleet(), "fleet", strict=strict)
 
@@ -55,13 +57,12 @@ def test_what_detect_prints_is_read_back() -> None:
     assert kinds(f"{line(PASCAL)}\n{line(BARE)}\n") == [("x86_64", 1, ""), ("aarch64", 1, "b")]
 
 
-def test_bare_machines_lists_and_several_in_an_envelope() -> None:
+def test_bare_machines_and_lists_of_them() -> None:
     two = [("x86_64", 1, ""), ("aarch64", 1, "b")]
     assert fleet(json.dumps(PASCAL.to_json())).machines == (PASCAL,)
     assert kinds(json.dumps([PASCAL.to_json(), BARE.to_json()], indent=2)) == two
-    both = envelope.new("pick", machine=None, machines=[PASCAL.to_json(), BARE.to_json()])
-    assert kinds(envelope.dumps(both)) == two
-    assert kinds(f"\n\n{json.dumps(both, indent=2)}\n\n{line(BARE._replace(name='c'))}") == [
+    both = json.dumps([PASCAL.to_json(), BARE.to_json()], indent=2)
+    assert kinds(f"\n\n{both}\n\n{line(BARE._replace(name='c'))}") == [
         ("x86_64", 1, ""),
         ("aarch64", 2, "b,c"),
     ]
@@ -75,13 +76,6 @@ def test_machines_that_are_alike_are_counted_and_named_once() -> None:
     assert (crowd.hosts.count, crowd.hosts.text, crowd.machine.name) == (4, "n[1-3,7]", None)
     assert crowd.machine.gpus[0].uuid is None
     assert [(note.code, note.text) for note in found.notes] == [("GPU_LOST", "one (5 machines)")]
-
-
-def test_an_answer_for_many_machines_is_read_back_with_their_number() -> None:
-    found = fleet("\n".join(line(BARE._replace(name=name)) for name in ("n1", "n2", "n3")) + f"\n{line(PASCAL)}")
-    again = envelope.new("pick", machine=None, machines=[crowd.to_json() for crowd in found.crowds])
-    assert fleet(envelope.dumps(again)).crowds == fleet(envelope.dumps(again)).crowds
-    assert kinds(envelope.dumps(again)) == [("aarch64", 3, "n[1-3]"), ("x86_64", 1, "")]
 
 
 @pytest.mark.parametrize("count", [1, 2, 16])
@@ -142,7 +136,7 @@ def test_from_files_folders_and_stdin_together(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "nodes" / "n2.json").write_text("")
     (tmp_path / "nodes" / ".hidden.json").write_text("nonsense")
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(line(BARE).encode())))
-    reader = machinefiles.Reader(PYTHON)
+    reader = machinefiles.Reader(Request(), Knowledge({}))
     for place in (str(file), str(tmp_path / "nodes"), "-"):
         reader.place(place)
     found = reader.fleet()
@@ -171,7 +165,7 @@ def test_a_bad_entry_of_a_folder_is_named_and_the_others_are_read(
         return open(path, mode)
 
     monkeypatch.setattr(machinefiles, "open", opened, raising=False)
-    reader = machinefiles.Reader(PYTHON)
+    reader = machinefiles.Reader(Request(), Knowledge({}))
     reader.place(str(tmp_path))
     found = reader.fleet()
 
@@ -186,7 +180,7 @@ def test_a_bad_entry_of_a_folder_is_named_and_the_others_are_read(
 def test_a_file_that_cannot_be_read(where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=r"^cannot read "):
-        machinefiles.Reader(PYTHON).place(where)
+        machinefiles.Reader(Request(), Knowledge({})).place(where)
 
 
 UNREADABLE = [
@@ -205,8 +199,8 @@ UNREADABLE = [
     (line(PASCAL).replace('"schema": 1', '"schema": 2'), "newer torchpick"),
     ('{"schema": 1, "machine": null}', "contains no machine"),
     ('{"schema": 1, "status": "error", "error": {"code": "X", "text": "it broke", "hint": "h"}}', "it broke"),
-    ('{"schema": 1, "machines": 3}', "machines: must be a list"),
-    ('{"apiVersion": "v1", "kind": "Pod"}', "kind: must be a list of nodes"),
+    ('{"schema": 1, "machine": null, "machines": [{}, {}]}', "contains no machine"),
+    ('{"apiVersion": "v1", "kind": "Pod"}', "kind: must be Node"),
 ]
 
 

@@ -46,30 +46,18 @@ def test_two_told_gpus_are_not_made_to_share_a_driver(capsys: pytest.CaptureFixt
     assert [row["newest"] for row in rows] == ["2.14.1+cu126", "2.15.0+cu132"]
 
 
-def test_machines_of_a_file_are_shown_by_kind(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_file_is_of_one_machine(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["detect", "--json", "--gpu", "sm_61", "--driver", "535.1", *TOLD, "--glibc", "2.35"]) == 0
     one = capsys.readouterr().out
-    lines = [f"n{number}: {one}" for number in range(40)]
-    lines.append(f"new: {one.replace('sm_61', 'sm_90')}")
-    (tmp_path / "machines").write_text("".join(lines))
+    (tmp_path / "one").write_text(one)
+    (tmp_path / "two").write_text(one + one.replace("sm_61", "sm_90"))
 
-    status, out, _ = run(capsys, "--machine", str(tmp_path / "machines"))
+    status, out, _ = run(capsys, "--machine", str(tmp_path / "one"))
+    refused, _, said = run(capsys, "--machine", str(tmp_path / "two"))
 
-    assert status == 0
-    assert "linux-x86_64, Python 3.12, glibc 2.35, 40 machines: n[0-39]\n" in out
-    assert "linux-x86_64, Python 3.12, glibc 2.35, 1 machine: new\n" in out
-    assert {"sm_61", "sm_90"} <= set(re.split(r" {2,}|\n", out))
-    assert len(out.splitlines()) < 80
-
-
-def test_the_json_of_a_fleet_is_by_group(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["detect", "--json", "--gpu", "sm_61", "--driver", "535.1", *TOLD, "--glibc", "2.35"]) == 0
-    one = capsys.readouterr().out
-    (tmp_path / "machines").write_text("".join(f"n{number}: {one}" for number in range(100)))
-
-    _, out, _ = run(capsys, "--machine", str(tmp_path / "machines"), "--json")
-
-    assert [(row["count"], row["hosts"]) for row in json.loads(out)["rows"]] == [(100, "n[0-99]")]
+    assert (status, refused) == (0, 2)
+    assert out.startswith("linux-x86_64, Python 3.12, glibc 2.35\n")
+    assert "torchpick fleet FILE" in said
 
 
 def test_json_holds_every_verdict(capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,7 +61,7 @@ def test_a_refusal_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
     out, err = capsys.readouterr()
 
     assert out == ""
-    assert "error: no environment fits vllm>=0.20 for a100 (sm_80) with driver 535.183.01" in err
+    assert "error: no environment fits vllm>=0.20 for a100 (sm_80)\n  vllm 0.20.0" in err
     assert "libcudart.so.13" in err
     assert "hint: " in err
 
@@ -188,3 +188,19 @@ def test_the_versions_of_a_package_are_judged_by_all_else_where_a_gpu_does_not_a
     assert "0.50.2" in out
     assert "note: a GPU does not answer, so no GPU was checked; start it again" in err
     assert "3090" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["plan", "xformers", "torch==2.0.1"], "the table of xformers begins at 0.0.27"),
+        (["plan", "torch==1.6.0"], "the table of torch begins at 1.7.0"),
+        (["url", "torch==1.6.0"], "the table of torch begins at 1.7.0"),
+    ],
+)
+def test_what_is_older_than_the_table_is_told_from_what_does_not_run(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "--gpu", "T4", *MACHINE, "--python", "3.10", "--offline"]) == 3
+
+    assert said in capsys.readouterr().err

@@ -2,62 +2,37 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
-from collections.abc import Iterator
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import torchpick
 from tests.cluster.conftest import RayCluster
 from tests.fakes.loopback import Loopback
-from tests.wheels.indexed import GpuIndex, asked
+from tests.test_inspect_many import HERE, SOURCE, index, rows
+from tests.wheels.indexed import asked
 from torchpick.cli import main
 
-SOURCE = str(Path(torchpick.__file__).parents[1])
-NAMES = [f"gpu{place:02}" for place in range(8)]
+__all__ = ["index"]  # the fixture of the neighbour
 
 
-@pytest.fixture
-def index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Loopback]:
-    with GpuIndex(8).serve().running() as server:
-        monkeypatch.setenv("PIP_INDEX_URL", f"{server.url}/simple")
-        monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path / "cache"))
-        monkeypatch.chdir(tmp_path)
-        Path("names.txt").write_text("\n".join(f"{name}==1.0" for name in NAMES))
-        yield server
-
-
-def rows(file: str) -> list[dict[str, Any]]:
-    strip = ("bytes_read", "requests")
-    found = [json.loads(line) for line in Path(file).read_text().splitlines()]
-    return sorted(
-        ({key: value for key, value in row.items() if key not in strip} for row in found), key=lambda row: row["target"]
-    )
+def without_cost(file: str) -> list[dict[str, Any]]:
+    found = ({**row, "bytes_read": 0, "requests": 0} for row in rows(file))
+    return sorted(found, key=lambda row: str(row["target"]))
 
 
 @pytest.mark.process
 @pytest.mark.long
 @pytest.mark.network
 def test_a_cluster_reads_each_wheel_once_too(index: Loopback, ray_cluster: RayCluster) -> None:
-    words = ["inspect", "--from", "names.txt", "--python", "3.12", "--platform", "linux-x86_64", "--gpu", "8.0"]
+    words = ["inspect", "--from", "names.txt", *HERE]
     env = {**os.environ, "PYTHONPATH": SOURCE, "RAY_USAGE_STATS_ENABLED": "0"}
-    remote = [
-        ray_cluster.python,
-        "-m",
-        "torchpick",
-        *words,
-        "--on",
-        f"ray:{ray_cluster.address}",
-        "--jobs",
-        "2",
-        "--out",
-        "there",
-    ]
+    on_cluster = ["--on", f"ray:{ray_cluster.address}", "--jobs", "2", "--out", "there"]
 
+    remote = [ray_cluster.python, "-m", "torchpick", *words, *on_cluster]
     done = subprocess.run(remote, env=env, capture_output=True, text=True, timeout=120, check=False)
 
     assert done.returncode == 0, done.stderr
@@ -65,4 +40,44 @@ def test_a_cluster_reads_each_wheel_once_too(index: Loopback, ray_cluster: RayCl
     index.log.clear()
     assert main([*words, "--out", "here"]) == 0
     assert not asked(index)
-    assert rows("here") == rows("there")
+    assert without_cost("here") == without_cost("there")
+
+
+# A task that "runs" when it is waited for; what it is given has to be plain, as on a real cluster.
+FAKE_RAY = """
+ran = []
+def init(**words): pass
+def shutdown(): pass
+def remote(**words):
+    class Task:
+        def __init__(self, function): self.function = function
+        def remote(self, *words): return (self.function, [str(word) if word else None for word in words])
+    return Task
+def wait(tasks, timeout): return tasks, []
+def get(task):
+    ran.append(task[1][0])
+    if "gpu02" in task[1][0]:
+        raise RuntimeError("x\\nthe node was killed")
+    return task[0](*task[1])
+"""
+
+
+@pytest.mark.usefixtures("index")
+def test_a_task_reads_what_is_not_known_and_one_that_dies_is_that_wheels_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("modules").mkdir()
+    Path("modules", "ray.py").write_text(FAKE_RAY)
+    monkeypatch.syspath_prepend("modules")
+    monkeypatch.setitem(sys.modules, "ray", sys)  # so that it is taken away afterwards
+    del sys.modules["ray"]
+    assert main(["inspect", "--from", "names.txt", *HERE, "--out", "before", "--jobs", "2"]) == 0
+    for file in Path("cache", "readings").iterdir():
+        if "gpu01" in file.read_text() or "gpu02" in file.read_text():
+            file.unlink()
+
+    assert main(["inspect", "--from", "names.txt", *HERE, "--on", "ray", "--out", "there"]) == 1
+
+    assert sorted(url.partition("#")[0].rpartition("/")[2][:5] for url in sys.modules["ray"].ran) == ["gpu01", "gpu02"]
+    [bad] = [row for row in rows("there") if "error" in row]
+    assert (bad["target"], bad["error"]["text"]) == ("gpu02==1.0", "the node was killed")
+    assert without_cost("there")[0] == without_cost("before")[0]
+    assert len(rows("there")) == 8

@@ -37,7 +37,7 @@ def test_upgrades_judge_no_machine_twice(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(resolve, "judge", counting)
     drivers = ("470.256.02", "535.183.01", "550.127.05")
     machines = [machine(arch, driver) for arch in ("sm_60", "sm_70", "sm_80", "sm_86") for driver in drivers]
-    crowds = tuple(Crowd(each, Hosts(1, f"n{place}")) for place, each in enumerate(machines))
+    crowds = tuple(Crowd(each, Hosts((f"n{place}",))) for place, each in enumerate(machines))
 
     outlook = frontier.outlook(Fleet(crowds), TABLE, Wish(), upgrades=True)
 

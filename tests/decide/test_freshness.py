@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 
 import pytest
 from hypothesis import given
@@ -19,9 +20,8 @@ URL = ["url", "--gpu", "sm_80", "--driver", "580.95.05", "--platform", "linux-x8
 
 
 @given(st.dates(min_value=datetime.date(1970, 1, 1), max_value=datetime.date(9999, 12, 31)))
-def test_a_day_is_counted_as_the_calendar_counts_it(day: datetime.date) -> None:
+def test_a_day_of_the_calendar(day: datetime.date) -> None:
     assert table.is_day(day.isoformat())
-    assert table.day_of(day.isoformat()) == (day - datetime.date(1970, 1, 1)).days
 
 
 @pytest.mark.parametrize("text", ["", "2026-13-01", "2026-1-01", "20261122", "2026-11-2x", "2026-11-00"])
@@ -36,10 +36,10 @@ def test_what_is_not_a_day(text: str) -> None:
         (
             46,
             [],
-            f"note: the table of builds is from {TABLE}, 46 days old; {REFRESH}",
+            f"note: the table of builds is from {TABLE}, more than 45 days old; {REFRESH}",
         ),
         (46, ["--quiet"], ""),
-        (46, ["--json"], "46 days old"),
+        (46, ["--json"], "more than 45 days old"),
         (0, ["torch==2.16.0"], f"note: the table from {TABLE} does not know torch 2.16.0; run `torchpick refresh`"),
         (0, ["torch>=2.99"], "does not know torch 2.99"),
         (0, ["torch~=2.16.1"], "does not know torch 2.16.1"),
@@ -57,10 +57,23 @@ def test_the_line_is_for_stderr_alone(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", str((table.day_of(TABLE) + age) * DAY))
+    monkeypatch.setenv(
+        "SOURCE_DATE_EPOCH", str(((datetime.date.fromisoformat(TABLE) - datetime.date(1970, 1, 1)).days + age) * DAY)
+    )
     main([*URL, *words])
     out, err = capsys.readouterr()
 
     assert said in err
     assert ("run `torchpick refresh` to read the live index" in err) is bool(said)
     assert "refresh" not in out
+
+
+def test_json_carries_the_tables_day_and_its_age(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = datetime.datetime.fromisoformat(f"{TABLE}T00:00:00+00:00")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(int(known.timestamp()) + 3 * DAY))
+
+    main([*URL, "--json"])
+
+    assert json.loads(capsys.readouterr().out)["table"] == {"date": TABLE, "age_days": 3}

@@ -12,7 +12,6 @@ from tests.laws import strategies
 from torchpick.decide import matrix, resolve
 from torchpick.knowledge import compat
 from torchpick.model.arch import Arch
-from torchpick.model.generations import NVIDIA
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.request import Wish
 from torchpick.model.table import Table
@@ -55,7 +54,7 @@ def test_the_row_of_a_pascal_card_ends_at_2_14_1(table: Table) -> None:
 
 
 def all_rows(table: Table, driver: Driver | None = None) -> tuple[matrix.Row, ...]:
-    return matrix.rows(Machine(LINUX, Python("3.12"), driver, matrix.gpus_of(NVIDIA)), table, Wish())
+    return matrix.rows(Machine(LINUX, Python("3.12"), driver, matrix.gpus_of(table.nvidia)), table, Wish())
 
 
 def test_every_gpu_gets_the_newest_driver_that_serves_it_unless_one_is_told(table: Table) -> None:
@@ -71,7 +70,7 @@ def test_every_gpu_gets_the_newest_driver_that_serves_it_unless_one_is_told(tabl
 
 
 def test_rows_come_in_the_order_of_the_gpus(table: Table) -> None:
-    assert [row.gpu.index for row in all_rows(table)] == list(range(len(NVIDIA)))
+    assert [row.gpu.index for row in all_rows(table)] == list(range(len(table.nvidia)))
 
 
 def test_an_amd_gpu_needs_no_driver_and_gets_its_own_backends(table: Table) -> None:
@@ -84,7 +83,7 @@ def test_an_amd_gpu_needs_no_driver_and_gets_its_own_backends(table: Table) -> N
 
 
 def test_a_release_that_was_not_asked_for_has_no_cell(table: Table) -> None:
-    machine = Machine(LINUX, Python("3.12"), None, matrix.gpus_of(NVIDIA))
+    machine = Machine(LINUX, Python("3.12"), None, matrix.gpus_of(table.nvidia))
     rows = matrix.rows(machine, table, Wish(torch=">=2.5,<2.8"))
 
     assert set(matrix.releases_of(rows)) == {"2.5.0", "2.5.1", "2.6.0", "2.7.0", "2.7.1"}

@@ -194,6 +194,25 @@ def test_a_pin_moves_what_it_pins_and_a_contradiction_is_told(table: Table) -> N
     assert reasons(plan(table, facts, "app", "torch==2.10.0")) == {"CONSTRAINED"}
 
 
+@pytest.mark.parametrize(
+    ("asks", "torch"),
+    [
+        ("<12.8", "2.11.0+cu126"),
+        (">=12.8.61,<12.9", "2.11.0+cu128"),  # any update of a toolkit may be meant
+        (">=12.9,<13", "2.11.0+cu129"),
+        ("<12.6", None),
+    ],
+)
+def test_what_torch_pins_of_cudas_libraries_binds_what_lies_beside_it(
+    table: Table, asks: str, torch: str | None
+) -> None:
+    facts = known(package("cuml-cu12", "26.10.0", f"nvidia-nvjitlink-cu12{asks}"))
+
+    stack = plan(table, facts, "cuml-cu12", "torch", where=machine(driver="550.127.08"))
+
+    assert stack.version("torch") == torch
+
+
 def test_markers_and_extras_are_judged_for_the_given_machine(table: Table) -> None:
     facts = known(
         package("app", "1", 'win; sys_platform == "win32"', 'lib; extra == "gpu"', 'old; python_version < "3.12"'),

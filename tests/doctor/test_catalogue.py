@@ -27,7 +27,7 @@ def test_every_code_has_its_place() -> None:
 def test_every_code_is_told_of_in_a_sentence_or_more() -> None:
     texts = re.split(r"^### \w+\n", PAGE, flags=re.MULTILINE)[1:]
 
-    assert len(texts) == len(Ailment)
+    assert len(texts) == len(list(Ailment))
     assert all(len(text.split()) > 12 for text in texts)
 
 

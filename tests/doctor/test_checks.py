@@ -19,8 +19,6 @@ from torchpick.environment.distributions import (
     Distribution,
     Environment,
     Fault,
-    ProjectLock,
-    TorchSetting,
 )
 from torchpick.environment.shellvariables import DriverLibrary, Shell
 from torchpick.model.arch import Arch, Fit
@@ -203,10 +201,13 @@ def test_a_driver_that_gives_no_answer_is_said_and_nothing_is_concluded() -> Non
 
 
 @pytest.mark.parametrize(("count", "shown"), [(3, "a, b, c"), (4, "a, b, c and 1 more")])
-def test_of_many_missing_files_three_are_shown(count: int, shown: str) -> None:
+def test_of_many_missing_files_three_are_shown(count: int, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("a", "b", "c", "d")[:count]
 
-    of_torch = only(presence.broken(subject(torch=TORCH._replace(missing=names))))
+    monkeypatch.setattr(presence, "gone", lambda _package: names)
+    recorded = HERE._replace(distributions=(distribution("torch", "2.9.1"),))
+
+    of_torch = only(presence.broken(subject(torch=TORCH, here=recorded)))
 
     assert of_torch.text == f"torch 2.9.1+cu128 lacks {shown}"
     assert of_torch.seen == {"folder": "/env/lib", "missing": list(names)}
@@ -384,12 +385,6 @@ def test_files_come_back_by_the_installer_that_is_there() -> None:
     assert remedy.by_installer(HERE._replace(executable=None), *words) == "uv pip install --python python needy==1.0"
 
 
-def test_at_most_fifty_missing_files_are_told_apart() -> None:
-    missing = tuple(f"torch/{number}.py" for number in range(51))
-
-    assert only(presence.broken(subject(torch=TORCH._replace(missing=missing)))).seen["missing"] == list(missing[:50])
-
-
 def test_a_torch_that_is_not_there_and_one_of_which_only_the_record_is() -> None:
     record = HERE._replace(distributions=(distribution("torch", "2.9.1"),))
 
@@ -464,67 +459,6 @@ def test_triton_compiles_for_the_gpus_that_it_supports(
         assert finding.advice == "run without torch.compile there, or set TORCHDYNAMO_DISABLE=1"
     there.torch = None
     assert list(gpusupport.triton(there)) == []
-
-
-@pytest.mark.parametrize(
-    ("where", "backend", "text", "cure", "advice"),
-    [
-        ("the environment", "cu130", "leads to cu130 builds", "unset NAME", None),
-        ("/etc/pip.conf", "cu130", "leads to cu130 builds", None, "remove that line from /etc/pip.conf"),
-        ("the environment", None, "offers builds of every backend", "unset NAME", None),
-        ("the environment", "cu128", None, None, None),
-        ("the environment", "auto", None, None, None),
-    ],
-)
-def test_a_setting_that_leads_elsewhere_is_to_go(
-    where: str, backend: str | None, text: str | None, cure: str | None, advice: str | None
-) -> None:
-    setting = TorchSetting("NAME", where, "value", backend)
-
-    found = list(surroundings.undo([setting], "cu128", auto_fails=False))
-
-    assert [(finding.text, finding.cure, finding.advice, finding.seen) for finding in found] == (
-        [] if text is None
-        else [(f"NAME in {where} {text}, and cu128 is the one to keep", cure, advice,
-               {"setting": "NAME", "where": where, "value": "value", "backend": backend})]
-    )  # fmt: skip
-
-
-def test_the_auto_of_uv_is_told_only_where_it_fails() -> None:
-    auto = TorchSetting("NAME", "uv.toml", "auto", "auto")
-
-    finding = only(surroundings.undo([auto._replace(backend="cu126"), auto], "cu126", auto_fails=True))
-
-    assert finding.seen == {"setting": "NAME", "where": "uv.toml", "value": "auto", "backend": "auto"}
-    assert finding.advice == "set it to cu126"
-    assert list(surroundings.undo([auto], "cu126", auto_fails=False)) == []
-
-
-@pytest.mark.parametrize(
-    ("locked", "wanted", "is_there", "undoes"),
-    [
-        (("2.9.1+cu128",), "2.9.1+cu128", True, False),
-        (("2.9.1",), "2.9.1+cu128", True, False),  # as the metadata has it, where torch stays as it is
-        (("2.9.1",), "2.9.1+cu126", True, True),
-        (("2.9.1",), "2.9.1+cu128", False, True),
-        (("2.8.0", "2.9.1"), "2.9.1+cu128", True, False),
-        (("2.8.0",), "2.9.1+cu128", True, True),
-    ],
-)
-def test_a_lock_must_hold_the_torch_to_keep(
-    locked: tuple[str, ...], wanted: str, *, is_there: bool, undoes: bool
-) -> None:
-    here = HERE._replace(distributions=(distribution("torch", "2.9.1"),))
-    there = subject(here=here, torch=TORCH if is_there else None)
-
-    found = list(surroundings.lock(there, ProjectLock("uv.lock", locked), wanted, "cu128"))
-
-    assert [finding.seen for finding in found] == (
-        [{"file": "uv.lock", "locked": list(locked), "wanted": wanted}] if undoes else []
-    )
-    for finding in found:
-        assert finding.text == f"uv.lock holds torch {', '.join(locked)}, and {wanted} (cu128) is the one to keep"
-        assert str(finding.advice).startswith("write the backend into the project")
 
 
 def judged(*objections: Objection, fits: tuple[GpuFit, ...] = ()) -> InstalledTorch:

@@ -32,12 +32,13 @@ def named(text: str) -> list[str]:
 
 def advice(found: Explanation) -> str:
     """Everything that is said, but for what the text itself says and for what is called of no use."""
-    lines = [note.text for note in found.notes]
+    lines = [note.text for note in found.notes if note.code != "TORCH_OF_THE_TEXT"]
     for error in found.errors:
         signature = error.match.signature
         lines += [signature.title, signature.meaning, *signature.causes, *signature.cures]
         for finding in error.here:
-            lines += [finding.text, finding.cure or "", finding.remark or ""]
+            wrong = re.sub(r"^torch \S+", "torch", finding.text)  # the build of the text is named, not advised
+            lines += [wrong, finding.cure or "", finding.remark or ""]
     return "\n".join(lines)
 
 

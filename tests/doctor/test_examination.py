@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.doctor.homes import CU126, CU128, VERSION, Home, codes, examine, linking
+from tests.doctor.homes import CU128, VERSION, Home, codes, examine, linking
 from tests.wheels import making
 from torchpick.doctor import examination
 from torchpick.doctor.examination import Examination
-from torchpick.errors import UsageError
+from torchpick.environment import distributions
+from torchpick.errors import TorchpickError, UsageError
 from torchpick.machine import verify
 from torchpick.machine.verify import Ran, Verified
 from torchpick.model.arch import Arch
@@ -123,11 +125,10 @@ def test_no_wheel_for_a_platform_is_said(home: Home, monkeypatch: pytest.MonkeyP
 
     found = examined(home, monkeypatch, musl)
 
-    text = f"no PyTorch wheel is made for Python {VERSION} on linux-x86_64 with musl"
-    assert [(finding.code, finding.text) for finding in found.findings if "WHEEL" in finding.code] == [
-        ("NO_WHEEL_FOR_PYTHON", text)
-    ]
-    assert [finding.advice for finding in found.findings if finding.code == "TORCH_MISSING"] == [None]
+    (advice,) = [finding.advice for finding in found.findings if finding.code == "TORCH_MISSING"]
+    assert advice == found.refused
+    assert f"no PyTorch build runs with Python {VERSION}, linux-x86_64" in str(advice)
+    assert "musl" in str(advice)
     assert found.command is None
 
 
@@ -136,19 +137,10 @@ def test_gpus_that_no_build_supports_are_named_once(home: Home) -> None:
 
     found = examine(home, "sm_30", "sm_30", driver="470.1")
 
-    assert found.unsupported is not None
-    assert found.unsupported.count("sm_30") == 1
-    assert found.findings[0].advice == found.unsupported
-
-
-def test_auto_is_told_where_it_leads_elsewhere(home: Home) -> None:
-    """The environment itself is right."""
-    home.torch("2.9.1+cu126", "12.6", CU126)
-
-    (finding,) = examine(home, "sm_61", driver="580.1", environ={"UV_TORCH_BACKEND": "auto"}).findings
-
-    assert finding.code == "SETTINGS_UNDO"
-    assert finding.advice == "set it to cu126"
+    assert found.refused is not None
+    assert "has code for sm_30: only" in found.refused
+    assert "--allow-cpu" not in found.refused
+    assert found.findings[0].advice == found.refused
 
 
 def with_kernels(
@@ -260,22 +252,18 @@ def test_the_environment_of_a_tool_is_not_the_one_that_is_meant(
     )  # fmt: skip
 
 
-def test_an_examination_shows_itself_in_a_notebook(home: Home) -> None:
-    home.torch(more={"torch/lib/libx.so": linking([])})
-
-    assert "NO_KERNELS" in examine(home, "sm_61", driver="580.1")._repr_html_()
-    assert examine(home, "sm_86")._repr_html_() == "<p>nothing is wrong</p>"
-
-
 def test_a_folder_here_is_meant_before_a_program_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    below = os.path.join(".", "env")
     program = tmp_path / "bin" / "env"
     program.parent.mkdir()
     program.touch(mode=0o755)
+    environ = {"PATH": str(program.parent)}
 
-    assert examination.target("env", {"PATH": str(program.parent)}, str(tmp_path)) == (str(program), "given")
-    assert examination.target(below, {}, str(tmp_path)) == (below, "given")
-    assert examination.target("nowhere", {"PATH": "/bin"}, str(tmp_path)) == ("nowhere", "given")
+    with pytest.raises(TorchpickError, match=re.escape(f"{program} does not start")):
+        distributions.read("env", environ)
+    for gone in (os.path.join(".", "env"), "nowhere"):
+        with pytest.raises(UsageError, match="neither a Python nor an environment"):
+            distributions.read(gone, environ)
     (tmp_path / "env").mkdir()
-    assert examination.target("env", {}, str(tmp_path)) == ("env", "given")
+    with pytest.raises(UsageError, match="neither a Python nor an environment"):
+        distributions.read("env", environ)

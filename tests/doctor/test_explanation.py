@@ -127,8 +127,6 @@ def test_an_environment_that_is_not_there_is_a_note_unless_it_was_named(home: Ho
     assert note.text.startswith("this environment was not looked at: ")
     assert here(found) == [("NO_KERNEL_IMAGE", [])]
     with pytest.raises(UsageError):
-        explained(home, KERNELS, request=Request(python="3.12"))
-    with pytest.raises(UsageError):
         explained(home, KERNELS, TORCHPICK_GPU="GTX 9999")
 
 
@@ -165,7 +163,7 @@ def test_where_no_build_runs_that_is_said_and_nothing_is_installed(home: Home) -
     (error,) = explained(home, KERNELS, request=kepler).errors
 
     assert [(finding.code, finding.cure) for finding in error.here] == [("NO_KERNELS", None)]
-    assert error.here[0].text.startswith("no published build from torch 1.7.0 on has code for sm_30")
+    assert "no published build from torch 1.7.0 on has code for sm_30" in error.here[0].text
 
 
 @pytest.mark.parametrize(
@@ -175,7 +173,8 @@ def test_a_text_of_another_torch_is_told_from_the_installed_one(version: str, *,
     home.torch()
     found = explained(home, f"torch=={version}", KERNELS, request=Request(gpus=("sm_61",), driver="580.1"))
 
-    text = f"the text names torch {version}, and torch 2.9.1+cu128 is installed here"
+    of_it = "so that one is judged" if "+" in version else "and torch 2.9.1+cu128 is installed here"
+    text = f"the text names torch {version}, {of_it}"
     assert notes(found) == ([("TORCH_OF_THE_TEXT", text)] if is_other else [])
 
 

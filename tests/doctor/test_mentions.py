@@ -35,7 +35,14 @@ from torchpick.doctor.mentions import Mentions, of_text
         ("Requires Compute Capability 8.6", Mentions()),
         ("cuda capability of 12.1", Mentions("12.1")),
         ("requires 7.0\ncompute capability 6.1\ncompute capability 5.0", Mentions("6.1")),
-        ("needs capability 7.5 or higher", Mentions("7.5")),  # what is wanted stands before the number
+        ("needs capability 7.5 or higher", Mentions()),
+        ("requires torch==2.5.0", Mentions()),
+        ("RTX 5090, NVIDIA driver 570.124.06", Mentions(name="RTX 5090", driver="570.124.06")),
+        ("Nvidia driver version: 572.16\nCUDA used to build PyTorch: 12.4", Mentions(driver="572.16", cuda="12.4")),
+        ("Name: torch\nVersion: 2.3.0+cpu", Mentions(torch="2.3.0+cpu")),
+        ("[pip3] torchvision==0.20.1+cu124", Mentions(packages={"torchvision": "0.20.1+cu124"})),
+        ("Jetson Orin, JetPack 6.2", Mentions(name="Orin", driver_cuda="12.6")),
+        ("Python 3.12.10 (tags)", Mentions()),
         ("minimum compute capability 3.7", Mentions()),
         ("GPU 0: Tesla T4\nGPU 1: Tesla K80", Mentions(name="Tesla T4")),
         ("an RTX 4090 Laptop GPU\nGTX 1080", Mentions(name="RTX 4090 Laptop GPU")),
@@ -49,14 +56,35 @@ from torchpick.doctor.mentions import Mentions, of_text
     ],
 )  # fmt: skip
 def test_what_a_line_says(text: str, said: Mentions) -> None:
-    assert of_text([text.encode()]) == said
+    assert of_text(text.encode())._replace(facts=frozenset()) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "platform", "fact"),
+    [
+        ("Windows 11", "windows-x86_64", "windows"),
+        ("WSL 2 on Windows 11", "linux-x86_64", "wsl"),
+        ("macOS 14, M2 Max", "macos-arm64", "macos"),
+        ("Intel MacBook Pro", "macos-x86_64", "intel"),
+        ("Ubuntu 24.04 on a DGX Spark", "linux-aarch64", "aarch64"),
+        ("docker compose up", None, "container"),
+        ("NVIDIA Container Toolkit is installed", None, ""),
+        ("HIP error: invalid device function", None, "amd"),
+        ("ROCM used to build PyTorch: N/A", None, ""),
+    ],
+)
+def test_what_is_said_of_the_surroundings(text: str, platform: str | None, fact: str) -> None:
+    said = of_text(text.encode())
+
+    assert said.platform == platform
+    assert fact in said.facts if fact else not said.facts
 
 
 def test_a_line_may_come_in_pieces_and_only_the_start_is_read() -> None:
-    assert of_text([b"torch 2.", b"9.1\n"]) == Mentions(torch="2.9.1")
+    assert of_text(b"torch 2.9.1\n") == Mentions(torch="2.9.1")
     block = b"x" * ((1 << 20) - 1) + b"\n"
-    assert of_text([*[block] * 4, b"\n", b"torch 2.9.1\n"]) == Mentions()
-    assert of_text([*[block] * 3, b"torch 2.9.1\n"]) == Mentions(torch="2.9.1")
+    assert of_text(block * 4 + b"\ntorch 2.9.1\n") == Mentions()
+    assert of_text(block * 3 + b"torch 2.9.1\n") == Mentions(torch="2.9.1")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +93,7 @@ def test_a_line_may_come_in_pieces_and_only_the_start_is_read() -> None:
 def test_the_time_grows_with_the_length_and_no_faster(text: str) -> None:
     def seconds(count: int) -> float:
         begin = time.process_time()
-        of_text([text.encode() * count])
+        of_text(text.encode() * count)
         return time.process_time() - begin
 
     short = max(min(seconds(500) for _ in range(3)), 0.0005)

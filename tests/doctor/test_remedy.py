@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doctor.homes import CU126, CU128, VERSION, Home, codes, examine
+from tests.doctor.homes import CU126, VERSION, Home, codes, examine
 from torchpick.decide import resolve
 from torchpick.doctor import examination, remedy
 from torchpick.doctor.depends import Demand
@@ -70,7 +70,7 @@ def test_companions_decide_between_releases_that_are_as_near() -> None:
     """The index of cu132 holds no torchaudio, so it is lost only where the version itself is kept."""
     new = verdicts("sm_120", driver="610.43.02")
     assert mended("2.15.1", "torchaudio", among=new).version == "2.14.1+cu130"
-    assert mended("2.15.0", "torchaudio", among=new).lost == ("torchaudio (none was published for torch 2.15.0)",)
+    assert mended("2.15.0", "torchaudio", among=new).lost == ("torchaudio (none is known for torch 2.15.0)",)
     assert mended("2.14.1", "torchaudio").lost == ()
 
 
@@ -100,12 +100,6 @@ def test_without_a_version_to_keep_the_best_is_asked_for_by_name_alone() -> None
 
 def test_where_nothing_runs_nothing_fixes_it() -> None:
     assert remedy.nearest("2.9.1", (), (), verdicts("sm_61", driver="595.1")) is None
-
-
-def test_uv_s_auto_fails_where_the_newest_cuda_of_the_driver_has_no_code() -> None:
-    assert remedy.auto_fails(OLD)
-    assert not remedy.auto_fails(NEW)
-    assert not remedy.auto_fails(())
 
 
 @pytest.mark.process
@@ -168,18 +162,6 @@ def test_the_newest_build_that_this_driver_runs_is_the_remedy(home: Home) -> Non
 
 
 @pytest.mark.process
-def test_without_a_torch_that_runs_settings_are_held_against_the_remedy(home: Home) -> None:
-    """They lead to what is installed, and that is what must go."""
-    home.torch()
-
-    found = examine(home, "sm_61", driver="580.1", environ={"UV_TORCH_BACKEND": "cu128"})
-
-    assert codes(found) == ["NO_KERNELS", "SETTINGS_UNDO"]
-    assert "cu126" in found.findings[1].text
-    assert codes(examine(home, "sm_61", driver="580.1", environ={"UV_TORCH_BACKEND": "cu126"})) == ["NO_KERNELS"]
-
-
-@pytest.mark.process
 def test_other_packages_pins_reach_the_remedy(home: Home) -> None:
     home.torch("2.15.0+cu132", "13.2", "sm_75 sm_80 sm_90 sm_120")
     home.add("needy", "1.0", requires=["torch>=2.12,!=2.14.1", "torch<2; extra == 'old'"])
@@ -188,14 +170,6 @@ def test_other_packages_pins_reach_the_remedy(home: Home) -> None:
 
     assert found.remedy is not None
     assert found.remedy.version == "2.14.0+cu126"
-
-
-@pytest.mark.process
-def test_a_lock_that_names_the_broken_version_will_undo_the_remedy(home: Home) -> None:
-    home.torch("2.9.1+cu128", "12.8", CU128)
-    Path(home.root.parent, "uv.lock").write_text('[[package]]\nname = "torch"\nversion = "2.9.1"\n')
-
-    assert codes(examine(home, "sm_61", driver="580.1")) == ["NO_KERNELS", "LOCK_UNDO"]
 
 
 def with_wrong_vision(home: Home) -> Home:
@@ -343,7 +317,7 @@ def test_what_cannot_be_kept_is_named_where_the_version_is_kept_too() -> None:
 
     assert found.requirements == ("torch==2.9.1", "torchvision")
     assert found.lost == (
-        "torchfoo (none was published for torch 2.9.1)", "needy 1.0 (it requires torch>=2.10)",
+        "torchfoo (none is known for torch 2.9.1)", "needy 1.0 (it requires torch>=2.10)",
     )  # fmt: skip
     assert mended(None, asks=(ask("<2"),)).lost == ("needy 1.0 (it requires torch<2)",)
 
@@ -366,45 +340,6 @@ def against(version: str, *reasons: Reason, fit: Fit = Fit.NONE) -> Verdict:
     build = NEW[0].build._replace(torch=torch, backend=backend, version=version)
     objections = tuple(Objection(reason) for reason in reasons)
     return NEW[0]._replace(build=build, objections=objections, fits=(GpuFit(0, fit, None),))
-
-
-def test_gpus_that_no_build_has_code_for() -> None:
-    no_code, old = Reason.NO_KERNELS, Reason.DRIVER_TOO_OLD
-    none = [against("1.13.1+cu117", no_code), against("1.7.1+cu110", no_code, old), against("2.9.1+rocm6.4", no_code)]
-    cpu = against("1.6.0+cpu")
-
-    text = "no published build from torch 1.7.1 on has code for G: only an older release, or torch built from source, "
-    for order in (none, none[::-1], [*none, cpu]):
-        assert remedy.unsupported(order, "G") == f"{text}runs on it"
-    # With another driver or another Python it may run.
-    assert remedy.unsupported([*none, against("2.9.1+cu126", old)], "G") is None
-    assert remedy.unsupported([*none, against("2.9.1+rocm6.4", Reason.NO_WHEEL_FOR_PYTHON)], "G") is None
-    assert remedy.unsupported([cpu], "G") is None
-    assert remedy.unsupported([none[0]._replace(fits=())], "G") is None
-    assert remedy.unsupported(none[2:], "G") == text.replace("1.7.1", "2.9.1") + "runs on it"
-    for reason in (Reason.LIBRARY_DROPPED_GPU, Reason.UNKNOWN_ARCHES):
-        assert remedy.unsupported([against("1.7.1+cu110", reason)], "G") == f"{text}runs on it"
-
-
-def test_the_last_release_with_code_that_a_library_of_it_dropped() -> None:
-    dropped = Reason.LIBRARY_DROPPED_GPU
-    with_code = [against(f"{version}", dropped, fit=Fit.EXACT) for version in ("2.9.1+cu128", "2.10.0+cu126",
-                 "2.10.0+cu130", "2.10.0+cu128")]  # fmt: skip
-
-    for order in (with_code, with_code[::-1]):
-        assert remedy.unsupported([*order, against("2.11.0+cu130", Reason.NO_KERNELS)], "G") == (
-            "no published build supports G as a whole; the last release with code for it is torch 2.10.0+cu130"
-        )
-
-
-def test_uv_s_auto_goes_by_the_newest_cuda_that_the_driver_carries() -> None:
-    old, none = Reason.DRIVER_TOO_OLD, Reason.NO_KERNELS
-
-    assert remedy.auto_fails([against("2.9.1+cu130", old), against("2.9.1+cu128", none), against("2.9.1+cu126")])
-    assert not remedy.auto_fails([against("2.9.1+cu130", old), against("2.8.0+cu128"), against("2.9.1+cu128", none)])
-    assert not remedy.auto_fails([against("2.9.1+cu130", old), against("2.9.1+rocm6.4", none)])
-    for reason in (Reason.UNCONFIRMED, Reason.NOT_REQUESTED):
-        assert not remedy.auto_fails([against("2.9.1+cu130", none, reason), against("2.9.1+cu128")])
 
 
 @pytest.mark.process

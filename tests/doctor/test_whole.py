@@ -117,15 +117,3 @@ def test_a_library_that_is_opened_by_name_is_missed_by_what_the_table_knows(
     assert absent() == [("libcublas.so.12", "ctranslate2 4.8.5")]
     home.add("nvidia-cublas-cu12", "12.8.4.1", {"nvidia/cublas/lib/libcublas.so.12": b"x"})
     assert absent() == []
-
-
-def test_a_torch_without_a_record_is_broken_where_its_import_begins(home: Home) -> None:
-    """No installer wrote down its files, and every import needs this one."""
-    home.torch()
-    (home.site / "torch-2.9.1.dist-info" / "RECORD").unlink()
-    assert "TORCH_BROKEN" not in codes(examine(home, "sm_86"))
-
-    (home.site / "torch" / "__init__.py").unlink()
-    finding = next(each for each in examine(home, "sm_86").findings if each.code == "TORCH_BROKEN")
-
-    assert finding.seen["missing"] == ["torch/__init__.py"]

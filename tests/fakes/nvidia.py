@@ -85,10 +85,7 @@ class Computer:
         return self
 
     def module(self, version: str) -> Computer:
-        text = (
-            f"NVRM version: NVIDIA UNIX x86_64 Kernel Module  {version}  Sat Feb 17 22:55:48 UTC 2024\nGCC version:\n"
-        )
-        return self.file("/proc/driver/nvidia/version", text)
+        return self.file("/sys/module/nvidia/version", f"{version}\n")
 
     def nodes(self, *names: str) -> Computer:
         for name in names:

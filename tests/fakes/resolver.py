@@ -1,7 +1,8 @@
 """Stands in for the resolvers of pip and uv: it weighs a handful of packages, in this process, in no time.
 
 It takes the commands that torchpick gives to either, and answers in their words: uv's list of pins with who brings
-each, a pylock.toml, pip's report. It obeys requirements, constraints, links, `--torch-backend` and `--no-deps`.
+each, a pylock.toml, pip's report. It obeys requirements, constraints (those of the variable too), links,
+`--torch-backend` and `--no-deps`.
 """
 
 from __future__ import annotations
@@ -61,9 +62,11 @@ class Resolver:
         """`places` are where a project comes from instead of where it should."""
         self._packages, self._places = packages, places
 
-    def __call__(self, command: Command, _environ: Mapping[str, str]) -> Heard:
+    def __call__(self, command: Command, environ: Mapping[str, str]) -> Heard:
         store.keep(command.files)
         words = _words(command)
+        bound = command.environ(environ).get("UV_CONSTRAINT" if "compile" in command.argv else "PIP_CONSTRAINT", "")
+        words.limits.extend(line for file in bound.split() for line in _lines(file))
         found = self._resolved(words)
         if found is None:
             return Heard(1, "", self._trouble(words))

@@ -24,16 +24,16 @@ from torchpick.index import listing, wheelnames
 from torchpick.installers import copies, own_settings, reporting
 from torchpick.installers import resolution as installers_resolution
 from torchpick.installers.own_settings import OwnSettings
-from torchpick.knowledge import gpuspec
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import driver_reading, machinefiles
 from torchpick.model.build import is_wheel_host
 from torchpick.model.fields import ShapeError
 from torchpick.model.fleet import Fleet
-from torchpick.model.machine import Platform, Python
+from torchpick.model.machine import Platform
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.redaction import redacted
-from torchpick.model.versions import admits, is_prerelease, major_minor, release_key
+from torchpick.model.request import Request
+from torchpick.model.versions import admits, major_minor, release_key
 from torchpick.wheels import flags, librarycode, wheel
 from torchpick.wheels.archive import Archive
 
@@ -116,7 +116,7 @@ def specifier(data: bytes) -> None:
 
 
 def version_(data: bytes) -> None:
-    for read in (release_key, is_prerelease, major_minor):
+    for read in (release_key, major_minor):
         try:
             read(text(data))
         except ValueError:
@@ -167,8 +167,8 @@ def pip_conf(data: bytes) -> None:
 
 def pip_conf_pinned(data: bytes) -> None:
     there = text(data)
-    pinned = marks.pinned_conf(there, {"constraint": ("file:///c.txt",)})
-    if not any(mark in there for mark in (marks._BEGIN, marks._KEPT, marks._END)):
+    pinned = marks.pinned_conf(there, {"constraint": ("file:///e/share/torchpick/c.txt",)})
+    if "[:env:]" not in there:
         assert marks.unpinned_conf(pinned) == there
 
 
@@ -191,7 +191,7 @@ def machine(data: bytes) -> None:
 
 
 def _fleet(data: bytes) -> Fleet:
-    reader = machinefiles.Reader(Python("3.12"))
+    reader = machinefiles.Reader(Request(python="3.12"), KNOWLEDGE)
     reader.stream(io.BytesIO(data), "fuzz")
     return reader.fleet()
 
@@ -201,7 +201,7 @@ def probed(data: bytes) -> None:
 
 
 def gpu(data: bytes) -> None:
-    gpuspec.parse(text(data), KNOWLEDGE)
+    KNOWLEDGE.gpu(text(data))
 
 
 def resolved(data: bytes) -> None:
@@ -215,7 +215,7 @@ def resolved(data: bytes) -> None:
 
 
 def log(data: bytes) -> None:
-    mentions.of_text([data[:50], data[50:]])
+    mentions.of_text(data)
 
 
 KNOWLEDGE = Knowledge({})

@@ -10,7 +10,6 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion
 
 from torchpick.environment import interpreter
-from torchpick.environment.world import World
 from torchpick.errors import WheelLayoutError
 from torchpick.index import listing, wheelnames
 from torchpick.model.machine import Platform
@@ -86,7 +85,7 @@ def test_tags_that_were_once_misread(tag: str, suits: bool) -> None:
 
 
 def test_this_python_takes_what_packaging_says_it_takes() -> None:
-    here = interpreter.own(World.here())
+    here = interpreter.own()
     ranks = wheelnames._ranks(here.python.tag, here.platform)
     theirs = [str(tag) for tag in sys_tags()]
 

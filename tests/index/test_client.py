@@ -18,7 +18,7 @@ from tests.index.conftest import QUICK
 from tests.index.server import Host
 from torchpick.errors import NetworkError
 from torchpick.index import connection
-from torchpick.index.client import Client, Limits, TooSlowError, retry_after
+from torchpick.index.client import Client, Limits, TooSlowError
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,6 @@ def test_a_long_pause_is_not_begun(host: Host) -> None:
     with Client(limits, sleep=pauses.append) as client, pytest.raises(NetworkError, match="answered 503"):
         client.get(host.url)
     assert pauses == [1.0, 2.0]
-
-
-@pytest.mark.parametrize(("header", "seconds"), [(None, 1.5), ("7", 7.0), ("9999", 30.0), ("soon", 1.5), ("-3", 1.5)])
-def test_retry_after_is_obeyed_within_reason(header: str | None, seconds: float) -> None:
-    assert retry_after(header, 1.5, 30.0) == seconds
 
 
 @pytest.mark.parametrize("place", ["file:///etc/passwd", "ftp://127.0.0.1/x", "http://[", "javascript:1"])

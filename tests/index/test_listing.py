@@ -60,8 +60,8 @@ def test_a_page_in_json() -> None:
     first, second = listing.parse(page, BASE, "application/vnd.pypi.simple.v1+json")
 
     assert first.url == "https://wheels.example/whl/torch-2.9.0-cp312-cp312-win_amd64.whl"
-    assert (first.sha256, first.size, first.yanked, first.metadata) == (DIGEST, 5, "", DIGEST)
-    assert (second.sha256, second.size, second.yanked, second.metadata) == (None, None, None, "")
+    assert (first.sha256, first.yanked, first.metadata) == (DIGEST, "", DIGEST)
+    assert (second.sha256, second.yanked, second.metadata) == (None, None, "")
 
 
 def test_base_is_obeyed() -> None:

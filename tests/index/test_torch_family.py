@@ -16,7 +16,8 @@ PAGE = "https://host/whl/cu126/torchcodec/"
 
 def find(files: list[str], specifier: str = "", place: IndexTarget = LINUX) -> str:
     body = "".join(f'<a href="../{each.replace("+", "%2B")}">x</a>\n' for each in files)
-    return host_pages.best("torchcodec", specifier, listing.parse(body.encode(), PAGE), PAGE, place)
+    found = host_pages.best("torchcodec", specifier, listing.parse(body.encode(), PAGE), PAGE, place)
+    return f"{found.url}#sha256={found.sha256}"
 
 
 def wheel(version: str, tag: str = "cp312-cp312-manylinux_2_28_x86_64") -> str:
@@ -63,7 +64,7 @@ def test_only_wheels_for_the_target_count(tag: str, suits: bool) -> None:
 def test_where_none_fits_it_says_what_there_is() -> None:
     with pytest.raises(InstallerError, match=r"it has 0\.9\.0\+cu126 for this Python") as caught:
         find([wheel("0.9.0+cu126")], ">1")
-    assert "remove torchcodec" in str(caught.value.hint)
+    assert "leave torchcodec out" in str(caught.value.hint)
 
 
 def test_the_triton_of_a_torch_wheel(tmp_path: Path) -> None:

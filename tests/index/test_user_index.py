@@ -94,7 +94,7 @@ def test_a_told_platform_and_python_find_their_wheel(host: Host, capsys: pytest.
     (["gpupkg==7.0"],  "but 2.0, 1.5"),
     (["no-such-package==1"], "no-such-package is not on"),
     (["gpupkg>=2", "--platform", "linux-s390x"], "has no wheel of it for Python"),
-    ([f"gpupkg=={'1' * 5000}"], "too long for a requirement"),
+    ([f"gpupkg=={'1' * 5000}"], "is neither a file nor a valid requirement"),
 ])  # fmt: skip
 @pytest.mark.usefixtures("host")
 def test_what_the_index_lacks_is_an_error_that_says_why(
@@ -250,9 +250,7 @@ def test_the_pip_that_python_brings_will_do(monkeypatch: pytest.MonkeyPatch) -> 
     assert index_places.default().startswith("https://")
 
 
-@pytest.mark.parametrize(
-    "text", ["torch==" + "9" * 5000, "x" * 5000, "torch @ https://u:secret@x.example/t.whl", "a\nb"]
-)
+@pytest.mark.parametrize("text", ["torch==" + "9" * 5000, "torch @ https://u:secret@x.example/t.whl", "a\nb"])
 def test_no_requirement_breaks_the_reader(text: str) -> None:
     with pytest.raises(RequirementError) as caught:
         user_index.check(text)

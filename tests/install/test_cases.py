@@ -31,6 +31,7 @@ from torchpick.cli import main
 from torchpick.index import listing, pages
 from torchpick.installers import run
 from torchpick.installers.run import Command, Ended
+from torchpick.knowledge.compat import Knowledge
 
 pytestmark = pytest.mark.process  # the target's interpreter is asked for its version
 
@@ -69,6 +70,7 @@ def begun(case: dict[str, object], folder: Path, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setenv(name, filled(value, marks))
     listed = _page if case.get("pages", True) else no_page
     monkeypatch.setattr(pages, "fetch", listed)
+    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})  # a stand-in has the name of a file, and other bytes
     monkeypatch.setattr(run, "capture", Resolver(_table(case, "packages"), _table(case, "from")))
     return marks
 
@@ -131,14 +133,14 @@ def said(text: str, marks: dict[str, str]) -> list[str]:
 
 
 def snapshot(folder: Path) -> dict[str, list[str]]:
-    """The files of a state; what is put before a resolver is no matter."""
+    """The files of a state; what is put before a resolver, or kept for the next run, is no matter."""
     found: dict[str, list[str]] = {}
     for name in WATCHED:
         for parent, folders, files in os.walk(folder / name):
             if not files and not folders:
                 found[f"{parent}/"] = []
             for path in (Path(parent, file) for file in files):
-                if not re.search(r"/(stubs|limits|needs)-", path.as_posix()) and not path.is_symlink():
+                if not re.search(r"/(stubs|limits|needs|record)-", path.as_posix()) and not path.is_symlink():
                     found[str(path)] = path.read_text(errors="replace").splitlines()
     return found
 

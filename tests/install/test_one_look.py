@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
+import torchpick
+from tests.installers.test_cases import page_of
 from torchpick.cli import main
+from torchpick.index import pages
 from torchpick.installers import reporting, resolution, run
 from torchpick.installers.resolution import Resolution
 from torchpick.installers.run import Heard
@@ -38,7 +41,7 @@ def interpreter(folder: Path) -> tuple[Path, Path]:
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each file of the table is read from now on."""
-    compat.forget()
+    compat._READ.clear()
     files: Counter[str] = Counter()
     really_read = locations.read
 
@@ -67,6 +70,7 @@ def test_one_detection_one_probe_and_each_file_once(
     monkeypatch.setattr(resolution, "resolve", lambda _resolver, job, *_: Resolution({"torch": job.pick.version}))
     monkeypatch.setattr(run, "capture", lambda *_: Heard(0, "", ""))
     monkeypatch.setattr(reporting, "of", lambda *_: ())
+    monkeypatch.setattr(pages, "fetch", page_of)
 
     status = main(["install", "mylib", "--python", str(program), "--installer", "pip", "--dry-run"])
 
@@ -87,4 +91,15 @@ def test_a_file_of_many_machines_opens_the_table_once(
     status = main(["url", "--machine", str(tmp_path / "fleet")])
 
     assert status == 0, capsys.readouterr()
-    assert {os.path.basename(file): count for file, count in files.items()} == {"rules.json": 1, "linux-x86_64.json": 1}
+    tables = {os.path.basename(file): count for file, count in files.items() if file.endswith(".json")}
+    assert tables == {"rules.json": 1, "linux-x86_64.json": 1}
+
+
+def test_the_library_reads_the_table_once_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = counted(monkeypatch)
+
+    for gpu in ("sm_61", "sm_86", "sm_61"):
+        torchpick.pick(gpus=[gpu], driver="580.95.05", platform="linux-x86_64", python="3.12")
+
+    tables = {file: count for file, count in files.items() if file.endswith(".json")}
+    assert set(tables.values()) == {1}, tables

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -112,21 +111,6 @@ def test_what_is_handed_on_holds_no_password(marks: dict[str, str], capsys: pyte
     assert status == 0, err
     assert "https://mirror.example/whl/cu" in project.read_text()
     assert "anna" not in project.read_text()
-
-
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root may give files away")
-def test_what_root_makes_in_somebodys_environment_is_theirs(
-    marks: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    target = Path(marks["$TARGET"])
-    os.chown(target, 1234, 4321)
-
-    done(capsys, "pin", "--python", f"{target}/bin/python")
-
-    made = [target / "pip.conf", target / "share", *(target / "share").rglob("*")]
-    assert len(made) >= 5
-    assert {(file.lstat().st_uid, file.lstat().st_gid) for file in made} == {(1234, 4321)}
-    assert (target / "bin").stat().st_uid == 0
 
 
 def test_a_copy_of_a_pinned_environment_is_left_without_an_empty_file(

@@ -22,7 +22,6 @@ SCRIPT = "# /// script\n# dependencies = ['torch']\n# ///\n"
         (("uv", "run", "--with", "numpy", "python"), ["NOT_TAKEN"]),
         (("uv", "run", "python"), ["NOT_TAKEN"]),
         (("uv", "run", "--no-project", "python"), []),
-        (("uv", "run", "pinned.py"), []),
         (("uv",), []),
         (("make",), []),
     ],
@@ -33,7 +32,6 @@ def test_a_note_has_a_code(
     monkeypatch.chdir(tmp_path)
     tmp_path.joinpath("pyproject.toml").write_text("[project]\nname = 'mine'\n")
     tmp_path.joinpath("script.py").write_text(SCRIPT)
-    tmp_path.joinpath("pinned.py").write_text(f"# torchpick pin\n{SCRIPT}")
     request = Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", python="3.12", offline=True)
     environ = {"TORCHPICK_CACHE_DIR": str(tmp_path / "cache"), "HOME": str(tmp_path)}
 

@@ -30,6 +30,7 @@ from torchpick.index import listing, pages
 from torchpick.installers import resolution
 from torchpick.installers.job import Job
 from torchpick.installers.resolution import Resolution
+from torchpick.knowledge.compat import Knowledge
 
 pytestmark = pytest.mark.process  # the target's interpreter is asked for its version
 
@@ -104,7 +105,7 @@ def _page_of(url: str) -> pages.Page:
 
 
 def no_page(url: str, *_: object) -> pages.Page:
-    return pages.Page(url, None, missing=True)
+    return pages.Page(url, None)
 
 
 def filled(value: object, marks: dict[str, str]) -> str:
@@ -153,6 +154,7 @@ def test_case(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], mo
     listed = page_of if case.get("pages", True) else no_page
     monkeypatch.setattr(pages, "fetch", listed)
     monkeypatch.setattr(pages, "folder", listed)
+    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})  # a stand-in has the name of a file, and other bytes
     monkeypatch.setattr(resolution, "resolve", lambda _resolver, job, *_: resolved(case, job))
     argv = [filled(word, marks) for word in case["argv"]]
     told = [] if "--python" in argv else ["--python", f"{marks['$TARGET']}/bin/python"]

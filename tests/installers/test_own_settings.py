@@ -9,6 +9,7 @@ import pytest
 from torchpick.environment import toolsettings
 from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.errors import UsageError
+from torchpick.index import index_places
 from torchpick.installers import own_settings
 from torchpick.installers.own_settings import OwnSettings, SettingChanges
 from torchpick.model.build import WHEEL_HOST
@@ -39,7 +40,8 @@ def test_a_blank_displaces_what_an_empty_variable_does_not() -> None:
 
 
 def test_a_file_below_speaks_again_unless_it_names_a_wheel_index_too() -> None:
-    assert of_pip({"PIP_EXTRA_INDEX_URL": PT}, {"extra-index-url": OWN}).unset == ("PIP_EXTRA_INDEX_URL",)
+    assert of_pip({"PIP_EXTRA_INDEX_URL": PT}, {"extra-index-url": OWN}).set == {"PIP_EXTRA_INDEX_URL": OWN}
+    assert of_pip({"PIP_EXTRA_INDEX_URL": PT}, {}).unset == ("PIP_EXTRA_INDEX_URL",)
     assert of_pip({"PIP_EXTRA_INDEX_URL": PT}, {"extra-index-url": PT}).set == {"PIP_EXTRA_INDEX_URL": " "}
 
 
@@ -51,11 +53,21 @@ def test_a_variable_speaks_again_where_a_later_one_by_another_name_is_left_out()
     assert of_pip({"PIP_PYPI_URL": PT}, {}).unset == ("PIP_PYPI_URL",)
 
 
-def test_a_wheel_index_as_the_only_index_of_a_file_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"pip\.conf makes a PyTorch wheel index the only index") as caught:
-        of_pip({}, {"index-url": PT})
+def test_another_index_of_the_user_takes_the_place_of_a_wheel_index_in_a_file() -> None:
+    changes = of_pip({}, {"index-url": PT, "extra-index-url": f"{PT} {OWN} {CORP}"})
 
-    assert "pip config unset global.index-url" in str(caught.value.hint)
+    assert changes.set == {"PIP_INDEX_URL": OWN, "PIP_EXTRA_INDEX_URL": CORP}
+    assert of_pip({}, {"index-url": PT, "extra-index-url": OWN}).set["PIP_EXTRA_INDEX_URL"] == " "
+
+
+def test_pips_default_index_takes_the_place_of_a_wheel_index_that_is_alone_in_a_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(index_places, "default", lambda _: "https://default.example/simple")
+
+    assert of_pip({"PIP_INDEX_URL": PT}, {"index-url": PT}).set == {"PIP_INDEX_URL": "https://default.example/simple"}
+    assert of_pip({"PIP_INDEX_URL": PT}, {"index-url": OWN}).set == {"PIP_INDEX_URL": OWN}
+    assert of_pip({"PIP_INDEX_URL": PT}, {}).unset == ("PIP_INDEX_URL",)
 
 
 def test_notes_hide_passwords() -> None:

@@ -187,7 +187,9 @@ name = "nowhere"
 
 def test_the_report_of_each_is_read(tmp_path: Path) -> None:
     pip = stand_in(
-        tmp_path, f'test "$2" = --report && test -f "$4" && echo \'{REPORT}\' > "$3" && echo other words', "pip"
+        tmp_path,
+        f'while test "$1" != --report; do shift; done; echo \'{REPORT}\' > "$2" && echo other words',
+        "pip",
     )
     uv = stand_in(tmp_path, f"cat <<'END'\n{LOCK}\nEND")
 
@@ -202,7 +204,6 @@ def test_the_report_of_each_is_read(tmp_path: Path) -> None:
         ("archived", "", "https://host/a.zip"),
         ("nowhere", "", ""),
     ]
-    assert not list(Path(reporting.__file__).parent.glob("torchpick-*.json"))
 
 
 @pytest.mark.parametrize("installer", ["pip", "uv"])

@@ -61,20 +61,6 @@ def test_the_uv_beside_torchpick_comes_first_then_the_named_one_then_path(
     assert tools.uv(environ) is None
 
 
-def test_a_uv_package_elsewhere_says_itself_where_its_program_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As in a user's own site-packages: its program is not beside the interpreter."""
-    beside_torchpick(tmp_path, monkeypatch).unlink()
-    module, other = tmp_path / "site" / "uv" / "__init__.py", program(tmp_path / "other")
-
-    module.write_text(f"def find_uv_bin(): return {str(other)!r}\n")
-    assert tools.uv({}) == str(other)
-    del sys.modules["uv"]
-    module.write_text("def find_uv_bin(): raise FileNotFoundError('no uv here, says the package')\n")
-    assert tools.uv({}) is None
-
-
 @pytest.mark.usefixtures("no_module")
 def test_neither_a_folder_nor_a_relative_place_is_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

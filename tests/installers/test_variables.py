@@ -21,6 +21,7 @@ PICK = api.pick(gpus=["sm_61", "sm_86"], driver="580.95.05", python="3.12", plat
 
 HASH = "0" * 64
 FILES = {
+    "torch": "torch-2.14.1+cu126-cp312-cp312-manylinux_2_28_x86_64.whl",
     "torchvision": "torchvision-0.29.1+cu126-py3-none-manylinux_2_28_x86_64.whl",
     "torchaudio": "torchaudio-2.11.0+cu126-cp312-cp312-manylinux_2_28_x86_64.whl",
 }
@@ -75,7 +76,7 @@ def test_a_cooldown_of_uvs_does_too_and_pips_takes_addresses() -> None:
 
     assert "UV_TORCH_BACKEND" not in made(uv_cooldown=True)
     assert "PIP_FIND_LINKS" not in found.set
-    assert any("torch @ https://download.pytorch.org/whl/cu126/torch-" in each.content for each in found.files)
+    assert any(f"torch @ {READ['torch'][0].url}#sha256={HASH}\n" in each.content for each in found.files)
     line = f"torchvision @ {READ['torchvision'][0].url}#sha256={HASH}"
     assert any(line in each.content for each in found.files)
 
@@ -104,12 +105,13 @@ def test_pages_of_the_users_for_uv_lead_to_the_very_files_too() -> None:
     assert "torch==2.14.1+cu126\n" in texts[found.set["PIP_CONSTRAINT"]]
 
 
-def test_a_companion_whose_page_could_not_be_read_has_its_page_for_pip_to_read() -> None:
-    found = variables.of(PICK, "/cache", UserSettings())
+def test_what_could_not_be_read_has_its_page_for_pip_to_read() -> None:
+    """A link without a hash would be weaker than the page that pip checks against."""
+    found = variables.of(PICK, "/cache", UserSettings(), {"torchvision": READ["torchvision"]})
 
     index = "https://download.pytorch.org/whl/cu126"
-    assert found.set["PIP_FIND_LINKS"].split()[1:] == [f"{index}/torchvision/", f"{index}/torchaudio/"]
-    assert not any("torchvision-" in each.content for each in found.files)
+    assert found.set["PIP_FIND_LINKS"].split()[1:] == [f"{index}/torch/", f"{index}/torchaudio/"]
+    assert [each.content.count("torchvision-") > 0 for each in found.files] == [False, True]
 
 
 def test_the_users_words_stay_and_ours_of_an_earlier_time_go() -> None:
@@ -212,10 +214,9 @@ def test_an_image_writes_the_files_itself() -> None:
 
 
 def test_files_go_where_an_image_has_them() -> None:
-    found = variables.of(PICK, "C:\\Ca che", UserSettings(), READ)
-    there = variables.moved(found, "/opt/torchpick")
+    there = variables.of(PICK, "/opt/torchpick", UserSettings(), READ)
 
-    names = [each.path.replace("\\", "/").rpartition("/")[2] for each in found.files]
+    names = [each.path.rpartition("/")[2] for each in there.files]
     assert [each.path for each in there.files] == [f"/opt/torchpick/{name}" for name in names]
     assert there.set["UV_CONSTRAINT"] == there.set["PIP_CONSTRAINT"] == f"file:///opt/torchpick/{names[0]}"
     assert there.set["PIP_FIND_LINKS"] == f"file:///opt/torchpick/{names[1]}"
@@ -226,13 +227,12 @@ def test_files_go_where_an_image_has_them() -> None:
     }
 
 
-def test_a_flat_mirror_is_one_page_that_both_are_led_to() -> None:
-    """Nothing is known of the addresses of its files, so the version alone holds them."""
+def test_a_flat_mirror_that_could_not_be_read_is_one_page_that_both_are_led_to() -> None:
     pick = PICK._replace(wish=PICK.wish._replace(index_base="flat+https://mirror.example/wheels/"))
     own = Setting("extra-index-url", ("https://own/x",), "x")
 
-    found = variables.of(pick, "/cache", UserSettings(uv_links=("https://own/links",)), READ)
-    beside = variables.of(pick, "/cache", UserSettings(pip={"extra-index-url": own}), READ)
+    found = variables.of(pick, "/cache", UserSettings(uv_links=("https://own/links",)))
+    beside = variables.of(pick, "/cache", UserSettings(pip={"extra-index-url": own}))
 
     (limits,) = found.files
     assert found.set == {

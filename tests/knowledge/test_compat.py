@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from torchpick.cli import main
 from torchpick.errors import CompatError
 from torchpick.knowledge import compat, locations, refreshed
 from torchpick.knowledge.locations import cache_dir, compat_dir
+from torchpick.model.build import WHEEL_HOST
 from torchpick.model.machine import TABLE_PLATFORMS
 
 COMPAT = Path(compat_dir({}))
@@ -38,7 +40,7 @@ def test_a_process_reads_the_table_once(monkeypatch: pytest.MonkeyPatch, tmp_pat
         files.append(path)
         return really_read(path, most)
 
-    compat.forget()
+    compat._READ.clear()
     monkeypatch.setattr(locations, "read", read)
     monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path))
 
@@ -48,7 +50,7 @@ def test_a_process_reads_the_table_once(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
     assert torchpick.pick(gpus=["GTX 1080 Ti"], driver="580.95.05", platform="linux-x86_64") == first
     assert len(files) == table
-    compat.forget()
+    compat._READ.clear()
     torchpick.pick(gpus=["GTX 1080 Ti"], driver="580.95.05", platform="linux-x86_64")
     assert len(files) == 2 * table
 
@@ -189,3 +191,17 @@ def test_a_broken_cache_is_ignored_with_a_note(
     assert "torch==2.14.1+cu126" in out
     assert "note: the cache is ignored because " in err
     assert "run `torchpick refresh` to rewrite it" in err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the lists of Windows are not judged")
+def test_what_others_may_write_is_no_refresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path))
+    file = Path(locations.table_file(str(tmp_path), WHEEL_HOST, "stable", "linux-x86_64"))
+    file.parent.mkdir()
+    file.write_bytes((COMPAT / "index" / "linux-x86_64.json").read_bytes())
+    file.chmod(0o666)
+
+    assert main(URL) == 0
+    assert f"{file} is ignored: others may write it" in capsys.readouterr().err

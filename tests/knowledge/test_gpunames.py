@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts.table import gpus as table
-from torchpick.knowledge.gpunames import MOST_CLOSE, Candidates, Meant, Named, Names, look_up
+from torchpick.knowledge.gpunames import MOST_CLOSE, Candidates, Names, look_up
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, loads
+from torchpick.model.machine import GivenGpu, Named
 
 COMPAT = Path(__file__).parents[2] / "compat"
 NAMES = Names.from_json(Fields(loads((COMPAT / "index" / "gpus.json").read_bytes())))
@@ -183,7 +184,7 @@ def test_case_and_spacing_never_change_the_answer(data: st.DataObject, product: 
 def test_no_text_breaks_it(text: str) -> None:
     found = look_up(text, NAMES)
 
-    assert isinstance(found, (Meant, Candidates))
+    assert isinstance(found, (GivenGpu, Candidates))
 
 
 @given(st.sampled_from(NAMES.capabilities))

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.knowledge import gpuspec
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.gpunames import Candidates, Names, look_up
-from torchpick.knowledge.othernames import OtherGpu, PciIds, belongs
+from torchpick.knowledge.othernames import PciIds, belongs
 from torchpick.knowledge.othernames import look_up as look_up_other
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, loads
+from torchpick.model.machine import GivenGpu
 
 ROOT = Path(__file__).parents[2]
 INDEX = Fields(loads((ROOT / "compat" / "index" / "gpus.json").read_bytes()))
@@ -59,7 +59,7 @@ def test_the_lists_names_since_kepler_are_placed() -> None:
 
 @pytest.mark.parametrize(("name", "arch"), [(name, arch) for group in WRITTEN for name, arch in group["names"].items()])
 def test_a_name_in_use_is_understood(name: str, arch: str) -> None:
-    given = gpuspec.parse(name, KNOWLEDGE)
+    given = KNOWLEDGE.gpu(name)
 
     assert str(given.arch) == arch
 
@@ -69,13 +69,13 @@ def test_every_name_of_the_other_vendors_is_placed() -> None:
     for row in facts["names"]:
         for spelling in row["spellings"]:
             found = look_up_other(spelling, OTHERS)
-            assert isinstance(found, OtherGpu), spelling
+            assert isinstance(found, GivenGpu), spelling
             assert str(found.arch) == row["gfx"][0], spelling
             assert [str(other.arch) for other in found.others] == row["gfx"][1:], spelling
     supported = {row["generation"]: row["xpu"] for row in facts["intel"]["generations"]}
     for row in facts["intel"]["names"]:
         found = look_up_other(row["name"], OTHERS)
-        assert isinstance(found, OtherGpu), row["name"]
+        assert isinstance(found, GivenGpu), row["name"]
         assert found.vendor == "intel", row["name"]
         assert found.supported is supported[row["generation"]].startswith(("validated", "not validated", "same series"))
 

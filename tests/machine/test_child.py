@@ -13,6 +13,7 @@ import pytest
 
 from torchpick.environment import child, processes
 from torchpick.environment.processes import Running, WindowsChild
+from torchpick.errors import silent
 from torchpick.machine import probe
 from torchpick.machine.driver_reading import DriverReading, failed
 from torchpick.machine.kernel import windows_ids
@@ -181,13 +182,13 @@ def test_the_next_source_is_asked_beside_a_silent_one_which_may_still_answer() -
         step("slow", 3.6, DriverReading("slow", driver="580.95.05")),
         step("quick", 0, failed("quick", "refused", "x")),
     ]
-    found = probe.ask(steps, time.monotonic() + 6.0, lambda readings: any(each.driver for each in readings))
+    found = probe.ask(steps, time.monotonic() + 6.0, lambda readings: any(each.driver for each in readings), silent)
     assert sources(found) == [("slow", None), ("quick", "refused")]
 
 
 def test_asking_stops_once_it_is_enough() -> None:
     steps = [step("first", 0, DriverReading("first")), step("second", 0, DriverReading("second"))]
-    assert sources(probe.ask(steps, time.monotonic() + PATIENCE_S, bool)) == [("first", None)]
+    assert sources(probe.ask(steps, time.monotonic() + PATIENCE_S, bool, silent)) == [("first", None)]
 
 
 def test_a_person_is_told_once_what_is_waited_for() -> None:
@@ -202,7 +203,7 @@ def test_a_person_is_told_once_what_is_waited_for() -> None:
 
 def test_a_source_that_cannot_be_started_was_not_asked() -> None:
     steps = [Step("gone", lambda _limit: child.start(["/no/such"], os.environ), lambda _: DriverReading("gone"))]
-    assert sources(probe.ask(steps, time.monotonic() + PATIENCE_S, bool)) == [("gone", "unasked")]
+    assert sources(probe.ask(steps, time.monotonic() + PATIENCE_S, bool, silent)) == [("gone", "unasked")]
 
 
 @pytest.mark.parametrize(
@@ -216,16 +217,16 @@ def test_a_source_that_cannot_be_started_was_not_asked() -> None:
     ],
 )
 def test_only_a_complete_answer_is_one(body: str, kind: str) -> None:
-    finish_it = probe.library_step("nvml", {}).finish
+    finish_it = probe.library_step("nvml", []).finish
     argv = ["/bin/sh", "-c", body]
     steps = [Step("nvml", lambda _limit: child.start(argv, os.environ, line=True), finish_it)]
-    assert sources(probe.ask(steps, time.monotonic() + PATIENCE_S, bool)) == [("nvml", kind)]
+    assert sources(probe.ask(steps, time.monotonic() + PATIENCE_S, bool, silent)) == [("nvml", kind)]
 
 
 def test_a_python_without_an_executable_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "")
     monkeypatch.setattr(child, "can_fork", lambda: False)
-    found = probe.ask([probe.library_step("nvml", {"libraries": []})], time.monotonic() + PATIENCE_S, bool)
+    found = probe.ask([probe.library_step("nvml", [])], time.monotonic() + PATIENCE_S, bool, silent)
     assert sources(found) == [("nvml", "unasked")]
 
 

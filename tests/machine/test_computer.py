@@ -23,7 +23,7 @@ ELSEWHERE = "windows-x86_64" if sys.platform != "win32" else "linux-x86_64"
 
 
 def detect(*, world: World | None = None, knowledge: Knowledge | None = None, **facts: Any) -> Machine:
-    return this.detect(GivenFacts(**facts), knowledge=knowledge, world=world)
+    return this.detect(GivenFacts(**facts), knowledge=knowledge or Knowledge({}), world=world)
 
 
 def test_told_gpus_are_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,24 +98,24 @@ AMD = Gpu(2, "amd", "RX 7900", Arch.parse("gfx1100"), counted=False)
 
 
 def test_only_the_named() -> None:
-    found = computers.narrow(machine(NVIDIA, OLD, AMD), only=[1])
+    found = computers.narrowed(machine(NVIDIA, OLD, AMD), [1])
     assert [each.counted for each in found.gpus] == [False, True, False]
     assert [note.code for note in found.notes] == ["ONLY_LEFT_OUT"]
 
 
 def test_only_can_choose_another_vendor_past_a_silent_driver() -> None:
     trouble = Trouble("NOUVEAU_BOUND", "text", "hint")
-    found = computers.narrow(machine(NVIDIA, AMD, trouble=trouble), only=[2])
+    found = computers.narrowed(machine(NVIDIA, AMD, trouble=trouble), [2])
     assert ([each.counted for each in found.gpus], found.trouble) == ([False, True], None)
-    assert computers.narrow(machine(NVIDIA, AMD, trouble=trouble), only=[0]).trouble == trouble
+    assert computers.narrowed(machine(NVIDIA, AMD, trouble=trouble), [0]).trouble == trouble
 
 
 @pytest.mark.parametrize(("only", "words"), [([5], "has GPU 0, 1, 2"), ([0, 2], "no build supports both")])
 def test_only_refuses(only: list[int], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        computers.narrow(machine(NVIDIA, OLD, AMD), only=only)
+        computers.narrowed(machine(NVIDIA, OLD, AMD), only)
     with pytest.raises(UsageError):
-        computers.narrow(machine(), only=only)
+        computers.narrowed(machine(), only)
 
 
 def test_nvidias_count_whatever_stands_first() -> None:
@@ -134,5 +134,5 @@ def test_integrated_graphics_count_only_alone() -> None:
 
 def test_visible_replaces_the_note_that_all_count() -> None:
     told = machine(NVIDIA, OLD._replace(visible=False))._replace(notes=(Note("CUDA_VISIBLE_DEVICES", "x"),))
-    found = computers.narrow(told, visible_only=True)
+    found = computers.visible(told)
     assert [note.code for note in found.notes] == ["NOT_VISIBLE_LEFT_OUT"]

@@ -86,7 +86,7 @@ class TestEnvironments:
         deep.mkdir(parents=True, exist_ok=True)
         found = choose(None, world(deep))
         assert (found.python.executable, found.python.source) == (str(environment / "bin/python"), ".venv")
-        assert found.platform == interpreter.own(world(deep)).platform
+        assert found.platform == interpreter.own().platform
 
     @pytest.mark.parametrize(("name", "word"), [("base", "the active conda environment base"), ("ml", "environment")])
     def test_conda_and_its_base_is_named(self, environment: Path, tmp_path: Path, name: str, word: str) -> None:
@@ -223,7 +223,7 @@ def test_any_answer_is_read_or_refused(data: bytes) -> None:
 
 def test_the_question_and_our_own_answer_agree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a subprocess of this interpreter says is what we read without one."""
-    here = interpreter.own(world(tmp_path))
+    here = interpreter.own()
     monkeypatch.setattr(sys, "executable", "/elsewhere/python")
     there = choose(os.path.realpath(sys.prefix) + "/bin/python", world(tmp_path))
     assert there.platform == here.platform

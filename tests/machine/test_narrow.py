@@ -31,7 +31,7 @@ def test_an_index_that_is_not_there_is_told_with_those_that_are(gpus: tuple[Gpu,
     machine = Machine(Platform("linux", "x86_64"), Python("3.12"), gpus=gpus)
 
     with pytest.raises(UsageError, match=words):
-        computers.narrow(machine, only=[7])
+        computers.narrowed(machine, [7])
 
 
 def test_the_graphics_of_an_amd_processor_are_left_out_beside_a_card_also_where_they_were_told() -> None:

@@ -59,7 +59,7 @@ def test_a_broken_nvml_hands_over_to_libcuda(
     assert (archs(found), found.gpus[0].source) == (["sm_61"], "cuda")
     assert codes(found) == [note]
     assert found.driver is not None
-    assert (found.driver.version, found.driver.source) == ("580.95.05", "/proc/driver/nvidia/version")
+    assert (found.driver.version, found.driver.source) == ("580.95.05", "/sys/module/nvidia/version")
     assert capfd.readouterr() == ("", "")
 
 
@@ -152,7 +152,7 @@ def test_a_stale_nvml_in_an_image_does_not_hide_a_libcuda_that_works(computer: C
             lambda c: c.pci("0000:01:00.0", GTX_1080_TI, bound=None).library("libnvidia-ml").library("libcuda"),
             "nvml.init 9\ncuda.init 100",
             "MODULE_NOT_LOADED",
-            "driver not loaded (9)",
+            "Driver Not Loaded (9)",
         ),
         (
             lambda c: c.pci("0000:01:00.0", GTX_1080_TI).driver("595.45.04"),
@@ -182,7 +182,7 @@ def test_a_stale_nvml_in_an_image_does_not_hide_a_libcuda_that_works(computer: C
             lambda c: c.pci("0000:01:00.0", RTX_4090).driver(),
             "nvml.init 999\ncuda.init 999",
             "DRIVER_SILENT",
-            "unknown error (999)",
+            "Unknown Error (999)",
         ),
         (
             lambda c: c.pci("0000:01:00.0", RTX_4090).driver(),
@@ -309,7 +309,7 @@ def test_an_absurd_count(computer: Computer, look: Look) -> None:
 def test_an_absurd_driver_version_is_taken_from_the_kernel(computer: Computer, look: Look) -> None:
     found = look(computer.driver().say(f"nvml.driver garbage\n{gpu(1, '8.9')}"))
     assert found.driver is not None
-    assert (found.driver.version, found.driver.source) == ("580.95.05", "/proc/driver/nvidia/version")
+    assert (found.driver.version, found.driver.source) == ("580.95.05", "/sys/module/nvidia/version")
 
 
 def test_a_driver_that_is_there_and_sees_nothing(computer: Computer, look: Look) -> None:

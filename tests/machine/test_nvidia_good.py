@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -200,7 +200,7 @@ def test_a_healthy_driver_is_asked_once(computer: Computer, look: Look, monkeypa
     )
     monkeypatch.setattr(child, "start", None)
 
-    def count(into: list[str], source: str, told: Mapping[str, object]) -> Callable[[float], Running]:
+    def count(into: list[str], source: str, told: Sequence[str]) -> Callable[[float], Running]:
         def start(limit_s: float) -> Running:
             into.append(source)
             return step(source, told).start(limit_s)

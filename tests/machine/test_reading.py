@@ -10,28 +10,27 @@ from torchpick.machine import driver_reading
 from torchpick.machine.driver_reading import Device, DriverReading, Failure
 
 texts = st.text(max_size=40)
-devices = st.builds(
-    Device,
-    name=st.none() | st.text(alphabet="NVIDIA RTX 4090", min_size=1).map(str.strip).filter(bool),
-    capability=st.none() | st.tuples(st.integers(1, 30), st.integers(0, 9)),
-    uuid=st.none() | st.just("GPU-00000001-1111-2222-3333-000000000001"),
-    pci=st.none() | st.just("0000:01:00.0"),
-    error=st.none() | st.integers(1, 999),
-)
-readings = st.builds(
-    DriverReading,
-    source=st.just("nvml"),
-    driver=st.none() | st.just("580.95.05"),
-    cuda=st.none() | st.just("13.0"),
-    devices=st.lists(devices, max_size=3).map(tuple),
-    failure=st.none() | st.builds(Failure, st.just("refused"), texts, st.none() | st.integers(0, 999)),
-    libcuda=st.none() | st.just("580.65.06"),
-)
 
 
-@given(readings)
-def test_loads_is_the_inverse_of_dumps(told: DriverReading) -> None:
-    assert driver_reading.load(driver_reading.dumps(told).encode(), "nvml") == told
+def test_a_whole_answer_is_read() -> None:
+    told = {
+        "driver": " 580.95.05",
+        "cuda": 13000,
+        "devices": [
+            {"name": "RTX 4090", "capability": [8, 9], "uuid": "GPU-00000001-1111", "pci": "00000000:01:00.0"},
+            {"error": 15},
+        ],
+        "libcuda": "580.65.06",
+    }
+    assert driver_reading.load(json.dumps(told).encode(), "nvml") == DriverReading(
+        "nvml",
+        "580.95.05",
+        "13.0",
+        (Device("RTX 4090", (8, 9), "GPU-00000001-1111", "0000:01:00.0"), Device(error=15)),
+        libcuda="580.65.06",
+    )
+    refused = {"failure": {"kind": "refused", "text": "NVML says: no", "code": 9}}
+    assert driver_reading.load(json.dumps(refused).encode(), "nvml").failure == Failure("refused", "NVML says: no", 9)
 
 
 @given(st.binary(max_size=200))
@@ -58,26 +57,23 @@ def test_any_json_is_an_answer_or_a_failure(value: object) -> None:
     ("raw", "expected"),
     [
         ("580.95.05", "580.95.05"),
-        (b"535.161.07\0rest", "535.161.07"),
         (" 572.60 ", "572.60"),
         ("540.4.0", "540.4.0"),
         ("N/A", None),
         ("580", None),
         ("580.95.05; rm -rf", None),
-        (b"\xf8\xff", None),
         (None, None),
-        (3.5, None),
     ],
 )
-def test_driver_versions(raw: object, expected: str | None) -> None:
+def test_driver_versions(raw: str | None, expected: str | None) -> None:
     assert driver_reading.driver_version(raw) == expected
 
 
 @pytest.mark.parametrize(
     ("number", "expected"),
-    [(13000, "13.0"), (12080, "12.8"), (11040, "11.4"), (0, None), (-1, None), (4_000_000_000, None), ("x", None)],
+    [(13000, "13.0"), (12080, "12.8"), (11040, "11.4"), (0, None), (-1, None), (4_000_000_000, None), (None, None)],
 )
-def test_cuda_versions(number: object, expected: str | None) -> None:
+def test_cuda_versions(number: int | None, expected: str | None) -> None:
     assert driver_reading.cuda_version(number) == expected
 
 
@@ -104,15 +100,6 @@ def test_pci_addresses(raw: str, expected: str | None) -> None:
     assert driver_reading.pci(raw) == expected
 
 
-@pytest.mark.parametrize("raw", ["", "  ", "[N/A]", "a\x1b[31mb", b"\xf8NVIDIA", "a\u202eb"])
-def test_what_is_no_name(raw: object) -> None:
+@pytest.mark.parametrize("raw", ["", "  ", "[N/A]", "a\x1b[31mb", "\ufffdNVIDIA", "a\u202eb"])
+def test_what_is_no_name(raw: str | None) -> None:
     assert driver_reading.name(raw) is None
-
-
-@pytest.mark.parametrize(
-    ("cuda", "expected"), [("13.0", "13.0"), ("13", None), ("1" * 60, None), ("\n13.0", None), ("0.0", None)]
-)
-def test_the_cuda_of_a_child_is_believed_only_where_it_is_one(cuda: str, expected: str | None) -> None:
-    told = json.loads(driver_reading.dumps(DriverReading("nvml"))) | {"cuda": cuda}
-
-    assert driver_reading.load(json.dumps(told).encode(), "nvml").cuda == expected

@@ -8,9 +8,11 @@ from tests.machine.conftest import Ignorant
 from torchpick.environment.world import World
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import kernel, reasons
-from torchpick.machine.driver_reading import failed
+from torchpick.machine.driver_reading import DriverReading, Failure
 from torchpick.machine.kernel import KernelFacts, PciGpu
+from torchpick.machine.reasons import Symptoms
 from torchpick.model.arch import Arch
+from torchpick.model.machine import Trouble
 
 FACTS = KernelFacts(
     version="580.95.05", module=True, pci=(PciGpu("0000:01:00.0", 0x10DE, 0x1B06, "nvidia"),), nodes=("nvidia0",)
@@ -28,31 +30,41 @@ class Pascal(Knowledge):
 PASCAL = Pascal({})
 
 
+def symptoms(facts: KernelFacts, readings: list[DriverReading], knowledge: Knowledge = PASCAL) -> Symptoms:
+    return Symptoms(facts, tuple(readings), knowledge)
+
+
+def why(facts: KernelFacts, readings: list[DriverReading], knowledge: Knowledge) -> Trouble:
+    return reasons.why(symptoms(facts, readings, knowledge))
+
+
 def test_nodes_that_may_not_be_opened() -> None:
-    readings = [failed("nvml", "refused", "NVML says: driver not loaded (9)", 9)]
-    assert reasons.why(FACTS._replace(permitted=False), readings, PASCAL).code == "NO_PERMISSION"
-    assert reasons.why(FACTS, readings, PASCAL).code == "DRIVER_SILENT"
+    readings = [DriverReading("nvml", failure=Failure("refused", "NVML says: driver not loaded (9)", 9))]
+    assert why(FACTS._replace(permitted=False), readings, PASCAL).code == "NO_PERMISSION"
+    assert why(FACTS, readings, PASCAL).code == "DRIVER_SILENT"
 
 
 def test_the_hint_offers_the_pci_id_only_where_it_helps() -> None:
-    assert "`--trust-pci` to read sm_61" in reasons.why(FACTS, [], PASCAL).hint
-    assert "--trust-pci" not in reasons.why(FACTS, [], Ignorant()).hint
+    assert "`--trust-pci` to read sm_61" in why(FACTS, [], PASCAL).hint
+    assert "--trust-pci" not in why(FACTS, [], Ignorant()).hint
 
 
 def test_libcudas_statuses_are_not_nvmls() -> None:
     """CUDA's 4 is `deinitialized`, and no word of permission."""
-    readings = [failed("cuda", "refused", "cuInit says: error (4)", 4)]
-    assert reasons.why(FACTS, readings, PASCAL).code == "DRIVER_SILENT"
-    readings = [failed("cuda", "refused", "cuInit says: mismatch (803)", 803)]
-    assert reasons.why(FACTS, readings, PASCAL).code == "DRIVER_MISMATCH"
+    readings = [DriverReading("cuda", failure=Failure("refused", "cuInit says: error (4)", 4))]
+    assert why(FACTS, readings, PASCAL).code == "DRIVER_SILENT"
+    readings = [DriverReading("cuda", failure=Failure("refused", "cuInit says: mismatch (803)", 803))]
+    assert why(FACTS, readings, PASCAL).code == "DRIVER_MISMATCH"
 
 
 def test_a_library_alone_is_no_gpu_unless_it_shows_one() -> None:
     nothing = KernelFacts()
-    assert not reasons.is_there(nothing, [failed("nvml", "refused", "driver not loaded", 9)])
-    assert not reasons.is_there(nothing, [failed("cuda", "refused", "no device", 100)])
+    assert not symptoms(
+        nothing, [DriverReading("nvml", failure=Failure("refused", "driver not loaded", 9))]
+    ).are_of_a_gpu
+    assert not symptoms(nothing, [DriverReading("cuda", failure=Failure("refused", "no device", 100))]).are_of_a_gpu
     for kind, code in (("hangs", None), ("crashed", None), ("refused", 18), ("refused", 4)):
-        assert reasons.is_there(nothing, [failed("nvml", kind, "x", code)])
+        assert symptoms(nothing, [DriverReading("nvml", failure=Failure(kind, "x", code))]).are_of_a_gpu
 
 
 def test_windows_libraries_are_looked_for_where_windows_has_them(

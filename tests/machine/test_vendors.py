@@ -85,12 +85,17 @@ def test_a_radeon_is_called_by_its_pci_id(computer: Computer) -> None:
     assert "7900" in str(found.gpus[0].name)
 
 
-def test_on_windows_a_radeon_is_named_with_amds_own_index() -> None:
+def test_on_windows_a_radeon_counts_by_its_pci_id() -> None:
     facts = KernelFacts(pci=(PciGpu(r"PCI\VEN_1002&DEV_744C", 0x1002, 0x744C),))
     gpus, _, notes, _ = non_nvidia.look_for_amd(World("/nowhere", {}, "/", "win32"), facts, 0, KNOWLEDGE)
-    assert gpus == ()
-    assert "gfx1100" in notes[0].text
-    assert non_nvidia.WINDOWS_INDEX in notes[0].text
+    assert [(str(gpu.arch), gpu.counted) for gpu in gpus] == [("gfx1100", True)]
+    assert notes == ()
+
+
+def test_processor_graphics_that_amd_does_not_list_count_nowhere() -> None:
+    assert KNOWLEDGE.supports_amd(Arch.parse("gfx1151"))
+    assert KNOWLEDGE.supports_amd(Arch.parse("gfx1152")), "AMD lists it"
+    assert not KNOWLEDGE.supports_amd(Arch.parse("gfx1036")), "its packages exist, and AMD does not list it"
 
 
 def test_an_intel_gpu_counts_where_it_is_alone(computer: Computer) -> None:
@@ -151,7 +156,7 @@ def test_a_computer_whose_only_gpu_was_given_to_a_virtual_machine_says_so(comput
 )
 def test_intel_by_the_devices_that_xpu_builds_support(device: int, served: bool) -> None:
     facts = KernelFacts(pci=(PciGpu("0000:00:02.0", 0x8086, device, "i915"),))
-    gpus, _, notes, _ = non_nvidia.look_for_intel(facts, 0, KNOWLEDGE)
+    gpus, _, notes, _ = non_nvidia.look_for_intel(facts, 0, KNOWLEDGE, alone=False)
     assert (len(gpus), len(notes)) == ((1, 1) if served else (0, 0))
     assert not any(each.counted for each in gpus)
     alone = non_nvidia.look_for_intel(facts, 0, KNOWLEDGE, alone=True).gpus

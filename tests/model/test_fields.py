@@ -14,8 +14,8 @@ from torchpick.model.arch import Arch, Fit
 from torchpick.model.fields import Fields, ShapeError, loads, plain, read, written
 from torchpick.model.finding import SEVERITIES
 from torchpick.model.machine import VENDORS, Driver, Gpu, Note, Python, Trouble
-from torchpick.model.stack import PIN_VERDICTS
-from torchpick.model.verdict import VERDICTS, Objection, Reason
+from torchpick.model.stack import NOT_READ
+from torchpick.model.verdict import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, Objection, Reason
 
 VALUE = {"name": "x", "size": 3, "on": True, "parts": ["a", "b"], "inside": {"deep": [{"at": "y"}]}, "gone": None}
 
@@ -85,8 +85,8 @@ def test_the_schema_lists_every_value_that_is_one_of_a_few() -> None:
     assert listed["fit"]["fit"]["enum"] == [fit.word for fit in Fit]
     assert listed["gpu"]["vendor"]["enum"] == list(VENDORS)
     assert listed["finding"]["severity"]["enum"] == list(SEVERITIES)
-    assert listed["pinned"]["verdict"]["enum"] == list(PIN_VERDICTS)
-    assert listed["result"]["verdict"]["anyOf"][0]["enum"] == list(VERDICTS)
+    assert listed["pinned"]["verdict"]["enum"] == [RUNS, JIT, PARTLY, COMPILES, NO_CODE, NOT_READ]
+    assert listed["result"]["verdict"]["anyOf"][0]["enum"] == [RUNS, JIT, PARTLY, NOT, NO_CODE, COMPILES]
 
 
 def test_a_noun_is_read_as_it_is_declared() -> None:

@@ -166,7 +166,7 @@ def test_a_windows_number_runs_past_its_branch(branch: int, first: int) -> None:
     assert DRIVERS.speaks(driver) == CUDA_OF[branch]
     for gpu, last in (("sm_37", 470), ("sm_52", 580), ("sm_61", 580), ("sm_70", 580)):
         dropped = branch > last
-        assert (DRIVERS.dropped_by(f"{first}.50", Arch.parse(gpu)) == last) is dropped
+        assert (DRIVERS.dropped_by(driver, Arch.parse(gpu)) == last) is dropped
         assert (DRIVERS.unsupported(driver, Arch.parse(gpu), "windows") is not None) is dropped
 
 

@@ -17,11 +17,11 @@ FILE = Path(__file__).parents[2] / "compat" / "drivers.json"
 TOOLKITS = Toolkits.from_json(Fields(json.loads(FILE.read_text("utf-8"))))
 
 
-def chosen(cuda: str, *gpus: str, ptx: bool = False) -> tuple[list[str], list[str]]:
+def chosen(cuda: str, *gpus: str) -> tuple[list[str], list[str]]:
     near = TOOLKITS.nearest(cuda)
     assert near is not None
-    found, left = targets(tuple(Arch.parse(gpu) for gpu in gpus), TOOLKITS.lists[near], ptx=ptx)
-    return [f"{each.arch}{'+ptx' if each.ptx else ''}" for each in found], [str(gpu) for gpu in left]
+    found, left = targets(tuple(Arch.parse(gpu) for gpu in gpus), TOOLKITS.lists[near])
+    return [str(arch) for arch in found], [str(gpu) for gpu in left]
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,6 @@ def test_what_a_toolkit_does_not_reach_is_left() -> None:
     assert chosen("12.6", "sm_120") == ([], ["sm_120"])
 
 
-def test_ptx_is_of_the_newest_and_reaches_further_up() -> None:
-    assert chosen("12.6", "sm_61", "sm_86", ptx=True)[0] == ["sm_61", "sm_86+ptx"]
-    assert chosen("12.6", "sm_120", ptx=True) == (["sm_90+ptx"], [])
-    assert chosen("13.0", "sm_61", ptx=True) == ([], ["sm_61"])
-
-
 def test_the_nearest_list_is_an_older_one_of_the_same_major() -> None:
     assert TOOLKITS.nearest("12.7") == "12.6"
     assert TOOLKITS.nearest("13.1.2") == "13.0"
@@ -69,15 +63,13 @@ def test_which_toolkits_are_able() -> None:
 GPUS = st.sampled_from([Arch.parse(text) for text in ("sm_37", "sm_61", "sm_75", "sm_86", "sm_89", "sm_100", "sm_121")])
 
 
-@given(st.lists(GPUS, min_size=1, max_size=5), st.sampled_from(list(TOOLKITS.lists)), st.booleans())
-def test_every_gpu_is_served_or_left(gpus: list[Arch], cuda: str, ptx: bool) -> None:
-    found, left = targets(tuple(gpus), TOOLKITS.lists[cuda], ptx=ptx)
+@given(st.lists(GPUS, min_size=1, max_size=5), st.sampled_from(list(TOOLKITS.lists)))
+def test_every_gpu_is_served_or_left(gpus: list[Arch], cuda: str) -> None:
+    found, left = targets(tuple(gpus), TOOLKITS.lists[cuda])
 
     for gpu in gpus:
-        by_code = any(fit(each.arch, gpu) is not Fit.NONE for each in found)
-        by_ptx = any(each.ptx and each.arch.capability <= gpu.capability for each in found)
-        assert (by_code or by_ptx) != (gpu in left)
-    assert [each.arch.capability for each in found] == sorted({each.arch.capability for each in found})
+        assert any(fit(arch, gpu) is not Fit.NONE for arch in found) != (gpu in left)
+    assert [arch.capability for arch in found] == sorted({arch.capability for arch in found})
 
 
 def test_a_list_that_is_none_is_refused() -> None:

@@ -25,8 +25,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     for name in NAMES:
         (tmp_path / name).touch()
-    for shell, script in completion.SCRIPTS.items():
-        (tmp_path / f"script.{shell}").write_text(script)
+    for shell in completion.SHELLS:
+        (tmp_path / f"script.{shell}").write_text(completion.script(shell))
     return tmp_path
 
 

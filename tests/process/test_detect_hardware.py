@@ -9,6 +9,8 @@ import time
 import pytest
 
 from torchpick.environment.world import World
+from torchpick.errors import silent
+from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import computer, kernel, probe
 from torchpick.machine.driver_reading import DriverReading
 from torchpick.machine.given import GivenFacts
@@ -23,8 +25,8 @@ pytestmark = [
 def ask(source: str) -> DriverReading:
     here = World.here()
     name = {"nvml": kernel.NVML, "cuda": kernel.CUDA}[source]
-    step = probe.library_step(source, {"libraries": kernel.candidates(name, here)})
-    [reading] = probe.ask([step], time.monotonic() + 60, bool)
+    step = probe.library_step(source, kernel.candidates(name, here))
+    [reading] = probe.ask([step], time.monotonic() + 60, bool, silent)
     return reading
 
 
@@ -37,7 +39,7 @@ def test_every_source_tells_the_same_of_every_gpu() -> None:
 
 def test_detection_finds_what_nvidia_smi_lists() -> None:
     listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=True, timeout=60).stdout
-    found = computer.detect(GivenFacts(timeout=60))
+    found = computer.detect(GivenFacts(timeout=60), knowledge=Knowledge({}))
     assert found.trouble is None
     assert len(found.counted) == sum(line.startswith("GPU ") for line in listed.splitlines())
     assert all(gpu.arch and gpu.source == "nvml" for gpu in found.counted)

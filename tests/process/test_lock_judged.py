@@ -122,6 +122,6 @@ def test_a_torch_of_the_default_index_that_is_another_file_is_refused(world: Wor
 
     done = world.lock(*words, status=1)
 
-    assert "torch-2.10.0-cp312-cp312-manylinux_2_28_x86_64.whl: the index says sha256 " in done.stderr
+    assert "torch-2.10.0-cp312-cp312-manylinux_2_28_x86_64.whl: its page says sha256 " in done.stderr
     assert "the wheel that was read had 78" in done.stderr
     assert not (world.folder / "pylock.torch.toml").exists()

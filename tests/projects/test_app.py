@@ -16,8 +16,12 @@ from torchpick.projects.served import PLATFORMS
 TABLE = compat.Knowledge(os.environ).table(PLATFORMS)
 
 
+def own(project: Project, wish: Wish = Wish()) -> app.App:  # noqa: B008 # a Noun cannot be changed
+    return app.App(project, TABLE, {}, wish)
+
+
 def requirements(project: Project, backend: str) -> tuple[str, ...]:
-    return app.exact(TABLE, project, backend, backend, Wish()).requirements
+    return own(project).exact(backend, backend).requirements
 
 
 @pytest.mark.parametrize(
@@ -34,7 +38,7 @@ def requirements(project: Project, backend: str) -> tuple[str, ...]:
 def test_the_backends_are_those_that_the_gpus_need(torch: str, requires_python: str, expected: list[str]) -> None:
     project = Project(torch=torch, requires_python=requires_python)
 
-    found = app.backends(TABLE, project, Wish())
+    found = own(project).backends()
 
     assert list(found) == expected
 
@@ -43,7 +47,7 @@ def test_a_companion_is_counted_before_the_backends_are_chosen() -> None:
     """cu132 holds no torchaudio (compat/companions.json), so no extra is named after it."""
     project = Project(requires_python=">=3.11", companions=("torchaudio",))
 
-    plan = app.plan(TABLE, project, app.backends(TABLE, project, Wish()), "uv", Wish(), groups=False)
+    plan = app.plan(own(project), own(project).backends(), "uv", groups=False)
 
     assert [extra.name for extra in plan.extras][:2] == ["cpu", "cu126"]
     assert len(plan.extras) >= 3
@@ -95,7 +99,7 @@ def test_what_is_not_there_is_refused(project: Project, backend: str) -> None:
 def test_sources_name_a_package_only_where_the_extra_has_it() -> None:
     """A source for a package that the extra does not hold is refused by uv."""
     project = Project(requires_python=">=3.11", companions=("torchvision",))
-    plan = app.plan(TABLE, project, {"old": "cu126", "new": "cu132"}, "uv", Wish(), groups=False)
+    plan = app.plan(own(project), {"old": "cu126", "new": "cu132"}, "uv", groups=False)
 
     pairs = (("pytorch-cu126", "old"), ("pytorch-cu132", "new"))
     assert plan.sources == {"torch": pairs, "torchvision": pairs}
@@ -109,8 +113,15 @@ def test_a_mirror_takes_the_wheel_hosts_place_and_a_flat_one_cannot() -> None:
     project = Project(requires_python=">=3.11")
     mirror = Wish(index_base="https://mirror.example/whl")
 
-    plan = app.plan(TABLE, project, {"cu126": "cu126"}, "uv", mirror, groups=False)
+    plan = app.plan(own(project, mirror), {"cu126": "cu126"}, "uv", groups=False)
 
     assert plan.indexes[0].url == "https://mirror.example/whl/cu126"
     with pytest.raises(UsageError, match="flat mirror"):
-        app.plan(TABLE, project, {"cu126": "cu126"}, "uv", Wish(index_base="flat+https://m.example"), groups=False)
+        app.plan(own(project, Wish(index_base="flat+https://m.example")), {"cu126": "cu126"}, "uv", groups=False)
+
+
+def test_where_no_backend_fits_the_first_one_says_so() -> None:
+    project = Project(torch=">=99", requires_python=">=3.11")
+
+    with pytest.raises(UsageError, match=r"no build of `torch>=99` for cpu is known"):
+        app.plan(own(project), own(project).backends(), "uv", groups=False)

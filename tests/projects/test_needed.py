@@ -17,39 +17,45 @@ TABLE = compat.Knowledge(os.environ).table(PLATFORMS)
 KNOWN = KnownPackages(os.environ, READ_PLATFORM)
 
 
+def own(*needs: str) -> app.App:
+    return app.App(Project(requires_python=">=3.11", needs=needs), TABLE, KNOWN, Wish())
+
+
 @pytest.mark.parametrize(
-    ("needs", "companions"),
+    ("needs", "pinned"),
     [
-        (("timm",), ("torchvision",)),
-        (("speechbrain",), ("torchaudio",)),
-        (("speechbrain", "timm"), ("torchvision", "torchaudio")),
-        (("numpy", "nonesuch"), ()),
+        (("timm",), ["torch", "torchvision"]),
+        (("speechbrain",), ["torch", "torchaudio"]),
+        (("speechbrain", "timm"), ["torch", "torchvision", "torchaudio"]),
+        (("numpy", "nonesuch"), ["torch"]),
     ],
 )
-def test_companions_below_known_packages(needs: tuple[str, ...], companions: tuple[str, ...]) -> None:
-    assert app.completed(Project(needs=needs), KNOWN).companions == companions
+def test_companions_below_known_packages(needs: tuple[str, ...], pinned: list[str]) -> None:
+    requirements = own(*needs).exact("cu126", "cu126").requirements
+
+    assert [each.partition("==")[0] for each in requirements] == pinned
 
 
 def test_what_is_built_against_torch() -> None:
-    project = Project(needs=("flash-attn", "llama-cpp-python", "timm", "torch-scatter"))
+    found = own("flash-attn", "llama-cpp-python", "timm", "torch-scatter")
 
-    assert app.completed(project, KNOWN).builds_with_torch == ("flash-attn", "torch-scatter")
+    assert found.builds_with_torch == ("flash-attn", "torch-scatter")
 
 
 @pytest.mark.parametrize(
     ("needs", "extras"),
     [
         # vllm 0.33.0 pins torch 2.14.0 for CUDA 13, 0.19.1 torch 2.10.0 for CUDA 12 (compat/packages/vllm.json).
-        (("vllm",), {"cpu": "2.14.0", "cu126": "2.10.0", "cu129": "2.10.0", "cu130": "2.14.0"}),
-        # Each release of xformers links CUDA 12, so nothing of CUDA 13 goes with it.
-        (("xformers",), {"cpu": "2.15.0", "cu126": "2.14.1", "cu129": "2.13.0"}),
+        (("vllm",), {"cu126": "2.10.0", "cu129": "2.10.0", "cu130": "2.14.0"}),
+        # Each release of xformers links CUDA 12, so nothing of CUDA 13 goes with it, and not the cpu build.
+        (("xformers",), {"cu126": "2.14.1", "cu129": "2.13.0"}),
         (("timm",), {"cpu": "2.15.0", "cu126": "2.14.1", "cu132": "2.15.0"}),
     ],
 )
 def test_an_extra_is_a_torch_that_the_projects_packages_go_with(needs: tuple[str, ...], extras: dict[str, str]) -> None:
-    project = app.completed(Project(requires_python=">=3.11", needs=needs), KNOWN)
+    found = own(*needs)
 
-    plan = app.plan(TABLE, project, app.backends(TABLE, project, Wish()), "uv", Wish(), groups=False)
+    plan = app.plan(found, found.backends(), "uv", groups=False)
 
     pins = {extra.name: extra.requirements[0].partition("==")[2].partition("+")[0] for extra in plan.extras}
     assert pins == extras

@@ -14,10 +14,9 @@ from torchpick.errors import UsageError
 from torchpick.knowledge import compat
 from torchpick.model.arch import Fit
 from torchpick.model.build import Build
-from torchpick.model.generations import NVIDIA, Kind
 from torchpick.model.machine import Driver, Gpu, Machine, Platform
 from torchpick.model.request import Wish
-from torchpick.model.table import Table
+from torchpick.model.table import Kind, Table
 from torchpick.model.versions import admits, release_key
 from torchpick.projects import published
 from torchpick.projects.declared import Extra
@@ -34,7 +33,7 @@ def shop(torch: str = ">=2.5", requires_python: str = ">=3.10") -> published.Sho
 
 
 def kinds(*arches: str) -> tuple[Kind, ...]:
-    return tuple(kind for kind in NVIDIA if str(kind.arch) in arches)
+    return tuple(kind for kind in RULES.nvidia if str(kind.arch) in arches)
 
 
 def by_name(extras: tuple[Extra, ...]) -> dict[str, tuple[str, ...]]:
@@ -114,8 +113,8 @@ def test_whom_nothing_serves_is_told() -> None:
 
 
 def test_gpus_are_named_from_the_oldest_to_the_newest() -> None:
-    assert generations(published.left_out(shop(">=2.11"))) == "Kepler to Volta (sm_35 to sm_70)"
-    assert generations(tuple(reversed(published.left_out(shop(">=2.11"))))) == "Kepler to Volta (sm_35 to sm_70)"
+    assert generations(published.left_out(shop(">=2.11")), RULES) == "Kepler to Volta (sm_35 to sm_70)"
+    assert generations(tuple(reversed(published.left_out(shop(">=2.11")))), RULES) == "Kepler to Volta (sm_35 to sm_70)"
 
 
 RELEASES = sorted({build.torch for build in DEFAULT.of("linux-x86_64")}, key=release_key)

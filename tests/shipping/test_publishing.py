@@ -16,8 +16,8 @@ pytestmark = pytest.mark.process
 
 
 def run(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """One step of a release of the table, with the files that it has."""
-    given = {"GITHUB_REF_NAME": "data-2026.11.22", "GH_TOKEN": "none"}
+    """One step of a release, with the files that it has."""
+    given = {"GITHUB_REF_NAME": "v1.2.0", "GH_TOKEN": "none"}
     first = [folder / "bin", Path(sys.executable).parent]
     return steps.bash(steps.script(WORKFLOW, f" name: {name}\n"), folder, first, given, check=False)
 
@@ -41,8 +41,8 @@ def test_what_failed_may_be_run_again(files: Path) -> None:
     asked = (files / "asked").read_text().splitlines()
     assert [line.split()[1] for line in asked] == ["view", "create", "upload", "edit", "view", "upload", "edit"]
     assert "--draft" in asked[1].split(), "the page appears with all files"
-    assert asked[5] == "release upload data-2026.11.22 dist/some.cdx.json dist/some.tar.gz dist/some.whl --clobber"
-    assert asked[6] == "release edit data-2026.11.22 --draft=false --latest=false"
+    assert asked[5] == "release upload v1.2.0 dist/some.cdx.json dist/some.tar.gz dist/some.whl --clobber"
+    assert asked[6] == "release edit v1.2.0 --draft=false"
     assert "          skip-existing: true\n" in WORKFLOW
 
 

@@ -52,7 +52,7 @@ def test_it_decides_with_the_table_inside(program: Path, tmp_path: Path) -> None
         ["detect", "--json"],
         ["list", "--all", *MACHINE],
         ["matrix", "--html", "page.html"],
-        ["extras", "--torch", ">=2.5"],
+        ["extras", "torch>=2.5"],
         ["arch", "--for", "nvcc", *MACHINE],
         ["explain", "no kernel image is available for execution on the device", *MACHINE[:4]],
         ["install", "torch", "--dry-run", *MACHINE[:4], "--python", sys.executable, "--", "--break-system-packages"],

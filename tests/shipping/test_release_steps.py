@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from scripts.shipping import data
 from scripts.shipping.version import version_in
 from tests import documents
 from tests.fakes import venvs
@@ -77,7 +75,7 @@ def test_a_tag_builds_once_and_that_is_what_is_published(runner: Runner) -> None
     _, created, uploaded, edited = runner.asked.read_text().splitlines()
     assert created == f"release create v{number} --draft --verify-tag --title v{number} --notes-file notes.md"
     assert all(f"dist/{name}" in uploaded for name in files)
-    assert edited == f"release edit v{number} --draft=false --latest=true"
+    assert edited == f"release edit v{number} --draft=false"
 
 
 def test_what_is_not_ready_builds_nothing(runner: Runner) -> None:
@@ -88,14 +86,3 @@ def test_what_is_not_ready_builds_nothing(runner: Runner) -> None:
     named = "README.md, mkdocs.yml, pyproject.toml, scripts/shipping/selector.py, scripts/shipping/site.py"
     assert f"an address that stands for your repository's is still in {named}: " in built.stderr
     assert not (runner.work / "dist").exists()
-
-
-def test_a_tag_of_the_table_tests_the_wheel_of_the_table(tmp_path: Path) -> None:
-    number = data.version_of(data.date_of(ROOT / "compat"))
-    runner = Runner(tmp_path, f"data-{number}")
-    assert runner.bash(step("Build twice and compare")).returncode == 0
-    assert runner.bash("python -m pip install --quiet . dist/*.whl").returncode == 0
-
-    answered = runner.bash(step("Test the table"))
-
-    assert re.search(r"torchpick_data.compat: .* torch==2\.", answered.stdout), answered.stderr

@@ -35,7 +35,7 @@ def test_readme_is_the_home_page_with_the_pages_beside_it() -> None:
 
     assert "](pictures/terminal.svg)" in home
     assert "](windows.md)" in home
-    assert f"]({site.HOME}compat/README.md)" in home
+    assert f"]({site.HOME}CONTRIBUTING.md)" in home
 
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

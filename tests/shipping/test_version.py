@@ -39,7 +39,6 @@ def test_what_does_not_agree_is_named(number: str, tag: str, changelog: str, say
 
 def test_the_notes_of_a_release_are_its_section() -> None:
     assert version.notes("v1.2.0", RELEASED) == "- New."
-    assert "as of 2026.11.22" in version.notes("data-2026.11.22", RELEASED)
 
 
 def test_a_rehearsal_takes_what_is_not_yet_released() -> None:

@@ -14,7 +14,6 @@ from torchpick.cli.show import webpage
 from torchpick.decide import resolve
 from torchpick.knowledge import compat
 from torchpick.model.arch import Arch, best
-from torchpick.model.generations import NVIDIA
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.request import Wish
 from torchpick.model.table import Table
@@ -37,7 +36,7 @@ def added_up(data: dict[str, Any], sheet: dict[str, Any], used: str, python: int
     """Version → what is said against it, in the order of the page: the sum that page.js makes."""
     says = sheet["says"].get(used, {"objects": {}, "relies": [], "refuses": {}})
     found = []
-    for place, (torch, backend, cuda, *_) in enumerate(sheet["builds"]):
+    for place, (torch, backend, cuda, *_, vendor) in enumerate(sheet["builds"]):
         relies = cuda in says["relies"]
         if (verdict := sheet["gpus"][gpu]["abroad" if relies else "home"][place]) is None:
             continue
@@ -48,14 +47,14 @@ def added_up(data: dict[str, Any], sheet: dict[str, Any], used: str, python: int
             sheet["pythons"][python]["objects"].get(str(place)),
         ]
         against = sorted(data["texts"][text] for text in (*why, *others) if text is not None)
-        found.append(((sheet["releases"].index(torch), -fit, relies), f"{torch}+{backend}", against))
+        found.append(((vendor, sheet["releases"].index(torch), -fit, relies), f"{torch}+{backend}", against))
     return {version: against for _, version, against in sorted(found, key=lambda each: each[0])}
 
 
 @settings(max_examples=40)
 @given(drawn=st.data())
 def test_the_sum_is_what_resolve_says(table: Table, data: dict[str, Any], drawn: st.DataObject) -> None:
-    platform = drawn.draw(st.sampled_from(range(3)))
+    platform = drawn.draw(st.sampled_from(range(4)))
     sheet = data["platforms"][platform]
     python = drawn.draw(st.sampled_from(range(len(sheet["pythons"]))))
     gpu = drawn.draw(st.sampled_from(sorted(sheet["gpus"])))
@@ -81,6 +80,15 @@ def test_the_sum_is_what_resolve_says(table: Table, data: dict[str, Any], drawn:
     assert list(found) == list(expected)  # and in resolve's order of preference
 
 
+def test_a_vendor_s_line_leaves_room_for_the_gpu_that_is_chosen(data: dict[str, Any]) -> None:
+    (windows,) = [each for each in data["platforms"] if each["name"] == "windows-x86_64"]
+    lines = [data["texts"][build[3]] for build in windows["builds"] if build[7]]
+
+    assert "torch[device-ARCH]==2.14.0+rocm10.1.0" in lines[0]
+    assert all(line.count("device-ARCH") == 1 for line in lines)
+    assert "ARCH" not in "".join(data["texts"][build[3]] for build in windows["builds"] if not build[7])
+
+
 def said(objection: Objection) -> str:
     """In the page's words, which name no driver in what a GPU says."""
     own = objection.gpu is not None and objection.reason is not Reason.GPU_NOT_SERVED_BY_DRIVER
@@ -98,7 +106,9 @@ def test_every_named_product_that_a_build_has_code_for_is_of_a_kind_that_stands_
     """For the others the page says that no build runs."""
     names = compat.Knowledge(os.environ).gpu_names.products
     capabilities = {each for _, several in names for each in several.split() if each[:1].isdigit()}
-    others = {Arch.of_capability(*map(int, each.split("."))) for each in capabilities} - {kind.arch for kind in NVIDIA}
+    others = {Arch.of_capability(*map(int, each.split("."))) for each in capabilities} - {
+        kind.arch for kind in table.nvidia
+    }
     builds = [build for shelf in table.builds.values() for build in shelf if build.family == "cuda" and build.arches]
 
     assert others

@@ -59,7 +59,7 @@ def plan(  # a machine has so many facts
     session = Session(request._replace(requirements=()), {})
     session.answer()  # what the flags say of machine and backend is checked as for a pick
     (machine,) = session.machines
-    table, asked = capped(session.table), demands.asked(requirements, machine)
+    table, asked = capped(session.table), demands.asked(requirements, lambda: machine)
     search = StackSearch(machine, table, session.wish, facts(machine.platform.name))
     return environments.best(search, asked, allow_mixed=mixed)[0]
 

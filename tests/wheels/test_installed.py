@@ -12,7 +12,7 @@ from tests.doctor.homes import Home
 from tests.wheels import making
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution, Environment
-from torchpick.errors import TorchpickError, WheelError
+from torchpick.errors import TorchpickError
 from torchpick.wheels import inplace
 from torchpick.wheels.librarycode import texts
 
@@ -73,15 +73,6 @@ def test_what_is_not_installed_is_none(site: Path) -> None:
     assert find("nothing", site) is None
 
 
-def test_a_folder_is_read_whole(site: Path) -> None:
-    whole = inplace.read_folder(site, str(site))
-    inside = inplace.read_folder(site / "torch", "torch")
-
-    assert len(whole.libraries) == 3
-    assert inside.torch is not None
-    assert inside.torch.cuda == "13.2"
-
-
 def test_libraries_that_cannot_be_read_are_errors_or_nothing(tmp_path: Path) -> None:
     (tmp_path / "empty.so").write_bytes(b"")
     (tmp_path / "folder.so").mkdir()
@@ -89,14 +80,6 @@ def test_libraries_that_cannot_be_read_are_errors_or_nothing(tmp_path: Path) -> 
     assert inplace.read_library(str(tmp_path / "empty.so"), "x") is None
     assert inplace.read_library(str(tmp_path / "folder.so"), "x") is None
     assert inplace.read_library(str(tmp_path / "gone.so"), "x") is None
-
-
-def test_too_many_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distributions, "MOST_FILES", 3)
-    for place in range(5):
-        (tmp_path / f"{place}.py").write_bytes(b"")
-    with pytest.raises(WheelError, match="more than 3 files"):
-        list(distributions.walk(str(tmp_path)))
 
 
 @pytest.mark.process

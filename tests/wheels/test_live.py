@@ -26,9 +26,10 @@ def test_wheels_of_one_build_are_one_row() -> None:
     pythons = [("cp39", "cp39"), ("cp313", "cp313"), ("cp313", "cp313t"), ("cp310", "cp310")]
     [one] = found(*(name.format(*each) for each in pythons))
 
-    assert (one.torch, one.backend, one.platform, one.version) == ("2.16.0", "cu126", "linux-x86_64", "2.16.0+cu126")
-    assert one.pythons == ("cp39", "cp310", "cp313", "cp313t")
-    assert (one.glibc, one.tags) == ("2.28", ("manylinux_2_28_x86_64",))
+    row = one.build
+    assert (row.torch, row.backend, row.platform, row.version) == ("2.16.0", "cu126", "linux-x86_64", "2.16.0+cu126")
+    assert row.pythons == ("cp39", "cp310", "cp313", "cp313t")
+    assert (row.glibc, row.tags) == ("2.28", ("manylinux_2_28_x86_64",))
     assert one.sample.wheel.abi == "cp313", "an everyday wheel is read, no free-threaded one"
 
 
@@ -40,7 +41,7 @@ def test_wheels_of_one_build_are_one_row() -> None:
     ("xpu/torch-2.6.0%2Bxpu-cp312-cp312-win_amd64.whl", "xpu"),
 ])  # fmt: skip
 def test_the_backend_is_the_label_or_the_folder(path: str, backend: str) -> None:
-    assert [each.backend for each in found(path)] == [backend]
+    assert [each.build.backend for each in found(path)] == [backend]
 
 
 @pytest.mark.parametrize("path", [
@@ -58,19 +59,22 @@ def test_of_dated_builds_the_newest_counts() -> None:
     name = "nightly/cu132/torch-2.16.0.dev202611{0:02}%2Bcu132-cp312-cp312-manylinux_2_28_x86_64.whl"
     [one] = found(*(name.format(day) for day in (1, 14, 9)), channel="nightly")
 
-    assert one.torch == "2.16.0.dev20261114"
+    assert one.build.torch == "2.16.0.dev20261114"
 
 
 def test_a_tag_without_a_promise_leaves_glibc_open() -> None:
     names = ("cu126/torch-2.6.0%2Bcu126-cp312-cp312-linux_x86_64.whl",
              "cu126/torch-2.6.0%2Bcu126-cp311-cp311-manylinux_2_28_x86_64.whl")  # fmt: skip
-    assert found(*names)[0].glibc is None
+    assert found(*names)[0].build.glibc is None
+
+
+CUDA = {"cu132": "13.2", "cu126": "12.6"}
 
 
 def row(version: str = "2.15.0+cu132", **facts: object) -> Build:
     torch, _, backend = version.partition("+")
     one = Build(
-        torch, backend, "linux-x86_64", version, listed.cuda_of(backend), (Arch.parse("sm_75"),), ("cp312",),
+        torch, backend, "linux-x86_64", version, CUDA.get(backend), (Arch.parse("sm_75"),), ("cp312",),
         ("manylinux_2_28_x86_64",), "2.28", {}, {}, True, False, {}, {}, Evidence("declared", "a list"),
     )  # fmt: skip
     return one._replace(**facts)  # type: ignore[arg-type]

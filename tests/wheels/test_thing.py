@@ -38,12 +38,13 @@ def test_a_wheel_file(tmp_path: Path) -> None:
     assert thing.read(file.as_uri(), How(offline=True)).sass == found.sass
 
 
-def test_a_library_and_a_folder(tmp_path: Path) -> None:
+def test_a_library_and_not_a_folder(tmp_path: Path) -> None:
     file = tmp_path / "lib.so"
     file.write_bytes(making.library(making.module("sm_90")))
 
     assert texts(thing.read(str(file), How()).sass) == ["sm_90"]
-    assert texts(thing.read(str(tmp_path), How()).sass) == ["sm_90"]
+    with pytest.raises(WheelError, match="no such file"):
+        thing.read(str(tmp_path), How())
 
 
 @pytest.mark.parametrize("data", [b"", b"text", b"\x7fEL", bytes(5000), b"BC\xc0\xde" + bytes(100)])

@@ -60,7 +60,7 @@ def test_a_library(one: Library, gpu: str, expected: str) -> None:
 
 def test_ptx_needs_a_driver_that_knows_it() -> None:
     one = of((1, "sm_80 compute_80"))
-    assert one.isa == (8, 7)
+    assert one.ptx_cuda == "12.8"
     assert word(reading(one), "sm_90") == JIT
     assert word(reading(one), "sm_90", "12.8") == JIT
     assert word(reading(one), "sm_90", "12.6") == NOT

@@ -65,7 +65,7 @@ class World:
         machine = ("--gpu", question.gpu, *(("--driver", question.driver) if question.driver else ()))
         asked = (*question.requirements, *machine)
         here = ("--python", self.target)
-        yield "bare", self._said(self.run(*asked, *THERE, "--json"))
+        yield "bare", self._said(self.run(*machine, *question.requirements, *THERE, "--json"))
         yield "url", self._said(self.run("url", *asked, *THERE))
         yield "env", self._said(self.run("env", *asked, *THERE, "--json"))
         yield "plan", self._said(self.run("plan", *asked, *THERE, "--json"))

@@ -7,7 +7,8 @@ import os
 import sys
 from errno import ENOSPC
 
-from torchpick.cli.arguments import Arguments, EverydayParser
+from torchpick.cli import console
+from torchpick.cli.arguments import Parser, close_to
 from torchpick.errors import TorchpickError, UsageError
 
 TYPE_CHECKING = False
@@ -19,32 +20,14 @@ if TYPE_CHECKING:
 # Objects made at start live as long as the run; collecting them a dozen times finds nothing and takes a millisecond.
 gc.set_threshold(50_000)
 
-# What `torchpick --help` lists, in the order a newcomer meets them. The module is torchpick.cli.<name>.
-COMMANDS = {
-    "install": "install the pick with uv or pip, and everything else from your own indexes",
-    "plan": "a whole environment: every pin, where it comes from and why; nothing is installed",
-    "url": "one line for `pip install $(torchpick url)`",
-    "lock": "the pick and all its dependencies, each with URL and sha256, for pip and uv",
-    "env": "variables that make plain pip and uv install the pick",
-    "run": "run a command under these variables",
-    "pin": "pin an environment to its pick, also for plain pip and uv",
-    "unpin": "remove what `pin` wrote",
-    "label": "the one of the given names that fits, for extras, groups and image tags",
-    "list": "every build considered, best first, each with its verdict",
-    "matrix": "which releases and backends run on which GPUs, as a table or a page",
-    "fleet": "many machines, through Slurm, Kubernetes, Ray or ssh: a pick for each group",
-    "detect": "the machine's facts, each with its source",
-    "doctor": "what is wrong in an environment, why, and the command that fixes it",
-    "explain": "what an error text means here, and what to do",
-    "inspect": "the GPU code inside a wheel, a package or a library, and whether it runs here",
-    "arch": "the architecture settings that source builds need for these GPUs",
-    "extras": "extras, groups and index settings for a project",
-    "refresh": "read the live index into the cache",
-    "completion": "a shell completion script",
-}
-
-
+# The module is torchpick.cli.<name>, what it takes and its help are help/<name>.txt; help/pick.txt lists them.
+COMMANDS = (
+    *("install", "plan", "url", "lock", "env", "run", "pin", "unpin", "label", "list", "matrix", "fleet", "detect"),
+    *("doctor", "explain", "inspect", "arch", "extras", "refresh", "completion"),
+)
 ALIASES = {"survey": "inspect"}
+# Where no terminal has a width.
+_HELP_WIDTH = 100
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -97,49 +80,30 @@ def _run(words: Sequence[str]) -> int:
     if words and words[0] in ALIASES:
         words = [ALIASES[words[0]], *words[1:]]
     command = words[0] if words and words[0] in COMMANDS else "pick"
-    rest = words[1:] if command != "pick" else words
+    parser = Parser(command)
+    words, passed_on = parser.split(words[1:] if command != "pick" else words)
     # importlib would load warnings and more to do the same.
     __import__(f"torchpick.cli.{command}")
     module = sys.modules[f"torchpick.cli.{command}"]
     try:
-        _refuse_unknown(command, rest)
-        if hasattr(module, "split"):
-            rest, passed_on = module.split(rest)
-        else:
-            passed_on = []
-        mine, passed_on = _split(rest) if getattr(module, "PASSES_ON", False) else (rest, passed_on)
-        args = _arguments(module, command, mine)
-        args.command = command
-        args.passed_on = [*passed_on]
-        return int(module.run(args))
-    except SystemExit as exit_:  # argparse after --help and --version
-        return int(exit_.code or 0)
-    except TorchpickError as error:
-        from torchpick.cli import console
+        _refuse_unknown(command, words)
+        if "--help" in words or "-h" in words:
+            from torchpick.cli.show import text
 
-        return console.failed(error, command, rest, _guard(module, rest))
+            print(text.help_page(parser.lines, console.width() or _HELP_WIDTH))
+            return 0
+        args = parser.read(words)
+        args.command, args.passed_on = command, [*passed_on]
+        return int(module.run(args))
+    except TorchpickError as error:
+        return console.failed(error, command, words, _guard(module, words))
     except (KeyboardInterrupt, BrokenPipeError):
         raise
     except Exception:
         # A bug of ours: it is shown as it is, but never leaves an empty line where a shell expects an answer.
-        if guard := _guard(module, rest):
+        if guard := _guard(module, words):
             print(guard, flush=True)
         raise
-
-
-def _arguments(module: ModuleType, command: str, words: Sequence[str]) -> Arguments:
-    """The parsed words, by argparse where they are more than known flags and plain words."""
-    flags = EverydayParser("torchpick" if command == "pick" else f"torchpick {command}")
-    module.add_arguments(flags)
-    args = flags.read(words)
-    if args is None:
-        from torchpick.cli import parsing
-
-        parser = parsing.parser(command, module.__doc__ or "", COMMANDS)
-        parser.passes_on = getattr(module, "PASSES_ON", False)
-        module.add_arguments(parser)
-        args = parser.parse_intermixed_args(words, Arguments())
-    return args
 
 
 def _guard(module: ModuleType, words: Sequence[str]) -> str | None:
@@ -148,22 +112,32 @@ def _guard(module: ModuleType, words: Sequence[str]) -> str | None:
     return guard
 
 
-def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """What stands before the first `--`, and what stands after it."""
-    place = words.index("--") if "--" in words else len(words)
-    return words[:place], words[place + 1 :]
+# What other programs call it.
+_MEANT = {
+    **dict.fromkeys(("repair", "fix"), "doctor --fix"),
+    **dict.fromkeys(("check", "diagnose", "verify"), "doctor"),
+    **dict.fromkeys(("pytorch", "upgrade", "add"), "install torch"),
+    **dict.fromkeys(("search", "versions", "ls"), "list"),
+    **dict.fromkeys(("show", "info"), "detect"),
+    "update": "refresh",
+    "freeze": "lock",
+}
 
 
 def _refuse_unknown(command: str, words: Sequence[str]) -> None:
-    """A first word that is neither a command nor a requirement of torch's is an error."""
+    """A first word that is neither a command nor a package of the table is an error: it may be a typo."""
     if command != "pick" or not words or not words[0].isidentifier() or words[0].startswith("torch"):
         return
     if words[0] in ("uninstall", "remove"):
         names = " ".join(word for word in words[1:] if not word.startswith("-")) or "torch"
         hint = f"run `python -m pip uninstall {names}`, or `uv pip uninstall {names}`, in that environment"
         raise UsageError("torchpick does not uninstall anything", hint=hint)
-    from difflib import get_close_matches
+    from torchpick.knowledge.packages import KnownPackages
+    from torchpick.model.versions import normal
 
-    close = get_close_matches(words[0], COMMANDS, n=1)
-    hint = f"did you mean `torchpick {close[0]}`?" if close else "run `torchpick --help` for the commands"
+    if normal(words[0]) in KnownPackages(os.environ, ""):
+        return
+    close = [_MEANT[words[0]]] if words[0] in _MEANT else close_to(words[0], COMMANDS, 0.7)
+    more = f"; `torchpick plan {words[0]}` asks for a package" if len(words) == 1 else ""
+    hint = f"did you mean `torchpick {close[0]}`?" if close else f"run `torchpick --help` for the commands{more}"
     raise UsageError(f"unknown command `{words[0]}`", hint=hint)

@@ -7,7 +7,9 @@ import sys
 import time
 
 from torchpick.decide import remarks
-from torchpick.errors import DetectionError, NoBuildError, ResolverError
+from torchpick.environment import interpreter
+from torchpick.errors import DetectionError, NoBuildError, ResolverError, UsageError
+from torchpick.model.machine import TABLE_PLATFORMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 
     from torchpick.cli.arguments import Arguments
     from torchpick.cli.show.progress import Progress
-    from torchpick.decide.answer import Answer
     from torchpick.errors import TorchpickError
     from torchpick.model.machine import Machine, Note
     from torchpick.model.pick import Pick
@@ -44,36 +45,42 @@ def tell_as_json(pick: Pick, args: Arguments, **facts: object) -> bool:
     """The same; with --json also the whole answer on stdout, beside a command's own facts, and then nothing is left."""
     tell(pick, args)
     if args.json:
-        from torchpick.model import envelope
-        from torchpick.model.pick import as_json
+        from torchpick.model.fields import dumps
 
-        print(envelope.dumps({**as_json(pick, args.command), **facts}))
+        print(dumps({**as_json(pick, args.command), **facts}))
     return args.json
+
+
+def as_json(pick: Pick, command: str) -> dict[str, object]:
+    """The answer with the age of its table, which is today's to say."""
+    from datetime import date
+
+    from torchpick.model import pick as picks
+
+    known = pick.table_date
+    age = None if known is None else max((date.fromisoformat(day()) - date.fromisoformat(known)).days, 0)
+    return {**picks.as_json(pick, command), "table": {"date": known, "age_days": age}}
 
 
 def tell_age(pick: Pick) -> None:
     """One line where the table is old, or was asked for a release that it does not know."""
-    if line := remarks.on_age(pick, today()):
+    if line := remarks.on_age(pick, day(ago=remarks.OLD_AFTER_DAYS)):
         print(f"note: {line}", file=sys.stderr)
 
 
-def today(environ: Mapping[str, str] = os.environ) -> int:
-    """The days since 1970; SOURCE_DATE_EPOCH (reproducible-builds.org) sets the clock."""
+def day(environ: Mapping[str, str] = os.environ, *, ago: int = 0) -> str:
+    """The date, or that of so many days ago; SOURCE_DATE_EPOCH (reproducible-builds.org) sets the clock."""
     told = environ.get("SOURCE_DATE_EPOCH", "")
-    return (int(told) if told.isascii() and told.isdigit() and len(told) < 12 else int(time.time())) // 86400
+    seconds = int(told) if told.isascii() and told.isdigit() and len(told) < 12 else time.time()
+    return time.strftime("%Y-%m-%d", time.gmtime(max(seconds - ago * 86400, 0)))
 
 
 def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
+    from torchpick.cli.show import facts
+
     for machine in machines:
-        for gpu in machine.gpus:
-            _say(f"gpu {gpu.index}: {gpu.label} [{gpu.source}]")
-        if machine.driver is not None:
-            driver = machine.driver
-            supported = f", CUDA {driver.cuda} [{driver.cuda_source or 'unknown'}]" if driver.cuda else ""
-            _say(f"driver: {driver.version} [{driver.source}]{supported}")
-        python = machine.python
-        where = f", {python.executable}" if python.executable else ""
-        _say(f"python: {python.tag}{where} [{python.source}]")
+        for what, fact, source in facts.rows_of(machine):
+            _say(f"{what}: {fact}{f' [{source}]' if source else ''}")
         for note in machine.notes:
             _say(f"{note.code}: {note.text}")
     runnable = [verdict.build for verdict in considered if verdict.ok]
@@ -84,10 +91,9 @@ def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
 
 
 def _say(line: str) -> None:
-    from torchpick.cli.show.text import plain
-    from torchpick.model.redaction import redacted
+    from torchpick.cli.show import text
 
-    print(f"torchpick: {plain(redacted(line))}", file=sys.stderr)
+    print(text.note(line, "torchpick"), file=sys.stderr)
 
 
 def notes(args: Arguments, *found: Note | str) -> None:
@@ -138,18 +144,17 @@ def failed(failure: TorchpickError, command: str, words: Sequence[str], guard: s
 
 def error_json(failure: TorchpickError, command: str) -> str:
     """An error as one JSON object; `no_answer` for exit 4, and the whole answer where no build runs."""
-    from torchpick.model import envelope
-    from torchpick.model.pick import as_json
+    from torchpick.model.fields import dumps, envelope
 
     if isinstance(failure, NoBuildError):
-        return envelope.dumps({**as_json(failure.pick, command), "error": failure})
+        return dumps({**as_json(failure.pick, command), "error": failure})
     status = "no_answer" if failure.exit_status == 4 else "error"
     facts: dict[str, object] = {"error": failure}
     if isinstance(failure, DetectionError) and failure.machine is not None:
         facts = {"machine": failure.machine, **facts}
     if isinstance(failure, ResolverError):
         facts["installer"] = {"name": failure.installer, "status": failure.exit_status}
-    return envelope.dumps(envelope.new(command, status=status, exit_status=failure.exit_status, **facts))
+    return dumps(envelope(command, status=status, exit_status=failure.exit_status, **facts))
 
 
 def waiting(news: str | int) -> None:
@@ -170,6 +175,14 @@ def painter(args: Arguments) -> Callable[[str], str]:
     return (lambda text: f"\x1b[1m{text}\x1b[0m") if coloured(args.color, sys.stdout) else str
 
 
+def platform_named(name: str | None) -> str:
+    """The platform of this name, else the variable's, else this computer's; one that PyTorch has builds for."""
+    name = name or os.environ.get("TORCHPICK_PLATFORM") or interpreter.own().platform.name
+    if name not in TABLE_PLATFORMS:
+        raise UsageError(f"`{name}` is not a platform of PyTorch's builds", hint=f"one of {', '.join(TABLE_PLATFORMS)}")
+    return name
+
+
 def width(environ: Mapping[str, str] = os.environ) -> int | None:
     """The terminal's width for stdout, or None where the output goes elsewhere and may be as wide as it is."""
     given = environ.get("COLUMNS", "")
@@ -179,10 +192,3 @@ def width(environ: Mapping[str, str] = os.environ) -> int | None:
         return os.get_terminal_size(sys.stdout.fileno()).columns or None
     except (OSError, ValueError):
         return None
-
-
-def not_judged(answer: Answer, words: Sequence[str]) -> list[str]:
-    """One line for what nothing is known of, and the command that learns it."""
-    if not answer.unknown:
-        return []
-    return [f"{', '.join(answer.unknown)} was not judged; `torchpick plan {' '.join(words)}` does"]

@@ -1,20 +1,8 @@
-"""Find what is wrong in an environment, why, and the command that fixes it.
-
-The environment is read in place: its metadata, and the GPU code in its libraries. Nothing of it is imported or changed.
-It is the one of --python (an interpreter or an environment's folder), else the active one. The exit status is 3 where
-something will not run. Where no GPU is known, an environment keeps its own backend: nothing is turned into a CPU build
-unless `--cpu` says so. docs/doctor.md explains every code.
-
-examples:
-  torchpick doctor                                              this environment on this machine
-  torchpick doctor --python .venv --gpu MX330 --driver 580.95   another machine
-  torchpick doctor --fix                                        fix torch by the command that is shown, and look again
-"""
+"""Find what is wrong in an environment, why, and the command that fixes it."""
 
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -27,8 +15,7 @@ from torchpick.cli.show.text import fit as fit_words
 from torchpick.doctor import examination
 from torchpick.doctor.examination import Examination, examine
 from torchpick.errors import UsageError
-from torchpick.model import envelope
-from torchpick.model.fields import written
+from torchpick.model.fields import dumps, envelope, written
 from torchpick.model.finding import ERROR, SEVERITIES, Ailment, Finding
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
@@ -40,21 +27,11 @@ class DoctorArguments(Arguments):
     fix: bool
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--run", action="store_true", help="also run a small kernel on each GPU with this torch")
-    parser.add_argument("--fix", action="store_true", help="show the command that fixes torch, run it, and look again")
-    arguments.add_machine_flags(parser)
-    parser.add_argument("--backend", action="append", metavar="TAG", help="the backend to fix it for, such as cu126")
-    parser.add_argument("--cpu", action="store_true", help="fix it for the CPU (the same as --backend cpu)")
-    parser.add_argument("--index-base", metavar="URL", help="a mirror of the wheel host, for the command that fixes")
-    arguments.add_output_flags(parser)
-
-
 def run(args: DoctorArguments) -> int:
     if args.json and args.fix:
         raise UsageError("`--json` and `--fix` both want stdout", hint="use only one of them")
     request = arguments.machine_request(args)._replace(
-        index_base=args.index_base, backends=tuple(args.backend or ()), cpu=args.cpu
+        index_base=args.index_base, backends=tuple(args.backend), cpu=args.cpu
     )
     if args.run and (request.gpus is not None or request.machine is not None or request.platform is not None):
         raise UsageError("`--run` runs on this machine, and another was given", hint="use only one of them")
@@ -64,7 +41,7 @@ def run(args: DoctorArguments) -> int:
         exam = examination.run(exam)
     status = 0 if exam.ok else 3
     if args.json:
-        print(envelope.dumps(_json(exam, status)))
+        print(dumps(_json(exam, status)))
         return status
     width, bold = console.width(), console.painter(args)
     print("\n\n".join(block(part, width, bold) for part in (_head(exam), *_parts(exam.findings))))
@@ -115,7 +92,7 @@ def _json(exam: Examination, status: int) -> dict[str, object]:
     fix, cure = exam.remedy, None
     if fix is not None:
         cure = {"command": fix.text, "version": fix.version, "keeps_version": fix.kept, "lost": fix.lost}
-    return envelope.new(
+    return envelope(
         "doctor",
         status="ok" if status == 0 else "no_build",
         exit_status=status,

@@ -1,20 +1,6 @@
-"""Print variables under which plain `pip install …` and `uv pip install …` take the pick.
-
-It holds for torch as somebody's dependency too. Your own indexes, constraints and find-links stay. Where no build runs
-the lines end in failure, so that nothing is installed as if they had been set. Passwords of your indexes stand in the
-lines, as pip and uv need them.
-
-examples:
-  eval "$(torchpick env)"                                             sh, bash, zsh
-  torchpick env --shell fish | source                                 fish
-  torchpick env --shell powershell | Out-String | Invoke-Expression   PowerShell
-  torchpick env --shell github --gpu t4 >> "$GITHUB_ENV"              a step of GitHub Actions
-  torchpick env --shell dockerfile --gpu sm_61 --driver 580           lines for a Dockerfile
-"""
+"""Print variables under which plain `pip install …` and `uv pip install …` take the pick."""
 
 from __future__ import annotations
-
-from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
@@ -25,12 +11,6 @@ from torchpick.session import Session
 
 class EnvArguments(Arguments):
     shell: str
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    arguments.add_requirements(parser)
-    parser.add_argument("--shell", choices=shell.SHELLS, default="sh", help="whose lines to print (sh)")
-    arguments.add_decision_flags(parser)
 
 
 def guard(words: list[str]) -> str | None:
@@ -44,6 +24,7 @@ def guard(words: list[str]) -> str | None:
 
 
 def run(args: EnvArguments) -> int:
+    args.shell = shell.ALIKE.get(args.shell, args.shell)
     pick, found, notes = env.variables_for(Session(arguments.request_of(args), report=console.waiting), args.shell)
     if console.tell_as_json(pick, args, environ=found, notes=notes):
         return 0

@@ -1,18 +1,9 @@
-"""Say what an error text means, what to do about it, and what won't help.
-
-The text is given as words, or on stdin: a line, a traceback or a whole log. Known errors in it are combined with this
-machine and environment, or with those that are given. The exit status is 1 where nothing is recognised.
-
-examples:
-  python train.py 2>&1 | torchpick explain
-  torchpick explain < build.log
-  torchpick explain "no kernel image is available for execution on the device" --gpu sm_61 --driver 580.95.05
-"""
+"""Say what an error text means, what to do about it, and what won't help."""
 
 from __future__ import annotations
 
+import os
 import sys
-from argparse import ArgumentParser
 from collections.abc import Iterator
 
 from torchpick.cli import arguments, console
@@ -20,43 +11,49 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import block
 from torchpick.doctor.explanation import Explained, Explanation, explain
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.model import envelope
-from torchpick.model.fields import written
+from torchpick.model.fields import dumps, envelope, written
+from torchpick.model.finding import ERROR
 from torchpick.session import Session
 
 _CHUNK = 1 << 20
 
 
 class ExplainArguments(Arguments):
-    text: list[str]
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.usage = f"{parser.prog} [options] [TEXT|-]"
-    parser.add_argument("text", nargs="*", metavar="TEXT|-", help="the error; `-` or nothing reads stdin")
-    arguments.add_machine_flags(parser)
-    arguments.add_output_flags(parser)
+    more: bool
 
 
 def run(args: ExplainArguments) -> int:
     request = arguments.machine_request(args)
-    if args.machine is not None and "-" in args.machine and args.text in ([], ["-"]):
+    if "-" in args.machine and args.words in ([], ["-"]):
         raise UsageError("the text and the machine cannot both come from stdin", hint="name a file with `--machine`")
-    found = explain(_chunks(args.text), Session(request, report=console.waiting))
+    found = explain(_chunks(args.words), Session(request, report=console.waiting))
     if not found.errors:
         hint = "`torchpick doctor` examines the environment itself"
         raise TorchpickError("there is no known error in this text", hint=hint, code="NOT_RECOGNISED")
     if args.json:
-        print(envelope.dumps(_json(found)))
+        print(dumps(_json(found)))
         return 0
-    bold = console.painter(args)
-    width = console.width()
-    print("\n\n".join(block(_lines(each), width, bold) for each in found.errors))
-    console.notes(args, *(note.text for note in found.notes))
+    bold, width = console.painter(args), console.width()
+    errors = sorted(found.errors, key=_rank)
+    shown = errors if args.more else errors[:1]
+    print("\n\n".join(block(_lines(each, whole=args.more), width, bold) for each in shown))
+    also = [f"{each.match.signature.id} in line {each.match.line}" for each in errors[len(shown) :]]
+    seen = (f"the text has {' and '.join(also)} too: `--more` explains all",) if also else ()
+    console.notes(args, *seen, *(note.text for note in found.notes))
     return 0
 
 
+def _rank(one: Explained) -> tuple[bool, bool]:
+    """What is wrong here comes first, then what has to do with an install at all, else the order of the text."""
+    return not any(finding.severity == ERROR for finding in one.here), not one.match.signature.install
+
+
 def _chunks(words: list[str]) -> Iterator[bytes]:
+    if len(words) == 1 and os.path.isfile(words[0]):
+        with open(words[0], "rb") as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+        return
     if words and words != ["-"]:
         yield " ".join(words).encode("utf-8", "surrogateescape")
         return
@@ -67,28 +64,28 @@ def _chunks(words: list[str]) -> Iterator[bytes]:
         yield chunk
 
 
-def _lines(one: Explained) -> Iterator[tuple[str, str]]:
-    """One error as labelled lines."""
+def _lines(one: Explained, *, whole: bool) -> Iterator[tuple[str, str]]:
+    """One error as labelled lines, what is wrong here first; `whole` with its causes and threads."""
     match, signature = one.match, one.match.signature
     yield "error" if signature.install else "note", signature.id
     yield "", signature.title
-    yield "seen", f"line {match.line}: {match.text}"
-    yield "means", signature.meaning
-    yield from (("causes", f"- {cause}") for cause in signature.causes)
+    yield "seen", f"line {match.line}: {match.text}" if match.line else match.text
     for finding in one.here:
         yield "here", finding.text
         if finding.cure is not None:
             yield "run", finding.cure
         if finding.remark is not None:
             yield "", finding.remark
+    yield "means", signature.meaning
+    yield from (("causes", f"- {cause}") for cause in signature.causes if whole or not one.here)
     yield from (("do", f"- {cure}") for cure in signature.cures)
-    yield from (("won't help", f"- {what}: {why}") for what, why in signature.no_use)
-    yield from (("threads", link) for link in signature.links)
+    yield from (("won't help", f"- {what}: {why}") for what, why in signature.no_use[: None if whole else 2])
+    yield from (("threads", link) for link in signature.links if whole)
 
 
 def _json(found: Explanation) -> dict[str, object]:
     findings = [_finding(each) for each in found.errors]
-    return envelope.new("explain", machine=found.machine, findings=findings, notes=found.notes)
+    return envelope("explain", machine=found.machine, findings=findings, notes=found.notes)
 
 
 def _finding(one: Explained) -> dict[str, object]:
@@ -98,7 +95,7 @@ def _finding(one: Explained) -> dict[str, object]:
         "severity": "error" if signature.install else "note",
         "text": signature.title,
         "why": signature.meaning,
-        "seen": {"line": match.line, "text": match.text, **match.kept},
+        "seen": {"line": match.line, "text": match.text},
         "cure": next((finding.cure for finding in one.here if finding.cure), None),
         "here": one.here,
         **written(signature, "causes", "cures"),

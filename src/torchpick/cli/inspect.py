@@ -1,22 +1,8 @@
-"""Show the GPU code inside a wheel, a package or a library, and whether it runs here.
-
-THING is a wheel file, its URL, `name==version` (the wheel on your own index; nothing is downloaded), an installed
-package's name, a folder, or a .so or .dll. The exit status is 3 if one of them will not run, or only partly.
-
-With --from many are read, and each is a line of JSON as soon as it is read. What was read before comes out of the
-cache, so a run that was killed goes on where it stopped.
-
-examples:
-  torchpick inspect torch==2.15.0 --gpu "GTX 1080 Ti"
-  torchpick inspect bitsandbytes flash_attn --gpu 7.5
-  torchpick inspect --deep ./xformers-0.0.33-cp39-abi3-manylinux_2_28_x86_64.whl --json
-  torchpick inspect --from packages.txt --jobs 4 --out readings.jsonl
-"""
+"""Show the GPU code inside a wheel, a package or a library, and whether it runs here."""
 
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 
@@ -25,7 +11,7 @@ from torchpick.cli.arguments import Arguments
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.index.user_index import WheelTarget
 from torchpick.knowledge.locations import cache_dir
-from torchpick.model import envelope
+from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.table import DriverTable
@@ -40,31 +26,11 @@ _MOST_ON_CLUSTER = 256
 
 
 class InspectArguments(Arguments):
-    things: list[str]
-    depth: str | None
-    source: str | None
-    jobs: int
+    deep: bool
+    from_: str | None
+    jobs: str
     on: str | None
     out: str | None
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("things", nargs="*", metavar="THING", help="what to inspect")
-    group = parser.add_argument_group("how much is read (by default what is cheap and sufficient)")
-    group.add_argument("--deep", action="store_const", const=WHOLE, dest="depth", help="every library completely")
-    group.add_argument("--offline", action="store_true", help="only files of this computer")
-    group = parser.add_argument_group("many wheels")
-    group.add_argument(
-        "--from",
-        dest="source",
-        metavar="FILE|INDEX",
-        help="a THING a line (`-`: stdin); or a page or folder of wheels",
-    )
-    group.add_argument("--jobs", type=int, default=4, metavar="N", help=f"so many at once (4; {MOST_JOBS} at most)")
-    group.add_argument("--on", metavar="ray[:ADDRESS]", help="read on this Ray cluster")
-    group.add_argument("--out", metavar="FILE", help="write the lines to FILE")
-    arguments.add_machine_flags(parser)
-    arguments.add_output_flags(parser)
 
 
 class InspectScene(Noun):
@@ -97,14 +63,14 @@ class _Results:
             if write is None and not self._args.json:
                 print(inspected.page(reading, verdicts, console.painter(self._args)))
         if write is not None:
-            write(envelope.dumps(entry) + "\n")
+            write(dumps(entry) + "\n")
         self.kept.append(entry)
 
     def json(self) -> str:
         status = {0: "ok", 1: "error", 3: "no_build"}[self.status]
         machines, unknown = self._scene.machines, self._scene.unknown
-        return envelope.dumps(
-            envelope.new(
+        return dumps(
+            envelope(
                 "inspect",
                 status=status,
                 exit_status=self.status,
@@ -118,6 +84,7 @@ class _Results:
 
 def run(args: InspectArguments) -> int:
     _check(args)
+    jobs = arguments.number("--jobs", args.jobs, MOST_JOBS if args.on is None else _MOST_ON_CLUSTER)
     session = Session(arguments.machine_request(args)._replace(offline=args.offline), report=console.waiting)
     scene = _scene(args, session)
     if scene.unknown is not None:
@@ -126,31 +93,30 @@ def run(args: InspectArguments) -> int:
     progress = console.progress(args)
     with progress.during("inspect"), ExitStack() as stack:
         how = How(
-            args.depth,
+            WHOLE if args.deep else None,
             scene.wanted,
             offline=session.offline,
             report=progress,
             readings=Readings(cache_dir(os.environ)),
         )
-        write = None if args.source is None else _writer(args, stack)
-        for name, reading in stack.enter_context(closing(_answers(args, how))):
+        write = None if args.from_ is None else _writer(args, stack)
+        for name, reading in _answers(args, how, jobs, stack):
             progress.clear()
-            if isinstance(reading, TorchpickError) and args.things == [name] and args.source is None:
+            if isinstance(reading, TorchpickError) and args.words == [name] and args.from_ is None:
                 raise reading
             results.add(name, reading, write)
-    if args.json and args.source is None:
+    if args.json and args.from_ is None:
         print(results.json())
     return results.status
 
 
-def _answers(args: InspectArguments, how: How) -> Answers:
-    things = args.things if args.source is None else [*args.things, *many.listed(args.source, how)]
-    if args.on is None:
-        return many.read(things, how, args.jobs, in_order=args.source is None)
-    from torchpick.cluster import ray_wheels
+def _answers(args: InspectArguments, how: How, jobs: int, stack: ExitStack) -> Answers:
+    things = args.words if args.from_ is None else [*args.words, *many.listed(args.from_, how)]
+    if args.on is not None:
+        from torchpick.cluster import ray_wheels
 
-    address = ray_wheels.address_of(args.on)
-    return many.read_elsewhere(things, how, lambda urls: ray_wheels.read(urls, address, how, args.jobs))
+        how = how._replace(elsewhere=stack.enter_context(ray_wheels.reader(ray_wheels.address_of(args.on))))
+    return stack.enter_context(closing(many.read(things, how, jobs, in_order=args.from_ is None)))
 
 
 def _writer(args: InspectArguments, stack: ExitStack) -> Callable[[str], object]:
@@ -164,13 +130,10 @@ def _writer(args: InspectArguments, stack: ExitStack) -> Callable[[str], object]
 
 
 def _check(args: InspectArguments) -> None:
-    if not args.things and args.source is None:
+    if not args.words and args.from_ is None:
         raise UsageError("inspect what?", hint="`torchpick inspect torch`, or `--from FILE`")
-    if args.source is None and (args.on or args.out):
+    if args.from_ is None and (args.on or args.out):
         raise UsageError("`--on` and `--out` are for many wheels", hint="list them with `--from FILE`")
-    most = MOST_JOBS if args.on is None else _MOST_ON_CLUSTER
-    if not 0 < args.jobs <= most:
-        raise UsageError(f"`--jobs {args.jobs}` is not a number from 1 to {most}", hint="an index is asked politely")
 
 
 def _scene(args: InspectArguments, session: Session) -> InspectScene:
@@ -185,7 +148,7 @@ def _scene(args: InspectArguments, session: Session) -> InspectScene:
         machines, unknown = session.machines, "none was found here"
     except DetectionError as error:
         machines, unknown = (), error.message
-    if args.python is None and platform is None and args.machine is None:
+    if args.python is None and platform is None and not args.machine:
         wanted = wanted._replace(python=session.machine.python.executable)
     if machines and (session.given_gpus or any(machine.counted for machine in machines)):
         return InspectScene(machines, None, wanted)

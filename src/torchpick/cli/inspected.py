@@ -61,7 +61,7 @@ def _library(library: Library, reading: Reading, verdicts: Sequence[ReadingVerdi
         "modules": library.code.total,
         "empty": library.code.empty,
         "sets": library.code.modules,
-        "coverage": {str(gpu): Judge(gpu, unified=unified).tally(library.code, library.isa) for gpu in gpus},
+        "coverage": {str(gpu): Judge(gpu, unified=unified).tally(library.code, library.ptx_cuda) for gpu in gpus},
         "apart": {**written(library.apart, "sass", "ptx"), "modules": library.apart.total},
         **written(library, "complete", "notes"),
     }

@@ -1,17 +1,6 @@
-"""Print the one of these names that fits, for extras, dependency groups and image tags.
-
-A name is a backend, or NAME=BACKEND for a name of your own. `cpu` is used only where there is no GPU, or with
---allow-cpu. If none fits, nothing is printed and the exit status is 3.
-
-examples:
-  uv sync --extra "$(torchpick label --among cpu,cu126,cu130)"
-  docker pull "registry.example/app:$(torchpick label --among old=cu126,new=cu132)"
-  torchpick label --among cpu,cu126,cu130 --gpu "GTX 1080 Ti" "torch>=2.9"
-"""
+"""Print the one of these names that fits, for extras, dependency groups and image tags."""
 
 from __future__ import annotations
-
-from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
@@ -23,18 +12,12 @@ from torchpick.session import Session
 
 
 class LabelArguments(Arguments):
-    among: str
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    arguments.add_requirements(parser)
-    parser.add_argument(
-        "--among", required=True, metavar="NAME,…", help="the names to choose from, such as cpu,cu126,cu130"
-    )
-    arguments.add_decision_flags(parser)
+    among: str | None
 
 
 def run(args: LabelArguments) -> int:
+    if args.among is None:
+        raise UsageError("label among which names?", hint="such as `--among cpu,cu126,cu130`")
     names = _names(args.among)
     if args.backend or args.cpu:
         hint = "remove `--backend` and `--cpu`: `--among` specifies the backends"
@@ -50,32 +33,25 @@ def run(args: LabelArguments) -> int:
     name = next(name for name, backend in names.items() if backend == pick.build.backend)
     if not console.tell_as_json(pick, args, label=name):
         print(name)
+        console.notes(args, *pick.every_note)
     return 0
 
 
 def _chosen(session: Session) -> Pick:
-    request = session.request
-    pick = session.pick()
-    intel = pick.build.backend == "xpu" and all(map(remarks.counts_for_xpu, pick.machines))
-    gpu = intel or any(machine.counted for machine in pick.machines)
-    if not gpu and pick.build.backend != "cpu" and "cpu" in request.backends:
-        return session.asking(request._replace(backends=("cpu",))).pick()
-    if pick.build.backend == "cpu" and gpu and not request.allow_cpu:
-        backends = tuple(each for each in request.backends if each != "cpu")
-        if backends:
-            return session.asking(request._replace(backends=backends)).pick()
-        raise NoBuildError(
-            "there is a GPU, but cpu is the only name in `--among`",
-            pick=pick._replace(verdicts=()),
-            hint="`--allow-cpu` allows it",
-        )
-    if not gpu and pick.build.backend != "cpu":
-        raise NoBuildError(
-            "no GPU was found, and cpu is not in `--among`",
-            pick=pick._replace(verdicts=()),
-            hint="add cpu to `--among`, or specify the GPU with `--gpu`",
-        )
-    return pick
+    """The pick among the names: a GPU's where there is one, `cpu` where there is none."""
+    request, machines = session.request, session.machines
+    intel = "xpu" in request.backends and all(map(remarks.counts_for_xpu, machines))
+    gpu = intel or any(machine.counted for machine in machines)
+    fit = [each for each in request.backends if (each == "cpu") != gpu or (gpu and request.allow_cpu)]
+    if not fit:
+        pick = session.weighed()._replace(verdicts=())
+        if gpu:
+            raise NoBuildError(
+                "there is a GPU, but cpu is the only name in `--among`", pick=pick, hint="`--allow-cpu` allows it"
+            )
+        hint = "add cpu to `--among`, or specify the GPU with `--gpu`"
+        raise NoBuildError("no GPU was found, and cpu is not in `--among`", pick=pick, hint=hint)
+    return session.asking(request._replace(backends=tuple(fit))).pick()
 
 
 def _names(text: str) -> dict[str, str]:

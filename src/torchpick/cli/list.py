@@ -1,31 +1,18 @@
-"""Show every build considered, best first, each with its verdict.
-
-examples:
-  torchpick list                                 this machine
-  torchpick list --gpu "GTX 1080 Ti" | less      another one
-  torchpick list --all --gpu sm_61               also builds for other hardware and other platforms
-  torchpick list --companions "torch>=2.10"      which torchvision, torchaudio … go with which torch
-  torchpick list vllm --gpu t4                   which versions of a CUDA package run there, and with which torch
-"""
+"""Show every build considered, best first, each with its verdict."""
 
 from __future__ import annotations
 
-import os
-from argparse import ArgumentParser
 from collections.abc import Sequence
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import answer, text
-from torchpick.environment import interpreter
-from torchpick.environment.world import World
-from torchpick.errors import UsageError
+from torchpick.decide.remarks import MISCOMPILED
 from torchpick.install import planning
 from torchpick.knowledge import pairings
 from torchpick.knowledge.pairings import BuildCompanions
-from torchpick.model import envelope
-from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, backend_order
-from torchpick.model.machine import PLATFORMS
+from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, TRIO, backend_order
+from torchpick.model.fields import dumps, envelope
 from torchpick.model.pick import Pick
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import admits, named, normal, release_key
@@ -44,26 +31,11 @@ class ListArguments(Arguments):
     companions: bool
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    arguments.add_requirements(parser)
-    parser.add_argument(
-        "--all",
-        action="store_true",
-        help="also builds for other hardware, other platforms, and the default index's own",
-    )
-    parser.add_argument(
-        "--companions",
-        action="store_true",
-        help="which torchvision, torchaudio … belong to which torch, on which backend",
-    )
-    arguments.add_decision_flags(parser)
-
-
 def run(args: ListArguments) -> int:
     if args.companions:
         return _companions(args)
-    if len(args.requirements) == 1 and not _is_family(args.requirements[0]):
-        return _versions(args.requirements[0], args)
+    if len(args.words) == 1 and not _is_family(args.words[0]):
+        return _versions(args.words[0], args)
     session = Session(arguments.request_of(args), report=console.waiting)
     pick = planning.weighed_anyhow(session)
     if args.all:
@@ -75,7 +47,7 @@ def run(args: ListArguments) -> int:
     bold, chosen = console.painter(args), pick.verdicts[0].build if pick.ok else None
     marked = [bold(row) if each.build is chosen else row for row, each in zip(rows, shown, strict=True)]
     print(bold(head), *marked, sep="\n")
-    console.notes(args, *pick.every_note)
+    console.notes(args, *pick.every_note, *(note for note in pick.notes if note == MISCOMPILED))
     if left := len(pick.considered) - len(shown):
         console.notes(args, f"{left} builds for other hardware or outside the request are left out; `--all` adds them")
     return 0 if pick.ok else 3
@@ -84,7 +56,7 @@ def run(args: ListArguments) -> int:
 def shortlist(pick: Pick) -> tuple[Verdict, ...]:
     """The builds a person asked about: of the machine's own family, and not ruled out by the request itself."""
     ruled_out = {Reason.NOT_REQUESTED, Reason.BACKEND_NOT_ALLOWED}
-    return tuple(each for each in pick.considered if each.ok or (each.rank.suits == 2 and not ruled_out & each.reasons))
+    return tuple(each for each in pick.considered if each.ok or (each.rank.suits >= 2 and not ruled_out & each.reasons))
 
 
 def _builds(shown: Sequence[Verdict]) -> list[tuple[str, ...]]:
@@ -110,7 +82,7 @@ def _companions(args: ListArguments) -> int:
     """Which torchvision, torchaudio … belong to which torch, on which backend; no machine is looked at."""
     rows = _pairs(args)
     if args.json:
-        print(envelope.dumps(envelope.new("list", companions=rows)))
+        print(dumps(envelope("list", companions=rows)))
         return 0
     backends: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
@@ -119,21 +91,20 @@ def _companions(args: ListArguments) -> int:
         backends.setdefault((row.build.torch, *versions), []).append(row.build.backend)
     cells = [(torch, ", ".join(names), *versions) for (torch, *versions), names in backends.items()]
     print(text.headed([("torch", "backend", *_COMPANIONS), *cells], console.width(), console.painter(args)))
-    inferred = "inferred: neither its metadata nor its release notes name that torch, only an older one"
+    inferred = "inferred: its metadata does not pin that torch"
     console.notes(args, f"{_INFERRED} {inferred}")
     return 0
 
 
 def _pairs(args: ListArguments) -> list[BuildCompanions]:
-    platform = args.platform or os.environ.get("TORCHPICK_PLATFORM") or interpreter.own(World.here()).platform.name
-    if platform not in PLATFORMS:
-        raise UsageError(f"`{platform}` is not a platform of PyTorch's builds", hint=f"one of {', '.join(PLATFORMS)}")
+    platform = console.platform_named(args.platform)
     session = Session(arguments.request_of(args))
     admitted = admits(session.wish.torch)
     known = session.knowledge.file("companions.json", pairings.others)
-    backends = args.backend or ()
-    builds = session.knowledge.table((platform,), default_index=DEFAULT_INDEX in backends).of(platform)
-    chosen = [build for build in builds if admitted(build.torch) and (not backends or build.backend in backends)]
+    builds = session.knowledge.table((platform,), default_index=DEFAULT_INDEX in args.backend).of(platform)
+    chosen = [
+        build for build in builds if admitted(build.torch) and (not args.backend or build.backend in args.backend)
+    ]
     chosen.sort(key=lambda build: backend_order(build.backend))
     chosen.sort(key=lambda build: release_key(build.torch), reverse=True)
     return [pairings.beside(build, known) for build in chosen]
@@ -148,7 +119,7 @@ def _paired(row: BuildCompanions, name: str) -> str:
 
 def _is_family(word: str) -> bool:
     """Whether the word is torch or a companion, which the builds' own table is about."""
-    return named(word) in ("torch", *COMPANIONS)
+    return named(word) in TRIO
 
 
 def _versions(name: str, args: ListArguments) -> int:
@@ -158,7 +129,7 @@ def _versions(name: str, args: ListArguments) -> int:
     if args.json:
         best = next((stack for _, stack in rows if stack.ok), rows[0][1])
         found = {**best.to_json("list"), "versions": [_version(package.version, stack) for package, stack in rows]}
-        print(envelope.dumps(found))
+        print(dumps(found))
         return status
     print(answer.versions(rows, console.width(), console.painter(args)))
     console.notes(args, *rows[0][1].machine.notes, *answer.of_torch(rows))

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import shlex
-from argparse import ArgumentParser
-
 from torchpick.cli import COMMANDS, arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import answer
 from torchpick.environment import interpreter
-from torchpick.environment.world import World
 from torchpick.errors import UsageError
+from torchpick.installers import shell
+from torchpick.model import VERSION
 from torchpick.model.redaction import redacted
 from torchpick.session import Session, decided
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    arguments.add_requirements(parser)
-    arguments.add_decision_flags(parser)
+class PickArguments(Arguments):
+    version: bool
 
 
-def run(args: Arguments) -> int:
-    _refuse_commands(args.requirements)
+def run(args: PickArguments) -> int:
+    if args.version:
+        print(f"torchpick {VERSION}")
+        return 0
+    _refuse_commands(args.words)
     session = Session(arguments.request_of(args), report=console.waiting)
     given = decided(session.answer(), session.knowledge.rules)
     pick, stack = given.pick, given.stack
@@ -31,7 +31,6 @@ def run(args: Arguments) -> int:
     bold = console.painter(args)
     install = install_line(args, pick.machine.platform.name)
     print(answer.text(pick, install, console.width(), bold, () if stack is None else stack.packages))
-    console.notes(args, *console.not_judged(given, args.requirements))
     return 0
 
 
@@ -45,9 +44,9 @@ def _refuse_commands(words: list[str]) -> None:
 
 def install_line(args: Arguments, platform: str) -> str | None:
     """The same request as a `torchpick install` command; None if it was for another machine."""
-    if args.machine is not None or platform != interpreter.own(World.here()).platform.name:
+    if args.machine or platform != interpreter.own().platform.name:
         return None
     request = arguments.request_of(args)
     if request.index_base is not None:
         request = request._replace(index_base=redacted(request.index_base))
-    return shlex.join(["torchpick", "install", *(args.requirements or ["torch"]), *request.flags])
+    return shell.line(["torchpick", "install", *(args.words or ["torch"]), *request.flags])

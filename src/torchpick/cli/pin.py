@@ -1,20 +1,6 @@
-"""Pin an environment or a script to its pick: from then on plain `pip install …` in it keeps the right torch.
-
-It writes the environment's own pip configuration and, for uv, the project that the environment belongs to (it is the
-.venv beside a pyproject.toml); uv has no settings for any other environment, and `torchpick env` gives them to a shell.
-An installed torch that runs here is what is pinned; else the pick is. A script with inline metadata (PEP 723) gets the
-index and the exact build into its own block, for `uv run SCRIPT.py`. `torchpick unpin` puts everything back.
-
-examples:
-  torchpick pin                                      the active environment, or .venv
-  torchpick pin --python .venv/bin/python "torch<2.12"
-  torchpick pin --no-project                         leave pyproject.toml alone
-  torchpick pin train.py && uv run train.py          a script and its inline metadata
-"""
+"""Pin an environment or a script to its pick: from then on plain `pip install …` in it keeps the right torch."""
 
 from __future__ import annotations
-
-from argparse import ArgumentParser
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
@@ -30,19 +16,12 @@ class PinArguments(Arguments):
     no_project: bool
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    arguments.add_requirements(parser)
-    parser.add_argument("--project", metavar="FILE", help="the pyproject.toml to write uv's settings into")
-    parser.add_argument("--no-project", action="store_true", help="write into no pyproject.toml")
-    arguments.add_decision_flags(parser)
-
-
 def run(args: PinArguments) -> int:
-    files = [word for word in args.requirements if scripts.is_script(word)]
+    files = [word for word in args.words if scripts.is_script(word)]
     if files and (len(files) > 1 or args.project or args.no_project):
         raise UsageError("a script is pinned alone", hint=f"`torchpick pin {files[0]}`")
     project = chosen(args.project, no_project=args.no_project)
-    args.requirements = [word for word in args.requirements if word not in files]
+    args.words = [word for word in args.words if word not in files]
     session = Session(arguments.request_of(args), report=console.waiting)
     pinned = scripts.pin(session, files[0]) if files else pin.pin(session, project)
     if console.tell_as_json(pinned.pick, args, files=pinned.touched, pinned=pinned.notes):

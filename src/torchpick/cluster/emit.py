@@ -24,7 +24,7 @@ class SiteEnvironment(Noun):
 
 def files(form: str, environments: Sequence[SiteEnvironment]) -> dict[str, str]:
     """The files of one form, by their path inside the folder."""
-    return _FORMS[form](environments)
+    return FORMS[form](environments)
 
 
 def _slurm(environments: Sequence[SiteEnvironment]) -> dict[str, str]:
@@ -36,7 +36,7 @@ def _slurm(environments: Sequence[SiteEnvironment]) -> dict[str, str]:
     found = {}
     for each in environments:
         feature = _word(each.name)
-        if each.hosts.text:
+        if each.hosts.names:
             lines.append(f"scontrol update {shlex.quote(f'NodeName={each.hosts.text}')} AvailableFeatures={feature}")
         found[f"job-{each.name}.sh"] = (
             f"#!/bin/bash\n#SBATCH --constraint={feature}\n\n"
@@ -84,9 +84,8 @@ def _word(text: str) -> str:
     return "".join(char if char.isascii() and char.isalnum() else "_" for char in text)
 
 
-_FORMS: dict[str, Callable[[Sequence[SiteEnvironment]], dict[str, str]]] = {
+FORMS: dict[str, Callable[[Sequence[SiteEnvironment]], dict[str, str]]] = {
     "slurm": _slurm,
     "kubernetes": _kubernetes,
     "ansible": _ansible,
 }
-FORMS = tuple(_FORMS)

@@ -41,7 +41,10 @@ def _checked(ended: ChildResult, what: str, hint: str) -> ChildResult:
 
 def _gpu_nodes(listed: bytes) -> list[str]:
     try:
-        machines = [kubernetes.machine(node, Python("3.12")) for node in kubernetes.nodes(Fields(json.loads(listed)))]
+        machines = [
+            kubernetes.machine(Fields(node), Python("3.12"), lambda _: None)
+            for node in kubernetes.nodes(json.loads(listed))
+        ]
     except ValueError as error:
         because = error if isinstance(error, ShapeError) else "it is not JSON"
         raise ClusterError(f"kubectl get nodes: {because}", hint=_HINT) from error

@@ -1,16 +1,17 @@
-"""Wheels read on a Ray cluster: a task for each, and the readings as they come."""
+"""Wheels read on a Ray cluster: a task for each."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 
 from torchpick.cluster.engine import ClusterError
 from torchpick.errors import TorchpickError, UsageError, WheelError
-from torchpick.model.fields import Fields, ShapeError
+from torchpick.model.fields import Fields, ShapeError, written
 from torchpick.wheels import readings, thing
 from torchpick.wheels.readings import Reading
 from torchpick.wheels.thing import How
@@ -33,10 +34,9 @@ def address_of(word: str) -> str:
     return address or "auto"
 
 
-def read(
-    urls: Iterable[str], address: str, how: How, jobs: int
-) -> Generator[tuple[str, Reading | TorchpickError], None, None]:
-    """The addresses with their readings, so many at once; one that fails is its error."""
+@contextmanager
+def reader(address: str) -> Iterator[Callable[[str, How], Reading]]:
+    """What reads a wheel at an address as a task of the cluster, for many threads at once."""
     import ray
 
     # Ray carries our code to the workers.
@@ -51,23 +51,20 @@ def read(
         )
     except Exception as error:
         raise ClusterError(f"ray: {_last_line(error)}", hint=_STATUS) from error
-
     task = ray.remote(num_cpus=1, max_retries=2)(answer)
-    running: dict[object, str] = {}
-    waiting = iter(urls)
+
+    def read(url: str, how: How) -> Reading:
+        running = task.remote(url, how.depth)
+        while not ray.wait([running], timeout=1)[0]:
+            how.report(0)  # which raises where the run was given up
+        try:
+            found = ray.get(running)
+        except Exception as error:  # a task that a node killed is that wheel's result
+            raise ClusterError(_last_line(error), hint=_STATUS) from error
+        return _of_answer(found)
+
     try:
-        while True:
-            while len(running) < jobs and (url := next(waiting, None)) is not None:
-                running[task.remote(url, how.depth)] = url
-            if not running:
-                return
-            [done], _ = ray.wait(list(running), num_returns=1)
-            url = running.pop(done)
-            try:
-                found = _of_answer(ray.get(done))
-            except Exception as error:  # noqa: BLE001 # a task that a node killed is that wheel's result
-                found = ClusterError(_last_line(error), hint=_STATUS)
-            yield url, found
+        yield read
     finally:
         ray.shutdown()
 
@@ -87,17 +84,18 @@ def _client() -> Client:
 def answer(url: str, depth: str | None) -> str:
     """A reading, or what went wrong, as JSON; this runs on a node."""
     try:
-        return json.dumps({"reading": readings.to_json(thing.read(url, How(depth, client=_client)))})
+        return json.dumps({"reading": written(thing.read(url, How(depth, client=_client)))})
     except TorchpickError as error:
         return json.dumps({"error": error.to_json()})
 
 
-def _of_answer(text: str) -> Reading | TorchpickError:
+def _of_answer(text: str) -> Reading:
     try:
         row = Fields(json.loads(text))
         error = row.maybe_object("error")
-        if error is not None:
-            return WheelError(error.text("text"), hint=error.maybe_text("hint"), code=error.text("code"))
-        return readings.of_json(row.object("reading"))
-    except (ShapeError, ValueError) as error:
-        return ClusterError(f"it did not answer in torchpick's form: {error}", hint=_STATUS)
+        if error is None:
+            return readings.of_json(row.object("reading"))
+        failure = WheelError(error.text("text"), hint=error.maybe_text("hint"), code=error.text("code"))
+    except (ShapeError, ValueError) as broken:
+        raise ClusterError(f"it did not answer in torchpick's form: {broken}", hint=_STATUS) from broken
+    raise failure

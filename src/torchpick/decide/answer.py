@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from torchpick.decide import resolve
 from torchpick.decide.remarks import changes, notes
-from torchpick.model.build import COMPANIONS
+from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.request import Limit, Wish
 from torchpick.model.table import Table
+from torchpick.model.versions import admits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from torchpick.decide.demands import PackageDemand
     from torchpick.decide.stacksearch import Solution, StackSearch
+    from torchpick.model.build import Build
     from torchpick.model.package import PackageFacts
     from torchpick.model.stack import Stack
 
     Packages = Callable[[], Mapping[str, PackageFacts]]
     Tables = Callable[[Wish], Table]
-
-TRIO = frozenset({"torch", *COMPANIONS})
 
 
 class StayingTorch(Noun):
@@ -65,8 +65,11 @@ class Answer(Noun):
 
     @property
     def ok(self) -> bool:
-        """Whether nothing stands in the way; what was not judged is in `unknown`."""
-        return self.pick.ok if self.stack is None else not self.stack.objections
+        """Whether nothing stands in the way; what was not judged is in `unknown`.
+
+        Where no build of torch runs, nothing is answered: whatever else is installed may need it.
+        """
+        return self.pick.ok and (self.stack is None or not self.stack.objections)
 
     @property
     def environment(self) -> Stack:
@@ -105,6 +108,14 @@ def answer(
     return _bound(given, machines, tables, packages) if question.wish.limits else given
 
 
+def saying_unjudged(given: Answer, words: Sequence[str]) -> Answer:
+    """The answer to a request in these words, with a note on what of it nothing is known of."""
+    if not given.unknown:
+        return given
+    note = Note("NOT_JUDGED", f"{', '.join(given.unknown)} was not judged; `torchpick plan {' '.join(words)}` does")
+    return given._replace(pick=given.pick._replace(notes=(*given.pick.notes, note)))
+
+
 def _beside(question: Question, wish: Wish, stays: StayingTorch) -> Question:
     """The question with the installed torch as part of it."""
     torch = f"{question.wish.torch},=={stays.version}".lstrip(",")
@@ -141,11 +152,10 @@ def _environment(question: Question, machine: Machine, table: Table, facts: Mapp
     from torchpick.decide.demands import PackageDemand
     from torchpick.decide.stacksearch import StackSearch
 
-    asked = {demand.name for demand in question.wanted}
     limits = tuple(
         PackageDemand(limit.name, limit.specifier, (), limit.where)
         for limit in question.wish.limits
-        if limit.name != "torch" and (limit.name not in COMPANIONS or limit.name in asked)
+        if limit.name != "torch"
     )
     search = StackSearch(machine, table, question.wish, facts, limits)
     stack, solution = environments.best(search, question.wanted, allow_mixed=question.allow_mixed)
@@ -182,19 +192,54 @@ def _bound(given: Answer, machines: tuple[Machine, ...], tables: Tables, package
     freed = _answered(free, machines, tables, packages, everything=False)
     if not freed.ok:
         return given
-    there = {**(freed.pick.build.pins if freed.pick.ok else {}), **freed.judged}
-    bound_by = tuple(limit for limit in given.question.wish.limits if _excludes(limit, there))
+    there = _versions(freed)
+    bound_by = excluding(given.question.wish.limits, there)
     if not bound_by:
         return given
-    text = " and ".join(dict.fromkeys(limit.text for limit in bound_by[:3]))
-    instead = f"torch {freed.pick.version}" if freed.pick.ok else "another version"
-    note = Note("CONSTRAINED", f"bound by {text}; without that it would be {instead}")
-    pick = given.pick._replace(notes=(*given.pick.notes, note))
-    stack = None if given.stack is None else given.stack._replace(notes=(*given.stack.notes, note))
-    return given._replace(pick=pick, stack=stack, bound_by=bound_by)
+    note = constrained(bound_by, [f"{name} {version}" for name, version in _other(there, _versions(given)).items()])
+    return _noted(given, note)._replace(bound_by=bound_by)
 
 
-def _excludes(limit: Limit, versions: Mapping[str, str]) -> bool:
-    from torchpick.model.versions import admits
+def _noted(given: Answer, *more: Note) -> Answer:
+    pick = given.pick._replace(notes=(*given.pick.notes, *more))
+    stack = None if given.stack is None else given.stack._replace(notes=(*given.stack.notes, *more))
+    return given._replace(pick=pick, stack=stack)
 
-    return limit.name in versions and not admits(limit.specifier)(versions[limit.name])
+
+def bound_as(former: Answer, given: Answer) -> Answer:
+    """The answer with what bound a former one, whose versions are now part of the question."""
+    if given.bound_by:
+        return given
+    notes = (note for note in former.pick.notes if note.code == "CONSTRAINED")
+    return _noted(given, *notes)._replace(bound_by=former.bound_by)
+
+
+def constrained(limits: tuple[Limit, ...], instead: list[str]) -> Note:
+    """What these limits changed: the versions that the answer would have without them."""
+    text = " and ".join(dict.fromkeys(limit.text for limit in limits[:3]))
+    return Note("CONSTRAINED", f"bound by {text}; without that it would be {' and '.join(instead[:3])}")
+
+
+def _versions(given: Answer) -> dict[str, str]:
+    """The versions of torch, of the companions that are asked for, and of every package of the environment."""
+    asked = of_family(given.pick.build, given.question.wish) if given.pick.ok else {}
+    packages = () if given.stack is None else given.stack.packages
+    return {**asked, **{each.name: each.version for each in packages}}
+
+
+def of_family(build: Build, wish: Wish) -> dict[str, str]:
+    """Torch and the companions that are asked for, by their versions of this build."""
+    return {name: version for name, version in build.pins.items() if name == "torch" or name in wish.companions}
+
+
+def _other(free: Mapping[str, str], bound: Mapping[str, str]) -> dict[str, str]:
+    """Torch where it is another, and else what is."""
+    changed = {name: version for name, version in free.items() if bound.get(name) != version}
+    return {"torch": changed["torch"]} if "torch" in changed else changed
+
+
+def excluding(limits: tuple[Limit, ...], versions: Mapping[str, str]) -> tuple[Limit, ...]:
+    """The limits that one of these versions does not meet."""
+    return tuple(
+        limit for limit in limits if limit.name in versions and not admits(limit.specifier)(versions[limit.name])
+    )

@@ -1,14 +1,17 @@
 """The fewest sets that cover everything, exactly, and among those the ones whose worst member is best. Pure.
 
-Little really differs: elements with the same sets are merged, an element whose sets all cover another one is dropped,
-and so does a set that another covers and betters. What is left is searched by branch and bound.
+Little really differs: elements with the same sets are merged, and a set that another covers and betters is dropped.
+What is left is searched by branch and bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 from torchpick.model.noun import Noun
+
+K = TypeVar("K")
 
 
 class CoverSet(Noun):
@@ -26,9 +29,9 @@ _Worths = tuple[tuple[object, ...], ...]
 
 
 class _Cover(Noun):
-    """Sets that cover what is left, by place, with their worths from the worst to the best."""
+    """The keys of sets that cover what is left, with their worths from the worst to the best."""
 
-    chosen: tuple[int, ...]
+    chosen: tuple[Any, ...]
     worths: _Worths
     details: _Worths
 
@@ -40,23 +43,19 @@ class _Cover(Noun):
 _NOTHING = _Cover((), (), ())
 
 
-def fewest(columns: Sequence[CoverSet]) -> tuple[int, ...]:
-    """The places of the columns that cover all that can be covered."""
-    candidates = undominated(dict(enumerate(columns)))
-    everything = 0
-    for column in candidates.values():
-        everything |= column.bits
-    return _Search(_essential(candidates, everything), candidates).best()
+def fewest(columns: Mapping[K, CoverSet]) -> tuple[K, ...]:
+    """The columns that cover all that can be covered."""
+    return _Search(undominated(columns)).best()
 
 
-def undominated(columns: dict[int, CoverSet]) -> dict[int, CoverSet]:
+def undominated(columns: Mapping[K, CoverSet]) -> dict[K, CoverSet]:
     """Without the columns that another one covers and equals or betters."""
-    best: dict[int, int] = {}
+    best: dict[int, K] = {}
     for place, column in columns.items():
         known = best.get(column.bits)
         if column.bits and (known is None or _better(column, columns[known])):
             best[column.bits] = place
-    kept: list[int] = []
+    kept: list[K] = []
     for bits, place in sorted(best.items(), key=lambda item: item[0].bit_count(), reverse=True):
         column = columns[place]
         if not any(bits & ~columns[other].bits == 0 and not _better(column, columns[other]) for other in kept):
@@ -66,19 +65,6 @@ def undominated(columns: dict[int, CoverSet]) -> dict[int, CoverSet]:
 
 def _better(one: CoverSet, other: CoverSet) -> bool:
     return (one.worth, one.detail) > (other.worth, other.detail)
-
-
-def _essential(columns: dict[int, CoverSet], everything: int) -> int:
-    """The elements that decide: one of each kind, and none that every cover of another one covers as well."""
-    options: dict[int, int] = {}
-    for element in _bits(everything):
-        able = sum(1 << place for place, column in columns.items() if column.bits >> element & 1)
-        options.setdefault(able, element)
-    kept: list[int] = []
-    for able in sorted(options, key=int.bit_count):
-        if not any(other & ~able == 0 for other in kept):
-            kept.append(able)
-    return sum(1 << options[able] for able in kept)
 
 
 def _bits(mask: int) -> Iterable[int]:
@@ -91,20 +77,22 @@ def _bits(mask: int) -> Iterable[int]:
 class _Search:
     """Branch and bound over the element that has the fewest candidates, with what was solved remembered."""
 
-    def __init__(self, elements: int, columns: dict[int, CoverSet]) -> None:
-        self._elements = elements
-        cut = {place: column._replace(bits=column.bits & elements) for place, column in columns.items()}
-        self._columns = undominated(cut)
-        self._able = {
-            element: tuple(place for place, column in self._columns.items() if column.bits >> element & 1)
-            for element in _bits(elements)
+    def __init__(self, columns: Mapping[Any, CoverSet]) -> None:
+        everything = _union(column.bits for column in columns.values())
+        # Elements with the same columns count once.
+        options = {
+            tuple(place for place, column in columns.items() if column.bits >> element & 1): element
+            for element in _bits(everything)
         }
+        self._able = {element: able for able, element in options.items()}
+        self._elements = sum(1 << element for element in self._able)
+        self._columns = {place: column._replace(bits=column.bits & self._elements) for place, column in columns.items()}
         self._reach = {
             element: _union(self._columns[place].bits for place in able) for element, able in self._able.items()
         }
         self._known: dict[tuple[int, int], _Cover | None] = {}
 
-    def best(self) -> tuple[int, ...]:
+    def best(self) -> tuple[Any, ...]:
         for count in range(self._least(self._elements), len(self._columns) + 1):
             cover = self._solve(self._elements, count)
             if cover is not None:
@@ -140,7 +128,7 @@ class _Search:
             self._known[key] = best
         return self._known[key]
 
-    def _with(self, place: int, rest: _Cover) -> _Cover:
+    def _with(self, place: object, rest: _Cover) -> _Cover:
         column = self._columns[place]
         return _Cover(
             (*rest.chosen, place),

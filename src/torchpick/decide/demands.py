@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from torchpick.errors import RequirementError
-from torchpick.model.build import COMPANIONS, Build
+from torchpick.model.build import TRIO, Build
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.request import Wish
-from torchpick.model.versions import admits, leading, named, normal, parsed, remembered, simple
+from torchpick.model.versions import admits, leading, named, normal, parsed, release_key, remembered, simple
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def _admitted_by(specifier: str) -> Callable[[str], bool]:
     return remembered(admits(specifier))
 
 
-def asked(texts: Iterable[str], machine: Machine | None = None) -> tuple[PackageDemand, ...]:
-    """The user's requirements, without those whose marker does not hold on the machine.
+def asked(texts: Iterable[str], machine: Callable[[], Machine] | None = None) -> tuple[PackageDemand, ...]:
+    """The user's requirements, without those whose marker does not hold on the machine; it is asked for where needed.
 
     A URL or a path is refused: it is judged where it is installed. The packaging library is loaded only for what is
     more than a name with an everyday specifier.
@@ -56,7 +56,7 @@ def asked(texts: Iterable[str], machine: Machine | None = None) -> tuple[Package
             found.append(PackageDemand(normal(name), rest.replace(" ", "")))
             continue
         requirement = _requirement(stripped)
-        if machine is None or _holds(requirement, _environment(machine), ()):
+        if machine is None or _holds(requirement, _environment(machine()), ()):
             found.append(_demand(requirement, ""))
     return tuple(found)
 
@@ -98,7 +98,20 @@ def _holds(requirement: Requirement, environment: Mapping[str, str], extras: tup
 
 
 # What a build may not meet; a demand for anything else says nothing of it.
-CONCERNED = frozenset({"torch", "triton", *COMPANIONS})
+_CONCERNED = frozenset({"triton", *TRIO})
+# NVIDIA's wheels that carry the number of their toolkit. On Linux torch's METADATA pins each of them exactly from 2.5
+# on (2.4.1 leaves nvjitlink open) up to CUDA 12; that of CUDA 13 lets pip take newer ones.
+_OF_TOOLKIT = frozenset(
+    f"nvidia-{name}-cu12" for name in ("cuda-runtime", "cuda-nvrtc", "cuda-cupti", "nvtx", "nvjitlink")
+)
+_PINS_SINCE = (2, 5)
+# Which update of the toolkit it is the table does not say, so a demand is met by any.
+_ANY_UPDATE = 9999
+
+
+def concerns(name: str) -> bool:
+    """Whether a build of torch may fail to meet a demand for this project."""
+    return name in _CONCERNED or name in _OF_TOOLKIT
 
 
 def is_inferred(build: Build, companion: str) -> bool:
@@ -108,40 +121,37 @@ def is_inferred(build: Build, companion: str) -> bool:
 
 def meets(build: Build, demand: PackageDemand) -> bool:
     """Whether this build is what was asked; a demand for anything else is always met."""
-    if demand.name not in CONCERNED:
+    if not concerns(demand.name):
         return True
     if demand.name == "torch":
         return demand.admits(build.version)
     if demand.name == "triton":  # a build pins its own; where that is not known, nothing speaks against it
         triton = build.libraries.get("triton")
         return triton is None or demand.admits(triton)
+    if demand.name in _OF_TOOLKIT:
+        pinned = build.platform.startswith("linux") and release_key(build.torch)[0] >= _PINS_SINCE
+        return not pinned or build.cuda_major != 12 or demand.admits(f"{build.cuda}.{_ANY_UPDATE}")
     version = build.companions.get(demand.name)
     return version is not None and demand.admits(version)
 
 
 def narrowed(wish: Wish, texts: Iterable[str], machine: Callable[[], Machine] | None = None) -> Wish:
-    """The wish with what these requirements ask of torch and its companions in it.
+    """The wish with what these requirements ask of torch and its companions in it."""
+    mine = [text for text in texts if named(text) in TRIO]
+    return of_family(wish, asked(mine, machine))
 
-    `machine` is asked for where a marker has to be judged.
-    """
+
+def of_family(wish: Wish, demands: Iterable[PackageDemand]) -> Wish:
+    """The wish with these demands, all of them on torch and its companions."""
     specifiers: dict[str, list[str]] = {}
-    for text in texts:
-        name = named(text)
-        if name not in ("torch", *COMPANIONS):
-            continue
-        specifier = text.strip()[len(leading(text.strip())) :].strip()
-        if simple(specifier) is not None:
-            specifiers.setdefault(name, []).append(specifier.replace(" ", ""))
-            continue
-
-        for demand in asked([text], None if machine is None else machine()):
-            specifiers.setdefault(demand.name, []).append(demand.specifier)
+    for demand in demands:
+        specifiers.setdefault(demand.name, []).append(demand.specifier)
     joined = {name: ",".join(filter(None, mine)) for name, mine in specifiers.items()}
     return wish._replace(torch=joined.pop("torch", ""), companions=joined)
 
 
 def beyond_torch(texts: Iterable[str], machine: Callable[[], Machine]) -> tuple[PackageDemand, ...]:
     """All that is asked, where anything but torch and its companions is; empty where nothing is."""
-    if all(named(text) in ("torch", *COMPANIONS) for text in texts):
+    if all(named(text) in TRIO for text in texts):
         return ()
-    return asked(texts, machine())
+    return asked(texts, machine)

@@ -21,7 +21,7 @@ def completed(machine: Machine, table: DriverTable) -> Machine:
     """The machine with its driver resolved: the newest if none is known, else what the given number means."""
     if machine.driver is None:
         return _assumed(machine, table)
-    if machine.driver.source not in _UNSEEN or machine.driver.version is None:
+    if machine.driver.source not in _UNSEEN or machine.driver.version is None or machine.jetsons:
         return machine
     driver, notes = _understood(machine.driver, machine.driver_os, table)
     return machine._replace(driver=driver, notes=(*machine.notes, *notes))
@@ -34,14 +34,12 @@ def _assumed(machine: Machine, table: DriverTable) -> Machine:
     version = table.assumed_for(arches)
     what = f"no driver was specified, so the newest that supports the GPU is assumed: {version}"
     text = f"{what}; specify one with `--driver`"
-    driver = Driver(version, table.speaks(Driver(version)), "assumed", "assumed")
-    return machine._replace(driver=driver, notes=(*machine.notes, Note("DRIVER_ASSUMED", text)))
+    return machine._replace(driver=table.assumed(version), notes=(*machine.notes, Note("DRIVER_ASSUMED", text)))
 
 
 def another(machine: Machine, version: str, table: DriverTable) -> Machine:
     """The machine as it would be with this driver."""
-    os = None if machine.driver is None else machine.driver.os
-    return machine._replace(driver=Driver(version, table.speaks(Driver(version)), "assumed", "assumed", os))
+    return machine._replace(driver=table.assumed(version, None if machine.driver is None else machine.driver.os))
 
 
 def _understood(driver: Driver, os: str, table: DriverTable) -> tuple[Driver, list[Note]]:

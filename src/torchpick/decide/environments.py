@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from torchpick.decide.demands import PackageDemand, is_inferred
 from torchpick.decide.packagefit import ADDED_WHEEL
 from torchpick.decide.provided import parted, wheel_for
-from torchpick.decide.stacknotes import address, hints, notes, unknown, unread
+from torchpick.decide.stacknotes import filled, hints, notes, unknown, unread
 from torchpick.decide.stacksearch import Refused, Solution, StackSearch
 from torchpick.model.arch import Fit
 from torchpick.model.build import COMPANIONS, Build
@@ -111,7 +111,7 @@ def _pinned(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solut
         version=package.version,
         cuda=cuda,
         links_torch=package.links_torch,
-        index=address(elsewhere[0], package, torch) if package.file is None and elsewhere else DEFAULT_INDEX,
+        index=filled(elsewhere[0].url, package, torch) if package.file is None and elsewhere else DEFAULT_INDEX,
         verdict=search.situation.coverage(package, None if torch is None else torch.cuda).word,
         why=_why(search, asked, chosen, package),
         evidence=package.evidence.kind,

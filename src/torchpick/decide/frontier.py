@@ -1,38 +1,28 @@
-"""What more environments or a newer driver would gain a fleet. Pure."""
+"""A fleet's answer, and what a newer driver would gain it. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
-from math import comb
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations, islice
 
 from torchpick.decide import driver_numbers
-from torchpick.decide.cover import CoverSet, undominated
+from torchpick.decide.answer import constrained, excluding, of_family
+from torchpick.decide.cover import undominated
 from torchpick.decide.kinds import GpuKind, MachineJudge, Pin, columns
-from torchpick.decide.several import fewest, groups, shared
+from torchpick.decide.several import fewest, groups, shared, unserved
 from torchpick.model.fleet import Fleet, Hosts, LeftOut
-from torchpick.model.machine import Driver, Machine
+from torchpick.model.machine import Driver, Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import GpuPlace, Group, Pick
 from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.versions import Release, numbers, release_key, span
 
-# Each set of builds is tried up to here; beyond, the best set is widened and improved build by build.
+# So many sets of builds are tried, the small ones first.
 _MOST_TRIED = 20_000
-# More environments than anybody keeps.
-MOST_STEPS = 8
 
 _Gets = list[tuple[object, ...]]
 Releases = Mapping[int, str]  # machine → the torch it gets; of several GPUs in it the oldest
-
-
-class FleetStep(Noun):
-    """A number of environments, and what each supports; `exact` is false where not every combination was tried."""
-
-    groups: tuple[Group, ...]
-    releases: Releases
-    exact: bool = True
 
 
 class Chosen(Noun):
@@ -63,61 +53,47 @@ class Upgrade(Noun):
 
 
 class Outlook(Noun):
-    """A fleet's answer, and the alternatives to it. `steps` are by the number of environments, from one."""
+    """A fleet's environments, and what newer drivers would gain; `exact` is false where better ones may exist."""
 
     fleet: Fleet
-    answer: FleetStep
-    steps: tuple[FleetStep, ...]
+    groups: tuple[Group, ...]
+    exact: bool
     unserved: tuple[GpuPlace, ...]
     upgrades: tuple[Upgrade, ...] | None = None
-
-    @property
-    def exact(self) -> bool:
-        """Whether the answer and each step are the best there are."""
-        return all(step.exact for step in (self.answer, *self.steps))
+    notes: tuple[Note, ...] = ()
 
 
 def outlook(fleet: Fleet, table: Table, wish: Wish, *, most: int | None = None, upgrades: bool = False) -> Outlook:
     """The answer with the fewest environments, or the best with at most so many, and what would change it."""
     judge = MachineJudge(table, wish)
-    found = judge.judged(fleet.machines)
+    kinds, plan = _fewest(judge, fleet)
     weights = [crowd.hosts.count for crowd in fleet.crowds]
-    plan = shared(found.running) or fewest(found.kinds)
-    chosen = Chosen(tuple(plan)) if most is None else solve(found.kinds, most, weights, plan)
-    answer = _step(found.kinds, chosen)
-    served = {member for group in answer.groups for member in group.members}
-    unserved = tuple(member for kind in found.kinds for member in kind.members if member not in served)
+    chosen = Chosen(plan) if most is None else solve(kinds, most, weights, plan)
+    answer = groups(kinds, chosen.pins)
     limit = max(len(chosen.pins), 1)
     return Outlook(
         fleet,
         answer,
-        _steps(found.kinds, weights, plan),
-        unserved,
-        _upgrades(fleet, judge, found.kinds, weights, limit) if upgrades else None,
+        chosen.exact,
+        unserved(kinds, answer),
+        _upgrades(fleet, judge, kinds, weights, limit) if upgrades else None,
+        _bound(fleet, table, wish) if wish.limits else (),
     )
 
 
-def _steps(kinds: Sequence[GpuKind], weights: Sequence[int], plan: Sequence[Pin]) -> tuple[FleetStep, ...]:
-    """One environment, two, three …, until each kind has its own best."""
-    found: list[FleetStep] = []
-    best = {pin for kind in kinds if kind.served for pin in [_best(kind)]}
-    for count in range(1, MOST_STEPS + 1):
-        step = _step(kinds, solve(kinds, count, weights, plan))
-        if found and step.releases == found[-1].releases:
-            break
-        found.append(step)
-        if count >= len(best):
-            break
-    return tuple(found)
+def _fewest(judge: MachineJudge, fleet: Fleet) -> tuple[tuple[GpuKind, ...], tuple[Pin, ...]]:
+    """The kinds of GPU in the fleet, and the one build that all machines run, else the fewest."""
+    kinds = judge.kinds(fleet.machines)
+    return kinds, shared(judge.running(fleet.machines)) or fewest(kinds)
 
 
-def _best(kind: GpuKind) -> Pin:
-    return max(kind.served, key=lambda pin: kind.served[pin].rank)
-
-
-def _step(kinds: Sequence[GpuKind], chosen: Chosen) -> FleetStep:
-    listed = groups(kinds, chosen.pins)
-    return FleetStep(listed, releases(listed), chosen.exact)
+def _bound(fleet: Fleet, table: Table, wish: Wish) -> tuple[Note, ...]:
+    """What the limits changed, in the answer with the fewest environments."""
+    builds = [group.verdict.build for group in groups(*_fewest(MachineJudge(table, wish._replace(limits=())), fleet))]
+    found = {build.version: excluding(wish.limits, of_family(build, wish)) for build in builds}
+    limits = dict.fromkeys(limit for each in found.values() for limit in each)
+    excluded = [f"torch {version}" for version, each in found.items() if each]
+    return (constrained(tuple(limits), excluded),) if limits else ()
 
 
 def releases(listed: Iterable[Group]) -> Releases:
@@ -130,73 +106,32 @@ def releases(listed: Iterable[Group]) -> Releases:
     return oldest
 
 
-class _Class(Noun):
-    """Kinds that the same builds support, and how many machines they are."""
-
-    served: frozenset[Pin]
-    weight: int
-
-
 def solve(kinds: Sequence[GpuKind], limit: int, weights: Sequence[int], plan: Sequence[Pin]) -> Chosen:
     """At most so many builds: the most machines supported, then the oldest torch among them as new as possible."""
     if limit == len(plan):
         return Chosen(tuple(plan))
     candidates = columns(kinds)
+    # Kinds that the same builds support count as one, with all their machines.
     merged: dict[frozenset[Pin], int] = {}
     for kind in kinds:
-        if kind.served:
-            count = sum(weights[place] for place in {machine for machine, _ in kind.members})
-            merged[frozenset(kind.served)] = merged.get(frozenset(kind.served), 0) + count
-    classes = [_Class(*item) for item in merged.items()]
-    pins = _useful(candidates)
-    worth = {pin: candidates[pin].worth for pin in pins}
-    detail = {pin: candidates[pin].detail for pin in pins}
+        count = sum(weights[place] for place in {machine for machine, _ in kind.members})
+        merged[frozenset(kind.served)] = merged.get(frozenset(kind.served), 0) + count
+    pins = undominated(candidates)
 
     def value(chosen: Sequence[Pin]) -> tuple[int, _Gets, int, _Gets]:
         served = 0
         gets: _Gets = []
-        for each in classes:
-            able = [worth[pin] for pin in chosen if pin in each.served]
+        for pins_served, weight in merged.items():
+            able = [candidates[pin].worth for pin in chosen if pin in pins_served]
             if able:
-                served += each.weight
+                served += weight
                 gets.append(max(able))
-        return served, sorted(gets), -len(chosen), sorted(detail[pin] for pin in chosen)
+        return served, sorted(gets), -len(chosen), sorted(candidates[pin].detail for pin in chosen)
 
-    limit = min(limit, len(pins))
-    if comb(len(pins), limit) <= _MOST_TRIED:
-        tried = (chosen for count in range(1, limit + 1) for chosen in combinations(pins, count))
-        return Chosen(max(tried, key=value, default=()))
-    start = [pin for pin in plan if pin in worth][:limit]
-    return Chosen(_improved(start, pins, limit, value), exact=False)
-
-
-def _improved(
-    start: Sequence[Pin],
-    pins: Sequence[Pin],
-    limit: int,
-    value: Callable[[Sequence[Pin]], tuple[int, _Gets, int, _Gets]],
-) -> tuple[Pin, ...]:
-    """Widened one by one, then each build exchanged for a better one, until nothing gains."""
-    chosen = list(start)
-    while len(chosen) < limit:
-        chosen = max(([*chosen, pin] for pin in pins if pin not in chosen), key=value)
-    while True:
-        others = (
-            [*chosen[:place], pin, *chosen[place + 1 :]]
-            for place in range(len(chosen))
-            for pin in pins
-            if pin not in chosen
-        )
-        better = max(others, key=value, default=chosen)
-        if value(better) <= value(chosen):
-            return tuple(chosen)
-        chosen = better
-
-
-def _useful(candidates: Mapping[Pin, CoverSet]) -> list[Pin]:
-    """The builds that no other one covers and betters."""
-    pins = list(candidates)
-    return [pins[place] for place in undominated({place: candidates[pin] for place, pin in enumerate(pins)})]
+    sets = (chosen for count in range(1, limit + 1) for chosen in combinations(pins, count))
+    start = tuple(pin for pin in plan if pin in pins)[:limit]
+    best = max(chain([start], islice(sets, _MOST_TRIED)), key=value)
+    return Chosen(best, exact=next(sets, None) is None)
 
 
 def _moves(fleet: Fleet, before: Releases, after: Releases, places: Iterable[int]) -> tuple[Move, ...]:
@@ -220,7 +155,7 @@ def _upgrades(
     """Each driver that is there to each newer branch, for its machines alone and for all that are older."""
     table = judge.table
     # Where nothing says how many environments there may be, as many as each GPU's support takes.
-    before = _step(kinds, solve(kinds, limit, weights, fewest(kinds))).releases
+    before = releases(groups(kinds, solve(kinds, limit, weights, fewest(kinds)).pins))
     owners: dict[str, list[int]] = {}
     for place, machine in enumerate(fleet.machines):
         if machine.driver is not None and machine.driver.version is not None and _nvidia(machine):
@@ -239,7 +174,7 @@ def _upgrades(
             for place in able:
                 machines[place] = driver_numbers.another(machines[place], str(branch), table.drivers)
             changed = judge.kinds(machines)
-            after = _step(changed, solve(changed, limit, weights, fewest(changed))).releases
+            after = releases(groups(changed, solve(changed, limit, weights, fewest(changed)).pins))
             moves = _moves(fleet, before, after, range(len(machines)))
             outcome = tuple(able), tuple(sorted(after.items()))
             if any(_key(move.after) > _key(move.before) for move in moves) and outcome not in seen:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from torchpick.decide import resolve
 from torchpick.decide.cover import CoverSet
 from torchpick.model.arch import Arch
-from torchpick.model.build import Build, toolkit_order
+from torchpick.model.build import Build, BuildKey, toolkit_order
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pick import GpuPlace
@@ -32,18 +32,8 @@ class GpuKind(Noun):
     `served` are the builds they run, each with the verdict as if a GPU of this kind were the only one.
     """
 
-    machine: int
-    gpu: int | None
     members: tuple[GpuPlace, ...]
     served: Mapping[Pin, Verdict]
-
-
-class Judged(Noun):
-    """`running` are each machine's own builds, best first, shared by equal machines; `considered` is for all."""
-
-    running: tuple[Mapping[Pin, Verdict], ...]
-    kinds: tuple[GpuKind, ...]
-    considered: tuple[Verdict, ...]
 
 
 def pin_of(verdict: Verdict) -> Pin:
@@ -62,32 +52,33 @@ class MachineJudge:
 
     def __init__(self, table: Table, wish: Wish) -> None:
         self.table, self.wish = table, wish
+        self.considered = _Considered()
         self._known: dict[object, Judgement] = {}
 
-    def judged(self, machines: Sequence[Machine]) -> Judged:
-        """The machines with everything that was considered for them."""
-        merged = _Merged()
-        found = [self._judgement(machine, place, merged) for place, machine in enumerate(machines)]
-        return Judged(tuple(judgement.running for judgement in found), _kinds(machines, found), merged.verdicts())
+    def running(self, machines: Iterable[Machine]) -> list[Mapping[Pin, Verdict]]:
+        """Each machine's own builds, best first; equal machines share them."""
+        return [self._judgement(place, machine).running for place, machine in enumerate(machines)]
 
-    def kinds(self, machines: Sequence[Machine]) -> tuple[GpuKind, ...]:
+    def kinds(self, machines: Iterable[Machine]) -> tuple[GpuKind, ...]:
         """The kinds of GPU in these machines."""
-        return _kinds(machines, [self._judgement(machine, 0, None) for machine in machines])
+        found: dict[object, tuple[list[GpuPlace], Mapping[Pin, Verdict]]] = {}
+        for place, machine in enumerate(machines):
+            facts, alone = _signature(machine), self._judgement(place, machine).alone
+            counted: Iterable[Gpu | None] = machine.counted or (None,)
+            for gpu in counted:
+                kind = _kind_of(gpu)
+                members, _ = found.setdefault((facts, kind), ([], alone[kind]))
+                members.append(GpuPlace(place, None if gpu is None else gpu.index))
+        return tuple(GpuKind(tuple(members), served) for members, served in found.values())
 
-    def _judgement(self, machine: Machine, place: int, merged: _Merged | None) -> Judgement:
+    def _judgement(self, place: int, machine: Machine) -> Judgement:
         key = _signature(machine), tuple((gpu.index, gpu.name, gpu.arch) for gpu in machine.counted)
         if key not in self._known:
             fresh = tuple(resolve.judge(machine, self.table, self.wish))
-            if merged is not None:
-                merged.add(place, fresh)
+            self.considered.add(place, fresh)
             running = {pin_of(verdict): verdict for verdict in fresh if verdict.ok}
             self._known[key] = Judgement(running, _alone(machine, fresh, running))
         return self._known[key]
-
-
-def judged(machines: Sequence[Machine], table: Table, wish: Wish) -> Judged:
-    """Each machine that differs, judged once."""
-    return MachineJudge(table, wish).judged(machines)
 
 
 def _alone(
@@ -101,19 +92,6 @@ def _alone(
             mine = (verdict for verdict in verdicts if verdict.supports(gpu.index))
             found[gpu.arch] = {pin_of(verdict): verdict.alone(gpu.index) for verdict in mine}
     return found
-
-
-def _kinds(machines: Sequence[Machine], judgements: Sequence[Judgement]) -> tuple[GpuKind, ...]:
-    members: dict[tuple[object, Arch | str | None], list[GpuPlace]] = {}
-    served: dict[tuple[object, Arch | str | None], Mapping[Pin, Verdict]] = {}
-    for place, (machine, judgement) in enumerate(zip(machines, judgements, strict=True)):
-        facts = _signature(machine)
-        counted: Iterable[Gpu | None] = machine.counted or (None,)
-        for gpu in counted:
-            kind = facts, _kind_of(gpu)
-            served.setdefault(kind, judgement.alone[_kind_of(gpu)])
-            members.setdefault(kind, []).append(GpuPlace(place, None if gpu is None else gpu.index))
-    return tuple(GpuKind(*listed[0], tuple(listed), served[kind]) for kind, listed in members.items())
 
 
 def _kind_of(gpu: Gpu | None) -> Arch | str | None:
@@ -151,41 +129,31 @@ def _signature(machine: Machine) -> object:
     return machine.platform, machine.python.tag, facts
 
 
-class _Merged:
-    """One list for all the machines: a build of a platform, with what any machine of that platform objects to it."""
+class _Considered:
+    """One list for all the machines: a build of a platform as it is where it is worst, with everybody's objections."""
 
     def __init__(self) -> None:
-        self._verdicts: dict[tuple[str, str, str], Verdict] = {}
-        self._objections: dict[tuple[str, str, str], list[Objection]] = {}
-        self._texts: dict[tuple[str, str, str], dict[Reason, set[str]]] = {}
+        self._worst: dict[BuildKey, Verdict] = {}
+        self._objections: dict[BuildKey, dict[Reason, dict[str, Objection]]] = {}
 
     def add(self, place: int, verdicts: Iterable[Verdict]) -> None:
         for verdict in verdicts:
-            key = (*pin_of(verdict), verdict.build.platform)
-            known = self._verdicts.get(key)
-            if known is None:
-                self._verdicts[key] = verdict._replace(fits=tuple(fit._replace(machine=place) for fit in verdict.fits))
-            elif verdict.rank < known.rank or known.native != verdict.native:
-                worse = verdict if verdict.rank.worst_fit < known.rank.worst_fit else known
-                self._verdicts[key] = known._replace(
-                    fits=tuple(fit._replace(machine=place) for fit in verdict.fits) if worse is verdict else known.fits,
-                    native=known.native and verdict.native,
-                    rank=min(known.rank, verdict.rank),
-                )
-            if verdict.objections:
-                self._object(key, place, verdict.objections)
-
-    def _object(self, key: tuple[str, str, str], place: int, objections: Iterable[Objection]) -> None:
-        texts = self._texts.setdefault(key, {})
-        kept = self._objections.setdefault(key, [])
-        for objection in objections:
-            known = texts.setdefault(objection.reason, set())
-            if len(known) < _MOST_TEXTS and (text := objection.text) not in known:
-                known.add(text)
-                kept.append(objection._replace(machine=place))
+            key = verdict.build.key
+            known = self._worst.get(key)
+            if known is None or verdict.rank < known.rank:
+                fits = tuple(fit._replace(machine=place) for fit in verdict.fits)
+                self._worst[key] = verdict._replace(fits=fits)
+            kept = self._objections.setdefault(key, {})
+            for objection in verdict.objections:
+                texts = kept.setdefault(objection.reason, {})
+                if len(texts) < _MOST_TEXTS:
+                    texts.setdefault(objection.text, objection._replace(machine=place))
 
     def verdicts(self) -> tuple[Verdict, ...]:
         found = [
-            verdict._replace(objections=tuple(self._objections.get(key, ()))) for key, verdict in self._verdicts.items()
+            verdict._replace(
+                objections=tuple(each for texts in self._objections[key].values() for each in texts.values())
+            )
+            for key, verdict in self._worst.items()
         ]
         return tuple(sorted(found, key=lambda verdict: (verdict.rank, verdict.build.platform), reverse=True))

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from torchpick.decide import resolve
-from torchpick.model.generations import Kind
 from torchpick.model.machine import Driver, Gpu, Machine
 from torchpick.model.noun import Noun
 from torchpick.model.request import Wish
-from torchpick.model.table import Table
+from torchpick.model.table import Kind, Table
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import release_key
 
@@ -95,22 +94,11 @@ def newest_patches(releases: Iterable[str]) -> tuple[str, ...]:
 
 
 def _by_driver(machine: Machine, table: Table) -> list[tuple[Driver | None, tuple[Gpu, ...]]]:
-    """The GPUs in groups that one driver supports; AMD's need none."""
-    groups: dict[str, list[Gpu]] = {}
+    """The GPUs in groups of one vendor that one driver supports; AMD's need none."""
+    groups: dict[tuple[str, Driver | None], list[Gpu]] = {}
     for gpu in machine.counted:
-        if gpu.vendor != "nvidia":
-            key = gpu.vendor
-        elif machine.driver is not None or gpu.arch is None:
-            key = ""
-        else:
-            key = table.drivers.assumed_for((gpu.arch,))
-        groups.setdefault(key, []).append(gpu)
-    return [(_driver(key, machine, table), tuple(gpus)) for key, gpus in groups.items()]
-
-
-def _driver(key: str, machine: Machine, table: Table) -> Driver | None:
-    if key in ("amd", "intel", "apple"):
-        return None
-    if not key:
-        return machine.driver
-    return Driver(key, table.drivers.speaks(Driver(key)), "assumed", "assumed")
+        driver = machine.driver if gpu.vendor == "nvidia" else None
+        if gpu.vendor == "nvidia" and driver is None and gpu.arch is not None:
+            driver = table.drivers.assumed(table.drivers.assumed_for((gpu.arch,)))
+        groups.setdefault((gpu.vendor, driver), []).append(gpu)
+    return [(driver, tuple(gpus)) for (_, driver), gpus in groups.items()]

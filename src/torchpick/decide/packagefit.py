@@ -62,8 +62,7 @@ class Situation:
         missing = self.missing(package, build, own, level)
         if not missing or level >= ADDED_WHEEL or package.major is None:
             return None
-        facts = {"what": f"needs {', '.join(missing)} of", "cuda": str(package.major), "other": _torch_is(build)}
-        return Objection(Reason.CUDA_MAJOR_MIXED, facts)
+        return _mixed(f"needs {', '.join(missing)} of", str(package.major), build)
 
     def missing(
         self, package: Package, build: Build | None, own: tuple[PackageDemand, ...], level: int
@@ -100,14 +99,12 @@ class Situation:
         if package.major is None or package.per_cuda or driver is None or not self.gpus:
             return None
         cuda = f"{package.major}.0"
-        if self.drivers.carries(driver, cuda, self.os):
+        lacked = self.drivers.too_old(driver, cuda, self.os)
+        if not lacked:
             return None
         named = [each for each in package.needs if each.endswith(f".{package.major}")]
         library = next((each for each in named if "cudart" in each), next(iter(named), f"CUDA {package.major}"))
-        needs = self.drivers.floor(cuda, self.os) or f"for CUDA {cuda}"
-        has = driver.version or f"one for CUDA {driver.cuda}"
-        facts = {"library": library, "cuda": str(package.major), "needs": needs, "has": has}
-        return Objection(Reason.PACKAGE_DRIVER_TOO_OLD, facts)
+        return Objection(Reason.PACKAGE_DRIVER_TOO_OLD, {"library": library, "cuda": str(package.major), **lacked})
 
     def kernels(self, package: Package) -> Objection | None:
         """The GPU that its main libraries have no code for."""
@@ -116,25 +113,17 @@ class Situation:
         return next(iter(self.coverage(package, None).failing), None)
 
     def _linked(self, package: Package, build: Build, level: int) -> Objection | None:
-        if build.family != "cuda":
-            if package.major is None or not package.links_torch:
-                return None
-            facts = {"what": "links", "cuda": str(package.major), "other": _torch_is(build)}
-            return None if level >= MIXED else Objection(Reason.CUDA_MAJOR_MIXED, facts)
-        if package.per_cuda:
+        if build.family == "cuda" and package.per_cuda:
             return self._variant(package, build)
         if package.links_torch and package.major not in (None, build.cuda_major) and level < MIXED:
-            facts = {"what": "links", "cuda": str(package.major), "other": _torch_is(build)}
-            return Objection(Reason.CUDA_MAJOR_MIXED, facts)
+            return _mixed("links", str(package.major), build)
         return None
 
     def _variant(self, package: Package, build: Build) -> Objection | None:
         """A wheel with one library for each CUDA must have one for torch's, with code for the GPU."""
         held = [library.cuda for library in package.code or () if library.cuda is not None]
         if build.cuda not in held:
-            known = ", ".join(sorted(held, key=numbers))
-            facts = {"what": "has libraries for", "cuda": known, "other": _torch_is(build)}
-            return Objection(Reason.CUDA_MAJOR_MIXED, facts)
+            return _mixed("has libraries for", ", ".join(sorted(held, key=numbers)), build)
         return next(iter(self.coverage(package, build.cuda).failing), None)
 
     def _covered(self, package: Package, torch_cuda: str | None) -> Coverage:
@@ -236,7 +225,9 @@ def _pythons(package: Package) -> str:
     return ", ".join([*([span(tags)] if tags else []), *later, *filter(None, [package.requires_python])]) or "none"
 
 
-def _torch_is(build: Build | None) -> str:
-    if build is None:
-        return "nothing in this environment provides it"
-    return f"torch {build.version} is for CUDA {build.cuda}" if build.cuda else f"torch {build.version} has no CUDA"
+def _mixed(what: str, cuda: str, build: Build | None) -> Objection:
+    """That a package is for another CUDA than torch; without torch nothing provides any."""
+    other = "nothing in this environment provides it"
+    if build is not None:
+        other = f"torch {build.version} {f'is for CUDA {build.cuda}' if build.cuda else 'has no CUDA'}"
+    return Objection(Reason.CUDA_MAJOR_MIXED, {"what": what, "cuda": cuda, "other": other})

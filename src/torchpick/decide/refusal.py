@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable, Sequence
 
 from torchpick.decide.remarks import LAST_FOR_INTEL
+from torchpick.model.arch import Fit
+from torchpick.model.build import toolkit_order
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pick import GpuPlace, Group, Pick
 from torchpick.model.stack import Stack
 from torchpick.model.table import GfxOverride, Table
 from torchpick.model.verdict import Reason, Verdict
+from torchpick.model.versions import is_dotted, release_key
 
-# NVIDIA's own index for Jetson, which JetPack 6 needs.
-JETSON_INDEX = "https://pypi.nvidia.com"
+# NVIDIA's list of its wheels for each JetPack.
+JETSON_PAGE = "https://forums.developer.nvidia.com/t/72048"
+# What the question itself leaves out, whatever the machine.
+_NARROWING = frozenset({Reason.NOT_REQUESTED, Reason.BACKEND_NOT_ALLOWED, Reason.COMPANION_MISSING, Reason.CONSTRAINED})
+# A refusal shows so many reasons.
+_MOST_REASONS = 6
+_OF_CODE = frozenset({Reason.NO_KERNELS, Reason.PTX_ONLY_DRIVER_TOO_OLD})
 
 
 class Refusal(Noun):
@@ -28,6 +36,8 @@ def words(pick: Pick, table: Table | None = None) -> Refusal:
     message = f"no PyTorch build runs {_where(pick)}"
     own = sorted({verdict.build.platform for verdict in pick.considered if verdict.ok})
     nearest = _nearest(pick, own)
+    if len(pick.machines) == 1 and pick.fleet is None and (why := _why_not_asked(pick)) is not None:
+        return Refusal(why, "; ".join(_hints(pick, table)))
     if own and nearest is None:
         message += f": {' and '.join(own)} have builds of their own, and none is for all of them"
     elif nearest is None:
@@ -38,11 +48,15 @@ def words(pick: Pick, table: Table | None = None) -> Refusal:
 
 
 def of_stack(stack: Stack) -> Refusal:
-    """What stands in the way of one environment."""
-    reasons = [f"{f'{each.name} {each.span}'.rstrip()}: {each.objection.text}" for each in stack.objections[:6]]
-    gpus = ", ".join(gpu.label for gpu in stack.machine.counted)
-    why = f"no environment fits {' '.join(stack.asked)}{f' for {gpus}' if gpus else ''}: {'; '.join(reasons)}"
-    return Refusal(why, "; ".join(stack.hints[:2]) or "`--allow-mixed` takes two CUDA majors")
+    """What stands in the way of one environment, a line for each reason."""
+    reasons = [f"{f'{each.name} {each.span}'.rstrip()}: {each.objection.text}" for each in stack.objections]
+    more = len(reasons) - _MOST_REASONS
+    lines = [*reasons[:_MOST_REASONS], *([f"and {more} more reasons; `--json` has all"] if more > 0 else [])]
+    gpus = _labels(stack.machine)
+    what = "no environment fits" if reasons else "nothing is known that could be planned of"
+    why = "\n".join([f"{what} {' '.join(stack.asked)}{f' for {gpus}' if gpus else ''}", *lines])
+    remedy = "`--allow-mixed` takes two CUDA majors" if reasons else ""
+    return Refusal(why, "; ".join(stack.hints[:2]) or remedy)
 
 
 def _where(pick: Pick) -> str:
@@ -50,14 +64,14 @@ def _where(pick: Pick) -> str:
     if count > 1:
         return f"on all {count} machines"
     machine = pick.machine
-    gpus = ", ".join(gpu.label for gpu in machine.counted)
+    gpus = _labels(machine)
     return f"for {gpus} with {_facts(machine)}" if gpus else f"with {_facts(machine)}"
 
 
 def _facts(machine: Machine) -> str:
     facts = []
     if machine.driver is not None and machine.counted:
-        facts.append(f"driver {machine.driver.version or 'for CUDA ' + (machine.driver.cuda or '?')}")
+        facts.append(f"driver {machine.driver.label}")
     facts.append(f"Python {machine.python.version}{'t' if machine.python.free_threaded else ''}")
     facts.append(machine.platform.name)
     return ", ".join(facts)
@@ -68,8 +82,44 @@ def _nearest(pick: Pick, others: Container[str]) -> Verdict | None:
 
     A platform that another build supports is not what it fails for.
     """
-    able = [verdict for verdict in pick.considered if verdict.rank.suits == 2 and verdict.build.platform not in others]
+    able = [verdict for verdict in pick.considered if verdict.rank.suits >= 2 and verdict.build.platform not in others]
     return min(able, key=lambda each: len(each.reasons), default=None)
+
+
+def _why_not_asked(pick: Pick) -> str | None:
+    """Why the build that was asked for does not run, and where those begin or end that do; None where any would do."""
+    able = [verdict for verdict in pick.considered if verdict.rank.suits >= 2]
+    asked = [verdict for verdict in able if not verdict.reasons & _NARROWING]
+    if len(asked) == len(able):
+        return None
+    if not asked:
+        return _unpublished(pick, able)
+    best = min(asked, key=lambda each: (Reason.UNCONFIRMED in each.reasons, len(each.reasons)))
+    text = _joined(best)
+    of = " ".join(f"{name}{span}" for name, span in pick.wish.companions.items() if span)
+    label = f"torch {best.build.version}{f' (of {of})' if of and not pick.wish.torch else ''}"
+    why = f"{label}{' ' if best.objections[0].reason in _OF_CODE else ': '}{text}"
+    running = [verdict.build for verdict in able if verdict.reasons <= _NARROWING]
+    if not best.reasons & _OF_CODE or not running:
+        return why
+    release = release_key(best.build.torch)
+    newer = [build for build in running if release_key(build.torch) > release]
+    if newer:
+        first = min(newer, key=lambda build: (release_key(build.torch), toolkit_order(build.backend)))
+        return f"{why}; what runs here begins with torch {first.version}"
+    last = max(running, key=lambda build: (release_key(build.torch), toolkit_order(build.backend)))
+    return f"{why}; what runs here ends with torch {last.version}"
+
+
+def _unpublished(pick: Pick, able: Sequence[Verdict]) -> str | None:
+    """That the release was never built for the label that was asked for, and for which it was."""
+    release, mark, label = pick.wish.torch.removeprefix("==").partition("+")
+    backends = [label] if mark else [*pick.wish.backends]
+    there = sorted({verdict.build.backend for verdict in able if verdict.build.torch == release})
+    if not there or not backends or set(there) & set(backends):
+        return None
+    where = f"{pick.machine.platform.name} and Python {pick.machine.python.version}"
+    return f"torch {release} was not published for {' or '.join(backends)} ({where}), but for {', '.join(there)}"
 
 
 def _family(pick: Pick) -> str:
@@ -81,10 +131,22 @@ def _joined(verdict: Verdict) -> str:
     return ", and ".join(dict.fromkeys(objection.text for objection in verdict.objections))
 
 
+def begins(specifier: str, verdicts: Iterable[Verdict]) -> list[str]:
+    """Where the table of torch begins, if an older release is asked for."""
+    asked = specifier.lstrip("=<~ ")
+    oldest = min((verdict.build.torch for verdict in verdicts), key=release_key, default=None)
+    older = oldest is not None and is_dotted(asked) and release_key(asked) < release_key(oldest)
+    return [f"the table of torch begins at {oldest}"] if older else []
+
+
 def _hints(pick: Pick, table: Table | None) -> list[str]:
-    hints = [change.text for change in pick.changes[:3]]
-    if table is not None:
-        hints += _of_other_vendors(pick, table)
+    hints = [*begins(pick.wish.torch, pick.considered), *(change.text for change in pick.changes[:3])]
+    if ".dev" in pick.wish.torch and pick.wish.channel != "nightly":
+        hints.append("development builds are on `--channel nightly`, which `torchpick refresh --channel nightly` reads")
+    others = [] if table is None else _of_other_vendors(pick, table)
+    hints += others
+    if not others and len(pick.machines) == 1 and (without := _without_code(pick)) is not None:
+        hints.append(without)
     if pick.plan and (len(pick.plan) > 1 or pick.unserved):
         count = f"{len(pick.plan)} environments" if len(pick.plan) > 1 else "one environment"
         what = "every GPU that any build supports" if pick.unserved else "them all"
@@ -92,11 +154,8 @@ def _hints(pick: Pick, table: Table | None) -> list[str]:
         hints.append(f"{count} {verb} {what}: {', '.join(_group(group, pick) for group in pick.plan)}")
         if pick.unserved:
             hints.append(f"nothing runs on {_names(pick.unserved, pick)}")
-    jetson = pick.machine.platform.name == "linux-aarch64"
-    if jetson and any(gpu.arch is not None and gpu.arch.capability == (8, 7) for gpu in pick.machine.counted):
-        hints.append(
-            f"JetPack 6 needs NVIDIA's own wheels (see {JETSON_INDEX}); from JetPack 7.2 on, PyTorch's own wheels run"
-        )
+    if pick.machine.jetsons:
+        hints.append(f"wheels for Jetson are made by JetPack: {JETSON_PAGE} lists NVIDIA's, older ones included")
     if pick.wish.backends != ("cpu",) and not pick.wish.allow_cpu and pick.machine.counted:
         hints.append("`--allow-cpu` falls back to the cpu build")
     if not pick.changes and any(Reason.GPU_NOT_SERVED_BY_DRIVER in verdict.reasons for verdict in pick.considered):
@@ -104,6 +163,22 @@ def _hints(pick: Pick, table: Table | None) -> list[str]:
     if pick.fleet is not None and pick.fleet.left_out:
         hints += [note.text for note in pick.fleet.notes if note.code.endswith("_LEFT_OUT")]
     return hints or ["`torchpick list` shows every build and why it was passed over"]
+
+
+def _without_code(pick: Pick) -> str | None:
+    """That no known build has code for these GPUs, whatever the driver and the Python; None where one has."""
+    of_gpus = [verdict for verdict in pick.considered if verdict.build.family in ("cuda", "rocm") and verdict.fits]
+    if not of_gpus or any(fit.fit is not Fit.NONE for verdict in of_gpus for fit in verdict.fits):
+        return None
+    oldest = min((verdict.build.torch for verdict in of_gpus), key=release_key)
+    return (
+        f"no published build from torch {oldest} on has code for {_labels(pick.machine)}: only an older release, or "
+        "torch built from source, runs on it"
+    )
+
+
+def _labels(machine: Machine) -> str:
+    return ", ".join(dict.fromkeys(gpu.label for gpu in machine.counted))
 
 
 def _group(group: Group, pick: Pick) -> str:
@@ -132,7 +207,7 @@ def _counted(counts: dict[str, int]) -> str:
 
 
 def _of_other_vendors(pick: Pick, table: Table) -> list[str]:
-    """Alternatives for these GPUs: AMD's own index, an override, another macOS."""
+    """Alternatives for these GPUs: an override, another macOS."""
     alternatives = []
     machine = pick.machine
     for gpu in machine.counted:
@@ -141,11 +216,6 @@ def _of_other_vendors(pick: Pick, table: Table) -> list[str]:
         override = table.amd.override(gpu.arch)
         if override is not None and override.works and machine.platform.name == "linux-x86_64":
             alternatives.append(_override(override, gpu))
-        index = table.amd.index_for(machine.platform.name, gpu.arch)
-        if index is not None:
-            alternatives.append(
-                f'AMD\'s own index has builds: pip install --index-url {index.url} "torch[device-{gpu.arch}]"'
-            )
     if machine.platform.name == "macos-x86_64":
         alternatives.append(f"torch {LAST_FOR_INTEL} was the last release for Intel Macs")
     return list(dict.fromkeys(alternatives))

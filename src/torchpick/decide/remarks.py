@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from torchpick.model.arch import Fit, best
-from torchpick.model.build import Build
+from torchpick.model.build import Build, VendorIndex
 from torchpick.model.machine import Gpu, Machine, Note
 from torchpick.model.pick import Change, Pick
+from torchpick.model.pythons import python_name, python_order
 from torchpick.model.request import Wish
-from torchpick.model.table import MpsFloor, Table, below, day_of
+from torchpick.model.table import MpsFloor, Table, below
 from torchpick.model.verdict import Objection, Reason, Verdict
 from torchpick.model.versions import is_dotted, numbers, release_key
 
@@ -51,8 +52,12 @@ def rocblas(build: Build, gpu: Gpu, table: Table) -> list[Objection]:
         return []
     if not table.amd.rocblas_lacks(build.backend, gpu.arch):
         return []
-    facts = {"library": f"rocBLAS of ROCm {build.backend[4:]}", "floor": "other targets", "gpu": gpu.label}
-    return [Objection(Reason.LIBRARY_DROPPED_GPU, facts, gpu.index)]
+    return [dropped(f"rocBLAS of ROCm {build.backend[4:]}", "other targets", gpu)]
+
+
+def dropped(library: str, floor: str, gpu: Gpu) -> Objection:
+    """That a library supports only what is at or above a floor, and not this GPU."""
+    return Objection(Reason.LIBRARY_DROPPED_GPU, {"library": library, "floor": floor, "gpu": gpu.label}, gpu.index)
 
 
 def installs_from(build: Build) -> str | None:
@@ -120,14 +125,16 @@ NEEDS = {
 
 def changes(considered: Iterable[Verdict]) -> tuple[Change, ...]:
     """The one thing that would have to change: for each kind of reason the best build with no other objection."""
-    first: dict[Reason, Change] = {}
+    first: dict[Reason | str, Change] = {}
     gentlest: Verdict | None = None
     for verdict in considered:
         if len(verdict.reasons) != 1 or verdict.rank.suits < 2:
             continue
         (reason,) = verdict.reasons
-        if reason in _FIXABLE and reason not in first:
-            first[reason] = _change(reason, verdict)
+        companion = next((each.facts["companion"] for each in verdict.objections if "companion" in each.facts), None)
+        kind = reason if companion is None else companion.partition(" ")[0]
+        if reason in _FIXABLE and kind not in first:
+            first[kind] = _change(reason, verdict)
         if reason is Reason.DRIVER_TOO_OLD and (gentlest is None or _needs(verdict) < _needs(gentlest)):
             gentlest = verdict
     answer = [*first.values()]
@@ -139,13 +146,16 @@ def changes(considered: Iterable[Verdict]) -> tuple[Change, ...]:
 
 
 def _change(reason: Reason, verdict: Verdict) -> Change:
-    return Change(reason.name, _FIXABLE[reason].format_map(_change_facts(verdict)), verdict)
+    facts = _change_facts(verdict)
+    text = _OTHER_PYTHON if "companion" in facts else _FIXABLE[reason]
+    return Change(reason.name, text.format_map(facts), verdict)
 
 
 def _needs(verdict: Verdict) -> tuple[int, ...]:
     return max(numbers(_digits(objection.facts.get("needs", ""))) for objection in verdict.objections)
 
 
+_OTHER_PYTHON = "with {newest}, the newest that {companion} has a wheel for: torch {version}"
 _FIXABLE = {
     Reason.NOT_REQUESTED: "without that pin: torch {version}",
     Reason.CONSTRAINED: "without {limit}: torch {version}",
@@ -161,8 +171,6 @@ _FIXABLE = {
 
 
 def _change_facts(verdict: Verdict) -> dict[str, str]:
-    from torchpick.model.pythons import python_name, python_order
-
     build = verdict.build
     newest = max(build.pythons, key=python_order, default="")
     hardest = max(verdict.objections, key=lambda each: numbers(_digits(each.facts.get("needs", ""))))
@@ -192,21 +200,53 @@ def notes(
         remarks.append(Note("JIT_ONLY", "the driver compiles its code on first use, which takes minutes, once"))
     if build.family == "rocm":
         remarks.extend(apart(build))
-    elif not verdict.native and verdict.fits:
+    elif not verdict.native and verdict.fits and not machine.jetsons:
         remarks.append(
             Note(
                 "MINOR_VERSION_COMPATIBILITY", f"CUDA {build.cuda} on this driver relies on minor-version compatibility"
             )
         )
     remarks.extend(_library_notes(verdict, machine, table, considered))
+    if build.vendor is not None:
+        remarks.append(_vendor(build.vendor, machine))
+    if _is_miscompiled(build, machine):
+        remarks.append(MISCOMPILED)
     if build.published is None:
         remarks.append(Note("UNCONFIRMED", "this build is not confirmed on the index"))
     inferred = [name for name in wish.companions if build.companion_basis.get(name) == "inferred"]
     if inferred:
         names = " and ".join(f"{name} {build.companions[name]}" for name in inferred)
-        text = f"{names}: neither its metadata nor its release notes name torch {build.torch}, only an older one"
-        remarks.append(Note("COMPANION_UNVERIFIED", f"{text}; its maintainers say it works with newer ones"))
+        text = f"{names}: its metadata does not pin torch {build.torch}; its maintainers say it works with newer ones"
+        remarks.append(Note("COMPANION_UNVERIFIED", text))
     return tuple(remarks)
+
+
+# pytorch/pytorch#190385 (18 September 2026): fixed in 13.2.2, by which Linux builds were made from 2.14.1 on (#198644).
+MISCOMPILED = Note(
+    "CUDA_MISCOMPILE",
+    "NVIDIA reports that compilers of CUDA 12.8 to 13.2.1 may drop a reconvergence in kernels with nested divergence "
+    "for Blackwell; as far as is known this build was made by one of them, and those for CUDA 13.2 on Linux from torch "
+    "2.14.1 on by 13.2.2",
+)
+
+
+def _is_miscompiled(build: Build, machine: Machine) -> bool:
+    """Whether a compiler that NVIDIA reports to be faulty made the build's code for a Blackwell GPU here."""
+    blackwell = any(
+        gpu.arch is not None and gpu.arch.kind == "sm" and gpu.arch.major in (10, 12) for gpu in machine.counted
+    )
+    if not blackwell or build.cuda is None or not (12, 8) <= numbers(build.cuda) <= (13, 2):
+        return False
+    fixed = build.platform.startswith("linux") and release_key(build.torch) >= release_key("2.14.1")
+    return numbers(build.cuda) < (13, 2) or not fixed
+
+
+def _vendor(index: VendorIndex, machine: Machine) -> Note:
+    text = f"{index.vendor}'s own index has it, {index.url}; PyTorch's has nothing that runs here"
+    beyond = [str(gpu.arch) for gpu in machine.counted if index.documented and gpu.arch not in index.documented]
+    if beyond:
+        text += f"; {index.vendor} has packages for {', '.join(beyond)} there and does not list it as supported"
+    return Note("VENDOR_INDEX", text)
 
 
 def _no_gpu(machine: Machine, build: Build, table: Table) -> Note:
@@ -271,16 +311,15 @@ OLD_AFTER_DAYS = 45
 _REFRESH = "run `torchpick refresh` to read the live index"
 
 
-def on_age(pick: Pick, today: int) -> str | None:
-    """A remark on the table's age, `today` as days since 1970; None if there is nothing to say."""
+def on_age(pick: Pick, oldest: str) -> str | None:
+    """A remark on a table from before that day, or on a release that it does not know; None if there is none."""
     if pick.table_date is None:
         return None
     unknown = _unknown_release(pick)
     if unknown is not None:
         return f"the table from {pick.table_date} does not know torch {unknown}; {_REFRESH}"
-    age = today - day_of(pick.table_date)
-    if age > OLD_AFTER_DAYS:
-        return f"the table of builds is from {pick.table_date}, {age} days old; {_REFRESH}"
+    if pick.table_date < oldest:
+        return f"the table of builds is from {pick.table_date}, more than {OLD_AFTER_DAYS} days old; {_REFRESH}"
     return None
 
 

@@ -9,6 +9,7 @@ from torchpick.decide.driver_numbers import lists
 from torchpick.decide.remarks import (
     changes,
     counts_for_xpu,
+    dropped,
     lacking,
     macos,
     nccl_gap,
@@ -20,6 +21,7 @@ from torchpick.model.arch import CodeFit, Fit, best, crosses, listed
 from torchpick.model.build import DEFAULT_INDEX, Build, family_of, toolkit_order
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.pick import Pick
+from torchpick.model.pythons import python_name, span
 from torchpick.model.request import Wish
 from torchpick.model.table import Table, below
 from torchpick.model.verdict import GpuFit, Objection, Rank, Reason, Verdict
@@ -59,7 +61,7 @@ def judge(machine: Machine, table: Table, wish: Wish) -> Iterator[Verdict]:
     # The first two fields of a rank are known without judging, so a release is judged only when its turn comes.
     shelf = table.of(machine.platform.name)
     releases = sorted(shelf.releases(), key=release_key, reverse=True)
-    for suits in (2, 1, 0):
+    for suits in (3, 2, 1, 0):
         for release in releases:
             turn = [judge_.verdict(build) for build in shelf.builds(release) if judge_.suits(build) == suits]
             yield from sorted(turn, key=lambda verdict: verdict.rank, reverse=True)
@@ -93,7 +95,10 @@ class _Judge:
         self.natural = _natural(machine, wish)
         prereleases = wish.channel != "stable"
         self.admits = admits(wish.torch, prereleases=prereleases)
-        self.companions = {name: admits(text, prereleases=prereleases) for name, text in wish.companions.items()}
+        # One that is asked for by name alone is the one that belongs to torch, by whatever number (AMD's 0.29.0a0).
+        self.companions = {
+            name: admits(text, prereleases=prereleases or not text) for name, text in wish.companions.items()
+        }
         # A limit on a companion that nobody asks for must not make the pick look for it.
         self.limits = [
             (limit, admits(limit.specifier, prereleases=prereleases))
@@ -102,11 +107,13 @@ class _Judge:
         ]
         self.spoken = None if machine.driver is None else table.drivers.speaks(machine.driver)
         self._fits: dict[tuple[int, bool], Fits] = {}
-        self._carried: dict[str, bool] = {}
+        self._lacked: dict[str, dict[str, str]] = {}
         self._refused = self._refusals()
 
     def suits(self, build: Build) -> int:
-        return 2 if build.family == self.natural else int(build.family != "cpu")
+        if build.family == self.natural:
+            return 3 if build.vendor is None else 2
+        return int(build.family != "cpu")
 
     def verdict(self, build: Build) -> Verdict:
         fits = self._fit(build)
@@ -128,7 +135,8 @@ class _Judge:
             toolkit=toolkit_order(build.backend),
             backend=build.backend,
         )
-        return Verdict(build, objections, gpu_fits if build.family in ("cuda", "rocm") else (), native, rank)
+        kept = build.for_machine(self.machine.python.tag, (gpu.arch for gpu in self.gpus))
+        return Verdict(kept, objections, gpu_fits if build.family in ("cuda", "rocm") else (), native, rank)
 
     def _unasked(self, build: Build) -> list[Objection]:
         found = []
@@ -186,15 +194,19 @@ class _Judge:
 
     def _companion_objections(self, build: Build) -> list[Objection]:
         found = []
+        python = self.machine.python.tag
         for name, admitted in self.companions.items():
             version = build.companions.get(name)
+            pythons = build.companion_pythons.get(name, (python,))
             if version is None:
-                why = f"no {name} was published for torch {build.torch}"
+                facts = {"why": f"no {name} is known for torch {build.version}"}
             elif not admitted(version):
-                why = f"its {name} is {version}, and `{name}{self.wish.companions[name]}` was asked for"
+                facts = {"why": f"its {name} is {version}, and `{name}{self.wish.companions[name]}` was asked for"}
+            elif python not in pythons:
+                facts = _companion_facts(f"{name} {version}", python, pythons)
             else:
                 continue
-            found.append(Objection(Reason.COMPANION_MISSING, {"why": why}))
+            found.append(Objection(Reason.COMPANION_MISSING, facts))
         return found
 
     def _driver(self, build: Build) -> list[Objection]:
@@ -202,13 +214,10 @@ class _Judge:
         driver = self.machine.driver
         if build.cuda is None or driver is None or not self.gpus or build.family != "cuda":
             return []
-        if build.cuda not in self._carried:
-            self._carried[build.cuda] = self.table.drivers.carries(driver, build.cuda, self.os)
-        if self._carried[build.cuda]:
-            return []
-        needs = self.table.drivers.floor(build.cuda, self.os) or f"for CUDA {build.cuda}"
-        has = driver.version or f"one for CUDA {driver.cuda}"
-        return [Objection(Reason.DRIVER_TOO_OLD, {"cuda": build.cuda, "needs": needs, "has": has})]
+        if build.cuda not in self._lacked:
+            self._lacked[build.cuda] = self.table.drivers.too_old(driver, build.cuda, self.os)
+        lacked = self._lacked[build.cuda]
+        return [Objection(Reason.DRIVER_TOO_OLD, {"cuda": build.cuda, **lacked})] if lacked else []
 
     def _gpu_objections(self, build: Build, fits: Fits) -> list[Objection]:
         if build.family not in ("cuda", "rocm") or build.arches is None:
@@ -221,8 +230,7 @@ class _Judge:
                 facts = {"gpu": gpu.label, "arches": listed(build.arches or ())}
                 found.append(Objection(Reason.NO_KERNELS, facts, gpu.index))
             elif fit is Fit.JIT and not self._known(build, gpu):
-                facts = {"library": f"cuBLAS and cuDNN of CUDA {build.cuda}", "floor": "older GPUs", "gpu": gpu.label}
-                found.append(Objection(Reason.LIBRARY_DROPPED_GPU, facts, gpu.index))
+                found.append(dropped(f"cuBLAS and cuDNN of CUDA {build.cuda}", "older GPUs", gpu))
             elif fit is Fit.JIT and not self._native(build):
                 facts = {"gpu": gpu.label, "cuda": build.cuda or "", "has": f"CUDA {self.spoken}"}
                 found.append(Objection(Reason.PTX_ONLY_DRIVER_TOO_OLD, facts, gpu.index))
@@ -258,17 +266,12 @@ class _Judge:
         if (cudnn := build.libraries.get("cudnn")) is not None:
             floor = self.table.floors.cudnn_floor(cudnn)
             if below(gpu.arch, floor):
-                words = f"sm_{floor[0]}{floor[1]} and newer"
-                facts = {"library": f"cuDNN {cudnn}", "floor": words, "gpu": gpu.label}
-                found.append(Objection(Reason.LIBRARY_DROPPED_GPU, facts, gpu.index))
+                found.append(dropped(f"cuDNN {cudnn}", f"sm_{floor[0]}{floor[1]} and newer", gpu))
         if self.wish.whole:
-            for library in lacking(build, gpu):
-                facts = {"library": library, "floor": "other GPUs", "gpu": gpu.label}
-                found.append(Objection(Reason.LIBRARY_DROPPED_GPU, facts, gpu.index))
+            found += [dropped(library, "other GPUs", gpu) for library in lacking(build, gpu)]
             if (gap := nccl_gap(build, gpu, self.table)) and len(self.gpus) > 1:
                 library, words = gap
-                facts = {"library": library, "floor": f"{words} and newer", "gpu": gpu.label}
-                found.append(Objection(Reason.LIBRARY_DROPPED_GPU, facts, gpu.index))
+                found.append(dropped(library, f"{words} and newer", gpu))
         return found
 
     def _refusals(self) -> dict[int, Objection]:
@@ -285,8 +288,7 @@ class _Judge:
                 continue
             unsupported = self.table.drivers.unsupported(driver, gpu.arch, self.os)
             if unsupported is not None:
-                has = driver.version or f"for CUDA {driver.cuda}"
-                facts = {"has": has, "gpu": gpu.label, "why": unsupported.why, "mends": unsupported.remedy}
+                facts = {"has": driver.label, "gpu": gpu.label, "why": unsupported.why, "mends": unsupported.remedy}
                 found[gpu.index] = Objection(Reason.GPU_NOT_SERVED_BY_DRIVER, facts, gpu.index)
         return found
 
@@ -326,6 +328,11 @@ def _best(build: Build, gpu: Gpu) -> CodeFit:
 
 
 def _python_facts(tag: str, tags: tuple[str, ...]) -> dict[str, str]:
-    from torchpick.model.pythons import python_name, span
-
     return {"python": python_name(tag), "pythons": span(tags)}
+
+
+def _companion_facts(companion: str, tag: str, tags: tuple[str, ...]) -> dict[str, str]:
+    from torchpick.model.pythons import python_name, python_order, span
+
+    why = f"{companion} has no wheel for {python_name(tag)}: it has {span(tags)}"
+    return {"why": why, "companion": companion, "newest": python_name(max(tags, key=python_order, default=""))}

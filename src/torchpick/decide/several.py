@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from torchpick.decide import cover, resolve
-from torchpick.decide.kinds import GpuKind, Judged, Pin, columns, judged
+from torchpick.decide.kinds import GpuKind, MachineJudge, Pin, columns
 from torchpick.decide.remarks import changes, notes
 from torchpick.model.fleet import CountedNote, Crowd, Fleet, LeftOut
 from torchpick.model.machine import Machine, Note
@@ -19,12 +19,16 @@ _IDLE = "it has no GPU, and other machines do"
 
 def pick(machines: tuple[Machine, ...], table: Table, wish: Wish) -> Pick:
     """One build for all the machines; if there is none, a plan with the fewest environments."""
+    judge = MachineJudge(table, wish)
     if len(machines) == 1:
         answer = resolve.pick(machines[0], table, wish, resolve.judge(machines[0], table, wish))
-        return answer if answer.ok else _with_plan(answer, judged(machines, table, wish).kinds)
-    found = judged(machines, table, wish)
-    answer = _common(machines, table, wish, found)
-    return answer if answer.ok else _with_plan(answer, found.kinds)
+    else:
+        answer = _common(machines, judge)
+    if answer.ok:
+        return answer
+    kinds = judge.kinds(machines)
+    plan = groups(kinds, fewest(kinds))
+    return answer._replace(plan=plan, unserved=unserved(kinds, plan))
 
 
 def gpu_fleet(fleet: Fleet, wish: Wish) -> Fleet:
@@ -81,16 +85,13 @@ def _group(pin: Pin, kinds: list[GpuKind]) -> Group:
 
 def fewest(kinds: Sequence[GpuKind]) -> tuple[Pin, ...]:
     """The fewest builds that support every kind that any build supports."""
-    candidates = columns(kinds)
-    pins = list(candidates)
-    return tuple(pins[place] for place in cover.fewest([candidates[pin] for pin in pins]))
+    return cover.fewest(columns(kinds))
 
 
-def _with_plan(answer: Pick, kinds: tuple[GpuKind, ...]) -> Pick:
-    plan = groups(kinds, fewest(kinds))
+def unserved(kinds: Iterable[GpuKind], plan: Iterable[Group]) -> tuple[GpuPlace, ...]:
+    """The GPUs that none of these environments supports."""
     served = {member for group in plan for member in group.members}
-    unserved: list[GpuPlace] = [member for kind in kinds for member in kind.members if member not in served]
-    return answer._replace(plan=plan, unserved=tuple(unserved))
+    return tuple(member for kind in kinds for member in kind.members if member not in served)
 
 
 def shared(running: Sequence[Mapping[Pin, Verdict]]) -> tuple[Pin, ...]:
@@ -100,19 +101,19 @@ def shared(running: Sequence[Mapping[Pin, Verdict]]) -> tuple[Pin, ...]:
     return (max(pins, key=lambda pin: min(verdicts[pin].rank for verdicts in different)),) if pins else ()
 
 
-def _common(machines: tuple[Machine, ...], table: Table, wish: Wish, found: Judged) -> Pick:
-    running = found.running
+def _common(machines: tuple[Machine, ...], judge: MachineJudge) -> Pick:
+    table, wish = judge.table, judge.wish
+    running = judge.running(machines)
+    considered = judge.considered.verdicts()
     best = next(iter(shared(running)), None)
     if best is None:
-        return Pick(machines, wish, (), found.considered, changes=changes(found.considered), table_date=table.date)
+        return Pick(machines, wish, (), considered, changes=changes(considered), table_date=table.date)
     chosen = tuple(
         verdicts[best]._replace(fits=tuple(fit._replace(machine=place) for fit in verdicts[best].fits))
         for place, verdicts in enumerate(running)
     )
     remarks: dict[Note, None] = {}
-    judged_before: set[int] = set()
-    for machine, verdict, verdicts in zip(machines, chosen, running, strict=True):
-        if id(verdicts) not in judged_before:
-            judged_before.add(id(verdicts))
-            remarks.update(dict.fromkeys(notes(verdict, machine, table, wish, tuple(verdicts.values()))))
-    return Pick(machines, wish, chosen, found.considered, (*remarks, *table.notes), table_date=table.date)
+    different = {id(each[-1]): each for each in zip(machines, chosen, running, strict=True)}
+    for machine, verdict, verdicts in different.values():
+        remarks.update(dict.fromkeys(notes(verdict, machine, table, wish, tuple(verdicts.values()))))
+    return Pick(machines, wish, chosen, considered, (*remarks, *table.notes), table_date=table.date)

@@ -7,36 +7,30 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from torchpick.decide import driver_numbers, remarks
 from torchpick.decide.demands import PackageDemand, is_inferred
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, OWN_WHEELS
-from torchpick.decide.refusal import JETSON_INDEX
+from torchpick.decide.refusal import JETSON_PAGE, begins
 from torchpick.decide.stacksearch import WITH_TORCH, Solution, StackSearch
-from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
+from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, TRIO, Build
 from torchpick.model.machine import Note
 from torchpick.model.package import OtherIndex, Package, PackageFacts, doubles
 from torchpick.model.request import Wish
 from torchpick.model.stack import NOT_READ, PackageObjection
 from torchpick.model.verdict import JIT, Reason
-from torchpick.model.versions import is_dotted, major_minor, release_key
+from torchpick.model.versions import is_dotted, leading, major_minor, parsed, release_key
 
 
-def address(place: OtherIndex, package: Package, torch: Build | None) -> str:
-    """The place's URL, filled in as far as the package and torch say."""
+def filled(text: str, package: Package, torch: Build | None) -> str:
+    """A place's URL, or what lies there, filled in as far as the package and torch say."""
     values = {"version": package.version}
     if torch is not None:
-        values["torch"] = major_minor(torch.torch)
-        values["release"] = torch.torch
-        values["cu"] = torch.backend
-    url = place.url
+        values |= {
+            "torch": major_minor(torch.torch),
+            "release": torch.torch,
+            "cu": torch.backend,
+            "major": str(torch.cuda_major or ""),
+            "abi": _abi(torch),
+        }
     for key, value in values.items():
-        url = url.replace(f"{{{key}}}", value)
-    return url
-
-
-def content(place: OtherIndex, package: Package, torch: Build | None) -> str:
-    """What lies there, as file names or a label say it."""
-    text = place.text.replace("{version}", package.version)
-    if torch is not None:
-        text = text.replace("{major}", str(torch.cuda_major or "")).replace("{abi}", _abi(torch))
-        text = text.replace("{torch}", major_minor(torch.torch))
+        text = text.replace(f"{{{key}}}", value)
     return text
 
 
@@ -78,7 +72,7 @@ def unknown(facts: Mapping[str, PackageFacts], demands: Iterable[PackageDemand])
 
 
 def _is_unknown(facts: Mapping[str, PackageFacts], name: str, asked: Sequence[PackageDemand]) -> bool:
-    if name in ("torch", *COMPANIONS) or name in WITH_TORCH or name.startswith("nvidia-"):
+    if name in TRIO or name in WITH_TORCH or name.startswith("nvidia-"):
         return False
     known = facts.get(name)
     if known is None:
@@ -104,7 +98,10 @@ def _of_torch(search: StackSearch, chosen: Solution) -> Iterator[Note]:
     if chosen.torch is None:
         return
     for note in remarks.notes(chosen.torch, search.machine, search.table, Wish(), search.verdicts):
-        if note.code != "COMPANION_UNVERIFIED":  # those that were asked for are named one by one
+        if note.code not in (
+            "CUDA_MISCOMPILE",
+            "COMPANION_UNVERIFIED",
+        ):  # those that were asked for are named one by one
             yield note
 
 
@@ -127,9 +124,7 @@ def _of_package(search: StackSearch, package: Package, torch: Build | None) -> I
         text = f"{who} was judged by the default index's wheel; the wheel host may have one for {torch.backend}"
         yield Note("DEFAULT_INDEX_WHEEL", text)
     if package.file is None and facts.source_only is not None:
-        places = "; ".join(
-            f"{address(each, package, torch)}: {content(each, package, torch)}" for each in facts.elsewhere
-        )
+        places = filled("; ".join(f"{each.url}: {each.text}" for each in facts.elsewhere), package, torch)
         yield Note("PACKAGE_UNREAD", f"{who}: {facts.source_only}{f'. {places}' if places else ''}")
 
 
@@ -177,17 +172,33 @@ def hints(
     search: StackSearch, asked: tuple[PackageDemand, ...], objections: tuple[PackageObjection, ...]
 ) -> Iterator[str]:
     """Every hint, the nearest way first."""
+    yield from _older(search, asked)
     yield from _without_a_pin(search, asked)
     yield from _without_the_backend(search, asked)
     yield from _elsewhere(search, asked, objections)
     yield from _with_a_newer_driver(search, asked, objections)
     if not search.machine.counted and any(each.objection.reason is Reason.CUDA_MAJOR_MIXED for each in objections):
         yield "without a GPU torch's cpu build is picked: `--backend cu130` picks one for CUDA, `--gpu` specifies a GPU"
-    if search.machine.platform.name == "linux-aarch64" and any(
-        gpu.arch is not None and gpu.arch.capability == (8, 7) for gpu in search.machine.counted
-    ):
-        yield f"JetPack 6 takes NVIDIA's own torch (see {JETSON_INDEX}); build what depends on torch against that one"
+    if search.machine.jetsons:
+        yield f"up to JetPack 6, what depends on torch is built against NVIDIA's own ({JETSON_PAGE})"
     yield from _instead(search, asked, objections)
+
+
+def _older(search: StackSearch, asked: tuple[PackageDemand, ...]) -> Iterator[str]:
+    """Where the table begins, if older versions than it knows could be what is asked for."""
+    exact = (each.specifier.lstrip("=~<") for each in asked if each.name == "torch")
+    torch = next((text for text in exact if is_dotted(text)), "")
+    for demand in asked:
+        if demand.name == "torch":
+            yield from begins(demand.specifier, search.verdicts)
+            continue
+        facts = search.facts.get(demand.name)
+        if facts is None or not facts.versions or not torch:
+            continue
+        needs = [parsed(text) for text in facts.versions[-1].requires if leading(text) == "torch"]
+        floors = [each.version for need in needs for each in need.specifier if is_dotted(each.version)]
+        if floors and all(release_key(torch) < release_key(floor) for floor in floors):
+            yield f"the table of {demand.name} begins at {facts.versions[-1].version}"
 
 
 def _instead(
@@ -265,7 +276,7 @@ def _elsewhere(
         for place in facts.elsewhere:
             package = next((package for package in refused if has(place, package)), None)
             if package is not None and _carried(search, place.cuda):
-                yield f"another index has {each.name} {content(place, package, None)}: {address(place, package, None)}"
+                yield filled(f"another index has {each.name} {place.text}: {place.url}", package, None)
 
 
 def _carried(search: StackSearch, majors: tuple[int, ...]) -> bool:

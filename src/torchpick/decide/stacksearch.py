@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from torchpick.decide import resolve
-from torchpick.decide.demands import CONCERNED, PackageDemand, meets, required
+from torchpick.decide.demands import PackageDemand, concerns, meets, required
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, Situation
-from torchpick.model.build import COMPANIONS
+from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, PackageFacts
@@ -37,6 +37,10 @@ class Refused(Noun):
     name: str
     version: str
     objection: Objection
+
+
+def _constrained(why: str) -> Objection:
+    return Objection(Reason.CONSTRAINED, {"why": why})
 
 
 class StackSearch:
@@ -70,7 +74,7 @@ class StackSearch:
                 return chosen
         if self._steps > MOST_STEPS:
             why = f"the search was stopped after {MOST_STEPS} steps"
-            self.refused.insert(0, Refused(asked[0].name, "", Objection(Reason.CONSTRAINED, {"why": why})))
+            self.refused.insert(0, Refused(asked[0].name, "", _constrained(why)))
         return None
 
     def step(self) -> bool:
@@ -93,9 +97,7 @@ class StackSearch:
 
     def meeting(self, demands: Iterable[PackageDemand]) -> tuple[Verdict, ...]:
         """All builds, running or not, that are what is asked of torch's family; a search asks the same many times."""
-        key = tuple(
-            dict.fromkeys(PackageDemand(each.name, each.specifier) for each in demands if each.name in CONCERNED)
-        )
+        key = tuple(dict.fromkeys(PackageDemand(each.name, each.specifier) for each in demands if concerns(each.name)))
         if key not in self._meeting:
             builds = (each for each in self.verdicts if all(meets(each.build, demand) for demand in key))
             self._meeting[key] = tuple(builds)
@@ -140,7 +142,9 @@ class _Attempt:
         self.search, self.level = search, level
 
     def run(self, asked: tuple[PackageDemand, ...]) -> Solution | None:
-        start = _State((), {}, self.search.limits, self.search.builds, needs_torch=False)
+        # A limit on a companion asks for none; it binds one that something does ask for.
+        limits = tuple(limit for limit in self.search.limits if limit.name not in COMPANIONS)
+        start = _State((), {}, limits, self.search.builds, needs_torch=False)
         state, objection = self._asking(start, asked, None)
         if objection is not None:
             self.search.refused.append(Refused("torch", "", objection))
@@ -154,13 +158,13 @@ class _Attempt:
         mine = [demand for demand in state.demands if demand.name == name]
         facts = self.search.facts[name]
         if facts.refused is not None:
-            self._refuse(name, "", Objection(Reason.CONSTRAINED, {"why": facts.refused}))
+            self._refuse(name, "", _constrained(facts.refused))
             return None
         known = [package for package in facts.versions if all(demand.admits(package.version) for demand in mine)]
         if not known and all(demand.by for demand in mine) and self._against(facts) is None:
             return self._extend(state._replace(todo=todo))  # a version that is not in the table: a note says so
         if not known:
-            self._refuse(name, "", Objection(Reason.CONSTRAINED, {"why": _unknown(facts, mine)}))
+            self._refuse(name, "", _constrained(_unknown(facts, mine)))
             return None
         known = self._judged_first(facts, known)
         for package in known:
@@ -168,7 +172,7 @@ class _Attempt:
                 return None
             if package.code == () and _needs_torch(known[0]) and not _needs_torch(package):
                 why = "does not need torch by itself, so it is not what newer versions are"
-                self._refuse(name, package.version, Objection(Reason.CONSTRAINED, {"why": why}))
+                self._refuse(name, package.version, _constrained(why))
                 continue
             nearer, objection = self._choosing(state._replace(todo=todo), package)
             if objection is not None:
@@ -187,7 +191,7 @@ class _Attempt:
             return [*judged, *unread]
         for package in unread:
             why = f"has not been read, and {against.version} {against.objection.text}"
-            self._refuse(package.name, package.version, Objection(Reason.CONSTRAINED, {"why": why}))
+            self._refuse(package.name, package.version, _constrained(why))
         return judged
 
     def _against(self, facts: PackageFacts) -> Refused | None:
@@ -218,11 +222,11 @@ class _Attempt:
             there = state.packages.get(demand.name)
             if there is not None and not demand.admits(there.version):
                 why = f"asks for {demand.text}, and {there.version} is chosen"
-                return state, Objection(Reason.CONSTRAINED, {"why": why})
+                return state, _constrained(why)
             if there is None and demand.name not in todo and self._is_ours(demand.name):
                 todo.append(demand.name)
         every = (*state.demands, *demands)
-        needs_torch = state.needs_torch or any(each.name in ("torch", *COMPANIONS) for each in demands)
+        needs_torch = state.needs_torch or any(each.name in TRIO for each in demands)
         nearer = state._replace(todo=tuple(todo), demands=every, needs_torch=needs_torch)
         fitting = tuple(build for build in state.builds if self._fits(build, demands, package))
         if needs_torch and not fitting:
@@ -230,10 +234,12 @@ class _Attempt:
         return nearer._replace(builds=fitting), None
 
     def _is_ours(self, name: str) -> bool:
-        return name in self.search.facts and name not in ("torch", *COMPANIONS)
+        return name in self.search.facts and name not in TRIO
 
     def _fits(self, verdict: Verdict, demands: tuple[PackageDemand, ...], package: Package | None) -> bool:
-        if not all(meets(verdict.build, demand) for demand in demands):
+        asked = {demand.name for demand in demands}
+        limits = (limit for limit in self.search.limits if limit.name in asked)
+        if not all(meets(verdict.build, demand) for demand in (*demands, *limits)):
             return False
         situation = self.search.situation
         return package is None or situation.mismatch(package, verdict.build, demands, self.level) is None
@@ -268,15 +274,15 @@ class _Attempt:
                 objection = search.situation.mismatch(package, verdict.build, demands, self.level)
                 if objection is not None and all(meets(verdict.build, demand) for demand in demands):
                     return objection
-        family = [demand for demand in every if demand.name in ("torch", *COMPANIONS) and demand.specifier]
+        family = [demand for demand in every if concerns(demand.name) and demand.specifier]
         asks = " and ".join(dict.fromkeys(f"{each.text}{f' (by {each.by})' if each.by else ''}" for each in family))
         meeting = search.meeting(every)
         if not meeting:
-            return Objection(Reason.CONSTRAINED, {"why": f"no torch build is {asks or 'known for this platform'}"})
-        unfit = [verdict for verdict in meeting if not verdict.ok and verdict.rank.suits == 2]
+            return _constrained(f"no torch build is {asks or 'known for this platform'}")
+        unfit = [verdict for verdict in meeting if not verdict.ok and verdict.rank.suits >= 2]
         if not unfit or any(verdict.ok for verdict in meeting):
             why = f"no torch build is left that is {asks or 'of one CUDA with the rest'}"
-            return Objection(Reason.CONSTRAINED, {"why": why})
+            return _constrained(why)
         nearest = min(unfit, key=lambda verdict: len(verdict.reasons))
         why = f"asks for {asks or 'torch'}; the nearest, {nearest.build.version}, {nearest.objections[0].text}"
-        return Objection(Reason.CONSTRAINED, {"why": why})
+        return _constrained(why)

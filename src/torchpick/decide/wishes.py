@@ -1,13 +1,10 @@
-"""The wish that a request states, and what in it is an error."""
+"""The wish that flags and variables state, and what in it is an error."""
 
 from __future__ import annotations
 
-from torchpick.decide.remarks import LAST_FOR_INTEL
 from torchpick.errors import UsageError
 from torchpick.model.build import WHEEL_HOST
-from torchpick.model.machine import Machine
 from torchpick.model.request import Request, Wish
-from torchpick.model.table import Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +21,7 @@ def of(request: Request, environ: Mapping[str, str]) -> Wish:
             hint = "`--cpu` means `--backend cpu`; `--allow-cpu` picks it only if nothing else runs"
             raise UsageError(f"`--cpu` contradicts `--backend {request.backends[0]}`", hint=hint)
         backends = ("cpu",)
+    backends = tuple(_written_out(backend) for backend in backends)
     if unknown := [backend for backend in backends if not is_backend(backend)]:
         hint = "such as cu126, cpu, rocm7.2 or xpu; `torchpick list --all` shows all"
         raise UsageError(f"unknown backend `{unknown[0]}`", hint=hint)
@@ -38,6 +36,16 @@ def of(request: Request, environ: Mapping[str, str]) -> Wish:
     )
 
 
+def _written_out(backend: str) -> str:
+    """`cuda12.6`, `12.6` and `CU126` as the index writes it."""
+    lower = backend.lower()
+    digits = lower.removeprefix("cuda").removeprefix("cu").lstrip("-")
+    major, mark, minor = digits.partition(".")
+    if (mark and major.isdigit() and len(minor) == 1 and minor.isdigit()) or (digits.isdigit() and digits != lower):
+        return f"cu{major}{minor}"
+    return lower
+
+
 def is_backend(text: str) -> bool:
     """Whether the text has the form of a backend's name."""
     kind, digits = text.rstrip("0123456789."), text.lstrip("abcdefghijklmnopqrstuvwxyz")
@@ -48,16 +56,18 @@ def _base(url: str) -> str:
     scheme, mark, rest = url.removeprefix("flat+").partition("://")
     known = bool(mark and rest) and scheme in ("https", "http", "file")
     if not known or not url.isprintable() or " " in url or not _has_host(rest):
-        from torchpick.model.redaction import redacted
-
         hint = "such as https://mirror.example/whl, file:///srv/whl, or flat+https://… for one flat page"
-        raise UsageError(f"`{redacted(url)}` is not a valid mirror URL", hint=hint)
+        raise _refused(url, "is not a valid mirror URL", hint)
     if ("?" in rest or "#" in rest) and not url.startswith("flat+"):
-        from torchpick.model.redaction import redacted
-
         hint = "remove what follows the path; credentials go before the host or into netrc"
-        raise UsageError(f"`{redacted(url)}` has a query or a fragment, so no backend can be added to it", hint=hint)
+        raise _refused(url, "has a query or a fragment, so no backend can be added to it", hint)
     return url.rstrip("/")
+
+
+def _refused(url: str, why: str, hint: str) -> UsageError:
+    from torchpick.model.redaction import redacted  # one file more for each `url`
+
+    return UsageError(f"`{redacted(url)}` {why}", hint=hint)
 
 
 def _has_host(rest: str) -> bool:
@@ -73,24 +83,3 @@ def _has_host(rest: str) -> bool:
     except ValueError:
         return False
     return host.startswith("[") and bool(closed) and port.removeprefix(":").isdigit() == bool(port)
-
-
-def check_python(machine: Machine, table: Table) -> None:
-    """A given version that no wheel was ever made for is a typo."""
-    if machine.python.source != "given" or machine.python.executable is not None:
-        return
-    tags = {tag for build in table.of(machine.platform.name) for tag in build.pythons}
-    tag = machine.python.tag
-    if tags and tag not in tags:
-        from torchpick.model.pythons import python_name, python_order
-
-        plain = sorted((tag for tag in tags if not tag.endswith("t")), key=python_order)
-        first, last = (python_name(tag).removeprefix("Python ") for tag in (plain[0], plain[-1]))
-        hint = f"there are wheels for Python {first} to {last}"
-        if any(tag.endswith("t") for tag in tags):
-            hint += ", and free-threaded ones such as 3.14t"
-        elif machine.platform.name == "macos-x86_64":
-            hint += f"; torch {LAST_FOR_INTEL} was the last release for Intel Macs"
-        raise UsageError(
-            f"no PyTorch wheel was ever published for {python_name(tag)} on {machine.platform.name}", hint=hint
-        )

@@ -8,13 +8,12 @@ from functools import lru_cache
 
 from torchpick.doctor import torchfiles
 from torchpick.doctor.installedtorch import InstalledTorch
-from torchpick.environment import distributions
+from torchpick.environment import distributions, world
 from torchpick.environment.distributions import Distribution, Environment, Fault
 from torchpick.errors import WheelError
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu
 from torchpick.model.noun import Noun
-from torchpick.model.verdict import NO_CODE
 from torchpick.wheels import inplace, judging, readings
 from torchpick.wheels.judging import Judge, LibraryVerdict
 from torchpick.wheels.librarycode import Library, union
@@ -64,18 +63,17 @@ class PartialLibrary(Noun):
 
 
 def partial(torch: InstalledTorch, gpus: Iterable[Gpu], judge: Judge) -> tuple[PartialLibrary, ...]:
-    """Libraries of torch that do not support a GPU; not its main one, where its compiled flags are known."""
+    """Libraries of torch that do not support a GPU; not its main one, which its compiled flags are about."""
     libraries = tuple(
         library
         for path, name in torchfiles.libraries(torch.folder)
         if (library := inplace.registered(path, name)) is not None and library.code.total
     )
-    judged = judging.of_torch if torch.measured and torch.arches else judging.of_libraries
     found = [
         PartialLibrary(library.path, gpu.index, library.text)
         for gpu in gpus
         if gpu.arch is not None
-        for library in judged(libraries, judge._replace(gpu=gpu.arch))
+        for library in judging.of_torch(libraries, judge._replace(gpu=gpu.arch))
         if library.fails
     ]
     return tuple(sorted(found, key=lambda library: (library.name, library.gpu)))
@@ -113,13 +111,13 @@ def _inspected(
     for gpu in gpus:
         if gpu.arch is not None:
             judged = judging.of_package(libraries, judge._replace(gpu=gpu.arch), package.name)
-            support.append(GpuSupport(gpu.index, judged.word or NO_CODE, judged.failing))
+            support.append(GpuSupport(gpu.index, judged.word, judged.failing))
     return InspectedPackage(package.name, package.version, arches, tuple(support), libraries != held)
 
 
 def version(folder: str, package: str) -> str | None:
     """What a companion's version file says, local label included."""
-    return readings.torch_facts(distributions.text(os.path.join(folder, package, "version.py"))).version
+    return readings.torch_facts(world.text_of(os.path.join(folder, package, "version.py"))).version
 
 
 def needs(path: str) -> Linked:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from torchpick.doctor import binaries, installedtorch
 from torchpick.doctor.subject import Subject
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.model.build import COMPANIONS, family_of
@@ -91,8 +92,6 @@ def together(subject: Subject) -> Iterator[Finding]:
 
 def _unmet(subject: Subject) -> Iterator[Finding]:
     """Requirements on torch, and torch's own on the libraries of CUDA, that what is installed does not meet."""
-    from torchpick.doctor import binaries
-
     here, torch = subject.environment, subject.torch
     for demand in _applying(
         here,
@@ -126,8 +125,6 @@ def _unmet(subject: Subject) -> Iterator[Finding]:
 
 def _companions(subject: Subject, said: set[str]) -> Iterator[Finding]:
     """A companion of another release by the table, where its own requirement has not said so, or of another CUDA."""
-    from torchpick.doctor import binaries, installedtorch
-
     here, torch = subject.environment, subject.torch
     if torch is None:
         return

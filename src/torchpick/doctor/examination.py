@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from torchpick.doctor import gpusupport, presence, remedy, surroundings
+from torchpick.decide import refusal
+from torchpick.doctor import depends, gpucode, gpusupport, loading, presence, remedy, surroundings
 from torchpick.doctor.remedy import BY_HARDWARE, Remedy
-from torchpick.doctor.subject import Subject
-from torchpick.environment import distributions
-from torchpick.environment.distributions import Environment, TorchSetting
+from torchpick.doctor.subject import Described, Subject
+from torchpick.environment import distributions, interpreter
+from torchpick.environment.distributions import Distribution, Environment
+from torchpick.environment.world import World, which
 from torchpick.errors import UsageError
+from torchpick.machine import verify
+from torchpick.machine.verify import Ran
 from torchpick.model.arch import Fit
 from torchpick.model.build import family_of
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, Python
 from torchpick.model.noun import Noun
-from torchpick.model.pythons import python_name, version_of
-from torchpick.model.verdict import Reason, Verdict
+from torchpick.model.pythons import version_of
 from torchpick.session import Session
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from torchpick.machine.verify import Ran
 
 Check = Callable[[Subject], Iterator[Finding]]
 
@@ -40,22 +39,33 @@ _OF_TORCH: tuple[Check, ...] = (
     surroundings.driver_library,
     surroundings.hidden,
 )
+# What is looked at beside torch: an answer about torch alone does not wait for these.
+_BESIDE: tuple[Check, ...] = (
+    gpusupport.partial,
+    gpusupport.triton,
+    depends.together,
+    depends.numpy,
+    gpucode.other_cuda,
+    gpucode.without_kernels,
+    gpucode.runtimes,
+    gpucode.twice,
+    presence.incomplete,
+    loading.lacking,
+    loading.library_path,
+)
 
 
 class Examination(Noun):
     """What was looked at, what is wrong, and the command that fixes torch; `remedy` None where none does.
 
-    `ran` says on what kernels were run, where they were. `unsupported`: no build at all is for these GPUs.
+    `ran` says on what kernels were run, where they were. `refused`: why no build fixes it.
     """
 
     subject: Subject
     findings: tuple[Finding, ...]
     remedy: Remedy | None = None
     ran: tuple[str, ...] = ()
-    unsupported: str | None = None
-
-    def _repr_html_(self) -> str:
-        return html(self.findings)
+    refused: str | None = None
 
     @property
     def ok(self) -> bool:
@@ -64,22 +74,6 @@ class Examination(Noun):
     @property
     def command(self) -> tuple[str, ...] | None:
         return None if self.remedy is None else self.remedy.command
-
-
-class FindingList(list[Finding]):
-    """Findings, worst first, that a notebook shows as a table."""
-
-    def _repr_html_(self) -> str:
-        return html(self)
-
-
-def html(findings: Iterable[Finding]) -> str:
-    from torchpick.model.envelope import html_table
-
-    rows = [
-        (finding.severity, finding.code, finding.text, finding.cure or finding.advice or "") for finding in findings
-    ]
-    return html_table(rows, ("severity", "code", "what", "fix")) if rows else "<p>nothing is wrong</p>"
 
 
 def examine(session: Session, folder: str | None = None, *, torch_alone: bool = False) -> Examination:
@@ -93,52 +87,28 @@ def examine(session: Session, folder: str | None = None, *, torch_alone: bool = 
     return _examined(Subject(session, here, _machine(session, here), folder, torch_alone=torch_alone))
 
 
+def described(session: Session, packages: Mapping[str, str], cuda: str | None) -> Examination:
+    """Judge an environment by the versions that a text names; `cuda` is the one its torch was built for."""
+    machine = session.machine
+    found = tuple(Distribution(name, version, os.devnull, "") for name, version in packages.items())
+    here = Environment(None, "the machine of the text", machine.python.version, distributions=found, source="text")
+    return _examined(Described(session, here, machine, cuda))
+
+
 def _examined(subject: Subject) -> Examination:
     findings = [finding for check in _OF_TORCH for finding in check(subject)]
-    settings: tuple[TorchSetting, ...] = ()
-    lock = None
+    if isinstance(subject, Described):
+        findings += [*depends.together(subject), *depends.numpy(subject)]
     if not subject.torch_alone:
-        from torchpick.environment import torchsettings
-
-        findings += [finding for check in _of_all() for finding in check(subject)]
-        session, prefix = subject.session, subject.environment.prefix
-        settings = torchsettings.read(session.environ, prefix, subject.folder, session.wish.index_base)
-        lock = torchsettings.lock(prefix)
-    auto = any(setting.backend == "auto" for setting in settings)
+        findings += [finding for check in _BESIDE for finding in check(subject)]
     fixable = [finding for finding in findings if finding.by_torch and _can_fix(finding, subject)]
-    weighed = remedy.weigh(subject) if fixable or auto else None
-    verdicts = () if weighed is None else weighed.verdicts
-    if subject.torch is None:
-        findings += _unwheeled(verdicts, subject.machine)
+    weighed = remedy.weigh(subject) if fixable else None
     fix = remedy.of(subject, findings, weighed) if fixable and weighed is not None else None
-    if (keep := _to_keep(subject, fix)) is not None:
-        version, backend = keep
-        findings += surroundings.undo(settings, backend, auto_fails=auto and remedy.auto_fails(verdicts))
-        findings += surroundings.lock(subject, lock, version, backend) if lock is not None else ()
-    gpus = subject.labels()
-    unsupported = remedy.unsupported(verdicts, gpus) if fix is None and gpus else None
-    changes = (*(remedy.changes(weighed) if fixable and fix is None else ()), *filter(None, (unsupported,)))
-    fixed = [_fixed(finding, fix, changes) if _can_fix(finding, subject) else finding for finding in findings]
-    return Examination(subject, worst_first(fixed), fix, unsupported=unsupported)
-
-
-def _of_all() -> tuple[Check, ...]:
-    """What is looked at beside torch: an answer about torch alone does not wait for these."""
-    from torchpick.doctor import depends, gpucode, loading
-
-    return (
-        gpusupport.partial,
-        gpusupport.triton,
-        depends.together,
-        depends.numpy,
-        gpucode.other_cuda,
-        gpucode.without_kernels,
-        gpucode.runtimes,
-        gpucode.twice,
-        presence.incomplete,
-        loading.lacking,
-        loading.library_path,
-    )
+    refused = None
+    if fixable and fix is None:
+        refused = remedy.UNKNOWN if weighed is None else "; ".join(refusal.words(weighed.pick, subject.table))
+    fixed = [_fixed(finding, fix, refused) if _can_fix(finding, subject) else finding for finding in findings]
+    return Examination(subject, worst_first(fixed), fix, refused=refused)
 
 
 def _can_fix(finding: Finding, subject: Subject) -> bool:
@@ -146,49 +116,22 @@ def _can_fix(finding: Finding, subject: Subject) -> bool:
     return subject.machine.trouble is None or finding.ailment not in BY_HARDWARE
 
 
-def _to_keep(subject: Subject, fix: Remedy | None) -> tuple[str, str] | None:
-    """The version and backend that the environment should have: of the one that fixes it, else the installed one's."""
-    if fix is not None:
-        return fix.version, fix.backend
-    return None if subject.torch is None else (subject.torch.version, subject.torch.backend)
-
-
-def _fixed(finding: Finding, fix: Remedy | None, changes: tuple[str, ...]) -> Finding:
-    """The finding with the command that fixes torch, where it asks for that; else with what would have to change."""
+def _fixed(finding: Finding, fix: Remedy | None, refused: str | None) -> Finding:
+    """The finding with the command that fixes torch, where it asks for that; else with why no build does."""
     if not finding.by_torch:
         return finding
     if fix is None:
-        return finding if finding.advice or not changes else finding._replace(advice="; ".join(changes))
+        return finding if finding.advice else finding._replace(advice=refused)
     return finding._replace(cure=fix.text, brings=remedy.brings(fix, finding))
-
-
-def _unwheeled(verdicts: Iterable[Verdict], machine: Machine) -> Iterator[Finding]:
-    """That no wheel at all fits this Python, where that is so."""
-    barring = {Reason.NO_WHEEL_FOR_PYTHON, Reason.NO_WHEEL_FOR_PLATFORM}
-    able = [verdict for verdict in verdicts if verdict.rank.suits == 2]
-    if able and all(verdict.reasons & barring for verdict in able):
-        tag, platform = machine.python.tag, machine.platform
-        libc = " with musl" if platform.libc == "musl" else ""
-        yield Finding(
-            Ailment.NO_WHEEL_FOR_PYTHON,
-            f"no PyTorch wheel is made for {python_name(tag)} on {platform.name}{libc}",
-            {"python": tag, "platform": platform.name},
-            advice="create an environment with a Python that has wheels: `torchpick list` names them",
-        )
 
 
 def run(exam: Examination, environ: Mapping[str, str] = os.environ) -> Examination:
     """The same examination with what came of real kernels on each GPU: here, and here alone, its code is run."""
-    from torchpick.machine import verify
-
     torch, machine = exam.subject.torch, exam.subject.machine
     python = exam.subject.environment.executable
     if torch is None or python is None:
         return exam
-    kind = verify.kind_of(
-        family_of(torch.backend), apple=any(gpu.vendor == "apple" and gpu.counted for gpu in machine.gpus)
-    )
-    gpus = verify.of_kind(kind, machine)
+    kind, gpus = verify.work(family_of(torch.backend), machine)
     slow = torch.verdict is not None and any(fit.fit is Fit.JIT for fit in torch.verdict.fits)
     verified = verify.run(python, kind, gpus, environ, verify.deadline(compiles=slow))
     failed = [_failed(ran, torch.label) for ran in verified.ran if not ran.ok]
@@ -217,18 +160,16 @@ def of_process(subject: Subject, imported: str | None) -> tuple[Finding, ...]:
 
 def target(python: str | None, environ: Mapping[str, str], folder: str) -> tuple[str, str]:
     """The environment to look at, and how it was chosen."""
-    from torchpick.environment import interpreter
-    from torchpick.environment.world import World, which
-
     hint = "name an interpreter or an environment's folder: `--python .venv`"
     if python is not None:
         if version_of(python) is not None:
             raise UsageError(f"`--python {python}` is a version; doctor examines an environment", hint=hint)
-        is_name = os.sep not in python and not os.path.isdir(os.path.join(folder, python))
-        return (which(python, environ) or python) if is_name else python, "given"
+        return python, "given"
     world = World("/", environ, folder, sys.platform)
-    for place, source in interpreter.environments(world):
-        return place, source
+    if (found := interpreter.environment(world)) is not None:
+        if interpreter.is_others(*found):
+            raise UsageError(f"{found[0]}, {interpreter.OTHERS}", hint=hint, code="NO_TARGET")
+        return found
     tool = interpreter.tool_environment(sys.prefix)
     if tool is None:
         return sys.executable, "the Python that runs torchpick"

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
-from torchpick.doctor import logs, mentions, signatures
+from torchpick.doctor import examination, logs, mentions, signatures
+from torchpick.doctor.examination import Examination
 from torchpick.doctor.mentions import Mentions
-from torchpick.doctor.signatures import Match
+from torchpick.doctor.remedy import BY_HARDWARE
+from torchpick.doctor.signatures import Match, Signature
+from torchpick.doctor.subject import Described
+from torchpick.environment import interpreter
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.knowledge import gpuspec
 from torchpick.knowledge.compat import Knowledge
-from torchpick.model.finding import Ailment, Finding
-from torchpick.model.machine import Machine, Note
+from torchpick.model.finding import ERROR, Ailment, Finding
+from torchpick.model.machine import GivenGpu, Machine, Note
 from torchpick.model.noun import Noun
+from torchpick.model.pythons import version_of
 from torchpick.model.request import Request
 from torchpick.session import Session
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from torchpick.doctor.examination import Examination
 
 _NO_GPU_KNOWN = Note(
     "NO_GPU_KNOWN", "no GPU is known here: `--gpu NAME` (and `--driver VERSION`) says which machine the text is about"
 )
 # A finding that stands for others where there is no torch to have them.
 _ABSENT = {"TORCH_MISSING", "TORCH_BROKEN"}
+_MACS = ("macos-arm64", "macos-x86_64")
+_SYSTEMS = {"windows", "macos", "linux", "aarch64", "intel"}
+# The errors that another build of torch would fix.
+_BY_TORCH = {each.name for each in (*BY_HARDWARE, Ailment.COMPANION_OTHER_CUDA)}
+_AROUND = {"wsl", "container", "image build"}
+# Drivers for CUDA before 7 are older than every build.
+_TOO_OLD = ("0.", "1.", "2.", "3.", "4.", "5.", "6.")
 
 
 class Explained(Noun):
@@ -46,27 +54,28 @@ class Explanation(Noun):
 
 
 def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
-    """Look for the known errors in a text that streams by, and combine them with the environment."""
-    search = signatures.Search(session.knowledge.file("errors.json", signatures.read))
+    """Look for the known errors in a text that streams by, and combine them with the environment it is about."""
+    known = session.knowledge.file("errors.json", signatures.read)
+    search = signatures.Search(known)
     start = b""
     for chunk in logs.decoded(chunks):
         search.feed(chunk)
         start += chunk[: max(0, mentions.MOST_TEXT - len(start))]
     matches = search.matches()
-    alone = Explanation(tuple(Explained(match) for match in matches))
-    if not any(match.signature.findings for match in matches):
-        return alone
-    said = mentions.of_text([start])
+    said = mentions.of_text(start)
     request, notes = _with_mentions(session, said)
+    facts = _facts(said, request, session)
+    alone = Explanation(tuple(Explained(match.among(facts)) for match in matches))
+    is_described = said.torch is not None and (request.gpus is not None or session.given_gpus)
+    if not any(match.signature.findings for match in matches) and not (is_described and not matches):
+        return alone
     asked = session.asking(request)
     # Whatever the user gave of the machine or the Python: its refusal is theirs to hear.
     is_given = request != Request() or asked.given_gpus
-    from torchpick.doctor import examination
-
     try:
-        exam = examination.examine(asked, torch_alone=True)
+        exam = _examined(asked, said)
     except TorchpickError as error:
-        if error.exit_status == 2 and is_given:
+        if error.exit_status == 2 and (session.request != Request() or session.given_gpus):
             raise
         found = Note("NOT_EXAMINED", f"this environment was not looked at: {error.message}")
         return alone._replace(notes=(*notes, found))
@@ -75,69 +84,127 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     if not machine.counted and not is_given:
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
         return alone._replace(machine=machine, notes=(*notes, _NO_GPU_KNOWN))
-    errors = tuple(Explained(match, _here(match, exam)) for match in matches)
+    if not matches:
+        matches = tuple(_by_finding(exam, known, said))
+    facts |= _facts_of(exam)
+    if exam.subject.torch is not None and exam.remedy is not None:
+        facts -= _AROUND  # torch itself is to blame, wherever it runs
+    errors = tuple(Explained(match.among(facts), _here(match, exam)) for match in matches)
     return Explanation(errors, machine, (*notes, *machine.notes))
 
 
+def _examined(session: Session, said: Mentions) -> Examination:
+    """The environment that the text is of: the one that is here, unless the text or the request is of another."""
+    request = session.request
+    is_elsewhere = request.platform is not None or (request.python is not None and version_of(request.python))
+    if not is_elsewhere:
+        exam = examination.examine(session, torch_alone=True)
+        installed = exam.subject.torch
+        is_same = installed is not None and said.torch in (installed.version, installed.release)
+        # Without a label, or the CUDA that goes with it, nothing can be said of a build.
+        if said.torch is None or is_same or not ("+" in said.torch or said.cuda):
+            return exam
+    packages = {**said.packages, **({} if said.torch is None else {"torch": said.torch})}
+    return examination.described(session, packages if "+" in packages.get("torch", "") or said.cuda else {}, said.cuda)
+
+
 def _with_mentions(session: Session, said: Mentions) -> tuple[Request, tuple[Note, ...]]:
-    """The GPU and the driver that the text names are the ones it is about, unless others are given."""
+    """The machine that the text names is the one it is about, unless another is given."""
     request = session.request
     notes = []
-    gpu = said.capability or (said.name if _is_known(said.name, session.knowledge) else None)
+    gpu = next((name for name in (said.capability, said.name) if name and _known([name], session.knowledge)), None)
     if not session.given_gpus and gpu is not None:
         request = request._replace(gpus=(gpu,))
         label = gpu if said.name in (None, gpu) else f"{said.name} ({gpu})"
         notes.append(Note("GPU_OF_THE_TEXT", f"the text names {label}, so that GPU is meant; `--gpu` names another"))
-    if request.gpus is None or request.driver or request.cuda_driver or session.environ.get("TORCHPICK_DRIVER"):
+    if request.gpus is None and not session.given_gpus and said.platform not in _MACS:
+        return request, tuple(notes)
+    platform = said.platform if request.platform is None and request.machine is None else None
+    if platform is not None and _is_elsewhere(platform) and _goes_with(platform, request.gpus, session.knowledge):
+        request = request._replace(platform=platform)
+        notes.append(Note("PLATFORM_OF_THE_TEXT", f"the text is of {platform}; `--platform` names another"))
+    driver = request.driver or request.cuda_driver or session.environ.get("TORCHPICK_DRIVER")
+    if request.gpus is None or driver or "amd" in said.facts:
         return request, tuple(notes)
     if said.driver is not None:
         request = request._replace(driver=said.driver)
         notes.append(Note("DRIVER_OF_THE_TEXT", f"the text names driver {said.driver}"))
-    elif said.driver_cuda is not None:
+    elif said.driver_cuda is not None and not said.driver_cuda.startswith(_TOO_OLD):
         request = request._replace(cuda_driver=said.driver_cuda)
         notes.append(Note("DRIVER_OF_THE_TEXT", f"the text says that the driver supports CUDA {said.driver_cuda}"))
     return request, tuple(notes)
 
 
+def _is_elsewhere(platform: str) -> bool:
+    return interpreter.own().platform.name != platform
+
+
+def _goes_with(platform: str, gpus: tuple[str, ...] | None, knowledge: Knowledge) -> bool:
+    """Whether the GPUs may be in such a machine: what a text says of the system around is no more than a hint."""
+    return all(gpu.platform in (None, platform) for gpu in _known(gpus or (), knowledge))
+
+
+def _facts(said: Mentions, request: Request, session: Session) -> set[str]:
+    """What is known of the surroundings without a look: by the text, and by what was given."""
+    facts = set(said.facts)
+    if request.platform is not None:
+        os, _, cpu = request.platform.partition("-")
+        facts = (facts - _SYSTEMS) | {os, cpu} | ({"intel"} if request.platform == "macos-x86_64" else set())
+    if any(not gpu.strip() or gpu.strip().lower() == "none" for gpu in request.gpus or ()):
+        return facts
+    vendors = {gpu.vendor for gpu in _known(request.gpus or (), session.knowledge)}
+    facts |= vendors | ({"macos"} if "apple" in vendors else set())
+    return facts - {"amd"} if "nvidia" in vendors and "amd" not in vendors else facts
+
+
+def _facts_of(exam: Examination) -> set[str]:
+    """What the examination adds: whether torch itself is to blame."""
+    torch = exam.subject.torch
+    if torch is None or not exam.subject.gpus:
+        return set()
+    facts = {"cpu build"} if torch.backend == "cpu" else set()
+    return facts | ({"torch runs"} if torch.verdict is not None and torch.verdict.ok else set())
+
+
+def _by_finding(exam: Examination, known: Iterable[Signature], said: Mentions) -> Iterator[Match]:
+    """What is wrong with the torch that the text names, though no known error stands in it."""
+    wrong = [finding.code for finding in exam.findings if finding.severity == ERROR and finding.by_torch]
+    if said.torch is not None and isinstance(exam.subject, Described) and wrong:
+        by_code = {code: each for each in reversed([*known]) for code in each.findings[:1]}
+        if wrong[0] in by_code:
+            yield Match(by_code[wrong[0]], 0, f"torch {said.torch}")
+
+
 def _other_torch(said: Mentions, exam: Examination) -> Iterator[Note]:
-    """That the text is of another torch than the installed one, whose findings are shown."""
+    """Whether it is the torch of the text or the installed one whose findings are shown, where they differ."""
     installed = exam.subject.torch
-    if installed is None or said.torch is None or said.torch in (installed.version, installed.release):
+    if installed is None or said.torch is None:
         return
-    yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, and {installed.label} is installed here")
+    if isinstance(exam.subject, Described):
+        yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, so that one is judged")
+    elif said.torch not in (installed.version, installed.release):
+        yield Note("TORCH_OF_THE_TEXT", f"the text names torch {said.torch}, and {installed.label} is installed here")
 
 
-def _is_known(name: str | None, knowledge: Knowledge) -> bool:
-    if name is None:
-        return False
-    try:
-        gpuspec.parse(name, knowledge)
-    except UsageError:
-        return False
-    return True
+def _known(names: Iterable[str], knowledge: Knowledge) -> list[GivenGpu]:
+    """The GPUs of these names; what is none is passed over."""
+    found = []
+    for name in names:
+        with suppress(UsageError):
+            found.append(knowledge.gpu(name))
+    return found
 
 
 def _here(match: Match, exam: Examination) -> tuple[Finding, ...]:
     """The findings that this error points at; without a torch the command that installs one, or that none runs."""
     wanted = set(match.signature.findings)
     found = [finding for finding in exam.findings if finding.code in wanted]
-    if exam.unsupported is not None and not any(finding.advice for finding in found) and wanted & _BY_TORCH:
-        return (*found, Finding(Ailment.NO_KERNELS, exam.unsupported))
+    if exam.refused is not None and not any(finding.advice for finding in found) and wanted & _BY_TORCH:
+        return (*found, Finding(Ailment.NO_KERNELS, exam.refused))
     if found or not exam.command or not wanted & _BY_TORCH:
         return tuple(found)
-    return tuple(finding for finding in exam.findings if finding.code in _ABSENT)
-
-
-# The errors that another build of torch would fix.
-_BY_TORCH = {
-    each.name
-    for each in (
-        Ailment.NO_KERNELS,
-        Ailment.PTX_ONLY_DRIVER_TOO_OLD,
-        Ailment.DRIVER_TOO_OLD,
-        Ailment.CPU_ONLY_BUILD,
-        Ailment.OTHER_VENDOR_BUILD,
-        Ailment.LIBRARY_DROPPED_GPU,
-        Ailment.COMPANION_OTHER_CUDA,
-    )
-}
+    absent = tuple(finding for finding in exam.findings if finding.code in _ABSENT)
+    if isinstance(exam.subject, Described):
+        text = "the text does not say for which CUDA its torch was built; this one runs on its machine"
+        return tuple(finding._replace(text=text) for finding in absent)
+    return absent

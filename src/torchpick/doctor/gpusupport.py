@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchpick.decide import remarks
+from torchpick.doctor import binaries
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.doctor.subject import Subject
 from torchpick.knowledge.indexes import triton_floors
@@ -29,12 +31,6 @@ _ADVICE = {
     Ailment.DRIVER_TOO_OLD: "or install driver {needs} or newer and keep this torch",
     Ailment.PTX_ONLY_DRIVER_TOO_OLD: "or install a driver that supports CUDA {cuda} and keep this torch",
     Ailment.GPU_NOT_SERVED_BY_DRIVER: "change the driver: {why}; no build of torch can fix this",
-}
-_LIBRARY_ADVICE = {
-    "libtorch_cuda_linalg": (
-        "LU of large matrices and LDL may fail there, all else of torch.linalg runs; "
-        "`torchpick list --whole` names the builds that have all of it"
-    )
 }
 # Whose GPUs a build of each family is for, by the vendor and by the maker's name.
 _MAKERS = {"cuda": ("nvidia", "NVIDIA"), "rocm": ("amd", "AMD")}
@@ -100,18 +96,17 @@ def compiled_at_first_use(subject: Subject) -> Iterator[Finding]:
 
 def partial(subject: Subject) -> Iterator[Finding]:
     """A library of torch itself without code for a GPU that the rest of it supports."""
-    from torchpick.doctor import binaries
-
     torch = subject.torch
     if torch is None:
         return
     gpus = tuple(gpu for gpu in subject.nvidia if torch.fit(gpu) is not Fit.NONE)
     for library in binaries.partial(torch, gpus, subject.judge):
+        needs = remarks.NEEDS.get(library.name.partition(".")[0].removeprefix("lib"))
         yield Finding(
             Ailment.PARTIAL_LIBRARY,
             f"{library.name} of {torch.label} supports {subject.labels(library.gpu)} only in part: {library.text}",
             {**_seen(torch), "library": library.name, "gpus": [library.gpu]},
-            advice=_LIBRARY_ADVICE.get(library.name.partition(".")[0]),
+            advice=needs and f"{needs}; `torchpick list --whole` names the builds that have all of it",
         )
 
 

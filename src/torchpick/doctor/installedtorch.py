@@ -20,8 +20,7 @@ _RUNTIME = re.compile(r"(?:nvidia-cuda-runtime(?:-cu\d+)?|cuda-toolkit)(?:\[[^\]
 class InstalledTorch(Noun):
     """What is known of the installed torch.
 
-    `verdict` is on a Build made of what was read; None where its version says nothing. `missing` are files without
-    which it cannot load.
+    `verdict` is on a Build made of what was read; None where its version says nothing.
     """
 
     version: str
@@ -32,7 +31,6 @@ class InstalledTorch(Noun):
     arches: tuple[Arch, ...] | None
     measured: bool
     verdict: Verdict | None = None
-    missing: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:

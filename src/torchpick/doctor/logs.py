@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable, Iterator
 
@@ -49,8 +50,6 @@ def message(line: bytes) -> bytes:
 
 def decoded(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """The chunks as UTF-8: a Windows shell writes its logs in UTF-16."""
-    import codecs
-
     decoder = None
     first = True
     for chunk in chunks:

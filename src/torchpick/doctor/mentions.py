@@ -1,78 +1,151 @@
-"""What a text says of the machine that it is about: GPU, driver, CUDA and torch. Pure."""
+"""What a text says of the machine and the environment that it is about. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
+from itertools import islice
 
 from torchpick.doctor.logs import message
 from torchpick.model.noun import Noun
+from torchpick.model.versions import normal
 
 # Each form is anchored at words that it cannot do without, and bounded: no line is tried twice.
 _CAPABILITY = re.compile(
     r"(?:cuda |compute )?capability(?: \(CC\))?:? (?:of )?(?P<dotted>\d{1,2}\.\d)\b"
     r"|with CUDA capability (?P<named>sm_\d{2,3}[af]?) is not"
     r"|--gpu-name=(?P<asked>sm_\d{2,3}[af]?)\b"
-    r"|GPU arch : (?P<amd>gfx[0-9a-f]{3,4})\b",
+    r"|GPU arch : (?P<amd>gfx[0-9a-f]{3,4})\b"
+    r"|(?:\bType:.{0,20}|[\s\[(`'\"])(?P<target>gfx[0-9a-f]{3,4})\b(?!.{0,20}=)",
     re.IGNORECASE,
 )
-# A capability that a program asks for is not the GPU's.
-_WANTED = re.compile(r"(?:at least|minimum|requires?|only supports?|>=|newer than|or higher)", re.IGNORECASE)
 _NAME = re.compile(
     r"Found GPU\d{1,3} (?P<found>.{3,80}?) which is of"
     r"|(?P<with>(?:NVIDIA |GeForce |Tesla |Quadro )[\w -]{2,60}?) with CUDA capability"
     r"|GPU \d{1,3}: (?P<listed>[\w .()/+-]{3,80}?)(?: \(UUID| ?\.\.\.|$)"
     r"|Your (?P<your>[\w ./+-]{3,60}?) GPU has compute capability"
-    r"|\b(?P<plain>(?:GeForce )?(?:GTX|RTX) ?\d{3,4}(?: ?(?:Ti|SUPER))?(?: ?Laptop GPU)?"
+    r"|\b(?P<plain>(?:GeForce )?(?:GTX|RTX) ?(?:PRO |A)?\d{3,4}(?: ?(?:Ti|SUPER)){0,2}(?: ?Laptop GPU)?"
     r"|Tesla [KMPVT]\d{1,3}\w?|TITAN (?:X|Xp|V|RTX)"
-    r"|(?:NVIDIA )?(?:A100|H100|H200|B200|GH200|GB200|L40S|L4|A10G?|A40|A6000|V100|P100|T4)"
-    r"|Radeon (?:RX|PRO|VII)[\w -]{0,20}|Arc [AB]\d{3}M?)\b"
+    r"|(?:NVIDIA )?(?:A100|H100|H200|B200|B300|GH200|GB200|GB10|L40S|L4|A10G?|A40|A6000|V100|P100|T4)"
+    r"|(?:Radeon )?RX ?\d{3,4}(?: ?(?:XTX|XT|GRE))?|Radeon (?:PRO |VII)[\w -]{0,20}|Instinct MI\d{3}[AX]?"
+    r"|Arc [AB]\d{3}M?|(?<=Jetson )(?:AGX )?(?:Orin|Thor|Xavier))\b",
+    re.MULTILINE,
 )
-_DRIVER = re.compile(r"(?:driver version|NVIDIA-SMI)[: ]{1,4}(?P<version>\d{3}\.\d{2,3}(?:\.\d{2})?)\b", re.IGNORECASE)
-_SPOKEN = re.compile(r"found version (?P<code>\d{4,5})\b|CUDA Version: (?P<dotted>\d{1,2}\.\d)\b")
-_TORCH = re.compile(
-    r"\b(?:torch(?:==| )|PyTorch(?: version:?)? )v?"
-    r"(?P<version>[12]\.\d{1,2}\.\d(?:\+(?:cu\d{2,3}|cpu|rocm[\d.]{1,6}|xpu))?)",
+_DRIVER = re.compile(
+    r"(?:driver(?: version)?|NVIDIA-SMI(?=[^\n]{1,30}\n))[: ]{1,4}v?(?P<version>\d{3}(?:\.\d{2,3}){0,2})\b"
+    r"(?! or |\+)",
     re.IGNORECASE,
 )
+_SPOKEN = re.compile(r"found version (?P<code>\d{4,5})\b|CUDA Version: (?P<dotted>\d{1,2}\.\d)\b")
+_TORCH = re.compile(
+    r"\b(?:torch(?:==|[ =]{1,40})|torch\.__version__(?:\W{1,8}|\W{1,3}is\W{1,3})|PyTorch(?: version)?(?::? ?| is ))v?"
+    r"(?P<version>[12]\.\d{1,2}\.\d(?:\.dev\d{8})?(?:\+(?:cu\d{2,3}|cpu|rocm[\d.]{1,9}|xpu))?)(?![\w-])",
+    re.IGNORECASE,
+)
+# The CUDA of torch, where the text has it beside a version without a label.
+_CUDA = re.compile(
+    r"(?:CUDA used to build PyTorch:|torch\.version\.cuda\W{1,8}|^CUDA ?:) ?v?(\d{2}\.\d)\b", re.MULTILINE
+)
+# A board's driver comes with its JetPack, which people name instead.
+_JETPACK = re.compile(r"JetPack (?:SDK )?([4-7])(?:\.\d)*", re.IGNORECASE)
+_OF_JETPACK = {"4": "10.2", "5": "11.4", "6": "12.6", "7": "13.0"}
+# A line of `pip list`, `pip freeze` or collect_env: torch's family and what is built against it.
+_PACKAGE = re.compile(
+    r"^(?:\[(?:pip3?|conda)\] )?(?P<name>torch(?:vision|audio|codec|ao)|xformers|vllm|flash[_-]attn|bitsandbytes|triton"
+    r"|numpy)(?:==| )(?P<version>\d[\w.+]{1,40})",
+    re.MULTILINE | re.IGNORECASE,
+)
+# `pip show`: a name and its version in two lines.
+_SHOWN = re.compile(r"^Name: ([\w.-]{1,40})\nVersion: ([\w.+]{1,40})$", re.MULTILINE)
+# What a program, or a resolver, merely asks for is not there.
+_WANTED = re.compile(
+    r"(?:at least|minimum|requires?|needs?|only supports?|>=|newer than|or higher|because|depends on|satisf|No matching"
+    r"|distribution `|install(?:ing)? |version of |found for|built for:)",
+    re.IGNORECASE,
+)
+# What surrounds a program, or is another maker's: the names are those of the cases in compat/errors.json.
+_FACTS = {
+    name: re.compile(words, re.IGNORECASE | re.MULTILINE)
+    for name, words in {
+        "wsl": r"\bWSL|Windows Subsystem|microsoft-standard",
+        "container": r"\bdocker|\bcontainer(?! toolkit)|podman|kubernetes|\bkubectl|apptainer|singularity|/\.dockerenv",
+        "windows": r"\bWindows\b(?! Subsystem)|win_amd64|\bwin32\b|\b[C-Z]:\\|WinError|DLL load failed",
+        "macos": r"\bmac ?os\b|MacBook|darwin|Apple Silicon|\bApple M\d|\bMPS\b",
+        "linux": r"Ubuntu|Debian|Fedora|CentOS|Arch Linux|manylinux|\blinux\b|/usr/|\.so\b",
+        "aarch64": r"(?<![a-z])aarch64|(?<!macosx_)\barm64\b|\bGB10\b|DGX Spark|GH200|GB200|Jetson|\barm linux",
+        "intel": r"Intel\b.{0,40}Mac|\bMac.{0,40}\bIntel|macos intel|darwin.{0,20}x86_64|macosx.{0,20}x86_64",
+        "jetson": r"Jetson|JetPack|\bL4T\b|tegra",
+        "conda": r"\bconda|mamba\b|\bcpu_py3|_cpu_\d|cpu_generic",
+        "image build": r"docker build|\bDockerfile|^#\d{1,3} \d{1,4}\.\d|\bRUN pip",
+        "nvpl": r"libnvpl",
+        "no arm64 list": r"2\.2\.[012]\)",
+        "uv project": r"\buv (?:sync|run|add|lock)\b|\[tool\.uv",
+        "amd": r"Radeon|\bRX ?\d{4}|\bInstinct|\bgfx\d{3}|HIP error|hipError|\+rocm\d",
+        "nvidia": r"\b[GR]TX ?\d|GeForce|NVIDIA-SMI|Tesla [KPVT]\d|\b[ABH][1-9]00\b",
+        "cuda wanted": r"whl/cu\d|\+cu\d",
+        "cpu build": r"\+cpu\b|\bcpu_py3|_cpu_\d|cpu_generic|CPU[- ]only|cpu version of (?:py)?torch",
+    }.items()
+}
 # So much of a text is searched for what it says of its machine.
 MOST_TEXT = 4 << 20
+_LONGEST_LINE = 1 << 16
+_MOST_MATCHES = 50
+_MOST_BEFORE = 200
 
 
 class Mentions(Noun):
-    """The first mention of each; None where the text has none. `driver_cuda` is the CUDA that the driver supports."""
+    """The first mention of each; None where the text has none. `driver_cuda` is the CUDA that the driver supports.
+
+    `cuda` is the one that torch was built for; `facts` are what surrounds a program, such as a container, by name.
+    """
 
     capability: str | None = None
     name: str | None = None
     driver: str | None = None
     driver_cuda: str | None = None
     torch: str | None = None
+    cuda: str | None = None
+    packages: Mapping[str, str] = {}
+    facts: frozenset[str] = frozenset()
+
+    @property
+    def platform(self) -> str | None:
+        """The platform by its name, where the text says which."""
+        arm = "aarch64" in self.facts
+        if "macos" in self.facts:
+            return "macos-x86_64" if "intel" in self.facts else "macos-arm64"
+        if "windows" in self.facts and "wsl" not in self.facts:
+            return "windows-arm64" if arm else "windows-x86_64"
+        return "linux-aarch64" if arm else "linux-x86_64" if {"linux", "wsl"} & self.facts else None
 
 
-def of_text(chunks: Iterable[bytes]) -> Mentions:
+def of_text(start: bytes) -> Mentions:
     """Look through the start of a text."""
-    data = b""
-    for chunk in chunks:
-        data += chunk
-        if len(data) > MOST_TEXT:
-            break
-    found = Mentions()
-    for line in data[:MOST_TEXT].split(b"\n"):
-        if len(line) <= 1 << 16:
-            found = _with(found, message(line).decode("utf-8", "replace"))
-    return found
+    lines = start[:MOST_TEXT].split(b"\n")
+    text = "\n".join(message(line).decode("utf-8", "replace") for line in lines if len(line) <= _LONGEST_LINE)
+    text = _SHOWN.sub(r"\1 \2", text)
+    spoken = _said(_SPOKEN, text)
+    if spoken is not None and spoken.isdigit():
+        spoken = f"{int(spoken) // 1000}.{int(spoken) % 1000 // 10}"
+    if spoken is None and (jetpack := _JETPACK.search(text)):
+        spoken = _OF_JETPACK[jetpack[1]]
+    cuda = _CUDA.search(text)
+    return Mentions(
+        capability=_said(_CAPABILITY, text),
+        name=_said(_NAME, text),
+        driver=_said(_DRIVER, text),
+        driver_cuda=spoken,
+        torch=_said(_TORCH, text),
+        cuda=None if cuda is None else cuda[1],
+        packages={normal(found["name"]): found["version"] for found in islice(_PACKAGE.finditer(text), _MOST_MATCHES)},
+        facts=frozenset(name for name, pattern in _FACTS.items() if pattern.search(text)),
+    )
 
 
-def _with(found: Mentions, line: str) -> Mentions:
-    if found.capability is None and (match := _CAPABILITY.search(line)) and not _WANTED.search(line[: match.start()]):
-        found = found._replace(capability=next(group for group in match.groups() if group))
-    if found.name is None and (match := _NAME.search(line)):
-        found = found._replace(name=next(group for group in match.groups() if group).strip())
-    if found.driver is None and (match := _DRIVER.search(line)):
-        found = found._replace(driver=match["version"])
-    if found.driver_cuda is None and (match := _SPOKEN.search(line)):
-        code = match["code"]
-        found = found._replace(driver_cuda=match["dotted"] or f"{int(code) // 1000}.{int(code) % 1000 // 10}")
-    if found.torch is None and (match := _TORCH.search(line)):
-        found = found._replace(torch=match["version"])
-    return found
+def _said(pattern: re.Pattern[str], text: str) -> str | None:
+    """What the first match keeps that is not merely asked for."""
+    for found in islice(pattern.finditer(text), _MOST_MATCHES):
+        line = text.rfind("\n", 0, found.start()) + 1
+        if not _WANTED.search(text, max(line, found.start() - _MOST_BEFORE), found.start()):
+            return next(group for group in found.groups() if group).strip()
+    return None

@@ -11,7 +11,7 @@ from torchpick.doctor.depends import OF_TORCH
 from torchpick.doctor.subject import Subject
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution
-from torchpick.model.build import COMPANIONS
+from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.versions import first_three
 
@@ -56,14 +56,11 @@ def broken(subject: Subject) -> Iterator[Finding]:
         )
     if torch is None:
         return
-    lost = torch.missing
-    if recorded is not None and not subject.torch_alone:
-        lost = tuple(dict.fromkeys((*lost, *gone(recorded))))
-    if lost:
+    if recorded is not None and (lost := gone(recorded)):
         yield Finding(
             Ailment.TORCH_BROKEN,
             f"{torch.label} lacks {first_three(lost)}",
-            {"folder": torch.folder, "missing": list(lost[:_MOST_SHOWN])},
+            {"folder": torch.folder, "missing": list(lost)},
             by_torch=True,
         )
 
@@ -116,7 +113,7 @@ def unreadable(subject: Subject) -> Iterator[Finding]:
         # conda and Debian leave out RECORD on purpose.
         by_pip = not here.conda and "dist-packages" not in package.folder
         problems = ", ".join(fault for fault in package.faults if by_pip or not fault.startswith("RECORD"))
-        if problems and (package.name in ("torch", *COMPANIONS) or package.name.startswith(OF_TORCH)):
+        if problems and (package.name in TRIO or package.name.startswith(OF_TORCH)):
             yield Finding(
                 Ailment.UNREADABLE,
                 f"{package.info}: {problems}",

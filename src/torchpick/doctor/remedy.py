@@ -6,7 +6,6 @@ the companions, what others require of torch.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Sequence
 
 from torchpick.decide import remarks, resolve
@@ -14,10 +13,13 @@ from torchpick.doctor import depends, installedtorch
 from torchpick.doctor.depends import Demand
 from torchpick.doctor.subject import Subject
 from torchpick.environment.distributions import Distribution, Environment
-from torchpick.model.arch import Fit
-from torchpick.model.build import COMPANIONS, toolkit_order
+from torchpick.installers import shell
+from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.noun import Noun
+from torchpick.model.pick import Pick
+from torchpick.model.pythons import version_of
+from torchpick.model.request import Request
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import release_key
 
@@ -36,8 +38,7 @@ BY_HARDWARE = frozenset(
         Ailment.PACKAGE_PARTLY,
     }
 )
-_WITHOUT_CODE = frozenset({Reason.NO_KERNELS, Reason.LIBRARY_DROPPED_GPU, Reason.UNKNOWN_ARCHES})
-_UNKNOWN = "neither the backend it had nor a GPU is known: name what to fix it for by `--gpu`, `--backend` or `--cpu`"
+UNKNOWN = "neither the backend it had nor a GPU is known: name what to fix it for by `--gpu`, `--backend` or `--cpu`"
 
 
 class Remedy(Noun):
@@ -66,16 +67,16 @@ class Remedy(Noun):
     @property
     def text(self) -> str:
         """The command as a shell takes it."""
-        return shlex.join(self.command)
+        return shell.line(self.command)
 
 
 class Weighed(Noun):
-    """The builds as they are judged for an environment, best first.
+    """The builds as they are judged for an environment.
 
     `flags` are what the command has to say beyond the request: what would else be looked up again, and differ.
     """
 
-    verdicts: tuple[Verdict, ...] = ()
+    pick: Pick
     flags: tuple[str, ...] = ()
 
 
@@ -94,7 +95,9 @@ def weigh(subject: Subject) -> Weighed | None:
             wish, flags = wish._replace(backends=(own,)), (*flags, "--backend", own)
         elif flags or subject.environment.find("torch") is not None:
             return None  # there is something to keep, and it is not known
-    return Weighed(tuple(resolve.judge(machine, subject.table, wish)), flags)
+    verdicts = tuple(resolve.judge(machine, subject.table, wish))
+    wish = wish._replace(allow_cpu=True)  # a build for the CPU alone is no advice here
+    return Weighed(Pick((machine,), wish, (), verdicts, changes=remarks.changes(verdicts)), flags)
 
 
 def of(subject: Subject, findings: Sequence[Finding], weighed: Weighed) -> Remedy | None:
@@ -107,16 +110,17 @@ def of(subject: Subject, findings: Sequence[Finding], weighed: Weighed) -> Remed
     ailments = {finding.ailment for finding in findings if finding.by_torch}
     backend = None if ailments & BY_HARDWARE else installedtorch.backend_of(torch, here)
     companions = [name for name in COMPANIONS if here.find(name) is not None]
-    demands = [demand for demand in depends.on(here, "torch") if demand.by.name not in ("torch", *COMPANIONS)]
-    remedy = nearest(release, companions, demands, weighed.verdicts, backend)
+    demands = [demand for demand in depends.on(here, "torch") if demand.by.name not in TRIO]
+    verdicts = weighed.pick.considered
+    remedy = nearest(release, companions, demands, verdicts, backend)
     if remedy is None:
         return None
-    freed = nearest(release, companions, demands, map(_freed, weighed.verdicts), backend)
+    freed = nearest(release, companions, demands, map(_freed, verdicts), backend)
     if freed is not None and freed.version != remedy.version:
-        own = next(verdict for verdict in weighed.verdicts if verdict.build == freed.verdict.build)
+        own = next(verdict for verdict in verdicts if verdict.build == freed.verdict.build)
         remedy = remedy._replace(bound_by=tuple(str(each.facts["limit"]) for each in own.objections))
     flags = (
-        *subject.session.request.flags,
+        *_there(subject.session.request).flags,
         *weighed.flags,
         *(("--backend", remedy.backend) if remedy.narrowed else ()),
     )
@@ -128,6 +132,13 @@ def of(subject: Subject, findings: Sequence[Finding], weighed: Weighed) -> Remed
         alone = not needs and not ailments & {Ailment.REQUIREMENT_MISSING, Ailment.MISSING_LIBRARY}
         words = (*words, *(("--no-deps",) if alone else ()), "--", "--force-reinstall")
     return remedy._replace(command=words)
+
+
+def _there(request: Request) -> Request:
+    """The request as it is made on the machine itself: `install` takes no other platform or Python than its own."""
+    if request.python is not None and version_of(request.python) is not None:
+        request = request._replace(python=None)
+    return request if request.platform is None else request._replace(platform=None, glibc=None, macos=None)
 
 
 def _freed(verdict: Verdict) -> Verdict:
@@ -192,7 +203,7 @@ def _keeping(
 ) -> Remedy:
     build = verdict.build
     there = [name for name in companions if build.companions.get(name)]
-    lost = [f"{name} (none was published for torch {build.torch})" for name in companions if name not in there]
+    lost = [f"{name} (none is known for torch {build.torch})" for name in companions if name not in there]
     lost += [f"{demand.by.label} (it requires {demand.text})" for demand in demands if not demand.admits(build.torch)]
     return Remedy(verdict, (f"torch=={build.torch}" if pinned else "torch", *there), kept, tuple(lost))
 
@@ -210,46 +221,12 @@ def brings(remedy: Remedy, finding: Finding) -> str:
     return f"that is {remedy.version}{kept}{lost}"
 
 
-def changes(weighed: Weighed | None) -> tuple[str, ...]:
-    """What would have to change where no build fixes it."""
-    return (_UNKNOWN,) if weighed is None else tuple(change.text for change in remarks.changes(weighed.verdicts))
-
-
-def unsupported(verdicts: Sequence[Verdict], gpus: str) -> str | None:
-    """What is left for GPUs that no known build runs on, whatever the driver and the Python; None where one may."""
-    of_gpus = [verdict for verdict in verdicts if verdict.build.family in ("cuda", "rocm") and verdict.fits]
-    if not of_gpus or any(not verdict.reasons & _WITHOUT_CODE for verdict in of_gpus):
-        return None
-    with_code = [verdict.build for verdict in of_gpus if all(fit.fit is not Fit.NONE for fit in verdict.fits)]
-    if with_code:
-        last = max(with_code, key=lambda build: (release_key(build.torch), toolkit_order(build.backend)))
-        return (
-            f"no published build supports {gpus} as a whole; the last release with code for it is torch {last.version}"
-        )
-    oldest = min((verdict.build.torch for verdict in of_gpus), key=release_key)
-    return (
-        f"no published build from torch {oldest} on has code for {gpus}: only an older release, or torch built "
-        "from source, runs on it"
-    )
-
-
-def auto_fails(verdicts: Iterable[Verdict]) -> bool:
-    """Whether the newest CUDA that this driver carries has no build that runs here: what uv's `auto` would choose."""
-    left_out = {Reason.DRIVER_TOO_OLD, Reason.UNCONFIRMED, Reason.NOT_REQUESTED}
-    runs: dict[tuple[int, ...], bool] = {}
-    for verdict in verdicts:
-        if verdict.build.family == "cuda" and not left_out & verdict.reasons:
-            toolkit = toolkit_order(verdict.build.backend)
-            runs[toolkit] = runs.get(toolkit, False) or verdict.ok
-    return bool(runs) and not runs[max(runs)]
-
-
 def by_installer(here: Environment, verb: str, *words: str) -> str:
     """A command of the environment's own pip; of uv where there is none."""
     if not has_pip(here):
-        return shlex.join(["uv", "pip", verb, "--python", here.program, *words])
+        return shell.line(["uv", "pip", verb, "--python", here.program, *words])
     yes = ["-y"] if verb == "uninstall" else []
-    return shlex.join([here.program, "-m", "pip", verb, *yes, *words])
+    return shell.line([here.program, "-m", "pip", verb, *yes, *words])
 
 
 def put_back(here: Environment, package: Distribution) -> str:

@@ -1,36 +1,31 @@
 """Known error texts, looked for in a stream: each byte is read once for each pattern, whatever the text is. Pure.
 
-A pattern is text, in any case of letters, over one line or several; `*` stands for anything up to two lines on, and
-`{name}` for something to keep.
+A pattern is text, in any case of letters, over one line or several; `*` stands for anything up to two lines on.
 There is nothing in it that could be tried twice, so no text makes the search slow.
 """
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 
 from torchpick.doctor.logs import message
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.fields import read as noun_of
 from torchpick.model.noun import Noun
 
-_WILD = re.compile(r"\*|\{([a-z]{1,20})\}")
 # A line is looked at so far before and behind the words that were found in it.
 _BEFORE, _BEHIND = 2048, 4096
 # And so many lines.
 _SPAN = 2
-_MOST_KEPT = 80
 _MOST_SHOWN = 300
-_PLAIN = b" \t\r\n,;:()[]'\"`"
 
 
-class Piece(Noun):
-    """A text of a pattern, lower case, and the name of what stands before it; None where that is not kept."""
+class Case(Noun):
+    """What an error means, and what helps, where all these facts hold."""
 
-    text: bytes
-    keeps: str | None = None
+    where: tuple[str, ...]
+    meaning: str
+    cures: tuple[str, ...]
 
 
 class Signature(Noun):
@@ -47,40 +42,28 @@ class Signature(Noun):
     links: tuple[str, ...]
     install: bool
     follows: tuple[str, ...]
-
-
-class LogLine(Noun):
-    """A line of the text, and the message in it."""
-
-    number: int
-    text: bytes
-
-
-class Stretch(Noun):
-    """Lines as one text, in its own letters and in lower case, and where each of them begins."""
-
-    text: bytes
-    lower: bytes
-    lines: tuple[LogLine, ...]
-    starts: tuple[int, ...]
+    cases: tuple[Case, ...] = ()
 
 
 class Match(Noun):
-    """Where a signature was first seen, the line, and what its pattern keeps."""
+    """Where a signature was first seen, and the line."""
 
     signature: Signature
     line: int
     text: str
-    kept: Mapping[str, str] = {}
+
+    def among(self, facts: set[str]) -> Match:
+        """What it means where these facts hold: by the first case that they meet."""
+        for case in self.signature.cases:
+            if facts >= {*case.where}:
+                told = self.signature._replace(meaning=case.meaning, causes=(), cures=case.cures)
+                return self._replace(signature=told)
+        return self
 
 
 def read(fields: Fields) -> tuple[Signature, ...]:
     """compat/errors.json as signatures; ShapeError where it is not of its form."""
-    found = [_signature(row) for row in fields.objects("signatures")]
-    ids = [each.id for each in found]
-    if len(set(ids)) != len(ids):
-        raise ShapeError("signatures", "names an id twice")
-    return tuple(found)
+    return tuple(map(_signature, fields.objects("signatures")))
 
 
 def _signature(row: Fields) -> Signature:
@@ -89,52 +72,22 @@ def _signature(row: Fields) -> Signature:
     if not patterns:
         raise row.fail("patterns", "is empty")
     for place, pattern in enumerate(patterns):
-        parts = pieces(pattern) if pattern.isascii() else ()
-        if not parts or max(len(part.text) for part in parts) < 6:
+        if not pattern.isascii() or max(map(len, pattern.split("*"))) < 6:
             raise ShapeError(f"{row.at('patterns')}[{place}]", "needs a text of six or more ASCII characters")
     no_use = tuple((each.text("what"), each.text("why")) for each in row.objects("no_use"))
-    return noun_of(Signature, row, most=None, no_use=no_use)
+    cases = tuple(noun_of(Case, case, most=None) for case in row.objects("cases")) if row.has("cases") else ()
+    return noun_of(Signature, row, most=None, no_use=no_use, cases=cases)
 
 
-def pieces(pattern: str) -> tuple[Piece, ...]:
-    """The texts of a pattern in their order; a last `{name}` has an empty text."""
-    found = []
-    start = 0
-    keeps = None
-    for match in _WILD.finditer(pattern):
-        if text := pattern[start : match.start()]:
-            found.append(Piece(text.lower().encode(), keeps))
-            keeps = None
-        keeps = match[1] or keeps
-        start = match.end()
-    if text := pattern[start:]:
-        found.append(Piece(text.lower().encode(), keeps))
-    elif keeps is not None:
-        found.append(Piece(b"", keeps))
-    return tuple(found)
-
-
-def found_in(line: bytes, pattern: tuple[Piece, ...]) -> dict[str, str] | None:
-    """What the pattern keeps of a line; None where the line does not have its texts in their order."""
-    lower = line.lower()
-    kept = {}
+def found_in(text: bytes, parts: Iterable[bytes]) -> bool:
+    """Whether a text has these in their order."""
     at = 0
-    for place, piece in enumerate(pattern):
-        where = lower.find(piece.text, at) if piece.text else at
-        if where < 0:
-            return None
-        if piece.keeps is not None and place:
-            end = where if piece.text else _word_end(line, at)
-            kept[piece.keeps] = line[at : min(end, at + _MOST_KEPT)].decode("utf-8", "replace").strip()
-        at = where + len(piece.text)
-    return kept
-
-
-def _word_end(line: bytes, start: int) -> int:
-    end = start
-    while end < len(line) and line[end] not in _PLAIN:
-        end += 1
-    return end
+    for part in parts:
+        at = text.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return True
 
 
 class Search:
@@ -146,15 +99,15 @@ class Search:
     def __init__(self, signatures: Iterable[Signature]) -> None:
         self._wanted = {signature.id: signature for signature in signatures}
         self._patterns = [
-            (max((piece.text for piece in parts), key=len), parts, signature.id)
+            ([part for part in pattern.lower().encode().split(b"*") if part], signature.id)
             for signature in self._wanted.values()
-            for parts in map(pieces, signature.patterns)
+            for pattern in signature.patterns
         ]
         self._found: dict[str, Match] = {}
         self._rest = b""
         self._line = 1
-        # The end of what was looked through: a pattern may begin there and end in what comes.
-        self._last: list[LogLine] = []
+        # The end of what was looked through, by line: a pattern may begin there and end in what comes.
+        self._last: list[tuple[int, bytes]] = []
 
     def feed(self, chunk: bytes) -> None:
         """Look through whole lines; what is left of the last one waits, up to a bound."""
@@ -183,44 +136,32 @@ class Search:
     def _look(self, data: bytes) -> None:
         if not data:
             return
-        new = [
-            LogLine(number, text)
-            for number, line in enumerate(data.split(b"\n"), self._line)
-            if (text := message(line))
-        ]
-        lines = [*self._last, *new]
-        text = b" ".join(line.text for line in lines)
-        lower = text.lower()
-        starts = []
-        at = 0
-        for line in lines:
-            starts.append(at)
-            at += len(line.text) + 1
-        stretch = Stretch(text, lower, tuple(lines), tuple(starts))
-        for anchor, parts, name in self._patterns:
-            if name not in self._found and (match := self._first(stretch, anchor, parts, name)) is not None:
-                self._found[name] = match
-        self._patterns = [pattern for pattern in self._patterns if pattern[2] not in self._found]
-        self._last = [line for line in lines[-_SPAN:] if len(line.text) <= _BEHIND]
+        numbered = enumerate(map(message, data.split(b"\n")), self._line)
+        lines = [*self._last, *((number, text) for number, text in numbered if text)]
+        lower = b"\n".join(text for _, text in lines).lower()
+        flat = lower.replace(b"\n", b" ")
+        for parts, name in self._patterns:
+            if name not in self._found and (at := _first(lower, flat, parts)) is not None:
+                number, text = lines[lower.count(b"\n", 0, at)]
+                shown = _around(text.decode("utf-8", "replace"), max(parts, key=len))
+                self._found[name] = Match(self._wanted[name], number, shown)
+        self._patterns = [pattern for pattern in self._patterns if pattern[1] not in self._found]
+        self._last = [line for line in lines[-_SPAN:] if len(line[1]) <= _BEHIND]
 
-    def _first(self, stretch: Stretch, anchor: bytes, parts: tuple[Piece, ...], name: str) -> Match | None:
-        at = stretch.lower.find(anchor)
-        while at >= 0:
-            first = bisect_right(stretch.starts, at) - 1
-            last = bisect_right(stretch.starts, at + len(anchor) - 1) - 1
-            start = max(stretch.starts[max(0, first - _SPAN)], at - _BEFORE)
-            after = last + 1 + _SPAN
-            end = min(at + _BEHIND, stretch.starts[after] if after < len(stretch.starts) else len(stretch.text))
-            kept = found_in(stretch.text[start:end], parts)
-            if kept is not None:
-                line = stretch.lines[first]
-                return Match(
-                    self._wanted[name], line.number, _around(line.text.decode("utf-8", "replace"), anchor), kept
-                )
-            # Whatever else lies in this line was looked at with it.
-            ahead = stretch.starts[last + 1] if last + 1 < len(stretch.starts) else len(stretch.text)
-            at = stretch.lower.find(anchor, max(min(ahead, end), at + 1))
-        return None
+
+def _first(lines: bytes, flat: bytes, parts: Sequence[bytes]) -> int | None:
+    """Where the longest text of a pattern first has the others around it; `flat` are the lines as one."""
+    anchor = max(parts, key=len)
+    at = flat.find(anchor)
+    while at >= 0:
+        before = lines[max(0, at - _BEFORE) : at].split(b"\n")[-1 - _SPAN :]
+        behind = lines[at : at + _BEHIND].split(b"\n")
+        own = 1 + lines.count(b"\n", at, at + len(anchor))
+        if found_in(b" ".join(before) + b" ".join(behind[: own + _SPAN]), parts):
+            return at
+        # Whatever else lies in these lines was looked at with it.
+        at = flat.find(anchor, at + len(b" ".join(behind[:own])))
+    return None
 
 
 def _around(line: str, anchor: bytes) -> str:

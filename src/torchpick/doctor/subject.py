@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import cached_property
 
+from torchpick.doctor import binaries, torchfiles
+from torchpick.doctor.binaries import InspectedPackages
 from torchpick.doctor.installedtorch import InstalledTorch
 from torchpick.environment import shellvariables
 from torchpick.environment.distributions import Environment
 from torchpick.environment.shellvariables import Shell
+from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.package import PackageFacts
 from torchpick.model.table import Table
 from torchpick.session import Session
+from torchpick.wheels.judging import Judge
+
 
 # The readers of wheels are imported where there is something to read: an answer without does not wait for them.
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from torchpick.doctor.binaries import InspectedPackages
-    from torchpick.wheels.judging import Judge
-
-
 class Subject:
     """An environment, its machine, and the session that asks; `folder` is where the run began.
 
@@ -50,8 +50,6 @@ class Subject:
     def torch(self) -> InstalledTorch | None:
         if not self.environment.torches:
             return None
-        from torchpick.doctor import torchfiles
-
         return torchfiles.read(self.environment, self.machine, self.table)
 
     @cached_property
@@ -75,8 +73,6 @@ class Subject:
     @cached_property
     def judge(self) -> Judge:
         """The judge of GPU code behind this driver; the GPU is set for each in its turn."""
-        from torchpick.wheels.judging import Judge
-
         torch = self.torch
         unified = torch is not None and torch.verdict is not None and torch.verdict.build.unified
         nothing = Arch.of_capability(0, 0)
@@ -85,14 +81,35 @@ class Subject:
     @cached_property
     def inspected(self) -> InspectedPackages:
         """The packages with GPU code of their own."""
-        from torchpick.doctor import binaries
-
         cuda = None if self.torch is None else self.torch.cuda
         return binaries.packages(self.environment, self.nvidia, self.judge, cuda)
 
     @cached_property
     def known(self) -> Mapping[str, PackageFacts]:
         """The packages of the table."""
-        from torchpick.knowledge.packages import KnownPackages
-
         return KnownPackages(self.session.environ, self.machine.platform.name)
+
+
+class Described(Subject):
+    """An environment of which only a text is known: the versions that it names, and no file to look at."""
+
+    def __init__(self, session: Session, environment: Environment, machine: Machine, cuda: str | None) -> None:
+        super().__init__(session, environment, machine, os.devnull, torch_alone=True)
+        self._cuda = cuda
+
+    @property
+    def is_here(self) -> bool:
+        return False
+
+    @cached_property
+    def torch(self) -> InstalledTorch | None:
+        from torchpick.doctor import torchfiles
+
+        torch = self.environment.find("torch")
+        if torch is None:
+            return None
+        return torchfiles.named(torch.version, self._cuda, self.environment, self.machine, self.table)
+
+    @cached_property
+    def shell(self) -> Shell:
+        return shellvariables.read({})

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from torchpick.decide import resolve
 from torchpick.decide.wishes import is_backend
 from torchpick.doctor.installedtorch import InstalledTorch, row_of
-from torchpick.environment import distributions
+from torchpick.environment import world
 from torchpick.environment.distributions import Environment
 from torchpick.model.arch import Arch
-from torchpick.model.build import Build, Evidence
+from torchpick.model.build import Build, Evidence, family_of, toolkit_order
 from torchpick.model.machine import Machine
 from torchpick.model.request import Wish
 from torchpick.model.table import Shelf, Table
@@ -26,11 +26,25 @@ _PYTHON_LIBRARIES = ("lib/libtorch_python.so", "lib/torch_python.dll", "lib/libt
 def read(here: Environment, machine: Machine, table: Table) -> InstalledTorch | None:
     """The installed torch; None where its version cannot be read."""
     folder = here.torches[0]
-    facts = readings.torch_facts(distributions.text(os.path.join(folder, "torch", "version.py")))
+    facts = readings.torch_facts(world.text_of(os.path.join(folder, "torch", "version.py")))
     recorded = here.find("torch")
     version = facts.version or (recorded.version if recorded is not None else None)
-    if version is None:
-        return None
+    return None if version is None else _judged(version, facts, here, machine, table)
+
+
+def named(version: str, cuda: str | None, here: Environment, machine: Machine, table: Table) -> InstalledTorch:
+    """A torch of which no more than its version is known, and the CUDA it was built for where no label says it."""
+    label = version.partition("+")[2]
+    if family_of(label) == "cuda" and is_backend(label):
+        cuda = ".".join(map(str, toolkit_order(label)))
+    return _judged(version, readings.TorchFacts(version, cuda, None), here, machine, table)
+
+
+def _judged(
+    version: str, facts: readings.TorchFacts, here: Environment, machine: Machine, table: Table
+) -> InstalledTorch:
+    """The torch in the first folder of the environment, with the decision's own verdict on it."""
+    folder = next(iter(here.torches), os.devnull)
     backend = _backend(version, facts)
     release = version.partition("+")[0]
     row = row_of(table, machine, release, backend)
@@ -43,7 +57,6 @@ def read(here: Environment, machine: Machine, table: Table) -> InstalledTorch | 
         folder=folder,
         arches=measured if measured is not None or row is None else row.arches,
         measured=measured is not None,
-        missing=_missing(here, folder),
     )
     if backend == "cpu":
         return torch
@@ -116,15 +129,6 @@ def libraries(folder: str) -> Iterator[tuple[str, str]]:
     except OSError:
         return
     yield from ((os.path.join(lib, name), name) for name in names if _LIBRARY.fullmatch(name) and judging.counts(name))
-
-
-def _missing(here: Environment, folder: str) -> tuple[str, ...]:
-    """Recorded libraries of torch, and the files that its import starts with, that are not there."""
-    named = ["torch/__init__.py"]
-    recorded = here.find("torch")
-    if recorded is not None and recorded.folder == folder:
-        named += [path for path in distributions.libraries(recorded) if path.startswith("torch/")]
-    return tuple(path for path in named if not os.path.exists(os.path.join(folder, path)))
 
 
 def _libraries(here: Environment, cuda: str | None, row: Build | None) -> Mapping[str, str]:

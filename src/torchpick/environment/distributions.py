@@ -7,24 +7,18 @@ import re
 from collections.abc import Iterator, Mapping
 
 from torchpick.environment import layout
-from torchpick.errors import WheelError
+from torchpick.environment.world import start_of, text_of
 from torchpick.model.noun import Noun
 from torchpick.model.versions import normal
 
-# Bounds on what is read: conda's base environment has some 600 projects, torch's RECORD 1.5 MB.
-MOST_PROJECTS = 20_000
+# Bounds on what is read: torch's RECORD has 1.5 MB.
 _MOST_METADATA = 4 << 20
 _MOST_RECORD = 64 << 20
 _MOST_LINE = 4096
-_MOST_TEXT = 1 << 20
-# conda's base environment has some 300,000 files.
-MOST_FILES = 1_000_000
 
 _BINARY = re.compile(r"\.(?:so(?:\.[0-9]+)*|dll|pyd)$", re.IGNORECASE)
 # A line of RECORD that names a library; a name with a comma is quoted, which no library of a wheel is.
 _RECORDED = re.compile(rb"^([^,\"\r\n\0]{1,1024}\.(?:so|dll|pyd)[.0-9]{0,32}),", re.MULTILINE | re.IGNORECASE)
-# Files that two projects may share without harm.
-_SHARED = re.compile(r"(^|/)(__init__\.py|LICENSE[^/]*|py\.typed)$|\.dist-info/|__pycache__/")
 
 
 class Distribution(Noun):
@@ -93,36 +87,11 @@ class Environment(Noun):
                 yield each
 
 
-class TorchSetting(Noun):
-    """A setting of pip or uv that names a PyTorch index or backend: what, where, its value, the backend it means.
-
-    `beside_pin` says that `torchpick pin` wrote into the same file.
-    """
-
-    name: str
-    where: str
-    value: str
-    backend: str | None
-    beside_pin: bool = False
-
-
-class ProjectLock(Noun):
-    """A lock of the project that the environment belongs to, and the torch versions it names."""
-
-    file: str
-    versions: tuple[str, ...]
-
-
 def read(python: str, environ: Mapping[str, str], *, source: str = "given", metadata: bool = True) -> Environment:
     """The environment of an interpreter or folder. Without `metadata` only names and versions are read."""
     here = layout.of(python, environ)
     faults: list[Fault] = []
-    found: list[Distribution] = []
-    for folder in here.sites:
-        found += in_folder(folder, faults, metadata=metadata)
-        if len(found) > MOST_PROJECTS:
-            faults.append(Fault(folder, f"contains more than {MOST_PROJECTS} projects; the rest is not read"))
-            break
+    found = [one for folder in here.sites for one in in_folder(folder, faults, metadata=metadata)]
     return Environment(
         executable=here.executable,
         prefix=here.prefix,
@@ -130,7 +99,7 @@ def read(python: str, environ: Mapping[str, str], *, source: str = "given", meta
         implementation=here.implementation,
         free_threaded=here.free_threaded,
         sites=here.sites,
-        distributions=tuple(found[:MOST_PROJECTS]),
+        distributions=tuple(found),
         conda=_conda(here.prefix),
         torches=tuple(site for site in here.sites if os.path.isfile(os.path.join(site, "torch", "version.py"))),
         faults=tuple(faults),
@@ -172,7 +141,7 @@ def _distribution(folder: str, info: str, *, metadata: bool) -> Distribution | N
     faults = [f"{os.path.basename(file)} {problem}"] if problem else []
     if info.endswith(".dist-info") and not os.path.isfile(os.path.join(inside, "RECORD")):
         faults.append("RECORD is missing")
-    installer, _ = _head(os.path.join(inside, "INSTALLER")) if normal(name) == "torch" else ("", "")
+    installer = text_of(os.path.join(inside, "INSTALLER")) if normal(name) == "torch" else ""
     return Distribution(
         name=normal(_first(said, "name") or name),
         version=_first(said, "version") or version,
@@ -190,11 +159,9 @@ def _first(said: Mapping[str, list[str]], key: str) -> str:
 
 def _head(file: str) -> tuple[str, str]:
     """The header of a metadata file, and what is wrong with it."""
-    try:
-        with open(file, "rb") as stream:
-            data = stream.read(_MOST_METADATA)
-    except OSError as error:
-        return "", "is missing" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
+    data = start_of(file, _MOST_METADATA)
+    if data is None:
+        return "", "cannot be read" if os.path.exists(file) else "is missing"
     if not data.strip():
         return "", "is empty"
     head = re.split(rb"\r?\n\r?\n", data, maxsplit=1)[0]
@@ -204,7 +171,7 @@ def _head(file: str) -> tuple[str, str]:
 def _conda(prefix: str) -> tuple[CondaPackage, ...]:
     """What conda installed there, by the names of its records: NAME-VERSION-BUILD.json."""
     try:
-        names = sorted(os.listdir(os.path.join(prefix, "conda-meta")))[:MOST_PROJECTS]
+        names = sorted(os.listdir(os.path.join(prefix, "conda-meta")))
     except OSError:
         return ()
     parts = (name.removesuffix(".json").rsplit("-", 2) for name in names if name.endswith(".json"))
@@ -235,14 +202,8 @@ def libraries(one: Distribution) -> tuple[str, ...]:
 
 def _record(one: Distribution) -> bytes:
     """Nothing where there is none; a monstrous one is nobody's list of files."""
-    record = os.path.join(one.folder, one.info, "RECORD")
-    try:
-        if os.path.getsize(record) > _MOST_RECORD:
-            return b""
-        with open(record, "rb") as file:
-            return file.read(_MOST_RECORD)
-    except OSError:
-        return b""
+    record = start_of(os.path.join(one.folder, one.info, "RECORD"), _MOST_RECORD + 1) or b""
+    return b"" if len(record) > _MOST_RECORD else record
 
 
 def _inside(folder: str, name: str) -> bool:
@@ -251,35 +212,17 @@ def _inside(folder: str, name: str) -> bool:
 
 
 def _walked(one: Distribution) -> Iterator[str]:
-    tops = text(os.path.join(one.folder, one.info, "top_level.txt")).split() or [one.info.partition("-")[0]]
+    tops = text_of(os.path.join(one.folder, one.info, "top_level.txt")).split() or [one.info.partition("-")[0]]
     for top in tops:
         if top.isidentifier():
-            yield from (os.path.relpath(file, one.folder) for file in walk(os.path.join(one.folder, top)))
-
-
-def walk(folder: str) -> Iterator[str]:
-    """The files below a folder, links to folders not followed."""
-    count = 0
-    for root, below, names in os.walk(folder):
-        below.sort()
-        count += len(names)
-        if count > MOST_FILES:
-            raise WheelError(f"{folder} contains more than {MOST_FILES} files", hint="use a folder further down")
-        yield from (os.path.join(root, name) for name in sorted(names))
-
-
-def text(file: str, most: int = _MOST_TEXT) -> str:
-    """The start of a text file; nothing where it is not there."""
-    try:
-        with open(file, "rb") as stream:
-            return stream.read(most).decode("utf-8", "replace")
-    except OSError:
-        return ""
+            for root, below, names in os.walk(os.path.join(one.folder, top)):
+                below.sort()
+                yield from (os.path.relpath(os.path.join(root, name), one.folder) for name in sorted(names))
 
 
 def overwritten(one: Distribution, other: Distribution) -> str | None:
-    """A file that two projects both installed, the later over the earlier; None where they share none of weight."""
+    """A library that two projects both installed, the later over the earlier; None where they share none."""
     if one.folder != other.folder:
         return None
     mine = set(libraries(one))
-    return next((name for name in libraries(other) if name in mine and not _SHARED.search(name)), None)
+    return next((name for name in libraries(other) if name in mine), None)

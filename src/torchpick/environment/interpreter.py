@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from torchpick.environment.world import World, is_same, program_of, upwards, which
+from torchpick.environment.world import World, is_same, is_yours, program_of, upwards, which
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import Platform, Python
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from torchpick.model.fields import Fields
 
 _HINT = "specify one with `--python 3.12` or `--python PATH`"
+# The environment that nobody named or activated, and what is said where others may change it.
+FOUND = ".venv"
+OTHERS = "in which nothing is run, as others may write there"
+_OWNERS = (0, os.geteuid() if hasattr(os, "geteuid") else 0)
 _CPUS = {"amd64": "x86_64", "x86-64": "x86_64"}
 _NARROW = {"x86_64": "i686", "aarch64": "armv7l"}
 
@@ -31,6 +35,8 @@ def installable(python: Python, wanted: str | None) -> Python:
     from torchpick.environment import layout
 
     hint = "specify the interpreter with `--python PATH`; `torchpick url --python` works for any version"
+    if python.source.endswith(OTHERS):
+        raise UsageError(f"no Python to install for: {python.source}", hint=hint, code="NO_TARGET")
     if wanted is None:
         raise InstallerError(f"no Python to install for: {python.source}", hint=hint, code="NO_TARGET")
     here = choose(None, World.here(), monotonic() + layout.SECONDS).python
@@ -51,14 +57,33 @@ def choose(told: str | None, world: World, deadline: float) -> Interpreter:
     """The target interpreter. Raises UsageError for one that was specified, TorchpickError for a broken environment."""
     if told is not None:
         return _told(told, world, deadline)
-    for folder, source in environments(world):
-        return _of_environment(folder, source, world, deadline)
+    if (found := environment(world)) is not None:
+        return _as_data(found[0]) if is_others(*found) else _of_environment(*found, world, deadline)
     if world.real and (tool := tool_environment(sys.prefix)) is not None:
         return _on_path(tool, world, deadline)
-    return own(world)
+    return own()
 
 
-def own(world: World) -> Interpreter:
+def is_others(folder: str, source: str) -> bool:
+    """Whether an environment was only found, in or above the current folder, where somebody else may have put it."""
+    if source != FOUND:
+        return False
+    program = program_of(folder)
+    places = (folder, os.path.join(folder, "pyvenv.cfg"), *((os.path.dirname(program),) if program else ()))
+    return os.lstat(folder).st_uid not in _OWNERS or not all(map(is_yours, places))
+
+
+def _as_data(folder: str) -> Interpreter:
+    """What its files say of an environment in which nothing is run."""
+    from torchpick.environment import layout
+
+    here = own()
+    version = layout.written_version(folder)
+    version = here.python.version if version is None else major_minor(version)
+    return here._replace(python=Python(version, "cp", False, None, f"{folder}, {OTHERS}"))
+
+
+def own(source: str = "the Python that runs torchpick") -> Interpreter:
     """The interpreter that torchpick runs in; nothing is started."""
     free_threaded = "t" in getattr(sys, "abiflags", "")
     if os.name == "nt":
@@ -73,11 +98,11 @@ def own(world: World) -> Interpreter:
         implementation=IMPLEMENTATIONS.get(sys.implementation.name, sys.implementation.name),
         free_threaded=free_threaded,
         executable=sys.executable or None,
-        source="the Python that runs torchpick",
+        source=source,
     )
     libc = _confstr()
     soabi = None
-    if libc is None and world.system.startswith("linux"):
+    if libc is None and sys.platform.startswith("linux"):
         import sysconfig
 
         soabi = sysconfig.get_config_var("SOABI")
@@ -110,52 +135,45 @@ def tool_environment(prefix: str) -> str | None:
 
 
 def _told(told: str, world: World, deadline: float) -> Interpreter:
-    here = own(world)
+    here = own()
     if (version := version_of(told)) is not None:
         return Interpreter(Python(version[0], "cp", version[1], None, "given"), here.platform)
     path = os.path.expanduser(told)
-    if not os.path.isabs(path) and ("/" in path or os.sep in path or os.path.isdir(f"{world.cwd}/{path}")):
-        path = os.path.join(world.cwd, path)
+    bare = not ("/" in path or os.sep in path)
+    found = which(path, world.environ) if bare else None
+    # What lies in the current folder may be anybody's: a command on PATH goes before a folder of its name.
+    path = found or os.path.join(world.cwd, path)
     if os.path.isdir(path):
         program = program_of(path)
         if program is None:
             raise UsageError(f"--python {told}: a folder without an interpreter in it", hint=_HINT)
         path = program
-    elif not os.path.isabs(path):
-        found = which(path, world.environ)
-        if found is None:
-            raise UsageError(f"--python {told}: neither a version, nor a path, nor a command on PATH", hint=_HINT)
-        path = found
+    elif bare and found is None:
+        raise UsageError(f"--python {told}: neither a version, nor a path, nor a command on PATH", hint=_HINT)
     try:
         return _ask(path, "given", world, deadline)
     except TorchpickError as error:
         raise UsageError(f"--python {told}: {error.message}", hint=_HINT) from error
 
 
-def environments(world: World) -> list[tuple[str, str]]:
+def environment(world: World) -> tuple[str, str] | None:
     """The environment to take, if there is one; what VIRTUAL_ENV names goes before conda, as with uv."""
-    found = []
     folder = world.environ.get("VIRTUAL_ENV")
     # A tool's own environment may name itself as active; torch is not meant for it.
     if folder and not (world.real and is_same(folder, sys.prefix) and tool_environment(sys.prefix)):
-        found.append((folder, "the active virtual environment"))
+        return folder, "the active virtual environment"
     if folder := world.environ.get("CONDA_PREFIX"):
         name = world.environ.get("CONDA_DEFAULT_ENV", "")
         base = " base" if name == "base" else ""
-        found.append((folder, f"the active conda environment{base}"))
-    return found or _dot_venv(world)
-
-
-def _dot_venv(world: World) -> list[tuple[str, str]]:
-    """`.venv` in the current folder or the nearest parent that has one."""
-    found = (os.path.join(folder, ".venv") for folder in upwards(world.cwd))
-    return [(folder, ".venv") for folder in found if os.path.isfile(f"{folder}/pyvenv.cfg")][:1]
+        return folder, f"the active conda environment{base}"
+    # In the current folder or the nearest parent that has one.
+    near = (os.path.join(above, FOUND) for above in upwards(world.cwd))
+    return next(((each, FOUND) for each in near if os.path.isfile(f"{each}/pyvenv.cfg")), None)
 
 
 def _of_environment(folder: str, source: str, world: World, deadline: float) -> Interpreter:
     if world.real and is_same(folder, sys.prefix):
-        here = own(world)
-        return here._replace(python=here.python._replace(source=source))
+        return own(source)
     program = program_of(folder)
     if program is None:
         raise TorchpickError(
@@ -180,7 +198,7 @@ def _on_path(tool: str, world: World, deadline: float) -> Interpreter:
             return _ask(program, f"{name} on PATH (torchpick itself runs in a {tool} environment)", world, deadline)
         except TorchpickError:
             continue
-    here = own(world)
+    here = own()
     source = f"the version of torchpick's own {tool} environment, as there is no Python on PATH"
     return here._replace(python=here.python._replace(executable=None, source=source))
 
@@ -190,8 +208,7 @@ def _ask(program: str, source: str, world: World, deadline: float) -> Interprete
     from torchpick.environment import layout
 
     if world.real and os.path.abspath(program) == sys.executable:
-        here = own(world)
-        return here._replace(python=here.python._replace(source=source))
+        return own(source)
     return parse(layout.ask(program, world.environ, deadline), program, source)
 
 
@@ -210,7 +227,7 @@ def parse(said: Fields, program: str, source: str) -> Interpreter:
         libc, soabi = said.maybe_text("libc"), said.maybe_text("soabi")
         return Interpreter(python, platform(said.text("system"), said.text("cpu"), libc, soabi, wide=said.flag("wide")))
     except ShapeError as error:
-        raise TorchpickError(f"{program} is broken: {error}", hint=_HINT, code="BROKEN_PYTHON") from error
+        raise layout.broken(program, f"is broken: {error}") from error
 
 
 def _confstr() -> str | None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 
 from torchpick.environment import child, world
-from torchpick.environment.world import prefix_of
+from torchpick.environment.world import prefix_of, text_of
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.noun import Noun
@@ -71,14 +71,15 @@ def ask(program: str, environ: Mapping[str, str], deadline: float, folders: str 
     argv = [program, "-I", "-S", "-c", _QUESTION, *([] if folders is None else [folders])]
     try:
         ended = child.run(argv, environ, deadline - time.monotonic())
-        if ended.status is None:
-            raise _broken(program, "did not answer in time")
-        return answer(ended.answer)
     except OSError as error:
-        raise _broken(program, f"does not start: {error.strerror or error}") from error
+        raise broken(program, f"does not start: {error.strerror or error}") from error
+    if ended.status is None:
+        raise broken(program, "did not answer in time")
+    try:
+        return answer(ended.answer)
     except ShapeError as error:
         words = f": {ended.last_words[:200]}" if ended.last_words else ""
-        raise _broken(program, f"is not a Python 3.4 or newer, or is broken{words}") from error
+        raise broken(program, f"is not a Python 3.4 or newer, or is broken{words}") from error
 
 
 def answer(said: bytes) -> Fields:
@@ -91,7 +92,7 @@ def answer(said: bytes) -> Fields:
     return found
 
 
-def _broken(program: str, why: str) -> TorchpickError:
+def broken(program: str, why: str) -> TorchpickError:
     hint = "specify one with `--python 3.12` or `--python PATH`"
     return TorchpickError(f"{program} {why}", hint=hint, code="BROKEN_PYTHON")
 
@@ -158,7 +159,7 @@ def of(python: str, environ: Mapping[str, str]) -> Layout:
             settings=config,
         )
     except ShapeError as error:
-        raise _broken(program, str(error)[:200]) from error
+        raise broken(program, str(error)[:200]) from error
 
 
 def of_environment(python: str, version: str, *, free_threaded: bool) -> Layout | None:
@@ -185,6 +186,11 @@ def of_environment(python: str, version: str, *, free_threaded: bool) -> Layout 
     )
 
 
+def written_version(prefix: str) -> str | None:
+    """The version that an environment's own file says."""
+    return _full_version(_config(prefix) or {})
+
+
 def _full_version(config: Mapping[str, str]) -> str | None:
     """As venv (`version`) and virtualenv and uv (`version_info`, which may go on with .final.0) write it."""
     parts = (config.get("version_info") or config.get("version") or "").split(".")[:3]
@@ -203,12 +209,10 @@ def _located(python: str, environ: Mapping[str, str]) -> tuple[str | None, str]:
 
 def _config(prefix: str) -> dict[str, str] | None:
     """pyvenv.cfg; None where the folder is no virtual environment."""
-    try:
-        with open(os.path.join(prefix, "pyvenv.cfg"), encoding="utf-8", errors="replace") as file:
-            lines = file.read(1 << 16).splitlines()
-    except OSError:
+    file = os.path.join(prefix, "pyvenv.cfg")
+    if not os.path.isfile(file):
         return None
-    pairs = (line.partition("=") for line in lines)
+    pairs = (line.partition("=") for line in text_of(file).splitlines())
     return {key.strip().lower(): value.strip() for key, mark, value in pairs if mark}
 
 
@@ -237,12 +241,7 @@ def _pth(folder: str) -> list[str]:
         return []
     found = []
     for name in names:
-        try:
-            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-                lines = file.read(1 << 16).splitlines()[:1000]
-        except OSError:
-            continue
-        for line in lines:
+        for line in text_of(os.path.join(folder, name)).splitlines()[:1000]:
             text = line.strip()
             if text and not text.startswith(("#", "import ", "import\t")) and "\0" not in text:
                 found.append(os.path.normpath(os.path.join(folder, text)))

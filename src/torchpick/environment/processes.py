@@ -12,10 +12,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import IO
-
 # An honest answer of a probe is a few kB.
 MOST_BYTES = 1 << 20
 # How long a killed child may take to go before it is left behind; one that has answered is not worth waiting for, and
@@ -136,11 +132,10 @@ class PosixChild(Running):
 
 
 class WindowsChild(Running):
-    """A child whose pipes are read by threads, as Windows cannot poll them. Untested on Windows."""
+    """A child whose pipes the standard library reads, as Windows cannot poll them. Untested on Windows."""
 
     def __init__(self, argv: Sequence[str], environ: Mapping[str, str], *, line: bool, most: int) -> None:
         import subprocess
-        import threading
 
         super().__init__(line=line, most=most)
         self._process = subprocess.Popen(
@@ -152,37 +147,24 @@ class WindowsChild(Running):
             # Without it a console would flash up.
             creationflags=int(getattr(subprocess, "CREATE_NO_WINDOW", 0)),
         )
-        pipes = ((self._process.stdout, self._answered), (self._process.stderr, self._talked))
-        self._threads = [threading.Thread(target=self._read, args=pipe, daemon=True) for pipe in pipes]
-        for thread in self._threads:
-            thread.start()
 
     def pump(self) -> None:
-        if self._process.poll() is None:
+        from subprocess import TimeoutExpired
+
+        if self.finished:
             return
-        for thread in self._threads:
-            # A grandchild that holds the pipe must not hold us.
-            thread.join(0.1)
-        self.status = self._process.returncode
+        with suppress(TimeoutExpired):
+            answer, talk = self._process.communicate(timeout=_TICK_S)
+            self._answered(answer)
+            self._talked(talk)
+            self.status = self._process.returncode
 
     def stop(self) -> None:
         if self.status is None:
             self._process.kill()
-            try:
-                self.status = self._process.wait(0.1)
-            except Exception:  # noqa: BLE001  # subprocess.TimeoutExpired: left behind
-                self._process.returncode = self.status = -9
-        for thread in self._threads:
-            thread.join(0.1)
-        if not any(thread.is_alive() for thread in self._threads):
-            for stream in (self._process.stdout, self._process.stderr):
-                if stream is not None:
-                    stream.close()
-
-    def _read(self, stream: IO[bytes], take: Callable[[bytes], None]) -> None:
-        with suppress(OSError, ValueError):
-            while not self.overflow and (part := os.read(stream.fileno(), 1 << 16)):
-                take(part)
+            self.pump()
+        if self.status is None:  # left behind
+            self._process.returncode = self.status = -9
 
 
 def wait(children: Sequence[Running], until: float) -> None:
@@ -197,8 +179,7 @@ def wait(children: Sequence[Running], until: float) -> None:
         if left <= 0 or any(child.finished for child in waiting):
             return
         fds = [fd for child in waiting for fd in child.fds]
-        if not fds:  # Windows, where threads read the pipes
-            time.sleep(0.01)
+        if not fds:  # Windows, where looking waits
             continue
         poll = select.poll()  # not select(): a host program may have more than 1024 files open
         for fd in fds:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from typing import NoReturn
 
 from torchpick.environment import toml
 from torchpick.errors import RequirementError, UsageError
@@ -81,11 +82,8 @@ def _check_declared(data: bytes, path: str) -> None:
 
 
 _CODING = re.compile(rb"coding[:=]\s*([-\w.]+)", re.ASCII)
-# The longer mark first: UTF-32's little-endian mark begins with UTF-16's.
 _MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
-    (b"\xff\xfe\x00\x00", "utf-32"),
-    (b"\x00\x00\xfe\xff", "utf-32"),
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
@@ -94,22 +92,14 @@ _MARKS = (
 # pip: a comment starts at the line's start or after a blank (docs, requirements file format).
 _COMMENT = re.compile(r"(^|\s+)#.*$")
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
-# pip's options of a file, and whether a value follows (`SUPPORTED_OPTIONS` in its req_file.py, 22 to 26).
-_TAKES_VALUE = {
-    "--index-url": True, "--pypi-url": True, "--extra-index-url": True, "--find-links": True, "--requirement": True,
-    "--requirements": True, "--constraint": True, "--constraints": True, "--editable": True, "--trusted-host": True,
-    "--no-binary": True, "--only-binary": True, "--use-feature": True, "--all-releases": True, "--only-final": True,
-    "--hash": True, "--global-option": True, "--config-settings": True, "--config-setting": True,
-    "--no-index": False, "--prefer-binary": False, "--require-hashes": False, "--pre": False,
-}  # fmt: skip
-# The names that mean the same, by the one that is used here.
-_SAME = {
-    "-r": "--requirement", "--requirements": "--requirement", "-c": "--constraint", "--constraints": "--constraint",
-    "-e": "--editable", "-i": "--index-url", "--pypi-url": "--index-url", "-f": "--find-links",
-    "--config-setting": "--config-settings", "-C": "--config-settings",
-}  # fmt: skip
-# What an option may not be left in doubt about: where packages come from, and which files are read.
-_PLACES = frozenset({"--index-url", "--extra-index-url", "--find-links", "--requirement", "--constraint"})
+# pip's options of a file (`SUPPORTED_OPTIONS` in its req_file.py, 22 to 26), the name that is used here last.
+_OPTIONS = (
+    ("-i", "--pypi-url", "--index-url"), ("--extra-index-url",), ("-f", "--find-links"),
+    ("-r", "--requirements", "--requirement"), ("-c", "--constraints", "--constraint"), ("-e", "--editable"),
+    ("--trusted-host",), ("--no-binary",), ("--only-binary",), ("--use-feature",), ("--all-releases",),
+    ("--only-final",), ("--hash",), ("--global-option",), ("-C", "--config-setting", "--config-settings"),
+)  # fmt: skip
+_SWITCHES = ("--no-index", "--prefer-binary", "--require-hashes", "--pre")
 UNREADABLE = "?"
 
 
@@ -127,8 +117,6 @@ class RequirementLine(Noun):
     hashed: bool = False
 
 
-# pip hands the options of a line to optparse: several may stand on one line, in any unambiguous abbreviation. uv knows
-# the full names alone and takes the rest of a line for the value; what it would see is among what is read here.
 def parse(text: str, environ: Mapping[str, str]) -> tuple[RequirementLine, ...]:
     """The entries of a file; `${NAME}` is filled in, as pip does."""
     found: list[RequirementLine] = []
@@ -167,37 +155,36 @@ def _entries(line: str, first: int) -> list[RequirementLine]:
     import shlex
 
     try:
-        rest = shlex.split(" ".join(words[count:]))
+        found = [RequirementLine(name, value, first) for name, value in _options(shlex.split(" ".join(words[count:])))]
     except ValueError as error:
-        return [RequirementLine(UNREADABLE, f"a quote is not closed ({error})", first)]
-    found = []
-    pending = iter(rest)
-    for word in pending:
-        if word == "--":
-            break
-        if not word.startswith("-") or word == "-":
-            continue  # optparse leaves it over, and pip does not look at what is left over
-        name, value = _split(word)
-        long = _SAME.get(name, name)
-        if long.startswith("--") and long not in _TAKES_VALUE:
-            candidates = {_SAME.get(known, known) for known in _TAKES_VALUE if known.startswith(long)}
-            if len(candidates) > 1 and candidates & _PLACES:
-                options = " or ".join(sorted(candidates))
-                return [RequirementLine(UNREADABLE, f"`{name}` may mean {options}", first)]
-            long = candidates.pop() if len(candidates) == 1 else long
-        if value is None:
-            value = next(pending, "") if _TAKES_VALUE.get(long) else ""
-        found.append(RequirementLine(long, value, first))
+        return [RequirementLine(UNREADABLE, str(error), first)]
     # pip takes a line with `-e` for that one requirement.
     return [entry for entry in found if entry.option == "--editable"][:1] or found
 
 
-def _split(word: str) -> tuple[str, str | None]:
-    """`--name=value` and `-rvalue`; no value where the next word is it."""
-    if word.startswith("--"):
-        name, mark, value = word.partition("=")
-        return name, value if mark else None
-    return word[:2], word[2:].removeprefix("=") or None
+def _options(words: list[str]) -> list[tuple[str, str]]:
+    """Several options of a line, in any unambiguous beginning of a name: by optparse, as pip takes them.
+
+    uv knows the full names alone and takes the rest of a line for the value; what it would see is among these.
+    """
+    from optparse import Option, OptionParser
+
+    class LineParser(OptionParser):
+        def error(self, msg: str) -> NoReturn:
+            raise ValueError(msg)
+
+    found: list[tuple[str, str]] = []
+
+    def keep(option: Option, _spelling: str, value: str | None, _parser: OptionParser) -> None:
+        found.append((str(option.dest), value or ""))
+
+    parser = LineParser(add_help_option=False)
+    for names in _OPTIONS:
+        parser.add_option(*names, dest=names[-1], action="callback", callback=keep, type="string")
+    for name in _SWITCHES:
+        parser.add_option(name, dest=name, action="callback", callback=keep)
+    parser.parse_args(words)  # what it leaves over, pip does not look at
+    return found
 
 
 _MOST_DEEP = 50
@@ -209,10 +196,10 @@ def of_group(word: str) -> list[tuple[str, str]]:
     path = path if mark else "pyproject.toml"
     path = os.path.join(path, "pyproject.toml") if os.path.isdir(path) else path
     try:
-        groups = toml.loads(text_of(path, f"--group {word}")).get("dependency-groups")
+        groups = toml.table_at(toml.loads(text_of(path, f"--group {word}")), "dependency-groups")
     except ValueError as error:
         raise UsageError(f"{path}: {error}", hint=f"check the path behind `--group {word}`") from error
-    table = {normal(key): value for key, value in groups.items()} if isinstance(groups, dict) else {}
+    table = {normal(key): value for key, value in groups.items()}
     shown = min(os.path.relpath(path), path, key=len)
     return [(text, f"{shown} group {name}") for text in _texts(table, name, path, ())]
 

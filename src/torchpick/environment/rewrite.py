@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+from torchpick.environment.world import is_pipe
 from torchpick.errors import TorchpickError
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
@@ -74,14 +75,6 @@ def read(file: str) -> Text:
     if text.count("\n") == text.count("\r\n") > 0:
         return Text(file, text.replace("\r\n", "\n"), "\r\n")
     return Text(file, text)
-
-
-def is_pipe(file: str) -> bool:
-    """Whether a reader would wait here for somebody to write."""
-    try:
-        return stat.S_ISFIFO(os.stat(file).st_mode)
-    except OSError:
-        return False
 
 
 def write(there: Text, text: str, mode: int = 0o666, *, follow: bool = True) -> None:

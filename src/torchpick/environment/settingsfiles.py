@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 
-from torchpick.environment.world import upwards
+from torchpick.environment.world import is_pipe, start_of, upwards
 from torchpick.errors import TorchpickError
 
 TYPE_CHECKING = False
@@ -75,13 +74,11 @@ def uv_files(environ: Mapping[str, str], home: str, system: str) -> list[str]:
 
 
 def text_of_settings(path: str) -> str | None:
-    try:
-        if stat.S_ISFIFO(os.stat(path).st_mode):
-            hint = "what is read from a pipe once is lost to pip and uv: name a file"
-            raise TorchpickError(f"{path} is a pipe", hint=hint, code="CONFIGURATION")
-        with open(path, "rb") as stream:
-            data = stream.read(MOST_BYTES + 1)
-    except OSError:
+    if is_pipe(path):
+        hint = "what is read from a pipe once is lost to pip and uv: name a file"
+        raise TorchpickError(f"{path} is a pipe", hint=hint, code="CONFIGURATION")
+    data = start_of(path, MOST_BYTES + 1)
+    if data is None:
         return None
     if len(data) > MOST_BYTES:
         hint = "take out of it what is no setting"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 
 from torchpick.environment import distributions, layout
+from torchpick.environment.world import text_of
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.model.noun import Noun
 
@@ -74,24 +75,17 @@ def installed_in(folders: tuple[str, ...]) -> dict[str, str]:
 
 def cuda_of(target: Target) -> str | None:
     """The CUDA that the installed torch says it was built for; None for a cpu build and where it does not say."""
-    for folder in target.packages:
-        try:
-            with open(os.path.join(folder, "torch", "version.py"), encoding="utf-8", errors="replace") as stream:
-                match = re.search(r"^cuda\b[^=\n]*=\s*['\"]([\d.]+)['\"]", stream.read(1 << 16), re.MULTILINE)
-        except OSError:
-            continue
-        return match[1] if match else None
-    return None
+    texts = (text_of(os.path.join(folder, "torch", "version.py")) for folder in target.packages)
+    match = re.search(r"^cuda\b[^=\n]*=\s*['\"]([\d.]+)['\"]", next(filter(None, texts), ""), re.MULTILINE)
+    return match[1] if match else None
 
 
 def _managed(stdlib: str) -> str | None:
     """The words of an EXTERNALLY-MANAGED file (PEP 668), or None where pip may install."""
-    try:
-        with open(os.path.join(stdlib, "EXTERNALLY-MANAGED"), encoding="utf-8", errors="replace") as stream:
-            text = stream.read(1 << 16)
-    except OSError:
+    file = os.path.join(stdlib, "EXTERNALLY-MANAGED")
+    if not os.path.isfile(file):
         return None
-    match = re.search(r"^Error\s*=\s*(.*)", text, re.MULTILINE)
+    match = re.search(r"^Error\s*=\s*(.*)", text_of(file), re.MULTILINE)
     return match[1].strip() if match else "the system's package manager owns it"
 
 

@@ -23,6 +23,7 @@ PIP_PLACES = ("index-url", "extra-index-url", "find-links")
 _PIP_OTHERS = (
     "constraint", "build-constraint", "requirement", "uploaded-prior-to", "no-index", "require-hashes",
     "target", "prefix", "root", "python", "dry-run", "only-deps",
+    "trusted-host",
 )  # fmt: skip
 # Pip's sections that count for `pip install`, the weakest first; the last one it has for its variables.
 _PIP_SECTIONS = ("global", "install", ":env:")

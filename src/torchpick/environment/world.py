@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 
 from torchpick.model.noun import Noun
@@ -47,11 +48,7 @@ class World(Noun):
         return None if data is None else data.decode("utf-8", "replace")
 
     def bytes(self, absolute: str) -> bytes | None:
-        try:
-            with open(self.path(absolute), "rb") as file:
-                return file.read(_MOST_BYTES)
-        except (OSError, ValueError):
-            return None
+        return start_of(self.path(absolute), _MOST_BYTES)
 
     def names(self, absolute: str) -> list[str]:
         """The names in a folder, sorted; none where it is absent."""
@@ -69,6 +66,28 @@ class World(Noun):
             return os.path.basename(os.readlink(self.path(absolute)))
         except (OSError, ValueError):
             return None
+
+
+def start_of(file: str, most: int) -> bytes | None:
+    """The first bytes of a file, at most so many; None where it is absent or forbidden."""
+    try:
+        with open(file, "rb") as stream:
+            return stream.read(most)
+    except (OSError, ValueError):
+        return None
+
+
+def is_pipe(file: str) -> bool:
+    """Whether a reader would wait here for somebody to write."""
+    try:
+        return stat.S_ISFIFO(os.stat(file).st_mode)
+    except OSError:
+        return False
+
+
+def text_of(file: str, most: int = 1 << 20) -> str:
+    """The start of a text file; nothing where it cannot be read."""
+    return (start_of(file, most) or b"").decode("utf-8", "replace")
 
 
 def program_of(folder: str) -> str | None:
@@ -98,6 +117,33 @@ def is_same(one: str, other: str) -> bool:
         return os.path.samefile(one, other)
     except (OSError, ValueError):
         return False
+
+
+def is_yours(path: str) -> bool:
+    """Whether nobody but you and root may change a file or folder; the lists of Windows are not judged.
+
+    A group may write where it is its owner's own, as systems with umask 002 have it.
+    """
+    if os.name == "nt":
+        return True
+    try:
+        there = os.stat(path)
+    except OSError:
+        return False
+    if there.st_uid not in (0, os.geteuid()) or there.st_mode & 0o002:
+        return False
+    return not there.st_mode & 0o020 or _is_private_group(there.st_uid, there.st_gid)
+
+
+def _is_private_group(user: int, group: int) -> bool:
+    import grp
+    import pwd
+
+    try:
+        owner, members = pwd.getpwuid(user), grp.getgrgid(group)
+    except KeyError:  # a container knows its user by the number alone
+        return user == group
+    return members.gr_name == owner.pw_name and not {*members.gr_mem} - {owner.pw_name}
 
 
 def upwards(folder: str) -> Iterator[str]:

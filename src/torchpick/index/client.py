@@ -60,7 +60,6 @@ class Limits(Noun):
     page: int = 16 << 20  # after inflating; the page of torch over all variants has 5 MB
     redirects: int = 10
     pauses: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)  # before each further attempt
-    longest_pause: float = 30.0  # of those that a server asks for
 
 
 class Wanted(Noun):
@@ -115,7 +114,7 @@ class Client:
     ) -> None:
         self.limits = limits or Limits()
         self.sleep = sleep
-        self.requests = 0
+        self.requests = self.bytes_read = 0
         self._environ = environ
         self._watch = Watch()
         self._pools: dict[str | None, httpcore.ConnectionPool] = {}
@@ -167,7 +166,6 @@ class Client:
                     return take(reply)
                 reply.close()
                 failure = reply.refusal(wanted.name)
-                pause = pause and retry_after(reply.headers.get("retry-after"), pause, self.limits.longest_pause)
             except BrokenOffError as error:
                 failure = error
             if pause is None or time.monotonic() + pause >= until:
@@ -251,6 +249,7 @@ class Client:
                 return
             waited += time.monotonic() - began
             size += len(chunk)
+            self.bytes_read += len(chunk)
             if waited > self.limits.grace and size < waited * self.limits.slowest:
                 raise self._slowed(origin, f"{wanted.name}: the server is too slow")
             yield chunk
@@ -317,10 +316,3 @@ def _gunzipped(name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
         raise NetworkError(f"{name}: what the server sent is not gzip", hint=_HINT) from error
     if not inflater.eof:
         raise BrokenOffError(f"{name}: the server stopped in the middle", hint=_HINT)
-
-
-def retry_after(header: str | None, otherwise: float, longest: float) -> float:
-    """The seconds that a server asks to wait, within reason; a date is not worth a parser."""
-    if header is None or not header.isascii() or not header.isdigit() or len(header) > 6:
-        return otherwise
-    return min(float(header), longest)

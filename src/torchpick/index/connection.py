@@ -22,7 +22,7 @@ from torchpick.environment import toolsettings
 from torchpick.errors import NetworkError, TorchpickError
 from torchpick.model.redaction import redacted
 
-# pip: PIP_CERT or `cert`, then requests' own two. uv: SSL_CERT_FILE and SSL_CERT_DIR.
+# pip: PIP_CERT or `cert`, then requests' own two. uv: SSL_CERT_FILE.
 _FILES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
@@ -38,8 +38,7 @@ def certificates(environ: Mapping[str, str]) -> ssl.SSLContext:
     named = {environ[name]: name for name in reversed(_FILES) if environ.get(name)}
     if not environ.get("PIP_CERT") and (cert := _pip_cert(environ)):
         named[cert] = "pip's `cert`"
-    folders = [folder for folder in environ.get("SSL_CERT_DIR", "").split(os.pathsep) if os.path.isdir(folder)]
-    return _context((*named.items(), *((folder, "SSL_CERT_DIR") for folder in folders)))
+    return _context(tuple(named.items()))
 
 
 @lru_cache(4)  # to read them takes longer than many a wheel, and one command has several clients

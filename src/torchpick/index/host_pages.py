@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cache, cached_property
 from urllib.parse import urlsplit
 
 from torchpick.errors import InstallerError, UsageError, WheelError
@@ -30,7 +30,7 @@ class Host:
     def __init__(self, *, offline: bool) -> None:
         self._offline = offline
         self._stack = ExitStack()
-        self._pages: dict[str, tuple[Link, ...] | None] = {}
+        self._once = cache(self._read)
 
     def close(self) -> None:
         self._stack.close()
@@ -44,9 +44,7 @@ class Host:
     def links(self, index: str, name: str, *, flat: bool) -> tuple[Link, ...] | None:
         """The wheels of a project there; None if the host has no page for it."""
         page = index if flat else f"{index}/{name}/"
-        if page not in self._pages:
-            self._pages[page] = self._read(page, index)
-        found = self._pages[page]
+        found = self._once(page, index)
         return None if found is None else tuple(link for link in found if link.wheel.project == name)
 
     def _read(self, page: str, index: str) -> tuple[Link, ...] | None:
@@ -90,15 +88,15 @@ def shown(url: str) -> Shown:
     return Shown(parts._replace(netloc=host, fragment="").geturl(), host != parts.netloc)
 
 
-def best(name: str, specifier: str, listed: Iterable[Link], page: str, target: IndexTarget) -> str:
-    """The address of the newest wheel that suits, with its hash if the page has it; the page is only named."""
-    mine = [link for link in listed if link.wheel.project == name and link.yanked is None]
+def best(name: str, specifier: str, listed: Iterable[Link], page: str, target: IndexTarget) -> Link:
+    """The newest wheel that suits; the page is only named."""
+    mine = [link for link in listed if link.wheel.project == name]
     found = fitting(mine, specifier, target)
     if not found:
         versions = sorted({link.wheel.version for link in fitting(mine, "", target)})[-5:]
         there = f"it has {', '.join(versions)} for this Python" if versions else "it has none for this Python"
-        hint = f"remove {name}, or install it separately afterwards"
+        hint = f"`--index-base URL` names a mirror, `torchpick refresh` reads what the index has; or leave {name} out"
         raise InstallerError(
             f"{redacted(page)} has no {name}{specifier} that fits: {there}", hint=hint, code="NOT_ON_PAGE"
         )
-    return found[0].url + (f"#sha256={found[0].sha256}" if found[0].sha256 else "")
+    return found[0]

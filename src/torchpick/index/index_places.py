@@ -36,17 +36,11 @@ class IndexPlaces(Noun):
         """Distinguishes what was learnt from these places from the rest, without passwords; None if there are none."""
         return re.sub(r"//[^/@ ]*@", "//", " ".join((*self.indexes, *self.links))) or None
 
-    def pages(self, name: str) -> tuple[tuple[str, ...], ...]:
-        """The pages of a project, in groups: the first group that knows it is the only one."""
-        own = [f"{index.rstrip('/')}/{name}/" for index in self.indexes]
-        groups = [(*self.links, page) for page in own] if self.first_only else [(*self.links, *own)]
-        return tuple(group for group in groups if group) or (self.links,)
 
-
-def of_user(environ: Mapping[str, str], python: str | None = None, folder: str = ".") -> IndexPlaces:
+def of_user(environ: Mapping[str, str], python: str | None = None) -> IndexPlaces:
     """What pip's settings name; where they name nothing, uv's; where those do neither, pip's own default index."""
     home = os.path.expanduser("~")
-    return _of_pip(environ, python, home) or _of_uv(environ, python, home, folder) or IndexPlaces((default(python),))
+    return _of_pip(environ, python, home) or _of_uv(environ, python, home) or IndexPlaces((default(python),))
 
 
 def default(python: str | None = None) -> str:
@@ -106,8 +100,8 @@ def _words(said: Mapping[str, Setting], name: str) -> tuple[str, ...]:
     return said[name].words if name in said else ()
 
 
-def _of_uv(environ: Mapping[str, str], python: str | None, home: str, folder: str) -> IndexPlaces | None:
-    files = toolsettings.uv(environ, home, folder)
+def _of_uv(environ: Mapping[str, str], python: str | None, home: str) -> IndexPlaces | None:
+    files = toolsettings.uv(environ, home, ".")
     scopes = [*(scope for file in files for scope in file.scopes[1:]), *(file.table for file in files)]
     variables = {each.name: each.words for each in toolsettings.uv_of_environ(environ)}
 

@@ -36,13 +36,14 @@ class Link(Noun):
     yanked: str | None = None  # the reason, which may be empty
     metadata: str | None = None  # sha256 of the sidecar file, or empty where only its presence is told
     uploaded: str | None = None
-    size: int | None = None
+
+    @property
+    def with_hash(self) -> str:
+        return f"{self.url}#sha256={self.sha256}" if self.sha256 else self.url
 
 
 def parse(page: bytes, url: str, content_type: str = "text/html") -> tuple[Link, ...]:
     """The wheels of a page that came from this URL, in the page's order; what is not a wheel is skipped."""
-    if len(page) > MOST_BYTES:
-        raise WheelLayoutError(f"the page has {len(page)} bytes", hint=_HINT)
     text = page.decode("utf-8", "replace")
     wants_json = "json" in content_type.lower() or (text[:1] == "{" and "html" not in content_type.lower())
     return tuple(_of_json(text, url) if wants_json else _of_html(text, url))
@@ -84,7 +85,6 @@ def _of_json(text: str, base: str) -> Iterator[Link]:
         if link is None:
             continue
         hashes = entry.get("hashes")
-        size = entry.get("size")
         yanked = entry.get("yanked")
         yield link._replace(
             sha256=_digest(hashes) or link.sha256,
@@ -92,7 +92,6 @@ def _of_json(text: str, base: str) -> Iterator[Link]:
             yanked=yanked if isinstance(yanked, str) else "" if yanked is True else None,
             metadata=_sidecar(entry.get("core-metadata", entry.get("dist-info-metadata"))),
             uploaded=_text(entry.get("upload-time")),
-            size=size if isinstance(size, int) and not isinstance(size, bool) and size >= 0 else None,
         )
 
 

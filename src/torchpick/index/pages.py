@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,7 +10,7 @@ from tempfile import TemporaryDirectory
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
-from torchpick.errors import IntegrityError, NetworkError, UsageError, WheelError
+from torchpick.errors import NetworkError, UsageError, WheelError
 from torchpick.index import listing
 from torchpick.index.listing import Link
 from torchpick.model.noun import Noun
@@ -26,12 +25,10 @@ _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+h
 
 
 class Page(Noun):
-    """The links of a page; None where there is none (`missing`)."""
+    """The links of a page; None where there is no such page."""
 
     url: str
     links: tuple[Link, ...] | None
-    missing: bool = False
-    cost: int = 0
 
 
 def fetch(url: str, client: Client) -> Page:
@@ -40,13 +37,13 @@ def fetch(url: str, client: Client) -> Page:
         return folder(url)
     answer = client.get(url, {"accept": _ACCEPT}, absent=True)
     if answer.status != 200:
-        return Page(url, None, missing=True)
+        return Page(url, None)
     try:
         # Links are relative to where a redirect led.
         links = listing.parse(answer.body, answer.url, answer.headers.get("content-type", ""))
     except WheelError as error:
         raise type(error)(f"{redacted(url)}: {error.message}", hint=error.hint) from error
-    return Page(url, links, cost=len(answer.body))
+    return Page(url, links)
 
 
 def content(url: str, client: Client) -> bytes:
@@ -71,11 +68,11 @@ def folder(url: str) -> Page:
             files = sorted(path.name for path in place.iterdir() if path.suffix == ".whl")
             body = "".join(f'<a href="{quote(name)}">{name}</a>' for name in files).encode()
         else:
-            return Page(url, None, missing=True)
+            return Page(url, None)
     except OSError as error:
         raise WheelError(f"cannot read {place}: {error.strerror}", hint="check its permissions") from error
     base = url if not is_folder or url.endswith("/") else url + "/"
-    return Page(url, listing.parse(body, base), cost=len(body))
+    return Page(url, listing.parse(body, base))
 
 
 def _bytes(path: Path) -> bytes:
@@ -92,43 +89,32 @@ def _bytes(path: Path) -> bytes:
     return found
 
 
-class Allowed(Noun):
-    """How large the file may be, and which hash it must have."""
-
-    most: int
-    sha256: str | None = None
-
-
-def download(url: str, client: Client, stack: ExitStack, allowed: Allowed, report: Report) -> Path:
+def download(url: str, client: Client, stack: ExitStack, most: int, report: Report) -> Path:
     """Fetch the file into a temporary folder that lives as long as the stack."""
     name = redacted(url)
     too_large = WheelError(
-        f"{name} is larger than the {allowed.most >> 20} MB that are allowed",
+        f"{name} is larger than the {most >> 20} MB that are allowed",
         hint="download it yourself and inspect the file",
     )
     path = Path(stack.enter_context(TemporaryDirectory(prefix="torchpick-")), "wheel")
     cost = 0
-    digest = hashlib.sha256()
     reply = client.open(url)
     try:
         if reply.status != 200:
             raise reply.refusal(name)
-        if float(reply.headers.get("content-length", 0)) > allowed.most:
+        if float(reply.headers.get("content-length", 0)) > most:
             raise too_large
         with path.open("wb") as file:
             for chunk in reply.chunks:
                 cost += len(chunk)
-                if cost > allowed.most:
+                if cost > most:
                     raise too_large
                 report(len(chunk))
                 file.write(chunk)
-                digest.update(chunk)
     except OSError as error:
         raise NetworkError(f"cannot keep {name}: {error.strerror}", hint="make room in the temporary folder") from error
     finally:
         reply.close()
-    if allowed.sha256 is not None and digest.hexdigest() != allowed.sha256:
-        raise IntegrityError(f"{name} is not the file that the index lists", hint="run the command again")
     return path
 
 

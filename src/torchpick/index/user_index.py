@@ -132,10 +132,6 @@ def _suits(link: Link, target: IndexTarget) -> bool:
         return True  # what cannot be read does not bind, as with pip
 
 
-# Python converts no more than 4,300 digits to a number, and no name or version has as many letters.
-_LONGEST = 1000
-
-
 class WheelTarget(Noun):
     """What the wheel is for; None is what the interpreter itself is."""
 
@@ -157,13 +153,11 @@ def check(requirement: str) -> Requirement:
     """Read a requirement; refuse what is not one, or more than a name and its versions."""
     hint = "write it as `name`, `name==1.2.3` or `name>=1.2`"
     shown = redacted(requirement[:200])
-    if len(requirement) > _LONGEST:
-        raise RequirementError(f"`{shown}…` is too long for a requirement", hint=hint)
     try:
         read = parsed(requirement)
     except ValueError as error:
         raise RequirementError(f"`{shown}` is neither a file nor a valid requirement", hint=hint) from error
-    if read.url or read.marker or any(mark in requirement for mark in "\r\n;@"):
+    if read.url or read.marker:
         raise RequirementError(f"`{shown}` has an address or a condition, which inspect does not support", hint=hint)
     return read
 
@@ -189,7 +183,7 @@ def target_of(wanted: WheelTarget) -> IndexTarget:
     """The tags' Python and platform."""
     world = World.here()
     if wanted.version is None and wanted.python is None:
-        here = interpreter.own(world)
+        here = interpreter.own()
     else:
         here = interpreter.choose(wanted.version or wanted.python, world, time.monotonic() + TIMEOUT_S)
     platform = here.platform if wanted.platform is None else Platform.parse(wanted.platform, wanted.glibc)

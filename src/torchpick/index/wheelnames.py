@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -15,12 +16,10 @@ from torchpick.model.machine import Platform
 from torchpick.model.noun import Noun
 from torchpick.model.versions import normal
 
-_WHEEL = re.compile(
-    r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[A-Za-z0-9][A-Za-z0-9_.!+]*)(?:-(?P<build>\d[^-]*))?"
-    r"-(?P<python>[A-Za-z0-9_.]+)-(?P<abi>[A-Za-z0-9_.]+)-(?P<platform>[A-Za-z0-9_.]+)\.whl"
-)
-# The longest name that file systems have; and more tags than any wheel was made for.
-_LONGEST, _MOST_TAGS = 255, 256
+# No longer than the names that file systems have, and no path.
+_WHEEL = re.compile(r"(?!.{256})[A-Za-z0-9][A-Za-z0-9_.]*(-[A-Za-z0-9_.!+]+){4,5}\.whl")
+# More tags than any wheel was made for.
+_MOST_TAGS = 256
 _CODE = re.compile(r"\.(so(\.\d+)*|dll|pyd|cubin|fatbin)$", re.IGNORECASE)
 # What turns source into GPU code on the user's machine: NVIDIA's assembler beside triton, bindings of NVRTC in cupy
 # and numba, NVVM. The name of the file is the evidence, and it is shown.
@@ -41,17 +40,16 @@ class WheelName(Noun):
 
 def parse(file: str) -> WheelName | None:
     """The parts of a wheel's name; None if it is not one."""
-    match = _WHEEL.fullmatch(file) if len(file) <= _LONGEST else None
-    if match is None or prod(match[part].count(".") + 1 for part in ("python", "abi", "platform")) > _MOST_TAGS:
+    if not _WHEEL.fullmatch(file):
+        return None
+    name, told, *tags = file.removesuffix(".whl").split("-")
+    if prod(part.count(".") + 1 for part in tags[-3:]) > _MOST_TAGS:
         return None
     # `_` may part a pre-release (`1.0_rc1`); where it cannot, it is an old way to write the `+` of a local version.
-    told = match["version"]
-    for version in dict.fromkeys((told, told.replace("_", "+", 1))):
-        try:
-            parse_wheel_filename(f"{file[: match.start('version')]}{version}{file[match.end('version') :]}")
-        except ValueError:
-            continue
-        return WheelName(normal(match["name"]), version, match["python"], match["abi"], match["platform"])
+    for version in (told, told.replace("_", "+", 1)):
+        with suppress(ValueError):
+            parse_wheel_filename("-".join((name, version, *tags)) + ".whl")
+            return WheelName(normal(name), version, *tags[-3:])
     return None
 
 
@@ -79,14 +77,13 @@ def platform_of(tag: str) -> str | None:
 
 def glibc_of(tag: str) -> str | None:
     """The C library that a tag promises to do with: `manylinux_2_28_x86_64` → `2.28`."""
-    old = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.17"}
-    floors: list[tuple[int, ...]] = []
+    floors = []
     for part in tag.split("."):
-        if match := re.match(r"manylinux_(\d+)_(\d+)_", part):
-            floors.append((int(match[1]), int(match[2])))
+        if match := re.match(r"manylinux_2_(\d+)_", part):
+            floors.append(int(match[1]))
         else:
-            floors += [tuple(map(int, floor.split("."))) for name, floor in old.items() if part.startswith(f"{name}_")]
-    return ".".join(map(str, min(floors))) if floors else None
+            floors += [minor for minor, name in _OLD.items() if part.startswith(f"{name}_")]
+    return f"2.{min(floors)}" if floors else None
 
 
 # Newer than any C library that is out; what a machine of unknown age is taken for.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from torchpick.errors import TorchpickError
 from torchpick.install.asking import TargetQuestion
 from torchpick.install.handover import Learnt
 from torchpick.session import decided
@@ -18,3 +21,14 @@ def learn(asking: TargetQuestion, *, rehearse: bool = False) -> Learnt:
     from torchpick.install.learning import Learner
 
     return Learner(asking, rehearse=rehearse).learn()
+
+
+def instead(asking: TargetQuestion, refused: Learnt) -> Learnt | None:
+    """What a resolver finds where an installer refused the table's own answer: a mirror may lack its versions."""
+    if asking.is_of_family or refused.resolution is not None:
+        return None
+    with suppress(TorchpickError):  # the installer has said why
+        learnt = learn(asking, rehearse=True)
+        if learnt.resolution is not None and learnt.answer.stack != refused.answer.stack:
+            return learnt
+    return None

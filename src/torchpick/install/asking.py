@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
-from torchpick.decide.answer import TRIO, Answer, Question, StayingTorch
-from torchpick.decide.demands import PackageDemand
+from torchpick.decide.answer import Answer, Question, StayingTorch
+from torchpick.decide.demands import PackageDemand, of_family
 from torchpick.environment import interpreter, requirements, targets
 from torchpick.environment.requirements import Given, Requested, Requirements
 from torchpick.environment.targets import Target
-from torchpick.environment.world import World
 from torchpick.errors import RequirementError, UsageError
 from torchpick.installers import choice, own_settings
 from torchpick.installers.choice import Installer
 from torchpick.installers.job import TRITONS
-from torchpick.model.build import DEFAULT_INDEX
+from torchpick.model.build import DEFAULT_INDEX, TRIO
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.package import PackageFacts
@@ -111,7 +110,7 @@ class TargetQuestion:
         demands = (*(PackageDemand(each.name, each.specifier, each.extras) for each in named), *more)
         wish = self.wish._replace(limits=self.limits)
         if {demand.name for demand in demands} <= TRIO and not self.as_stack:
-            return Question(_narrowed(wish, demands), (), self._stays, self.order.allow_mixed)
+            return Question(of_family(wish, demands), (), self._stays, self.order.allow_mixed)
         return Question(wish, demands, self._stays, self.order.allow_mixed)
 
     @cached_property
@@ -150,15 +149,6 @@ def _check(each: Requested) -> None:
     if each.hashed and each.name == "torch" and "+" not in each.specifier:
         hint = "pin the exact build there, such as `torch==2.14.1+cu126` with its hash, or leave torch out of that file"
         raise RequirementError(f"{each.where} pins the bytes of another torch by their hash", hint=hint)
-
-
-def _narrowed(wish: Wish, demands: Sequence[PackageDemand]) -> Wish:
-    """The wish with what is asked of torch and its companions."""
-    specifiers: dict[str, list[str]] = {}
-    for demand in demands:
-        specifiers.setdefault(demand.name, []).append(demand.specifier)
-    joined = {name: ",".join(filter(None, texts)) for name, texts in specifiers.items()}
-    return wish._replace(torch=joined.pop("torch", ""), companions=joined)
 
 
 def installed_torch(wish: Wish, target: Target) -> StayingTorch | None:
@@ -209,7 +199,7 @@ def _check_place(session: Session) -> None:
         "TORCHPICK_PLATFORM": session.environ.get("TORCHPICK_PLATFORM"),
         "--machine": None if session.request.machine is None else session.request.machine[0],
     }
-    here = interpreter.own(World.here()).platform.name
+    here = interpreter.own().platform.name
     for name, value in given.items():
         if value and value != here:
             hint = "`torchpick url` and `torchpick env --shell dockerfile` answer for machines elsewhere"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 
-from torchpick.environment import distributions, world
 from torchpick.errors import UsageError
 from torchpick.install import files
-from torchpick.installers import own_settings, store, tools, variables
+from torchpick.installers import links, own_settings, store, tools, variables
 from torchpick.installers.run import Command
-from torchpick.model.machine import Note, Python
+from torchpick.knowledge.locations import cache_dir
+from torchpick.model.machine import Note
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import holds_secret
 from torchpick.session import Session
@@ -30,18 +29,19 @@ def variables_for(session: Session, shell: str) -> tuple[Pick, variables.Variabl
     """The pick, the variables that hand it over, and what was left out of the user's own settings."""
     environ = session.environ
     pick = session.pick()
+    links.check_settings(pick)
+    store.check_private(cache_dir(environ))
     if shell == "dockerfile":
         _check_image(session, pick)
-    read = files.companions_on_pages(pick, pick.build.companion_pins, offline=session.offline)
+    read = files.listed(session, pick)
     if shell == "dockerfile":
         # An image has neither this computer's settings nor its cache, and its uv is not ours to ask.
-        found = variables.of(pick, os.sep, variables.UserSettings(), read)
-        return pick, variables.moved(found, _IN_IMAGE), ()
+        return pick, variables.of(pick, _IN_IMAGE, variables.UserSettings(), read.files), read.notes
     runner = environ.get("RUNNER_TEMP") if shell == "github" else None
     place = store.folder(os.path.join(runner, "torchpick")) if runner else session.store
     around = _around(session, place, pick)
-    notes = (*around.for_pip.notes, *around.for_uv.notes, *_triton(pick))
-    found = variables.of(pick, place, around, read)
+    notes = (*around.for_pip.notes, *around.for_uv.notes, *read.notes, *_triton(pick))
+    found = variables.of(pick, place, around, read.files)
     return pick, found, (*notes, *found.notes)
 
 
@@ -53,7 +53,7 @@ def command_of(session: Session, argv: Sequence[str]) -> tuple[Pick, Command]:
 
 
 def _untaken(argv: Sequence[str]) -> tuple[Note, ...]:
-    """What takes torch from a file of its own, unless `pin` or `extras` wrote it there."""
+    """What takes torch from a file of its own."""
     name = os.path.basename(argv[0]).lower().removesuffix(".exe")
     if name in _OTHERS:
         text = f"{name} reads none of these variables: `torchpick extras --for app` writes what its projects take"
@@ -62,10 +62,6 @@ def _untaken(argv: Sequence[str]) -> tuple[Note, ...]:
         return ()
     with_more = any(word.startswith("--with") for word in argv)
     if "--no-project" in argv and not with_more:
-        return ()
-    projects = (os.path.join(folder, "pyproject.toml") for folder in world.upwards(os.getcwd()))
-    files = [*filter(os.path.isfile, projects)][:1] + [word for word in argv[2:] if word.endswith(".py")]
-    if not with_more and any("torchpick" in distributions.text(file) for file in files):
         return ()
     text = f"`uv {argv[1]}` takes torch as its project, script or `--with` says, not by variables"
     return (Note("NOT_TAKEN", f"{text}: `torchpick pin` writes the pick into a project or a script"),)
@@ -98,7 +94,7 @@ def _triton(pick: Pick) -> tuple[Note, ...]:
 
 
 def _around(session: Session, place: str, pick: Pick) -> variables.UserSettings:
-    own = session.own_settings(_prefix(pick.machine.python))
+    own = session.own_settings(session.settings_prefix)
     for_uv = own_settings.for_uv(own, pick.build.backend)
     hidden = "UV_FIND_LINKS" in for_uv.unset
     links = for_uv.set.get("UV_FIND_LINKS", "" if hidden else session.environ.get("UV_FIND_LINKS", "")).split(",")
@@ -112,9 +108,3 @@ def _around(session: Session, place: str, pick: Pick) -> variables.UserSettings:
         uv_knows=tools.knows(session.uv, pick.build.backend),
         uv_cooldown=own.uv_cooldown is not None,
     )
-
-
-def _prefix(python: Python) -> str:
-    """The environment of the target, whose own pip.conf counts."""
-    program = python.executable
-    return sys.prefix if program is None else world.prefix_of(program)

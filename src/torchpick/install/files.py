@@ -1,20 +1,27 @@
-"""The very files of torch's family: torch's name stands in the table, the others are read on their projects' pages."""
+"""The very files of torch's family, each with its hash: what the table lacks is read on their projects' pages."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from urllib.parse import urlsplit
 
 from torchpick.errors import InstallerError, NetworkError
+from torchpick.install.hashes import Hashes, check_mirror
 from torchpick.installers import job as jobs
-from torchpick.installers import links
+from torchpick.installers import links, store
 from torchpick.installers.job import Job
 from torchpick.installers.links import Wheel
+from torchpick.knowledge.compat import Knowledge
 from torchpick.model.build import is_on_host_of
-from torchpick.model.machine import Platform
+from torchpick.model.machine import Note, Platform
+from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
+from torchpick.model.redaction import redacted
+from torchpick.session import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,9 +30,10 @@ if TYPE_CHECKING:
 
 # The wheel host and the other names its files are on.
 PYTORCH = ".pytorch.org"
+_DAY_S = 86400
 
 
-def addressed(job: Job, installer: str, platform: Platform, family: Collection[str], *, pages: bool) -> Job:
+def addressed(job: Job, installer: str, platform: Platform, knowledge: Knowledge, *, pages: bool) -> Job:
     """The job with the address of each file of the family that it may install, with its hash where that is known.
 
     Without `pages` nothing is read, and what is known without a look is named. What is installed at the very build
@@ -33,72 +41,86 @@ def addressed(job: Job, installer: str, platform: Platform, family: Collection[s
     fetches no address, and has only what lies in folders of the user's.
     """
     pick = job.pick
-    if not pick.index_url or (job.offline and installer == "pip" and not _is_folder(pick)):
+    on_network = not _is_folder(pick)
+    if not pick.index_url or jobs.of_vendor(job) or (job.offline and installer == "pip" and on_network):
         return job
-    pages = pages and (not job.offline or _is_folder(pick))
+    check_mirror(job.own, pick.index_url, job.passed_on)
     wanted = [name for name in jobs.concerned(job) if not jobs.stays(job, name)]
-    files: dict[str, str] = {}
-    if "torch" in wanted and (torch := _certain(job)) is not None:
-        files["torch"] = links.address(torch)
-    if pages:
+    hashes = Hashes(pick, knowledge)
+    torch = _certain(job, hashes) if "torch" in wanted else None
+    found = [] if torch is None else [torch]
+    if pages and not (job.offline and on_network):
         from torchpick.index.host_pages import Host
 
         with closing(Host(offline=False)) as host:
-            pages_of = _Pages(job, platform, host)
-            files |= {name: pages_of.required(name) for name in wanted if name not in files}
-            files |= pages_of.tritons(files.get("torch"))
-            others = {name: version for name, version in job.pins.items() if name in family and name not in job.placed}
-            files |= {name: url for name, version in others.items() if (url := pages_of.other(name, version))}
-    return job._replace(files={name: _at_home(url, pick.index_url) for name, url in files.items()})
+            try:
+                found = _Pages(job, platform, host, hashes).files(wanted, knowledge.family)
+            except NetworkError as error:
+                raise type(error)(error.message, hint=f"{error.hint}; `--index-base URL` names a mirror") from error
+    hashed = {wheel.name for wheel in found if wheel.sha256}
+    if pages or job.offline:
+        notes = hashes.notes(found)
+    else:
+        notes = _of_pages(pick, [name for name in wanted if name not in hashed])
+    files = {wheel.name: links.address(wheel) for wheel in found}
+    return job._replace(files=files, notes=(*job.notes, *notes))
+
+
+def _of_pages(pick: Pick, names: Sequence[str]) -> list[Note]:
+    """Where the hashes come from that are not known yet."""
+    pages = dict.fromkeys(redacted(links.page_of(pick, name)) for name in names)
+    text = f"the sha256 of {' and '.join(names)} is read on {' and '.join(pages)} when it is installed"
+    return [Note("HASH_OF_PAGE", text)] if names else []
 
 
 class _Pages:
     """The pages of the family's projects on the wheel host, or on the mirror that stands for it."""
 
-    def __init__(self, job: Job, platform: Platform, host: Host) -> None:
-        self.job, self.host, self.index, self.flat = job, host, job.pick.index_url, _is_flat(job.pick)
+    def __init__(self, job: Job, platform: Platform, host: Host, hashes: Hashes) -> None:
+        self.job, self.host, self.hashes = job, host, hashes
         from torchpick.index import host_pages
         from torchpick.index.user_index import IndexTarget
 
         self.reading = host_pages
         self.place = IndexTarget(job.target.tag, platform)
 
-    def _best(self, name: str, specifier: str) -> str:
-        page = self.index if self.flat else links.project_page(self.index, name)
-        listed = self.host.links(self.index, name, flat=self.flat) or ()
-        return self.reading.best(name, specifier, listed, page, self.place)
+    def files(self, wanted: Sequence[str], family: Collection[str]) -> list[Wheel]:
+        """The files of these members, of the triton that torch brings, and of what else of the family was judged."""
+        job = self.job
+        found = [self._best(name, f"=={job.family[name]}") for name in wanted]
+        found += self._tritons(next((wheel.url for wheel in found if wheel.name == "torch"), None))
+        others = {name: version for name, version in job.pins.items() if name in family and name not in job.placed}
+        for name, version in others.items():
+            if job.target.installed.get(name, "").partition("+")[0] != version:
+                # Where the host has no build of it, it comes from the user's own index.
+                with suppress(InstallerError, NetworkError):
+                    found.append(self._best(name, f"=={version}"))
+        return found
 
-    def required(self, name: str) -> str:
-        """The file of a member that the build pins; an error where its page does not have it."""
-        return self._best(name, f"=={self.job.family[name]}")
+    def _best(self, name: str, specifier: str) -> Wheel:
+        """The file of a project; an error where its page does not have it."""
+        pick = self.job.pick
+        listed = self.host.links(pick.index_url, name, flat=pick.is_flat) or ()
+        link = self.reading.best(name, specifier, listed, links.page_of(pick, name), self.place)
+        return self.hashes.checked(_wheel(link, pick.index_url))
 
-    def other(self, name: str, version: str) -> str | None:
-        """The host's build of a package that was judged, where it has one for torch's backend."""
-        if self.job.target.installed.get(name, "").partition("+")[0] == version:
-            return None
-        with suppress(InstallerError, NetworkError):
-            listed = self.host.links(self.index, name, flat=self.flat) or ()
-            mine = [link for link in listed if link.wheel.version.partition("+")[0] == version]
-            return self.reading.best(name, f"=={version}", mine, self.index, self.place)
-        return None
-
-    def tritons(self, torch: str | None) -> dict[str, str]:
+    def _tritons(self, torch: str | None) -> list[Wheel]:
         """The triton that the build brings: several places of the user's may have it."""
         job, build = self.job, self.job.pick.build
         if not job.moves_torch or job.no_deps:
-            return {}
+            return []
         wanted: Mapping[str, str] = {}
         if build.family in ("rocm", "xpu"):
             wanted = {} if torch is None else self.host.tritons(torch)
         elif version := build.libraries.get("triton"):
             wanted = {"triton": f"=={version}" if version[:1].isdigit() else version}
-        found = {}
+        found = []
         for name, specifier in wanted.items():
             if job.target.installed.get(name) == specifier.removeprefix("=="):
                 continue
             # A host that lacks it leaves it to the user's own index; of one that does not answer the installer tells.
             with suppress(InstallerError, NetworkError):
-                found[name] = self._best(name, specifier)
+                found.append(self._best(name, specifier))
         return found
 
 
@@ -109,16 +131,12 @@ def _at_home(url: str, index: str) -> str:
     return url if ours or not theirs else f"{index}/{url.rpartition('/')[2]}"
 
 
-def _certain(job: Job) -> Wheel | None:
+def _certain(job: Job, hashes: Hashes) -> Wheel | None:
     """Torch's file where its name is known without a look: on the wheel host and on mirrors of its layout."""
-    if _is_flat(job.pick) or _is_folder(job.pick):
+    if job.pick.is_flat or _is_folder(job.pick):
         return None
     found = links.wheels(job.pick.build, "torch", job.pick.version, job.target.tag, job.pick.index_url) or ()
-    return found[0] if len(found) == 1 else None
-
-
-def _is_flat(pick: Pick) -> bool:
-    return pick.wish.index_base.startswith("flat+")
+    return hashes.known(found[0]) if len(found) == 1 else None
 
 
 def _is_folder(pick: Pick) -> bool:
@@ -131,21 +149,65 @@ def host_of(url: str) -> str:
     return parts.hostname or (parts.path.rpartition("/")[0] if parts.scheme in ("", "file") else url)
 
 
-def companions_on_pages(pick: Pick, names: Mapping[str, str], *, offline: bool) -> dict[str, tuple[Wheel, ...]]:
-    """The files of these versions for every Python, by project; none for one whose page was read and lacks them."""
-    if not pick.index_url or _is_flat(pick) or (offline and not _is_folder(pick)):
-        return {}
+class Listed(Noun):
+    """The files of a pick for every Python, by project, and what a person should know of them.
+
+    A project whose page could not be read is not among them: the installer is given the page, and says what is wrong.
+    """
+
+    files: Mapping[str, tuple[Wheel, ...]] = {}
+    notes: tuple[Note, ...] = ()
+
+
+def listed(session: Session, pick: Pick) -> Listed:
+    """What the pages of torch and its companions have of this very build, each read once and kept."""
+    if not pick.index_url:
+        return Listed()
+    check_mirror(session.own_settings(session.settings_prefix), pick.index_url)
     from torchpick.index.host_pages import Host
 
+    hashes = Hashes(pick, session.knowledge)
     found: dict[str, tuple[Wheel, ...]] = {}
+    offline = session.offline and not _is_folder(pick)
     with closing(Host(offline=False)) as host:
-        for name, version in names.items():
-            try:
-                listed = host.links(pick.index_url, name, flat=False) or ()
-            except NetworkError:
-                break  # its page is given to the installer instead, which says what is wrong
-            found[name] = tuple(_wheel(link, pick.index_url) for link in listed if _is(link, name, version, pick))
-    return found
+        for name, version in pick.build.pins.items():
+            record = store.record(session.store, links.page_of(pick, name), name, version, pick.build.platform)
+            wheels = None if _is_folder(pick) else _kept(record, pick)
+            if wheels is None and not offline:
+                try:
+                    mine = host.links(pick.index_url, name, flat=pick.is_flat) or ()
+                    wheels = [_wheel(link, pick.index_url) for link in mine if _is(link, name, version, pick)]
+                    store.keep([store.StoredFile(record, json.dumps(wheels), private=True)])
+                except NetworkError:
+                    offline = True
+            if wheels is None and name == "torch":
+                wheels = _of_table(pick, hashes) or None
+            if wheels is not None:
+                found[name] = tuple(map(hashes.checked, wheels))
+    here = (wheel for wheels in found.values() for wheel in filter(links.suits(pick), wheels))
+    return Listed(found, tuple(hashes.notes(here)))
+
+
+def _of_table(pick: Pick, hashes: Hashes) -> list[Wheel]:
+    """Torch's files whose name and hash are known without a page."""
+    build = pick.build
+    if pick.is_flat:
+        return []
+    named = (links.wheels(build, "torch", build.version, tag, pick.index_url) or () for tag in build.pythons)
+    known = (hashes.known(wheel) for wheels in named for wheel in wheels)
+    mine = [wheel for wheel in known if wheel.sha256]
+    return mine if any(map(links.suits(pick), mine)) else []
+
+
+def _kept(record: str, pick: Pick) -> list[Wheel] | None:
+    """What an earlier run read on a page; where that had nothing for this Python it counts for a day."""
+    try:
+        with open(record, "rb") as stream:
+            wheels = [Wheel(*row) for row in json.load(stream)]
+        age = time.time() - os.stat(record).st_mtime
+    except (OSError, ValueError, TypeError):
+        return None
+    return wheels if age < _DAY_S or any(map(links.suits(pick), wheels)) else None
 
 
 def _is(link: Link, name: str, version: str, pick: Pick) -> bool:
@@ -155,13 +217,12 @@ def _is(link: Link, name: str, version: str, pick: Pick) -> bool:
     return (
         wheel.project == name
         and wheel.version == version
-        and link.yanked is None
         and platform_of(wheel.platform) in (pick.build.platform, None)
     )
 
 
 def _wheel(link: Link, index: str) -> Wheel:
-    return Wheel(link.wheel.project, os.path.basename(link.file), _at_home(link.url, index), link.sha256)
+    return Wheel(link.wheel.project, link.file, _at_home(link.url, index), link.sha256)
 
 
 def comes_from(url: str, index: str, named: str) -> bool:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from torchpick.decide.answer import TRIO, Answer
+from torchpick.decide.answer import Answer
 from torchpick.environment import targets
 from torchpick.errors import InstallerError
 from torchpick.install import files
 from torchpick.install.asking import TargetQuestion
-from torchpick.installers import copies
+from torchpick.installers import copies, store
 from torchpick.installers.job import TRITONS, Job
 from torchpick.installers.run import Command
+from torchpick.knowledge.locations import cache_dir
+from torchpick.model.build import TRIO
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.package import PackageFacts, doubles
 from torchpick.model.redaction import redacted
+from torchpick.model.versions import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +68,10 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
         pins={name: version for name, version in pins.items() if name not in twins},
         bounds={each.name: each.version for each in moved if not each.is_pinned},
         needs=frozenset(brings),
-        added=tuple(f"{each.name}=={each.version}" for each in packages if "*" in each.version),
+        added=(
+            *(f"{each.name}=={each.version}" for each in packages if "*" in each.version),
+            *_torch_of(learnt, names),
+        ),
         left_out=tuple(twins) if leaves_out else (),
         upgrade=asking.order.upgrade,
         no_deps=asking.order.no_deps,
@@ -74,14 +80,25 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
         cuda_installed=targets.cuda_of(target) if "+" not in pick.version else None,
         copies=copies.without_wheel_indexes(asking.asked, session.store),
         elsewhere=asking.elsewhere,
-        notes=tuple(dict.fromkeys((*notes, *learnt.notes))),
+        notes=tuple(dict.fromkeys((*notes, *learnt.notes, *store.notes(cache_dir(session.environ), session.store)))),
     )
+
+
+def _torch_of(learnt: Learnt, names: Iterable[str]) -> tuple[str, ...]:
+    """Torch where a package links it and none requires it: no resolver would bring it."""
+    stack = learnt.answer.stack
+    if stack is None or (version := stack.version("torch")) is None or "torch" in names:
+        return ()
+    there = [learnt.facts[each.name].versions for each in stack.packages if each.name in learnt.facts]
+    taken = [package for versions in there for package in versions if stack.version(package.name) == package.version]
+    is_brought = any(named(line) in TRIO for package in taken for line in package.requires)
+    return () if is_brought else (f"torch=={version}",)
 
 
 def handed_over(asking: TargetQuestion, learnt: Learnt, *, pages: bool) -> tuple[Job, Command]:
     """The answer as a job with its files, and the exact command for it; nothing is started or written."""
-    installer, family = asking.installer, asking.session.knowledge.family
-    job = files.addressed(job_of(asking, learnt), installer.name, asking.machine.platform, family, pages=pages)
+    installer, knowledge = asking.installer, asking.session.knowledge
+    job = files.addressed(job_of(asking, learnt), installer.name, asking.machine.platform, knowledge, pages=pages)
     return job, installer.command(job)
 
 

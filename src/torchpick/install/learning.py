@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 
-from torchpick.decide.answer import TRIO, Answer
+from torchpick.decide.answer import Answer, bound_as
 from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import Situation
 from torchpick.errors import ResolverError
@@ -23,7 +23,7 @@ from torchpick.installers import resolution
 from torchpick.installers.job import TRITONS, Job
 from torchpick.installers.resolution import Resolution
 from torchpick.knowledge.packages import KnownPackages
-from torchpick.model.build import Build
+from torchpick.model.build import TRIO, Build
 from torchpick.model.machine import Note
 from torchpick.model.package import Package
 from torchpick.model.table import Table
@@ -113,8 +113,8 @@ class Learner:
         found = self._resolve(answer, [answer.pick.build])
         if found.refusal is not None:
             found = self._opened(answer, found.refusal)
-            return self._agreed(self._exactly(found), found)
-        exact = self._exactly(found)
+            return self._agreed(self._exactly(answer, found), found)
+        exact = self._exactly(answer, found)
         if exact.ok:
             return self._agreed(exact, found)
         # A wheel that was read does not run: not that one.
@@ -122,7 +122,7 @@ class Learner:
         again = self._resolve(answer, [answer.pick.build], [f"{name}!={found.versions[name]}" for name in bad])
         if again.refusal is not None:
             decided(exact, self._rules)
-        return self._agreed(self._exactly(again), again)
+        return self._agreed(self._exactly(answer, again), again)
 
     def _agreed(self, answer: Answer, found: Resolution) -> Learnt:
         decided(answer, self._rules)
@@ -157,7 +157,7 @@ class Learner:
                 return found
         raise refused
 
-    def _exactly(self, found: Resolution) -> Answer:
+    def _exactly(self, former: Answer, found: Resolution) -> Answer:
         """The answer with the very versions of a resolution, as far as they concern torch or CUDA."""
         self._read(found)
         more = [PackageDemand("torch", f"=={found.versions['torch']}")] if "torch" in found.versions else []
@@ -166,7 +166,7 @@ class Learner:
         for name, version in sorted(found.versions.items()):
             if _is_judged(name) and name in facts and any(one.version == version for one in facts[name].versions):
                 more.append(PackageDemand(name, f"=={version}"))
-        return self.asking.answer(facts, *more)
+        return bound_as(former, self.asking.answer(facts, *more))
 
     def _read(self, found: Resolution) -> None:
         """Read what of a resolution the table lacks: versions of its packages, and what else needs torch or CUDA."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 
 from torchpick.environment import interpreter, marks, projectfile, rewrite, toolsettings
 from torchpick.environment.marks import PIN, ProjectSetting
@@ -16,9 +15,9 @@ from torchpick.environment.targets import Target
 from torchpick.environment.world import World
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import asking
-from torchpick.install.files import companions_on_pages
-from torchpick.installers import own_settings, store, tools, variables
-from torchpick.installers.links import Wheel, uv_index
+from torchpick.install.files import Listed, listed
+from torchpick.installers import links, own_settings, store, tools, variables
+from torchpick.installers.links import uv_index
 from torchpick.model.build import is_wheel_host
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.machine import Note
@@ -45,7 +44,7 @@ class Pinned(Noun):
 def check_named(python: str | None) -> None:
     """Refuse where no environment is named or found: the one that torchpick happens to run in is not meant."""
     named = python is not None and version_of(python) is None
-    if not named and not interpreter.environments(World.here()):
+    if not named and interpreter.environment(World.here()) is None:
         hint = "activate one, make one (`python3 -m venv .venv`), or name its interpreter: `--python PATH`"
         raise UsageError("no environment is active, and there is no .venv here or above", hint=hint, code="NO_TARGET")
 
@@ -54,9 +53,10 @@ def pin(session: Session, project: str | None) -> Pinned:
     """Pin the environment to the pick. `project` is a pyproject.toml; None means the environment's own, empty none."""
     check_named(session.request.python)
     pick, target = _decided(session)
+    links.check_settings(pick)
     prefix = target.prefix
     file = _project(prefix, project)
-    read = companions_on_pages(pick, pick.build.companion_pins, offline=session.offline)
+    read = listed(session, pick)
     if file is not None:  # whatever speaks against it must do so before anything is touched
         _project_change(file, pick, _variables(session, pick, prefix, read)[0])
     with rewrite.of_environment(prefix):
@@ -68,13 +68,11 @@ def pin(session: Session, project: str | None) -> Pinned:
         else:
             notes.append(Note("UV_NOT_PINNED", _NOT_FOR_UV))
         record = _record(prefix)
-        made = _missing(prefix, (*(each.path for each in found.files), record, *(change.file for change in changes)))
         rewrite.folder(os.path.dirname(record), _ANOTHER)
         store.keep(found.files)
         rewrite.put(record, json.dumps({"schema": 1, "environment": os.path.realpath(prefix), "project": file}) + "\n")
         for change in changes:
             rewrite.write(rewrite.read(change.file), change.after, change.mode)
-        _hand_over(prefix, made)
     notes += [note for change in changes for note in change.notes]
     return Pinned(pick, tuple(change.file for change in changes), (*notes, *_hidden(session.environ)))
 
@@ -82,27 +80,6 @@ def pin(session: Session, project: str | None) -> Pinned:
 def _record(prefix: str) -> str:
     """The file that names the project which was pinned with the environment."""
     return os.path.join(toolsettings.store_of(prefix), "pin.json")
-
-
-def _missing(prefix: str, files: Iterable[str]) -> tuple[str, ...]:
-    """Those of the files, and of the folders above them in the environment, that are not there yet."""
-    found: dict[str, None] = {}
-    for file in files:
-        path = file
-        while path.startswith(os.path.join(prefix, "")) and not os.path.lexists(path):
-            found[path] = None
-            path = os.path.dirname(path)
-    return tuple(found)
-
-
-def _hand_over(prefix: str, made: Iterable[str]) -> None:
-    """What root makes in somebody's environment is theirs: they could neither read it nor take it out again."""
-    if not hasattr(os, "geteuid") or os.geteuid() != 0:
-        return
-    owner = os.stat(prefix)
-    for path in made:
-        with suppress(OSError):
-            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _decided(session: Session) -> tuple[Pick, Target]:
@@ -114,9 +91,7 @@ def _decided(session: Session) -> tuple[Pick, Target]:
     return decided(session.answer(question), session.knowledge.rules).pick, target
 
 
-def _variables(
-    session: Session, pick: Pick, prefix: str, read: Mapping[str, Sequence[Wheel]]
-) -> tuple[variables.Variables, list[Note]]:
+def _variables(session: Session, pick: Pick, prefix: str, read: Listed) -> tuple[variables.Variables, list[Note]]:
     """What `env` would set, with its files in the environment; without what this shell alone says."""
     # Read anew each time: what an earlier `pin` wrote is taken out in between.
     own = own_settings.read(session.environ, prefix)
@@ -132,8 +107,8 @@ def _variables(
             if is_wheel_host(url):
                 text = f"{said[name].source} names a PyTorch wheel index, from which pip takes other packages too"
                 notes.append(Note("INDEX_STAYS", f"{text}: {redacted(url)}"))
-    found = variables.of(pick, toolsettings.store_of(prefix), around, read)
-    return found, [*notes, *found.notes]
+    found = variables.of(pick, toolsettings.store_of(prefix), around, read.files)
+    return found, [*notes, *read.notes, *found.notes]
 
 
 def _pip_change(prefix: str, found: variables.Variables) -> FileChange:
@@ -170,12 +145,7 @@ def _project_change(file: str, pick: Pick, found: variables.Variables) -> FileCh
     page = found.set.get("UV_FIND_LINKS", "").split(",")[0]
     links = ProjectSetting(("tool", "uv", "pip", "find-links"), [page]) if page and not backend else None
     wanted = projectfile.pinned(pick.build.pins, backend, uv_index(pick), links)
-    after, clashes = marks.merged(there.text, wanted)
-    if clashes:
-        said = "; ".join(f"{each.place} is {each.theirs} and would be {each.ours}" for each in clashes)
-        hint = "write ours there by hand, or leave the file alone with `--no-project`"
-        raise TorchpickError(f"{file} says otherwise: {said}", hint=hint, code="CLASH")
-    return FileChange(file, there.text, after)
+    return FileChange(file, there.text, marks.merged(there.text, wanted, file))
 
 
 def _hidden(environ: Mapping[str, str]) -> list[Note]:
@@ -199,7 +169,7 @@ def _put_back(prefix: str, project: str | None) -> tuple[str, ...]:
     place = toolsettings.store_of(prefix)
     own = toolsettings.project_of(prefix) if project is None else os.path.abspath(project) if project else None
     files = dict.fromkeys((toolsettings.own_pip_file(prefix), _recorded(prefix), own))
-    touched = [file for file in files if file and _unmark(file, variables.address(place))]
+    touched = [file for file in files if file and _unmark(file)]
     for file in filter(None, files):
         rewrite.clear(os.path.dirname(file))
     if os.path.isdir(place):
@@ -221,13 +191,10 @@ def _recorded(prefix: str) -> str | None:
     return file if ours and file and file.endswith(".toml") else None
 
 
-def _unmark(file: str, address: str) -> bool:
+def _unmark(file: str) -> bool:
     """Take ours out of a file; whether there was anything of ours."""
     there = rewrite.read(file)
-    if file.endswith(".toml"):
-        text = marks.without(there.text, PIN)
-    else:
-        text = marks.without_address(marks.unpinned_conf(there.text), address)
+    text = marks.without(there.text, PIN) if file.endswith(".toml") else marks.unpinned_conf(there.text)
     if text == there.text:
         return False
     if text.strip() or file.endswith(".toml"):

@@ -42,9 +42,8 @@ if TYPE_CHECKING:
 # CUDA wheels are read for these alone.
 READ = ("linux-x86_64", "windows-x86_64")
 # Of all wheels of one resolution together; where one has more, its smaller libraries tell what it links, and the
-# beginning of its main ones most of what they were built for. A project of the table is worth several others.
+# beginning of its main ones most of what they were built for.
 MOST_BYTES = 60_000_000
-_WORTH = 4
 MOST_WHEELS = 8
 MOST_SECONDS = 120.0
 _AT_ONCE = 4
@@ -108,13 +107,9 @@ class FoundWheel(Noun):
     def compiled(self) -> bool:
         return self.wheel is not None and not self.plain
 
-    @property
-    def worth(self) -> int:
-        return 1 if self.rule is None else _WORTH
-
     def allowance(self, shares: int) -> Allowance:
         """Its part of the bytes, where so many shares are given out."""
-        return Allowance(MOST_BYTES * self.worth // max(shares, 1), "" if self.rule is None else self.rule.main)
+        return Allowance(MOST_BYTES // max(shares, 1), "" if self.rule is None else self.rule.main)
 
 
 class UnreadWheels:
@@ -137,7 +132,7 @@ class UnreadWheels:
             compiled = [each for each in found if each.compiled]
             todo = compiled[:MOST_WHEELS]
             self._say(todo)
-            shares, how = sum(each.worth for each in todo), self._how(over)
+            shares, how = len(todo), self._how(over)
             todo += [each for each in found if each.plain and (pure or each.rule is not None)]
             made = pool.map(lambda each: self._row(each, how._replace(allowance=each.allowance(shares)), around), todo)
             rows = list(zip(todo, made, strict=True))
@@ -201,7 +196,7 @@ class UnreadWheels:
         try:
             text = None if found.compiled else self._beside(link)
             if text is None:
-                reading = thing.read(f"{link.url}#sha256={link.sha256}" if link.sha256 else link.url, how)
+                reading = thing.read(link.with_hash, how)
             else:
                 headers = headers_of(text)
                 reading = Reading(

@@ -17,10 +17,7 @@ from torchpick.model.verdict import Objection
 
 def verified(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified:
     """Run the kernels on each GPU that counts, with the torch that this interpreter has now."""
-    family = pick.build.family
-    apple = any(gpu.vendor == "apple" for gpu in pick.machine.gpus)
-    kind = verify.kind_of(family, apple=apple)
-    gpus = verify.of_kind(kind, pick.machine)
+    kind, gpus = verify.work(pick.build.family, pick.machine)
     if kind == "cuda" and not gpus:
         kind = "cpu"  # nothing is here that it was picked for
     compiles = any(fit.fit is Fit.JIT for verdict in pick.verdicts for fit in verdict.fits)

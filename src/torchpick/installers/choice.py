@@ -23,7 +23,7 @@ def choose(wanted: str, target: Target, has_uv: str | None, own: OwnSettings) ->
     if wanted == "pip" or (wanted == "auto" and has_uv is None):
         return _there(_pip(target), target, has_uv)
     if has_uv is None:
-        hint = "install uv (`python -m pip install uv`), set $UV to it, or use `--installer pip`"
+        hint = "install uv (`python -m pip install uv`), or set $UV to it"
         raise InstallerError("no uv was found: neither as a module, nor in $UV, nor on PATH", hint=hint)
     if wanted == "uv":
         return UvInstaller(has_uv, _unseen_by_uv(unseen))

@@ -11,11 +11,12 @@ from torchpick.environment.targets import Target
 from torchpick.installers import own_settings, store
 from torchpick.installers.copies import Copies
 from torchpick.installers.own_settings import OwnSettings
+from torchpick.installers.run import Command
 from torchpick.installers.store import StoredFile
 from torchpick.model.build import COMPANIONS
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
-from torchpick.model.pick import Pick
+from torchpick.model.pick import Pick, with_extras
 
 # What torch itself may pull in of its family.
 TRITONS = ("triton", "triton-rocm", "triton-xpu", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu")
@@ -112,7 +113,8 @@ def words(job: Job) -> list[str]:
         if each.editable:
             found += ["-e", each.text]
         elif each.name in job.family and not each.place:
-            found.append(_pinned(each, job.family[each.name]))
+            extras = job.pick.build.extras_of(each.name)
+            found.append(_pinned(each._replace(extras=(*each.extras, *extras)), job.family[each.name]))
         else:
             found.append(each.text)
     return [*found, *(f"{name}=={job.family[name]}" for name in brought(job)), *job.added]
@@ -121,6 +123,23 @@ def words(job: Job) -> list[str]:
 def _pinned(each: Requested, version: str) -> str:
     extras = f"[{','.join(each.extras)}]" if each.extras else ""
     return f"{each.name}{extras}=={version}" + (f" ; {each.marker}" if each.marker else "")
+
+
+def of_vendor(job: Job) -> list[str]:
+    """Torch's family where a vendor's own index supplies it with all that it requires, which no other index has."""
+    build = job.pick.build
+    if build.vendor is None or not build.vendor.alone:
+        return []
+    return [f"{with_extras(name, build.extras_of(name))}=={job.family[name]}" for name in concerned(job)]
+
+
+def after_vendor(job: Job, first: Command, command: Command) -> Command:
+    """The vendor's command, and where more than torch's family is asked for the one that installs it afterwards."""
+    asked = job.asked
+    more = any(each.name not in job.family or each.where or each.place for each in asked.wanted)
+    if more or asked.opaque or asked.given.groups or job.added:
+        return command._replace(before=first)
+    return first._replace(notes=command.notes)
 
 
 def lines(job: Job) -> str:
@@ -179,7 +198,7 @@ def notes(job: Job) -> list[Note]:
     lost = [name for name in COMPANIONS if name in there and name not in job.family]
     if lost and job.moves_torch and there.get("torch") != job.pick.version:
         kept = f"{lost[0]} {there[lost[0]]} stays and may fail"
-        text = f"no {lost[0]} was published for torch {job.pick.build.torch}: {kept}"
+        text = f"no {lost[0]} is known for torch {job.pick.version}: {kept}"
         found.append(Note("COMPANION_STAYS", text))
     if job.target.conda == "base":
         found.append(Note("CONDA_BASE", f"this goes into conda's base environment, {job.target.prefix}"))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 
+from torchpick.errors import InstallerError
 from torchpick.model.build import Build
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
@@ -32,30 +33,21 @@ def wheels(build: Build, name: str, version: str, tag: str, index_url: str) -> t
     found = []
     for platform in build.tags:
         file = f"torch-{version}-{tag.rstrip('t')}-{_abi(build, tag)}-{platform}.whl"
-        found.append(Wheel(name, file, f"{index_url}/{file.replace('+', '%2B')}", measured(build, file)))
+        found.append(Wheel(name, file, f"{index_url}/{file.replace('+', '%2B')}"))
     return tuple(found)
 
 
-def known(
-    build: Build,
-    pins: Mapping[str, str],
-    tags: Iterable[str],
-    index_url: str,
-    read: Mapping[str, Sequence[Wheel]] = {},
-) -> tuple[list[Wheel], list[str]]:
-    """The wheels of these projects for these Pythons, and the projects whose file names are not known.
+def suits(pick: Pick) -> Callable[[Wheel], bool]:
+    """Whether a file is for the Python and the platform of a pick."""
+    from torchpick.index import wheelnames
 
-    `read` are the files that were read on a project's page: where it has none, the page would not help an installer.
-    """
-    found: list[Wheel] = []
-    unknown: list[str] = []
-    for name, version in pins.items():
-        files = [wheel for tag in tags for wheel in wheels(build, name, version, tag, index_url) or ()]
-        files = files or list(read.get(name, ()))
-        found += files
-        if not files and name not in read:
-            unknown.append(name)
-    return found, unknown
+    machine = pick.machine
+
+    def judge(wheel: Wheel) -> bool:
+        name = wheelnames.parse(wheel.file)
+        return name is not None and wheelnames.rank(name, machine.python.tag, machine.platform) is not None
+
+    return judge
 
 
 def is_ambiguous(build: Build) -> bool:
@@ -116,11 +108,22 @@ def uv_index(pick: Pick) -> dict[str, object] | None:
     """The index of the pick as uv's settings have one: for the projects alone that name it; None for the user's own."""
     if not pick.index_url:
         return None
-    if pick.wish.index_base.startswith("flat+"):
+    if pick.is_flat:
         return {"name": "pytorch-mirror", "url": pick.index_url, "format": "flat", "explicit": True}
     return {"name": f"pytorch-{pick.build.backend}", "url": pick.index_url, "explicit": True}
 
 
-def project_page(index_url: str, name: str) -> str:
-    """The page of one project on the wheel host or a mirror of its layout."""
-    return f"{index_url}/{name}/"
+def check_settings(pick: Pick) -> None:
+    """Refuse a build that takes all it needs from its vendor's index: no setting says so of some packages alone."""
+    vendor = pick.build.vendor
+    if vendor is not None and vendor.alone:
+        raise InstallerError(
+            f"torch {pick.version} takes what it requires from {vendor.url} alone, which settings and locks cannot say",
+            hint="`torchpick install torch` installs it from there, and all else from your own indexes",
+            code="VENDOR_ALONE",
+        )
+
+
+def page_of(pick: Pick, name: str) -> str:
+    """The page that has a project's files: its own, or the one that a flat mirror has for all."""
+    return pick.index_url if pick.is_flat else f"{pick.index_url}/{name}/"

@@ -17,17 +17,15 @@ from torchpick.environment.requirements import Given, Requested
 from torchpick.environment.toolsettings import PIP_PLACES, Setting, UvFile, pip_variable
 from torchpick.errors import RequirementError, TorchpickError, UsageError
 from torchpick.installers import store
-from torchpick.model.build import COMPANIONS, WHEEL_HOST, is_on_host_of, is_wheel_host
+from torchpick.model.build import TRIO, WHEEL_HOST, is_on_host_of, is_wheel_host
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Limit
 
-TRIO = frozenset({"torch", *COMPANIONS})
-# Settings that put packages elsewhere than into the target, or nowhere; the second line are switches.
-_PIP_AWAY = ("target", "prefix", "root", "python", "requirement")
-_PIP_SWITCHES = ("dry-run", "only-deps")
+# Settings that put packages elsewhere than into the target, or nowhere.
+_PIP_AWAY = ("target", "prefix", "root", "python", "requirement", "dry-run", "only-deps")
 _AWAY = frozenset({"--target", "-t", "--prefix", "--root", "--user", "--dry-run"})
 # An override takes the place of what anybody requires, and our pins are constraints, which hold beside it (uv 0.13.9).
 _BINDING = ("constraint-dependencies", "override-dependencies")
@@ -46,6 +44,7 @@ class OwnSettings(Noun):
     of_folder: tuple[str, ...] = ()
     offline: bool = False
     base: str = WHEEL_HOST
+    prefix: str | None = None
 
     def is_wheel_index(self, url: str) -> bool:
         """Whether the URL is of the wheel host, or of the mirror that stands for it."""
@@ -95,7 +94,7 @@ def read(
     for_uv = tuple(toolsettings.uv(environ, home, os.getcwd()))
     elsewhere = {*settingsfiles.uv_files(environ, home, sys.platform), environ.get("UV_CONFIG_FILE", "")}
     of_folder = tuple(file.path for file in for_uv if file.path not in elsewhere)
-    return OwnSettings(environ, {**files, **variables}, files, for_uv, of_folder, offline, base)
+    return OwnSettings(environ, {**files, **variables}, files, for_uv, of_folder, offline, base, prefix)
 
 
 def limits(own: OwnSettings, installer: str | None, python: str, ours: tuple[str, ...]) -> tuple[Requested, ...]:
@@ -166,17 +165,10 @@ def check_away(own: OwnSettings, installer: str, passed_on: Sequence[str], prefi
     if leads_away(passed_on):
         return
     if installer == "pip":
-        said = [own.pip[name] for name in (*_PIP_AWAY, *_PIP_SWITCHES) if name in own.pip]
-        said = [each for each in said if each.name in _PIP_AWAY or each.is_on]
+        said = [own.pip[name] for name in _PIP_AWAY if name in own.pip]
     else:
-        scopes = [(file.path, file.table.get("pip")) for file in own.uv_files]
-        said = [
-            Setting(name, (str(scope[name]),), path)
-            for path, scope in scopes
-            if isinstance(scope, Mapping)
-            for name in ("target", "prefix")
-            if name in scope
-        ]
+        keys = (toolsettings.uv_key(own.uv_files, name) for name in ("target", "prefix"))
+        said = [key for key in keys if key is not None]
     for each in said:
         hint = "take it out for this run; `--python PATH` names the environment"
         raise UsageError(f"{each.source} sets {each.name} to {' '.join(each.words)}, away from {prefix}", hint=hint)
@@ -194,14 +186,6 @@ def check_excluded(own: OwnSettings, names: Iterable[str]) -> None:
     for each in (*listed, *(one for file in own.uv_files for one in _listed(file, "exclude-dependencies"))):
         if each.name in family or (family and each.name == "torch"):
             raise UsageError(f"{each.where} excludes {each.name}, which is asked for", hint="take it out there")
-
-
-def check_overridden(own: OwnSettings) -> None:
-    """Refuse to override the family: uv would hold an override against the answer."""
-    for each in _limits(own.environ.get("UV_OVERRIDE", "").split(), "UV_OVERRIDE", own, ()):
-        if each.name in TRIO:
-            where = each.where.removeprefix("UV_OVERRIDE: ")
-            raise UsageError(f"{where} overrides {each.name} (UV_OVERRIDE)", hint="take it out of that file")
 
 
 def check_passed(words: Sequence[str], base: str) -> None:
@@ -264,25 +248,32 @@ def for_pip(own: OwnSettings, *ours: str) -> SettingChanges:
     for said in own.pip_places:
         if not any(map(own.is_wheel_index, said.words)):
             continue
-        variable = pip_variable(said.name)
-        below = own.pip_files.get(said.name)
-        in_file = below is not None and any(map(own.is_wheel_index, below.words))
-        if said.name == "index-url" and in_file and not _others(own, said):
-            hint = f"take it out there (`pip config unset global.{said.name}`): torchpick names torch's files itself"
-            raise UsageError(f"{below.source} makes a PyTorch wheel index the only index of all packages", hint=hint)  # type: ignore[union-attr]
         notes.append(_left_out(own, said))
         spellings = [each for each in toolsettings.pip_of_environ(own.environ) if each.name == said.name]
         unset += [each.source for each in spellings]
-        # Where the last variable says nothing else, one before it in another spelling speaks again.
-        if kept := next((words for each in (said, *reversed(spellings)) if (words := _others(own, each))), []):
-            changed[variable] = " ".join(kept)
-        elif in_file or not said.source.startswith("PIP_"):
-            changed[variable] = " "  # an empty variable would let the configuration file speak again
+        below = [own.pip_files[said.name]] if said.name in own.pip_files else []
+        # Where the strongest says nothing else, one in another spelling speaks again, and then the file.
+        kept = next((words for each in (said, *reversed(spellings), *below) if (words := _others(own, each))), [])
+        if kept or below:  # a blank, as an empty variable would let the configuration file speak again
+            changed[pip_variable(said.name)] = " ".join(kept) or " "
+    if changed.get("PIP_INDEX_URL") == " ":
+        changed |= _another_index(own, changed)
     limits_said = own.pip["constraint"].words if "constraint" in own.pip else ()
     own_limits = store.not_ours(limits_said, *ours)
     if len(own_limits) < len(limits_said):
         changed["PIP_CONSTRAINT"] = " ".join(own_limits) or " "
     return SettingChanges(changed, tuple(name for name in unset if name not in changed), tuple(notes))
+
+
+def _another_index(own: OwnSettings, changed: Mapping[str, str]) -> dict[str, str]:
+    """In the place of a file's only index: the first of the others that the user names, else pip's own default."""
+    said = own.pip["extra-index-url"].words if "extra-index-url" in own.pip else ()
+    others = changed.get("PIP_EXTRA_INDEX_URL", " ".join(said)).split()
+    if others:
+        return {"PIP_INDEX_URL": others[0], "PIP_EXTRA_INDEX_URL": " ".join(others[1:]) or " "}
+    from torchpick.index import index_places
+
+    return {"PIP_INDEX_URL": index_places.default(own.prefix)}
 
 
 def for_uv(own: OwnSettings, backend: str) -> SettingChanges:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from torchpick.environment.requirements import Requested
 from torchpick.errors import InstallerError, UsageError
 from torchpick.installers import job as jobs
-from torchpick.installers import own_settings, tools
+from torchpick.installers import own_settings
 from torchpick.installers.job import Job
 from torchpick.installers.run import Command
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
-
-# pip's `--group` (its news for 25.1).
-OLDEST_FOR_GROUPS = (25, 1)
 
 
 class PipInstaller(Noun):
@@ -36,15 +33,19 @@ class PipInstaller(Noun):
         argv += ["--force-reinstall"] if jobs.reinstalled(job) else []
         argv += [*job.passed_on, *jobs.words(job)]
         notes = (*self.notes, *changes.notes, *job.copies.notes, *jobs.notes(job))
-        return Command("pip", tuple(argv), changes.set, changes.unset, (limits, *job.copies.files.values()), notes)
+        files = (limits, *job.copies.files.values())
+        command = Command("pip", tuple(argv), changes.set, changes.unset, files, notes)
+        family = jobs.of_vendor(job)
+        return jobs.after_vendor(job, self._from_vendor(job, family), command) if family else command
+
+    def _from_vendor(self, job: Job, family: list[str]) -> Command:
+        """The vendor's index alone; a blank hides what pip.conf names besides."""
+        argv = (*self.argv, "install", "--index-url", job.pick.index_url, *job.passed_on, *family)
+        return Command("pip", argv, {"PIP_EXTRA_INDEX_URL": " ", "PIP_FIND_LINKS": " "})
 
     def resolver(self, job: Job) -> Command:
         """A dry run over the user's own words: it weighs, and installs nothing."""
         self._check(job)
-        if job.elsewhere is not None:
-            label = f"Python {job.elsewhere.python.version} on {job.elsewhere.platform.name}"
-            hint = "install uv (`python -m pip install uv`), which resolves for other machines"
-            raise InstallerError(f"pip resolves for its own machine only, and not for {label}", hint=hint)
         changes = own_settings.for_pip(job.own, *jobs.ours(job))
         argv = [*self.argv, "install", "--dry-run", "--ignore-installed", *self._users(job)]
         argv += ["--no-deps"] if job.no_deps else []
@@ -63,11 +64,6 @@ class PipInstaller(Noun):
 
     def _users(self, job: Job) -> list[str]:
         """The user's own files and groups."""
-        if job.asked.given.groups and tools.version_of(self.version) < OLDEST_FOR_GROUPS:
-            oldest = ".".join(map(str, OLDEST_FOR_GROUPS))
-            hint = f"`{self.argv[0]} -m pip install -U pip`, or `--installer uv`"
-            message = f"pip {self.version} does not know dependency groups; {oldest} and newer do"
-            raise InstallerError(message, hint=hint, code="OLD_INSTALLER")
         argv = [word for path in job.asked.given.constraints for word in ("-c", job.copies.path(path))]
         argv += [word for path in job.asked.given.files for word in ("-r", job.copies.path(path))]
         argv += ["--no-index"] if job.offline else []
@@ -77,6 +73,10 @@ class PipInstaller(Noun):
     def _check(self, job: Job) -> None:
         """Refuse what would lead away, files of projects, and a mix of requirements with and without a hash."""
         jobs.check(job, "pip")
+        if job.elsewhere is not None:
+            label = f"Python {job.elsewhere.python.version} on {job.elsewhere.platform.name}"
+            hint = "leave out `--installer pip`, and install uv (`python -m pip install uv`), which resolves for others"
+            raise InstallerError(f"pip resolves for its own machine only, and not for {label}", hint=hint)
         for path in job.asked.opaque:
             hint = "name its folder, or `--installer uv`"
             raise UsageError(f"{path} is not a requirements file for pip", hint=hint)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from torchpick.environment import toml
@@ -54,20 +54,22 @@ class Item(Noun):
 
 def of(command: Command, environ: Mapping[str, str]) -> tuple[Item, ...]:
     """Run a command that reports; its own message becomes the error if it fails."""
-    if command.installer == "uv":
-        heard = run.capture(command, environ)
-        _check(command, heard)
-        return locked(heard.out)
-    with file() as report:
-        place = command.argv.index("install") + 1
-        argv = (*command.argv[:place], "--report", report, *command.argv[place:])
-        _check(command, run.capture(command._replace(argv=argv), environ))
-        return items(text(report))
+    report = said(command, environ)
+    return locked(report) if command.installer == "uv" else items(report)
 
 
-def _check(command: Command, heard: run.Heard) -> None:
-    if heard.status:
-        raise refused(command.installer, heard)
+def said(command: Command, environ: Mapping[str, str]) -> str:
+    """The report of a command: uv's stdout, or what pip, whose stdout has other words too, writes to a file."""
+    with TemporaryDirectory(prefix="torchpick-") as folder:
+        report = os.path.join(folder, "report.json")
+        more = () if command.installer == "uv" else ("--report", report)
+        heard = run.capture(command._replace(argv=(*command.argv, *more)), environ)
+        if heard.status:
+            raise refused(command.installer, heard)
+        if not more:
+            return heard.out
+        with open(report, encoding="utf-8", errors="replace") as stream:
+            return stream.read(_MOST_BYTES)
 
 
 def refused(installer: str, heard: run.Heard) -> ResolverError:
@@ -78,24 +80,6 @@ def refused(installer: str, heard: run.Heard) -> ResolverError:
     hint = f"the words are {installer}'s own; `torchpick list` shows the torch builds that run here"
     message = f"{installer} could not resolve the requirements:\n{words}"
     return ResolverError(message, hint=hint, installer=installer, status=heard.status)
-
-
-@contextmanager
-def file() -> Iterator[str]:
-    """A file for pip to write to: its stdout carries other words as well."""
-    import tempfile
-
-    handle, path = tempfile.mkstemp(prefix="torchpick-", suffix=".json")
-    os.close(handle)
-    try:
-        yield path
-    finally:
-        os.unlink(path)
-
-
-def text(path: str) -> str:
-    with open(path, encoding="utf-8", errors="replace") as stream:
-        return stream.read(_MOST_BYTES)
 
 
 def items(report: str) -> tuple[Item, ...]:

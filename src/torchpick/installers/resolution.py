@@ -10,14 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from torchpick.environment.requirements import wheel_of
 from torchpick.errors import ResolverError
-from torchpick.installers import reporting, run, store, stubs
+from torchpick.installers import reporting, store, stubs
 from torchpick.installers.job import Job
 from torchpick.installers.run import Command
-from torchpick.model.build import COMPANIONS, Build
+from torchpick.model.build import Build
 from torchpick.model.noun import Noun
 from torchpick.model.versions import normal, release_key
 
-FAMILY = ("torch", *COMPANIONS)
 # `name @ URL` and `name==version`, as uv writes its pins.
 _PLACED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])? @ (\S+)")
 _PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])?==([^\s;\\]+)")
@@ -38,21 +37,17 @@ def resolve(
 
     `avoided` are further constraints, such as `xformers!=0.0.35`.
     """
-    shelf = stubs.shelf(job.place, stubs.of_builds(offered))
     pins = {name: version for name, version in job.pins.items() if name not in job.placed}
     lines = [f"{name}=={version}" for name, version in sorted(pins.items())]
     lines += [f"{name}<={version}" for name, version in sorted(job.bounds.items())]
     limits = store.file(job.place, "limits", ".txt", "\n".join([*lines, *avoided, *_family(offered)]) + "\n")
-    argv = (*resolver.argv, "--find-links", shelf, "-c", limits.path)
-    command = resolver._replace(argv=argv, files=(*resolver.files, limits))
-    if resolver.installer == "uv":
-        heard = run.capture(command, environ)
-        return Resolution(refusal=reporting.refused("uv", heard)) if heard.status else of_pins(heard.out)
-    with reporting.file() as report:
-        heard = run.capture(command._replace(argv=(*argv, "--report", report)), environ)
-        return (
-            Resolution(refusal=reporting.refused("pip", heard)) if heard.status else of_report(reporting.text(report))
-        )
+    with stubs.shelf(stubs.of_builds(offered)) as shelf:
+        argv = (*resolver.argv, "--find-links", shelf, "-c", limits.path)
+        try:
+            said = reporting.said(resolver._replace(argv=argv, files=(*resolver.files, limits)), environ)
+        except ResolverError as refusal:
+            return Resolution(refusal=refusal)
+    return of_pins(said) if resolver.installer == "uv" else of_report(said)
 
 
 def _family(offered: Sequence[Build]) -> list[str]:

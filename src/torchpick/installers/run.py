@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from torchpick.environment import child
@@ -28,7 +28,10 @@ _FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 
 
 class Command(Noun):
-    """An installer's exact arguments, what changes in its environment, and the files it is given."""
+    """An installer's exact arguments, what changes in its environment, and the files it is given.
+
+    `before` is what has to be done first, and well.
+    """
 
     installer: str
     argv: tuple[str, ...]
@@ -36,6 +39,7 @@ class Command(Noun):
     unset: tuple[str, ...] = ()
     files: tuple[StoredFile, ...] = ()
     notes: tuple[Note, ...] = ()
+    before: Command | None = None
 
     def environ(self, base: Mapping[str, str]) -> dict[str, str]:
         """The environment to start it in."""
@@ -47,11 +51,12 @@ class Command(Noun):
             argv=tuple(map(redacted, self.argv)),
             set={name: redacted(value) for name, value in self.set.items()},
             files=tuple(each._replace(content=redacted(each.content)) for each in self.files),
+            before=None if self.before is None else self.before.shown(),
         )
 
     def to_json(self) -> dict[str, object]:
         return {
-            **written(self, "installer", "argv"),
+            **written(self, "installer", "argv", "before", optional=("before",)),
             "environ": written(self, "set", "unset"),
             "files": {each.path: each.content for each in self.files},
             "notes": plain(self.notes),
@@ -72,6 +77,10 @@ def run(command: Command, environ: Mapping[str, str], *, talk_only: bool = False
     """
     import subprocess
 
+    if command.before is not None:
+        ended = run(command.before, environ, talk_only=talk_only)
+        if ended.status or ended.interrupted:
+            return ended
     store.keep(command.files)
     waiting: list[Popen[bytes]] = []
     early: list[int] = []
@@ -157,8 +166,7 @@ def _send(number: int, waiting: list[Popen[bytes]], early: list[int]) -> None:
     if not waiting:
         early.append(number)
     for process in waiting:
-        if process.poll() is None:
-            process.send_signal(number)
+        process.send_signal(number)
 
 
 def _from_terminal() -> bool:
@@ -180,9 +188,7 @@ def die_of(status: int) -> int:
     if os.name == "posix":
         sys.stdout.flush()
         sys.stderr.flush()
-        number = -status
-        if number in (signal.SIGKILL, signal.SIGSTOP):
-            os.kill(os.getpid(), number)
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
+        with suppress(OSError):  # nothing can be set for a SIGKILL
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
     return 128 - status

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from shlex import quote
+
+
+def line(words: Iterable[str], *, windows: bool = os.name == "nt") -> str:
+    """Words to be pasted into a shell here: cmd knows no single quotes, and PowerShell takes double ones too."""
+    return " ".join(word if word == quote(word) else f'"{word}"' if windows else quote(word) for word in words)
 
 
 def command(argv: Iterable[str], changed: Mapping[str, str], unset: Iterable[str]) -> str:
@@ -29,7 +35,7 @@ def refusal(shell: str) -> str:
     return {
         "powershell": "throw 'torchpick found no build that runs here'",
         "dockerfile": "RUN echo 'torchpick found no build that runs here' >&2 && false",
-    }.get(shell, "false")
+    }.get(ALIKE.get(shell, shell), "false")
 
 
 def _fish(value: str) -> str:
@@ -46,6 +52,8 @@ def _docker(value: str) -> str:
     return f'"{escaped}"'
 
 
+# Shells that speak another's language.
+ALIKE = {"bash": "sh", "zsh": "sh", "pwsh": "powershell"}
 _QUOTES: dict[str, Callable[[str], str]] = {
     "sh": quote,
     "fish": _fish,
@@ -53,7 +61,7 @@ _QUOTES: dict[str, Callable[[str], str]] = {
     "github": str,
     "dockerfile": _docker,
 }
-SHELLS = tuple(_QUOTES)
+SHELLS = (*_QUOTES, *ALIKE)
 # How to set, and how to take away; GitHub's file and an image know only empty.
 _LINES = {
     "sh": ("export {name}={value}", "unset {name}"),

@@ -7,7 +7,9 @@ import stat
 from collections.abc import Iterable
 
 from torchpick.environment import rewrite
+from torchpick.environment.world import is_yours
 from torchpick.errors import InstallerError
+from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import holds_secret
 
@@ -30,7 +32,7 @@ def folder(cache: str, temporary: str | None = None) -> str:
     place = inside(cache)
     try:
         os.makedirs(place, exist_ok=True)
-        if os.access(place, os.W_OK):
+        if os.access(place, os.W_OK) and is_private(cache):
             return place
     except OSError:
         pass
@@ -50,6 +52,27 @@ def folder(cache: str, temporary: str | None = None) -> str:
     return place
 
 
+def is_private(cache: str) -> bool:
+    """Whether what lies in the cache is what was put there; one that is yet to be made is yours."""
+    return all(is_yours(path) for path in (cache, inside(cache)) if os.path.exists(path))
+
+
+def notes(cache: str, place: str) -> tuple[Note, ...]:
+    """That another place is used, where it is."""
+    if place == inside(cache) or is_private(cache):
+        return ()
+    return (Note("CACHE_IGNORED", f"others may write to {cache}, so {place} is used in its place"),)
+
+
+def check_private(cache: str) -> None:
+    """Refuse a cache in which files must last that others may change."""
+    if not is_private(cache):
+        hint = "set a folder of your own with TORCHPICK_CACHE_DIR"
+        raise InstallerError(
+            f"others may write to {cache}, and pip and uv read files there", hint=hint, code="NO_CACHE"
+        )
+
+
 def _homeless(cache: str, why: str) -> InstallerError:
     hint = "set a folder with TORCHPICK_CACHE_DIR"
     return InstallerError(f"neither {cache} nor a temporary folder is writable: {why}", hint=hint, code="NO_CACHE")
@@ -63,7 +86,14 @@ def file(place: str, kind: str, suffix: str, content: str, *, private: bool = Fa
     from hashlib import sha256
 
     digest = sha256(content.encode()).hexdigest()[:16]
-    return StoredFile(os.path.join(place, f"{kind}-{digest}{suffix}"), content, private or holds_secret(content))
+    return StoredFile(f"{place}/{kind}-{digest}{suffix}", content, private or holds_secret(content))
+
+
+def record(place: str, *key: str) -> str:
+    """The path of a file that is found again by what it is about."""
+    from hashlib import sha256
+
+    return os.path.join(place, f"record-{sha256(chr(0).join(key).encode()).hexdigest()[:16]}.json")
 
 
 def keep(files: Iterable[StoredFile]) -> None:

@@ -6,10 +6,9 @@ They are only ever shown to a dry run; the wheels themselves come from the wheel
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from hashlib import sha256
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
-from torchpick.errors import InstallerError
 from torchpick.model.build import Build
 from torchpick.model.noun import Noun
 from torchpick.model.versions import release_key
@@ -43,28 +42,15 @@ def _one_of(builds: list[Build]) -> str:
     return f"torch>={releases[0]},<={releases[-1]}"
 
 
-def shelf(place: str, stubs: tuple[Stub, ...]) -> str:
-    """A folder for `--find-links` that holds exactly these; named by its content, made once."""
-    digest = sha256(repr(stubs).encode()).hexdigest()[:16]
-    folder = os.path.join(place, f"stubs-{digest}")
-    if os.path.isdir(folder):
-        return folder
-    part = f"{folder}.{os.getpid()}.part"
-    try:
-        os.makedirs(part, exist_ok=True)
-        for stub in stubs:
-            _write(part, stub)
-        os.rename(part, folder)
-    except OSError as error:
-        if not os.path.isdir(folder):  # another run was quicker
-            hint = "set another folder with TORCHPICK_CACHE_DIR"
-            raise InstallerError(f"{folder}: cannot be written: {error.strerror}", hint=hint) from error
-    finally:
-        if os.path.isdir(part):
-            from shutil import rmtree
+@contextmanager
+def shelf(stubs: Iterable[Stub]) -> Iterator[str]:
+    """A folder for `--find-links` that holds exactly these."""
+    from tempfile import TemporaryDirectory
 
-            rmtree(part, ignore_errors=True)
-    return folder
+    with TemporaryDirectory(prefix="torchpick-stubs-") as folder:
+        for stub in stubs:
+            _write(folder, stub)
+        yield folder
 
 
 def _write(folder: str, stub: Stub) -> None:

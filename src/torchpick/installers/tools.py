@@ -32,19 +32,12 @@ def uv(environ: Mapping[str, str]) -> str | None:
 
 
 def _module() -> str | None:
+    """The program of a uv package of this environment; that of a user's own site-packages is on PATH."""
     # Asking importlib costs 3 ms more, for every start without it.
-    if not any(os.path.isfile(os.path.join(folder, "uv", "__init__.py")) for folder in sys.path if folder):
+    there = any(os.path.isfile(os.path.join(folder, "uv", "__init__.py")) for folder in sys.path if folder)
+    if not there or sys.modules.get("uv", sys) is None:  # barred, as tests do
         return None
-    beside = os.path.join(sys.prefix, "Scripts" if os.name == "nt" else "bin", "uv.exe" if os.name == "nt" else "uv")
-    barred = "uv" in sys.modules and sys.modules["uv"] is None
-    if os.path.isfile(beside) and not barred:
-        return beside
-    try:
-        from uv import find_uv_bin  # type: ignore[import-not-found,unused-ignore]  # an optional extra
-
-        return str(find_uv_bin())
-    except (ImportError, OSError):
-        return None
+    return os.path.join(sys.prefix, *(("Scripts", "uv.exe") if os.name == "nt" else ("bin", "uv")))
 
 
 # What a uv knows is read in its own file, which holds the address of every backend that it can ask for, and its flags.

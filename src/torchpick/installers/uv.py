@@ -23,15 +23,16 @@ _PLATFORMS = {
     "macos-arm64": "aarch64-apple-darwin",
     "macos-x86_64": "x86_64-apple-darwin",
 }
-# Options of `uv pip install` that `uv pip compile` knows as well, and whether a value follows.
-_FOR_RESOLVING = {
-    "--index": True, "--default-index": True, "--index-url": True, "-i": True, "--extra-index-url": True,
-    "--find-links": True, "-f": True, "--no-index": False, "--index-strategy": True, "--keyring-provider": True,
-    "--prerelease": True, "--resolution": True, "--exclude-newer": True, "--exclude-newer-package": True,
-    "--no-build": False, "--no-binary": True, "--only-binary": True, "--allow-insecure-host": True, "--cert": True,
-    "--system-certs": False, "--native-tls": False, "--no-sources": False, "--no-build-isolation": False,
-    "--config-setting": True, "-C": True, "--no-cache": False, "-n": False, "--cache-dir": True,
-}  # fmt: skip
+# Options of `uv pip install` that `uv pip compile` knows as well: those with a value behind them, and switches.
+_VALUED = (
+    "--index", "--default-index", "--index-url", "-i", "--extra-index-url", "--find-links", "-f", "--index-strategy",
+    "--keyring-provider", "--prerelease", "--resolution", "--exclude-newer", "--exclude-newer-package", "--no-binary",
+    "--only-binary", "--allow-insecure-host", "--cert", "--config-setting", "-C", "--cache-dir",
+)  # fmt: skip
+_SWITCHES = (
+    "--no-index", "--no-build", "--system-certs", "--native-tls", "--no-sources", "--no-build-isolation", "--no-cache",
+    "-n",
+)  # fmt: skip
 
 
 class UvInstaller(Noun):
@@ -56,7 +57,15 @@ class UvInstaller(Noun):
         argv += [word for path in job.asked.given.files for word in ("-r", job.copies.path(path))]
         argv += [*jobs.groups(job), *job.passed_on, *jobs.words(job)]
         notes = (*self.notes, *changes.notes, *job.copies.notes, *jobs.notes(job))
-        return Command("uv", tuple(argv), changes.set, changes.unset, tuple(files), notes)
+        command = Command("uv", tuple(argv), changes.set, changes.unset, tuple(files), notes)
+        family = jobs.of_vendor(job)
+        return jobs.after_vendor(job, self._from_vendor(job, family), command) if family else command
+
+    def _from_vendor(self, job: Job, family: list[str]) -> Command:
+        """The vendor's index alone: neither a variable nor a file of uv's names another one beside it."""
+        where = ("--no-config", "--python", job.target.python, "--default-index", job.pick.index_url)
+        argv = (self.path, "pip", "install", *where, *job.passed_on, *family)
+        return Command("uv", argv, unset=("UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS"))
 
     def resolver(self, job: Job) -> Command:
         """`uv pip compile` over the user's own words: it weighs, and installs nothing."""
@@ -88,7 +97,6 @@ class UvInstaller(Noun):
 
     def _check(self, job: Job) -> None:
         jobs.check(job, "uv")
-        own_settings.check_overridden(job.own)
         own_settings.check_excluded(job.own, job.named)
 
     def _environment(self, job: Job) -> list[str]:
@@ -140,10 +148,8 @@ def resolving(passed_on: tuple[str, ...]) -> list[str]:
     rest = iter(passed_on)
     for word in rest:
         name, mark, _ = word.partition("=")
-        takes = _FOR_RESOLVING.get(name)
-        if takes is None:
-            continue
-        found.append(word)
-        if takes and not (mark and name.startswith("--")):
+        if name in (*_VALUED, *_SWITCHES):
+            found.append(word)
+        if name in _VALUED and not (mark and name.startswith("--")):
             found += [value for value in (next(rest, None),) if value is not None]
     return found

@@ -46,7 +46,7 @@ class UserSettings(Noun):
 
 
 def of(pick: Pick, place: str, around: UserSettings, read: Mapping[str, Sequence[Wheel]] = {}) -> Variables:
-    """`read` are the companions' files, read on their pages."""
+    """`read` are the files of torch and its companions, as their pages have them."""
     pins = pick.build.pins
     page, remote = _pages(pick, place, pins, read)
     limits = store.file(place, "constraints", ".txt", "".join(f"{name}=={version}\n" for name, version in pins.items()))
@@ -100,52 +100,27 @@ def _shared(around: UserSettings, place: str) -> bool:
 def _pages(
     pick: Pick, place: str, pins: Mapping[str, str], read: Mapping[str, Sequence[Wheel]]
 ) -> tuple[StoredFile | None, list[str]]:
-    """The links page, for every Python of the build, and the remote pages of what has no known file name.
+    """The links page, for every Python of the build, and the remote pages of what could not be read.
 
     A build of the user's own index needs neither.
     """
     if not pick.index_url:
         return None, []
-    if pick.wish.index_base.startswith("flat+"):
-        return None, [pick.index_url]
-    found, unknown = links.known(pick.build, pins, pick.build.pythons, pick.index_url, read)
-    return store.file(place, "links", ".html", links.page(found)) if found else None, [
-        links.project_page(pick.index_url, name) for name in unknown
-    ]
+    found = [wheel for name in pins for wheel in read.get(name, ())]
+    page = store.file(place, "links", ".html", links.page(found)) if found else None
+    return page, list(dict.fromkeys(links.page_of(pick, name) for name in pins if name not in read))
 
 
 def _direct(pick: Pick, pins: Mapping[str, str], read: Mapping[str, Sequence[Wheel]]) -> str | None:
     """Constraints that name the very files, for the machine's Python; None where one is not known."""
-    if pick.wish.index_base.startswith("flat+"):
+    if not read.keys() >= pins.keys():
         return None
-    tag = pick.machine.python.tag
-    mine = {name: [wheel for wheel in wheels if _suits(wheel, pick, tag)] for name, wheels in read.items()}
-    found, unknown = links.known(pick.build, pins, (tag,), pick.index_url, mine)
-    if unknown:
-        return None
-    lines = {wheel.name: links.requirement(wheel) for wheel in reversed(found)}
-    return "".join(f"{lines.get(name, f'{name}=={version}')}\n" for name, version in pins.items())
-
-
-def _suits(wheel: Wheel, pick: Pick, tag: str) -> bool:
-    from torchpick.index import wheelnames
-
-    name = wheelnames.parse(wheel.file)
-    return name is not None and wheelnames.rank(name, tag, pick.machine.platform) is not None
+    mine = {name: [*filter(links.suits(pick), read[name])] for name in pins}
+    lines = (links.requirement(mine[name][0]) if mine[name] else f"{name}=={pins[name]}" for name in pins)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def address(path: str) -> str:
     """A path as a URL: pip and uv split these variables at blanks, whatever the quoting."""
     plain = path.replace("\\", "/")
     return "file://" + quote(plain if plain.startswith("/") else f"/{plain}", safe="/:")
-
-
-def moved(found: Variables, folder: str) -> Variables:
-    """The same with every file in another folder, such as one inside an image."""
-    paths = {each.path: f"{folder}/{each.path.replace(chr(92), '/').rpartition('/')[2]}" for each in found.files}
-    changed = dict(found.set)
-    for name, value in changed.items():
-        for before, after in paths.items():
-            value = value.replace(address(before), address(after))  # noqa: PLW2901 # one after another
-        changed[name] = value
-    return found._replace(set=changed, files=tuple(each._replace(path=paths[each.path]) for each in found.files))

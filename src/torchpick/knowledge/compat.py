@@ -14,7 +14,7 @@ from torchpick.knowledge.locations import cache_dir, compat_dir, table_file
 from torchpick.model.arch import Arch, spoken_capability
 from torchpick.model.build import DEFAULT_INDEX, WHEEL_HOST, Build, backend_order
 from torchpick.model.fields import Fields, ShapeError, kind, loads
-from torchpick.model.machine import PLATFORMS, TABLE_PLATFORMS, Note
+from torchpick.model.machine import PLATFORMS, TABLE_PLATFORMS, GivenGpu, Note
 from torchpick.model.noun import Noun
 from torchpick.model.table import NO_BUILDS, Shelf, Table
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from torchpick.knowledge.gpunames import Names
-    from torchpick.knowledge.othernames import OtherNames, PciIds
+    from torchpick.knowledge.othernames import OtherNames
     from torchpick.model.request import Wish
     from torchpick.model.table import Read
 
@@ -32,15 +32,10 @@ if TYPE_CHECKING:
 
 # The largest file of ours is under a tenth of this.
 MOST_BYTES = 16 << 20
-# The only platform that ROCm builds of torch are made for.
+# The platform that PyTorch's own ROCm builds are made for.
 _ROCM = "linux-x86_64"
 # What this process has read, by the folder of the table: it does not change while a process runs.
 _READ: dict[str, dict[object, Any]] = {}
-
-
-def forget() -> None:
-    """Read the table anew from here on, as a new process does."""
-    _READ.clear()
 
 
 class Knowledge:
@@ -69,14 +64,17 @@ class Knowledge:
     @property
     def rules(self) -> Table:
         """What is the same for every platform, without builds."""
-        table: Table = self._once("rules", lambda: _index(self.folder, "rules", indexes.rules))
-        ignored = locations.data_ignored(self.environ)
-        return table if ignored is None else table._replace(notes=(Note("DATA_IGNORED", ignored),))
+        return self._once("rules", lambda: _index(self.folder, "rules", indexes.rules))
 
     @property
     def family(self) -> tuple[str, ...]:
         """The names that belong to the wheel host."""
-        return self._once("family", lambda: self.file("family.json", lambda fields: fields.texts("names")))
+        return self.file("family.json", _names)
+
+    def witnessed(self, backend: str) -> Mapping[str, str]:
+        """The sha256 of the host's files for a backend that public locks of several owners agree on, by file name."""
+        files = self.file("files.json", _files)
+        return {**files.get("", {}), **files.get(backend, {})}
 
     def table(
         self,
@@ -107,6 +105,8 @@ class Knowledge:
             stat = os.stat(file)
         except OSError:
             return PlatformBuilds(shipped)
+        if hasattr(os, "geteuid") and (stat.st_uid not in (0, os.geteuid()) or stat.st_mode & 0o002):
+            return PlatformBuilds(shipped, ignored=f"{file} is ignored: others may write it; `torchpick refresh` anew")
         return self._once((file, stat.st_mtime_ns, stat.st_size), lambda: _refreshed_over(shipped, file))
 
     def _shipped(self, platform: str, *, default: bool = False) -> Shelf:
@@ -128,22 +128,28 @@ class Knowledge:
         """The names of products and their architectures."""
         from torchpick.knowledge.gpunames import Names
 
-        return self._once("names", lambda: self.file("index/gpus.json", Names.from_json))
+        return self.file("index/gpus.json", Names.from_json)
 
     @property
     def other_names(self) -> OtherNames:
         """The names and PCI ids of AMD's, Intel's and Apple's GPUs."""
         from torchpick.knowledge.othernames import OtherNames
 
-        return self._once("others", lambda: self.file("index/others.json", OtherNames.from_json))
+        return self.file("index/others.json", OtherNames.from_json)
 
-    def plain_arch(self, spec: str) -> Arch | None:
-        """The architecture of a capability (`sm_61`, `6.1`) that any GPU has; it needs no table of names."""
-        spoken = spoken_capability(spec.strip().lower())
-        if spoken is None or spoken not in self.rules.capabilities:
-            return None
-        major, minor = spoken.split(".")
-        return Arch.of_capability(int(major), int(minor))
+    def gpu(self, spec: str, *, mac: bool = True) -> GivenGpu:
+        """`--gpu SPEC`: a capability, which needs no table of names, an AMD target, or a product's name of any maker.
+
+        Without `mac` an `M4` is the Tesla of that name. UsageError where it is not known.
+        """
+        text = spec.strip()
+        spoken = spoken_capability(text.lower())
+        if spoken is not None and spoken in self.rules.capabilities:
+            major, minor = spoken.split(".")
+            return GivenGpu.nvidia(None, Arch.of_capability(int(major), int(minor)))
+        from torchpick.knowledge import othernames
+
+        return othernames.parse(text, self.gpu_names, self.other_names, mac=mac)
 
     def never_published(self, backend: str, platforms: Iterable[str]) -> str:
         """What is known of a backend that was never published, as the end of a sentence; empty where nothing is."""
@@ -168,26 +174,19 @@ class Knowledge:
 
     def pci_capability(self, device: int) -> Arch | None:
         """The architecture of an NVIDIA PCI device id; None where only the driver knows."""
-        return self._pci_ids.arch(device)
-
-    @property
-    def _pci_ids(self) -> PciIds:
         from torchpick.knowledge.othernames import PciIds
 
-        return self._once("pci", lambda: self.file("index/gpus.json", PciIds.from_json))
-
-    def dropped_by(self, version: str, arch: Arch) -> int | None:
-        """The last driver branch that supports the architecture, where this driver is of a later one."""
-        return self.rules.drivers.dropped_by(version, arch)
+        return self.file("index/gpus.json", PciIds.from_json).arch(device)
 
     def supports_amd(self, arch: Arch) -> bool:
-        """Whether any build was made for this AMD target."""
+        """Whether any build was made for this AMD target; of AMD's own index what AMD lists counts."""
         shelf = self._read_builds("stable", _ROCM, WHEEL_HOST).shelf
-        return any(build.family == "rocm" and arch in (build.arches or ()) for build in shelf)
+        found = (build.arches if build.vendor is None else build.vendor.documented for build in shelf)
+        return arch.kind == "gfx" and any(arch in (arches or ()) for arches in found)
 
     def file(self, name: str, parse: Callable[[Fields], T]) -> T:
-        """Another file of the table, by its name in the folder; the caller asks once."""
-        return read(os.path.join(self.folder, *name.split("/")), parse)
+        """Another file of the table, by its name in the folder, parsed once."""
+        return self._once((name, parse), lambda: read(os.path.join(self.folder, *name.split("/")), parse))
 
 
 class PlatformBuilds(Noun):
@@ -224,6 +223,14 @@ def _check_known(channel: str, shelves: Iterable[Shelf]) -> None:
         )
 
 
+def _names(fields: Fields) -> tuple[str, ...]:
+    return fields.texts("names")
+
+
+def _files(fields: Fields) -> Mapping[str, Mapping[str, str]]:
+    return fields.mapping("files")
+
+
 def _never(fields: Fields) -> list[tuple[str, set[str], str]]:
     """The backends that no release was ever published for: each with its platforms and the reason."""
     return [
@@ -240,7 +247,7 @@ def read(file: str, parse: Callable[[Fields], T]) -> T:
 
 def checked(file: str, work: Callable[[], T]) -> T:
     """Do the work on a file of the table, every error names the file."""
-    hint = "reinstall torchpick-cli (and torchpick-data), or unset TORCHPICK_COMPAT_DIR"
+    hint = "reinstall torchpick-cli, or unset TORCHPICK_COMPAT_DIR"
     try:
         return work()
     except OSError as error:
@@ -291,7 +298,8 @@ def _refreshed_over(shipped: Shelf, file: str) -> PlatformBuilds:
 
 def _is_offered(build: Build, listed: frozenset[str] | None) -> bool:
     """Whether the server that was refreshed from has it; what was never seen published stays what it is."""
-    return listed is None or not build.published or f"{build.version} {build.backend}" in listed
+    own = build.vendor is not None or not build.published
+    return listed is None or own or f"{build.version} {build.backend}" in listed
 
 
 def _merged(shipped: Iterable[Build], refreshed: Shelf) -> Shelf:

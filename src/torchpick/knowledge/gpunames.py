@@ -7,8 +7,12 @@ and digits alone; the keys of the index are made by the same functions (scripts/
 
 from __future__ import annotations
 
-from torchpick.model.arch import ARM_ONLY, Arch, spoken_capability
-from torchpick.model.fields import Fields
+import re
+from difflib import get_close_matches
+
+from torchpick.model.arch import Arch, spoken_capability
+from torchpick.model.fields import Fields, read
+from torchpick.model.machine import GivenGpu, Named
 from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers
 
@@ -38,7 +42,6 @@ MOST_CLOSE = 8
 LONGEST = 200
 
 # What drivers, shops and clusters add to a name without changing the chip (`NVIDIA H100 80GB HBM3`, `Orin (nvgpu)`).
-# Patterns are compiled where a name needs them: most are found as they stand.
 _DECORATION = (
     r"mig[0-9]+c?[0-9]*g[0-9]+gb(?:me(?:all)?|gfx)?$|withmaxqdesign|maxq|laptop(?:gpu)?|mobile|generation|graphics|"
     r"founders|fe$|lhr$|server|workstation|"
@@ -48,24 +51,6 @@ _DECORATION = (
 # `RTX 4060 Ti 16G`: memory without its B.
 _SHORT_MEMORY = r"(?:4|6|8|1[0-2]|16|20|24|32|40|48|80|94|96|141)g$"
 _MEMORY = r"(?=([1-9][0-9]{0,2})gb)"
-
-
-class Named(Noun):
-    """A product and its architecture; None where it is not published."""
-
-    name: str
-    arch: Arch | None
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.arch or 'capability unknown'})"
-
-
-class Meant(Noun):
-    """What a name means. `others` share it and were sold less; `arm_only` GPUs sit beside an Arm processor."""
-
-    arch: Arch
-    others: tuple[Named, ...] = ()
-    arm_only: bool = False
 
 
 class Candidates(Noun):
@@ -92,26 +77,17 @@ class Names(Noun):
 
     @classmethod
     def from_json(cls, fields: Fields) -> Names:
-        named, capabilities = fields.texts("products"), fields.texts("product_capabilities")
-        return cls(
-            capabilities=fields.texts("capabilities"),
-            full=fields.mapping("full"),
-            core=fields.mapping("core"),
-            products=tuple(zip(named, capabilities, strict=True)),
-            sold_most=fields.mapping("sold_most"),
-            mig=fields.mapping("mig"),
-            arm_only=fields.texts("arm_only"),
-        )
+        products = zip(fields.texts("products"), fields.texts("product_capabilities"), strict=True)
+        return read(cls, fields, strict=True, products=tuple(products))
 
 
-def look_up(text: str, names: Names) -> Meant | Candidates:
+def look_up(text: str, names: Names) -> GivenGpu | Candidates:
     """The architecture meant by this text, or the close ones."""
     spoken = text.strip().lower()
     if (capability := spoken_capability(spoken)) is not None:
         if capability not in names.capabilities:
             return _no_such(text, capability, names)
-        arch = _arch(capability)
-        return Meant(arch, arm_only=arch.capability in ARM_ONLY)
+        return GivenGpu.nvidia(None, arch_of(capability))
     plain = ""
     for name in _as_written(spoken[: 2 * LONGEST]):
         plain = letters(name)
@@ -121,23 +97,21 @@ def look_up(text: str, names: Names) -> Meant | Candidates:
         found = _of_name(text, plain, names)
         if found is not None:
             return found
-    return _of_parts(spoken, names) or Candidates("UNKNOWN_NAME", text[:LONGEST], _similar(plain, names))
+    return _of_parts(text, names) or Candidates("UNKNOWN_NAME", text[:LONGEST], _similar(plain, names))
 
 
-def _of_parts(spoken: str, names: Names) -> Meant | None:
+def _of_parts(text: str, names: Names) -> GivenGpu | None:
     """`Jetson AGX Orin / Orin NX`, `GB10 (DGX Spark)`: a name of several, where those that are known agree."""
-    parts = spoken.replace("(", "/").replace(")", "/").split("/")
-    if len(parts) == 1 or len(spoken) > LONGEST:
+    parts = text.replace("(", "/").replace(")", "/").split("/")
+    if len(parts) == 1 or len(text) > LONGEST:
         return None
-    found = [_of_name(part, letters(part).removeprefix("nvidia"), names) for part in parts if letters(part)]
-    meant = [gpu for gpu in found if isinstance(gpu, Meant)]
+    found = [_of_name(text, letters(part).removeprefix("nvidia"), names) for part in parts if letters(part)]
+    meant = [gpu for gpu in found if isinstance(gpu, GivenGpu)]
     return meant[0] if meant and {gpu.arch for gpu in meant} == {meant[0].arch} else None
 
 
 def _as_written(spoken: str) -> Iterator[str]:
     """The name out of a pasted line, then the board of a vGPU type: `GRID T4-8Q`, `A100D-1-10C`, `RTX A5000-12`."""
-    import re
-
     if (line := re.match(r"gpu [0-9]+: (.+?)(?: \(uuid: .*)?$", spoken)) or (
         line := re.match(r"mig (\S+)\s+device\s+[0-9]+:", spoken)
     ):  # nvidia-smi -L
@@ -172,12 +146,12 @@ def _no_such(text: str, capability: str, names: Names) -> Candidates:
     """`12` may be meant as 12.0, `750` as a product: name both kinds, take none."""
     digits = capability.replace(".", "")
     near = [known for known in names.capabilities if known.split(".")[0] == digits or known.replace(".", "") == digits]
-    close = [Named(known, _arch(known)) for known in near]
+    close = [Named(known, arch_of(known)) for known in near]
     close += _holding(digits, names) if len(digits) > 2 else []
     return Candidates("NO_SUCH_CAPABILITY", text[:LONGEST], tuple(close[:MOST_CLOSE]))
 
 
-def _of_name(text: str, plain: str, names: Names) -> Meant | Candidates | None:
+def _of_name(text: str, plain: str, names: Names) -> GivenGpu | Candidates | None:
     """The GPU of that name; None where no form of it is known."""
     if profile := _instance(plain):
         return _of_instance(text, profile, names)
@@ -185,14 +159,13 @@ def _of_name(text: str, plain: str, names: Names) -> Meant | Candidates | None:
     for form in _forms(plain):
         found = _capabilities(form, names)
         if len(found) == 1 and "?" not in found:
-            arch = _arch(found.pop())
-            return Meant(arch, arm_only=arm_only or arch.capability in ARM_ONLY)
+            return GivenGpu.nvidia(text, arch_of(found.pop()), arm_only=arm_only)
         if found:
             return _of_shared_name(text, form, found, names)
     return None
 
 
-def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) -> Meant | Candidates:
+def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) -> GivenGpu | Candidates:
     """The GPU of this name that was sold most; where there is none, the ones it could be."""
     meant = _meant(form, names)
     usual = names.sold_most.get(brand(form)[1], "")
@@ -200,30 +173,28 @@ def _of_shared_name(text: str, form: str, capabilities: set[str], names: Names) 
         return Candidates("AMBIGUOUS", text, meant)
     shown = {gpu.arch: gpu for gpu in reversed(meant)}
     others = (Named(form, _maybe_arch(other)) for other in sorted(capabilities - {usual, "?"}))
-    return Meant(_arch(usual), tuple(shown.get(gpu.arch, gpu) for gpu in others))
+    return GivenGpu.nvidia(text, arch_of(usual), tuple(shown.get(gpu.arch, gpu) for gpu in others))
 
 
 def _instance(plain: str) -> str | None:
     """`1g.10gb`, `MIG 1g.10gb+me`, `nvidia.com/mig-1g.10gb` → `1g10gb`; None for what is no instance's profile."""
-    import re
-
     match = re.fullmatch(r"(?:com)?(?:mig)?([1-7]g[0-9]{1,3}gb)(?:me(?:all)?|gfx)?", plain)
     return match[1] if match else None
 
 
-def _of_instance(text: str, profile: str, names: Names) -> Meant | Candidates:
+def _of_instance(text: str, profile: str, names: Names) -> GivenGpu | Candidates:
     """The GPU that has such an instance: the one sold first, with the others that have it too."""
     gpus = [gpu.partition(" ") for gpu in names.mig.get(profile, ())]
     if not gpus:
         return Candidates("UNKNOWN_NAME", text[:LONGEST], ())
     first, _, _ = gpus[0]
-    return Meant(_arch(first), tuple(Named(name, _arch(other)) for other, _, name in gpus if other != first))
+    return GivenGpu.nvidia(
+        text, arch_of(first), tuple(Named(name, arch_of(other)) for other, _, name in gpus if other != first)
+    )
 
 
 def _forms(plain: str) -> Iterator[str]:
     """The name as it stands, then with what changes no chip taken away."""
-    import re
-
     yield plain
     bare = re.sub(_DECORATION, "", plain)
     if bare and bare != plain:
@@ -271,8 +242,6 @@ def _as_words(part: str, name: str) -> bool:
 
 
 def _similar(plain: str, names: Names) -> tuple[Named, ...]:
-    from difflib import get_close_matches  # only a name that is not understood pays for it
-
     _, rest = brand(plain)
     if len(rest) > 1 and (holding := _holding(rest, names)):
         return tuple(holding[:MOST_CLOSE])
@@ -284,10 +253,10 @@ def _similar(plain: str, names: Names) -> tuple[Named, ...]:
     return tuple(close[:MOST_CLOSE])
 
 
-def _arch(capability: str) -> Arch:
+def arch_of(capability: str) -> Arch:
     major, minor = numbers(capability)
     return Arch.of_capability(major, minor)
 
 
 def _maybe_arch(capability: str) -> Arch | None:
-    return None if capability == "?" else _arch(capability)
+    return None if capability == "?" else arch_of(capability)

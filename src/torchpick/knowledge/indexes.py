@@ -6,14 +6,14 @@ What is shipped is trusted: `scripts/check-compat` and a test hold it against it
 from __future__ import annotations
 
 from torchpick.model.arch import Arch
-from torchpick.model.build import Build, Evidence, TwinWheel
+from torchpick.model.build import Build, Evidence, TwinWheel, VendorIndex
 from torchpick.model.table import (
-    AmdIndex,
     AmdRules,
     Branch,
     DriverTable,
     Floor,
     GfxOverride,
+    Kind,
     LibraryFloors,
     MpsFloor,
     RocblasGap,
@@ -56,13 +56,20 @@ class _IndexReader:
         self._python_sets = [tuple(tags) for tags in index["python_sets"]]
         self._refs: list[str] = index["refs"]
         self._bases: list[dict[str, str]] = index["bases"]
+        self._vendors = [
+            VendorIndex(vendor, url, option, tuple(projects), arches_of(documented), alone)
+            for vendor, url, option, projects, documented, alone in index["vendors"]
+        ]
+        self._companion_pythons = [
+            {name: self._python_sets[place] for name, place in sets.items()} for sets in index["companion_pythons"]
+        ]
 
     def read_later(self, rows: list[list[Any]]) -> Read:
         return lambda: tuple(map(self._build, rows))
 
     def _build(self, row: list[Any]) -> Build:
         torch, backend, version, cuda, arches, pythons, tags, glibc, libraries, lacks, *rest = row
-        published, yanked, companions, basis, kind, ref, twin = rest
+        published, yanked, companions, basis, companion_pythons, kind, ref, twin, vendor = rest
         return Build(
             torch,
             backend,
@@ -80,6 +87,8 @@ class _IndexReader:
             companions,
             self._bases[basis],
             Evidence(kind, self._refs[ref], None if twin is None else TwinWheel(*twin)),
+            self._companion_pythons[companion_pythons],
+            None if vendor is None else self._vendors[vendor],
         )
 
 
@@ -93,6 +102,7 @@ def rules(index: Row) -> Table:
         amd=amd(index),
         mps=tuple(MpsFloor(row["from"], row["macos"]) for row in index["mps"]),
         date=index["date"],
+        kinds=tuple(Kind(_arch(arch), name, tuple(sold), tuple(on)) for arch, name, sold, on in index["kinds"]),
     )
 
 
@@ -111,13 +121,12 @@ def drivers(index: Row) -> DriverTable:
 
 
 def amd(index: Row) -> AmdRules:
-    """RocBLAS, overrides and AMD's own indexes."""
+    """What rocBLAS lacks, and overrides."""
     return AmdRules(
         tuple(RocblasGap(row["from"], row["before"], arches_of(row["lacks"])) for row in index["rocblas"]),
         tuple(
             GfxOverride(arches_of(row["targets"]), row["as"], row["works"], row["why"]) for row in index["overrides"]
         ),
-        tuple(AmdIndex(row["url"], tuple(row["platforms"]), arches_of(row["targets"])) for row in index["indexes"]),
     )
 
 

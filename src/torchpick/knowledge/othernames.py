@@ -7,12 +7,15 @@ is from; the index holds them by their letters and digits alone.
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 
-from torchpick.knowledge.gpunames import LONGEST, Candidates, Named, letters
-from torchpick.model.arch import Arch
-from torchpick.model.fields import Fields
+from torchpick.errors import UsageError
+from torchpick.knowledge import gpunames
+from torchpick.knowledge.gpunames import LONGEST, Candidates, Names, arch_of, letters
+from torchpick.model.arch import GENERIC, Arch
+from torchpick.model.fields import Fields, read
+from torchpick.model.machine import GivenGpu, Named
 from torchpick.model.noun import Noun
-from torchpick.model.versions import numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,27 +33,28 @@ _APPLE = r"^(?:apple)?m(?:[1-5]|[1-9](?:pro|max|ultra))$|^apple"
 # What the vendors' tools and shops put around a name.
 _AROUND = r"\(r\)|\(tm\)|advanced micro devices,? ?(?:inc\.?)?|\[amd/ati\]|\bgraphics\b|\bseries\b|\bgpu\b"
 _MOST_CLOSE = 6
-
-
-class OtherGpu(Noun):
-    """A GPU of these vendors. `arch` is AMD's target alone; `supported` whether the XPU builds support an Intel GPU."""
-
-    vendor: str
-    name: str
-    arch: Arch | None = None
-    integrated: bool = False
-    supported: bool = True
-    others: tuple[Named, ...] = ()
+MAC = "macos-arm64"
+_MESSAGES = {
+    "UNKNOWN_NAME": "`{text}` is not a known GPU",
+    "AMBIGUOUS": "`{text}` matches GPUs with different capabilities",
+    "NO_SUCH_CAPABILITY": "`{text}` is not a compute capability of any NVIDIA GPU",
+}
+_HINTS = {
+    "amd": "`rocminfo` prints its target, such as gfx1100, which `--gpu` takes too",
+    "intel": "use the product name, such as `Arc B580`, or request the builds with `--backend xpu`",
+    "apple": "such as `M3 Max`, or `--platform macos-arm64`",
+    None: "such as sm_61, 6.1, `GTX 1080 Ti` or a100",
+}
 
 
 class OtherNames(Noun):
     """The index. An AMD name has its targets in one text, the most sold first; an Intel name has its generation."""
 
-    amd: Mapping[str, str]
+    amd_names: Mapping[str, str]
     amd_products: tuple[str, ...]
     amd_integrated: tuple[str, ...]
     amd_pci: Mapping[str, tuple[str, str]]
-    intel: Mapping[str, int]
+    intel_names: Mapping[str, int]
     intel_products: tuple[str, ...]
     intel_generations: tuple[Any, ...]
     intel_pci: Mapping[str, tuple[int, str]]
@@ -58,45 +62,88 @@ class OtherNames(Noun):
 
     @classmethod
     def from_json(cls, fields: Fields) -> OtherNames:
-        return cls(
-            amd=fields.mapping("amd_names"),
-            amd_products=fields.texts("amd_products"),
-            amd_integrated=fields.texts("amd_integrated"),
-            amd_pci=fields.mapping("amd_pci"),
-            intel=fields.mapping("intel_names"),
-            intel_products=fields.texts("intel_products"),
-            intel_generations=tuple(fields.items("intel_generations")),
-            intel_pci=fields.mapping("intel_pci"),
-            apple_chips=fields.texts("apple_chips"),
-        )
+        return read(cls, fields)
 
     @property
     def amd_named(self) -> tuple[tuple[str, str], ...]:
         """AMD's products with their targets between blanks."""
-        found = ((name, self.amd.get(letters(name).removeprefix("amd"))) for name in self.amd_products)
+        found = ((name, self.amd_names.get(letters(name).removeprefix("amd"))) for name in self.amd_products)
         return tuple((name.removeprefix("AMD "), targets) for name, targets in found if targets is not None)
 
-    def amd_device(self, device: int) -> OtherGpu | None:
+    def amd_device(self, device: int) -> GivenGpu | None:
         """The AMD GPU with this PCI device id, if it is known."""
         if (known := self.amd_pci.get(f"{device:04x}")) is None:
             return None
         target, name = known
-        return OtherGpu("amd", name, target_of(target), target in self.amd_integrated)
+        return GivenGpu("amd", name, target_of(target), target in self.amd_integrated)
 
-    def intel_device(self, device: int) -> OtherGpu | None:
+    def intel_device(self, device: int) -> GivenGpu | None:
         """The Intel GPU with this PCI device id, if it is known."""
         if (known := self.intel_pci.get(f"{device:04x}")) is None:
             return None
         generation, name = known
         return self._of_generation(generation, name)
 
-    def intel_product(self, key: str, name: str) -> OtherGpu | None:
-        generation = self.intel.get(key)
+    def intel_product(self, key: str, name: str) -> GivenGpu | None:
+        generation = self.intel_names.get(key)
         return None if generation is None else self._of_generation(generation, name)
 
-    def _of_generation(self, place: int, name: str) -> OtherGpu:
+    def _of_generation(self, place: int, name: str) -> GivenGpu:
         _, supported, integrated, _ = self.intel_generations[place]
-        return OtherGpu("intel", name, None, integrated, supported=supported)
+        return GivenGpu("intel", name, None, integrated, supported=supported)
+
+
+def parse(text: str, names: Names, others: OtherNames, *, mac: bool) -> GivenGpu:
+    """The GPU of any maker that this text names; UsageError where none is known, or several that differ.
+
+    Without `mac` an `M4` is the Tesla of that name.
+    """
+    if text.lower().startswith("gfx"):
+        return _target(text, others)
+    vendor = belongs(text)
+    if vendor is None or (vendor == "apple" and not mac):
+        vendor, found = None, _nvidias(text, names, others)
+    else:
+        found = look_up(text, others)
+    if isinstance(found, Candidates):
+        close = "; ".join(gpu.name if vendor and gpu.arch is None else str(gpu) for gpu in found.close)
+        hint = _HINTS[vendor]
+        if close:
+            hint = f"similar names: {close}; {hint}" if vendor else f"similar names: {close}"
+        raise UsageError(_MESSAGES[found.reason].format(text=found.text), hint=hint, code=found.reason)
+    if vendor == "apple" and isinstance(tesla := gpunames.look_up(text, names), GivenGpu):
+        # `M4` is also a Tesla's name; Apple sold more of theirs.
+        return found._replace(others=(Named(f"Tesla {text.upper()}", tesla.arch),))
+    return found
+
+
+def _nvidias(text: str, names: Names, others: OtherNames) -> GivenGpu | Candidates:
+    """By NVIDIA's names; `780M`, `Phoenix`, `Max 1550` are names that need no other maker's word."""
+    found = gpunames.look_up(text, names)
+    plain = letters(text)
+    mobile = plain.endswith("m") and plain[:-1].isdigit()
+    if mobile or (isinstance(found, Candidates) and found.reason == "UNKNOWN_NAME"):
+        other = look_up(text, others)
+        if isinstance(other, GivenGpu):
+            # `780M` without a maker: Radeons of the last years, and GeForces of 2013 that no build supports.
+            geforce = (Named(f"GeForce {text.upper()}", found.arch),) if isinstance(found, GivenGpu) else ()
+            return other._replace(others=(*other.others, *geforce))
+    return found
+
+
+def _target(text: str, others: OtherNames) -> GivenGpu:
+    """An AMD target as torch and rocminfo print it: `gfx1100`, `gfx906:sramecc+:xnack-`."""
+    lower = text.lower()
+    if lower in GENERIC:
+        family = ", ".join(sorted(GENERIC[lower]))
+        hint = f"use the GPU's own target: {family}"
+        raise UsageError(f"`{text}` is a family of targets, not the target of a GPU", hint=hint)
+    try:
+        arch = target_of(lower)
+    except ValueError as error:
+        message = _MESSAGES["UNKNOWN_NAME"].format(text=text[:LONGEST])
+        raise UsageError(message, hint=_HINTS["amd"], code="UNKNOWN_NAME") from error
+    return GivenGpu("amd", None, arch, str(arch) in others.amd_integrated)
 
 
 def belongs(text: str) -> str | None:
@@ -108,7 +155,7 @@ def belongs(text: str) -> str | None:
     return None
 
 
-def look_up(text: str, names: OtherNames) -> OtherGpu | Candidates:
+def look_up(text: str, names: OtherNames) -> GivenGpu | Candidates:
     """The GPU of one of these vendors that this text names, or the close ones."""
     shown, vendor = text.strip()[:LONGEST], belongs(text)
     plain = letters(re.sub(_AROUND, " ", shown.lower()))
@@ -122,7 +169,7 @@ def look_up(text: str, names: OtherNames) -> OtherGpu | Candidates:
             if (found := names.intel_product(key, shown)) is not None:
                 return found
     if vendor == "intel" and re.search(r"iris|uhd|hdgraphics", plain):
-        return OtherGpu("intel", shown, None, integrated=True, supported=False)
+        return GivenGpu("intel", shown, None, integrated=True, supported=False)
     products = names.intel_products if vendor == "intel" else names.amd_products if vendor == "amd" else ()
     return Candidates("UNKNOWN_NAME", shown, _close(plain, products, names))
 
@@ -132,36 +179,34 @@ def target_of(text: str) -> Arch:
     return Arch.parse(text.partition(":")[0])
 
 
-def _apple(shown: str, plain: str, names: OtherNames) -> OtherGpu | Candidates:
+def _apple(shown: str, plain: str, names: OtherNames) -> GivenGpu | Candidates:
     chip = plain.removeprefix("apple")
     known = {letters(name): name for name in names.apple_chips}
     if chip in known:
-        return OtherGpu("apple", f"Apple {known[chip]}", integrated=True)
+        return GivenGpu("apple", f"Apple {known[chip]}", integrated=True, platform=MAC)
     if chip in ("silicon", "") or re.match(r"m[1-9]", chip):  # a chip newer than the list is Apple's too
-        return OtherGpu("apple", shown, integrated=True)
+        return GivenGpu("apple", shown, integrated=True, platform=MAC)
     return Candidates("UNKNOWN_NAME", shown, ())
 
 
-def _amd(shown: str, plain: str, names: OtherNames) -> OtherGpu | None:
+def _amd(shown: str, plain: str, names: OtherNames) -> GivenGpu | None:
     """By the key as it is listed, then without what vendors put in front."""
     bare = plain.removeprefix("amd").removeprefix("ati")
     shorter = (bare.removeprefix("radeon"), bare.removeprefix("instinct"))
     for key in (plain, bare, f"radeon{bare}", f"rx{bare}", *shorter):
-        if not (value := names.amd.get(key)):
+        if not (value := names.amd_names.get(key)):
             continue
         first, *rest = value.split()
         others = tuple(Named(shown, target_of(target)) for target in rest)
-        return OtherGpu("amd", shown, target_of(first), first in names.amd_integrated, others=others)
+        return GivenGpu("amd", shown, target_of(first), first in names.amd_integrated, others=others)
     return None
 
 
 def _close(plain: str, products: tuple[str, ...], names: OtherNames) -> tuple[Named, ...]:
-    from difflib import get_close_matches
-
     known = {letters(name): name for name in products}
     close = []
     for key in get_close_matches(plain, known, n=_MOST_CLOSE, cutoff=0.7):
-        targets = names.amd.get(key, "").split()
+        targets = names.amd_names.get(key, "").split()
         close.append(Named(known[key], target_of(targets[0]) if targets else None))
     return tuple(close)
 
@@ -183,11 +228,6 @@ class PciIds(Noun):
         ranges: list[Any] = fields.items("pci_ranges")
         listed = fields.mapping("pci_devices").items()
         return cls(
-            tuple((first, last, _arch(capability)) for first, last, capability in ranges),
-            {int(name, 16): None if known is None else _arch(known) for name, known in listed},
+            tuple((first, last, arch_of(capability)) for first, last, capability in ranges),
+            {int(name, 16): None if known is None else arch_of(known) for name, known in listed},
         )
-
-
-def _arch(capability: str) -> Arch:
-    major, minor = numbers(capability)
-    return Arch.of_capability(major, minor)

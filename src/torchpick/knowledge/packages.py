@@ -64,29 +64,14 @@ def parse(fields: Fields, platform: str) -> PackageFacts:
         fields,
         most=None,
         versions=tuple(package_of(name, row, platform) for row in fields.objects("versions")),
-        elsewhere=tuple(_place(row) for row in fields.objects("elsewhere")) if fields.has("elsewhere") else (),
+        elsewhere=tuple(_place(row) for row in fields.maybe_objects("elsewhere")),
         rule=_rule(fields.object("rule")) if fields.has("rule") else WheelRule(),
     )
 
 
 def _rule(row: Fields) -> WheelRule:
     row.only(*WheelRule._fields)
-    return noun_of(
-        WheelRule,
-        row,
-        most=None,
-        cuda=_by_specifier(row, "cuda"),
-        dlopens={text: row.object("dlopens").texts(text) for text in _keys(row, "dlopens")},
-        beyond=_by_specifier(row, "beyond"),
-    )
-
-
-def _by_specifier(row: Fields, name: str) -> dict[str, str]:
-    return {text: row.object(name).text(text) for text in _keys(row, name)}
-
-
-def _keys(row: Fields, name: str) -> list[str]:
-    return row.object(name).names() if row.has(name) else []
+    return noun_of(WheelRule, row, most=None)
 
 
 def package_of(name: str, row: Fields, platform: str = READ_PLATFORM) -> Package:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from torchpick.model.build import BUILD_NAMES, COMPANIONS, Build
 from torchpick.model.fields import Fields, read, written
 from torchpick.model.noun import Noun
-from torchpick.model.versions import admits, named, release_key
+from torchpick.model.versions import admits, release_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,22 +49,6 @@ def others(fields: Fields) -> tuple[OtherCompanion, ...]:
     """The `others` of companions.json, the newest of each first."""
     found = [read(OtherCompanion, row, torch=admits(row.text("torch"))) for row in fields.objects("others")]
     return tuple(sorted(found, key=lambda one: release_key(one.version), reverse=True))
-
-
-def bounded(requirements: Iterable[str], build: Build, known: Iterable[OtherCompanion]) -> tuple[str, ...]:
-    """The requirements, kept to the releases that belong to this build where any is known that does."""
-    mine = [one for one in known if build.family in ("cuda", "cpu") and one.fits(build)]
-    return tuple(_bounded(text, [one for one in mine if one.name == named(text)]) for text in requirements)
-
-
-def _bounded(text: str, known: list[OtherCompanion]) -> str:
-    wanted = text[len(named(text)) :]
-    admitted = [one.version for one in known if admits(wanted)(one.version)]
-    if not admitted:
-        return text
-    newest, oldest = admitted[0], admitted[-1]
-    bounds = f"=={newest}" if newest == oldest else f">={oldest},<={newest}"
-    return f"{text}{',' if wanted else ''}{bounds}"
 
 
 def beside(build: Build, known: Iterable[OtherCompanion]) -> BuildCompanions:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from torchpick.knowledge import indexes
-from torchpick.model.build import Build
+from torchpick.model.build import Build, VendorIndex
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.noun import Noun
 from torchpick.model.table import Shelf, is_day
@@ -17,7 +17,7 @@ from torchpick.model.versions import is_dotted, release_key
 
 T = TypeVar("T")
 # How many columns a row has.
-COLUMNS = 17
+COLUMNS = 19
 
 
 def index(platform: str, builds: Iterable[Build]) -> dict[str, object]:
@@ -26,10 +26,13 @@ def index(platform: str, builds: Iterable[Build]) -> dict[str, object]:
     python_sets: dict[tuple[str, ...], int] = {}
     refs: dict[str, int] = {}
     bases: dict[tuple[tuple[str, str], ...], int] = {}
+    companion_pythons: dict[tuple[tuple[str, int], ...], int] = {}
+    vendors: dict[VendorIndex, int] = {}
     listed: list[list[object]] = []
     for build in sorted(builds, key=lambda build: release_key(build.torch), reverse=True):
         arches = None if build.arches is None else tuple(map(str, build.arches))
         evidence = build.evidence
+        own = [(name, _place(python_sets, tuple(tags))) for name, tags in sorted(build.companion_pythons.items())]
         listed.append(
             [
                 build.torch,
@@ -46,9 +49,11 @@ def index(platform: str, builds: Iterable[Build]) -> dict[str, object]:
                 build.yanked,
                 dict(build.companions),
                 _place(bases, tuple(sorted(build.companion_basis.items()))),
+                _place(companion_pythons, tuple(own)),
                 evidence.kind,
                 _place(refs, evidence.ref),
                 None if evidence.twin is None else list(evidence.twin),
+                None if build.vendor is None else _place(vendors, build.vendor),
             ]
         )
     return {
@@ -58,6 +63,11 @@ def index(platform: str, builds: Iterable[Build]) -> dict[str, object]:
         "python_sets": [list(tags) for tags in python_sets],
         "refs": list(refs),
         "bases": [dict(basis) for basis in bases],
+        "companion_pythons": [dict(own) for own in companion_pythons],
+        "vendors": [
+            [each.vendor, each.url, each.option, [*each.projects], [*map(str, each.documented)], each.alone]
+            for each in vendors
+        ],
         "builds": listed,
     }
 
@@ -100,11 +110,14 @@ def _is_sound(build: Build) -> bool:
     companions = [version for version in build.companions.values() if version is not None]
     for version in (build.torch, *companions):
         release_key(version)
-    texts = (build.platform, build.backend, build.version, *build.pythons, *build.tags, *build.libraries.values())
+    pythons = [tag for tags in (build.pythons, *build.companion_pythons.values()) for tag in tags]
+    names = (build.platform, build.backend, build.version, *pythons, *build.tags, *build.libraries.values())
+    sources = (*build.companion_basis.values(), build.evidence.kind, build.evidence.ref, *(build.evidence.twin or ()))
     dotted = (build.cuda, build.glibc, build.libraries.get("cudnn"), build.libraries.get("nccl"))
     return (
         build.version.partition("+")[0] == build.torch
-        and all(isinstance(text, str) for text in texts)
+        and all(isinstance(text, str) for text in (*names, *sources))
         and all(text is None or is_dotted(text) for text in dotted)
+        and build.published in (None, False, True)
         and isinstance(build.yanked, bool)
     )

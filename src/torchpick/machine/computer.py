@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
-from torchpick.environment import interpreter
-from torchpick.environment.interpreter import Interpreter
 from torchpick.environment.world import World
 from torchpick.errors import UsageError, silent
-from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import kernel
+from torchpick.machine import given, kernel
 from torchpick.machine.given import GivenFacts
 from torchpick.machine.kernel import LookOptions, Seen
-from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python
-from torchpick.model.pythons import version_of
+from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from torchpick.errors import Report
-
-
-_NOTHING = GivenFacts()
+    from torchpick.knowledge.compat import Knowledge
 
 
 def detect(
-    facts: GivenFacts = _NOTHING,
+    facts: GivenFacts,
     *,
-    knowledge: Knowledge | None = None,
+    knowledge: Knowledge,
     report: Report = silent,
     world: World | None = None,
 ) -> Machine:
@@ -40,12 +33,11 @@ def detect(
     """
     world = world or World.here()
     deadline = time.monotonic() + facts.timeout
-    place, notes = _place(facts, world, deadline)
     if facts.gpus is not None:
-        machine = Machine(place.platform, place.python, facts.driver, facts.gpus, notes)
+        machine = given.machine(facts, facts.gpus, world)
     else:
-        known = knowledge or Knowledge(world.environ)
-        how = LookOptions(world, deadline, known, facts.trust_pci, exact_order=facts.visible_only, report=report)
+        place, notes = given.place(facts, world, deadline)
+        how = LookOptions(world, deadline, knowledge, facts.trust_pci, exact_order=facts.visible_only, report=report)
         seen = look(how, place.platform)
         machine = Machine(
             platform=place.platform,
@@ -55,50 +47,14 @@ def detect(
             notes=(*notes, *seen.notes),
             trouble=seen.trouble,
         )
-    if not facts.visible_only and not facts.only:
+    if facts.visible_only:
+        machine = visible(machine)
+    if facts.only:
+        machine = narrowed(machine, facts.only)
+    if facts.gpus is None:
         return machine
-    return narrow(machine, visible_only=facts.visible_only, only=facts.only or ())
-
-
-def _place(facts: GivenFacts, world: World, deadline: float) -> tuple[Interpreter, tuple[Note, ...]]:
-    """The interpreter and the platform, as far as they are not specified."""
-    told, glibc = facts.platform, facts.glibc
-    if told is not None and told.name != interpreter.own(world).platform.name:
-        if facts.gpus is None:
-            raise UsageError(
-                f"`--platform {told.name}` is not this computer's, so its GPUs must be specified",
-                hint="add `--gpu sm_86` (or `--gpu none`), or leave out `--platform`",
-            )
-        return _elsewhere(told, glibc, facts.python, world, deadline)
-    place = interpreter.choose(facts.python, world, deadline)
-    if told is not None and place.platform.name != told.name:
-        place = place._replace(platform=told)
-    if place.platform.os == "macos":
-        import platform
-
-        told_version = None if told is None else told.macos
-        place = place._replace(platform=place.platform._replace(macos=told_version or platform.mac_ver()[0] or None))
-    if glibc is not None:
-        place = place._replace(platform=place.platform._replace(glibc=glibc, libc="glibc"))
-    return place, ()
-
-
-def _elsewhere(
-    told: Platform, glibc: str | None, python: str | None, world: World, deadline: float
-) -> tuple[Interpreter, tuple[Note, ...]]:
-    """Another platform: nothing of this computer says anything about it, but the Python's version unless specified."""
-    platform = told._replace(glibc=glibc)
-    notes: tuple[Note, ...] = ()
-    if platform.os == "linux" and glibc is None:
-        text = "the C library of the specified platform is not checked; specify it with `--glibc 2.28`"
-        notes = (Note("GLIBC_ASSUMED", text),)
-    version = version_of(python) if python is not None else None
-    if python is not None and version is None:
-        # A path names an interpreter here, and its version is what counts there.
-        return Interpreter(interpreter.choose(python, world, deadline).python, platform), notes
-    number, free_threaded = version or (f"{sys.version_info[0]}.{sys.version_info[1]}", False)
-    source = "given" if version else "the version of the Python that runs torchpick"
-    return Interpreter(Python(number, "cp", free_threaded, None, source), platform), notes
+    gpus, notes = one_vendor(machine.gpus)
+    return machine._replace(gpus=gpus, notes=(*machine.notes, *notes))
 
 
 def _told_driver(found: Driver | None, told: Driver | None) -> Driver | None:
@@ -159,14 +115,7 @@ def _found_inside(gpu: Gpu) -> bool:
     return gpu.integrated and (gpu.source != "given" or gpu.vendor == "amd")
 
 
-def narrow(machine: Machine, *, visible_only: bool = False, only: Sequence[int] = ()) -> Machine:
-    """Let only the visible GPUs count, or only those with the given indices."""
-    if visible_only:
-        machine = _visible(machine)
-    return _only(machine, only) if only else machine
-
-
-def _visible(machine: Machine) -> Machine:
+def visible(machine: Machine) -> Machine:
     hidden = [gpu for gpu in machine.counted if not gpu.visible]
     # The note that the variable hides some and that all count is no longer true.
     notes = tuple(note for note in machine.notes if note.code != "CUDA_VISIBLE_DEVICES")
@@ -179,7 +128,7 @@ def _visible(machine: Machine) -> Machine:
     )
 
 
-def _only(machine: Machine, only: Sequence[int]) -> Machine:
+def narrowed(machine: Machine, only: Sequence[int]) -> Machine:
     """A given index counts, even if its GPU would have been left out as another vendor's."""
     there = {gpu.index: gpu for gpu in machine.gpus}
     unknown = [str(index) for index in only if index not in there]

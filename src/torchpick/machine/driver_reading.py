@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpick.model.fields import Fields, ShapeError, loads, written
+from torchpick.model.fields import Fields, ShapeError, loads, read
 from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 MOST_DEVICES = 64
 
 _DRIVER = r"\d{2,4}(?:\.\d{1,4}){1,3}"
-_CUDA = r"[1-9]\d?\.\d{1,2}"
 _PCI = r"(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?"
 _UUID = r"[0-9A-Za-z/-]{4,100}"
 
@@ -51,19 +50,12 @@ class DriverReading(Noun):
         return tuple(device for device in self.devices if device.error is None)
 
 
-def failed(source: str, kind: str, text: str, code: int | None = None) -> DriverReading:
-    return DriverReading(source, failure=Failure(kind, text, code))
-
-
-def dumps(reading: DriverReading) -> str:
-    """One line; `load` is its inverse."""
-    import json
-
-    return json.dumps(written(reading))
+def failed(source: str, kind: str, text: str) -> DriverReading:
+    return DriverReading(source, failure=Failure(kind, text))
 
 
 def load(text: bytes, source: str) -> DriverReading:
-    """Read `dumps` back, believing nothing: what wrote it shared a process with a driver library."""
+    """Read what a child wrote, believing nothing: it shared a process with a driver library."""
     try:
         return _load(Fields(loads(text)), source)
     except ShapeError as error:
@@ -72,23 +64,22 @@ def load(text: bytes, source: str) -> DriverReading:
 
 def _load(fields: Fields, source: str) -> DriverReading:
     failure = fields.maybe_object("failure")
+    if failure is not None:
+        return DriverReading(source, failure=read(Failure, failure, most=None))
     return DriverReading(
         source=source,
         driver=driver_version(fields.maybe_text("driver")),
-        cuda=spoken(fields.maybe_text("cuda")),
-        devices=tuple(_load_device(each) for each in fields.objects("devices")[:MOST_DEVICES]),
-        failure=None
-        if failure is None
-        else Failure(failure.text("kind"), failure.text("text")[:500], failure.maybe_number("code")),
+        cuda=cuda_version(fields.maybe_number("cuda")),
+        devices=tuple(map(_load_device, fields.objects("devices")[:MOST_DEVICES])),
         libcuda=driver_version(fields.maybe_text("libcuda")),
     )
 
 
 def _load_device(fields: Fields) -> Device:
-    pair = None if fields.raw("capability") is None else fields.items("capability")
+    pair = [] if fields.lacks("capability") else fields.items("capability")
     return Device(
         name=name(fields.maybe_text("name")),
-        capability=None if pair is None or len(pair) != 2 else capability(*pair),
+        capability=capability(*pair) if len(pair) == 2 else None,
         uuid=uuid(fields.maybe_text("uuid")),
         pci=pci(fields.maybe_text("pci")),
         error=fields.maybe_number("error"),
@@ -104,38 +95,23 @@ def _match(pattern: str, text: str) -> re.Match[str] | None:
     return re.fullmatch(pattern, text, re.ASCII)
 
 
-def text_of(raw: object) -> str | None:
-    """A string of a library, which some bindings hand over as bytes."""
-    if isinstance(raw, bytes):
-        return raw.split(b"\0", 1)[0].decode("utf-8", "replace")
-    return raw if isinstance(raw, str) else None
-
-
-def name(raw: object) -> str | None:
+def name(raw: str | None) -> str | None:
     """A GPU's name, or None where it holds what no name holds (drivers 555.85 and 555.99 under WSL2 return garbage)."""
-    text = (text_of(raw) or "").strip()
+    text = (raw or "").strip()
     if not text or not text.isprintable() or "\N{REPLACEMENT CHARACTER}" in text or text.startswith("["):
         return None
     return text[:128]
 
 
-def driver_version(raw: object) -> str | None:
+def driver_version(raw: str | None) -> str | None:
     """`580.95.05`, or None where the text is no driver version."""
-    text = (text_of(raw) or "").strip()
+    text = (raw or "").strip()
     return text if _match(_DRIVER, text) else None
 
 
-def cuda_version(number: object) -> str | None:
+def cuda_version(number: int | None) -> str | None:
     """`12080` → `12.8`; None for numbers that no CUDA ever had (an untouched 0 or -1 among them)."""
-    if not isinstance(number, int) or not 2000 <= number < 100_000:
-        return None
-    return f"{number // 1000}.{number % 1000 // 10}"
-
-
-def spoken(raw: object) -> str | None:
-    """`12.8` as `cuda_version` writes it, or None where the text is no such version."""
-    text = text_of(raw) or ""
-    return text if _match(_CUDA, text) else None
+    return f"{number // 1000}.{number % 1000 // 10}" if number is not None and 2000 <= number < 100_000 else None
 
 
 def capability(major: object, minor: object) -> tuple[int, int] | None:
@@ -145,14 +121,14 @@ def capability(major: object, minor: object) -> tuple[int, int] | None:
     return (major, minor) if 1 <= major <= 30 and 0 <= minor <= 9 else None
 
 
-def uuid(raw: object) -> str | None:
-    text = (text_of(raw) or "").strip()
+def uuid(raw: str | None) -> str | None:
+    text = (raw or "").strip()
     return text if _match(_UUID, text) else None
 
 
-def pci(raw: object) -> str | None:
+def pci(raw: str | None) -> str | None:
     """A PCI address the way the kernel writes it: NVML's `00000000:01:00.0` → `0000:01:00.0`."""
-    match = _match(_PCI, (text_of(raw) or "").strip())
+    match = _match(_PCI, (raw or "").strip())
     if match is None:
         return None
     domain, bus, slot, function = match.groups()

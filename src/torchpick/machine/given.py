@@ -1,15 +1,30 @@
-"""The machine as the user specifies it: flags and their variables, checked; nothing is detected here.
+"""The machine as the user specifies it: flags and their variables, checked; no GPU is looked for here.
 
 A GPU may imply a platform: an Orin means Linux on Arm, an `M3 Max` a Mac, and a Mac its GPU.
 """
 
 from __future__ import annotations
 
+import sys
+import time
+
 from torchpick.environment import interpreter
+from torchpick.environment.interpreter import Interpreter
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
-from torchpick.model.machine import PLATFORMS, TIMEOUT_S, Driver, Gpu, Note, Platform
+from torchpick.model.machine import (
+    MOST_GPUS,
+    TABLE_PLATFORMS,
+    TIMEOUT_S,
+    Driver,
+    GivenGpu,
+    Gpu,
+    Machine,
+    Note,
+    Platform,
+    Python,
+)
 from torchpick.model.noun import Noun
 from torchpick.model.request import Request
 from torchpick.model.versions import is_dotted, numbers
@@ -17,8 +32,6 @@ from torchpick.model.versions import is_dotted, numbers
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from torchpick.knowledge.gpuspec import GivenGpu
 
 
 class GivenFacts(Noun):
@@ -44,17 +57,14 @@ def read(request: Request, knowledge: Knowledge) -> GivenFacts:
         hint = "remove `--gpus visible`: a specified GPU always counts"
         raise UsageError("`--gpus visible` is for this computer's GPUs, and `--gpu` specifies others", hint=hint)
     glibc = request.glibc
-    if glibc is not None and request.platform is not None and not request.platform.startswith("linux"):
+    platform = _platform(_first(request.platform, environ, "TORCHPICK_PLATFORM"))
+    if glibc is not None and request.platform is not None and platform is not None and platform.os != "linux":
         raise UsageError(f"`--glibc` does not apply to `--platform {request.platform}`", hint="use only one of them")
     if glibc is not None and not is_dotted(glibc):
         raise UsageError(
             f"`{glibc}` is not a valid glibc version", hint="such as `--glibc 2.28`; `ldd --version` prints it"
         )
-    gpus: tuple[Gpu, ...] | None = None
-    notes: tuple[Note, ...] = ()
-    platform = _platform(_first(request.platform, environ, "TORCHPICK_PLATFORM"))
-    if specs or platform is not None or request.macos is not None:
-        gpus, platform, notes = _gpus(specs, platform, request.macos, knowledge)
+    gpus, platform, notes = _gpus(specs, platform, request.macos, knowledge)
     return GivenFacts(
         gpus=gpus,
         driver=driver(request, environ),
@@ -69,6 +79,52 @@ def read(request: Request, knowledge: Knowledge) -> GivenFacts:
     )
 
 
+def machine(facts: GivenFacts, gpus: tuple[Gpu, ...], world: World) -> Machine:
+    """The machine of these GPUs; this computer's platform and Python where they are not specified."""
+    found, notes = place(facts, world, time.monotonic() + facts.timeout)
+    return Machine(found.platform, found.python, facts.driver, gpus, notes)
+
+
+def place(facts: GivenFacts, world: World, deadline: float) -> tuple[Interpreter, tuple[Note, ...]]:
+    """The interpreter and the platform, as far as they are not specified."""
+    told, glibc = facts.platform, facts.glibc
+    if told is not None and told.name != interpreter.own().platform.name:
+        if facts.gpus is None:
+            raise UsageError(
+                f"`--platform {told.name}` is not this computer's, so its GPUs must be specified",
+                hint="add `--gpu sm_86` (or `--gpu none`), or leave out `--platform`",
+            )
+        return _elsewhere(told, glibc, facts.python, world, deadline)
+    place = interpreter.choose(facts.python, world, deadline)
+    if told is not None and place.platform.name != told.name:
+        place = place._replace(platform=told)
+    if place.platform.os == "macos":
+        import platform
+
+        told_version = None if told is None else told.macos
+        place = place._replace(platform=place.platform._replace(macos=told_version or platform.mac_ver()[0] or None))
+    if glibc is not None:
+        place = place._replace(platform=place.platform._replace(glibc=glibc, libc="glibc"))
+    return place, ()
+
+
+def _elsewhere(
+    told: Platform, glibc: str | None, python: str | None, world: World, deadline: float
+) -> tuple[Interpreter, tuple[Note, ...]]:
+    """Another platform: nothing of this computer says anything about it, but the Python's version unless specified."""
+    platform = told._replace(glibc=glibc)
+    notes: tuple[Note, ...] = ()
+    if platform.os == "linux" and glibc is None:
+        text = "the C library of the specified platform is not checked; specify it with `--glibc 2.28`"
+        notes = (Note("GLIBC_ASSUMED", text),)
+    if python is not None:
+        # A path names an interpreter here, and its version is what counts there.
+        return Interpreter(interpreter.choose(python, world, deadline).python, platform), notes
+    own = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    source = "the version of the Python that runs torchpick"
+    return Interpreter(Python(own, "cp", False, None, source), platform), notes
+
+
 def _specs(request: Request, environ: Mapping[str, str]) -> tuple[str, ...] | None:
     """The GPUs as they were given; both the flag and its variable take commas."""
     given = request.gpus
@@ -76,10 +132,9 @@ def _specs(request: Request, environ: Mapping[str, str]) -> tuple[str, ...] | No
         given = (environ["TORCHPICK_GPU"],)
     if given is None:
         return None
-    parts = [part.strip() for text in given for part in text.split(",")]
-    if request.gpus is not None and "" in parts and parts != [""]:
-        parts = [part for part in parts if part]
-    return tuple(part for part in parts if part or request.gpus is not None)
+    parts = (part.strip() for text in given for part in text.split(","))
+    named = tuple("none" if part == "cpu" else part for part in parts if part)
+    return named if named or request.gpus is None else ("",)
 
 
 def _timeout(text: str | None) -> float:
@@ -102,7 +157,9 @@ def _first(flag: str | None, environ: Mapping[str, str], name: str) -> str | Non
 
 def driver(request: Request, environ: Mapping[str, str]) -> Driver | None:
     version = _first(request.driver, environ, "TORCHPICK_DRIVER")
-    version = None if version is None else version.removesuffix(".x")  # `535.x` is a branch, as `535` is
+    version = (
+        None if version is None else version.removesuffix(".x").removeprefix("v")
+    )  # `535.x` is a branch, as `535` is
     cuda = _first(request.cuda_driver, environ, "TORCHPICK_CUDA_DRIVER")
     if version is not None and (not is_dotted(version) or not 300 <= numbers(version)[0] < 2000):
         looks = "; `--cuda-driver` takes the CUDA version" if is_dotted(version) else ""
@@ -116,11 +173,32 @@ def driver(request: Request, environ: Mapping[str, str]) -> Driver | None:
     return Driver(version, cuda, "given", None if cuda is None else "given")
 
 
+def checked(machine: Machine, facts: GivenFacts) -> Machine:
+    """The machine; of a Jetson up to Orin no driver is assumed, as it takes other wheels with each JetPack."""
+    if facts.gpus is not None and machine.jetsons and machine.driver is None:
+        raise UsageError(
+            f"which wheels run on {machine.jetsons[0].label} depends on its JetPack, and no driver was specified",
+            hint="`--driver`: 540.4.0 for JetPack 6, 595.78 for JetPack 7.2 (`cat /proc/driver/nvidia/version`), or "
+            "`--cuda-driver 11.4` for JetPack 5; `head -1 /etc/nv_tegra_release` on the board prints R36, R39 or R35",
+        )
+    return machine
+
+
+# What people write for the usual processor of a system; WSL runs Linux.
+_SHORT = {
+    **dict.fromkeys(("linux", "wsl", "wsl2", "linux-amd64", "linux64"), "linux-x86_64"),
+    **dict.fromkeys(("windows", "win", "win64", "win32", "windows-amd64"), "windows-x86_64"),
+    **dict.fromkeys(("macos", "mac", "osx", "darwin"), "macos-arm64"),
+    "linux-arm64": "linux-aarch64",
+}
+
+
 def _platform(name: str | None) -> Platform | None:
     if name is None:
         return None
-    if name not in PLATFORMS:
-        raise UsageError(f"`{name}` is not a supported platform", hint=f"one of {', '.join(PLATFORMS)}")
+    name = _SHORT.get(name.lower(), name)
+    if name not in TABLE_PLATFORMS:
+        raise UsageError(f"`{name}` is not a supported platform", hint=f"one of {', '.join(TABLE_PLATFORMS)}")
     return Platform.parse(name)
 
 
@@ -135,34 +213,27 @@ def _only(text: str | None) -> tuple[int, ...] | None:
     return tuple(int(part) for part in parts)
 
 
-_MOST_GPUS = 1024
 # Where an Arm-only GPU may be, if specified: a laptop with GB10's sibling runs Windows.
 _ARM = ("linux-aarch64", "windows-arm64")
 
 
-class GivenGpus(Noun):
-    """The GPUs, None where they are to be looked up; the platform, given or implied; what a user should know."""
-
-    gpus: tuple[Gpu, ...] | None
-    platform: Platform | None
-    notes: tuple[Note, ...] = ()
+# The GPUs, None where they are to be looked up; the platform, given or implied; what a user should know.
+_Given = tuple["tuple[Gpu, ...] | None", "Platform | None", tuple[Note, ...]]
 
 
-def _gpus(
-    specs: tuple[str, ...] | None,
-    platform: Platform | None,
-    macos: str | None,
-    knowledge: Knowledge,
-) -> GivenGpus:
+def _gpus(specs: tuple[str, ...] | None, platform: Platform | None, macos: str | None, knowledge: Knowledge) -> _Given:
     """The GPUs that were given and the platform that goes with them."""
     given = _parsed(specs, platform, knowledge) if specs else None
-    platform, notes = _implied(given or (), platform, macos)
+    platform, notes = _implied(given or (), platform)
     if macos is not None:
         platform = _with_macos(platform, macos)
     if given is None:
-        return GivenGpus(*_of_a_mac(specs, platform, notes))
-    gpus = tuple(_gpu(gpu, index) for index, gpu in enumerate(given))
-    return GivenGpus(gpus, platform, (*notes, *_shared_names(given), *_unsupported(gpus)))
+        return _of_a_mac(platform, notes)
+    gpus = tuple(
+        Gpu(index, gpu.vendor, gpu.name, gpu.arch, integrated=gpu.integrated, counted=gpu.supported)
+        for index, gpu in enumerate(given)
+    )
+    return gpus, platform, (*notes, *_shared_names(given), *_unsupported(gpus))
 
 
 def _parsed(specs: tuple[str, ...], platform: Platform | None, knowledge: Knowledge) -> tuple[GivenGpu, ...]:
@@ -170,23 +241,15 @@ def _parsed(specs: tuple[str, ...], platform: Platform | None, knowledge: Knowle
         if len(specs) > 1:
             raise UsageError("`--gpu none` together with another GPU", hint="use only one of them")
         return ()
-    if len(specs) > _MOST_GPUS:
+    if len(specs) > MOST_GPUS:
         raise UsageError(
             f"{len(specs)} GPUs are more than one machine has", hint="use `--machine` for several machines"
         )
-    from torchpick.knowledge import gpuspec
-
     mac = platform is None or platform.os == "macos"
-    return tuple(gpuspec.parse(spec, knowledge, mac=mac) for spec in specs)
+    return tuple(knowledge.gpu(spec, mac=mac) for spec in specs)
 
 
-def _gpu(gpu: GivenGpu, index: int) -> Gpu:
-    return Gpu(index, gpu.vendor, gpu.name, gpu.arch, integrated=gpu.integrated, counted=gpu.supported)
-
-
-def _implied(
-    given: tuple[GivenGpu, ...], platform: Platform | None, macos: str | None
-) -> tuple[Platform | None, tuple[Note, ...]]:
+def _implied(given: tuple[GivenGpu, ...], platform: Platform | None) -> tuple[Platform | None, tuple[Note, ...]]:
     """The platform that the GPUs exist on alone; UsageError where it is not the one that was given."""
     bound = {gpu.platform: gpu.name or str(gpu.arch) for gpu in given if gpu.platform is not None}
     if len(bound) > 1:
@@ -195,40 +258,32 @@ def _implied(
         )
     for name, gpu in bound.items():
         if platform is None:
-            return _assumed(name, f"{gpu} exists only on {name}, so that is assumed")
+            text = f"{gpu} exists only on {name}, so that is assumed; `--platform` says otherwise"
+            return Platform.parse(name), () if _is_here(name) else (Note("PLATFORM_ASSUMED", text),)
         if platform.name != name and not (name in _ARM and platform.name in _ARM):
             raise UsageError(
                 f"`--platform {platform.name}`, but {gpu} exists only on {name}", hint="remove `--platform`"
             )
-    if platform is None and macos is not None and not _is_here("macos-arm64", "macos-x86_64"):
-        return _assumed("macos-arm64", "`--macos` without `--platform` means a Mac with Apple silicon")
     return platform, ()
 
 
-def _assumed(name: str, text: str) -> tuple[Platform, tuple[Note, ...]]:
-    notes = () if _is_here(name) else (Note("PLATFORM_ASSUMED", f"{text}; `--platform` says otherwise"),)
-    return Platform.parse(name), notes
-
-
-def _is_here(*names: str) -> bool:
-    return interpreter.own(World.here()).platform.name in names
+def _is_here(name: str) -> bool:
+    return interpreter.own().platform.name == name
 
 
 def _with_macos(platform: Platform | None, macos: str) -> Platform:
-    if platform is not None and platform.os != "macos":
-        raise UsageError(f"`--macos` does not apply to `--platform {platform.name}`", hint="use only one of them")
+    platform = platform or interpreter.own().platform
+    if platform.os != "macos":
+        hint = "add `--platform macos-arm64`, or leave out `--macos`"
+        raise UsageError(f"`--macos` does not apply to `--platform {platform.name}`", hint=hint)
     if not is_dotted(macos) or not 10 <= int(macos.split(".")[0]) < 100:  # 10.9 to 26 and beyond
         raise UsageError(f"`{macos}` is not a macOS version", hint="such as `--macos 14.2`; `sw_vers` prints it")
-    if platform is None:  # this computer is a Mac
-        platform = interpreter.own(World.here()).platform
     return platform._replace(macos=macos)
 
 
-def _of_a_mac(
-    specs: tuple[str, ...] | None, platform: Platform | None, notes: tuple[Note, ...]
-) -> tuple[tuple[Gpu, ...] | None, Platform | None, tuple[Note, ...]]:
+def _of_a_mac(platform: Platform | None, notes: tuple[Note, ...]) -> _Given:
     """A Mac elsewhere needs no `--gpu`: Apple silicon has its own, and no build uses the GPU of an Intel Mac."""
-    if specs or platform is None or platform.os != "macos" or _is_here(platform.name):
+    if platform is None or platform.os != "macos" or _is_here(platform.name):
         return None, platform, notes
     if platform.cpu != "arm64":
         return (), platform, notes
@@ -244,7 +299,7 @@ def _shared_names(given: tuple[GivenGpu, ...]) -> list[Note]:
         if gpu.others:
             meant = f" ({gpu.arch})" if gpu.arch is not None else ""
             text = f"`{gpu.name}`{meant} is read as the most common GPU of that name; others: "
-            notes.append(Note("NAME_AMBIGUOUS", text + ", ".join(gpu.others)))
+            notes.append(Note("NAME_AMBIGUOUS", text + ", ".join(map(str, gpu.others))))
     return notes
 
 

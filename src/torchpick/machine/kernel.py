@@ -93,11 +93,10 @@ def windows_ids(listed: str) -> tuple[PciGpu, ...]:
 
 NVIDIA, AMD, INTEL = 0x10DE, 0x1002, 0x8086
 
-# The version stands between spaces: `… Kernel Module  535.161.07  Sat …`, `… for x86_64  550.144.03  Release Build …`.
-_VERSION = r"\s(\d{3,4}\.\d+(?:\.\d+)*)(?=\s|$)"
 # Tegra's own GPU has no PCI address and, before Thor, no /dev/nvidia0.
 _TEGRA_NODES = ("nvhost-gpu", "nvhost-ctrl-gpu", "nvgpu")
-_CONTAINER_GROUPS = ("/docker", "/lxc", "/kubepods", "/containerd")
+# The loaded module's version; a file read, which wakes no GPU.
+VERSION = "/sys/module/nvidia/version"
 
 
 class KernelFacts(Noun):
@@ -107,11 +106,9 @@ class KernelFacts(Noun):
     """
 
     version: str | None = None
-    version_source: str = "/proc"
     module: bool = False
     pci: tuple[PciGpu, ...] = ()
     nodes: tuple[str, ...] = ()
-    control: bool = False
     permitted: bool = True
     wsl: bool = False
     wsl_driver: bool = False
@@ -132,19 +129,16 @@ class KernelFacts(Noun):
 
 def read(world: World) -> KernelFacts:
     """Everything at once: some twenty small reads."""
-    version, source = _version(world)
+    version = driver_reading.driver_version(world.read(VERSION))
     dev = world.names("/dev") if world.system.startswith("linux") else []
     nodes = tuple(name for name in dev if _is_gpu(name))
-    control = "nvidiactl" in dev
     release = (world.read("/proc/sys/kernel/osrelease") or "").lower()
     return KernelFacts(
         version=version,
-        version_source=source,
         module=version is not None or world.exists("/sys/module/nvidia"),
         pci=pci_gpus(world),
         nodes=nodes,
-        control=control,
-        permitted=all(_may_open(world, name) for name in (*nodes, *(["nvidiactl"] if control else []))),
+        permitted=all(_may_open(world, name) for name in dev if name in (*nodes, "nvidiactl")),
         wsl="dxg" in dev,
         wsl_driver="dxg" in dev and "libcuda.so.1" in world.names("/usr/lib/wsl/lib"),
         wsl_kernel="microsoft" in release,
@@ -152,26 +146,6 @@ def read(world: World) -> KernelFacts:
         tegra=_tegra(world),
         kfd=world.exists("/sys/class/kfd"),
     )
-
-
-def _version(world: World) -> tuple[str | None, str]:
-    """The loaded module's version; a file read, which wakes no GPU."""
-    for path, find in (
-        ("/sys/module/nvidia/version", driver_reading.driver_version),
-        ("/proc/driver/nvidia/version", proc_version),
-    ):
-        text = world.read(path)
-        if text is not None and (version := find(text)) is not None:
-            return version, path
-    return None, "/proc"
-
-
-def proc_version(text: str) -> str | None:
-    """The version in /proc/driver/nvidia/version, of which there are two spellings; on its first line."""
-    import re
-
-    match = re.search(_VERSION, text.split("\n", 1)[0])
-    return driver_reading.driver_version(match[1]) if match else None
 
 
 def pci_gpus(world: World) -> tuple[PciGpu, ...]:
@@ -215,7 +189,6 @@ def in_container(world: World) -> bool:
         or world.exists("/run/.containerenv")
         or world.exists("/run/systemd/container")
         or bool(world.environ.get("container") or world.environ.get("KUBERNETES_SERVICE_HOST"))
-        or any(name in (world.read("/proc/1/cgroup") or "") for name in _CONTAINER_GROUPS)
     )
 
 
@@ -226,8 +199,7 @@ def _tegra(world: World) -> str | None:
     if len(chip) == 3 and chip.isascii() and chip.isdigit():
         return f"tegra{chip}"
     family = world.read("/sys/devices/soc0/family") or ""
-    marked = family.lower().startswith("tegra") or world.exists("/etc/nv_tegra_release")
-    return "tegra" if marked or world.exists("/sys/class/tegra-firmware") else None
+    return "tegra" if family.lower().startswith("tegra") or world.exists("/etc/nv_tegra_release") else None
 
 
 # Candidates for the loader, best first.
@@ -261,14 +233,13 @@ def candidates(name: str, world: World) -> list[str]:
     """What to hand to the loader, in order; under WSL2 the folder that Windows mounts goes before a package's."""
     if world.system == "win32":
         return _windows_libraries(name, world)
-    wsl = [f"{_WSL}/{name}"] if world.exists("/dev/dxg") else []
-    known = [f"{folder}/{name}" for folder in _FOLDERS]
-    if not wsl:
-        known.append(f"{_WSL}/{name}")
-    found = [world.path(path) for path in wsl if world.exists(path)]
-    if world.real and _loader_finds(name, world):
-        found.append(name)
-    return found + [world.path(path) for path in known if world.exists(path)]
+
+    def there(*folders: str) -> list[str]:
+        paths = (f"{folder}/{name}" for folder in folders)
+        return [world.path(path) for path in paths if world.exists(path)]
+
+    bare = [name] if world.real and _loader_finds(name, world) else []
+    return [*there(_WSL), *bare, *there(*_FOLDERS)]
 
 
 def _loader_finds(name: str, world: World) -> bool:
@@ -276,9 +247,7 @@ def _loader_finds(name: str, world: World) -> bool:
     for folder in world.environ.get("LD_LIBRARY_PATH", "").replace(";", ":").split(":"):
         if folder and os.path.exists(f"{folder}/{name}"):
             return True
-    return name.encode() in (world.bytes("/etc/ld.so.cache") or b"") or any(
-        world.exists(f"{folder}/{name}") for folder in ("/lib64", "/usr/lib64", "/lib", "/usr/lib")
-    )
+    return name.encode() in (world.bytes("/etc/ld.so.cache") or b"")
 
 
 def _windows_libraries(name: str, world: World) -> list[str]:

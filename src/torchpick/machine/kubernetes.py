@@ -7,12 +7,12 @@ MIG, Node Feature Discovery's `pci-*.present`, and what GKE, EKS, AKS, Karpenter
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 
 from torchpick.model.arch import Arch
-from torchpick.model.fields import Fields, kind
+from torchpick.model.fields import Fields
 from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
-from torchpick.model.versions import major_minor
+from torchpick.model.versions import major_minor, numbers
 
 _MOST_GPUS = 64
 _CPUS = {"amd64": "x86_64", "arm64": "aarch64"}
@@ -26,9 +26,7 @@ _PRODUCTS = (
     "kubernetes.azure.com/accelerator",
     "gpu.nvidia.com/class",
     "gpu.nvidia.com/model",
-    "accelerator",
 )
-_MAKERS = {"karpenter.k8s.aws/instance-gpu-manufacturer": "nvidia"}
 _NFD = re.compile(r"feature\.node\.kubernetes\.io/pci-(?:[0-9a-f]{4}_)?10de(?:_[0-9a-f_]+)?\.present")
 # `NVIDIA-A100-SXM4-40GB-MIG-1g.5gb-SHARED`: the instance and the sharing are no part of the product's name.
 _SHARE = re.compile(r"(-MIG-(?:[0-9a-z.+]+|INVALID))?(-SHARED)?$")
@@ -36,59 +34,42 @@ _SHARE = re.compile(r"(-MIG-(?:[0-9a-z.+]+|INVALID))?(-SHARED)?$")
 Named = Callable[[str], "Arch | None"]
 
 
-def nodes(fields: Fields) -> Iterator[Fields]:
-    """The nodes of a List, or the one Node; ShapeError for what is neither."""
-    what = fields.text("kind")
-    if what in ("List", "NodeList"):
-        for place, item in enumerate(fields.items("items")):
-            yield Fields(item if isinstance(item, dict) else {"kind": kind(item)}, f"{fields.at('items')}[{place}]")
-    elif what == "Node":
-        yield fields
-    else:
-        raise fields.fail("kind", f"must be a list of nodes, not {what!r}")
+def nodes(value: object) -> Sequence[object]:
+    """The nodes of a List, whose own kind the API leaves out; what is no such list is one thing, or several."""
+    if not isinstance(value, dict) or value.get("kind") not in ("List", "NodeList"):
+        return value if isinstance(value, list) else (value,)
+    items = value.get("items")
+    bare = {"apiVersion": "v1", "kind": "Node"}
+    return [{**bare, **item} if isinstance(item, dict) else item for item in items] if isinstance(items, list) else ()
 
 
-def name_of(node: Fields) -> str | None:
-    """The node's name, as far as it has one."""
-    raw = node.raw("metadata") if node.has("metadata") else None
-    name = raw.get("name") if isinstance(raw, dict) else None
-    return name if isinstance(name, str) else None
-
-
-def machine(node: Fields, python: Python, named: Named | None = None) -> Machine:
+def machine(node: Fields, python: Python, named: Named) -> Machine:
     """The node as a machine; its `trouble` says where it has a GPU that nothing describes."""
-    if node.has("kind") and node.text("kind") != "Node":
+    if node.text("kind") != "Node":
         raise node.fail("kind", f"must be Node, is {node.text('kind')!r}")
     metadata = node.object("metadata")
     labels = _texts(metadata.maybe_object("labels"))
     status = node.maybe_object("status")
-    info = _texts(status.maybe_object("nodeInfo") if status else None)
-    resources = {
-        **_texts(status.maybe_object("allocatable") if status else None),
-        **_texts(status.maybe_object("capacity") if status else None),
-    }
+    resources = _texts(status.maybe_object("capacity") if status else None)
     name = metadata.text("name")
-    os = labels.get("kubernetes.io/os") or info.get("operatingSystem") or "linux"
-    cpu = labels.get("kubernetes.io/arch") or info.get("architecture")
+    os = labels.get("kubernetes.io/os", "linux")
+    cpu = labels.get("kubernetes.io/arch")
     if cpu is None:
-        raise metadata.fail("labels", "has no kubernetes.io/arch")
+        raise metadata.fail("labels", f"has no kubernetes.io/arch on {name}")
     words = Fields({"os": os, "cpu": _CPUS.get(cpu, cpu)}, metadata.at("labels"))
-    notes = [Note("GLIBC_ASSUMED", "a container has the C library of its image, so it is not checked")]
-    arch, product = _described(labels, metadata, named)
+    arch, product = _described(labels, named)
     trouble: Trouble | None = None
     gpus: tuple[Gpu, ...] = ()
     if arch is None:
         trouble = _undescribed(labels, resources)
     else:
-        count, odd = _count(labels)
-        gpus = tuple(Gpu(index, "nvidia", product, arch, source="label") for index in range(count))
-        notes += [odd] if odd else []
+        gpus = tuple(Gpu(index, "nvidia", product, arch, source="label") for index in range(_count(labels)))
     return Machine(
         platform=Platform.from_json(words),
         python=python,
         driver=_driver(labels),
         gpus=gpus,
-        notes=tuple(notes),
+        notes=(Note("GLIBC_ASSUMED", "a container has the C library of its image, so it is not checked"),),
         trouble=trouble,
         name=name,
     )
@@ -101,32 +82,23 @@ def _texts(fields: Fields | None) -> dict[str, str]:
     return {name: value for name, value in values if isinstance(value, str)}
 
 
-def _described(labels: dict[str, str], metadata: Fields, named: Named | None) -> tuple[Arch | None, str | None]:
+def _described(labels: dict[str, str], named: Named) -> tuple[Arch | None, str | None]:
     """The architecture by the capability's labels, else by a product's name, and that name."""
     products = [_SHARE.sub("", labels[label]) for label in _PRODUCTS if labels.get(label)]
-    major, minor = labels.get(f"{_PREFIX}gpu.compute.major"), labels.get(f"{_PREFIX}gpu.compute.minor")
-    if major is not None and minor is not None:
-        if not re.fullmatch(r"\d{1,2}", major) or not re.fullmatch(r"\d", minor):
-            raise metadata.fail("labels", f"{_PREFIX}gpu.compute is {major!r}.{minor!r}, not a capability")
-        return Arch.of_capability(int(major), int(minor)), products[0] if products else None
+    capability = _version(labels, "", "gpu.compute.", ("major", "minor"))
+    if capability is not None:
+        return Arch.of_capability(*numbers(capability)[:2]), products[0] if products else None
     for product in products:
-        if named is not None and (arch := named(product)) is not None:
+        if (arch := named(product)) is not None:
             return arch, product
     return None, None
 
 
-def _count(labels: dict[str, str]) -> tuple[int, Note | None]:
-    """How many GPUs, and a note where the label cannot be their number.
-
-    Under MIG it counts the instances, and it is 0 where they are not all alike.
-    """
-    if "-MIG-" in labels.get(f"{_PREFIX}gpu.product", ""):
-        return 1, None
+def _count(labels: dict[str, str]) -> int:
+    """How many GPUs; under MIG the label counts the instances, and it is 0 where they are not all alike."""
     given = labels.get(f"{_PREFIX}gpu.count", "1")
     count = int(given) if re.fullmatch(r"\d{1,4}", given) else 0
-    if 0 < count <= _MOST_GPUS:
-        return count, None
-    return 1, Note("GPU_COUNT_UNUSABLE", f"{_PREFIX}gpu.count is {given[:20]!r}, so one GPU stands for them all")
+    return count if 0 < count <= _MOST_GPUS and "-MIG-" not in labels.get(f"{_PREFIX}gpu.product", "") else 1
 
 
 def _undescribed(labels: dict[str, str], resources: dict[str, str]) -> Trouble | None:
@@ -136,9 +108,8 @@ def _undescribed(labels: dict[str, str], resources: dict[str, str]) -> Trouble |
     signs += [
         name
         for name, value in labels.items()
-        if (name.startswith(f"{_PREFIX}gpu.") and not name.startswith(f"{_PREFIX}gpu.deploy.") and value != "false")
-        or (name in _PRODUCTS and (name != "accelerator" or "nvidia" in value.lower()))
-        or _MAKERS.get(name) == value.lower()
+        if (name.startswith(f"{_PREFIX}gpu.") and value != "false")
+        or name in _PRODUCTS
         or (value == "true" and _NFD.fullmatch(name))
     ]
     if not signs:

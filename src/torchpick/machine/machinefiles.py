@@ -1,99 +1,84 @@
 """Machines that are given in files: what `torchpick detect --json` prints, folders of it, or a Kubernetes node list.
 
-Merged where nothing that decides differs: memory grows with kinds, not with machines.
+Merged where nothing that decides differs, so that each kind is judged once.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable
 from typing import IO
 
 from torchpick.decide import driver_numbers, several
 from torchpick.environment import interpreter
-from torchpick.environment.world import World
 from torchpick.errors import DetectionError, TorchpickError, UsageError
-from torchpick.knowledge import gpuspec
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import compact_line, given, kubernetes
-from torchpick.machine.streams import ListedValue, UnreadLine, values
-from torchpick.model import envelope
+from torchpick.machine.streams import UnreadLine, values
 from torchpick.model.arch import Arch
-from torchpick.model.fields import Fields, ShapeError
-from torchpick.model.fleet import CountedNote, Crowd, Fleet, HostNames, LeftOut, expanded, is_name
-from torchpick.model.machine import Driver, Machine, Note, Python
+from torchpick.model.fields import SCHEMA, Fields, ShapeError
+from torchpick.model.fleet import CountedNote, Crowd, Fleet, Hosts, LeftOut, is_name
+from torchpick.model.machine import Machine, Note, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
 from torchpick.model.request import FACTS, Request, Wish, flag_of
 from torchpick.model.table import DriverTable
 
 HINT = "pass lines of `torchpick detect --json`, or `kubectl get nodes -o json`"
-# The files of a folder that are read, and how many machines a row may stand for.
+# The files of a folder that are read.
 _SUFFIXES = (".json", ".jsonl", ".out", ".txt")
-_MOST_MACHINES = 1_000_000
-
-Named = Callable[[str], Arch | None]
+_UNREAD = "UNREAD"
 
 
 class Crowds:
     """Takes machines one by one; `fleet` says what came together."""
 
     def __init__(self) -> None:
-        self._kinds: dict[Machine, HostNames] = {}
-        self._first: dict[Machine, Machine] = {}
+        self._kinds: dict[Machine, tuple[Machine, Counter[str | None]]] = {}
         # By code, text and hint.
-        self._silent: dict[tuple[str, str, str], HostNames] = {}
-        self._unread: dict[tuple[str, str, str], HostNames] = {}
-        self._notes: dict[Note, int] = {}
+        self._left: dict[tuple[str, str, str], Counter[str | None]] = {}
+        self._notes: Counter[Note] = Counter()
 
-    def add(self, machine: Machine, where: str, *names: str | None) -> HostNames:
-        """Take a machine, by the first of these names that a host can have.
-
-        The names it is now counted among take further machines that are equal to it.
-        """
-        name = self.named(*names)
+    def add(self, machine: Machine, where: str, *names: str | None) -> None:
+        """Take a machine, by the first of these names that a host can have."""
+        name = _named(names)
         if machine.trouble is not None:
-            return self.silent(*machine.trouble, where, name)
-        key = deciding(machine)
-        if key not in self._kinds:
-            self._kinds[key] = HostNames()
-            self._first[key] = machine if name == machine.name else machine._replace(name=None)
-        self._kinds[key].add(name)
-        self.note(machine.notes)
-        return self._kinds[key]
+            self.silent(*machine.trouble, where, name)
+            return
+        first = machine if name == machine.name else machine._replace(name=None)
+        self._kinds.setdefault(deciding(machine), (first, Counter()))[1][name] += 1
+        self._notes.update(machine.notes)
 
-    def named(self, *names: str | None) -> str | None:
-        """The first of these that a host can be called."""
-        return next((name for name in names if name and is_name(name)), None)
-
-    def note(self, notes: tuple[Note, ...]) -> None:
-        for note in notes:
-            self._notes[note] = self._notes.get(note, 0) + 1
-
-    def silent(self, code: str, text: str, hint: str, where: str, *names: str | None) -> HostNames:
+    def silent(self, code: str, text: str, hint: str, where: str, *names: str | None) -> None:
         """Count a machine that did not answer; without a name its place stands for it."""
-        name = self.named(*names)
+        name = _named(names)
         cause = code, text if name or not where else f"{where}: {text}", hint
-        hosts = self._silent.setdefault(cause, HostNames())
-        hosts.add(name)
-        return hosts
+        self._left.setdefault(cause, Counter())[name] += 1
 
-    def unread(self, where: str, why: str, host: str | None, hint: str = "") -> None:
+    def unread(self, where: str, why: str, *names: str | None, hint: str | None = "") -> None:
         """Count what could not be read at that place."""
-        self._unread.setdefault(("UNREAD", f"{where}: {why}", hint), HostNames()).add(self.named(host))
+        self._left.setdefault((_UNREAD, f"{where}: {why}", hint or ""), Counter())[_named(names)] += 1
 
     def fleet(self) -> Fleet:
-        alone = len(self._kinds) == 1 and sum(names.hosts().count for names in self._kinds.values()) == 1
+        alone = [Hosts.of(names).count for _, names in self._kinds.values()] == [1]
         crowds = []
-        for key, names in self._kinds.items():
-            hosts = names.hosts()
-            first = self._first[key]
+        for key, (first, names) in self._kinds.items():
+            hosts = Hosts.of(names)
             machine = first._replace(name=first.name or hosts.text or None) if hosts.count == 1 else key
             # With several machines each note is given once, by the fleet.
             crowds.append(Crowd(machine if alone else machine._replace(notes=()), hosts))
         remarks = () if alone else tuple(CountedNote(note, count) for note, count in self._notes.items())
-        return Fleet(tuple(crowds), _parts(self._silent), _parts(self._unread), remarks=remarks)
+        left = [LeftOut(Hosts.of(names), *cause) for cause, names in self._left.items()]
+        silent = tuple(each for each in left if each.code != _UNREAD)
+        unread = tuple(each for each in left if each.code == _UNREAD)
+        return Fleet(tuple(crowds), silent, unread, remarks=remarks)
+
+
+def _named(names: Iterable[str | None]) -> str | None:
+    """The first of these that a host can be called."""
+    return next((name for name in names if name and is_name(name)), None)
 
 
 def deciding(machine: Machine) -> Machine:
@@ -106,28 +91,13 @@ def deciding(machine: Machine) -> Machine:
     )
 
 
-def _parts(causes: Mapping[tuple[str, str, str], HostNames]) -> tuple[LeftOut, ...]:
-    return tuple(LeftOut(names.hosts(), *cause) for cause, names in causes.items())
-
-
 class Reader:
-    """Reads places into one fleet.
+    """Reads places into one fleet, with the Python and the driver of the request; GPUs are known by name."""
 
-    `python` is for sources that know none (a node list), `instead` for all of them, `driver` for machines that do not
-    name theirs; `named` knows GPUs by name.
-    """
-
-    def __init__(
-        self,
-        python: Python,
-        named: Named | None = None,
-        instead: Python | None = None,
-        driver: Driver | None = None,
-    ) -> None:
-        self._python = python
-        self._instead = instead
-        self._driver = driver
-        self._named = named
+    def __init__(self, request: Request, knowledge: Knowledge) -> None:
+        self._python = None if request.python is None else _version(request.python)
+        self._driver = given.driver(request, {})
+        self._knowledge = knowledge
         self._crowds = Crowds()
 
     def fleet(self) -> Fleet:
@@ -137,11 +107,19 @@ class Reader:
         """A machine that is known to exist and did not answer."""
         self._crowds.silent(code, text, hint, "", host)
 
-    def _completed(self, machine: Machine) -> Machine:
-        """With the Python that was given, and the driver where it has none for its GPUs."""
+    def _take(self, machine: Machine, origin: _Origin) -> None:
+        """Take a machine, with the Python that was given, and the driver where it has none for its GPUs."""
         if self._driver is not None and machine.driver is None and any(gpu.vendor == "nvidia" for gpu in machine.gpus):
             machine = machine._replace(driver=self._driver)
-        return machine if self._instead is None else machine._replace(python=self._instead)
+        machine = machine._replace(python=self._python or machine.python)
+        self._crowds.add(machine, origin.where, origin.surest, machine.name, origin.last)
+
+    def _arch(self, product: str) -> Arch | None:
+        try:
+            gpu = self._knowledge.gpu(product, mac=False)
+        except UsageError:
+            return None
+        return gpu.arch if gpu.vendor == "nvidia" else None
 
     def place(self, where: str) -> None:
         """Read a file, a folder of files, or stdin for `-`. UsageError where it cannot be opened."""
@@ -182,43 +160,26 @@ class Reader:
         held = False
         for listed in values(stream):
             held = True
-            origin = _Origin(f"{name}, line {listed.line}", host if asked else listed.host, host, asked)
+            origin = _origin(f"{name}, line {listed.line}", listed.host, host, asked=asked)
             if isinstance(listed, UnreadLine):
-                self._crowds.unread(origin.where, listed.why, origin.host or host)
-            else:
-                self._take(listed, origin)
+                self._crowds.unread(origin.where, listed.why, origin.surest, origin.last)
+                continue
+            for value in kubernetes.nodes(listed.value):
+                self._value(value, origin, asked=asked)
         return held
 
-    def _take(self, listed: ListedValue, origin: _Origin) -> None:
-        value, where = listed.value, origin.where
-        for inner in value if isinstance(value, list) else (value,):
-            try:
-                self._machine(inner, origin)
-            except ShapeError as error:
-                self._crowds.unread(where, str(error), origin.host or origin.file)
-            except DetectionError as error:
-                self._crowds.silent(error.code, error.message, error.hint or "", where, *origin.names(None))
-            except TorchpickError as error:
-                self._crowds.unread(where, error.message, origin.host or origin.file, error.hint or "")
-
-    def _machine(self, value: object, origin: _Origin) -> None:
-        fields = Fields(value)
-        if fields.has("kind") and fields.has("apiVersion") and not origin.asked:
-            for node in kubernetes.nodes(fields):
-                try:
-                    machine = kubernetes.machine(node, self._python, self._named)
-                    self._crowds.add(self._completed(machine), origin.where, machine.name)
-                except ShapeError as error:
-                    self._crowds.unread(origin.where, str(error), kubernetes.name_of(node))
-            return
-        for found, row in _machines(fields, value):
-            machine = self._completed(found)
-            hosts, count = ("", 1) if origin.asked else _others(row)
-            listed = iter(expanded(hosts))
-            own = origin.names(machine.name)
-            names = self._crowds.add(machine, origin.where, *own[:-1], next(listed, None), *own[-1:])
-            for _ in range(count - 1):
-                names.add(self._crowds.named(next(listed, None)))
+    def _value(self, value: object, origin: _Origin, *, asked: bool) -> None:
+        try:
+            fields = Fields(value)
+            if fields.has("kind") and fields.has("apiVersion") and not asked:
+                self._take(kubernetes.machine(fields, interpreter.own().python, self._arch), origin)
+            else:
+                self._take(_machine(fields, value), origin)
+        except DetectionError as error:
+            self._crowds.silent(error.code, error.message, error.hint or "", origin.where, origin.surest, origin.last)
+        except (ShapeError, TorchpickError) as error:
+            hint = getattr(error, "hint", None)
+            self._crowds.unread(origin.where, str(error), origin.surest, origin.last, hint=hint)
 
 
 def listed(request: Request, knowledge: Knowledge) -> Fleet:
@@ -234,24 +195,10 @@ def listed(request: Request, knowledge: Knowledge) -> Fleet:
             hint = f"remove `{flag}`, or change the fact in the file"
             raise UsageError(f"`--machine` and `{flag}` both describe the machine", hint=hint)
     places = request.machine or ()
-    reading = reader(request, knowledge)
+    reading = Reader(request, knowledge)
     for where in places:
         reading.place(where)
     return checked(reading.fleet(), names(places), strict=request.strict)
-
-
-def reader(request: Request, knowledge: Knowledge) -> Reader:
-    """What reads machines that are given, with the Python that was asked for."""
-
-    def named(product: str) -> Arch | None:
-        try:
-            gpu = gpuspec.parse(product, knowledge, mac=False)
-        except UsageError:
-            return None
-        return gpu.arch if gpu.vendor == "nvidia" else None
-
-    python = None if request.python is None else _version(request.python)
-    return Reader(python or interpreter.own(World.here()).python, named, python, given.driver(request, {}))
 
 
 def prepared(found: Fleet, table: DriverTable, wish: Wish, *, strict: bool = False) -> Fleet:
@@ -273,21 +220,23 @@ def _version(text: str) -> Python:
 
 
 class _Origin(Noun):
-    """Where a machine was read: what a launcher wrote before it (or who was asked), and what its file is called."""
+    """Where a machine was read, and what it may be called, before and after the name that it gives itself."""
 
     where: str
-    host: str | None
-    file: str | None
-    asked: bool
+    surest: str | None
+    last: str | None
 
-    def names(self, own: str | None) -> tuple[str | None, ...]:
-        """What the machine may be called, the surest first: the name it was asked by, its own, its file's.
 
-        A launcher's task number is a name as well, where nothing better is there.
-        """
-        if self.host is not None and self.host.isdigit() and not self.asked:
-            return own, f"task{self.host}"
-        return self.host, own, self.file
+def _origin(where: str, prefix: str | None, file: str | None, *, asked: bool) -> _Origin:
+    """The surest name is the one it was asked by, or that a launcher wrote before it; the last one its file's.
+
+    A launcher's task number is a name as well, where nothing better is there.
+    """
+    if asked:
+        return _Origin(where, file, None)
+    if prefix is not None and prefix.isdigit():
+        return _Origin(where, None, f"task{prefix}")
+    return _Origin(where, prefix, file)
 
 
 def names(places: Iterable[str]) -> str:
@@ -310,37 +259,23 @@ def checked(fleet: Fleet, name: str, *, strict: bool = False) -> Fleet:
     return fleet
 
 
-def _others(row: object) -> tuple[str, int]:
-    """Where an answer's own `machines` is read back, one of them stands for `hosts`, or for `count` without names."""
-    hosts, count = (row.get("hosts"), row.get("count")) if isinstance(row, dict) else (None, None)
-    listed = count if type(count) is int and 1 < count <= _MOST_MACHINES else 1
-    return (hosts, listed) if isinstance(hosts, str) else ("", listed)
-
-
-def _machines(fields: Fields, value: object) -> Iterable[tuple[Machine, object]]:
+def _machine(fields: Fields, value: object) -> Machine:
+    """The machine of a line: bare, or in the envelope of `detect`."""
     if not fields.has("schema"):
-        yield Machine.from_json(compact_line.expanded(value)), value
-        return
-    if fields.number("schema") > envelope.SCHEMA:
+        return Machine.from_json(compact_line.expanded(value))
+    if fields.number("schema") > SCHEMA:
         message = f"written by a newer torchpick (schema {fields.number('schema')})"
         raise UsageError(message, hint="update torchpick")
-    if fields.has("machines"):
-        for place, each in enumerate(fields.items("machines")):
-            yield Machine.from_json(compact_line.expanded(each), f"machines[{place}]"), each
-    elif fields.has("machine") and fields.raw("machine") is not None:
-        machine = Machine.from_json(compact_line.expanded(fields.raw("machine")), "machine")
-        if fields.has("status") and fields.raw("status") == "no_answer" and machine.trouble is None:
-            raise _of_failure(fields)
-        yield machine, None
-    else:
+    if fields.lacks("machine"):
         raise _of_failure(fields)
+    return Machine.from_json(compact_line.expanded(fields.raw("machine")), "machine")
 
 
 def _of_failure(fields: Fields) -> TorchpickError:
     """An envelope with an error in the place of a machine."""
-    error = fields.maybe_object("error")
-    said = (error.maybe_text("text") if error else None) or "it contains no machine"
-    hint = (error.maybe_text("hint") if error else None) or HINT
+    error = fields.maybe_object("error") or Fields({})
+    said = error.maybe_text("text") or "it contains no machine"
+    hint = error.maybe_text("hint") or HINT
     if fields.has("status") and fields.raw("status") == "no_answer":
-        return DetectionError(said, hint=hint, code=(error.maybe_text("code") if error else None))
+        return DetectionError(said, hint=hint, code=error.maybe_text("code"))
     return UsageError(said, hint=hint)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _NODES = "/sys/class/kfd/kfd/topology/nodes"
 _OVERRIDE = "HSA_OVERRIDE_GFX_VERSION"
-WINDOWS_INDEX = "https://repo.amd.com/rocm/whl-multi-arch/"
 
 
 def look(how: LookOptions, platform: Platform, facts: KernelFacts, seen: Seen) -> Seen:
@@ -41,9 +40,11 @@ def look_for_amd(world: World, facts: KernelFacts, first: int, knowledge: Knowle
         gpu = None if text is None else amd_node(text, first + len(gpus), world.read(f"{_NODES}/{node}/name"))
         if gpu is not None:
             gpus.append(_named(gpu, facts, knowledge.other_names))
+    if not gpus and world.system == "win32":
+        return _counting(_on_windows(facts, first, knowledge.other_names), None, knowledge)
     if not gpus:
         idle = [pci for pci in facts.pci if pci.vendor == kernel.AMD and pci.bound != "vfio-pci"]
-        return Seen(notes=tuple(Note("AMD_NOT_USABLE", _unusable(pci, world, knowledge.other_names)) for pci in idle))
+        return Seen(notes=tuple(Note("AMD_NOT_USABLE", _unusable(pci, knowledge.other_names)) for pci in idle))
     if not world.exists("/dev/kfd"):
         text = f"{_labels(gpus)}: no /dev/kfd here (a container without it?), so ROCm cannot reach them; left out"
         return Seen(tuple(gpu._replace(counted=False) for gpu in gpus), notes=(Note("GPU_NOT_PASSED_IN", text),))
@@ -77,12 +78,28 @@ def _named(gpu: Gpu, facts: KernelFacts, names: OtherNames) -> Gpu:
     return gpu if product is None else gpu._replace(name=product.name)
 
 
-def _unusable(pci: PciGpu, world: World, names: OtherNames) -> str:
+def _on_windows(facts: KernelFacts, first: int, names: OtherNames) -> list[Gpu]:
+    """The GPUs by their PCI ids: Windows has no list of compute nodes, and AMD's driver there is asked nothing."""
+    known = [(pci, names.amd_device(pci.device)) for pci in facts.pci if pci.vendor == kernel.AMD]
+    found = [(pci, product) for pci, product in known if product is not None]
+    return [
+        Gpu(
+            first + place,
+            "amd",
+            product.name,
+            product.arch,
+            pci=pci.address,
+            integrated=product.integrated,
+            source="pci",
+        )
+        for place, (pci, product) in enumerate(found)
+    ]
+
+
+def _unusable(pci: PciGpu, names: OtherNames) -> str:
     """Why a GPU on the PCI bus cannot be reached, and what it is if its id is known."""
     product = names.amd_device(pci.device)
     what = "an AMD GPU" if product is None else f"{product.name} ({product.arch})"
-    if world.system == "win32":
-        return f"{what}: PyTorch publishes no ROCm builds for Windows, but AMD does ({WINDOWS_INDEX}); left out"
     return f"{what} at {pci.address} has no ROCm compute node (kfd); left out"
 
 
@@ -130,7 +147,7 @@ def override_arch(text: str) -> Arch | None:
     return gfx(int(match[1]) * 10000 + int(match[2]) * 100 + int(match[3])) if match else None
 
 
-def look_for_intel(facts: KernelFacts, first: int, knowledge: Knowledge, *, alone: bool = False) -> Seen:
+def look_for_intel(facts: KernelFacts, first: int, knowledge: Knowledge, *, alone: bool) -> Seen:
     """The supported GPUs, numbered from `first`; they count where no other vendor's GPU is there."""
     devices = [pci for pci in facts.pci if pci.vendor == kernel.INTEL and pci.bound != "vfio-pci"]
     gpus: list[Gpu] = []

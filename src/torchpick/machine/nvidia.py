@@ -25,29 +25,22 @@ class SourcedDevice(Noun):
 def look(how: LookOptions, facts: KernelFacts) -> Seen:
     """Ask whatever there is to ask; nothing is started where nothing of NVIDIA is seen."""
     world = how.world
-    if not kernel.worth_asking(facts, world):
-        return Seen(notes=tuple(reasons.bystanders(facts)))
     readings: list[DriverReading] = []
     if not reasons.not_passed_in(facts):
-        nvml = kernel.candidates(kernel.NVML, world)
-        cuda = kernel.candidates(kernel.CUDA, world)
-        steps = [
-            *([probe.library_step("nvml", {"libraries": nvml})] if nvml else []),
-            *([probe.library_step("cuda", {"libraries": cuda})] if cuda else []),
-        ]
-        value = world.environ.get("CUDA_VISIBLE_DEVICES") if how.exact_order else None
-        readings = probe.ask(steps, how.deadline, lambda told: enough(told, facts, value, bool(cuda)), how.report)
+        sources = {"nvml": kernel.candidates(kernel.NVML, world), "cuda": kernel.candidates(kernel.CUDA, world)}
+        steps = [probe.library_step(source, libraries) for source, libraries in sources.items() if libraries]
+        exact_order = how.exact_order and "CUDA_VISIBLE_DEVICES" in world.environ
+        readings = probe.ask(steps, how.deadline, lambda told: enough(told, facts, exact_order=exact_order), how.report)
     return judge(facts, readings, how)
 
 
-def enough(readings: Sequence[DriverReading], facts: KernelFacts, visible_devices: str | None, has_cuda: bool) -> bool:
-    """Whether no further source could add a fact that is missing."""
+def enough(readings: Sequence[DriverReading], facts: KernelFacts, *, exact_order: bool) -> bool:
+    """Whether no further source could add a fact that is missing; the order of the GPUs is known to libcuda alone."""
     found = merge(readings)
     if not found or any(each.device.capability is None for each in found):
         return False
-    if not has_cuda or any(reading.source == "cuda" for reading in readings):
-        return True
-    return not (_cuda(readings) is None or _compat(readings, facts) or _order_matters(visible_devices, found))
+    is_asked = any(reading.source == "cuda" for reading in readings)
+    return is_asked or not (exact_order or _cuda(readings) is None or _compat(readings, facts))
 
 
 def merge(readings: Sequence[DriverReading]) -> list[SourcedDevice]:
@@ -123,7 +116,8 @@ def _without_answer(
     facts: KernelFacts, readings: Sequence[DriverReading], driver: Driver | None, how: LookOptions
 ) -> Seen:
     notes = tuple(reasons.bystanders(facts))
-    if not reasons.is_there(facts, readings):
+    symptoms = reasons.Symptoms(facts, tuple(readings), how.knowledge)
+    if not symptoms.are_of_a_gpu:
         return Seen(driver=driver, notes=(*notes, *reasons.earlier_failures(readings, None)))
     gpus = tuple(_from_bus(index, pci, how) for index, pci in enumerate(facts.nvidia))
     if not gpus and facts.tegra is not None:
@@ -131,7 +125,7 @@ def _without_answer(
     if how.trust_pci and gpus and all(gpu.arch is not None for gpu in gpus):
         text = "the compute capability is from the PCI id (--trust-pci), as the driver did not answer"
         return Seen(gpus, driver, (*notes, Note("PCI_TRUSTED", text)))
-    return Seen(gpus, driver, notes, reasons.why(facts, readings, how.knowledge))
+    return Seen(gpus, driver, notes, reasons.why(symptoms))
 
 
 def _from_bus(index: int, pci: PciGpu, how: LookOptions) -> Gpu:
@@ -144,7 +138,7 @@ def _driver(facts: KernelFacts, readings: Sequence[DriverReading]) -> tuple[Driv
     notes: list[Note] = []
     version, source = next(
         ((reading.driver, reading.source) for reading in readings if reading.driver),
-        (facts.version, facts.version_source),
+        (facts.version, kernel.VERSION),
     )
     speaker = _cuda(readings)
     cuda, cuda_source = (speaker.cuda, speaker.source) if speaker else (None, None)
@@ -186,17 +180,6 @@ def _compat(readings: Sequence[DriverReading], facts: KernelFacts) -> bool:
     return numbers(speaker.libcuda) != numbers(version)
 
 
-def _alike(found: Sequence[Device]) -> bool:
-    return len({(device.name, device.capability) for device in found}) == 1
-
-
-def _order_matters(value: str | None, found: Sequence[SourcedDevice]) -> bool:
-    devices = [each.device for each in found]
-    if value is None or _alike(devices):
-        return False
-    return shown(value, [device.uuid for device in devices], None) is None
-
-
 def _apply_visible(
     gpus: list[Gpu], devices: Sequence[Device], readings: Sequence[DriverReading], world: World
 ) -> tuple[list[Gpu], list[Note]]:
@@ -219,18 +202,14 @@ def _apply_visible(
 
 def _cuda_order(devices: Sequence[Device], readings: Sequence[DriverReading], world: World) -> list[int] | None:
     """The places of the GPUs as CUDA counts them; by default the fastest is first, which only libcuda knows."""
-    if world.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID" or _alike(devices):
+    are_alike = len({(device.name, device.capability) for device in devices}) == 1
+    if are_alike or world.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID":
         return list(range(len(devices)))
     answer = next((reading for reading in readings if reading.source == "cuda" and reading.answering), None)
     if answer is None:
         return None
-    order = []
-    for device in answer.answering:
-        twin = match(device, answer.answering, devices)
-        if twin is None:
-            return None
-        order.append(devices.index(twin))
-    return order
+    twins = [match(device, answer.answering, devices) for device in answer.answering]
+    return [devices.index(twin) for twin in twins if twin is not None] if None not in twins else None
 
 
 # Read like strtoul: `1gpu` is 1.

@@ -13,23 +13,13 @@ import warnings
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
+from uuid import UUID
 
-from torchpick.machine import driver_reading
-from torchpick.machine.driver_reading import MOST_DEVICES, Device, DriverReading, failed
+from torchpick.machine.driver_reading import MOST_DEVICES, Failure
 
-# NVML's words for its statuses (nvml.h, nvmlReturn_t); nvmlErrorString would be one more call into the library.
-_NVML_WORDS = {
-    3: "not supported",
-    4: "insufficient permissions",
-    9: "driver not loaded",
-    10: "timeout",
-    12: "library not found",
-    13: "function not found",
-    15: "GPU is lost",
-    18: "driver/library version mismatch",
-    999: "unknown error",
-}
-_NO_SUCH_FUNCTION = 13
+# What a child writes, as the libraries gave it; whoever reads it believes nothing.
+Reading = dict[str, object]
+
 # What a usable binding must have; foreign modules named pynvml are found in the wild.
 _NEEDED = ("nvmlInit", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "nvmlSystemGetDriverVersion")
 
@@ -40,24 +30,23 @@ class _RefusedError(Exception):
     def __init__(self, code: int | None, text: str) -> None:
         super().__init__(text)
         self.code = code
-        self.text = text
 
 
-def read_nvml(libraries: Sequence[str]) -> DriverReading:
+def read_nvml(libraries: Sequence[str]) -> Reading:
     """Ask NVML, loading it from the first of the candidates that loads."""
     try:
         _loaded(libraries)
     except OSError as error:
-        return failed("nvml", "absent", f"the NVML library does not load: {error}")
+        return {"failure": Failure("absent", f"the NVML library does not load: {error}")}
     try:
         binding = _binding()
     except ImportError as error:
-        return failed("nvml", "unusable", f"no usable pynvml: {error}")
+        return {"failure": Failure("unusable", f"no usable pynvml: {error}")}
     try:
         _call(binding.nvmlInit)
         return _facts(binding)
     except _RefusedError as error:
-        return failed("nvml", "refused", f"NVML says: {error.text}", error.code)
+        return {"failure": Failure("refused", f"NVML says: {error}", error.code)}
 
 
 def _loaded(libraries: Sequence[str]) -> ctypes.CDLL:
@@ -96,69 +85,59 @@ def _spare_ctypes_util() -> None:
         sys.modules["ctypes.util"] = stand_in
 
 
-def _call(function: Callable[..., Any] | None, *arguments: object) -> Any:  # noqa: ANN401  # whatever the binding returns
+def _call(function: Callable[..., Any], *arguments: object) -> Any:  # noqa: ANN401  # whatever the binding returns
     """One call; whatever goes wrong is _RefusedError (bindings raise UnicodeDecodeError, AttributeError and more)."""
-    if function is None:
-        raise _RefusedError(_NO_SUCH_FUNCTION, _words(_NO_SUCH_FUNCTION))
     try:
         return function(*arguments)
     except Exception as error:
         code = getattr(error, "value", None)
         if isinstance(code, int):
-            raise _RefusedError(code, _words(code)) from error
+            raise _RefusedError(code, f"{error} ({code})") from error
         raise _RefusedError(None, type(error).__name__) from error
 
 
-def _words(code: int) -> str:
-    return f"{_NVML_WORDS.get(code, 'error')} ({code})"
-
-
-def _facts(binding: ModuleType) -> DriverReading:
+def _facts(binding: ModuleType) -> Reading:
     def maybe(name: str, *arguments: object) -> Any:  # noqa: ANN401
         try:
-            return _call(getattr(binding, name, None), *arguments)
-        except _RefusedError:
+            return _call(getattr(binding, name), *arguments)
+        except (AttributeError, _RefusedError):
             return None
 
     count = _call(binding.nvmlDeviceGetCount)
     if not isinstance(count, int) or count < 0:
         raise _RefusedError(None, f"a count of {count!r}")
-    devices: list[Device] = []
+    devices: list[Reading] = []
     for index in range(min(count, MOST_DEVICES)):
         device = _device(binding, maybe, index)
-        if count > MOST_DEVICES and device.error is not None:
+        if count > MOST_DEVICES and "error" in device:
             break  # the count was nonsense; the first handle that fails is the end
         devices.append(device)
-    return DriverReading(
-        "nvml",
-        driver=driver_reading.driver_version(maybe("nvmlSystemGetDriverVersion")),
+    return {
+        "driver": maybe("nvmlSystemGetDriverVersion"),
         # _v2 is what libcuda itself says, and 12 without one (a container with utilities only); _v1 then still knows.
-        cuda=driver_reading.cuda_version(maybe("nvmlSystemGetCudaDriverVersion_v2"))
-        or driver_reading.cuda_version(maybe("nvmlSystemGetCudaDriverVersion")),
-        devices=tuple(devices),
-        libcuda=loaded_libcuda(),
-    )
+        "cuda": maybe("nvmlSystemGetCudaDriverVersion_v2") or maybe("nvmlSystemGetCudaDriverVersion"),
+        "devices": devices,
+        "libcuda": loaded_libcuda(),
+    }
 
 
-def _device(binding: ModuleType, maybe: Callable[..., Any], index: int) -> Device:
+def _device(binding: ModuleType, maybe: Callable[..., Any], index: int) -> Reading:
     try:
         handle = _call(binding.nvmlDeviceGetHandleByIndex, index)
     except _RefusedError as error:
-        return Device(error=error.code or 999)
+        return {"error": error.code or 999}
     capability = None
     try:
-        pair = _call(getattr(binding, "nvmlDeviceGetCudaComputeCapability", None), handle)
-        capability = driver_reading.capability(*pair) if isinstance(pair, tuple | list) and len(pair) == 2 else None
-    except _RefusedError as error:
-        if error.code == 15:  # lost after its handle was given
-            return Device(error=15)
-    info = maybe("nvmlDeviceGetPciInfo", handle)
-    return Device(
-        name=driver_reading.name(maybe("nvmlDeviceGetName", handle)),
-        capability=capability,
-        uuid=driver_reading.uuid(maybe("nvmlDeviceGetUUID", handle)),
-        pci=driver_reading.pci(getattr(info, "busId", None)),
-    )
+        capability = _call(binding.nvmlDeviceGetCudaComputeCapability, handle)
+    except (AttributeError, _RefusedError) as error:
+        if getattr(error, "code", None) == 15:  # lost after its handle was given
+            return {"error": 15}
+    return {
+        "name": maybe("nvmlDeviceGetName", handle),
+        "capability": capability,
+        "uuid": maybe("nvmlDeviceGetUUID", handle),
+        "pci": getattr(maybe("nvmlDeviceGetPciInfo", handle), "busId", None),
+    }
 
 
 def loaded_libcuda() -> str | None:
@@ -167,7 +146,7 @@ def loaded_libcuda() -> str | None:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
             for line in maps:
                 if match := re.search(r"/libcuda\.so\.(\d{3}\.[\d.]+)\s*$", line):
-                    return driver_reading.driver_version(match[1])
+                    return match[1]
     except OSError:
         pass
     return None
@@ -186,40 +165,39 @@ _STUB = 34  # CUDA_ERROR_STUB_LIBRARY
 _MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 
 
-def read_cuda(libraries: Sequence[str]) -> DriverReading:
+def read_cuda(libraries: Sequence[str]) -> Reading:
     """Ask libcuda about every GPU, in CUDA's own order, whatever CUDA_VISIBLE_DEVICES says."""
     for variable in ("CUDA_VISIBLE_DEVICES", "CUDA_VISIBLE_GPUS"):
         os.environ.pop(variable, None)
     try:
         return _cuda_facts(_loaded(libraries))
     except OSError as error:
-        return failed("cuda", "absent", f"libcuda does not load: {error}")
+        return {"failure": Failure("absent", f"libcuda does not load: {error}")}
 
 
-def _cuda_facts(library: ctypes.CDLL) -> DriverReading:
+def _cuda_facts(library: ctypes.CDLL) -> Reading:
     initialise = getattr(library, "cuInit", None)
     if initialise is None:
-        return failed("cuda", "unusable", "libcuda has no cuInit")
+        return {"failure": Failure("unusable", "libcuda has no cuInit")}
     status = initialise(0)
     if status == _STUB:
-        return failed("cuda", "stub", "libcuda is the toolkit's stub", status)
+        return {"failure": Failure("stub", "libcuda is the toolkit's stub", status)}
     if status != 0:
-        return failed("cuda", "refused", f"cuInit says: {_CUDA_WORDS.get(status, 'error')} ({status})", status)
+        return {"failure": Failure("refused", f"cuInit says: {_CUDA_WORDS.get(status, 'error')} ({status})", status)}
     version = ctypes.c_int(-1)
     spoken = _ok(library, "cuDriverGetVersion", ctypes.byref(version))
     count = ctypes.c_int(-1)
     if not _ok(library, "cuDeviceGetCount", ctypes.byref(count)) or count.value < 0:
-        return failed("cuda", "refused", "libcuda does not report its number of devices")
+        return {"failure": Failure("refused", "libcuda does not report its number of devices")}
     devices = [_cuda_device(library, ordinal) for ordinal in range(min(count.value, MOST_DEVICES))]
-    return DriverReading(
-        "cuda",
-        cuda=driver_reading.cuda_version(version.value) if spoken else None,
-        devices=tuple(device for device in devices if device is not None),
-        libcuda=loaded_libcuda(),
-    )
+    return {
+        "cuda": version.value if spoken else None,
+        "devices": [device for device in devices if device is not None],
+        "libcuda": loaded_libcuda(),
+    }
 
 
-def _cuda_device(library: ctypes.CDLL, ordinal: int) -> Device | None:
+def _cuda_device(library: ctypes.CDLL, ordinal: int) -> Reading | None:
     device = ctypes.c_int(-1)
     if not _ok(library, "cuDeviceGet", ctypes.byref(device), ordinal):
         return None
@@ -230,22 +208,14 @@ def _cuda_device(library: ctypes.CDLL, ordinal: int) -> Device | None:
     known = _ok(library, "cuDeviceGetUuid", ctypes.byref(raw_uuid), device)  # _v2 gives an instance's (MIG)
     # One byte more than the library is given, so that a text without its end still ends.
     name, bus = ctypes.create_string_buffer(257), ctypes.create_string_buffer(65)
-    return Device(
-        name=driver_reading.name(name.value) if _ok(library, "cuDeviceGetName", name, 256, device) else None,
-        capability=driver_reading.capability(pair[0].value, pair[1].value),
-        uuid=_uuid(bytes(raw_uuid)) if known else None,
-        pci=driver_reading.pci(bus.value) if _ok(library, "cuDeviceGetPCIBusId", bus, 64, device) else None,
-    )
+    return {
+        "name": name.value if _ok(library, "cuDeviceGetName", name, 256, device) else None,
+        "capability": [value.value for value in pair],
+        "uuid": f"GPU-{UUID(bytes=bytes(raw_uuid))}" if known and any(raw_uuid) else None,
+        "pci": bus.value if _ok(library, "cuDeviceGetPCIBusId", bus, 64, device) else None,
+    }
 
 
 def _ok(library: ctypes.CDLL, name: str, *arguments: object) -> bool:
     function = getattr(library, name, None)
     return function is not None and function(*arguments) == 0
-
-
-def _uuid(raw: bytes) -> str | None:
-    """The sixteen bytes as NVML prints them."""
-    if not any(raw):
-        return None
-    text = raw.hex()
-    return f"GPU-{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -5,25 +5,18 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Callable, Sequence
 
 from torchpick.environment import child, processes
 from torchpick.environment.processes import Running
-from torchpick.errors import silent
 from torchpick.machine import driver_reading
 from torchpick.machine.driver_reading import DriverReading, failed
+from torchpick.model.fields import plain
 from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.errors import Report
-
-# Where a source's `read` lies, and what it is called.
-_READERS = {
-    "nvml": ("torchpick.machine.nvidia_calls", "read_nvml"),
-    "cuda": ("torchpick.machine.nvidia_calls", "read_cuda"),
-}
 
 
 class Step(Noun):
@@ -38,93 +31,81 @@ def ask(
     steps: Sequence[Step],
     deadline: float,
     enough: Callable[[Sequence[DriverReading]], bool],
-    report: Report = silent,
+    report: Report,
 ) -> list[DriverReading]:
     """The readings of the sources that were asked, best first; asks the next one while `enough` says no.
 
     A source that is silent gets half of what is left before the next is asked beside it, and keeps running: a cold
     machine with many GPUs may need it. After two seconds the sources that are still silent are reported, once.
     """
-    began = time.monotonic()
-    running: dict[int, tuple[Step, Running]] = {}
-    answers: dict[int, DriverReading] = {}
-    told = False
+    began = patience = time.monotonic()
+    tell_at = began + 2.0
+    waiting = list(steps)
+    running: dict[str, tuple[Step, Running]] = {}
+    answers: dict[str, DriverReading] = {}
 
     def listed() -> list[DriverReading]:
-        return [answers[place] for place in sorted(answers)]
+        return [answers[step.source] for step in steps if step.source in answers]
 
     try:
-        for place, step in enumerate(steps):
-            if enough(listed()) or (place and time.monotonic() >= deadline):
-                break
-            _begin(place, step, deadline, running, answers)
-            last = place == len(steps) - 1
+        while (waiting or running) and not enough(listed()):
             now = time.monotonic()
-            patience = deadline if last else now + (deadline - now) / 2
-            # A source that failed hands over at once, even while an elder one is still silent.
-            while running and (last or place in running) and time.monotonic() < patience and not enough(listed()):
-                until = patience if told else min(patience, began + 2.0)
-                processes.wait([each for _, each in running.values()], until)
-                _collect(running, answers)
-                if not told and running and time.monotonic() >= began + 2.0:
-                    told = True
-                    sources = ", ".join(step.source for step, _ in running.values())
-                    report(f"waiting for the GPU driver ({sources}) …")
-        for place, (step, _) in running.items():
+            if now >= deadline and (running or answers):
+                break
+            if waiting and (not running or now >= patience):
+                step = waiting.pop(0)
+                try:
+                    running[step.source] = (step, step.start(max(deadline - now, 0.1)))
+                except OSError as error:
+                    # The library is there: no process, no memory, no file could be had. That says nothing of the GPU.
+                    text = f"{step.source} cannot be queried: {error.strerror or error}"
+                    answers[step.source] = failed(step.source, "unasked", text)
+                patience = now + (deadline - now) / 2
+            processes.wait([each for _, each in running.values()], min(patience if waiting else deadline, tell_at))
+            for step, each in [row for row in running.values() if row[1].finished]:
+                del running[step.source]
+                each.stop()
+                answers[step.source] = step.finish(each)
+            if running and time.monotonic() >= tell_at:
+                tell_at = float("inf")
+                report(f"waiting for the GPU driver ({', '.join(running)}) …")
+        for source in running:
             spent = time.monotonic() - began
-            answers[place] = failed(step.source, "hangs", f"{step.source} did not answer within {spent:.0f} s")
+            answers[source] = failed(source, "hangs", f"{source} did not answer within {spent:.0f} s")
         return listed()
     finally:
         for _, each in running.values():
             each.stop()
 
 
-def _begin(
-    place: int,
-    step: Step,
-    deadline: float,
-    running: dict[int, tuple[Step, Running]],
-    answers: dict[int, DriverReading],
-) -> None:
-    try:
-        running[place] = (step, step.start(max(deadline - time.monotonic(), 0.1)))
-    except OSError as error:
-        # The library is there: no process, no memory, no file could be had. That says nothing of the GPU.
-        answers[place] = failed(step.source, "unasked", f"{step.source} cannot be queried: {error.strerror or error}")
-
-
-def _collect(running: dict[int, tuple[Step, Running]], answers: dict[int, DriverReading]) -> None:
-    """Take the answers that are complete."""
-    done = [place for place, (_, each) in running.items() if each.finished]
-    for place in done:
-        step, each = running.pop(place)
-        each.stop()
-        answers[place] = step.finish(each)
-
-
-def library_step(source: str, arguments: Mapping[str, object]) -> Step:
+def library_step(source: str, libraries: Sequence[str]) -> Step:
     """A source that calls into a driver library: a fork where that is safe, else a fresh interpreter."""
 
     def start(limit_s: float) -> Running:
         if child.can_fork():
-            return child.fork(lambda: _answer(source, arguments), limit_s)
-        question = {"source": source, "arguments": dict(arguments), "limit_s": limit_s}
+            return child.fork(lambda: _answer(source, libraries), limit_s)
+        question = {"source": source, "libraries": libraries, "limit_s": limit_s}
         return child.start(child.python(__name__, question), os.environ, line=True)
 
     return Step(source, start, lambda each: _finish(source, each))
 
 
-def _answer(source: str, arguments: Mapping[str, object]) -> bytes:
-    module, function = _READERS[source]
-    found: DriverReading = getattr(import_module(module), function)(**arguments)
-    return (driver_reading.dumps(found) + "\n").encode()
+def _answer(source: str, libraries: Sequence[str]) -> bytes:
+    import json
+
+    from torchpick.machine import nvidia_calls
+
+    found = (nvidia_calls.read_nvml if source == "nvml" else nvidia_calls.read_cuda)(libraries)
+    # Some bindings hand over bytes.
+    text = json.dumps(plain(found), default=lambda raw: raw.split(b"\0", 1)[0].decode("utf-8", "replace"))
+    return f"{text}\n".encode()
 
 
-def answer(source: str, arguments: Mapping[str, object], limit_s: float) -> None:
+def answer(source: str, libraries: Sequence[str], limit_s: float) -> None:
     """The other end of `library_step`, in a fresh interpreter."""
     channel = child.answer_apart()
     child.guard(limit_s)
-    child.write_all(channel, _answer(source, arguments))
+    child.write_all(channel, _answer(source, libraries))
     os._exit(0)
 
 
@@ -139,13 +120,13 @@ def _finish(source: str, each: Running) -> DriverReading:
     if each.overflow:
         return failed(source, "silent", f"{source} gave an endless answer")
     if each.status is not None and each.status < 0:
-        return failed(source, "crashed", f"{source} crashed ({_signal(each.status)})")
+        return failed(source, "crashed", f"{source} crashed ({signal_name(-each.status)})")
     words = f": {said.splitlines()[-1][:200]}" if said else ""
     return failed(source, "silent", f"{source} exited without an answer (status {each.status}){words}")
 
 
-def _signal(status: int) -> str:
+def signal_name(number: int) -> str:
     try:
-        return signal.Signals(-status).name
+        return signal.Signals(number).name
     except ValueError:
-        return f"signal {-status}"
+        return f"signal {number}"

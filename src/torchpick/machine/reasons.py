@@ -19,20 +19,12 @@ _OF_CUDA = {803: 18, 999: 999}
 _INSTALL = "install the NVIDIA driver"
 
 
-class Cause(Noun):
-    """A stable code, what is wrong, and what to do."""
-
-    code: str
-    text: str
-    cure: str
-
-
 class Symptoms(Noun):
     """All that the causes below look at."""
 
     facts: KernelFacts
     readings: tuple[DriverReading, ...]
-    knowledge: Knowledge | None = None
+    knowledge: Knowledge
 
     @property
     def failures(self) -> list[Failure]:
@@ -68,6 +60,20 @@ class Symptoms(Noun):
     def libraries_absent(self) -> bool:
         return all(failure.kind in ("absent", "unusable") for failure in self.failures)
 
+    @property
+    def are_of_a_gpu(self) -> bool:
+        """Whether an NVIDIA GPU is there, as far as that is known without its driver."""
+        facts = self.facts
+        return bool(
+            facts.nvidia
+            or facts.nodes
+            or facts.tegra
+            or facts.wsl_driver
+            or any(reading.devices for reading in self.readings)
+            or self.kinds & {"hangs", "crashed", "silent", "unasked"}
+            or self.codes & _TELLING
+        )
+
     def said(self, *kinds: str) -> str:
         texts = [failure.text for failure in self.failures if failure.kind in kinds or not kinds]
         return "; ".join(texts) or "no source of facts is there"
@@ -75,102 +81,84 @@ class Symptoms(Noun):
 
 def not_passed_in(facts: KernelFacts) -> bool:
     """A container that sees the host's GPUs on the bus but cannot use them; no library need be asked."""
-    return facts.container and bool(facts.nvidia) and not (facts.nodes or facts.control or facts.wsl or facts.tegra)
+    return facts.container and bool(facts.nvidia) and not (facts.nodes or facts.wsl or facts.tegra)
 
 
-def is_there(facts: KernelFacts, readings: Sequence[DriverReading]) -> bool:
-    """Whether an NVIDIA GPU is there, as far as that is known without its driver."""
-    evidence = Symptoms(facts, tuple(readings))
-    return bool(
-        facts.nvidia
-        or facts.nodes
-        or facts.tegra
-        or facts.wsl_driver
-        or any(reading.devices for reading in readings)
-        or evidence.kinds & {"hangs", "crashed", "silent", "unasked"}
-        or evidence.codes & _TELLING
-    )
-
-
-def why(facts: KernelFacts, readings: Sequence[DriverReading], knowledge: Knowledge) -> Trouble:
+def why(symptoms: Symptoms) -> Trouble:
     """The reason that fits best, and what to do."""
-    evidence = Symptoms(facts, tuple(readings), knowledge)
-    cause = next(chain(_said_by_the_driver(evidence), _shown_by_the_kernel(evidence)))
-    known = {pci.device: knowledge.pci_capability(pci.device) for pci in facts.nvidia}
+    cause = next(chain(_said_by_the_driver(symptoms), _shown_by_the_kernel(symptoms)))
+    known = {symptoms.knowledge.pci_capability(pci.device) for pci in symptoms.facts.nvidia}
     ways = ["specify the GPU (`--gpu sm_86`)", "`--gpu none` for the CPU build"]
-    if known and None not in known.values():
-        names = ", ".join(sorted({str(arch) for arch in known.values()}))
-        ways.insert(0, f"`--trust-pci` to read {names} from the PCI id")
-    return Trouble(cause.code, cause.text, f"{cause.cure}, or {', or '.join(ways)}")
+    if known and None not in known:
+        ways.insert(0, f"`--trust-pci` to read {', '.join(sorted(map(str, known)))} from the PCI id")
+    return cause._replace(hint=f"{cause.hint}, or {', or '.join(ways)}")
 
 
-def _said_by_the_driver(seen: Symptoms) -> Iterator[Cause]:
+def _said_by_the_driver(seen: Symptoms) -> Iterator[Trouble]:
     """The surest causes first: what the driver itself says."""
     facts, kinds, errors = seen.facts, seen.kinds, seen.errors
-    if facts.container and facts.nvidia and not (facts.nodes or facts.tegra or facts.wsl):
+    if not_passed_in(facts):
         text = f"this container sees {seen.gpus} on the PCI bus but has no /dev/nvidia0: the GPU was not passed in"
-        yield Cause("GPU_NOT_PASSED_IN", text, "start the container with its GPUs (`docker run --gpus all …`)")
+        yield Trouble("GPU_NOT_PASSED_IN", text, "start the container with its GPUs (`docker run --gpus all …`)")
     if 18 in seen.codes:  # the files are of another version than the loaded module
         runs = f": the kernel still runs {facts.version}" if facts.version else ""
         text = f"the NVIDIA driver was updated, but the old kernel module is still loaded{runs}"
-        yield Cause("DRIVER_MISMATCH", text, "reboot (a container: restart it, and its host if that does not help)")
+        yield Trouble("DRIVER_MISMATCH", text, "reboot (a container: restart it, and its host if that does not help)")
     if "hangs" in kinds:
-        yield Cause("DRIVER_HANGS", seen.said("hangs"), "reboot, or raise TORCHPICK_DETECT_TIMEOUT (seconds)")
+        yield Trouble("DRIVER_HANGS", seen.said("hangs"), "reboot, or raise TORCHPICK_DETECT_TIMEOUT (seconds)")
     if errors and all(error == 4 for error in errors):
         text = f"the driver refuses {'the GPU' if len(errors) == 1 else f'all {len(errors)} GPUs'} to this user or job"
-        yield Cause("NO_PERMISSION", text, "ask for a GPU in this job, or join the group that owns /dev/nvidia*")
+        yield Trouble("NO_PERMISSION", text, "ask for a GPU in this job, or join the group that owns /dev/nvidia*")
     if errors:
-        yield Cause("GPU_LOST", f"the driver has lost {count(len(errors))} (status {errors[0]})", "reboot")
+        yield Trouble("GPU_LOST", f"the driver has lost {count(len(errors))} (status {errors[0]})", "reboot")
     if kinds & {"crashed", "silent"}:
-        yield Cause("DRIVER_CRASHED", seen.said("crashed", "silent"), "reinstall or update the NVIDIA driver")
+        yield Trouble("DRIVER_CRASHED", seen.said("crashed", "silent"), "reinstall or update the NVIDIA driver")
     if "stub" in kinds:
         text = "the NVIDIA library found is the CUDA toolkit's stub, which is only for linking"
-        yield Cause("STUB_LIBRARY", text, "remove the folder `stubs` from LD_LIBRARY_PATH")
+        yield Trouble("STUB_LIBRARY", text, "remove the folder `stubs` from LD_LIBRARY_PATH")
     if any(reading.answering for reading in seen.readings):
         text = "the NVIDIA driver answers, but no source gives the GPU's compute capability"
-        yield Cause("NO_CAPABILITY", text, "update the NVIDIA driver")
+        yield Trouble("NO_CAPABILITY", text, "update the NVIDIA driver")
 
 
-def _shown_by_the_kernel(seen: Symptoms) -> Iterator[Cause]:
+def _shown_by_the_kernel(seen: Symptoms) -> Iterator[Trouble]:
     """What is left where the driver says nothing of use."""
     facts, said = seen.facts, seen.said()
     bound = {pci.bound for pci in facts.nvidia}
     if bound and bound <= _NOUVEAU:
-        yield Cause("NOUVEAU_BOUND", f"{seen.gpus}: bound to the {bound.pop()} driver, which has no CUDA", _INSTALL)
+        yield Trouble("NOUVEAU_BOUND", f"{seen.gpus}: bound to the {bound.pop()} driver, which has no CUDA", _INSTALL)
     branches = [dropped_by(pci, seen.version, seen.knowledge) for pci in facts.nvidia]
     if branches and None not in branches:
         text = f"driver {seen.version} no longer supports {seen.gpus}; {branches[0]} is the last branch that does"
-        yield Cause("DRIVER_DROPPED_GPU", text, f"install driver {branches[0]}")
+        yield Trouble("DRIVER_DROPPED_GPU", text, f"install driver {branches[0]}")
     if 4 in seen.codes or not facts.permitted:
         text = "the device nodes /dev/nvidia* exist but may not be opened"
-        yield Cause("NO_PERMISSION", text, "join the group that owns them, or start the container with its GPUs")
+        yield Trouble("NO_PERMISSION", text, "join the group that owns them, or start the container with its GPUs")
     if facts.wsl:
         cure = "update the NVIDIA driver of Windows and run `wsl --shutdown`"
-        yield Cause("DRIVER_SILENT", f"WSL2: the NVIDIA driver does not answer ({said})", cure)
+        yield Trouble("DRIVER_SILENT", f"WSL2: the NVIDIA driver does not answer ({said})", cure)
     if facts.tegra:
         cure = "start the container with the NVIDIA runtime, or run JetPack's own image"
-        yield Cause("DRIVER_SILENT", f"a Jetson whose GPU does not answer ({said})", cure)
+        yield Trouble("DRIVER_SILENT", f"a Jetson whose GPU does not answer ({said})", cure)
     if "unasked" in seen.kinds:
         text = f"there is a driver library, but no process could be started to query it ({seen.said('unasked')})"
-        yield Cause("PROBE_NOT_STARTED", text, "free memory or processes (`ulimit -u`) and run it again")
+        yield Trouble("PROBE_NOT_STARTED", text, "free memory or processes (`ulimit -u`) and run it again")
     if not facts.module and seen.libraries_absent:
-        yield Cause("DRIVER_MISSING", f"{seen.gpus}: no NVIDIA driver is installed", _INSTALL)
+        yield Trouble("DRIVER_MISSING", f"{seen.gpus}: no NVIDIA driver is installed", _INSTALL)
     if not facts.module:
         text = f"NVIDIA's libraries are installed but their kernel module is not loaded ({said})"
-        yield Cause("MODULE_NOT_LOADED", text, "`sudo modprobe nvidia`, or reboot")
+        yield Trouble("MODULE_NOT_LOADED", text, "`sudo modprobe nvidia`, or reboot")
     if seen.libraries_absent:
         text = f"the kernel runs NVIDIA driver {seen.version or 'of unknown version'}, but its libraries are not here"
         cure = "install them, or start the container with the NVIDIA runtime (`--gpus all`, `--nv`)"
-        yield Cause("LIBRARY_MISSING", f"{text} ({said})", cure)
-    yield Cause("DRIVER_SILENT", f"the NVIDIA driver does not answer ({said})", "run `nvidia-smi`")
+        yield Trouble("LIBRARY_MISSING", f"{text} ({said})", cure)
+    yield Trouble("DRIVER_SILENT", f"the NVIDIA driver does not answer ({said})", "run `nvidia-smi`")
 
 
-def dropped_by(pci: PciGpu, version: str | None, knowledge: Knowledge | None) -> int | None:
+def dropped_by(pci: PciGpu, version: str | None, knowledge: Knowledge) -> int | None:
     """The last branch that supports the GPU, if the driver's is a later one."""
-    arch = None if knowledge is None else knowledge.pci_capability(pci.device)
-    if arch is None or knowledge is None or version is None:
-        return None
-    return knowledge.dropped_by(version, arch)
+    arch = knowledge.pci_capability(pci.device)
+    return None if arch is None or version is None else knowledge.rules.drivers.dropped_by(Driver(version), arch)
 
 
 def addresses(gpus: Sequence[PciGpu]) -> str:

@@ -51,7 +51,9 @@ def values(stream: IO[bytes]) -> Iterator[ListedValue | UnreadLine]:
             if begun:
                 yield cut
                 begun = []
-            host, text = _split(line)
+            text = line.strip()
+            match = _PREFIX.match(text)
+            host, text = (match[1], text[match.end() :]) if match else (None, text)
             found = _value(number, host, text)
             if isinstance(found, UnreadLine) and text[0] in "[{":
                 begun, cut = [text], cut._replace(line=number, host=host)
@@ -66,7 +68,7 @@ def _value(number: int, host: str | None, text: str) -> ListedValue | UnreadLine
     try:
         return ListedValue(number, json.loads(text), host)
     except json.JSONDecodeError as error:
-        return UnreadLine(number, f"not JSON: {error.msg if text[:1] in '[{' else _shown(text)}", host)
+        return UnreadLine(number, f"not JSON: {error.msg if text[:1] in '[{' else text.strip()[:_SHOWN]}", host)
     except (ValueError, RecursionError):
         return UnreadLine(number, "not JSON: a value that does not describe a machine", host)
 
@@ -87,15 +89,3 @@ def _texts(stream: IO[bytes]) -> Iterator[str | None]:
         except UnicodeError:
             yield None
         raw = stream.readline(MOST_BYTES)
-
-
-def _shown(text: str) -> str:
-    shown = text.strip()
-    return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
-
-
-def _split(line: str) -> tuple[str | None, str]:
-    """The prefix of a launcher, if there is one, and the rest."""
-    text = line.strip()
-    match = _PREFIX.match(text)
-    return (match[1], text[match.end() :]) if match else (None, text)

@@ -1,11 +1,9 @@
-"""Run small kernels on every GPU with the torch of this interpreter; a script for `python -c`, with KIND SKIP.
+"""Run small kernels on every GPU with the torch of this interpreter; a script for `python -c`, with KIND.
 
 It runs in the target's Python and imports nothing of torchpick, nor of the current folder. It writes JSON lines to its
-stdout, which it takes away from whatever torch and its libraries print: that goes to stderr. It ends at the first GPU
-that fails, because an error may spoil the process; the caller starts it again with the GPUs that are done in SKIP.
+stdout, which it takes away from whatever torch and its libraries print: that goes to stderr. First comes what torch is
+and how many devices it sees, or why there is none; then a line a device, empty where it computed.
 """
-
-from __future__ import annotations
 
 import os
 import sys
@@ -24,40 +22,35 @@ def main() -> None:
             stream.flush()
 
         try:
-            check(say, sys.argv[1], {int(part) for part in sys.argv[2].split(",") if part})
+            check(say, sys.argv[1])
         except BaseException as error:  # noqa: BLE001 # whatever a broken installation raises is the finding
-            say(step="failed", error=type(error).__name__, text=str(error)[:4000])
+            say(**words(error))
 
 
-def check(say, kind: str, skip: set[int]) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 # it writes a line
+def words(error: BaseException) -> "dict[str, str]":
+    return {"error": type(error).__name__, "text": str(error)[:4000]}
+
+
+def check(say, kind: str) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 # it writes a line
     import torch  # type: ignore[import-not-found,unused-ignore]  # the target's
 
-    say(step="imported", torch=str(torch.__version__), cuda=torch.version.cuda)
     if kind == "cpu":
         found = ["cpu"]
     elif kind == "mps":
         found = ["mps"] if torch.backends.mps.is_available() else []
     else:
         found = [f"{kind}:{index}" for index in range(getattr(torch, kind).device_count())]
-    say(step="found", devices=len(found))
-    for index, device in enumerate(found):
-        if index in skip:
-            continue
-        say(step="started", gpu=index, name=name_of(torch, kind, index))
+    say(torch=str(torch.__version__), devices=len(found))
+    for device in found:
         try:
-            product, convolved = compute(torch, kind, device)
+            result = compute(torch, kind, device)
         except BaseException as error:  # noqa: BLE001
-            say(step="done", gpu=index, ok=False, error=type(error).__name__, text=str(error)[:4000])
-            return
-        right = product == 1048576.0 and convolved == 324.0
-        say(step="done", gpu=index, ok=right, text="" if right else f"computed {product} and {convolved}")
+            say(**words(error))
+            continue
+        say(**({} if result == (1048576.0, 324.0) else {"error": "WRONG", "text": f"computed {result}"}))
 
 
-def name_of(torch, kind: str, index: int) -> str:  # type: ignore[no-untyped-def]  # noqa: ANN001 # the target's torch
-    return str(getattr(torch, kind).get_device_name(index)) if kind in ("cuda", "xpu") else kind
-
-
-def compute(torch, kind: str, device: str) -> tuple[float, float]:  # type: ignore[no-untyped-def]  # noqa: ANN001
+def compute(torch, kind: str, device: str) -> "tuple[float, float]":  # type: ignore[no-untyped-def]  # noqa: ANN001
     """A product of matrices, 64·64 entries of 2·2·64, and a convolution, 6·6 entries of 3·3."""
     twos = torch.full((64, 64), 2.0, device=device)
     product = (twos @ twos).sum()

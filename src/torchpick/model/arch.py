@@ -22,9 +22,9 @@ ARM_ONLY = TEGRA | {(11, 0), (12, 1)}
 # From torch 2.14, for wheels of CUDA 13.2 and later, 70, 80 and 86 no longer exclude 7.2 and 8.7
 # (DEVICE_REQUIREMENT_POST_JETSON_SBSA_UNIFICATION).
 UNIFIED_TEGRA = frozenset({(7, 2), (8, 7)})
-# Rubin came with its own targets in CUDA 13.4 (ptxas lists sm_107, sm_107a, sm_107f); the table names no other machine
-# code for it.
-APART = frozenset({(10, 7)})
+# What 10.0 does not run on: Thor, as CUDA 12 called it (DEVICE_REQUIREMENT: 100 excludes 101 only). Rubin, 10.7, does
+# run 10.0 code (pytorch/pytorch#190654).
+APART = frozenset({(10, 1)})
 
 
 # Code for a generic target runs on each of its family (code object v6; ROCr's isa.cpp; 908 and 90a have none).

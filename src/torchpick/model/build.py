@@ -8,10 +8,11 @@ from torchpick.model.versions import numbers, release_key, remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 # Companions are pinned with torch; the rest of its family is only kept to the wheel host (compat/family.json).
 COMPANIONS = ("torchvision", "torchaudio")
+TRIO = frozenset({"torch", *COMPANIONS})
 # The backend of the default package index's own wheels: plain versions, on the user's own index.
 DEFAULT_INDEX = "default"
 # What names a build in JSON.
@@ -37,10 +38,27 @@ class Evidence(Noun):
     twin: TwinWheel | None = None
 
 
+class VendorIndex(Noun):
+    """A vendor's own index, for what the wheel host lacks.
+
+    `option` hands it to pip. Of `projects` its wheels take GPU code as extras (`torch[device-gfx1201]`), `documented`
+    are those that the vendor lists; `alone` says that what they require lies there too, and nowhere else.
+    """
+
+    vendor: str
+    url: str
+    option: str
+    projects: tuple[str, ...] = ()
+    documented: tuple[Arch, ...] = ()
+    alone: bool = False
+
+
 class Build(Noun):
     """One build. `version` has the local label where the wheel has one; `arches` None: they are not known.
 
     `companion_basis` says of each companion how it is known to belong here: `metadata`, `declared` or `inferred`.
+    `companion_pythons` holds the Pythons of those whose files are known; any other has torch's own. `vendor` is where
+    it lies if not on the wheel host, `extras` bring its code for the GPUs of a machine.
     """
 
     torch: str
@@ -59,6 +77,9 @@ class Build(Noun):
     companions: Mapping[str, str | None]
     companion_basis: Mapping[str, str]
     evidence: Evidence
+    companion_pythons: Mapping[str, tuple[str, ...]] = {}
+    vendor: VendorIndex | None = None
+    extras: tuple[str, ...] = ()
 
     @property
     def key(self) -> BuildKey:
@@ -98,11 +119,25 @@ class Build(Noun):
         """Each companion that was made for it, by the version of exactly this build."""
         return {name: version for name, version in self.companions.items() if version is not None}
 
+    def for_machine(self, python: str, gpus: Iterable[Arch | None]) -> Build:
+        """The build with those companions alone that have a wheel for this Python, and with its code for these GPUs."""
+        missing = [name for name, pythons in self.companion_pythons.items() if python not in pythons]
+        build = self._replace(companions={**self.companions, **dict.fromkeys(missing)}) if missing else self
+        if self.vendor is None or not self.vendor.projects:
+            return build
+        return build._replace(extras=tuple(f"device-{arch}" for arch in dict.fromkeys(gpus)))
+
+    def extras_of(self, name: str) -> tuple[str, ...]:
+        """The extras with which a project of this build brings its code for the GPUs."""
+        return self.extras if self.vendor is not None and name in self.vendor.projects else ()
+
     def index_url(self, base: str, channel: str = "stable") -> str:
         """The wheel index this build lies on, under the given base (a mirror, or the wheel host).
 
         Empty for the default index's own wheels: they come from whichever index the user has configured.
         """
+        if self.vendor is not None:
+            return self.vendor.url
         if self.backend == DEFAULT_INDEX:
             return ""
         if base.startswith("flat+"):
@@ -154,7 +189,7 @@ _PORTS = {"https": ":443", "http": ":80"}
 def is_wheel_host(url: str, base: str = WHEEL_HOST) -> bool:
     """Whether the URL is on PyTorch's own host, or below `base`, which stands for it; a path alone says nothing.
 
-    Read as uv reads URLs, which makes the host's name of more spellings than pip does. `NAME=URL` is uv's too.
+    Read as uv reads URLs, which takes more spellings of the host than pip does. `NAME=URL` is uv's too.
     """
     place = _place(url)
     if place is None:

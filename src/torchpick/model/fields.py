@@ -5,7 +5,10 @@ What a noun declares is its format: `written` and `read` go by its fields.
 
 from __future__ import annotations
 
+from torchpick.model import VERSION
 from torchpick.model.versions import is_dotted
+
+SCHEMA = 1
 
 # Bounds for whatever comes from outside; the largest file of ours is far below them.
 MOST_ITEMS = 100_000
@@ -59,6 +62,10 @@ class Fields:
     def has(self, name: str) -> bool:
         return name in self._value
 
+    def lacks(self, name: str) -> bool:
+        """Whether it is null or not there."""
+        return self._value.get(name) is None
+
     def raw(self, name: str) -> object:
         if name not in self._value:
             raise self.fail(name, "is missing")
@@ -79,7 +86,7 @@ class Fields:
         return value
 
     def maybe_text(self, name: str, most: int | None = None) -> str | None:
-        return None if self._value.get(name) is None else self.text(name, most)
+        return None if self.lacks(name) else self.text(name, most)
 
     def dotted(self, name: str) -> str:
         """Numbers between dots, as drivers, CUDA and systems are numbered."""
@@ -89,7 +96,7 @@ class Fields:
         return text
 
     def maybe_dotted(self, name: str) -> str | None:
-        return None if self._value.get(name) is None else self.dotted(name)
+        return None if self.lacks(name) else self.dotted(name)
 
     def flag(self, name: str, default: bool | None = None) -> bool:
         if default is not None and name not in self._value:
@@ -99,9 +106,6 @@ class Fields:
             raise self.fail(name, f"must be a boolean, not {kind(value)}")
         return value
 
-    def maybe_flag(self, name: str) -> bool | None:
-        return None if self._value.get(name) is None else self.flag(name)
-
     def number(self, name: str) -> int:
         value = self.raw(name)
         if not isinstance(value, int) or isinstance(value, bool):
@@ -109,7 +113,7 @@ class Fields:
         return value
 
     def maybe_number(self, name: str) -> int | None:
-        return None if self._value.get(name) is None else self.number(name)
+        return None if self.lacks(name) else self.number(name)
 
     def items(self, name: str) -> list[object]:
         value = self.raw(name)
@@ -138,10 +142,16 @@ class Fields:
         return Fields(self.raw(name), self.at(name))
 
     def maybe_object(self, name: str) -> Fields | None:
-        return None if self._value.get(name) is None else self.object(name)
+        return None if self.lacks(name) else self.object(name)
 
     def objects(self, name: str) -> list[Fields]:
         return [Fields(value, f"{self.at(name)}[{place}]") for place, value in enumerate(self.items(name))]
+
+    def maybe_objects(self, name: str, most: int = MOST_ITEMS) -> list[Fields]:
+        listed = self.objects(name) if self.has(name) else []
+        if len(listed) > most:
+            raise self.fail(name, f"has {len(listed)} items, more than {most}")
+        return listed
 
     def names(self) -> list[str]:
         return list(self._value)
@@ -209,6 +219,36 @@ def plain(value: Any) -> Any:  # noqa: ANN401 # whatever a noun holds, as JSON h
     return value
 
 
+def envelope(command: str, *, status: str = "ok", exit_status: int = 0, **facts: object) -> dict[str, object]:
+    """What every command prints under `--json`: the keys that are always there, and this command's facts."""
+    return {"schema": SCHEMA, "version": VERSION, "command": command, "status": status, "exit": exit_status, **facts}
+
+
+def dumps(value: dict[str, object]) -> str:
+    """One line with the nouns in it as JSON, for a pipe and for `--machine`: without secrets, and in ASCII alone."""
+    import json
+
+    return json.dumps(shown(value), separators=(", ", ": "))
+
+
+def shown(value: object) -> Any:  # noqa: ANN401 # as `plain`
+    """A value as JSON has it, without secrets."""
+    from torchpick.model.redaction import redacted_json
+
+    return redacted_json(plain(value))
+
+
+def html(value: object) -> str:
+    """What a notebook shows of a value: objects as tables, lists one item below the other, without secrets."""
+    from html import escape
+
+    value = shown(value)
+    if isinstance(value, dict):
+        rows = [f"<tr><th>{escape(name)}</th><td>{html(part)}</td></tr>" for name, part in value.items() if part]
+        return f"<table>{''.join(rows)}</table>"
+    return "<br>".join(map(html, value)) if isinstance(value, list) else escape(str(value))
+
+
 def read(noun: type[T], fields: Fields, *, most: int | None = MOST_LINE, strict: bool = False, **known: object) -> T:
     """A noun from a JSON object, each field as it is declared; `known` holds those that need more than that.
 
@@ -222,18 +262,21 @@ def read(noun: type[T], fields: Fields, *, most: int | None = MOST_LINE, strict:
             values.append(known[name])
         elif default is not None and (not fields.has(name) or (declared == "str" and fields.raw(name) in (None, ""))):
             values.append(default)
+        elif declared.endswith(" | None") and fields.lacks(name):
+            values.append(None)
         else:
-            values.append(_READERS[declared](fields, name, most))
+            # Of a mapping the annotation says more than is checked here.
+            form = "Mapping" if declared.startswith("Mapping[") else declared.removesuffix(" | None")
+            values.append(_READERS[form](fields, name, most))
     return tuple.__new__(noun, values)
 
 
 # By the annotation, which is text: nothing is resolved at a start.
 _READERS: dict[str, Callable[[Fields, str, int | None], object]] = {
     "str": Fields.text,
-    "str | None": Fields.maybe_text,
     "int": lambda fields, name, _: fields.number(name),
-    "int | None": lambda fields, name, _: fields.maybe_number(name),
     "bool": lambda fields, name, _: fields.flag(name),
-    "bool | None": lambda fields, name, _: fields.maybe_flag(name),
     "tuple[str, ...]": lambda fields, name, _: fields.texts(name),
+    "tuple[Any, ...]": lambda fields, name, _: tuple(fields.items(name)),
+    "Mapping": lambda fields, name, _: fields.mapping(name),
 }

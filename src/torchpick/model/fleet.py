@@ -3,99 +3,54 @@
 from __future__ import annotations
 
 import re
-from array import array
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping
 
 from torchpick.model.fields import written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 
 # The last number of the host's own label; what follows its first dot is the domain.
-_NUMBERED = re.compile(r"([^.]*?[^0-9.])([0-9]{1,18})([^0-9.]*(?:\..*)?)", re.DOTALL)
+_NUMBERED = re.compile(r"([^.]*?[^0-9.])([0-9]{1,18})([^0-9.]*(?:\..*)?)")
 _RANGE = r"[0-9]{1,18}(?:-[0-9]{1,18})?"
 _RANGES = re.compile(rf"([^\[\],]*)\[({_RANGE}(?:,{_RANGE})*)\]([^\[\],]*)|([^,]+)")
 # What a host can be called, also as `user@host`, `host:port` or by an IPv6 address with its zone: one word, no option.
 _NAME = re.compile(r"[\w:][\w.@:%-]{0,252}")
-# What may not stand in a bracket, since it would change the meaning.
-_SPECIAL = frozenset("[],")
-
-
 _BRIEF = 160
 
 
 class Hosts(Noun):
-    """How many machines, and the names of those that have one; `text` is empty where none has."""
+    """The names of machines, and how many more there are without one."""
 
-    count: int  # type: ignore[assignment]  # nobody calls tuple.count on hosts
-    text: str = ""
+    names: tuple[str, ...] = ()
+    unnamed: int = 0
+
+    @classmethod
+    def of(cls, times: Mapping[str | None, int]) -> Hosts:
+        """How often each name came; one that came twice is one machine."""
+        return cls(tuple(name for name in times if name), sum(times[name] for name in times if not name))
+
+    @property
+    def count(self) -> int:  # type: ignore[override]  # nobody calls tuple.count on hosts
+        return len(self.names) + self.unnamed
+
+    @property
+    def text(self) -> str:
+        """The names in ranges, `n[1-3],login`; empty where none has one."""
+        return folded(self.names)
 
     @property
     def brief(self) -> str:
         """The names for a sentence: no more than a line of them."""
-        return self.text if len(self.text) <= _BRIEF else f"{self.text[:_BRIEF]}… ({self.count} in all)"
+        text = self.text
+        return text if len(text) <= _BRIEF else f"{text[:_BRIEF]}… ({self.count} in all)"
 
     def __str__(self) -> str:
         machines = f"{self.count} machine{'' if self.count == 1 else 's'}"
-        return f"{machines}: {self.brief}" if self.text else machines
+        return f"{machines}: {self.brief}" if self.names else machines
 
     def to_json(self) -> dict[str, object]:
         """How many machines, and their names in ranges, null where none has one."""
         return {"count": self.count, "hosts": self.text or None}
-
-    @property
-    def names(self) -> Iterator[str]:
-        """The names, one by one."""
-        return islice(expanded(self.text), self.count)
-
-
-class HostNames:
-    """Names as they come, eight bytes each where they are numbered; a name that comes twice is one machine."""
-
-    __slots__ = ("_numbered", "_plain", "_unnamed")
-
-    def __init__(self) -> None:
-        self._numbered: dict[tuple[str, int, str], array[int]] = {}
-        self._plain: dict[str, None] = {}
-        self._unnamed = 0
-
-    def add(self, name: str | None) -> None:
-        if not name:
-            self._unnamed += 1
-            return
-        match = None if _SPECIAL.intersection(name) else _NUMBERED.fullmatch(name)
-        if match is None:
-            self._plain[name] = None
-            return
-        before, digits, after = match.groups()
-        width = len(digits) if digits[0] == "0" and len(digits) > 1 else 0
-        self._numbered.setdefault((before, width, after), array("Q")).append(int(digits))
-
-    def hosts(self) -> Hosts:
-        parts: list[tuple[str, str]] = [(name, name) for name in self._plain]
-        count = self._unnamed + len(self._plain)
-        for (before, width, after), numbers in self._aligned():
-            count += len(numbers)
-            parts.append((before + after, before + _ranges(numbers, width) + after))
-        return Hosts(count, ",".join(text for _, text in sorted(parts)))
-
-    def _aligned(self) -> Iterator[tuple[tuple[str, int, str], list[int]]]:
-        """The numbers of each form, sorted: `n100` belongs to `n001`, whose numbers have as many digits."""
-        aligned: dict[tuple[str, int, str], set[int]] = {}
-        widths: dict[tuple[str, str], set[int]] = {}
-        for before, width, after in self._numbered:
-            if width:
-                widths.setdefault((before, after), set()).add(width)
-        for (before, width, after), numbers in self._numbered.items():
-            padded = widths.get((before, after), set())
-            if width or not padded:
-                aligned.setdefault((before, width, after), set()).update(numbers)
-                continue
-            for number in numbers:
-                length = len(str(number))
-                aligned.setdefault((before, length if length in padded else 0, after), set()).add(number)
-        for key, unique in aligned.items():
-            yield key, sorted(unique)
 
 
 def is_name(text: str) -> bool:
@@ -103,12 +58,29 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
-def folded(names: Iterable[str | None]) -> Hosts:
-    """These names, with a range for numbers that follow each other."""
-    collected = HostNames()
+def folded(names: Iterable[str]) -> str:
+    """These names, with a range for numbers that follow each other: `n[08-10,12].x,login`."""
+    parts: list[tuple[str, str]] = []
+    numbered: dict[tuple[str, str], list[str]] = {}
     for name in names:
-        collected.add(name)
-    return collected.hosts()
+        match = _NUMBERED.fullmatch(name)
+        if match is None:
+            parts.append((name, name))
+        else:
+            numbered.setdefault((match[1], match[3]), []).append(match[2])
+    parts += [(before + after, before + _ranges(numbers) + after) for (before, after), numbers in numbered.items()]
+    return ",".join(text for _, text in sorted(parts))
+
+
+def _ranges(numbers: list[str]) -> str:
+    runs: list[list[str]] = []
+    for number in sorted(numbers, key=lambda number: (len(number), number)):
+        if runs and number == f"{int(runs[-1][-1]) + 1:0{len(runs[-1][-1])}d}":
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    parts = ["-".join(run) for run in runs]
+    return parts[0] if parts == [numbers[0]] else f"[{','.join(parts)}]"
 
 
 def expanded(text: str) -> Iterator[str]:
@@ -120,22 +92,8 @@ def expanded(text: str) -> Iterator[str]:
             continue
         for part in ranges.split(","):
             first, _, last = part.partition("-")
-            width = len(first) if first.startswith("0") else 0
             for number in range(int(first), int(last or first) + 1):
-                yield f"{before}{number:0{width}d}{after}"
-
-
-def _ranges(numbers: list[int], width: int) -> str:
-    parts: list[str] = []
-    first = last = numbers[0]
-    for number in [*numbers[1:], None]:
-        if number is not None and number == last + 1:
-            last = number
-            continue
-        parts.append(f"{first:0{width}d}" if first == last else f"{first:0{width}d}-{last:0{width}d}")
-        if number is not None:
-            first = last = number
-    return parts[0] if len(parts) == 1 and "-" not in parts[0] else f"[{','.join(parts)}]"
+                yield f"{before}{number:0{len(first)}d}{after}"
 
 
 # How many hosts, causes or lines one note names before it counts the rest.
@@ -203,16 +161,9 @@ class Fleet(Noun):
 
     def hosts(self, places: Iterable[int]) -> Hosts:
         """The hosts of these machines together; a host that several of them name is one."""
-        names, unnamed = HostNames(), 0
-        for place in places:
-            hosts = self.crowds[place].hosts
-            named = 0
-            for name in hosts.names:
-                names.add(name)
-                named += 1
-            unnamed += hosts.count - named
-        folded_hosts = names.hosts()
-        return folded_hosts._replace(count=folded_hosts.count + unnamed)
+        each = [self.crowds[place].hosts for place in places]
+        names = dict.fromkeys(name for hosts in each for name in hosts.names)
+        return Hosts(tuple(names), sum(hosts.unnamed for hosts in each))
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
@@ -237,7 +188,7 @@ def _summary(code: str, what: str, parts: tuple[LeftOut, ...]) -> Note | None:
     noun = "lines or files" if code.startswith("UNREAD") else "machines"
     what = f"{count} {noun} {what}" if count != 1 else f"1 {_one(noun, what)}"
     if code == "NO_GPU_LEFT_OUT":
-        named = [part.hosts.brief for part in parts if part.hosts.text]
+        named = [part.hosts.brief for part in parts if part.hosts.names]
         return Note(code, what + (f": {', '.join(named)}" if named else ""))
     words = [part.words for part in parts[:MOST_NAMED]]
     more = [f"and {len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from torchpick.model.arch import Arch
-from torchpick.model.fields import MOST_LINE, Fields, read, written
+from torchpick.model.arch import ARM_ONLY, TEGRA, Arch
+from torchpick.model.fields import MOST_LINE, Fields, html, read, written
 from torchpick.model.noun import Noun
 from torchpick.model.versions import is_dotted
 
@@ -92,6 +92,40 @@ def _device(fields: Fields, vendor: str) -> Arch | None:
     return arch
 
 
+class Named(Noun):
+    """A product and its architecture; None where it is not published, or has none that wheels are built for."""
+
+    name: str
+    arch: Arch | None
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.arch or 'capability unknown'})"
+
+
+class GivenGpu(Noun):
+    """The GPU of a name. `others` share it and were sold less; `platform` is the only one where such a GPU exists.
+
+    `supported` is false for an Intel GPU that the XPU builds do not support.
+    """
+
+    vendor: str
+    name: str | None
+    arch: Arch | None = None
+    integrated: bool = False
+    supported: bool = True
+    others: tuple[Named, ...] = ()
+    platform: str | None = None
+
+    @classmethod
+    def nvidia(
+        cls, name: str | None, arch: Arch, others: tuple[Named, ...] = (), *, arm_only: bool = False
+    ) -> GivenGpu:
+        platform = "linux-aarch64" if arm_only or arch.capability in ARM_ONLY else None
+        # Tegra's own GPUs share the processor's memory.
+        integrated = arch.capability in ARM_ONLY - {(12, 1)}
+        return cls("nvidia", name, arch, integrated, others=others, platform=platform)
+
+
 class Driver(Noun):
     """The NVIDIA kernel driver and the CUDA it supports itself; each fact with its source.
 
@@ -103,6 +137,11 @@ class Driver(Noun):
     source: str = "given"
     cuda_source: str | None = None
     os: str | None = None
+
+    @property
+    def label(self) -> str:
+        """Its version, or the CUDA it is for where that alone is known."""
+        return self.version or f"for CUDA {self.cuda}"
 
     @classmethod
     def from_json(cls, fields: Fields) -> Driver:
@@ -199,17 +238,7 @@ class Machine(Noun):
         return f"<Machine {self.in_short}>"
 
     def _repr_html_(self) -> str:
-        """The facts as a notebook shows them."""
-        from torchpick.model.envelope import html_table
-
-        rows = [(f"GPU {gpu.index}", f"{gpu.label}, from {gpu.source}") for gpu in self.gpus] or [("GPU", "none")]
-        if self.driver is not None:
-            spoken = f", CUDA {self.driver.cuda}" if self.driver.cuda else ""
-            rows.append(("driver", f"{self.driver.version or '?'}{spoken}"))
-        glibc = f", glibc {self.platform.glibc}" if self.platform.glibc else ""
-        rows += [("platform", f"{self.platform.name}{glibc}"), ("Python", self.python.version)]
-        rows += [("trouble", self.trouble.text)] if self.trouble is not None else []
-        return html_table([*rows, *(("note", note.text) for note in self.notes)], title=self.name or "")
+        return html(self)
 
     @property
     def in_short(self) -> str:
@@ -218,14 +247,18 @@ class Machine(Noun):
         for gpu in self.gpus:
             gpus[gpu.label] = gpus.get(gpu.label, 0) + 1
         named = " + ".join(label if count == 1 else f"{count} x {label}" for label, count in gpus.items())
-        driver = None if self.driver is None else self.driver.version or f"for CUDA {self.driver.cuda}"
-        facts = [named or "no GPU", *([] if driver is None else [f"driver {driver}"])]
+        facts = [named or "no GPU", *([] if self.driver is None else [f"driver {self.driver.label}"])]
         return ", ".join([*facts, self.platform.name, f"Python {self.python.version}"])
 
     @property
     def driver_os(self) -> str:
         """The system whose driver decides, by which its numbers are read: under WSL2 it is Windows."""
         return self.driver.os if self.driver is not None and self.driver.os else self.platform.os
+
+    @property
+    def jetsons(self) -> tuple[Gpu, ...]:
+        """The GPUs of Jetsons up to Orin: each JetPack takes wheels of its own, and their drivers other numbers."""
+        return tuple(gpu for gpu in self.counted if gpu.arch is not None and gpu.arch.capability in TEGRA)
 
     @property
     def counted(self) -> tuple[Gpu, ...]:
@@ -239,33 +272,17 @@ class Machine(Noun):
     def from_json(cls, value: object, path: str = "") -> Machine:
         """Read what `to_json` wrote; raises ShapeError with the path of what is wrong."""
         fields = Fields(value, path)
-        driver = fields.maybe_object("driver")
-        notes = fields.objects("notes") if fields.has("notes") else []
-        if len(notes) > MOST_GPUS:
-            raise fields.fail("notes", f"has {len(notes)} items, more than {MOST_GPUS}")
-        trouble = fields.maybe_object("trouble")
-        return cls(
+        driver, trouble = fields.maybe_object("driver"), fields.maybe_object("trouble")
+        notes, gpus = fields.maybe_objects("notes", MOST_GPUS), fields.maybe_objects("gpus", MOST_GPUS)
+        machine = cls(
             platform=Platform.from_json(fields.object("platform")),
             python=Python.from_json(fields.object("python")),
             driver=None if driver is None else Driver.from_json(driver),
-            gpus=_gpus(fields),
-            notes=tuple(Note(note.text("code", MOST_LINE), note.text("text", _PROSE)) for note in notes),
-            trouble=None
-            if trouble is None
-            else Trouble(trouble.text("code", MOST_LINE), trouble.text("text", _PROSE), trouble.text("hint", _PROSE)),
+            gpus=tuple(Gpu.from_json(gpu, index) for index, gpu in enumerate(gpus)),
+            notes=tuple(read(Note, note, most=_PROSE) for note in notes),
+            trouble=None if trouble is None else read(Trouble, trouble, most=_PROSE),
             name=fields.maybe_text("name", MOST_LINE),
         )
-
-
-def _gpus(fields: Fields) -> tuple[Gpu, ...]:
-    """The GPUs, no two of them with the same index: an answer names a GPU by it."""
-    rows = fields.objects("gpus") if fields.has("gpus") else []
-    if len(rows) > MOST_GPUS:
-        raise fields.fail("gpus", f"has {len(rows)} items, more than {MOST_GPUS}")
-    gpus = tuple(Gpu.from_json(row, index) for index, row in enumerate(rows))
-    seen: set[int] = set()
-    for row, gpu in zip(rows, gpus, strict=True):
-        if gpu.index in seen:
-            raise row.fail("index", f"is {gpu.index}, the same as another GPU's")
-        seen.add(gpu.index)
-    return gpus
+        if len({gpu.index for gpu in machine.gpus}) < len(gpus):  # an answer names a GPU by it
+            raise fields.fail("gpus", "has two GPUs with the same index")
+        return machine

@@ -79,38 +79,22 @@ else:
         def __new__(cls, name, bases, body):  # noqa: ANN001, ANN204 # checkers see Enum
             values = {key: value for key, value in body.items() if key.isupper()}
             made = super().__new__(cls, name, bases, {key: body[key] for key in body if key not in values})
-            made._members = {}
             for place, (key, value) in enumerate(values.items()):
                 member = int.__new__(made, place)
                 member.name, member.value = key, value
-                made._members[key] = member
                 setattr(made, key, member)
+            made._members = tuple(getattr(made, key) for key in values)
             return made
 
         def __iter__(cls):  # noqa: ANN204
-            return iter(cls._members.values())
-
-        def __len__(cls) -> int:
-            return len(cls._members)
-
-        def __getitem__(cls, name):  # noqa: ANN001, ANN204
-            return cls._members[name]
+            return iter(cls._members)
 
     class OneOf(int, metaclass=_Members):
         """One of a few members, each with its name and its value."""
-
-        def __new__(cls, value):  # noqa: ANN001, ANN204
-            for member in cls:
-                if member.value == value:
-                    return member
-            raise ValueError(f"{value!r} is not a valid {cls.__name__}")
 
         def __repr__(self) -> str:
             return f"{type(self).__name__}.{self.name}"
 
         __str__ = __repr__
-
-        def __reduce__(self):  # noqa: ANN204
-            return getattr, (type(self), self.name)
 
     Scale = OneOf

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchpick.model.build import WHEEL_HOST, Build
-from torchpick.model.fields import plain, written
+from torchpick.model.fields import envelope, html, shown, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.request import Wish
@@ -30,6 +30,8 @@ def pip_words(build: Build, wish: Wish, url: str) -> list[str]:
     if not url:
         return list(pip_requirements(build, wish))
     where = ["--no-index", "--find-links"] if wish.index_base.startswith("flat+") else ["--index-url"]
+    if build.vendor is not None:
+        where = [build.vendor.option]
     # What a nightly depends on (triton) is a pre-release too.
     early = [] if wish.channel == "stable" else ["--pre"]
     return [*early, *where, url, *pip_requirements(build, wish)]
@@ -39,7 +41,12 @@ def pip_requirements(build: Build, wish: Wish) -> tuple[str, ...]:
     """Torch and the companions that were asked for, pinned; what else of the family was asked for stays as it was."""
     pins = build.pins
     wanted = [name for name in wish.companions if name in pins]
-    return (*(f"{name}=={pins[name]}" for name in ("torch", *wanted)), *wish.others)
+    return (*(f"{with_extras(name, build.extras_of(name))}=={pins[name]}" for name in ("torch", *wanted)), *wish.others)
+
+
+def with_extras(name: str, extras: tuple[str, ...]) -> str:
+    """`torch[device-gfx1201]`."""
+    return f"{name}[{','.join(extras)}]" if extras else name
 
 
 class Change(Noun):
@@ -97,19 +104,13 @@ class Pick(Noun):
 
     def _repr_html_(self) -> str:
         """The answer as a notebook shows it."""
-        from torchpick.model.envelope import html_table
-
-        rows = [("for", machine.in_short) for machine in self.machines[:8]]
+        facts: dict[str, object] = {"for": [machine.in_short for machine in self.machines[:8]]}
         if self.ok:
-            from torchpick.model.redaction import redacted
-
-            url = redacted(self.index_url)
-            rows += [("torch", self.version), *([("index", url)] if url else [])]
-            rows += [("install", " ".join(("pip install", *pip_words(self.build, self.wish, url))))]
-            rows += [(name, version) for name, version in self.companions.items()]
+            line = f"pip install {pip_line(self.build, self.wish)}"
+            facts |= {"torch": self.version, "install": line, "companions": self.companions}
         else:
-            rows += [("torch", "no build runs here"), *((change.code, change.text) for change in self.changes)]
-        return html_table([*rows, *(("note", note.text) for note in self.notes)])
+            facts |= {"torch": "no build runs here", **written(self, "changes")}
+        return html({**facts, **written(self, "notes")})
 
     @property
     def ok(self) -> bool:
@@ -136,14 +137,27 @@ class Pick(Noun):
         return self.build.index_url(self.wish.index_base, self.wish.channel)
 
     @property
+    def is_flat(self) -> bool:
+        """Whether its index is one page of links to files."""
+        if self.build.vendor is not None:
+            return self.build.vendor.option == "--find-links"
+        return self.wish.index_base.startswith("flat+")
+
+    @property
     def every_note(self) -> tuple[Note, ...]:
-        """What a person should know of the machines, then of the answer."""
-        return (*(note for machine in self.machines for note in machine.notes), *self.notes)
+        """What a person should know of the machines, then of the answer.
+
+        That NVIDIA reports a fault of its compilers is for `list` and programs: hardly anybody can act upon it.
+        """
+        own = (note for note in self.notes if note.code != "CUDA_MISCOMPILE")
+        return (*(note for machine in self.machines for note in machine.notes), *own)
 
     @property
     def by_backend(self) -> bool:
         """Whether the backend's name alone leads a uv that knows it to the very index: its base is fixed."""
-        return bool(self.index_url) and self.wish.index_base == WHEEL_HOST and self.wish.channel == "stable"
+        if self.build.vendor is not None or not self.index_url:
+            return False
+        return self.wish.index_base == WHEEL_HOST and self.wish.channel == "stable"
 
     @property
     def requirements(self) -> tuple[str, ...]:
@@ -157,7 +171,7 @@ class Pick(Noun):
 
     def to_json(self) -> dict[str, object]:
         """The object that `torchpick --json` prints."""
-        found: dict[str, object] = plain(as_json(self, "pick"))
+        found: dict[str, object] = shown(as_json(self, "pick"))
         return found
 
 
@@ -165,18 +179,17 @@ def as_json(pick: Pick, command: str) -> dict[str, object]:
     """The answer: machine, pick, plan, and everything considered, best first."""
     fleet = pick.fleet
     one = len(pick.machines) == 1 if fleet is None else fleet.count == 1
-    from torchpick.model import envelope
-
     facts: dict[str, object] = {"machine": pick.machine if one else None}
     if not one:
         facts["machines"] = pick.machines if fleet is None else fleet.crowds
     if fleet is not None and fleet.left_out:
         facts["left_out"] = fleet.left_out
-    return envelope.new(
+    return envelope(
         command,
         status="ok" if pick.ok else "no_build",
         exit_status=0 if pick.ok else 3,
         **facts,
+        table={"date": pick.table_date},
         pick=_chosen(pick.verdicts, pick.wish, pick.notes) if pick.ok else None,
         plan=[group_json(group, pick.wish, fleet) for group in pick.plan],
         **written(pick, "unserved", "changes", "considered"),
@@ -194,12 +207,10 @@ def group_json(group: Group, wish: Wish, fleet: Fleet | None) -> dict[str, objec
 
 
 def _chosen(verdicts: tuple[Verdict, ...], wish: Wish, notes: tuple[Note, ...]) -> dict[str, object]:
-    from torchpick.model.redaction import redacted
-
     build = verdicts[0].build
     return {
         **written(build, "torch", "backend", "version", "cuda"),
-        "index_url": redacted(build.index_url(wish.index_base, wish.channel)) or None,
+        "index_url": build.index_url(wish.index_base, wish.channel) or None,
         "requirements": pip_requirements(build, wish),
         "companions": build.companion_pins,
         "evidence": build.evidence,

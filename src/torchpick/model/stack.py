@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from torchpick.model.fields import plain, written
+from torchpick.model.fields import envelope, html, plain, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
-from torchpick.model.verdict import COMPILES, JIT, NO_CODE, PARTLY, RUNS, Objection
+from torchpick.model.verdict import NO_CODE, Objection
 
 # Never an approval: a note says so too.
 NOT_READ = "not read"
-PIN_VERDICTS = (RUNS, JIT, PARTLY, COMPILES, NO_CODE, NOT_READ)
 
 
 class PinnedPackage(Noun):
@@ -85,25 +84,14 @@ class Stack(Noun):
         return f"Stack({inside})"
 
     def _repr_html_(self) -> str:
-        from torchpick.model.envelope import html_table
-
-        if not self.ok:
-            rows = [(each.name, each.span, each.objection.text) for each in self.objections]
-            return html_table(rows, ("package", "versions", "why not"), repr(self))
-        packages = [
-            (package.name, package.version, package.cuda or "", package.verdict, package.why)
-            for package in self.packages
-        ]
-        return html_table(packages, ("package", "version", "CUDA", "verdict", "why"))
+        return html(written(self, "packages", "objections", "hints", "notes"))
 
     def to_json(self, command: str = "plan") -> dict[str, object]:
         """The object that `torchpick plan --json` prints."""
-        from torchpick.model import envelope
-
         by_package: dict[str, list[object]] = {}
         for each in self.objections:
             by_package.setdefault(each.name, []).append(each)
-        return envelope.new(
+        return envelope(
             command,
             status="ok" if self.ok else "no_build",
             exit_status=0 if self.ok else 3,

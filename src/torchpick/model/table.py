@@ -109,16 +109,23 @@ class DriverTable(Noun):
         floor = self.floor(cuda, os)
         return floor is not None and self.at_least(driver.version, floor, os)
 
-    def dropped_by(self, version: str, gpu: Arch) -> int | None:
+    def too_old(self, driver: Driver, cuda: str, os: str) -> dict[str, str]:
+        """What such builds need and what is there, where the driver does not carry this CUDA; empty where it does."""
+        if self.carries(driver, cuda, os):
+            return {}
+        needs = self.floor(cuda, os) or f"for CUDA {cuda}"
+        return {"needs": needs, "has": driver.version or f"one for CUDA {driver.cuda}"}
+
+    def dropped_by(self, driver: Driver, gpu: Arch) -> int | None:
         """The last branch that supports the GPU, where this driver is of a later one."""
-        last, branch = self.last_branch.get(gpu.capability), self.branch_of(version)
-        return last if last is not None and branch is not None and branch.number > last else None
+        last = self.last_branch.get(gpu.capability)
+        return last if last is not None and self.branch_number(driver) > last else None
 
     def unsupported(self, driver: Driver, gpu: Arch, os: str) -> Unsupported | None:
         """Why this driver does not support that GPU at all and which would; None where it does."""
-        last = self.last_branch.get(gpu.capability)
+        last = self.dropped_by(driver, gpu)
         first = self.first_driver.get(gpu.capability, {}).get(os)
-        if last is not None and self.branch_number(driver) > last:
+        if last is not None:
             return Unsupported(f"driver branch {last} is the last that supports it", f"a driver of branch {last}")
         if first is not None and self._older(driver, first, os):
             return Unsupported(f"driver {first} is the first that supports it", f"driver {first} or newer")
@@ -128,6 +135,10 @@ class DriverTable(Noun):
         """Whether the libraries of this CUDA can hold code for the GPU's generation at all (cuBLAS, cuDNN: no PTX)."""
         made = next((majors for toolkit, majors in self.generations if numbers(toolkit) >= numbers(cuda)), None)
         return made is None or gpu.capability[0] in made or gpu.capability[0] < min(made)
+
+    def assumed(self, version: str, os: str | None = None) -> Driver:
+        """A driver of this version that was not detected."""
+        return Driver(version, self.speaks(Driver(version)), "assumed", "assumed", os)
 
     def assumed_for(self, gpus: tuple[Arch, ...]) -> str:
         """The newest driver branch that supports all of these; the newest known where none of them has ended."""
@@ -168,18 +179,9 @@ class GfxOverride(Noun):
         return Arch("gfx", 0, 0, f"{major}{minor:x}{step:x}")
 
 
-class AmdIndex(Noun):
-    """An index of AMD's own, for platforms and targets that the wheel host lacks."""
-
-    url: str
-    platforms: tuple[str, ...]
-    targets: tuple[Arch, ...]
-
-
 class AmdRules(Noun):
     gaps: tuple[RocblasGap, ...] = ()
     overrides: tuple[GfxOverride, ...] = ()
-    indexes: tuple[AmdIndex, ...] = ()
 
     def rocblas_lacks(self, backend: str, gpu: Arch) -> bool:
         """Whether rocBLAS of this backend's ROCm has no code for the GPU: then the first matrix product fails."""
@@ -188,10 +190,6 @@ class AmdRules(Noun):
 
     def override(self, gpu: Arch) -> GfxOverride | None:
         return next((override for override in self.overrides if gpu in override.targets), None)
-
-    def index_for(self, platform: str, gpu: Arch) -> AmdIndex | None:
-        """AMD's index that has builds for this GPU on this platform."""
-        return next((index for index in self.indexes if platform in index.platforms and gpu in index.targets), None)
 
 
 class Floor(Noun):
@@ -268,6 +266,25 @@ class Shelf:
 NO_BUILDS = Shelf({})
 
 
+class Kind(Noun):
+    """GPUs of one architecture; `platforms` empty means that they are found on every one.
+
+    The products are examples for tables and comments; a test holds them against the names that compat/ has.
+    """
+
+    arch: Arch
+    generation: str
+    examples: tuple[str, ...]
+    platforms: tuple[str, ...] = ()
+
+    @property
+    def vendor(self) -> str:
+        return "amd" if self.arch.kind == "gfx" else "nvidia"
+
+    def found_on(self, platform: str) -> bool:
+        return not self.platforms or platform in self.platforms
+
+
 class Table(Noun):
     """`builds` maps a platform's name to its shelf; `capabilities` are those that any GPU has.
 
@@ -283,9 +300,24 @@ class Table(Noun):
     notes: tuple[Note, ...] = ()
     amd: AmdRules = AmdRules()
     mps: tuple[MpsFloor, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+
+    @property
+    def nvidia(self) -> tuple[Kind, ...]:
+        """NVIDIA's kinds in use, oldest first."""
+        return tuple(kind for kind in self.kinds if kind.vendor == "nvidia")
+
+    def kind_of(self, arch: Arch | None) -> Kind | None:
+        """The kind that this architecture is, if it is in the list."""
+        return next((kind for kind in self.kinds if kind.arch == arch), None)
 
     def of(self, platform: str) -> Shelf:
         return self.builds.get(platform, NO_BUILDS)
+
+    def without_vendors(self) -> Table:
+        """The builds on PyTorch's own index alone."""
+        kept = {name: Shelf.of(build for build in shelf if build.vendor is None) for name, shelf in self.builds.items()}
+        return self._replace(builds=kept)
 
 
 def is_day(text: str) -> bool:
@@ -295,11 +327,3 @@ def is_day(text: str) -> bool:
         return False
     _, month, day = map(int, parts)
     return 1 <= month <= 12 and 1 <= day <= 31
-
-
-def day_of(date: str) -> int:
-    """The days from 1970-01-01 to a date; the calendar of the C library takes longer to import than to count."""
-    year, month, day = map(int, date.split("-"))
-    if month <= 2:  # years that begin with March end with the day that leap years add
-        year, month = year - 1, month + 12
-    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719469

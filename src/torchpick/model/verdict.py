@@ -21,8 +21,6 @@ COMPILES = "compiles at run time"
 # Only a part was read, and it shows neither. It is null in JSON.
 UNKNOWN = "not known"
 
-# What `--json` may say; the schema lists them.
-VERDICTS = (RUNS, JIT, PARTLY, NOT, NO_CODE, COMPILES)
 # The worst first: what several GPUs make of one reading.
 WORST_FIRST = (NOT, PARTLY, UNKNOWN, JIT, RUNS, COMPILES, NO_CODE)
 FAILS = (PARTLY, NOT)
@@ -86,9 +84,10 @@ class GpuFit(Noun):
 class Rank(Noun):
     """The order of preference, written once: fields compare from the first to the last, larger is better.
 
-    First what suits the machine (2 its own family of builds, 1 another accelerator's, 0 the cpu build where there is
-    a GPU). Then the newest torch; the better fit of the worst GPU; a CUDA the driver supports itself, or a ROCm whose
-    libraries are inside the wheel; the newest toolkit. The backend's name only makes the order total.
+    First what suits the machine (3 its own family of builds, 2 the same of a vendor's own index, 1 another
+    accelerator's, 0 the cpu build where there is a GPU). Then the newest torch; the better fit of the worst GPU; a CUDA
+    the driver supports itself, or a ROCm whose libraries are inside the wheel; the newest toolkit. The backend's name
+    only makes the order total.
     """
 
     suits: int

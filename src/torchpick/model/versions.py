@@ -1,8 +1,8 @@
 """Versions, specifiers, and the names of projects, as far as drivers, CUDA and PyTorch releases use them.
 
-Everyday specifiers (`<2.12`, `>=2.5,<2.8`, `==2.9.*`) are read here, every other by packaging, whose specifiers take as
-long to import as two and a half bare interpreters. Everyday versions are plain releases with or without a local label,
-and the pre-releases of PyTorch where none is wanted. tests/laws/test_specifier_laws.py compares the two.
+Everyday specifiers (`<2.12`, `>=2.5,<2.8`) are read here, every other by packaging, whose specifiers take as long to
+import as two and a half bare interpreters. Everyday versions are plain releases with or without a local label.
+tests/laws/test_specifier_laws.py compares the two.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     K = TypeVar("K")
     V = TypeVar("V")
     Admits = Callable[[str], bool]
-    Clause = tuple[str, tuple[int, ...], bool]
+    Clause = tuple[str, tuple[int, ...]]
 
 # More than any table asks of one question; after that many it is all looked up again.
 _MOST = 4096
@@ -91,10 +91,6 @@ def release_key(text: str) -> Release:
     return digits, _PHASES[phase], int(number or 0)
 
 
-def is_prerelease(text: str) -> bool:
-    return release_key(text)[1] < 0
-
-
 def span(versions: Sequence[str]) -> str:
     """`12.6`, or `12.6 to 13.2`: the first and the last of them."""
     return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
@@ -105,41 +101,27 @@ def major_minor(text: str) -> str:
     return ".".join(text.split(".")[:2])
 
 
-_OPERATORS = ("==", "!=", "<=", ">=", "~=", "<", ">")
+_OPERATORS = ("==", "!=", "<=", ">=", "<", ">")
 
 
 def admits(specifier: str, *, prereleases: bool = False) -> Admits:
     """A test for versions; raises ValueError if the text is not a specifier. Pre-releases only if it names one."""
     clauses = simple(specifier)
-    return _by_packaging(specifier, prereleases) if clauses is None else _everyday(clauses, specifier, prereleases)
+    if clauses is None:
+        return _by_packaging(specifier, prereleases)
 
-
-def _everyday(clauses: tuple[Clause, ...], specifier: str, prereleases: bool) -> Admits:
-    rest: list[Admits] = []
+    @remembered
+    def packaged(specifier: str) -> Admits:
+        return _by_packaging(specifier, prereleases)
 
     def admitted(version: str) -> bool:
         plain, plus, label = version.partition("+")
-        if not plus or _is_label(label):
-            if is_dotted(plain):
-                return all(_meets(clause, numbers(plain)) for clause in clauses)
-            if not prereleases and _is_known_prerelease(plain):
-                return False
-        if not rest:
-            rest.append(_by_packaging(specifier, prereleases))
-        return rest[0](version)
+        is_label = label.isascii() and all(part.isalnum() for part in label.split("."))
+        if is_dotted(plain) and (is_label or not plus):
+            return all(_meets(clause, release_key(plain)[0]) for clause in clauses)
+        return packaged(specifier)(version)
 
     return admitted
-
-
-def _is_label(text: str) -> bool:
-    return text.isascii() and all(part.isalnum() for part in text.split("."))
-
-
-def _is_known_prerelease(version: str) -> bool:
-    try:
-        return is_prerelease(version)
-    except ValueError:
-        return False
 
 
 def _by_packaging(specifier: str, prereleases: bool) -> Admits:
@@ -152,17 +134,14 @@ def _by_packaging(specifier: str, prereleases: bool) -> Admits:
         if clause.operator != "===":
             Version(clause.version.removesuffix(".*"))  # read here: packaging would fail at the first comparison
     wanted = prereleases or bool(allowed.prereleases)  # it names a pre-release itself
-    memory: dict[str, bool] = {}
 
     def admitted(version: str) -> bool:
-        if version not in memory:
-            try:
-                memory[version] = allowed.contains(version, prereleases=wanted)
-            except ValueError:  # a number of more digits than int() takes
-                memory[version] = False
-        return memory[version]
+        try:
+            return allowed.contains(version, prereleases=wanted)
+        except ValueError:  # a number of more digits than int() takes
+            return False
 
-    return admitted
+    return remembered(admitted)
 
 
 def simple(specifier: str) -> tuple[Clause, ...] | None:
@@ -170,39 +149,25 @@ def simple(specifier: str) -> tuple[Clause, ...] | None:
     clauses = []
     for part in specifier.split(",") if specifier.strip() else ():
         text = part.strip()
-        operator = next((symbol for symbol in _OPERATORS if text.startswith(symbol)), None)
-        if operator is None or text.startswith("==="):
+        operator = next((symbol for symbol in _OPERATORS if text.startswith(symbol)), "")
+        version = text.removeprefix(operator).strip()
+        if not operator or not is_dotted(version):
             return None
-        version = text[len(operator) :].strip()
-        wild = version.endswith(".*")
-        plain = version.removesuffix(".*")
-        if not is_dotted(plain) or (wild and operator not in ("==", "!=")) or (operator == "~=" and "." not in plain):
-            return None
-        clauses.append((operator, numbers(plain), wild))
+        clauses.append((operator, release_key(version)[0]))
     return tuple(clauses)
 
 
 def _meets(clause: Clause, have: tuple[int, ...]) -> bool:
     """PEP 440 for a final release: trailing zeros and the candidate's local label do not count."""
-    operator, want, wild = clause
-    length = max(len(have), len(want))
-    mine, theirs = _padded(have, length), _padded(want, length)
-    if wild:
-        return (_padded(have, len(want))[: len(want)] == want) is (operator == "==")
-    if operator == "~=":
-        return mine >= theirs and mine[: len(want) - 1] == want[:-1]
+    operator, want = clause
     return {
-        "==": mine == theirs,
-        "!=": mine != theirs,
-        "<=": mine <= theirs,
-        ">=": mine >= theirs,
-        "<": mine < theirs,
-        ">": mine > theirs,
+        "==": have == want,
+        "!=": have != want,
+        "<=": have <= want,
+        ">=": have >= want,
+        "<": have < want,
+        ">": have > want,
     }[operator]
-
-
-def _padded(digits: tuple[int, ...], length: int) -> tuple[int, ...]:
-    return digits + (0,) * (length - len(digits))
 
 
 def normal(name: str) -> str:

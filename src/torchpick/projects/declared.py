@@ -6,7 +6,6 @@ import textwrap
 from collections.abc import Iterable, Mapping
 
 from torchpick.environment.marks import ArrayEntry, ProjectSetting, ProjectSettings
-from torchpick.environment.projectfile import OwnExtra
 from torchpick.model.noun import Noun
 
 
@@ -32,8 +31,7 @@ class Index(Noun):
 class Plan(Noun):
     """`tool` is empty for a library; `sources` maps a package to (index, extra) pairs.
 
-    `apart` are the author's own extras and groups, each with those of the plan that it cannot go together with.
-    `builds_with_torch` are those of the project.
+    `builds_with_torch` are packages that are built from source against the torch of the environment.
     """
 
     extras: tuple[Extra, ...]
@@ -41,7 +39,6 @@ class Plan(Noun):
     groups: bool = False
     indexes: tuple[Index, ...] = ()
     sources: Mapping[str, tuple[tuple[str, str], ...]] = {}
-    apart: tuple[tuple[OwnExtra, tuple[str, ...]], ...] = ()
     builds_with_torch: tuple[str, ...] = ()
 
 
@@ -77,18 +74,9 @@ def _uv(plan: Plan) -> ProjectSettings:
     # So that such a package is built against the torch that is installed, and not against the newest.
     against = [{"requirement": "torch", "match-runtime": True}]
     found += [ProjectSetting((*uv, "extra-build-dependencies", package), against) for package in plan.builds_with_torch]
-    if apart := _apart(plan, kind):
-        found.append(ProjectSetting((*uv, "conflicts"), apart))
-    return ProjectSettings(tuple(found), _entries(plan, "index", explicit=True), binding=dict.fromkeys(plan.sources))
-
-
-def _apart(plan: Plan, kind: str) -> list[list[dict[str, str]]]:
-    """Ours exclude each other, and each of the author's those of ours that it contradicts."""
-    ours = [{kind: extra.name} for extra in plan.extras]
-    sets = [ours] if len(ours) > 1 else []
-    for own, names in plan.apart:
-        sets.append([*({kind: name} for name in names), {"group" if own.group else "extra": own.name}])
-    return sets
+    if len(plan.extras) > 1:  # ours exclude each other
+        found.append(ProjectSetting((*uv, "conflicts"), [[{kind: extra.name} for extra in plan.extras]]))
+    return ProjectSettings(tuple(found), _entries(plan, "index", explicit=True), binding=frozenset(plan.sources))
 
 
 def _poetry(plan: Plan) -> ProjectSettings:

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from torchpick.environment.projectfile import Project
 from torchpick.errors import UsageError
 from torchpick.model.build import Build
-from torchpick.model.generations import NVIDIA, Kind
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_order
-from torchpick.model.table import Table
+from torchpick.model.table import Kind, Table
 from torchpick.model.versions import admits, is_dotted, major_minor, numbers, release_key
 from torchpick.projects.declared import Extra
 from torchpick.projects.served import PLATFORMS, BuildAudience, default_table, generations, pythons, served
@@ -29,6 +28,7 @@ class VersionRange(Noun):
     """`torch>=2.5,<2.8`: the project's own specifier and a cap; what it gets per Python, the newest release first."""
 
     requirement: str
+    cap: str
     gets: tuple[tuple[BuildAudience, tuple[str, ...]], ...]
     without: tuple[str, ...]
 
@@ -78,7 +78,7 @@ class Shop:
                 found.setdefault(build.torch, (self.whom(build), []))[1].append(tag)
         newest_first = sorted(found, key=release_key, reverse=True)
         gets = tuple((found[torch][0], tuple(found[torch][1])) for torch in newest_first)
-        return VersionRange(self._requirement(cap), gets, tuple(without))
+        return VersionRange(self._requirement(cap), cap, gets, tuple(without))
 
     def _requirement(self, cap: str) -> str:
         bounds = [each.replace(" ", "") for each in self.project.torch.split(",") if each.strip()]
@@ -107,7 +107,7 @@ def _admits(specifier: str) -> Admits:
     try:
         return admits(specifier)
     except ValueError as error:
-        raise UsageError(f"`{specifier}` is not a valid version specifier", hint='such as `--torch ">=2.5"`') from error
+        raise UsageError(f"`{specifier}` is not a valid version specifier", hint='such as "torch>=2.5"') from error
 
 
 def python_test(requires_python: str) -> Admits:
@@ -129,7 +129,8 @@ def extras(shop: Shop, named: Sequence[tuple[str, tuple[Kind, ...]]] = ()) -> tu
     if not shop.builds():
         said = shop.project.torch or "any version"
         raise UsageError(
-            f"no PyTorch release of the default index is in `{said}`", hint="widen the range with `--torch`"
+            f"no PyTorch release of the default index is in `{said}`",
+            hint='widen the range: `torchpick extras "torch>=2.5"`',
         )
     if named:
         return tuple(_for_kinds(shop, name, kinds) for name, kinds in named)
@@ -150,9 +151,8 @@ def _steps(shop: Shop) -> list[tuple[str, str]]:
             generations_ = dict.fromkeys(kind.generation.lower().replace(" ", "-") for kind in kinds)
             whole = first == 0 and not lost
             found.append(("nvidia-old" if whole else "nvidia-" + "-".join(generations_), shop.cap_after(build)))
-    older = _older_cuda(shop, shop.whom(shop.builds()[0]))
-    if older is not None and older.cuda is not None:
-        found.append((f"nvidia-cuda{older.cuda.split('.')[0]}", shop.cap_after(older)))
+    if (older := _older_cuda(shop)) is not None:
+        found.append((f"nvidia-cuda{older.backend[2:-1]}", shop.cap_after(older)))
     return found
 
 
@@ -162,7 +162,9 @@ def _left_behind(shop: Shop) -> list[tuple[list[Kind], list[Kind]]]:
     last = shop.table.drivers.last_branch
     found = []
     for branch in sorted(set(last.values()), reverse=True):
-        ended = [kind for kind in _discrete() if last.get(kind.arch.capability) == branch and kind not in newest.kinds]
+        ended = [
+            kind for kind in _discrete(shop) if last.get(kind.arch.capability) == branch and kind not in newest.kinds
+        ]
         served_ = [kind for kind in ended if _newest_for(shop, (kind,)) is not None]
         found.append((served_, [kind for kind in ended if kind not in served_]))
     return found
@@ -171,11 +173,11 @@ def _left_behind(shop: Shop) -> list[tuple[list[Kind], list[Kind]]]:
 def left_out(shop: Shop) -> tuple[Kind, ...]:
     """The GPUs that no release of the range supports through the default index."""
     lost = {kind for _, kinds in _left_behind(shop) for kind in kinds}
-    return tuple(kind for kind in _discrete() if kind in lost)
+    return tuple(kind for kind in _discrete(shop) if kind in lost)
 
 
-def _discrete() -> list[Kind]:
-    return [kind for kind in NVIDIA if kind.found_on(HOME)]
+def _discrete(shop: Shop) -> list[Kind]:
+    return [kind for kind in shop.table.nvidia if kind.found_on(HOME)]
 
 
 def _newest_for(shop: Shop, kinds: Sequence[Kind]) -> Build | None:
@@ -186,18 +188,16 @@ def _newest_for(shop: Shop, kinds: Sequence[Kind]) -> Build | None:
     return None
 
 
-def _older_cuda(shop: Shop, newest: BuildAudience) -> Build | None:
+def _older_cuda(shop: Shop) -> Build | None:
     """The newest build of the CUDA major before the newest's, which older drivers carry."""
-    if newest.build.cuda is None:
-        return None
-    major = numbers(newest.build.cuda)[0]
-    return next((each for each in shop.builds() if each.cuda and numbers(each.cuda)[0] < major), None)
+    majors = [(numbers(build.cuda)[0], build) for build in shop.builds() if build.cuda]
+    return next((build for major, build in majors if major < majors[0][0]), None)
 
 
 def _for_kinds(shop: Shop, name: str, kinds: tuple[Kind, ...]) -> Extra:
     build = _newest_for(shop, kinds)
     if build is None:
-        whom = generations(kinds)
+        whom = generations(kinds, shop.table)
         hint = "`torchpick list --gpu …` names a build of the wheel host; `--backend` makes an exact extra of it"
         raise UsageError(f"no release of the default index within the range supports {whom}", hint=hint)
     reached = shop.range(shop.cap_after(build))
@@ -210,7 +210,7 @@ def comment(shop: Shop, reached: VersionRange) -> tuple[str, ...]:
     for each, tags in reached.gets:
         cuda = f"torch {each.build.torch}" + (f" for CUDA {each.build.cuda}" if each.build.cuda else "")
         driver = f", driver {each.driver} or newer" if each.driver else ""
-        lines.append(f"{cuda} on {pythons(tags)}: {generations(each.kinds)}{driver}")
+        lines.append(f"{cuda} on {pythons(tags)}: {generations(each.kinds, shop.table)}{driver}")
     if lines:
         lines[0] = f"{PLATFORMS[HOME]} gets {lines[0]}"
     if reached.without:
@@ -223,19 +223,17 @@ def _elsewhere(shop: Shop, reached: VersionRange) -> list[str]:
     """What the other platforms get of the same range, on the newest Python that any wheel of it is for."""
     if not reached.gets:
         return []
-    cap = reached.requirement.rpartition("<")[2] if "<" in reached.requirement.rpartition(",")[2] else ""
     tag = max(reached.gets[0][1], key=python_order)
     cpu, lines = [], []
     for platform, label in PLATFORMS.items():
         if platform == HOME:
             continue
-        build = shop.got(cap, tag, platform)
+        build = shop.got(reached.cap, tag, platform)
         if build is None:
             lines.append(f"{label} gets nothing")
         elif build.cuda is None:
             cpu.append(label)
         else:
-            lines.append(
-                f"{label} gets torch {build.torch} for CUDA {build.cuda}: {generations(shop.whom(build).kinds)}"
-            )
+            whom = generations(shop.whom(build).kinds, shop.table)
+            lines.append(f"{label} gets torch {build.torch} for CUDA {build.cuda}: {whom}")
     return [*lines, *([f"a build without CUDA on {', '.join(cpu)}"] if cpu else [])]

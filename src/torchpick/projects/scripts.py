@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from difflib import SequenceMatcher
 
 from torchpick.environment import marks, projectfile, rewrite, toml
 from torchpick.environment.marks import PIN, ProjectSetting, ProjectSettings
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.installers import tools
-from torchpick.installers.links import project_page, uv_index
-from torchpick.model.build import COMPANIONS
+from torchpick.installers.links import check_settings, page_of, uv_index
+from torchpick.model.build import TRIO
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
@@ -41,14 +40,7 @@ def pin(session: Session, file: str) -> PinnedScript:
     wanted = tuple(_requirements(_toml(before, file)))
     asked = session.asking(session.request._replace(requirements=(*session.request.requirements, *wanted)))
     pick = asked.pick()
-    inner, clashes = marks.merged(_toml(before, file), _settings(asked, pick))
-    if clashes:
-        said = "; ".join(f"{clash.where} is {clash.theirs} and would be {clash.ours}" for clash in clashes)
-        raise TorchpickError(
-            f"{file} says otherwise: {said}",
-            hint="write ours there by hand, or take those lines out of its block",
-            code="CLASH",
-        )
+    inner = marks.merged(_toml(before, file), _settings(asked, pick), file)
     after = _with(before, inner)
     if _unpinned(after, file) != before:
         hint = "`torchpick run uv run --with torch` takes the pick without a change to the file"
@@ -79,41 +71,32 @@ def _read(file: str) -> rewrite.Text:
 
 def _lines(text: str) -> list[str]:
     """The lines of the block as they stand, each with its `#`."""
-    match = _BLOCK.search(text)
-    return match["content"].splitlines() if match else []
-
-
-def _bare(line: str) -> str:
-    return line[2:] if line.startswith("# ") else line[1:]
+    return [line for match in _BLOCK.finditer(text) for line in match["content"].splitlines()]
 
 
 def _toml(text: str, file: str) -> str:
-    inner = "".join(f"{_bare(line)}\n" for line in _lines(text))
+    inner = "".join(f"{line[1:].removeprefix(' ')}\n" for line in _lines(text))
     toml.read(inner, f"the block of {file}")
     return inner
 
 
 def _with(text: str, inner: str) -> str:
     """The script with another text in its block; lines that stay are left as they stand, blanks at their end too."""
-    old, new = _lines(text), inner.splitlines()
-    lines: list[str] = []
-    for kind, first, last, start, end in SequenceMatcher(None, list(map(_bare, old)), new, False).get_opcodes():
-        lines += old[first:last] if kind == "equal" else [f"# {line}".rstrip() for line in new[start:end]]
-    match = _BLOCK.search(text)
-    if match is None:
-        return text
-    return text[: match.start("content")] + "".join(f"{line}\n" for line in lines) + text[match.end("content") :]
+    there = {line[1:].removeprefix(" "): line for line in _lines(text)}
+    block = "".join(there.get(line, f"# {line}".rstrip()) + "\n" for line in inner.splitlines())
+    return _BLOCK.sub(lambda match: match[0].replace(match["content"], block, 1), text)
 
 
 def _unpinned(text: str, file: str) -> str:
     inner = _toml(text, file)
-    return _with(text, marks.without(inner, PIN))
+    left = marks.without(inner, PIN)
+    return text if left == inner else _with(text, left)
 
 
 def _requirements(inner: str) -> Iterator[str]:
     """What the script asks of torch and its companions on every machine."""
     for text in toml.texts(toml.read(inner).get("dependencies")):
-        if named(text) not in ("torch", *COMPANIONS):
+        if named(text) not in TRIO:
             continue
         try:
             requirement = parsed(text)
@@ -126,12 +109,11 @@ def _requirements(inner: str) -> Iterator[str]:
 
 
 def _settings(session: Session, pick: Pick) -> ProjectSettings:
+    check_settings(pick)
     pins = pick.build.pins
     # A page that the host does not have ends uv's run, so only what the script itself names is linked.
     linked = (name for name in pins if name == "torch" or name in session.wish.companions)
-    pages = [project_page(pick.index_url, name) for name in linked if pick.index_url]
-    if pick.wish.index_base.startswith("flat+"):
-        pages = [pick.index_url]
+    pages = [*dict.fromkeys(page_of(pick, name) for name in linked if pick.index_url)]
     by_backend = pick.by_backend and tools.knows(session.uv, pick.build.backend)
     backend = pick.build.backend if by_backend else None
     links = ProjectSetting(("tool", "uv", "find-links"), pages) if pages and not by_backend else None

@@ -10,12 +10,11 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import given
 from torchpick.model.arch import Fit
 from torchpick.model.build import Build
-from torchpick.model.generations import NVIDIA, Kind, kind_of
 from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name, span
 from torchpick.model.request import Request, Wish
-from torchpick.model.table import Shelf, Table
+from torchpick.model.table import Kind, Shelf, Table
 
 # What people call the platforms that a library's users have.
 PLATFORMS = {
@@ -52,7 +51,7 @@ def served(build: Build, table: Table) -> BuildAudience:
     if build.family != "cuda" or not build.pythons:
         return BuildAudience(build, (), None)
     platform = Platform.parse(build.platform)
-    kinds = tuple(kind for kind in NVIDIA if kind.found_on(build.platform))
+    kinds = tuple(kind for kind in table.nvidia if kind.found_on(build.platform))
     machine = Machine(platform, python_of(build.pythons[-1]), None, matrix.gpus_of(kinds))
     one = table._replace(builds={build.platform: Shelf.of([build])})
     rows = matrix.rows(machine, one, Wish(backends=(build.backend,)))
@@ -72,23 +71,24 @@ def python_of(tag: str) -> Python:
     return Python(name.removesuffix("t"), tag[:2], name.endswith("t"))
 
 
-def generations(kinds: Sequence[Kind]) -> str:
+def generations(kinds: Sequence[Kind], table: Table) -> str:
     """`Maxwell to Hopper (sm_50 to sm_90)`; where there is a gap, every member is named."""
     if not kinds:
         return "no GPU"
     kinds = sorted(kinds, key=lambda kind: kind.arch)
     names = list(dict.fromkeys(kind.generation for kind in kinds))
     arches = [str(kind.arch) for kind in kinds]
-    if len(kinds) > 2 and _unbroken(kinds):
+    if len(kinds) > 2 and _unbroken(kinds, table):
         last = kinds[-1].generation
         span_ = last if names[0] == last else f"{names[0]} to {last}"
         return f"{span_} ({arches[0]} to {arches[-1]})"
     return f"{', '.join(names)} ({', '.join(arches)})"
 
 
-def _unbroken(kinds: Sequence[Kind]) -> bool:
+def _unbroken(kinds: Sequence[Kind], table: Table) -> bool:
     """Whether no kind of the list between the first and the last is missing, chips of Arm boards aside."""
-    between = [kind for kind in NVIDIA if kinds[0].arch <= kind.arch <= kinds[-1].arch and not kind.platforms]
+    first, last = kinds[0].arch, kinds[-1].arch
+    between = [kind for kind in table.nvidia if first <= kind.arch <= last and not kind.platforms]
     return all(kind in kinds for kind in between)
 
 
@@ -97,8 +97,8 @@ def named_kinds(text: str, knowledge: Knowledge) -> tuple[Kind, ...]:
     specs = tuple(spec.strip() for spec in text.split(","))
     found = []
     for gpu in given.read(Request(gpus=specs), knowledge).gpus or ():
-        kind = kind_of(gpu.arch)
-        if kind is None:
+        kind = knowledge.rules.kind_of(gpu.arch)
+        if kind is None or kind.vendor != "nvidia":
             hint = 'an NVIDIA GPU from Kepler on, such as sm_61 or "GTX 1080 Ti"'
             raise UsageError(f"the default index has no build for {gpu.label}", hint=hint)
         found.append(kind)

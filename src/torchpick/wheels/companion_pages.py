@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, suppress
 
 from torchpick.errors import TorchpickError
 from torchpick.index import wheelnames
 from torchpick.index.listing import Link
+from torchpick.index.user_index import UserIndex
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
 from torchpick.model.noun import Noun
 from torchpick.model.versions import admits, release_key
+from torchpick.wheels import listed, wheel
+from torchpick.wheels.archive import Archive
 
 # `Requires-Dist: torch (==2.16.0)`, the newer spelling without brackets, and lower bounds
 _OF_TORCH = re.compile(r"^Requires-Dist: *torch *\(? *((?:[<>=!~]=? *[0-9][0-9A-Za-z.*]* *,? *)*)\)?", re.MULTILINE)
@@ -29,11 +33,10 @@ class CompanionRelease(Noun):
 
 
 class CompanionPages:
-    """The companions' own pages, each read when it is first asked for: `links` by a companion's name."""
+    """The companions' own pages, each read when it is first asked for; `archive` opens a wheel by its address."""
 
-    def __init__(self, links: Callable[[str], Iterable[Link]], metadata: Callable[[str], str]) -> None:
-        self._links = links
-        self._metadata = metadata
+    def __init__(self, index: UserIndex, archive: Callable[[str], AbstractContextManager[Archive]]) -> None:
+        self._index, self._archive = index, archive
         self._known: dict[str, tuple[CompanionRelease, ...]] = {}
 
     def paired(self, row: Build) -> Build:
@@ -41,7 +44,8 @@ class CompanionPages:
         found = {name: self._best(name, row) for name in COMPANIONS}
         versions = {name: one.version + _label(one, row) for name, one in found.items() if one is not None}
         bases = {name: _basis(one, row) for name, one in found.items() if one is not None}
-        return row._replace(companions=versions, companion_basis=bases)
+        pythons = {name: tags for name, one in found.items() if one is not None and (tags := _pythons(one, row))}
+        return row._replace(companions=versions, companion_basis=bases, companion_pythons=pythons)
 
     def _best(self, name: str, row: Build) -> CompanionRelease | None:
         """The one whose metadata pins this torch; else the newest that allows it."""
@@ -50,26 +54,30 @@ class CompanionPages:
         return next(iter(pinned or mine), None)
 
     def _candidates(self, name: str) -> tuple[CompanionRelease, ...]:
-        """The newest releases of a companion, the newest first."""
+        """The newest releases of a companion, the newest first; none where its page cannot be read."""
         if name not in self._known:
-            self._known[name] = tuple(self._read(name, self._links(name)))
+            self._known[name] = ()
+            with suppress(TorchpickError):
+                self._known[name] = tuple(self._read(self._index.links(name) or ()))
         return self._known[name]
 
-    def _read(self, name: str, links: Iterable[Link]) -> list[CompanionRelease]:
+    def _read(self, links: Iterable[Link]) -> Iterator[CompanionRelease]:
         groups: dict[str, list[Link]] = {}
         for link in links:
-            if link.wheel.project == name and _is_release(_plain(link)):
+            if _is_release(_plain(link)):
                 groups.setdefault(_plain(link), []).append(link)
-        found = []
         for version in sorted(groups, key=release_key, reverse=True)[:_DEEP]:
-            sample = groups[version][0]
-            try:
-                match = _OF_TORCH.search(self._metadata(sample.url))
-            except TorchpickError:
-                continue
-            asks = None if match is None else match[1].replace(" ", "")
-            found.append(CompanionRelease(version, tuple(groups[version]), asks))
-        return found
+            with suppress(TorchpickError):
+                match = _OF_TORCH.search(self._metadata(groups[version][0]))
+                asks = None if match is None else match[1].replace(" ", "")
+                yield CompanionRelease(version, tuple(groups[version]), asks)
+
+    def _metadata(self, link: Link) -> str:
+        """A wheel's METADATA: the file beside it, else read by ranges."""
+        if (text := self._index.metadata(link)) is not None:
+            return text
+        with self._archive(link.url) as archive:
+            return wheel.metadata_of(archive) or ""
 
 
 def _fits(name: str, one: CompanionRelease, row: Build) -> bool:
@@ -96,6 +104,12 @@ def _files(one: CompanionRelease, row: Build) -> list[Link]:
     labelled = [link for link in here if link.wheel.version.partition("+")[2] == row.version.partition("+")[2]]
     plain = [link for link in here if "+" not in link.wheel.version and f"/{row.backend}/" in link.url]
     return labelled or plain
+
+
+def _pythons(one: CompanionRelease, row: Build) -> tuple[str, ...]:
+    """The Pythons that its files for this build are for; none where one file is for every Python."""
+    tags = [listed.python_of(link) for link in _files(one, row)]
+    return () if None in tags else listed.in_order(tag for tag in tags if tag is not None)
 
 
 def _label(one: CompanionRelease, row: Build) -> str:

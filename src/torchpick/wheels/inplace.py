@@ -10,7 +10,7 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TypeVar
 
-from torchpick.environment import distributions
+from torchpick.environment import distributions, world
 from torchpick.environment.distributions import Distribution
 from torchpick.errors import WheelError
 from torchpick.index import wheelnames
@@ -21,43 +21,35 @@ from torchpick.model.table import DriverTable
 from torchpick.wheels import flags, judging, librarycode, sections
 from torchpick.wheels.judging import Judge, ReadingVerdict
 from torchpick.wheels.librarycode import Library
-from torchpick.wheels.readings import WHOLE, Reading, TorchFacts, torch_facts
+from torchpick.wheels.readings import PYTHON_LIBRARIES, VERSION_FILE, WHOLE, Reading, TorchFacts, torch_facts
 from torchpick.wheels.sections import Linked
 
 
 def read_distribution(one: Distribution, target: str) -> Reading:
     """Read an installed distribution in place; its libraries are mapped, so reading all of them is cheap."""
-    return _read(Path(one.folder), distributions.files(one), target)._replace(name=one.name, version=one.version)
-
-
-def read_folder(folder: Path, target: str) -> Reading:
-    files = tuple(os.path.relpath(file, folder) for file in distributions.walk(str(folder)))
-    return _read(folder, files, target)
-
-
-def _read(folder: Path, files: tuple[str, ...], target: str) -> Reading:
+    folder, files = Path(one.folder), distributions.files(one)
     torch = _torch(folder, files)
     size = touched = 0
     found: list[Library] = []
     for path in files:
         if not wheelnames.may_hold_code(path):
             continue
-        one = read_library(str(folder / path), path)
-        if one is None:
+        library = read_library(str(folder / path), path)
+        if library is None:
             continue
-        size += one.size
-        if one.holds_code or one.notes:
-            found.append(one)
-            touched += one.size
-    version = torch.version if torch is not None else None
+        size += library.size
+        if library.holds_code or library.notes:
+            found.append(library)
+            touched += library.size
     return Reading(
         target=target,
         depth=WHOLE,
-        complete=all(one.complete for one in found),
+        complete=all(library.complete for library in found),
         size=size,
         bytes_read=touched,
         requests=0,
-        version=version,
+        name=one.name,
+        version=one.version,
         torch=torch,
         libraries=tuple(found),
         compilers=() if torch is not None else wheelnames.compilers(files),
@@ -65,16 +57,14 @@ def _read(folder: Path, files: tuple[str, ...], target: str) -> Reading:
 
 
 def _torch(folder: Path, files: tuple[str, ...]) -> TorchFacts | None:
-    """What an installed torch reports about itself; the folder may be site-packages or torch's own."""
+    """What an installed torch reports about itself."""
     present = {path.replace(os.sep, "/") for path in files}
-    for prefix in ("torch/", ""):
-        libraries = [f"{prefix}lib/libtorch_python.so", f"{prefix}lib/torch_python.dll"]
-        here = [path for path in libraries if path in present]
-        if f"{prefix}version.py" in present and here:
-            torch = torch_facts(distributions.text(str(folder / prefix / "version.py")))
-            held = compiled_flags(str(folder / here[0]))
-            return torch if held is None else torch._replace(flags=held)
-    return None
+    here = [path for path in PYTHON_LIBRARIES if path in present]
+    if VERSION_FILE not in present or not here:
+        return None
+    torch = torch_facts(world.text_of(str(folder / VERSION_FILE)))
+    held = compiled_flags(str(folder / here[0]))
+    return torch if held is None else torch._replace(flags=held)
 
 
 def read_library(path: str, shown: str) -> Library | None:
@@ -85,7 +75,7 @@ def read_library(path: str, shown: str) -> Library | None:
 def torch_cuda(python: str | None) -> str | None:
     """The CUDA of the torch that is installed for a Python, from its version file; None without one."""
     here = distributions.read(python or sys.executable, os.environ, metadata=False)
-    texts = (distributions.text(os.path.join(site, "torch", "version.py")) for site in here.torches)
+    texts = (world.text_of(os.path.join(site, "torch", "version.py")) for site in here.torches)
     return next((torch_facts(text).cuda for text in texts if text), None)
 
 
@@ -118,7 +108,7 @@ def _refusal(reading: Reading, gpu: Arch, driver: Driver, os_: str, drivers: Dri
     if gpu.kind == "gfx":
         return None
     if (no := drivers.unsupported(driver, gpu, os_)) is not None:
-        named = driver.version or f"for CUDA {driver.cuda}"
+        named = driver.label
         return f"driver {named} does not support {gpu}: {no.why}; it needs {no.remedy}"
     cuda = reading.torch.cuda if reading.torch is not None else None
     if cuda is None or drivers.carries(driver, cuda, os_):

@@ -18,18 +18,6 @@ from torchpick.model.versions import numbers
 from torchpick.wheels.librarycode import Held, Library, Modules
 from torchpick.wheels.readings import Reading
 
-# The ISA of PTX and the CUDA that brought it (release notes of the PTX ISA reference). From 9.0 on the numbers run in
-# step with CUDA 13's.
-_ISA = {
-    **{(6, minor + 3): f"10.{minor}" for minor in range(3)},
-    **{(7, minor): f"11.{minor}" for minor in range(9)},
-    **{(8, minor): f"12.{minor}" for minor in range(6)},
-    (8, 6): "12.7",
-    (8, 7): "12.8",
-    (8, 8): "12.9",
-    **{(9, minor): f"13.{minor}" for minor in range(10)},
-}
-
 
 class ModuleCount(Noun):
     """So many modules load as machine code, by PTX only, not at all."""
@@ -51,27 +39,15 @@ class LibraryVerdict(Noun):
         return self.word in FAILS
 
 
-class PackageVerdict(Noun):
-    """The libraries of one package and one GPU; `libraries` holds those that count. None: no library of it counts."""
-
-    word: str | None
-    libraries: tuple[LibraryVerdict, ...]
-    notes: tuple[str, ...] = ()
-
-    @property
-    def failing(self) -> tuple[LibraryVerdict, ...]:
-        return tuple(library for library in self.libraries if library.fails)
-
-
 class ReadingVerdict(Noun):
-    """One reading and one GPU, with the best fit of its code; `libraries` holds those that count."""
+    """One package or reading and one GPU; `libraries` holds those that count, `fit` is that of a reading's code."""
 
     gpu: Arch
     word: str
-    fit: Fit
-    via: Arch | None
     libraries: tuple[LibraryVerdict, ...]
     notes: tuple[str, ...] = ()
+    fit: Fit = Fit.NONE
+    via: Arch | None = None
 
     @property
     def failing(self) -> tuple[LibraryVerdict, ...]:
@@ -98,10 +74,10 @@ class Judge(Noun):
             unified = numbers(driver.version) >= numbers(drivers.unified_tegra)
         return cls(gpu, drivers.speaks(driver), unified)
 
-    def load(self, module: Modules, isa: tuple[int, int] | None) -> Fit:
+    def load(self, module: Modules, ptx_cuda: str | None) -> Fit:
         """How one module loads."""
         fit = best(module.sass, self.gpu, unified=self.unified).fit
-        if fit or not module.ptx or not self.speaks(cuda_of(isa)):
+        if fit or not module.ptx or not self.speaks(ptx_cuda):
             return fit
         return best(module.ptx, self.gpu, unified=self.unified).fit
 
@@ -109,17 +85,12 @@ class Judge(Noun):
         """Whether the driver knows the PTX of this CUDA; true where either is not given."""
         return cuda is None or self.driver_cuda is None or numbers(self.driver_cuda) >= numbers(cuda)
 
-    def tally(self, held: Held, isa: tuple[int, int] | None = None) -> ModuleCount:
+    def tally(self, held: Held, ptx_cuda: str | None = None) -> ModuleCount:
         counts = [0, 0, 0]
         for module in held.modules:
-            fit = self.load(module, isa)
+            fit = self.load(module, ptx_cuda)
             counts[0 if fit > Fit.JIT else 1 if fit else 2] += module.count
         return ModuleCount(*counts)
-
-
-def cuda_of(isa: tuple[int, int] | None) -> str | None:
-    """The CUDA that a driver must support to compile PTX of this ISA."""
-    return None if isa is None else _ISA.get(isa)
 
 
 def of_library(library: Library, judge: Judge) -> LibraryVerdict | None:
@@ -127,8 +98,8 @@ def of_library(library: Library, judge: Judge) -> LibraryVerdict | None:
     held = _judged(library)
     if held is None:
         return None
-    every = judge.tally(held, library.isa)
-    word = _word(judge.tally(Held(modules=_general(held)), library.isa))
+    every = judge.tally(held, library.ptx_cuda)
+    word = _word(judge.tally(Held(modules=_general(held)), library.ptx_cuda))
     loads, total = every.sass + every.ptx, sum(every)
     text = f"{loads} of {total} modules load" if loads < total else f"all {total} modules load"
     if total == 1:
@@ -187,7 +158,7 @@ def _word(count: ModuleCount) -> str:
 
 def of_package(
     libraries: tuple[Library, ...], judge: Judge, project: str | None = None, *, complete: bool = True
-) -> PackageVerdict:
+) -> ReadingVerdict:
     """Whether a package runs on a GPU, by the libraries of it that are loaded; `complete` where all of it was read."""
     counted = own(libraries, project)
     pairs = [(library, verdict) for library in counted.libraries if (verdict := of_library(library, judge)) is not None]
@@ -200,17 +171,14 @@ def of_package(
     words = [verdict.word for verdict in verdicts]
     if not complete:
         words.append(UNKNOWN)
-    return PackageVerdict(_together(words) if pairs else None, verdicts, (*counted.notes, *notes))
+    word = _together(words) if pairs else NO_CODE
+    return ReadingVerdict(judge.gpu, word, verdicts, (*counted.notes, *notes))
 
 
 def of_torch(libraries: tuple[Library, ...], judge: Judge) -> tuple[LibraryVerdict, ...]:
-    """The libraries of a torch whose compiled flags are known, beside its main one, which was built for those flags."""
-    return of_libraries(tuple(library for library in libraries if not is_main(library)), judge)
-
-
-def of_libraries(libraries: tuple[Library, ...], judge: Judge) -> tuple[LibraryVerdict, ...]:
-    """Each library that has kernels, judged alone."""
-    return tuple(verdict for library in libraries if (verdict := of_library(library, judge)) is not None)
+    """The libraries of a torch beside its main one, which was built for its compiled flags."""
+    beside = (library for library in libraries if not _MAIN.fullmatch(_name(library)))
+    return tuple(verdict for library in beside if (verdict := of_library(library, judge)) is not None)
 
 
 def of_reading(reading: Reading, judge: Judge, torch_cuda: str | None = None) -> ReadingVerdict:
@@ -229,10 +197,10 @@ def of_reading(reading: Reading, judge: Judge, torch_cuda: str | None = None) ->
         package = of_package(loaded.libraries, judge, reading.name, complete=reading.complete)
         fit, via = _best(reading, own(loaded.libraries, reading.name).libraries, judge)
         libraries, notes = package.libraries, notes + package.notes
-        word = package.word or without_code(reading)
+        word = package.word if package.word != NO_CODE else without_code(reading)
     if judge.refusal is not None and word not in (COMPILES, NO_CODE):
         word, fit, via, notes = NOT, Fit.NONE, None, (*notes, judge.refusal)
-    return ReadingVerdict(judge.gpu, word, fit, via, libraries, notes)
+    return ReadingVerdict(judge.gpu, word, libraries, notes, fit, via)
 
 
 def _best(reading: Reading, libraries: tuple[Library, ...], judge: Judge) -> CodeFit:
@@ -241,7 +209,7 @@ def _best(reading: Reading, libraries: tuple[Library, ...], judge: Judge) -> Cod
     if not (reading.torch is not None and reading.torch.flags):
         held = [(library, code) for library in libraries if (code := _judged(library)) is not None]
         sass = tuple(arch for _, code in held for arch in code.sass)
-        ptx = tuple(arch for library, code in held if judge.speaks(cuda_of(library.isa)) for arch in code.ptx)
+        ptx = tuple(arch for library, code in held if judge.speaks(library.ptx_cuda) for arch in code.ptx)
     elif not judge.speaks(needs):
         ptx = ()
     return max(best(sass, judge.gpu, unified=judge.unified), best(ptx, judge.gpu), key=lambda found: found.fit)
@@ -334,11 +302,6 @@ def own(libraries: tuple[Library, ...], project: str | None) -> LoadedLibraries:
 def counts(name: str) -> bool:
     """Whether a library of this file name says what a package that is not NVIDIA's supports."""
     return not _VENDORED.fullmatch(name) and not _SYMMETRIC_MEMORY.fullmatch(name)
-
-
-def is_main(library: Library) -> bool:
-    """Whether this is the library of torch that its compiled flags are about."""
-    return _MAIN.fullmatch(_name(library)) is not None
 
 
 def _name(library: Library) -> str:

@@ -23,6 +23,19 @@ _MOST_LOOSE = 64 << 20
 _MOST_IN_MEMORY = 32 << 20
 
 
+# The ISA of PTX and the CUDA that brought it (release notes of the PTX ISA reference). From 9.0 on the numbers run in
+# step with CUDA 13's.
+_ISA = {
+    **{(6, minor + 3): f"10.{minor}" for minor in range(3)},
+    **{(7, minor): f"11.{minor}" for minor in range(9)},
+    **{(8, minor): f"12.{minor}" for minor in range(6)},
+    (8, 6): "12.7",
+    (8, 7): "12.8",
+    (8, 8): "12.9",
+    **{(9, minor): f"13.{minor}" for minor in range(10)},
+}
+
+
 class Modules(Noun):
     """So many modules alike; the driver loads one image of each. Images without a kernel are not counted in."""
 
@@ -52,7 +65,7 @@ class Library(Noun):
     size: int
     code: Held = Held()
     apart: Held = Held()  # in its own data: no loader registers it, and the library may load it by itself
-    isa: tuple[int, int] | None = None  # the newest ISA of its PTX: the driver must know it
+    ptx_cuda: str | None = None  # the CUDA that the driver must support to compile its newest PTX
     complete: bool = True
     notes: tuple[str, ...] = ()
 
@@ -116,7 +129,9 @@ class _Tally:
             notes += (f"{self.broken} code containers end in invalid bytes",)
         images = (one for alike in self.roles.values() for entries in alike for one in entries)
         isa = max((one.version for one in images if one.kind == fatbin.PTX), default=None)
-        return Library(path, size, code, apart, isa, complete and not self.broken, notes)
+        return Library(
+            path, size, code, apart, None if isa is None else _ISA.get(isa), complete and not self.broken, notes
+        )
 
 
 def _images(entries: tuple[fatbin.CodeEntry, ...]) -> list[fatbin.CodeEntry]:

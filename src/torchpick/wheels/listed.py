@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import wheelnames
 from torchpick.index.listing import Link
-from torchpick.model.arch import Arch
-from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence
+from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence, family_of, toolkit_order
 from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers, release_key
 
@@ -26,21 +25,10 @@ DATED = ("nightly", "test")
 
 
 class ListedBuild(Noun):
-    """One build as the index has it: every wheel of one release, backend and platform, and one of them to read."""
+    """One build as the index has it, of which nothing was read, and one of its wheels to read."""
 
-    torch: str
-    backend: str
-    platform: str
-    version: str
-    pythons: tuple[str, ...]
-    tags: tuple[str, ...]
-    glibc: str | None
-    yanked: bool
+    build: Build
     sample: Link
-
-    @property
-    def key(self) -> BuildKey:
-        return self.platform, self.version, self.backend
 
 
 def builds(links: Iterable[Link], channel: str = "stable") -> tuple[ListedBuild, ...]:
@@ -53,9 +41,10 @@ def builds(links: Iterable[Link], channel: str = "stable") -> tuple[ListedBuild,
         key = _key(link, channel)
         if key is not None and release_key(key[0]) >= release_key(FIRST):
             groups.setdefault(key, []).append(link)
-    found = [_found(key, group) for key, group in groups.items()]
-    found.sort(key=lambda each: (release_key(each.torch), each.backend, each.platform), reverse=True)
-    return tuple(_newest(found)) if channel in DATED else tuple(found)
+    oldest_first = sorted(groups, key=lambda key: (release_key(key[0]), key[1:3]))
+    if channel in DATED:
+        oldest_first = list({key[1:3]: key for key in oldest_first}.values())
+    return tuple(_listed(*key, groups[key]) for key in reversed(oldest_first))
 
 
 def _key(link: Link, channel: str) -> tuple[str, str, str, str] | None:
@@ -80,43 +69,49 @@ def _key(link: Link, channel: str) -> tuple[str, str, str, str] | None:
     return None if backend is None else (torch, backend, platform, link.wheel.version)
 
 
-def _found(key: tuple[str, str, str, str], links: list[Link]) -> ListedBuild:
-    torch, backend, platform, version = key
-    pythons = {name for link in links if (name := _python(link)) is not None}
+def _listed(torch: str, backend: str, platform: str, version: str, links: list[Link]) -> ListedBuild:
+    """A row for a build that was listed and not read: its architectures are unknown, so it is never picked."""
+    pythons = (name for link in links if (name := python_of(link)) is not None)
     tags = sorted({link.wheel.platform for link in links})
     floors = [floor for tag in tags if (floor := wheelnames.glibc_of(tag)) is not None]
-    # All its wheels were built alike: the newest Python's is read, a free-threaded one last.
-    sample = max(links, key=lambda link: (not link.wheel.abi.endswith("t"), _digits(link.wheel.python), link.file))
-    return ListedBuild(
+    build = Build(
         torch,
         backend,
         platform,
         version,
-        tuple(sorted(pythons, key=lambda name: (_digits(name), name))),
-        tuple(tags),
+        ".".join(map(str, toolkit_order(backend))) if family_of(backend) == "cuda" else None,
+        arches=() if backend in ("cpu", "xpu") else None,  # without CUDA or ROCm there is no code for either
+        pythons=in_order(pythons),
+        tags=tuple(tags),
         # The one that every wheel keeps to; none where one of them promises nothing.
-        max(floors, key=numbers) if len(floors) == len(tags) and floors else None,
+        glibc=max(floors, key=numbers) if len(floors) == len(tags) and floors else None,
+        libraries={},
+        lacks={},
+        published=True,
         yanked=all(link.yanked is not None for link in links),
-        sample=sample,
+        companions={},
+        companion_basis={},
+        evidence=Evidence("declared", LISTED),
     )
+    # All its wheels were built alike: the newest Python's is read, a free-threaded one last.
+    sample = max(links, key=lambda link: (not link.wheel.abi.endswith("t"), _digits(link.wheel.python), link.file))
+    return ListedBuild(build, sample)
 
 
-def _python(link: Link) -> str | None:
+def python_of(link: Link) -> str | None:
+    """`cp312`, `cp314t`; None for a wheel that is not for one CPython."""
     if not _PYTHON.fullmatch(link.wheel.python):
         return None
     return link.wheel.python + ("t" if link.wheel.abi == f"{link.wheel.python}t" else "")
 
 
+def in_order(pythons: Iterable[str]) -> tuple[str, ...]:
+    """Each Python once, the oldest first."""
+    return tuple(sorted(set(pythons), key=lambda name: (_digits(name), name)))
+
+
 def _digits(text: str) -> int:
     return int("".join(char for char in text if char.isdigit()) or 0)
-
-
-def _newest(found: list[ListedBuild]) -> list[ListedBuild]:
-    """Of each backend and platform the newest build; the list is newest first."""
-    kept: dict[tuple[str, str], ListedBuild] = {}
-    for each in found:
-        kept.setdefault((each.backend, each.platform), each)
-    return list(kept.values())
 
 
 class News(Noun):
@@ -130,54 +125,24 @@ def compare(found: Iterable[ListedBuild], known: Mapping[BuildKey, Build]) -> Ne
     """Compare the index with the table."""
     unread, changed = [], []
     for each in found:
-        row = known.get(each.key)
+        now, row = each.build, known.get(each.build.key)
         # What the shipped table says that nobody knows (ROCm before 6.0) is read only when it is asked for.
-        if arches_of(each) is None and (row is None or (row.arches is None and row.evidence.ref == LISTED)):
+        if now.arches is None and (row is None or (row.arches is None and row.evidence.ref == LISTED)):
             unread.append(each)
-        now = declared(each) if row is None else _updated(row, each)
+        if row is not None:
+            now = _updated(row, now)
         if now != row:
             changed.append(now)
     return News(tuple(unread), tuple(changed))
 
 
-def arches_of(found: ListedBuild) -> tuple[Arch, ...] | None:
-    """What needs no reading: a build without CUDA or ROCm has no code for either."""
-    return () if found.backend in ("cpu", "xpu") else None
-
-
-def cuda_of(backend: str) -> str | None:
-    """`cu126` → `12.6`; None if it is not CUDA."""
-    digits = backend.removeprefix("cu")
-    return f"{digits[:-1]}.{digits[-1]}" if backend.startswith("cu") and digits.isdigit() else None
-
-
-def declared(found: ListedBuild) -> Build:
-    """A row for a build that was listed and not read: its architectures are unknown, so it is never picked."""
-    facts = found._asdict()
-    del facts["sample"]
-    return Build(
-        **facts,
-        cuda=cuda_of(found.backend),
-        arches=arches_of(found),
-        libraries={},
-        lacks={},
-        published=True,
-        companions={},
-        companion_basis={},
-        evidence=Evidence("declared", LISTED),
-    )
-
-
-def _updated(row: Build, found: ListedBuild) -> Build:
+def _updated(row: Build, now: Build) -> Build:
     """The row with what the index itself says of its wheels; another order of them is no change."""
-    same = set(row.pythons) == set(found.pythons), set(row.tags) == set(found.tags)
-    return row._replace(
-        published=True,
-        yanked=found.yanked,
-        pythons=row.pythons if same[0] or not found.pythons else found.pythons,
-        tags=row.tags if same[1] else found.tags,
-        glibc=row.glibc if same[1] else found.glibc,
-    )
+    if now.pythons and set(row.pythons) != set(now.pythons):
+        row = row._replace(pythons=now.pythons)
+    if set(row.tags) != set(now.tags):
+        row = row._replace(tags=now.tags, glibc=now.glibc)
+    return row._replace(published=True, yanked=now.yanked)
 
 
 class FailedRead(Noun):
@@ -196,5 +161,5 @@ def with_another_hash(listed: Iterable[ListedBuild], rows: Iterable[Build]) -> d
         if digest is not None and each.sample.sha256 not in (None, digest):
             text = f"its sha256 is {each.sample.sha256}, and was {digest}; a released wheel never changes"
             error = WheelError(f"{text}, so it is refused", hint="ask the operator of the index; the known row stays")
-            found[each.key] = FailedRead(each, error)
+            found[each.build.key] = FailedRead(each, error)
     return found

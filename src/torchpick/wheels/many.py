@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from itertools import islice
@@ -12,15 +12,12 @@ from pathlib import Path
 
 from torchpick.errors import NetworkError, TorchpickError, UsageError
 from torchpick.index import pages, user_index
+from torchpick.index.client import Client
 from torchpick.model.fields import MOST_ITEMS
 from torchpick.model.redaction import redacted
 from torchpick.wheels import packaged, thing
 from torchpick.wheels.readings import Reading
 from torchpick.wheels.thing import How
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from torchpick.index.client import Client
 
 # All wheels of an index come from one host: so many readers at most ask it at the same time.
 MOST_JOBS = 16
@@ -55,15 +52,13 @@ def _text(source: str) -> str:
 def _of_page(url: str, how: How) -> list[str]:
     if how.offline and not url.startswith("file:"):
         raise UsageError(f"{redacted(url)} is on the web", hint="remove `--offline`, or name a folder")
-    from torchpick.index.client import Client  # brings httpx
-
     with Client() as client:
         page = pages.fetch(url, client)
     platform = user_index.target_of(how.wanted).platform.name
     wheels = packaged.of_versions(page.links or (), platform)
     if not wheels:
         raise NetworkError(f"{redacted(url)} lists no wheel for {platform}", hint="`--platform` asks for others")
-    return [wheel.link.url + (f"#sha256={wheel.link.sha256}" if wheel.link.sha256 else "") for wheel in wheels]
+    return [wheel.link.with_hash for wheel in wheels]
 
 
 def read(things: Iterable[str], how: How, jobs: int, *, in_order: bool) -> Answers:
@@ -111,38 +106,7 @@ class _Readers:
 
     def _client(self) -> Client:
         """The one of this thread: its certificates take longer to load than many a wheel to read."""
-        from torchpick.index.client import Client
-
         if (mine := getattr(self._local, "client", None)) is None:
             mine = self._local.client = Client()
             self._clients.append(mine)
         return mine
-
-
-def read_elsewhere(things: Iterable[str], how: How, readers: Callable[[Iterator[str]], Answers]) -> Answers:
-    """The same by readers of addresses on other computers; what is known here is not sent to them."""
-    names: dict[str, str] = {}
-    known: list[tuple[str, Reading | TorchpickError]] = []
-
-    def addresses() -> Iterator[str]:
-        for name in things:
-            try:
-                url = thing.address(name, how)
-            except TorchpickError as error:
-                known.append((name, error))
-                continue
-            found = thing.known(url, how)
-            if found is None:
-                names[url] = name
-                yield url
-            else:
-                known.append((name, found._replace(target=name)))
-
-    with closing(readers(addresses())) as answers:
-        for url, found in answers:
-            yield from known
-            known.clear()
-            if isinstance(found, Reading) and how.readings is not None:
-                how.readings.keep(url, found)
-            yield names[url], found._replace(target=redacted(names[url])) if isinstance(found, Reading) else found
-        yield from known

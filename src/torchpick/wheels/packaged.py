@@ -21,7 +21,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.package import Package, WheelRule
 from torchpick.model.versions import normal, parsed
 from torchpick.wheels.librarycode import Library, texts
-from torchpick.wheels.readings import WHOLE, Reading
+from torchpick.wheels.readings import Reading
 
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -61,7 +61,7 @@ def empty(version: str, evidence: dict[str, str]) -> Row:
 def version(line: Mapping[str, Any], rule: WheelRule, around: Around) -> Row:
     """A line of evidence as a version of its package."""
     number = line["version"]
-    linked = [*line["needed"], *line.get("needed_cuda", ())]
+    linked = line["needed"]
     dlopens = _within(rule.dlopens, number) or ()
     code = _code(line, rule)
     requires = _requires(line["requires"], rule, number, around.known)
@@ -69,17 +69,9 @@ def version(line: Mapping[str, Any], rule: WheelRule, around: Around) -> Row:
     majors = {int(match[1]) for name in linked if (match := _MAJOR.fullmatch(name))}
     cuda = _within(rule.cuda, number) or (str(min(majors)) if majors and not rule.per_cuda else None)
     torch = any(name.startswith(("libtorch", "libc10")) for name in linked)
-    whole = "code" in line and all(library.get("whole", True) for library in line["code"])
-    if whole and not line["code"] and not majors and not rule.cuda:
-        code = []
-    if (
-        not whole
-        and not line["libraries_unread"]
-        and not any(name.startswith("lib") for name in linked if "torch" not in name)
-    ):
-        code = []  # every library was read for what it links, and none links CUDA
+    whole = all(library.get("whole", True) for library in line["code"])
     ref = f"{line['file']} sha256:{line['sha256']}"
-    kind = "measured" if code is not None and (whole or not code) else "declared"
+    kind = "measured" if whole or not code else "declared"
     return {
         **empty(number, {"kind": kind, "ref": ref if kind == "measured" else f"METADATA and links of {ref}"}),
         **{key: line[key] for key in ("file", "sha256", "pythons", "platforms", "glibc", "yanked")},
@@ -100,9 +92,7 @@ def _within(by_specifier: Mapping[str, T], number: str) -> T | None:
     )
 
 
-def _code(line: Mapping[str, Any], rule: WheelRule) -> list[Row] | None:
-    if "code" not in line:
-        return None if line["libraries_unread"] or line["needed"] else []
+def _code(line: Mapping[str, Any], rule: WheelRule) -> list[Row]:
     found: dict[str, Row] = {}
     for library in line["code"]:
         path = library["path"]
@@ -166,8 +156,6 @@ Line = dict[str, object]
 
 # What says which CUDA is linked, and whether torch is.
 TELLS = re.compile(r"lib(torch|c10|cu[a-z]|nv|nccl|npp)")
-# One wheel of a version is read, for this Python where there is one; its libraries are built from the same kernels.
-_PYTHONS = ("cp312", "py3", "cp310", "cp311", "cp39", "cp38")
 
 
 class SurveyWheel(Noun):
@@ -189,7 +177,7 @@ def _one(mine: Sequence[Link], platform: str) -> SurveyWheel | None:
     if not here:
         return None
     platforms = {"any" if _of_any(link) else wheelnames.platform_of(link.wheel.platform) for link in mine}
-    best = min(here, key=lambda link: (_order(link), link.file))
+    best = min(here, key=lambda link: _order(link))
     return SurveyWheel(
         best, tuple(sorted({_python(link) for link in here})), tuple(sorted(name for name in platforms if name))
     )
@@ -219,19 +207,19 @@ def _python(link: Link) -> str:
     return f"{wheel.python}t" if wheel.abi.endswith("t") else wheel.python
 
 
-def _order(link: Link) -> tuple[bool, bool, int]:
-    """A wheel of this platform before one for any, the usual CPython before the free-threaded one."""
-    python = link.wheel.python.partition(".")[0]
-    place = _PYTHONS.index(python) if python in _PYTHONS else len(_PYTHONS)
-    return _of_any(link), link.wheel.abi.endswith("t"), place
+def _order(link: Link) -> tuple[bool, bool, bool, str]:
+    """A wheel of this platform before one for any, the usual CPython before the free-threaded one.
+
+    One wheel of a version is read, for this Python where there is one: all are built from the same kernels.
+    """
+    wheel = link.wheel
+    return _of_any(link), wheel.abi.endswith("t"), wheel.python != "cp312", link.file
 
 
 def line(wheel: SurveyWheel, reading: Reading) -> Line:
-    """What is known of the wheel, as one line of evidence; `code` is there where all of it was read."""
+    """What is known of the wheel beside its code, as a line of evidence has it."""
     link = wheel.link
     headers = HeaderParser().parsestr(reading.metadata or "")
-    whole = reading.depth == WHOLE and reading.complete
-    code = [code_of(one) for one in reading.libraries if one.holds_code]
     return {
         "file": link.file,
         "sha256": link.sha256,
@@ -244,14 +232,9 @@ def line(wheel: SurveyWheel, reading: Reading) -> Line:
         "glibc": wheelnames.glibc_of(link.wheel.platform),
         "needed": [name for name in reading.needed if TELLS.match(name)],
         "libraries_unread": reading.unread,
-        **({"code": code} if whole else {}),
-        "uploaded": link.uploaded,
         "yanked": link.yanked is not None,
-        "size": reading.size,
-        "bytes_read": reading.bytes_read,
-        "requests": reading.requests,
     }
 
 
 def code_of(one: Library) -> Line:
-    return {"path": one.path, "modules": one.code.total, "sass": texts(one.sass), "ptx": texts(one.ptx)}
+    return {"path": one.path, "sass": texts(one.sass), "ptx": texts(one.ptx)}

@@ -23,6 +23,8 @@ FLAGS, SAMPLE, WHOLE = "flags", "sample", "whole"
 # cuDNN's 717 MB are sampled. A torch wheel is read by its flags, which takes about 1 % of it.
 DEFAULT_WHOLE = 512 << 20
 
+VERSION_FILE = "torch/version.py"
+PYTHON_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll")
 _VERSION = re.compile(r"^__version__\s*=\s*['\"]([^'\"]{1,64})['\"]", re.MULTILINE)
 _CUDA = re.compile(r"^cuda(?:\s*:[^=\n]{1,40})?\s*=\s*['\"](\d{1,3}\.\d{1,3})[.\d]*['\"]", re.MULTILINE)
 _HIP = re.compile(r"^hip(?:\s*:[^=\n]{1,40})?\s*=\s*['\"](\d{1,3}\.\d{1,3})[^'\"]{0,40}['\"]", re.MULTILINE)
@@ -90,11 +92,10 @@ class Reading(Noun):
 
 
 # Raised where the readers of wheels find more or other things than before: older readings are then read anew.
-_SCHEMA = 4
+_SCHEMA = 5
 # The largest of the packages read so far takes 40 KB; so the cache stays below some 100 MB.
 _MOST_BYTES = 1 << 20
 _MOST_FILES = 4096
-_PRUNE_EVERY = 64
 
 
 class Readings:
@@ -102,7 +103,6 @@ class Readings:
 
     def __init__(self, cache: str) -> None:
         self._folder = Path(cache) / "readings"
-        self._kept = 0
 
     def find(
         self, url: str, sha256: str | None, depth: str | None, allowance: Allowance | None = None
@@ -127,12 +127,10 @@ class Readings:
         """Remember it, if its content is known by its hash; a cache that cannot be written is no error."""
         if reading.sha256 is None:
             return
-        value = {"schema": _SCHEMA, "origin": _origin(url), "reading": to_json(reading)}
+        value = {"schema": _SCHEMA, "origin": _origin(url), "reading": written(reading)}
         with suppress(TorchpickError, OSError):
             shelf.write(self._file(reading.sha256, reading.depth), value, _MOST_BYTES)
-            if self._kept % _PRUNE_EVERY == 0:
-                self._prune()
-            self._kept += 1
+            self._prune()
 
     def _file(self, sha256: str, depth: str) -> Path:
         return self._folder / f"{sha256}-{depth}.json"
@@ -161,15 +159,6 @@ def _origin(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2].lower()
 
 
-def to_json(reading: Reading) -> dict[str, object]:
-    return {**written(reading), "libraries": [_library(each) for each in reading.libraries]}
-
-
-def _library(one: Library) -> dict[str, object]:
-    isa = None if one.isa is None else f"{one.isa[0]}.{one.isa[1]}"
-    return {**written(one), "isa": isa}
-
-
 def of_json(row: Fields) -> Reading:
     """Raises ShapeError or ValueError."""
     torch = row.maybe_object("torch")
@@ -184,8 +173,6 @@ def of_json(row: Fields) -> Reading:
 
 
 def _library_of(row: Fields) -> Library:
-    isa = row.maybe_text("isa")
-    newest, _, minor = (isa or "").partition(".")
     return read(
         Library,
         row,
@@ -193,7 +180,6 @@ def _library_of(row: Fields) -> Library:
         strict=True,
         code=_held_of(row.object("code")),
         apart=_held_of(row.object("apart")),
-        isa=None if isa is None else (int(newest), int(minor)),
     )
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
+from functools import reduce
+from operator import add
 from pathlib import Path
 
 from torchpick.errors import RangesUnsupportedError, TorchpickError, WheelError
 from torchpick.index import pages
 from torchpick.index.client import Client
+from torchpick.index.index_places import IndexPlaces
 from torchpick.index.listing import Link
-from torchpick.index.pages import Page
 from torchpick.index.ranges import FileSource, RemoteSource, Source
+from torchpick.index.user_index import UserIndex
 from torchpick.knowledge import locations, refreshed
 from torchpick.model.arch import Arch
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence, is_unified
@@ -51,8 +54,8 @@ class RefreshJob(Noun):
     cache: Path
     base: str
     channel: str
-    pages: tuple[tuple[str, ...], ...]  # of torch, the likeliest first: the first group that is there is taken
-    reads: Callable[[ListedBuild], bool]
+    places: tuple[IndexPlaces, ...]  # the likeliest first: the first that knows torch is taken
+    reads: Callable[[Build], bool]
     forced: bool
     today: str | None = None  # the day, which the table is then as new as
 
@@ -60,7 +63,6 @@ class RefreshJob(Noun):
 class Refreshed(Noun):
     """What a refresh did."""
 
-    pages: tuple[Page, ...]
     added: tuple[Build, ...]
     read: tuple[Build, ...]
     unread: tuple[ListedBuild, ...]
@@ -81,10 +83,7 @@ def run(job: RefreshJob, shipped: Table, report: Report) -> Refreshed:
 
 def together(reports: Iterable[Refreshed]) -> Refreshed:
     """What several refreshes did, as one."""
-    first, *others = reports
-    for other in others:
-        first = Refreshed(*(getattr(first, name) + getattr(other, name) for name in Refreshed._fields))
-    return first
+    return Refreshed(*(reduce(add, parts) for parts in zip(*reports, strict=True)))
 
 
 class _Run:
@@ -92,79 +91,50 @@ class _Run:
         self.job, self.shipped, self.report, self.client = job, shipped, report, client
         self.rows: dict[BuildKey, Build] = {}
         self.listed: set[BuildKey] = set()
-        self.cost = self.requests = 0
 
     def work(self) -> Refreshed:
         kept = dict(cached(self.job.cache, self.job.base, self.job.channel))
-        fetched, builds = self._listed()
-        self.listed = here = {each.key for each in builds}
-        self.rows = {key: row for key, row in _still_needed(kept, self.shipped).items() if key in here}
+        index, builds = self._listed()
+        self.listed = {each.build.key for each in builds}
+        self.rows = {key: row for key, row in kept.items() if key in self.listed and _is_needed(row, self.shipped)}
         unlike = listed.with_another_hash(builds, (*self.shipped.values(), *kept.values()))
-        found = tuple(each for each in builds if each.key not in unlike)
+        found = tuple(each for each in builds if each.build.key not in unlike)
         news = listed.compare(found, {**self.shipped, **self.rows})
-        added = tuple(row for row in news.changed if row.key not in self.shipped)
         # Rows of earlier runs that had no companions yet are looked at again.
-        changed = {key: row for key, row in self.rows.items() if not row.companions and row.family != "xpu"}
+        changed = {key: row for key, row in self.rows.items() if not row.companions}
         changed.update({row.key: row for row in news.changed})
-        for row in self._paired(changed.values(), fetched):
-            self.rows[row.key] = row
+        pages = CompanionPages(index, self._archive)
+        for row in changed.values():
+            as_it_is = row.companions or row.family == "xpu" or self.job.channel in listed.DATED
+            self.rows[row.key] = row if as_it_is else pages.paired(row)
         self._write(TABLE_PLATFORMS)
-        new = {each.key for each in news.unread}
-        todo = [each for each in found if self.job.reads(each) and (each.key in new or _is_forced(self.job, each))]
+        unread = {each.build.key: each for each in news.unread}
+        # One that is named is read although the table knows it, where there is GPU code to read.
+        forced = [each for each in found if self.job.forced and each.build.arches is None]
+        todo = [each for each in forced or news.unread if self.job.reads(each.build)]
         read, failures = self._read(todo)
-        done = {row.key for row in read}
+        for row in read:
+            unread.pop(row.key, None)
         return Refreshed(
-            fetched,
-            added,
+            tuple(self.rows[row.key] for row in news.changed if row.key not in self.shipped),
             read,
-            tuple(each for each in news.unread if each.key not in done),
+            tuple(unread.values()),
             (*unlike.values(), *failures),
-            self.cost,
-            self.requests,
+            self.client.bytes_read,
+            self.client.requests,
         )
 
-    def _listed(self) -> tuple[tuple[Page, ...], tuple[ListedBuild, ...]]:
-        """The pages of the index and the builds on them."""
-        fetched = []
-        for urls in self.job.pages:
-            fetched = [self._fetch(url) for url in urls]
-            if not all(page.missing for page in fetched):
-                break
-        else:
-            hint = "specify the index with `--index-base URL`"
-            if self.job.channel == DEFAULT_INDEX:
-                hint = "pip's and uv's settings say which index is yours"
-            raise WheelError(f"{redacted(self.job.base)} has no page for torch", hint=hint)
-        there = [page for page in fetched if not page.missing]
-        links = [link for page in there for link in page.links or ()]
-        return tuple(there), listed.builds(links, self.job.channel)
-
-    def _fetch(self, url: str) -> Page:
-        self.report(f"reading {redacted(url)}")
-        page = pages.fetch(url, self.client)
-        self.cost += page.cost
-        self.requests += 0 if url.startswith("file:") else 1
-        return page
-
-    def _paired(self, new: Iterable[Build], fetched: Iterable[Page]) -> Iterator[Build]:
-        """The rows with their companions, which are those that the companions' own pages hold."""
-        pages = CompanionPages(lambda name: self._companion_links(name, fetched), self._text)
-        for row in new:
-            as_it_is = row.companions or row.family == "xpu" or self.job.channel in listed.DATED
-            yield row if as_it_is else pages.paired(row)
-
-    def _companion_links(self, name: str, fetched: Iterable[Page]) -> Iterator[Link]:
-        """The files of a companion, from the pages beside those of torch; a page that fails is ignored."""
-        for page in fetched:
-            with suppress(TorchpickError):
-                # A flat page holds everything.
-                url = f"{page.url.removesuffix('/torch/')}/{name}/" if page.url.endswith("/torch/") else page.url
-                yield from self._fetch(url).links or ()
-
-    def _text(self, url: str) -> str:
-        """A wheel's METADATA, read by ranges."""
-        with self._archive(url) as archive:
-            return wheel.metadata_of(archive) or ""
+    def _listed(self) -> tuple[UserIndex, tuple[ListedBuild, ...]]:
+        """The index, and the builds on it."""
+        self.report(f"reading {redacted(self.job.base)}")
+        for places in self.job.places:
+            index = UserIndex(places, self.client)
+            if (links := index.links("torch")) is not None:
+                return index, listed.builds(links, self.job.channel)
+        hint = "specify the index with `--index-base URL`"
+        if self.job.channel == DEFAULT_INDEX:
+            hint = "pip's and uv's settings say which index is yours"
+        raise WheelError(f"{redacted(self.job.base)} has no page for torch", hint=hint)
 
     def _read(self, todo: list[ListedBuild]) -> tuple[tuple[Build, ...], tuple[FailedRead, ...]]:
         """The rows of what could be read, and the rest; each is kept as soon as it is read."""
@@ -172,43 +142,31 @@ class _Run:
         failures: list[FailedRead] = []
         for place, each in enumerate(todo, 1):
             self.report(f"{place} of {len(todo)}: {each.sample.file}")
+            key = each.build.key
             try:
-                row = self._measured(each)
+                with self._archive(each.sample.url) as archive:
+                    reading = wheel.of_release(archive, each.sample)
             except TorchpickError as error:
                 failures.append(FailedRead(each, error))
                 continue
-            self.rows[each.key] = row
-            self._write({each.platform})
-            read.append(row)
+            self.rows[key] = measured_row(each.sample, reading, self.rows.get(key) or self.shipped[key])
+            self._write({each.build.platform})
+            read.append(self.rows[key])
         return tuple(read), tuple(failures)
-
-    def _measured(self, found: ListedBuild) -> Build:
-        with self._archive(found.sample.url) as archive:
-            reading = wheel.of_release(archive, found.sample)
-        before = self.rows.get(found.key) or self.shipped.get(found.key) or listed.declared(found)
-        return measured_row(found, reading, before)
 
     @contextmanager
     def _archive(self, url: str) -> Iterator[Archive]:
         """A wheel read by ranges; from a server that supports none it is downloaded once."""
         with ExitStack() as stack:
-            if url.startswith("file:"):
-                source: Source = FileSource(pages.local(url), self.report)
-            else:
-                source = self._opened(url, stack)
-            try:
-                yield Archive(source)
-            finally:
-                source.close()
-                self.cost += source.bytes_read
-                self.requests += source.requests
+            yield Archive(stack.enter_context(closing(self._opened(url, stack))))
 
     def _opened(self, url: str, stack: ExitStack) -> Source:
+        if url.startswith("file:"):
+            return FileSource(pages.local(url), self.report)
         try:
             return RemoteSource(url, self.client, self.report)
         except RangesUnsupportedError:
-            allowed = pages.Allowed(_MOST_WHOLE)
-            return FileSource(pages.download(url, self.client, stack, allowed, self.report))
+            return FileSource(pages.download(url, self.client, stack, _MOST_WHOLE, self.report))
 
     def _write(self, platforms: Iterable[str]) -> None:
         for platform in platforms:
@@ -220,12 +178,12 @@ class _Run:
             shelf.write(table_file(self.job.cache, self.job.base, self.job.channel, platform), value)
 
 
-def page_urls(base: str, channel: str, backends: Iterable[str]) -> tuple[tuple[str, ...], ...]:
-    """The pages of the wheel host to ask, the likeliest first: one of everything, else one of each backend."""
+def places(base: str, channel: str, backends: Iterable[str]) -> tuple[IndexPlaces, ...]:
+    """The wheel host's pages, the likeliest first: those of everything, else those of each backend."""
     if base.startswith("flat+"):
-        return ((base.removeprefix("flat+"),),)
+        return (IndexPlaces((), (base.removeprefix("flat+"),)),)
     root = base.rstrip("/") + ("" if channel == "stable" else f"/{channel}")
-    return (f"{root}/torch/",), tuple(f"{root}/{backend}/torch/" for backend in backends)
+    return IndexPlaces((root,)), IndexPlaces(tuple(f"{root}/{backend}" for backend in backends))
 
 
 def table_file(cache: Path, base: str, channel: str, platform: str) -> Path:
@@ -243,25 +201,14 @@ def cached(cache: Path, base: str, channel: str) -> Iterator[tuple[BuildKey, Bui
         yield from ((each.key, each) for each in builds)
 
 
-def _still_needed(kept: Mapping[BuildKey, Build], shipped: Table) -> dict[BuildKey, Build]:
-    """What earlier runs read themselves, and what they listed that the table still lacks; the rest is made anew."""
-    found = {}
-    for key, row in kept.items():
-        known = shipped.get(key)
-        fresh = known is None or (row.evidence.kind == "measured" and known.evidence.kind != "measured")
-        if fresh:
-            found[key] = row
-    return found
+def _is_needed(row: Build, shipped: Table) -> bool:
+    """Whether an earlier run read it itself, or listed what the table still lacks; the rest is made anew."""
+    known = shipped.get(row.key)
+    return known is None or (row.evidence.kind == "measured" and known.evidence.kind != "measured")
 
 
-def _is_forced(job: RefreshJob, found: ListedBuild) -> bool:
-    """Whether its wheel is read although the table knows it: it was named, and there is GPU code to read."""
-    return job.forced and listed.arches_of(found) is None
-
-
-def measured_row(found: ListedBuild, reading: Reading, before: Build) -> Build:
+def measured_row(link: Link, reading: Reading, before: Build) -> Build:
     """The row of a wheel that was read; companions and what no wheel contains stay as they were."""
-    link = found.sample
     required = {
         name: version
         for project, version in pins(reading).items()
@@ -273,13 +220,8 @@ def measured_row(found: ListedBuild, reading: Reading, before: Build) -> Build:
     return before._replace(
         cuda=None if reading.torch is None else reading.torch.cuda,
         arches=(*reading.sass, *reading.ptx),
-        pythons=found.pythons or before.pythons,
-        tags=found.tags,
-        glibc=found.glibc,
         libraries={**before.libraries, **required},
         lacks=missing,
-        published=True,
-        yanked=found.yanked,
         evidence=Evidence("measured", link.file + digest, before.evidence.twin),
     )
 

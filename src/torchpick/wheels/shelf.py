@@ -15,7 +15,7 @@ _WAIT = 600.0
 
 
 @contextmanager
-def locked(folder: Path, waiting: Callable[[], None] | None = None, most: float = _WAIT) -> Iterator[None]:
+def locked(folder: Path, waiting: Callable[[], None]) -> Iterator[None]:
     """Hold the folder's lock."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -23,7 +23,7 @@ def locked(folder: Path, waiting: Callable[[], None] | None = None, most: float 
     except OSError as error:
         raise _unwritable(folder, error) from error
     with file:
-        rewrite.wait(file.fileno(), f"another refresh has locked {folder}", most, waiting)
+        rewrite.wait(file.fileno(), f"another refresh has locked {folder}", _WAIT, waiting)
         yield
 
 

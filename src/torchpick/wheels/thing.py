@@ -1,4 +1,4 @@
-"""What a user names (a file, a URL, a requirement, a distribution, a folder) → a Reading."""
+"""What a user names (a file, a URL, a requirement, a distribution) → a Reading."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
 
 from torchpick.environment import distributions
 from torchpick.errors import TorchpickError, UsageError, WheelError, silent
 from torchpick.index import user_index
-from torchpick.index.listing import Link
+from torchpick.index.client import Client
 from torchpick.index.ranges import FileSource, RemoteSource
 from torchpick.index.user_index import WheelTarget
 from torchpick.model.noun import Noun
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torchpick.errors import Report
-    from torchpick.index.client import Client  # loaded only where something is on the web
-
 _LOCAL = (".whl", ".so", ".dll", ".pyd", ".cubin", ".fatbin", ".zip")
 
 
@@ -41,6 +40,7 @@ class How(Noun):
     report: Report = silent
     readings: Readings | None = None  # what was read before
     client: Callable[[], Client] | None = None  # where many are read, the one of the thread
+    elsewhere: Callable[[str, How], Reading] | None = None  # how another computer reads an address
 
 
 def read(thing: str, how: How) -> Reading:
@@ -51,13 +51,15 @@ def read(thing: str, how: How) -> Reading:
         return _url(thing, how)
     path = Path(thing)
     try:
-        exists = path.exists()
+        exists = path.is_file()
     except OSError:  # longer than a path can be
         exists = False
     if exists:
         return _path(path, thing, how)
     if os.sep in thing or (os.altsep and os.altsep in thing) or thing.lower().endswith(_LOCAL):
-        raise WheelError(f"no such file: {thing}", hint="check the path", code="NOT_FOUND")
+        raise WheelError(
+            f"no such file: {thing}", hint="check the path; `--from FOLDER` reads a folder's wheels", code="NOT_FOUND"
+        )
     return _package(thing, how)
 
 
@@ -74,12 +76,10 @@ def _package(thing: str, how: How) -> Reading:
         raise UsageError(f"`{thing}` must be looked up on an index", hint="remove `--offline`, or give a wheel file")
     found = user_index.locate(thing, how.wanted, client=None if how.client is None else how.client())
     how.report(f"the newest wheel that fits is {redacted(found.url)}")
-    return _url(found.url, how, target=thing, located=found)
+    return _url(found.with_hash, how, thing)
 
 
-def _url(url: str, how: How, target: str | None = None, located: Link | None = None) -> Reading:
-    from torchpick.index.client import Client
-
+def _url(url: str, how: How, target: str | None = None) -> Reading:
     try:
         parts = urlsplit(url)
         path = unquote(parts.path)
@@ -89,45 +89,25 @@ def _url(url: str, how: How, target: str | None = None, located: Link | None = N
     file = path.rpartition("/")[2]
     wheel.check_is_wheel(file)
     if parts.scheme == "file":
-        from urllib.request import url2pathname  # brings the whole HTTP client of Python
-
         return _path(Path(url2pathname(parts.path)), shown, how)
     if parts.scheme not in ("http", "https"):
         raise UsageError(f"`{shown}`: only http, https and file addresses can be read", hint="download it yourself")
     if how.offline:
         raise UsageError(f"`{shown}` is on the web", hint="remove `--offline`, or give a file")
-    sha256 = located.sha256 if located is not None else sha256_of(parts.fragment)
-    if (before := _known(url, sha256, how)) is not None:
-        return before._replace(target=shown)
-    with ExitStack() as stack:
-        client = how.client() if how.client is not None else stack.enter_context(Client())
-        source = stack.enter_context(closing(RemoteSource(url, client, how.report)))
+    sha256 = sha256_of(parts.fragment)
+    if how.readings is not None and (before := how.readings.find(url, sha256, how.depth, how.allowance)) is not None:
+        return before._replace(target=shown, bytes_read=0, requests=0)  # it costs nothing now
+    if how.elsewhere is not None:
+        reading = how.elsewhere(url, how)._replace(target=shown)
+    else:
         facts = wheel.WheelFacts(shown, file, sha256)
-        reading = _named(shown, lambda: wheel.read(Archive(source), facts, how.depth, how.allowance))
+        with ExitStack() as stack:
+            client = how.client() if how.client is not None else stack.enter_context(Client())
+            source = stack.enter_context(closing(RemoteSource(url, client, how.report)))
+            reading = _named(shown, lambda: wheel.read(Archive(source), facts, how.depth, how.allowance))
     if how.readings is not None:
         how.readings.keep(url, reading)
     return reading
-
-
-def _known(url: str, sha256: str | None, how: How) -> Reading | None:
-    """What was read before, which costs nothing now."""
-    found = how.readings.find(url, sha256, how.depth, how.allowance) if how.readings is not None else None
-    return None if found is None else found._replace(bytes_read=0, requests=0)
-
-
-def known(url: str, how: How) -> Reading | None:
-    """What was read before of an address with its hash."""
-    return _known(url, sha256_of(url.partition("#")[2]), how)
-
-
-def address(thing: str, how: How) -> str:
-    """The address, with its hash, at which another computer can read the THING."""
-    if "://" in thing and not thing.startswith("file:"):
-        return thing
-    if "://" in thing or Path(thing).exists():
-        raise UsageError(f"{thing} is on this computer, where others cannot read it", hint="give its web address")
-    found = user_index.locate(thing, how.wanted)
-    return found.url + (f"#sha256={found.sha256}" if found.sha256 else "")
 
 
 def sha256_of(text: str) -> str | None:
@@ -137,10 +117,8 @@ def sha256_of(text: str) -> str | None:
 
 
 def _path(path: Path, shown: str, how: How) -> Reading:
-    if path.is_dir():
-        return _named(shown, lambda: inplace.read_folder(path, shown))
     if not path.is_file():
-        raise WheelError(f"{shown} is neither a file nor a folder", hint="give a wheel or a library")
+        raise WheelError(f"{shown} is not a file", hint="give a wheel or a library; `--from FOLDER` reads its wheels")
     wheel.check_is_wheel(path.name)
     source = FileSource(path, how.report)
     try:

@@ -13,14 +13,22 @@ from torchpick.model.noun import Noun
 from torchpick.wheels import flags, librarycode, sections
 from torchpick.wheels.archive import Archive
 from torchpick.wheels.librarycode import Library
-from torchpick.wheels.readings import DEFAULT_WHOLE, FLAGS, SAMPLE, WHOLE, Allowance, Reading, TorchFacts, torch_facts
+from torchpick.wheels.readings import (
+    DEFAULT_WHOLE,
+    FLAGS,
+    PYTHON_LIBRARIES,
+    SAMPLE,
+    VERSION_FILE,
+    WHOLE,
+    Allowance,
+    Reading,
+    TorchFacts,
+    torch_facts,
+)
 
 # A sample may cost so much of the wheel, its directory included.
 SAMPLE_SHARE = 0.05
-_MOST_RUNS = 4  # requests for the small libraries of a sample
 _APART = 64 << 10  # libraries of a sample that lie closer than this come in one request
-_VERSION_FILE = "torch/version.py"
-_PYTHON_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll")
 _MOST_TEXT = 1 << 20
 _MOST_METADATA = 4 << 20
 # The libraries beside libtorch_cuda that hold kernels of their own, read where they are no larger than this (packed).
@@ -53,7 +61,7 @@ def read(archive: Archive, facts: WheelFacts, depth: str | None = None, allowanc
     if depth is None:
         depth = SAMPLE if facts.remote and packed > (allowance.most if allowance else DEFAULT_WHOLE) else WHOLE
     present = {each.filename for each in members}
-    torch = torch_of(archive) if depth == WHOLE and not present.isdisjoint(_PYTHON_LIBRARIES) else None
+    torch = torch_of(archive) if depth == WHOLE and not present.isdisjoint(PYTHON_LIBRARIES) else None
     compilers = () if torch is not None else wheelnames.compilers(present)
     metadata = metadata_of(archive)
     needed: set[str] = set()
@@ -116,10 +124,10 @@ def of_release(archive: Archive, link: Link) -> Reading:
 
 def torch_of(archive: Archive) -> TorchFacts | None:
     """What a torch wheel reports about itself; None if it is not torch."""
-    found = archive.find(_VERSION_FILE, *_PYTHON_LIBRARIES)
-    if _VERSION_FILE not in found:
+    found = archive.find(VERSION_FILE, *PYTHON_LIBRARIES)
+    if VERSION_FILE not in found:
         return None
-    text = archive.read(found.pop(_VERSION_FILE), _MOST_TEXT).decode("utf-8", "replace")
+    text = archive.read(found.pop(VERSION_FILE), _MOST_TEXT).decode("utf-8", "replace")
     torch = torch_facts(text)
     if torch.cuda is None and torch.hip is None:
         return torch  # a CPU build has no flags: nothing to search for in its library
@@ -165,7 +173,7 @@ def _sample(archive: Archive, members: list[ZipInfo], needed: set[str], allowed:
     while rest and rest[0].compress_size <= (allowance // 2 if len(rest) > 1 else allowance):
         allowance -= rest[0].compress_size + _APART
         small.append(rest.pop(0))
-    small = _fewest(small)
+    small.sort(key=lambda each: each.header_offset)
     archive.expect(small, _APART)
     found = [_linked(archive, each, needed) for each in small]
     # Nothing more fits whole: the largest is the one that tells most, where no other is known to.
@@ -175,19 +183,6 @@ def _sample(archive: Archive, members: list[ZipInfo], needed: set[str], allowed:
         with librarycode.unpacked(_until(archive, each, end), each.file_size) as buffer:
             found.append(librarycode.of_part(buffer, each.file_size, each.filename))
     return tuple(found)
-
-
-def _fewest(members: list[ZipInfo]) -> list[ZipInfo]:
-    """The members in the order of their places, without those that would cost a request for next to nothing."""
-    runs: list[list[ZipInfo]] = []
-    end = -1
-    for member in sorted(members, key=lambda each: each.header_offset):
-        if not runs or member.header_offset > end + _APART:
-            runs.append([])
-        runs[-1].append(member)
-        end = member.header_offset + member.compress_size
-    best = sorted(runs, key=lambda run: sum(each.compress_size for each in run))[-_MOST_RUNS:]
-    return [member for run in runs if run in best for member in run]
 
 
 def _until(archive: Archive, member: ZipInfo, most: int) -> Iterator[bytes]:

@@ -59,11 +59,8 @@ def test_a_marker_is_judged_for_the_environment_of_the_lock(uv: dict[str, str]) 
 def test_uv_resolves_for_an_environment_elsewhere(uv: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uv", None)
     assert look(THERE, uv).installer.name == "uv"
-    with pytest.raises(InstallerError, match=r"only uv resolves for Python 3\.12 on windows-x86_64"):
+    with pytest.raises(InstallerError, match="no uv was found"):
         _ = look(THERE, {"PATH": ""}).installer
-    with pytest.raises(UsageError, match="pip resolves for its own machine only") as caught:
-        _ = look(THERE, uv, "pip").installer
-    assert "--installer pip" in str(caught.value.hint)
 
 
 def test_a_free_threaded_python_elsewhere_is_refused() -> None:

@@ -11,16 +11,17 @@ import pytest
 from tests.fakes.tinywheel import TinyWheel
 from tests.installers.jobs import PICK, job
 from torchpick.environment.requirements import Given
-from torchpick.errors import InstallerError, IntegrityError, TorchpickError, UsageError, WheelError
+from torchpick.errors import InstallerError, IntegrityError, UsageError, WheelError
 from torchpick.index import listing
 from torchpick.index.host_pages import Host
 from torchpick.index.listing import Link
 from torchpick.install.asking import Order
+from torchpick.install.hashes import Hashes
 from torchpick.install.lock import making
 from torchpick.install.lock.making import _Hashes
 from torchpick.install.lock.pylock import LockedPackage
-from torchpick.installers import links
 from torchpick.installers.reporting import Item, ReportedFile
+from torchpick.knowledge.compat import Knowledge
 from torchpick.model.machine import Note
 from torchpick.model.request import Request
 from torchpick.session import Session
@@ -43,25 +44,29 @@ class Shelf:
 
 
 def hashes(*hrefs: str, files: dict[str, str] | None = None) -> _Hashes:
-    return _Hashes(job(pick=PICK, files=files or {}), cast(Host, Shelf(*hrefs)))
+    known = Hashes(PICK, Knowledge({}))
+    return _Hashes(job(pick=PICK, files=files or {}), cast(Host, Shelf(*hrefs)), known)
 
 
-def test_a_file_of_the_family_has_the_hash_of_its_page() -> None:
-    page = hashes(f"{TORCH}#sha256={SHA}")
-
-    assert page.address("torch", TORCH) == f"{TORCH}#sha256={SHA}"
-    assert page.address("torch", f"{TORCH}#sha256=known") == f"{TORCH}#sha256=known"
+def test_a_file_that_the_user_names_on_torchs_index_has_the_hash_of_its_page() -> None:
     item = Item("torch", "", TORCH, (), "archive", (ReportedFile(TORCH, "of a download"),))
-    assert page.locked(item).files == (ReportedFile(TORCH, SHA),)
+
+    assert hashes(f"{TORCH}#sha256={SHA}").locked(item).files == (ReportedFile(TORCH, SHA),)
+    for page in (hashes(), hashes(TORCH)):
+        with pytest.raises(WheelError, match=r"no index gives a sha256 for https://.*torch-2\.14\.1") as missing:
+            page.locked(item)
+        assert missing.value.code == "NO_HASH"
 
 
-def test_a_page_without_the_file_or_its_hash_is_named() -> None:
-    with pytest.raises(InstallerError, match=r"whl/cu126 does not list torch-2\.14\.1") as caught:
-        hashes().address("torch", TORCH)
-    assert caught.value.code == "NOT_ON_PAGE"
-    with pytest.raises(WheelError, match=r"whl/cu126, which lists it, gives no sha256 for torch-2\.14\.1") as missing:
-        hashes(TORCH).address("torch", TORCH)
-    assert missing.value.code == "NO_HASH"
+def test_a_chosen_file_has_its_hash_or_there_is_no_lock(tmp_path: Path) -> None:
+    (tmp_path / "a.whl").write_bytes(b"")
+
+    assert making._hashed(f"{TORCH}#sha256={SHA}") == f"{TORCH}#sha256={SHA}"
+    assert making._hashed((tmp_path / "a.whl").as_uri()).endswith(
+        "#sha256=e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    )
+    with pytest.raises(WheelError, match="a lock needs it"):
+        making._hashed(TORCH)
 
 
 def test_a_chosen_file_is_a_wheel_of_its_index_and_not_a_place_of_the_users() -> None:
@@ -82,7 +87,7 @@ def test_other_packages_have_the_hash_that_was_reported_or_that_of_their_bytes(t
     local = ReportedFile((tmp_path / wheel.filename).as_uri())
     (file,) = hashes().locked(Item("plain", "1.0", local.url, (), "archive", (local,))).files
     assert len(str(file.sha256)) == 64
-    with pytest.raises(WheelError, match=r"h\.example/b-1\.tar\.gz gives no sha256 for b-1\.tar\.gz"):
+    with pytest.raises(WheelError, match=r"no index gives a sha256 for https://h\.example/b-1\.tar\.gz"):
         hashes().locked(Item("b", "1", bare.url, (), "sdist", (bare,)))
 
 
@@ -96,7 +101,7 @@ def test_a_folder_and_a_repository_are_told_apart() -> None:
 
 
 def test_another_file_than_the_one_that_was_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(links, "measured", lambda *_: "another")
+    monkeypatch.setattr("torchpick.installers.links.measured", lambda *_: "another")
     file = ReportedFile("https://own.example/torch-2.14.1-cp312-cp312-manylinux_2_28_x86_64.whl", SHA)
 
     with pytest.raises(IntegrityError, match="the wheel that was read had another"):
@@ -116,7 +121,7 @@ def test_a_wheel_that_the_mirror_lacks_is_missed_by_its_name(tmp_path: Path) -> 
     with pytest.raises(InstallerError, match=r"it has 2\.7\.1\+cu126 for this Python") as caught:
         making.make(Session(PASCAL._replace(index_base=shelf.parent.as_uri()), environ), order)
     assert caught.value.code == "NOT_ON_PAGE"
-    with pytest.raises(TorchpickError, match=r"`--offline` forbids it|could not resolve"):
+    with pytest.raises(WheelError, match="a lock needs it"):
         making.make(Session(PASCAL._replace(offline=True), environ), order)
 
 

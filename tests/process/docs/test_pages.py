@@ -34,6 +34,7 @@ def from_network(page: Path) -> list[Block]:
     return [block for block in documents.blocks(page.read_text()) if block.options.get("needs") == "network"]
 
 
+COMMITTER = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.com"]
 # README's installs it too, by way of scripts/start.
 FROM_NETWORK = [
     pytest.param(page, marks=pytest.mark.long) if named(page) == "docs/users.md" else page
@@ -74,6 +75,16 @@ def complaints(found: Steps, terminal: Terminal, page: Path) -> list[str]:
     return said
 
 
+def cloned(page: Path, folder: Path) -> dict[str, str]:
+    """Settings by which git clones the copy of this checkout from the address that the page names."""
+    (*_, address) = re.findall(r"^\$ git clone (\S+)$", page.read_text(), re.MULTILINE) or ["https://nowhere.example"]
+    return {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.{folder / 'work'}.insteadOf",
+        "GIT_CONFIG_VALUE_0": address,
+    }
+
+
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_the_commands_of_a_page_print_what_it_shows(page: Path, opened: Opened) -> None:
     blocks = documents.blocks(page.read_text())
@@ -92,11 +103,13 @@ def test_what_needs_the_network_prints_what_the_page_shows(page: Path, tmp_path:
         [*probe, "hatchling"], env=usersettings.fetching(), capture_output=True, timeout=120, check=False
     ).returncode:
         pytest.skip("no package index answers")
-    terminal = Terminal(tmp_path, ROOT / "src", usersettings.index_settings(), template)
+    terminal = Terminal(tmp_path, ROOT / "src", {**usersettings.index_settings(), **cloned(page, tmp_path)}, template)
     for name in ("src", "compat", "scripts"):
         shutil.copytree(ROOT / name, terminal.work / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, terminal.work)
+    for words in (["init", "--quiet"], ["add", "."], [*COMMITTER, "commit", "--quiet", "--message", "a checkout"]):
+        subprocess.run(["git", *words], cwd=terminal.work, check=True, timeout=60)
 
     said = complaints(steps(from_network(page)), terminal, page)
 

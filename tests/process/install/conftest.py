@@ -19,6 +19,7 @@ from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.installers import NAMES, NEWEST, OLD, Installers, fetched
 
 SOURCE = Path(__file__).parents[3] / "src"
+COMPAT = SOURCE.parent / "compat"
 TAG = f"cp3{sys.version_info[1]}-cp3{sys.version_info[1]}-manylinux_2_28_x86_64"
 GTX_1080_TI = ("--gpu", "sm_61", "--driver", "580.95.05")
 # Releases as the table has them: torch, its torchvision, the backends it is published for.
@@ -96,6 +97,17 @@ def users_index() -> SimpleIndex:
     )
 
 
+def table_without_hashes(folder: Path) -> Path:
+    """The table of the program but for the hashes of files: the wheels here have their names, and other bytes."""
+    made = folder / "compat"
+    made.mkdir()
+    for each in COMPAT.iterdir():
+        (made / each.name).symlink_to(each)
+    (made / "files.json").unlink()
+    (made / "files.json").write_text('{"schema": 1, "files": {}}')
+    return made
+
+
 class World:
     """The servers of one test, an environment's variables that lead to them, and who gave what."""
 
@@ -121,6 +133,7 @@ class World:
             "UV_CACHE_DIR": str(folder / "uv-cache"),
             "UV_PYTHON_DOWNLOADS": "never",
             "TORCHPICK_CACHE_DIR": str(folder / "cache"),
+            "TORCHPICK_COMPAT_DIR": str(table_without_hashes(folder)),
             "PYTHONPATH": str(SOURCE),
         }
 

@@ -36,10 +36,6 @@ def test_what_uv_takes_from_a_project_or_a_script_is_said(world: World) -> None:
     assert "not by variables" in said("run", "train.py")
     assert "not by variables" in said("run", "--no-project", "--with", "accelerate", "python")
     assert "not by variables" not in said("pip", "install", "torch")
-    (world.folder / "pyproject.toml").write_text(
-        '[project]\nname = "app"\n[tool.uv]\ntorch-backend = "x" # torchpick pin\n'
-    )
-    assert "not by variables" not in said("sync")
 
 
 def test_its_status_and_its_signals_are_its_own(world: World) -> None:

@@ -51,6 +51,19 @@ def test_pip_conf_that_names_a_wheel_index_changes_nothing(world: World, install
         assert "pip is used, as uv would not see" in done.stderr
 
 
+def test_pip_conf_whose_only_index_is_a_wheel_index_leaves_other_packages_to_the_rest(world: World) -> None:
+    python = world.environment("pip")
+    conf = python.parent.parent / "pip.conf"
+    conf.write_text(f"[global]\nindex-url = {CU130}\nextra-index-url = {world.index}\n")
+
+    done = world.install("torch", "numpy", "--installer", "pip", python=python, environ={"PIP_INDEX_URL": ""})
+
+    found = world.installed(python)
+    assert (found["torch"], found["numpy"]) == ("2.14.1+cu126", "2.0.0")
+    assert world.sources()["numpy"] == {"user"}
+    assert f"{conf} names a PyTorch wheel index, left out for this run: {CU130}" in done.stderr
+
+
 def test_uv_files_that_name_a_wheel_index_and_a_backend_are_refused(world: World) -> None:
     python = world.environment("uv")
     file = world.home / ".config" / "uv" / "uv.toml"

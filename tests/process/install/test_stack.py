@@ -47,6 +47,29 @@ def test_a_package_moves_to_the_cuda_that_the_driver_carries(vllm: World, newest
 
 
 @UV_AND_LATER_PIP
+def test_what_the_index_lacks_moves_the_run_as_it_moves_its_rehearsal(world: World, newest: str) -> None:
+    """A mirror that is days behind: the table's newest needs what it does not have yet."""
+    host = world.wheels("download.pytorch.org")
+    for torch, vision in (("2.14.0", "0.29.0"), ("2.13.0", "0.28.0")):
+        for name, version in (("torch", torch), ("torchvision", vision), ("torchaudio", "2.11.0")):
+            host.setdefault(("cu130", name), []).append(TinyWheel(name, f"{version}+cu130", TAG))
+    world.wheels("127.0.0.1")["vllm"] = [
+        TinyWheel("vllm", "0.33.0", requires=("torch==2.14.0", "filelock>=9999")),
+        TinyWheel("vllm", "0.32.0", requires=("torch==2.13.0",)),
+    ]
+    python, a100 = world.environment(newest), ("--gpu", "a100", "--driver", "580.95.05")
+
+    rehearsed = world.install("vllm", "--installer", kind(newest), "--dry-run", python=python, gpu=a100)
+    done = world.install("vllm", "--installer", kind(newest), python=python, gpu=a100)
+
+    assert "vllm==0.32.0" in rehearsed.stdout
+    found = world.installed(python)
+    assert (found["vllm"], found["torch"]) == ("0.32.0", "2.13.0+cu130")
+    assert "your index lacks what that needs" in done.stderr
+    world.family_is_clean()
+
+
+@UV_AND_LATER_PIP
 def test_a_package_without_code_for_the_gpu_is_refused(vllm: World, newest: str) -> None:
     python = vllm.environment(newest)
 

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from tests.doctor.homes import linking
+from tests.fakes.indexes import WHEEL_HOST
 from tests.fakes.loopback import Answer
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
@@ -101,6 +102,7 @@ def test_a_wheel_that_is_asked_for_by_its_place_is_read_there(world: World, newe
     wheel = compiled("swift-ops", "1.0", "swift_ops/_C.so", 13, "sm_80", requires=("torch",))
     (world.folder / wheel.filename).write_bytes(wheel.content)
     world.wheels("localhost")["swift-ops"] = [wheel]
+    world.wheels(WHEEL_HOST)["cu132", "torch"] = [TinyWheel("torch", "2.15.0+cu132", TAG)]
     url = f"{world.private.removesuffix('simple/')}files/{wheel.filename}"
     word = {
         "file": (world.folder / wheel.filename).as_uri(),

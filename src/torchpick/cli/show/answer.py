@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 
-from torchpick.cli.show.text import block, headed, plain
+from torchpick.cli.show.text import block, headed
 from torchpick.cli.show.text import fit as supported
+from torchpick.installers import shell
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Package
 from torchpick.model.pick import Pick, pip_words
@@ -20,15 +20,13 @@ Paint = Callable[[str], str]
 _UNDER_THE_PICK = "PARTIAL_LIBRARY"
 # The codes that say what may not run.
 _DOUBTS = (_UNDER_THE_PICK, "PACKAGE_UNREAD")
-# A refusal shows so many reasons; `--json` has all.
-_MOST_REASONS = 6
 
 
 def text(
     pick: Pick, install: str | None, width: int | None, bold: Paint = str, packages: Sequence[PinnedPackage] = ()
 ) -> str:
     """Lines under six headings, readable without colour. `install` is the command that takes the pick."""
-    command = shlex.join(["pip", "install", *pip_words(pick.build, pick.wish, redacted(pick.index_url))])
+    command = shell.line(["pip", "install", *pip_words(pick.build, pick.wish, redacted(pick.index_url))])
     # That line is for what lies on torch's index, and packages come from another.
     commands = [("run", install), *([] if packages else [("or", command)])] if install else [("run", command)]
     others = [each for each in packages if not each.requirement.startswith("torch==")]
@@ -54,7 +52,7 @@ def _found_all(pick: Pick) -> list[str]:
     for (first, *more), places in alike.items():
         hosts = pick.fleet.hosts(places)
         shown.append(f"{hosts.count} × {first}" if hosts.count > 1 else first)
-        shown += [*([f"on {hosts.brief}"] if hosts.text else []), *more]
+        shown += [*([f"on {hosts.brief}"] if hosts.names else []), *more]
     return shown
 
 
@@ -97,7 +95,7 @@ def why_not_newer(pick: Pick) -> list[str]:
     chosen = release_key(pick.build.torch)
     newer: dict[str, list[Verdict]] = {}
     for verdict in pick.considered:
-        if release_key(verdict.build.torch) > chosen and verdict.rank.suits == 2:
+        if release_key(verdict.build.torch) > chosen and verdict.rank.suits >= 2:
             newer.setdefault(verdict.build.torch, []).append(verdict)
     lines = []
     for torch, verdicts in list(newer.items())[:3]:
@@ -147,22 +145,3 @@ def _doubts(stack: Stack) -> list[Note]:
     """The notes on whether a package of it runs, torch's own aside."""
     pinned = [f"{each.name} {each.version}" for each in stack.packages]
     return [each for each in stack.notes if each.code in _DOUBTS and any(who in each.text for who in pinned)]
-
-
-def refusal(stack: Stack) -> str:
-    """Why no environment fits, and what would have to change."""
-    gpus = ", ".join(gpu.label for gpu in stack.machine.counted)
-    driver = stack.machine.driver
-    where = f" for {gpus}" if gpus else ""
-    where += f" with driver {driver.version}" if gpus and driver is not None and driver.version else ""
-    what = "no environment fits" if stack.objections else "nothing is known that could be planned of"
-    lines = [f"error: {what} {' '.join(stack.asked)}{where}"]
-    lines += [
-        plain(f"  {f'{each.name} {each.span}'.rstrip()}: {each.objection.text}")
-        for each in stack.objections[:_MOST_REASONS]
-    ]
-    if len(stack.objections) > _MOST_REASONS:
-        lines.append(f"  and {len(stack.objections) - _MOST_REASONS} more reasons; `--json` has all")
-    if stack.hints:
-        lines += ["", *(f"hint: {plain(hint)}" for hint in stack.hints)]
-    return "\n".join(lines)

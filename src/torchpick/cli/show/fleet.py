@@ -8,7 +8,7 @@ from html import escape
 
 from torchpick.cli.show.text import block, plain
 from torchpick.cluster.emit import SiteEnvironment
-from torchpick.decide.frontier import FleetStep, Outlook, Upgrade
+from torchpick.decide.frontier import Outlook, Upgrade
 from torchpick.model import VERSION
 from torchpick.model.fleet import Fleet, Hosts
 from torchpick.model.machine import Machine, Note
@@ -72,23 +72,21 @@ def _driver(machine: Machine) -> str:
     driver = machine.driver
     if driver is None or not machine.counted:
         return ""
-    return (
-        f", driver {driver.version or 'for CUDA ' + (driver.cuda or '?')}{' (assumed)' * (driver.source == 'assumed')}"
-    )
+    return f", driver {driver.label}{' (assumed)' * (driver.source == 'assumed')}"
 
 
 def text(found: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str) -> str:
-    """The groups, then the frontier, then what newer drivers would gain."""
+    """The groups, then what newer drivers would gain."""
     fleet = found.fleet
     lines = [bold(_title(found, groups)), ""]
-    for group, environment in zip(found.answer.groups, groups, strict=True):
+    for group, environment in zip(found.groups, groups, strict=True):
         facts = _facts(environment.hosts, kinds(group.members, fleet), environment.install)
         lines += [bold(f"torch {environment.version} for {counted_machines(environment.hosts.count)}"), facts, ""]
     if found.unserved:
         hosts = fleet.hosts({machine for machine, _ in found.unserved})
         facts = _facts(hosts, kinds(found.unserved, fleet), "")
         lines += [bold(f"no environment for {counted_machines(hosts.count)}"), facts, ""]
-    lines += _frontier(found, bold)
+    lines += [] if found.exact else [NOT_EXACT, ""]
     if found.upgrades is not None:
         lines.append(bold(f"with {counted_environments(len(groups))}, and a newer driver"))
         lines += [plain(f"  {_upgrade(upgrade)}") for upgrade in found.upgrades[:_MOST_ROWS]] or ["  no torch is newer"]
@@ -106,28 +104,6 @@ def _facts(hosts: Hosts, of_kinds: Sequence[str], install: str) -> str:
     if len(of_kinds) > _MOST_KINDS:
         facts.insert(-1, ("gpus", f"and {len(of_kinds) - _MOST_KINDS} more kinds"))
     return block([(f"  {label}", fact) for label, fact in facts if fact], None, indent=9)
-
-
-def _frontier(found: Outlook, bold: Paint) -> list[str]:
-    if len(found.steps) < 2:
-        return []
-    lines = [bold("environments  who gets which torch")]
-    for place, step in enumerate(found.steps, start=1):
-        mark = " (this answer)" if step.releases == found.answer.releases else ""
-        lines.append(f"{place:>12}  {plain('; '.join(shares(step, found.fleet)))}{mark}")
-    return [*lines, *([] if found.exact else ["", NOT_EXACT]), ""]
-
-
-def shares(step: FleetStep, fleet: Fleet) -> list[str]:
-    """`400 machines 2.14.1`, those without any last."""
-    counts: dict[str, int] = {}
-    for group in step.groups:
-        places = {place for place, _ in group.members}
-        count = fleet.count_of(places)
-        counts[group.verdict.build.version] = counts.get(group.verdict.build.version, 0) + count
-    words = [f"{version} for {count}" for version, count in counts.items()]
-    none = fleet.count - fleet.count_of(step.releases)
-    return [*words, *([f"none for {none}"] if none > 0 else [])]
 
 
 def _upgrade(upgrade: Upgrade) -> str:
@@ -151,37 +127,22 @@ def as_json(found: Outlook, wish: Wish, groups: Sequence[SiteEnvironment]) -> di
     fleet = found.fleet
     plan = [
         {**group_json(group, wish, fleet), "gpu_names": kinds(group.members, fleet), "install": environment.install}
-        for group, environment in zip(found.answer.groups, groups, strict=True)
+        for group, environment in zip(found.groups, groups, strict=True)
     ]
     one = len(plan) == 1 and not found.unserved
     return {
         "machine": None,
         "machines": fleet.crowds,
         "left_out": fleet.left_out,
-        "notes": (*fleet.notes, *remarks(wish)),
+        "notes": (*fleet.notes, *found.notes, *remarks(wish)),
         "pick": plan[0]["pick"] if one else None,
         "plan": plan,
         "unserved": found.unserved,
-        "frontier": [_step(place, step, fleet) for place, step in enumerate(found.steps, start=1)],
+        "exact": found.exact,
         "upgrades": [
             {"from": upgrade.before, "to": upgrade.after, **upgrade.hosts.to_json(), "moves": upgrade.moves}
             for upgrade in found.upgrades or ()
         ],
-    }
-
-
-def _step(place: int, step: FleetStep, fleet: Fleet) -> dict[str, object]:
-    return {
-        "environments": place,
-        "groups": [
-            {
-                "version": group.verdict.build.version,
-                **fleet.hosts({machine for machine, _ in group.members}).to_json(),
-            }
-            for group in step.groups
-        ],
-        "without": fleet.count - fleet.count_of(step.releases),
-        "exact": step.exact,
     }
 
 

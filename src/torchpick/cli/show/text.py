@@ -27,9 +27,9 @@ def plain(foreign: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in foreign)
 
 
-def note(sentence: str) -> str:
+def note(sentence: str, mark: str = "note") -> str:
     """One line of what a person may want to know, without secrets."""
-    return f"note: {plain(redacted(sentence))}"
+    return f"{mark}: {plain(redacted(sentence))}"
 
 
 def paragraphs(text: str, width: int) -> str:
@@ -95,6 +95,22 @@ def lines(rows: Iterable[Sequence[str]], width: int | None) -> list[str]:
             first, *more = wrap(row[-1], width - left)
             found.append("\n".join([start + first, *(" " * left + part for part in more)]))
     return found
+
+
+def help_page(page: Iterable[str], width: int) -> str:
+    """A help as it is written, its flags beside what is said of them, in this width."""
+    found: list[str] = []
+    flags: list[tuple[str, str]] = []
+    for line in (*page, ""):
+        if line.startswith("  -"):
+            names, _, about = line.strip().partition("  ")
+            flags.append((f"  {names}", about.strip()))
+            continue
+        found += lines(flags, width)
+        goes_on = found and all(part and part[0] != " " for part in (found[-1], line))
+        found.append(f"{found.pop()} {line}" if goes_on else line)
+        flags = []
+    return paragraphs("\n".join(found).rstrip(), width)
 
 
 def headed(rows: Iterable[Sequence[str]], width: int | None, bold: Callable[[str], str]) -> str:

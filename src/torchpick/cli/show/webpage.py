@@ -19,12 +19,11 @@ from torchpick.decide import matrix, remarks
 from torchpick.knowledge import locations
 from torchpick.model import VERSION
 from torchpick.model.build import Build, toolkit_order
-from torchpick.model.generations import NVIDIA, Kind, amd_kind, kind_of
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import pip_line
 from torchpick.model.pythons import python_name, python_order, span
 from torchpick.model.request import Wish
-from torchpick.model.table import Shelf, Table
+from torchpick.model.table import Kind, Shelf, Table
 from torchpick.model.verdict import Objection, Reason, Verdict
 from torchpick.model.versions import release_key
 
@@ -36,9 +35,12 @@ PLATFORMS = {
     "linux-x86_64": "Linux, x86-64",
     "linux-aarch64": "Linux, Arm (aarch64)",
     "windows-x86_64": "Windows, x86-64",
+    "windows-arm64": "Windows, Arm",
 }
 # Any Python does for judging drivers and GPUs, since what it objects to is taken out again.
 _ANY_PYTHON = Python("3.12")
+# What an AMD target that compat/ does not name yet has builds for.
+_AMD = ("linux-x86_64", "windows-x86_64")
 _HOME, _ABROAD = Driver(None, "999.0"), Driver(None, "0.1")
 
 
@@ -57,7 +59,9 @@ def page(
         "version": escape(VERSION),
         "oldest": escape(listed[-1]),
         "newest": escape(listed[0]),
-        "static": "\n".join([_cells("th", ("GPU", "such as", "newest that runs")), *map(_newest, rows)]),
+        "static": "\n".join(
+            [_cells("th", ("GPU", "such as", "newest that runs")), *(_newest(row, known) for row in rows)]
+        ),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _part("page.html"))
 
@@ -72,8 +76,8 @@ def embedded(value: Mapping[str, object]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _newest(row: matrix.Row) -> str:
-    kind = kind_of(row.gpu.arch)
+def _newest(row: matrix.Row, known: Table) -> str:
+    kind = known.kind_of(row.gpu.arch)
     newest = "none" if row.newest is None else f"torch {row.newest.build.version}"
     return _cells("td", (row.gpu.label, "" if kind is None else ", ".join(kind.examples), newest))
 
@@ -101,9 +105,11 @@ class _Sheet:
         self.amd = tuple(gpu for gpu in here if gpu.vendor == "amd")
         self.home = self._rows(_HOME, self.nvidia) + self._rows(None, self.amd)
         found = {verdict.build.key: verdict for row in self.home for cell in row.cells for verdict in cell.verdicts}
-        # The newest release first, and in it the best build first where GPU and driver support them alike.
+        # The newest release first, and in it the best build first where GPU and driver support them alike; each as it
+        # is for any Python and GPU.
         best = sorted(found.values(), key=_preference, reverse=True)
-        self.builds = [verdict.build for verdict in best if verdict.build.family in ("cuda", "rocm")]
+        whole = {build.key: build for build in table.of(name)}
+        self.builds = [whole[each.build.key] for each in best if each.build.family in ("cuda", "rocm")]
 
     def to_json(self, texts: _Numbered[str], verdicts: _Numbered[tuple[object, ...]]) -> Json:
         releases = list(dict.fromkeys(build.torch for build in self.builds))
@@ -139,10 +145,13 @@ class _Sheet:
             build.torch,
             build.backend,
             build.cuda,
-            texts[f"pip install {pip_line(build, self.wish)}"],
+            texts[
+                f"pip install {pip_line(build._replace(extras=('device-ARCH',)), self.wish)}"
+            ],  # page.js knows the GPU
             texts[", ".join(f"{name} {version}" for name, version in build.companions.items() if version)],
             texts[build.glibc or ""],
             texts[f"measured, read out of {ref}" if kind == "measured" else "declared by build scripts and lists"],
+            build.vendor is not None,
         ]
 
     def _own(self, row: matrix.Row, texts: _Numbered[str], verdicts: _Numbered[tuple[object, ...]]) -> list[int | None]:
@@ -155,7 +164,8 @@ class _Sheet:
                 places.append(None)
                 continue
             why = tuple(texts[_said(each)] for each in verdict.objections if _is_own(each))
-            notes = () if why else remarks.notes(verdict, machine, self.table, self.wish, ())
+            found_notes = () if why else remarks.notes(verdict, machine, self.table, self.wish, ())
+            notes = tuple(note for note in found_notes if note != remarks.MISCOMPILED)
             worst = min(verdict.fits, key=lambda each: each.fit)
             how = texts["" if why else fit_words(worst.fit, worst.via)]
             fit = int(verdict.rank.worst_fit)
@@ -189,7 +199,7 @@ class _Sheet:
 
 def _preference(verdict: Verdict) -> tuple[object, ...]:
     build = verdict.build
-    return release_key(build.torch), verdict.native, toolkit_order(build.backend), build.backend
+    return release_key(build.torch), build.vendor is None, verdict.native, toolkit_order(build.backend), build.backend
 
 
 def _is_own(objection: Objection) -> bool:
@@ -210,7 +220,7 @@ def data(table: Table, wish: Wish, names: Iterable[tuple[str, str]]) -> Json:
     """All that the page looks up. `names` are products with their capabilities, or AMD's targets, between blanks."""
     targets = {arch for shelf in table.builds.values() for build in shelf for arch in build.arches or ()}
     amd = sorted((arch for arch in targets if arch.kind == "gfx"), key=lambda arch: (len(arch.suffix), arch.suffix))
-    kinds = [*reversed(NVIDIA), *reversed([amd_kind(arch) for arch in amd])]
+    kinds = [*reversed(table.nvidia), *(table.kind_of(arch) or Kind(arch, "AMD", (), _AMD) for arch in reversed(amd))]
     texts: _Numbered[str] = _Numbered()
     verdicts: _Numbered[tuple[object, ...]] = _Numbered()
     platforms = [_Sheet(name, table, wish, kinds).to_json(texts, verdicts) for name in PLATFORMS]

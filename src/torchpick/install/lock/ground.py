@@ -6,7 +6,7 @@ import os
 import sys
 from functools import cached_property
 
-from torchpick.environment import requirements, targets
+from torchpick.environment import interpreter, requirements, targets
 from torchpick.environment.targets import Target
 from torchpick.errors import InstallerError, UsageError
 from torchpick.install.asking import Order, TargetQuestion
@@ -27,8 +27,7 @@ class LockQuestion(TargetQuestion):
     @cached_property
     def installer(self) -> Installer:
         """Who resolves: elsewhere only uv, as pip judges markers by its own Python; of pips only a new one."""
-        if self.elsewhere is not None:
-            self._check_elsewhere(self.elsewhere)
+        if self.elsewhere is not None and self.order.installer != "pip":
             return self.installer_of("uv")
         installer = self.installer_of(self.order.installer)
         if isinstance(installer, UvInstaller):
@@ -45,14 +44,6 @@ class LockQuestion(TargetQuestion):
             )
         return installer
 
-    def _check_elsewhere(self, machine: Machine) -> None:
-        if self.order.installer == "pip":
-            hint = "leave out `--installer pip`, or run it there with `--python PATH`"
-            raise UsageError(f"pip resolves for its own machine only, and not for {label(machine)}", hint=hint)
-        if self.session.uv is None:
-            hint = "install uv (`python -m pip install uv`) or name it in $UV"
-            raise InstallerError(f"only uv resolves for {label(machine)} from here, and there is none", hint=hint)
-
 
 def look(session: Session, order: Order) -> LockQuestion:
     """Read what there is; raises where a lock could only fail."""
@@ -66,6 +57,8 @@ def look(session: Session, order: Order) -> LockQuestion:
         if each.editable or os.path.isdir(each.place):
             raise folder_refused(f"`{each.text}`")
     machine, *others = session.machines
+    if machine.python.source.endswith(interpreter.OTHERS):
+        interpreter.installable(machine.python, session.request.python)
     if others:
         hint = "lock for one of them at a time, each in a file of its own: `-o pylock.NAME.toml`"
         raise UsageError(f"a lock is for one machine, and {len(others) + 1} were given", hint=hint)

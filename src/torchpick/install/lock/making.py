@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from contextlib import closing
 
-from torchpick.errors import InstallerError, IntegrityError, WheelError
+from torchpick.errors import ResolverError, WheelError
 from torchpick.index import wheelnames
 from torchpick.index.host_pages import Host, sha256_of, shown
 from torchpick.index.listing import file_of
 from torchpick.install import answering, handover
 from torchpick.install.asking import Order
+from torchpick.install.handover import Learnt
+from torchpick.install.hashes import Hashes
 from torchpick.install.lock import ground, pylock
 from torchpick.install.lock.ground import LockQuestion
 from torchpick.install.lock.pylock import LockedPackage
 from torchpick.installers import links
 from torchpick.installers.job import Job
+from torchpick.installers.links import Wheel
 from torchpick.installers.reporting import Item, ReportedFile
 from torchpick.model.build import is_on_host_of, is_wheel_host
 from torchpick.model.machine import Note
@@ -37,11 +40,19 @@ class Made(Noun):
 def make(session: Session, order: Order) -> Made:
     """The lock for one machine; nothing is written."""
     question = ground.look(session, order)
+    learnt = answering.learn(question)
+    job = _job(question, learnt)
     with closing(Host(offline=session.offline)) as host:
-        job = _decided(question, host)
         session.report(f"resolving for {ground.label(job.pick.machine)}")
-        items = handover.proved(question, job)
-        hashes = _Hashes(job, host)
+        try:
+            items = handover.proved(question, job)
+        except ResolverError:
+            other = answering.instead(question, learnt)
+            if other is None:
+                raise
+            job = _job(question, other)
+            items = handover.proved(question, job)
+        hashes = _Hashes(job, host, Hashes(job.pick, session.knowledge))
         packages = [hashes.locked(item) for item in items]
     notes = [*question.installer.notes, *job.copies.notes, *job.notes]
     packages = sorted((_public(each, notes) for each in packages), key=lambda each: each.name)
@@ -54,23 +65,24 @@ def make(session: Session, order: Order) -> Made:
     return Made(job.pick, environment, tuple(packages), text, tuple(dict.fromkeys(notes)))
 
 
-def _decided(question: LockQuestion, host: Host) -> Job:
+def _job(question: LockQuestion, learnt: Learnt) -> Job:
     """The answer as a job for a resolution in an empty environment, each file of torch's family with its hash."""
-    job, _ = handover.handed_over(question, answering.learn(question), pages=True)
-    hashes = _Hashes(job, host)
-    return job._replace(for_lock=True, files={name: hashes.address(name, url) for name, url in job.files.items()})
+    job, _ = handover.handed_over(question, learnt, pages=True)
+    links.check_settings(job.pick)
+    notes = tuple(note for note in job.notes if note.code != "UNHASHED")  # in a lock that is an error
+    return job._replace(for_lock=True, notes=notes, files={name: _hashed(url) for name, url in job.files.items()})
+
+
+def _hashed(address: str) -> str:
+    """The address of a file of torch's family with its hash, which for one of this computer is that of its bytes."""
+    return address if "#sha256=" in address else f"{address}#sha256={_of_bytes(address)}"
 
 
 class _Hashes:
     """Where the hash of each file is known from: the table, else the page that lists it; never a download."""
 
-    def __init__(self, job: Job, host: Host) -> None:
-        self.job, self.host = job, host
-
-    def address(self, name: str, address: str) -> str:
-        """The address of a file of torch's family with its hash."""
-        url, _, digest = address.partition("#sha256=")
-        return f"{url}#sha256={digest or self._listed(name, url)}"
+    def __init__(self, job: Job, host: Host, known: Hashes) -> None:
+        self.job, self.host, self.known = job, host, known
 
     def locked(self, item: Item) -> LockedPackage:
         """A package of the resolution, each of its files with its hash."""
@@ -88,46 +100,23 @@ class _Hashes:
         return LockedPackage(item.name, item.version, item.source, files, vcs)
 
     def _complete(self, name: str, file: ReportedFile) -> ReportedFile:
-        url = file.url
-        wish = self.job.pick.wish
-        is_theirs = self.job.pick.index_url and is_wheel_host(url, wish.index_base.removeprefix("flat+"))
-        listed = self._listed(name, url) if is_theirs else file.sha256
-        if listed is None:
-            listed = _of_bytes(url)
-        measured = links.measured(self.job.pick.build, file_of(url))
-        if measured is not None and listed != measured:
-            raise IntegrityError(
-                f"{file_of(url)}: the index says sha256 {listed}, the wheel that was read had {measured}",
-                hint="somebody changed the file or the page: do not install it, and compare with another source",
-            )
-        return file._replace(sha256=listed)
-
-    def _listed(self, name: str, url: str) -> str:
-        """The hash that the page of a project of torch's family gives for its file."""
-        if url.startswith("file:"):
-            return sha256_of(url)
-        pick, file = self.job.pick, file_of(url)
-        page = pick.index_url.removeprefix("flat+")
-        found = self.host.links(page, name, flat=pick.wish.index_base.startswith("flat+"))
-        link = next((each for each in found or () if each.file == file), None)
-        if link is None:
-            hint = "`torchpick refresh` reads what the wheel index holds now; `--index-base URL` names a mirror"
-            raise InstallerError(f"{redacted(page)} does not list {file}", hint=hint, code="NOT_ON_PAGE")
-        if link.sha256 is None:
-            raise _no_hash(file, f"{redacted(page)}, which lists it,")
-        return link.sha256
+        """The file with its hash; of what the user names on torch's index the resolver's word is that of a download."""
+        pick, said = self.job.pick, file.sha256
+        wheel = Wheel(name, file_of(file.url), file.url, said)
+        if pick.index_url and is_wheel_host(file.url, pick.wish.index_base.removeprefix("flat+")):
+            flat = pick.is_flat
+            listed = self.host.links(pick.index_url, name, flat=flat) or ()
+            wheel = wheel._replace(sha256=next((each.sha256 for each in listed if each.file == wheel.file), None))
+        return file._replace(sha256=self.known.checked(wheel).sha256 or _of_bytes(file.url))
 
 
 def _of_bytes(url: str) -> str:
-    """The hash of a file that no index lists: of this computer alone."""
+    """The hash of a file for which no index gives one: only for one of this computer."""
     if url.startswith("file:"):
         return sha256_of(url)
-    raise _no_hash(file_of(url), redacted(url))
-
-
-def _no_hash(file: str, place: str) -> WheelError:
-    hint = "name the file with its hash, `NAME @ URL#sha256=…`, or take it from an index that gives one"
-    return WheelError(f"{place} gives no sha256 for {file}, and a lock needs it", hint=hint, code="NO_HASH")
+    hint = "name the file with its hash, `NAME @ URL#sha256=…`, or take it from an index that gives one, not offline"
+    text = f"no index gives a sha256 for {redacted(url)}, and a lock needs it"
+    raise WheelError(text, hint=hint, code="NO_HASH")
 
 
 def _public(package: LockedPackage, notes: list[Note]) -> LockedPackage:

@@ -20,7 +20,7 @@
     const used = own.driver && (driver() || own.driver);
     const says = platform().says[used] || { objects: {}, relies: [], refuses: {} };
     const releases = new Map();
-    platform().builds.forEach(([torch, backend, cuda, command, companions, glibc, evidence], place) => {
+    platform().builds.forEach(([torch, backend, cuda, command, companions, glibc, evidence, vendor], place) => {
       const relies = says.relies.includes(cuda);
       const verdict = (relies ? own.abroad : own.home)[place];
       if (verdict === null) return;
@@ -28,19 +28,21 @@
       const against = [says.refuses[gpu], ...why, says.objects[cuda], python().objects[place]].filter((each) => each !== undefined).map(text);
       if (!releases.has(torch)) releases.set(torch, []);
       releases.get(torch).push({
-        torch, backend, against, fit, relies, runs: against.length === 0, jit: fit === 1, how: text(how), notes: notes.map(text), command: text(command),
+        torch, backend, vendor, against, fit, relies, runs: against.length === 0, jit: fit === 1, how: text(how), notes: notes.map(text),
+        command: text(command).replaceAll("device-ARCH", `device-${data.gpus[gpu].arch}`),
         companions: text(companions), glibc: text(glibc), evidence: text(evidence),
       });
     });
-    for (const builds of releases.values()) builds.sort((a, b) => b.fit - a.fit || a.relies - b.relies);
+    for (const builds of releases.values()) builds.sort((a, b) => a.vendor - b.vendor || b.fit - a.fit || a.relies - b.relies);
     return { used, releases };
   }
 
   const bestOf = (builds) => (builds || []).find((build) => build.runs);
 
+  // What lies on a vendor's own index counts where PyTorch's has nothing that runs.
   function newestOf(releases) {
-    for (const builds of releases.values()) if (bestOf(builds)) return builds[0].torch;
-    return "";
+    const best = [...releases.values()].map(bestOf).filter(Boolean);
+    return (best.find((build) => !build.vendor) || best[0] || { torch: "" }).torch;
   }
 
   function make(tag, properties, ...children) {

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import torchpick
 from torchpick.doctor import examination
 from torchpick.doctor.subject import Subject
-from torchpick.model.envelope import html_table
+from torchpick.model.fields import html
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Gpu, Machine, Platform, Python
 
@@ -37,11 +37,9 @@ class Tags(HTMLParser):
         self.words.append(data)
 
 
-@given(st.lists(st.tuples(st.text(), st.text()), max_size=4), st.text())
-def test_only_our_own_tags_are_in_it(rows: list[tuple[str, str]], title: str) -> None:
-    found = Tags(html_table(rows, title=title))
-
-    assert found.tags <= {"table", "tr", "th", "td", "caption"}
+@given(st.dictionaries(st.text(), st.lists(st.text(), max_size=3), max_size=4))
+def test_only_our_own_tags_are_in_it(value: dict[str, list[str]]) -> None:
+    assert Tags(html(value)).tags <= {"table", "tr", "th", "td", "br"}
 
 
 HOSTILE = "<script>alert(1)</script>"
@@ -68,9 +66,7 @@ def test_a_pick_shows_the_line_to_install_it() -> None:
 def test_the_line_is_the_one_that_url_prints(arguments: dict[str, Any], line: str) -> None:
     pick = torchpick.pick(python="3.12", platform="linux-x86_64", glibc="2.35", **arguments)
 
-    words = Tags(pick._repr_html_()).words
-    assert line in words
-    assert ("index" in words) == (arguments.get("backends") is None)
+    assert line in Tags(pick._repr_html_()).words
 
 
 def test_where_nothing_runs_the_pick_says_so() -> None:
@@ -95,18 +91,9 @@ def test_a_machine_shows_its_facts() -> None:
     machine = Machine(Platform.parse("linux-x86_64", "2.35"), Python("3.12"), None, (gpu,), name=HOSTILE)
 
     shown = Tags(machine._repr_html_())
-    assert {"table", "caption"} <= shown.tags
+    assert "table" in shown.tags
     assert "script" not in shown.tags
-    assert "linux-x86_64, glibc 2.35" in shown.words
-
-
-def test_findings_are_a_list_and_a_table() -> None:
-    found = examination.FindingList([Finding(Ailment.NO_KERNELS, HOSTILE, cure="torchpick install torch")])
-
-    assert isinstance(found, list)
-    assert "script" not in Tags(found._repr_html_()).tags
-    assert "torchpick install torch" in found._repr_html_()
-    assert "nothing is wrong" in examination.FindingList()._repr_html_()
+    assert {HOSTILE, "x86_64", "2.35"} <= set(shown.words)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,65 @@
+"""What people mistype is said or simply taken, before any index is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from torchpick.cli import main
+from torchpick.installers import shell
+
+GPU = ["--gpu", "RTX 4090", "--driver", "580.95.05", "--python", "3.12", "--offline"]
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["install", "pytorch"], "did you mean `torch`?"),
+        (["url", "pytorch==2.9.1"], "did you mean `torch==2.9.1`?"),
+        (["install", "torch", "torchvison"], "did you mean `torchvision`?"),
+        (["plan", "torch-audio"], "did you mean `torchaudio`?"),
+        (["install", "cuda"], "`--backend cu126`"),
+        (["install", "cu126"], "`torchpick install torch --backend cu126`"),
+        (["install", "requirements.txt"], "`torchpick install -r requirements.txt`"),
+        (["torch", "3090"], "`--gpu 3090`"),
+        (["repair"], "`torchpick doctor --fix`"),
+        (["pytorch"], "`torchpick install torch`"),
+    ],
+)
+def test_a_typo_is_refused_with_what_was_meant(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words, *GPU]) == 2
+
+    assert hint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["torchrl", "torchx", "torchao", "torchmetrics", "torchtune", "torch-geometric"])
+def test_a_package_of_a_like_name_is_no_typo(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["url", "torch", name, *GPU])
+
+    assert "did you mean" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("short", "whole"),
+    [
+        (["--platform", "windows"], ["--platform", "windows-x86_64"]),
+        (["--platform", "WSL2"], ["--platform", "linux-x86_64"]),
+        (["--driver", "v550.90"], ["--driver", "550.90"]),
+        (["--backend", "cuda12.6"], ["--backend", "cu126"]),
+        (["--backend", "12.6"], ["--backend", "cu126"]),
+        (["--gpu", "cpu"], ["--gpu", "none"]),
+    ],
+)
+def test_what_is_obvious_is_taken(short: list[str], whole: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    gpu = [] if "--gpu" in short else ["--gpu", "RTX 3090"]
+
+    assert main(["url", *gpu, *short]) == 0
+    taken = capsys.readouterr().out
+    assert main(["url", *gpu, *whole]) == 0
+    assert capsys.readouterr().out == taken
+
+
+def test_a_command_is_quoted_for_the_system_it_is_shown_on() -> None:
+    words = ["torchpick", "install", "torch<2.12", "--gpu", "GTX 1080 Ti"]
+
+    assert shell.line(words, windows=True) == 'torchpick install "torch<2.12" --gpu "GTX 1080 Ti"'
+    assert shell.line(words, windows=False) == "torchpick install 'torch<2.12' --gpu 'GTX 1080 Ti'"

@@ -1,0 +1,182 @@
+"""The hash that a file must have, whatever its page says of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.installers.jobs import PICK
+from torchpick.environment import toolsettings
+from torchpick.environment.toolsettings import UvFile
+from torchpick.errors import IntegrityError, UsageError
+from torchpick.index import listing, pages
+from torchpick.install import files
+from torchpick.install.hashes import Hashes, check_mirror
+from torchpick.installers.links import Wheel
+from torchpick.installers.own_settings import OwnSettings
+from torchpick.knowledge.compat import Knowledge
+from torchpick.model.build import Evidence
+from torchpick.model.pick import Pick
+from torchpick.model.request import Request
+from torchpick.session import Session
+
+FILE = "torch-2.14.1+cu126-cp312-cp312-manylinux_2_28_x86_64.whl"
+A, B = "a" * 64, "b" * 64
+MIRROR = PICK._replace(wish=PICK.wish._replace(index_base="https://mirror.example/whl"))
+FLAT = PICK._replace(wish=PICK.wish._replace(index_base="flat+https://mirror.example/files"))
+TESTED = PICK._replace(wish=PICK.wish._replace(channel="test"))
+
+
+def hashes(monkeypatch: pytest.MonkeyPatch, pick: Pick = PICK, *, seen: str | None = None) -> Hashes:
+    known = {} if seen is None else {FILE: seen}
+    monkeypatch.setattr(Knowledge, "witnessed", lambda _, backend: known if backend == "cu126" else {})
+    return Hashes(pick, Knowledge({}))
+
+
+def wheel(listed: str | None) -> Wheel:
+    return Wheel("torch", FILE, f"https://host.example/{FILE}", listed)
+
+
+def read(pick: Pick) -> Pick:
+    first = pick.verdicts[0]
+    build = first.build._replace(evidence=Evidence("measured", f"{FILE} sha256:{A}"))
+    return pick._replace(verdicts=(first._replace(build=build), *pick.verdicts[1:]))
+
+
+@pytest.mark.parametrize(
+    ("seen", "listed", "expected", "codes"),
+    [
+        (None, A, A, []),
+        (A, A, A, []),
+        (A, None, A, []),
+        (A, B, B, ["HASH_CHANGED"]),
+        (None, None, None, ["UNHASHED"]),
+    ],
+)
+def test_on_the_wheel_host(
+    seen: str | None, listed: str | None, expected: str | None, codes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = hashes(monkeypatch, seen=seen)
+
+    found = known.checked(wheel(listed))
+
+    assert (found.sha256, [note.code for note in known.notes([found])]) == (expected, codes)
+    assert all(FILE in note.text for note in known.notes([found]))
+
+
+@pytest.mark.parametrize("pick", [MIRROR, FLAT])
+def test_a_mirror_may_not_say_otherwise_than_public_locks(pick: Pick, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = hashes(monkeypatch, pick, seen=A)
+
+    assert known.checked(wheel(None)).sha256 == A
+    with pytest.raises(IntegrityError, match=f"{B}, public locks have {A}"):
+        known.checked(wheel(B))
+
+
+@pytest.mark.parametrize("pick", [PICK, MIRROR])
+def test_nobody_may_say_otherwise_than_the_wheel_that_was_read(pick: Pick, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = hashes(monkeypatch, read(pick), seen=B)
+
+    assert known.checked(wheel(None)).sha256 == A
+    with pytest.raises(IntegrityError, match=f"{B}, the wheel that was read had {A}"):
+        known.checked(wheel(B))
+
+
+def test_what_locks_say_of_releases_is_no_word_about_a_candidate(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert hashes(monkeypatch, TESTED, seen=A).checked(wheel(B)).sha256 == B
+    assert hashes(monkeypatch, TESTED, seen=A).checked(wheel(None)).sha256 is None
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        "https://m.test/whl/cu126",
+        "file:///srv/whl",
+        "http://localhost:8000/whl",
+        "http://127.1.2.3/whl",
+        "http://[::1]/whl",
+        "",
+    ],
+)
+def test_a_mirror_with_tls_or_on_this_computer_needs_nobodys_word(index: str) -> None:
+    check_mirror(OwnSettings(), index)
+
+
+def test_a_name_that_looks_like_this_computer_is_not() -> None:
+    for host in ("127.0.0.1.evil.test", "localhost.evil.test", "127.evil.test"):
+        with pytest.raises(UsageError, match="is not secure"):
+            check_mirror(OwnSettings(), f"http://{host}/whl")
+
+
+@pytest.mark.parametrize("said", ["", "other.test", "m.test:80", "x.m.test", "https://m.test"])
+def test_a_mirror_without_tls_is_refused_as_pip_refuses_it(said: str) -> None:
+    spoken = toolsettings.strongest(toolsettings.pip_of_environ({"PIP_TRUSTED_HOST": said}))
+
+    with pytest.raises(UsageError, match=r"http://me:\*+@M\.test:8080/whl is not secure") as caught:
+        check_mirror(OwnSettings(pip=spoken), "http://me:secret@M.test:8080/whl", ("--trusted-host",))
+    assert "PIP_TRUSTED_HOST=m.test" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("said", ["m.test", "M.TEST:8080"])
+def test_whoever_names_it_vouches_for_it(said: str) -> None:
+    spoken = toolsettings.strongest(toolsettings.pip_of_environ({"PIP_TRUSTED_HOST": f"other.test {said}"}))
+    file = UvFile("uv.toml", {"allow-insecure-host": [said]})
+    for own, words in (
+        (OwnSettings(pip=spoken), ()),
+        (OwnSettings({"UV_INSECURE_HOST": f"http://{said}"}), ()),
+        (OwnSettings(uv_files=(file,)), ()),
+        (OwnSettings(), ("-v", "--trusted-host", said)),
+        (OwnSettings(), (f"--allow-insecure-host={said}",)),
+    ):
+        check_mirror(own, "http://m.test:8080/whl/cu126", words)
+
+
+A100 = Request(
+    gpus=("sm_80",),
+    driver="535.183.01",
+    python="3.12",
+    platform="linux-x86_64",
+    glibc="2.35",
+    requirements=("torch==2.10.0",),
+)
+
+
+def test_what_was_read_on_a_page_needs_no_network_the_next_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def fetch(url: str, *_: object) -> pages.Page:
+        asked.append(url)
+        name = url.rstrip("/").rpartition("/")[2]
+        version = session.pick().build.pins[name].replace("+", "%2B")
+        href = f"{name}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl#sha256={B}"
+        return pages.Page(url, listing.parse(f'<a href="{href}">x</a>'.encode(), url))
+
+    monkeypatch.setattr(pages, "fetch", fetch)
+    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
+    environ = {"TORCHPICK_CACHE_DIR": str(tmp_path)}
+    session = Session(A100, environ)
+
+    first = files.listed(session, session.pick())
+    again = files.listed(Session(A100, environ), session.pick())
+    offline = files.listed(Session(A100._replace(offline=True), environ), session.pick())
+
+    assert first == again == offline
+    assert {wheel.sha256 for wheels in first.files.values() for wheel in wheels} == {B}
+    assert len(asked) == len(set(asked)) == len(session.pick().build.pins)
+
+
+@pytest.mark.parametrize(("seen", "named"), [(True, {"torch"}), (False, set[str]())])
+def test_without_a_network_only_a_hash_that_is_known_names_a_file(
+    seen: bool, named: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(A100._replace(offline=True), {"TORCHPICK_CACHE_DIR": str(tmp_path)})
+    file = f"torch-{session.pick().version}-cp312-cp312-manylinux_2_28_x86_64.whl"
+    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {file: A} if seen else {})
+
+    found = files.listed(session, session.pick())
+
+    assert set(found.files) == named
+    assert all(wheel.sha256 for wheels in found.files.values() for wheel in wheels)

@@ -1,0 +1,279 @@
+"""Every command asked the same question, in this process: pip's and uv's resolvers and the wheel host are stand-ins.
+
+What a command says is brought into one form, so that the answers can be compared.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
+from pathlib import Path
+from shlex import split
+from typing import Any, NamedTuple
+
+import torchpick
+from tests.fakes.resolver import Resolver
+from tests.installers.test_cases import place
+from torchpick.cli import main
+from torchpick.errors import NoBuildError, TorchpickError
+from torchpick.index import listing
+from torchpick.index.pages import Page
+from torchpick.knowledge.compat import Knowledge
+from torchpick.knowledge.packages import KnownPackages
+from torchpick.model.build import COMPANIONS, Build
+from torchpick.model.stack import Stack
+from torchpick.model.versions import leading, named, normal
+
+TRIO = ("torch", *COMPANIONS)
+PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
+_HOST = "https://download.pytorch.org/whl/"
+# What the indexes of the resolvers have beside the packages of the table: plain ones, one of which brings torch by an
+# extra, and releases of torch's family that came after the table.
+LATER: dict[str, dict[str, list[str]]] = {
+    "transformers": {"4.57.0": ["torch>=2.2; extra == 'torch'"]},
+    "numpy": {"2.3.0": []},
+    "torch": {"99.0.0": []},
+    "torchvision": {"99.0.0": ["torch>=2.14.0"]},
+    # what the CUDA wheels of the table are given beside a torch of another CUDA
+    "nvidia-cublas-cu12": {"12.9.1": []},
+    "nvidia-cuda-runtime-cu12": {"12.9.79": []},
+    "nvidia-cudnn-cu12": {"9.10.2": []},
+    "nvidia-cufft-cu12": {"11.4.1": []},
+    "nvidia-curand-cu12": {"10.3.10": []},
+    "nvidia-cublas": {"13.1.0": []},
+    "nvidia-cuda-runtime": {"13.0.96": []},
+    "nvidia-cudnn-cu13": {"9.10.2": []},
+    "nvidia-cufft": {"12.0.0": []},
+    "nvidia-curand": {"10.4.0": []},
+}
+
+
+class Asked(NamedTuple):
+    """A question: what is typed, and what binds unasked.
+
+    `elsewhere` are the platform and the Python of another machine, empty for the environment here. `by` is how the
+    constraint is given: a variable, or `-c` for the commands that take it.
+    """
+
+    requirements: tuple[str, ...] = ("torch",)
+    gpu: str = "T4"
+    driver: str = "580.95.05"
+    elsewhere: tuple[str, ...] = ()
+    backends: tuple[str, ...] = ()
+    limit: str = ""
+    by: str = "PIP_CONSTRAINT"
+    installer: str = "uv"
+
+    @property
+    def names(self) -> set[str]:
+        return {named(text) for text in self.requirements}
+
+
+class Said(NamedTuple):
+    """What a command came to; None where it does not say."""
+
+    status: int
+    torch: str | None = None
+    pins: Mapping[str, str] = {}
+    bound: tuple[str, ...] | None = None
+    words: str = ""
+    judged: bool = True
+
+
+Ask = Callable[[Asked], dict[str, Said]]
+
+
+class World:
+    """An environment with nothing in it but pip, or made by uv, and the stand-ins' knowledge."""
+
+    def __init__(self, folder: Path, installer: str) -> None:
+        state = {"pip": "26.0"} if installer == "pip" else {"by_uv": True}
+        self.marks = place(folder, {"state": state, "uv": None if installer == "pip" else {}})
+        self.folder = folder
+        self.python = f"{self.marks['$TARGET']}/bin/python"
+        uv = {} if installer == "pip" else {"UV": self.marks["$UV"]}
+        home, cache = self.marks["$HOME"], self.marks["$CACHE"]
+        self.environ = {"HOME": home, "PATH": "/nowhere", "TORCHPICK_CACHE_DIR": cache, **uv}
+
+    def run(self, *words: str) -> tuple[int, dict[str, Any], str]:
+        """The exit status of a command, its object in JSON, and its stderr."""
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            status = main([*words, "--json"])
+        return status, json.loads(out.getvalue()), err.getvalue()
+
+    def answers(self, asked: Asked) -> Iterator[tuple[str, Said]]:
+        """What each command says that has a place for the question."""
+        machine = ["--gpu", asked.gpu, "--driver", asked.driver]
+        there = ["--platform", asked.elsewhere[0], "--python", asked.elsewhere[1]] if asked.elsewhere else []
+        there = there or ["--python", self.python]
+        flags = [*machine, *there, *(word for name in asked.backends for word in ("--backend", name))]
+        file = str(self.folder / "limits.txt")
+        Path(file).write_text(asked.limit)
+        bound = {asked.by: file} if asked.limit and asked.by != "-c" else {}
+        more = ["-c", file] if asked.limit and asked.by == "-c" else []
+        os.environ.update(bound)
+        try:
+            yield from self._said(asked, flags, more)
+        finally:
+            for name in bound:
+                del os.environ[name]
+
+    def _said(self, asked: Asked, flags: list[str], more: list[str]) -> Iterator[tuple[str, Said]]:
+        words = [*asked.requirements, *flags]
+        output = str(self.folder / "pylock.toml")
+        if not asked.elsewhere:
+            yield "install", of_install(*self.run("install", *words, *more, "--dry-run"))
+        if asked.installer == "uv" or not asked.elsewhere:
+            yield "lock", of_lock(*self.run("lock", *words, *more, "-o", output))
+        if more:  # the others take no `-c`
+            return
+        yield "bare", of_pick(*self.run(*flags, *asked.requirements))  # a package may come last alone
+        yield "env", of_pick(*self.run("env", *words))
+        yield "plan", of_plan(*self.run("plan", *words))
+        yield "plan()", self._planned(asked)
+        if asked.names <= {*TRIO, *Knowledge({}).family}:
+            yield "url", of_pick(*self.run("url", *words))
+        if asked.names <= {*TRIO}:
+            yield "pick()", self._picked(asked)
+        if not asked.backends:
+            yield "label", of_pick(*self.run("label", "--among", ",".join(backends()), *words))
+        if asked.names == {"torch"}:
+            yield "fleet", self._fleet(asked, flags)
+        if asked.requirements == ("torch",) and not asked.elsewhere:
+            yield from self._doctor(flags)
+        if not asked.elsewhere:
+            yield "pin", of_pick(*self.run("pin", *words, "--no-project"))
+            assert self.run("unpin", "--python", self.python)[0] == 0
+
+    def _doctor(self, flags: list[str]) -> Iterator[tuple[str, Said]]:
+        _, report, _ = self.run("doctor", *flags)
+        for finding in report.get("findings", ()):
+            words = split(finding["cure"] or "")
+            if words[:2] == ["torchpick", "install"]:
+                yield "doctor's command", of_install(*self.run(*words[1:], "--dry-run"))
+
+    def _facts(self, asked: Asked) -> dict[str, Any]:
+        platform, python = asked.elsewhere or (None, self.python)
+        return {"gpus": [asked.gpu], "driver": asked.driver, "python": python, "platform": platform,
+                "backends": asked.backends}  # fmt: skip
+
+    def _picked(self, asked: Asked) -> Said:
+        specifiers = {named(text): text[len(leading(text)) :] for text in asked.requirements}
+        torch = specifiers.pop("torch", "")
+        try:
+            pick = torchpick.pick(torch=torch, companions=specifiers, **self._facts(asked))
+        except NoBuildError as error:
+            return Said(3, words=str(error))
+        return Said(0, pick.version, bound=_bound(note._asdict() for note in pick.notes))
+
+    def _planned(self, asked: Asked) -> Said:
+        try:
+            stack: Stack = torchpick.plan(*asked.requirements, **self._facts(asked))
+        except NoBuildError as error:
+            return Said(3, words=str(error))
+        except TorchpickError as error:
+            return Said(error.exit_status, words=str(error))
+        return of_plan(0 if stack.ok else 3, stack.to_json(), "")
+
+    def _fleet(self, asked: Asked, flags: list[str]) -> Said:
+        file = self.folder / "nodes"
+        _, found, _ = self.run("detect", *flags[: flags.index("--backend")] if asked.backends else flags)
+        file.write_text(json.dumps(found) + "\n")
+        narrow = flags[flags.index("--backend") :] if asked.backends else []
+        status, answer, err = self.run("fleet", str(file), *asked.requirements, *narrow)
+        torch = answer["pick"]["version"] if status == 0 else None
+        return Said(status, torch, bound=_bound(answer.get("notes", ())), words=err + _error(answer))
+
+
+def of_pick(status: int, answer: dict[str, Any], err: str) -> Said:
+    pick = answer.get("pick") or {}
+    stack = answer.get("stack") or {}
+    pins = {each["name"]: each["version"] for each in stack["packages"]} if stack else {}
+    words = err + _error(answer)
+    if status:
+        return Said(status, words=words)
+    judged = all(each["code"] != "NOT_JUDGED" for each in pick["notes"])
+    return Said(0, pick.get("version"), pins, _bound(pick["notes"]), words, judged)
+
+
+def of_plan(status: int, answer: dict[str, Any], err: str) -> Said:
+    stack = answer.get("stack")
+    if status or not stack:
+        return Said(status, words=err + _error(answer) + json.dumps(answer.get("objections"))[:300])
+    pins = {each["name"]: each["version"] for each in stack["packages"]}
+    return Said(0, pins.get("torch"), pins, _bound(stack["notes"]), err)
+
+
+def of_install(status: int, answer: dict[str, Any], err: str) -> Said:
+    if status:
+        return Said(status, words=err + _error(answer))
+    install = answer["install"]
+    text = "\n".join([*install["argv"], *install["files"].values()]).replace("%2B", "+")
+    pins = dict(re.findall(r"(?m)^([\w.-]+)==([^\s;*]+)$", text))
+    pins |= {normal(name): version for name, version in re.findall(r"/([\w.]+)-([^-\s/]+)-[^\s/]+[.]whl", text)}
+    return Said(0, pins.get("torch"), pins, _bound(answer["pick"]["notes"] + install["notes"]), err)
+
+
+def of_lock(status: int, answer: dict[str, Any], err: str) -> Said:
+    if status:
+        return Said(status, words=err + _error(answer))
+    pins = {each["name"]: each["version"] for each in answer["lock"]["packages"]}
+    return Said(0, pins.get("torch"), pins, _bound(answer["pick"]["notes"] + answer["lock"]["notes"]), err)
+
+
+def _error(answer: dict[str, Any]) -> str:
+    return str((answer.get("error") or {}).get("text", ""))
+
+
+def _bound(notes: Any) -> tuple[str, ...]:
+    return tuple(sorted({note["text"] for note in notes if note["code"] == "CONSTRAINED"}))
+
+
+@cache
+def builds() -> tuple[Build, ...]:
+    return tuple(Knowledge({}).every_build)
+
+
+@cache
+def backends() -> tuple[str, ...]:
+    return tuple(sorted({build.backend for build in builds() if build.family in ("cuda", "cpu")}))
+
+
+@cache
+def resolver() -> Resolver:
+    """A resolver that knows what the table knows: each package with what concerns torch or CUDA, and the builds."""
+    known = KnownPackages({}, "linux-x86_64")
+    names = {*known, *TRIO, *LATER}
+    packages = dict(LATER)
+    for name in known:
+        if name not in TRIO:
+            packages[name] = {
+                each.version: [line for line in each.requires if named(line) in names] for each in known[name].versions
+            }
+    return Resolver(packages)
+
+
+def page(url: str, *_client: object) -> Page:
+    return _page(url)
+
+
+@cache
+def _page(url: str) -> Page:
+    """A project's page of the wheel host as the table has it; no index has more than that."""
+    backend, project = url.rstrip("/").split("/")[-2:]
+    if not url.startswith(_HOST):
+        return Page(url, None)
+    files = set()
+    for build in builds():
+        version = build.pins.get(project)
+        if build.backend == backend and version is not None:
+            files |= {f"{project}-{version}-{tag}-{tag}-{last}.whl" for tag in build.pythons for last in build.tags[:1]}
+    body = "".join(f'<a href="{file.replace("+", "%2B")}#sha256={"0" * 64}">{file}</a>' for file in sorted(files))
+    return Page(url, listing.parse(body.encode(), f"{url}/"))

@@ -1,0 +1,186 @@
+"""One question, one answer: whatever command is asked, torch, the packages, the exit status and what bound it agree.
+
+They differ only as they were meant to: `plan`, `install`, `lock` and `plan()` alone learn what the table lacks, and the
+others say that they did not judge it; `url` has no place for what does not lie on torch's index, nor a fleet for
+packages; and only `install` and `lock` take `-c`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from functools import cache
+from unittest import mock
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.laws import commands
+from tests.laws.commands import Asked, Said, World
+from torchpick.environment import layout
+from torchpick.index import pages
+from torchpick.installers import run
+
+pytestmark = [
+    pytest.mark.process,  # the target's interpreter is asked for its version
+    pytest.mark.skipif(sys.platform != "linux", reason="the environment here is one of Linux"),
+]
+
+WHOLE = ("plan", "plan()", "lock")
+
+MACHINES = (
+    ("GTX 1080 Ti", "580.95.05"), ("V100", "535.183.01"), ("T4", "550.127.08"), ("A100", "525.147.05"),
+    ("RTX 3090", "580.95.05"), ("RTX 4090", "570.86.10"), ("H100", "595.58.03"), ("RTX 5090", "560.28.03"),
+    ("RTX 5090", "580.95.05"), ("K80", "470.256.02"),
+)  # fmt: skip
+TORCHES = ("torch", "torch", "torch<2.12", "torch==2.9.1", "torch>=2.6,<2.9", "torch==2.15.0", "torch~=2.14")
+COMPANIONS = ("torchvision", "torchaudio", "torchvision<0.24", "torchaudio==2.8.0")
+PACKAGES = (
+    "vllm", "vllm<0.12", "xformers", "xformers==0.0.29.post3", "bitsandbytes", "bitsandbytes>=0.45", "torchao",
+    "torchcodec", "transformers", "transformers[torch]", "accelerate", "timm", "onnxruntime-gpu",
+    "faster-whisper", "sglang", "unsloth",  "numpy", "jax[cuda12]", "xgboost",
+)  # fmt: skip
+LIMITS = ("", "torch<2.13", "torch!=2.14.1", "torchvision<0.24", "xformers<0.0.30", "torch<1.0")
+ELSEWHERE = (
+    (), (), ("linux-x86_64", "3.10"), ("linux-x86_64", "3.14"), ("windows-x86_64", "3.12"), ("linux-aarch64", "3.12"),
+)  # fmt: skip
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> Asked:
+    family = [draw(st.sampled_from(TORCHES)), *draw(st.lists(st.sampled_from(COMPANIONS), max_size=1))]
+    others = draw(st.lists(st.sampled_from(PACKAGES), max_size=2, unique=True))
+    (gpu, driver), elsewhere = draw(st.sampled_from(MACHINES)), draw(st.sampled_from(ELSEWHERE))
+    return Asked(
+        requirements=(*(family if not others or draw(st.booleans()) else ()), *others),
+        gpu=gpu,
+        driver=driver,
+        elsewhere=elsewhere,
+        backends=draw(st.sampled_from(((), (), (), ("cu126",), ("cu128", "cu130")))),
+        limit=draw(st.sampled_from(LIMITS)),
+        by=draw(st.sampled_from(("PIP_CONSTRAINT", "UV_CONSTRAINT", "-c"))),
+        installer="uv" if elsewhere else draw(st.sampled_from(("uv", "pip"))),
+    )
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, World]:
+    return {name: World(tmp_path_factory.mktemp(name), name) for name in ("uv", "pip")}
+
+
+@pytest.fixture
+def ask(worlds: Mapping[str, World], monkeypatch: pytest.MonkeyPatch) -> commands.Ask:
+    """Asks every command, with stand-ins at the edge: nothing is started but the target's interpreter, once."""
+    monkeypatch.setitem(sys.modules, "uv", None)  # no uv package beside torchpick
+    monkeypatch.setattr(pages, "fetch", commands.page)
+    monkeypatch.setattr(run, "capture", commands.resolver())
+    really_ask = layout.ask
+    said = cache(lambda program, folders: really_ask(program, os.environ, float("inf"), folders))
+    monkeypatch.setattr(layout, "ask", lambda program, _environ, _deadline, folders=None: said(program, folders))
+
+    def asked(question: Asked) -> dict[str, Said]:
+        world = worlds[question.installer]
+        with pytest.MonkeyPatch.context() as variables:
+            variables.delenv("UV", raising=False)
+            for name, value in world.environ.items():
+                variables.setenv(name, value)
+            return dict(world.answers(question))
+
+    return asked
+
+
+def check(said: Mapping[str, Said]) -> None:
+    """Whether all who judged the question gave one answer."""
+    judged = {who: each for who, each in said.items() if each.judged}
+    every = "\n".join(f"{who}: {each}" for who, each in judged.items())
+    assert len({each.status for each in judged.values()}) <= 1, every
+    assert len({each.torch for each in judged.values() if each.torch}) <= 1, every
+    assert len({judged[who].torch for who in WHOLE if who in judged}) <= 1, every  # who may say that there is none
+    assert len({each.bound for each in judged.values() if each.bound is not None}) <= 1, every
+    for name in {name for each in judged.values() for name in each.pins}:
+        versions = {each.pins[name] for each in judged.values() if name in each.pins}
+        exact = {version for version in versions if not version.endswith("*")}  # `12.*` of a wheel that is only added
+        assert len(exact) <= 1, f"{name}\n{every}"
+
+
+@settings(max_examples=15, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(asked=questions())
+def test_every_command_gives_the_same_answer(ask: commands.Ask, asked: Asked) -> None:
+    check(ask(asked))
+
+
+@pytest.mark.long
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(asked=questions())
+def test_every_command_gives_the_same_answer_to_many_questions(ask: commands.Ask, asked: Asked) -> None:
+    check(ask(asked))
+
+
+# Where commands once disagreed, or ended in a traceback: what was asked, the exit status, torch, and what bound it.
+FOUND = {
+    "a companion that the limit names is not asked for": (Asked(limit="torchvision<0.24"), 0, "2.15.0+cu132", ""),
+    "a fleet names what bound it": (
+        Asked(gpu="GTX 1080 Ti", limit="torch!=2.14.1"),
+        0,
+        "2.14.0+cu126",
+        "torch!=2.14.1",
+    ),
+    "a package that links torch and does not require it": (Asked(("torchao",), "GTX 1080 Ti"), 0, "2.14.1+cu126", ""),
+    "a resolution that was bound": (
+        Asked(("torch", "onnxruntime-gpu"), limit="torch<2.12"),
+        0,
+        "2.11.0+cu130",
+        "torch<2.12",
+    ),
+    "a limit on what a package brings": (
+        Asked(("vllm",), limit="torchvision<0.24"),
+        0,
+        "2.8.0+cu128",
+        "torchvision<0.24",
+    ),
+    "a limit on what nobody asks for": (
+        Asked(("bitsandbytes",), "A100", limit="torchvision<0.24"),
+        0,
+        "2.15.0+cu132",
+        "",
+    ),
+    "code for no such GPU, from source or not": (Asked(("flash-attn",), "GTX 1080 Ti"), 3, None, ""),
+    "nothing that a package may need runs": (Asked(("transformers[torch]",), "RTX 5090", "560.28.03"), 3, None, ""),
+    "nothing runs, and the package needs no torch": (Asked(("xgboost",), "RTX 5090", "560.28.03"), 3, None, ""),
+    "a package alone is no command": (Asked(("vllm",), "A100", "535.183.01"), 0, "2.10.0+cu128", ""),
+    "the index has moved on": (Asked(("torch", "torchvision", "numpy"), "GTX 1080 Ti"), 0, "2.14.1+cu126", ""),
+    "an extra brings torch": (Asked(("transformers[torch]",), "GTX 1080 Ti", installer="pip"), 0, "2.14.1+cu126", ""),
+    "no index has it, and the resolver says so": (Asked(("torch", "numpy>=99")), 1, None, ""),
+    "unread versions beside bad ones": (Asked(("sglang",), "GTX 1080 Ti"), 3, None, ""),
+    "the packages agree on a set": (Asked(("unsloth",), "T4", "550.127.08"), 0, "2.14.1+cu126", ""),
+    "a version of the family binds torch": (Asked(("xformers==0.0.29.post3",), "RTX 3090"), 0, "2.6.0+cu124", ""),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_an_answer_that_once_differed(name: str, ask: commands.Ask) -> None:
+    asked, status, torch, limit = FOUND[name]
+    said = ask(asked)
+
+    check(said)
+    assert {(each.status, each.torch) for each in said.values() if each.judged} == {(status, torch)}
+    assert all(f"bound by {limit}" in "".join(each.bound or ()) for each in said.values() if limit and each.judged)
+    assert limit or not any(each.bound for each in said.values())
+
+
+@pytest.mark.parametrize(("words", "times"), [("plan vllm", 0), ("install vllm", 1), ("install vllm numpy", 1)])
+@pytest.mark.usefixtures("ask")
+def test_the_resolver_is_asked_once_and_not_by_a_plan_of_what_is_known(
+    words: str, times: int, worlds: Mapping[str, World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, resolver = worlds["pip"], mock.Mock(wraps=commands.resolver())
+    monkeypatch.setattr(run, "capture", resolver)
+    for name, value in world.environ.items():
+        monkeypatch.setenv(name, value)
+    here = ["--gpu", "A100", "--driver", "535", "--python", world.python]
+
+    status, _, _ = world.run(*words.split(), *here, *(["--dry-run"] if "install" in words else []))
+
+    assert (status, resolver.call_count) == (0, times)
