@@ -5,7 +5,7 @@
 #   docker run --rm --gpus all torchpick detect --json
 # docs/docker-ci.md says how torchpick puts torch into an image of yours; that needs none of this.
 FROM python:3.12-slim AS build
-COPY pyproject.toml README.md LICENSE /source/
+COPY pyproject.toml hatch_build.py README.md LICENSE /source/
 COPY src /source/src
 COPY compat /source/compat
 RUN python -m pip wheel --no-cache-dir --wheel-dir /wheels /source

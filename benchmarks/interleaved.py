@@ -31,9 +31,11 @@ def environment(*packages: str) -> Path:
     return folder
 
 
-def medians(commands: Mapping[str, Sequence[str]], rounds: int = 31) -> dict[str, float]:
+def medians(
+    commands: Mapping[str, Sequence[str]], rounds: int = 31, environ: Mapping[str, str] = os.environ
+) -> dict[str, float]:
     """Median wall time of each command over interleaved rounds, after one round that is not counted."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("TORCHPICK_", "PYTHON"))}
+    env = {name: value for name, value in environ.items() if not name.startswith(("TORCHPICK_", "PYTHON"))}
     times: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(rounds + 1):
         for name, command in commands.items():

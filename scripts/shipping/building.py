@@ -31,12 +31,9 @@ def epoch(root: Path) -> str:
     return done.stdout.strip() or _EARLIEST
 
 
-def distributions(root: Path, folder: Path, moment: str | None = None) -> list[Path]:
-    """The source archive and the wheel that is built out of it, so that who tests the wheel tests both.
-
-    `moment` is the time that the archives' files bear, by default that of the commit.
-    """
-    moment = moment or epoch(root)
+def distributions(root: Path, folder: Path) -> list[Path]:
+    """The source archive and the wheel that is built out of it, so that who tests the wheel tests both."""
+    moment = epoch(root)
     source = _made("build_sdist", root, folder, moment)
     with TemporaryDirectory(prefix="torchpick-source-") as unpacked:
         with tarfile.open(source) as archive:

@@ -18,9 +18,9 @@ from typing import NamedTuple
 from scripts.shipping.picture import PICTURES, ROOT, draw
 
 PICTURE = PICTURES / "terminal.svg"
-COLUMNS = 108
+COLUMNS = 100
 COMMANDS = (
-    'torchpick --gpu "GTX 1080 Ti" --driver 580.95.05 --platform linux-x86_64 --python 3.12 --glibc 2.35',
+    'torchpick --gpu "GTX 1080 Ti" --driver 580.97 --platform windows-x86_64 --python 3.12',
     'torchpick url --gpu "RTX 5090" --driver 570.26 --platform linux-x86_64 --python 3.12 --quiet',
     "torchpick url --gpu a100 --driver 535.183.01 --platform linux-x86_64 --python 3.12 --quiet",
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import shutil
 import subprocess
 import sys
 import venv
@@ -13,8 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scripts.shipping import building, data, pyz, sbom, version
-from scripts.shipping.data_answers import QUESTION
+from scripts.shipping import building, pyz, sbom, version
 
 ROOT = Path(__file__).parents[2]
 # What is published or leads to it, and an address that stands for the project's own (written so that who replaces it
@@ -23,9 +21,11 @@ _ADDRESSED = ("*.md", "*.toml", "*.yml", "conda/*.yaml", "docs/**/*.md", "script
 _PLACEHOLDER = re.compile(r"github(usercontent)?\.com/(example)/torchpick")
 _EXAMPLE = """examples:
   scripts/release --dry-run
-  scripts/release --tag v0.1.0 --out dist
-  scripts/release --tag data-2026.11.22 --out dist    the table alone, as torchpick-data"""
-_DATA = "data-"
+  scripts/release --tag v0.1.0 --out dist"""
+QUESTION = (
+    *("url", "--gpu", "GTX 1080 Ti", "--driver", "580.95.05"),
+    *("--platform", "linux-x86_64", "--python", "3.12"),
+)
 
 
 def main(words: Sequence[str]) -> int:
@@ -41,9 +41,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--without-tests", action="store_true", help="build and check only")
     args = parser.parse_args(words)
     if not args.dry_run and args.tag is None:
-        parser.error("a release needs `--tag vX.Y.Z` or `--tag data-YYYY.M.D`; `--dry-run` needs none")
-    if args.tag is not None and args.tag.startswith(_DATA):
-        return _release_data(args)
+        parser.error("a release needs `--tag vX.Y.Z`; `--dry-run` needs none")
 
     number = version.version_in(ROOT)
     _step(f"version {number}, tag {args.tag or '(none)'}, CHANGELOG.md")
@@ -82,48 +80,6 @@ def placeholders(root: Path) -> list[str]:
     return [
         file.relative_to(root).as_posix() for file in files if _PLACEHOLDER.search(file.read_text(encoding="utf-8"))
     ]
-
-
-def _release_data(args: argparse.Namespace) -> int:
-    """The table alone, under the tag of its date."""
-    number = data.version_of(data.date_of(ROOT / "compat"))
-    _step(f"torchpick-data {number}, tag {args.tag}")
-    if args.tag != _DATA + number:
-        hint = f"the tag must be data-{number}"
-        print(f"error: the tag is {args.tag} and the table is of {number}: {hint}", file=sys.stderr)
-        return 1
-    with TemporaryDirectory(prefix="torchpick-release-") as folder:
-        files = _built_data(Path(folder, "first"))
-        if different := building.differences(files, _built_data(Path(folder, "second"))):
-            print(f"error: built twice, {', '.join(different)} came out differently", file=sys.stderr)
-            return 1
-        print(f"built twice, byte for byte equal: {len(files)} files")
-        _step("the table is checked")
-        _run([sys.executable, str(ROOT / "scripts" / "check-compat")])
-        if not args.without_tests:
-            _test_data(files[1], Path(folder))
-        if args.dry_run:
-            _list(files, f"would publish torchpick-data {number}")
-        else:
-            _list(_kept(files, args.out), f"torchpick-data {number}")
-    return 0
-
-
-def _built_data(folder: Path) -> list[Path]:
-    """The source archive, the wheel and the bill of materials of the table."""
-    source, wheel = data.build(ROOT / "compat", folder)
-    bill = folder / "torchpick-data.cdx.json"
-    sbom.write(bill, wheel, (source, wheel), kind="data")
-    return [source, wheel, bill]
-
-
-def _test_data(wheel: Path, folder: Path) -> None:
-    """The wheel beside that of this checkout's torchpick, in a folder as an installer lays them."""
-    _step("the built wheel answers")
-    site = folder / "site"
-    for each in (wheel, building.distributions(ROOT, folder / "program")[1]):
-        shutil.unpack_archive(each, site, "zip")
-    _run([sys.executable, "-m", "scripts.shipping.data_answers"], PYTHONPATH=str(site))
 
 
 def _kept(files: Sequence[Path], out: Path) -> list[Path]:
@@ -170,10 +126,8 @@ def _test(files: Sequence[Path], folder: Path) -> None:
         raise SystemExit(f"error: {program.name} does not answer\n{done.stderr}")
 
 
-def _run(line: Sequence[str], **environ: str) -> None:
-    done = subprocess.run(
-        line, cwd=ROOT, env={**os.environ, **environ}, check=False, timeout=3600, stdin=subprocess.DEVNULL
-    )
+def _run(line: Sequence[str]) -> None:
+    done = subprocess.run(line, cwd=ROOT, check=False, timeout=3600, stdin=subprocess.DEVNULL)
     if done.returncode:
         raise SystemExit(f"error: `{' '.join(line[1:5])} …` ended with status {done.returncode}")
 

@@ -20,13 +20,7 @@ def metadata_of(wheel: Path) -> str:
         return archive.read(name).decode("utf-8")
 
 
-def write(
-    file: Path,
-    wheel: Path,
-    artefacts: Iterable[Path],
-    carried: Iterable[tuple[str, str]] = (),
-    kind: str = "application",
-) -> None:
+def write(file: Path, wheel: Path, artefacts: Iterable[Path], carried: Iterable[tuple[str, str]] = ()) -> None:
     """`carried` are the projects inside the one-file program, each with its exact version."""
     about = HeaderParser().parsestr(metadata_of(wheel))
     name, version = str(about["Name"]), str(about["Version"])
@@ -57,7 +51,7 @@ def write(
         "version": 1,
         "metadata": {
             "component": {
-                "type": kind,
+                "type": "application",
                 "name": name,
                 "version": version,
                 "purl": f"pkg:pypi/{name}@{version}",

@@ -81,11 +81,6 @@ class _Carried:
         except KeyError:
             raise FileNotFoundError(2, "No such file or directory", path) from None
 
-    def names(self, folder):
-        start = (self._name(folder) + "/").removeprefix("./")
-        inside = [name[len(start):] for name in self.table if name.startswith(start)]
-        return sorted(name for name in inside if "/" not in name)
-
     def _name(self, path):
         return os.path.relpath(path, os.path.join(_HERE, _PACKAGE, "compat")).replace(os.sep, "/")
 

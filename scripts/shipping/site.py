@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 HOME = "https://github.com/example/torchpick/blob/main/"
-RAW = "https://raw.githubusercontent.com/example/torchpick/main/"
 
 
 def home(text: str) -> str:
     """README as a page of docs/."""
-    return text.replace(f"{RAW}docs/", "").replace(f"{HOME}docs/", "")
+    beside = re.sub(r"\]\((?!docs/|https:|#)", f"]({HOME}", text)
+    return beside.replace("](docs/", "](")
 
 
 def outward(text: str) -> str:

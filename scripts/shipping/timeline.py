@@ -13,11 +13,10 @@ from torchpick.decide import matrix
 from torchpick.decide.matrix import Cell, Row
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Fit
-from torchpick.model.generations import NVIDIA, Kind, amd_kind
 from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.noun import Noun
 from torchpick.model.request import Wish
-from torchpick.model.table import Table
+from torchpick.model.table import Kind, Table
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import major_minor
 
@@ -64,10 +63,13 @@ class Timeline(Noun):
 
 
 def of(table: Table) -> Timeline:
-    """The timeline of the table, which must hold the builds of `PLATFORM`."""
+    """The timeline of the table's own releases, which must hold the builds of `PLATFORM`."""
+    table = table.without_vendors()
     targets = {arch for build in table.of(PLATFORM) for arch in build.arches or () if arch.kind == "gfx"}
     amd = sorted(targets, key=lambda arch: (len(arch.suffix), arch.suffix))
-    kinds = [kind for kind in NVIDIA if kind.found_on(PLATFORM)] + [amd_kind(arch) for arch in amd]
+    kinds = [kind for kind in table.nvidia if kind.found_on(PLATFORM)] + [
+        table.kind_of(arch) or Kind(arch, "AMD", ()) for arch in amd
+    ]
     machine = Machine(Platform.parse(PLATFORM), Python("3.12"), None, ())
     rows: list[Row] = []
     for vendor in ("nvidia", "amd"):  # a machine of both would have the builds of one of them alone

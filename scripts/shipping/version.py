@@ -62,9 +62,7 @@ def disagreements(version: str, tag: str | None, changelog: str) -> list[str]:
 
 
 def notes(tag: str, changelog: str) -> str:
-    """The changelog's section of a version; a table has none."""
-    if tag.startswith("data-"):
-        return f"The table that torchpick decides by, as of {tag.removeprefix('data-')}: `torchpick-data`."
+    """The changelog's section of a version."""
     return {section.name: section.text for section in sections(changelog)}[tag.removeprefix("v")]
 
 
