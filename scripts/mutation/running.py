@@ -98,6 +98,7 @@ class _Bench:
             [sys.executable, str(warm.__file__)], cwd=copy, env=self._environ, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
+        self._line()  # it has started: what a survey puts beside the package is not for the process itself
 
     def surveyed(self, tests: Sequence[str], modules: Sequence[Path]) -> Survey:
         """What the tests run as things are, as they are run for a mutant."""
@@ -127,18 +128,21 @@ class _Bench:
         """The exit status of the tests, in a child of the process."""
         process = self._warm
         assert process.stdin is not None  # noqa: S101 # as it was started
-        assert process.stdout is not None  # noqa: S101
         self._failed.write_text("", encoding="utf-8")
         process.stdin.write(json.dumps([words, str(self._failed), plugin]) + "\n")
         process.stdin.flush()
-        child = int(process.stdout.readline())
+        child = int(self._line())
         late = None if most_s is None else threading.Timer(most_s, os.killpg, (child, signal.SIGKILL))
         if late is not None:
             late.start()
-        status = int(process.stdout.readline())
+        status = int(self._line())
         if late is not None:
             late.cancel()
         return status
+
+    def _line(self) -> str:
+        assert self._warm.stdout is not None  # noqa: S101 # as it was started
+        return self._warm.stdout.readline()
 
     def close(self) -> None:
         self._warm.kill()

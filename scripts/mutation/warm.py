@@ -1,7 +1,8 @@
 """Runs tests again and again, each time in a child that has what takes long to import: but none of the package.
 
 Each line of stdin is JSON: the words for pytest, the file for the name of the test that fails, and the name of a
-module that is a plugin, or null. Printed are the child's process id, which is that of its session too, and its status.
+module that is a plugin, or null. Printed are `ready`, and for each line the child's process id, which is that of its
+session too, and its status.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ def _tests(words: list[str], file: str, plugin: str | None) -> int:
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
     importlib.invalidate_caches()
+    sys.modules.pop(plugin or "", None)  # some systems have a `sitecustomize` of their own
     first = _First(file)
     try:
         return int(pytest.main(words, plugins=[first, *([importlib.import_module(plugin)] if plugin else [])]))
@@ -57,6 +59,7 @@ def _tests(words: list[str], file: str, plugin: str | None) -> int:
 
 
 def main() -> None:
+    print("ready", flush=True)
     for line in sys.stdin:
         child = os.fork()
         if not child:
