@@ -5,7 +5,6 @@ TorchpickError                  exit 1   something broke
 │   └── RequirementError                 a requirement that is not valid
 ├── CompatError                          a file of the table is not valid (file, path inside it)
 ├── NoBuildError                exit 3   no build runs here; carries the Pick
-├── ToolkitError                exit 3   no CUDA toolkit compiles for these GPUs
 ├── DetectionError              exit 4   a GPU is there but its driver does not answer
 ├── InstallerError                       no suitable pip or uv
 │   └── ResolverError  its own status    pip or uv refuses the requirements, in its own words
@@ -97,11 +96,6 @@ class NoBuildError(TorchpickError):
         super().__init__(message, hint=hint)
         self.pick = pick
         self.stack = stack
-
-
-class ToolkitError(TorchpickError):
-    code = "NO_TOOLKIT"
-    exit_status = 3
 
 
 class DetectionError(TorchpickError):

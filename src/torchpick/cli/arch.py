@@ -6,19 +6,15 @@ from collections.abc import Iterable
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
-from torchpick.errors import ToolkitError, TorchpickError, UsageError
-from torchpick.knowledge.compat import Knowledge
+from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.arch import Arch
 from torchpick.model.fields import dumps, envelope
-from torchpick.model.generations import Toolkits, targets
 from torchpick.model.machine import Machine
-from torchpick.model.versions import is_dotted, span
 from torchpick.session import Session
 
 
 class ArchArguments(Arguments):
     for_: str
-    cuda: str | None
 
 
 def run(args: ArchArguments) -> int:
@@ -27,14 +23,14 @@ def run(args: ArchArguments) -> int:
     gpus = tuple(gpu.arch for machine in machines for gpu in machine.counted if gpu.arch is not None)
     if not gpus:
         raise _nothing(machines)
+    chosen: tuple[Arch, ...] = ()
     if all(gpu.kind == "gfx" for gpu in gpus):
-        chosen: tuple[Arch, ...] = ()
         line = _amd(args, gpus)
     else:
-        chosen = _chosen(args, tuple(gpu for gpu in gpus if gpu.kind == "sm"), session.knowledge)
+        chosen = tuple(sorted({gpu for gpu in gpus if gpu.kind == "sm"}, key=lambda arch: arch.capability))
         line = {"torch": _torch, "nvcc": _nvcc, "cmake": _cmake}[args.for_](chosen)
     if args.json:
-        print(dumps(envelope("arch", form=args.for_, cuda=args.cuda, arch=line, targets=chosen)))
+        print(dumps(envelope("arch", form=args.for_, arch=line, targets=chosen)))
     else:
         print(line)
     return 0
@@ -50,38 +46,11 @@ def _nothing(machines: tuple[Machine, ...]) -> TorchpickError:
 
 def _amd(args: ArchArguments, gpus: tuple[Arch, ...]) -> str:
     """PYTORCH_ROCM_ARCH and CMAKE_HIP_ARCHITECTURES: `gfx90a;gfx1100`."""
-    if args.for_ == "nvcc" or args.cuda:
-        hint = "`--for torch` and `--for cmake` print their gfx names"
-        raise UsageError("nvcc and `--cuda` do not apply to AMD GPUs", hint=hint)
+    if args.for_ == "nvcc":
+        raise UsageError(
+            "nvcc does not apply to AMD GPUs", hint="`--for torch` and `--for cmake` print their gfx names"
+        )
     return ";".join(dict.fromkeys(map(str, gpus)))
-
-
-def _chosen(args: ArchArguments, gpus: tuple[Arch, ...], knowledge: Knowledge) -> tuple[Arch, ...]:
-    if args.cuda is None:
-        return tuple(sorted(set(gpus), key=lambda arch: arch.capability))
-    if not is_dotted(args.cuda) or args.cuda.count(".") not in (1, 2):
-        raise UsageError(f"`{args.cuda}` is not a valid CUDA version", hint="such as 12.6; `nvcc --version` prints it")
-    toolkits = knowledge.file("drivers.json", Toolkits.from_json)
-    nearest = toolkits.nearest(args.cuda)
-    if nearest is None:
-        known = ", ".join(toolkits.lists)
-        raise UsageError(f"CUDA {args.cuda} is not a known toolkit", hint=f"known are {known}")
-    found, left = targets(gpus, toolkits.lists[nearest])
-    if left:
-        raise _unable(args.cuda, left, toolkits, gpus)
-    return found
-
-
-def _unable(cuda: str, left: tuple[Arch, ...], toolkits: Toolkits, gpus: tuple[Arch, ...]) -> ToolkitError:
-    able = [each for each in toolkits.lists if all(each in toolkits.able(gpu) for gpu in gpus)]
-    message = f"CUDA {cuda} does not compile for {', '.join(map(str, left))}"
-    if able:
-        return ToolkitError(message, hint=f"CUDA {span(able)} compiles for all of them")
-    spans = []
-    for gpu in dict.fromkeys(gpus):
-        mine = toolkits.able(gpu)
-        spans.append(f"{gpu}: CUDA {span(mine)}" if mine else f"{gpu}: none that is known")
-    return ToolkitError(f"{message}, and no toolkit does for all", hint="build twice; " + "; ".join(spans))
 
 
 def _torch(arches: Iterable[Arch]) -> str:
