@@ -25,24 +25,6 @@ class CoverSet(Noun):
     detail: tuple[object, ...]
 
 
-_Worths = tuple[tuple[object, ...], ...]
-
-
-class _Cover(Noun):
-    """The keys of sets that cover what is left, with their worths from the worst to the best."""
-
-    chosen: tuple[Any, ...]
-    worths: _Worths
-    details: _Worths
-
-    @property
-    def order(self) -> tuple[int, _Worths, _Worths]:
-        return -len(self.chosen), self.worths, self.details
-
-
-_NOTHING = _Cover((), (), ())
-
-
 def fewest(columns: Mapping[K, CoverSet]) -> tuple[K, ...]:
     """The columns that cover all that can be covered."""
     return _Search(undominated(columns)).best()
@@ -90,13 +72,12 @@ class _Search:
         self._reach = {
             element: _union(self._columns[place].bits for place in able) for element, able in self._able.items()
         }
-        self._known: dict[tuple[int, int], _Cover | None] = {}
+        self._known: dict[tuple[int, int], tuple[Any, ...] | None] = {}
 
     def best(self) -> tuple[Any, ...]:
         for count in range(self._least(self._elements), len(self._columns) + 1):
-            cover = self._solve(self._elements, count)
-            if cover is not None:
-                return cover.chosen
+            if (cover := self._solve(self._elements, count)) is not None:
+                return cover
         return ()
 
     def _least(self, left: int) -> int:
@@ -108,33 +89,26 @@ class _Search:
                 left &= ~self._reach[element]
         return count
 
-    def _solve(self, left: int, count: int) -> _Cover | None:
+    def _solve(self, left: int, count: int) -> tuple[Any, ...] | None:
         """The best cover of what is left with exactly so many columns, or fewer where fewer are enough."""
         if not left:
-            return _NOTHING
+            return ()
         if count <= 0 or self._least(left) > count:
             return None
         key = left, count
         if key not in self._known:
             element = min(_bits(left), key=lambda element: len(self._able[element]))
-            best: _Cover | None = None
-            for place in self._able[element]:
-                rest = self._solve(left & ~self._columns[place].bits, count - 1)
-                if rest is None:
-                    continue
-                cover = self._with(place, rest)
-                if best is None or cover.order > best.order:
-                    best = cover
-            self._known[key] = best
+            rests = (
+                (place, self._solve(left & ~self._columns[place].bits, count - 1)) for place in self._able[element]
+            )
+            covers = [(*rest, place) for place, rest in rests if rest is not None]
+            self._known[key] = max(covers, key=self._order, default=None)
         return self._known[key]
 
-    def _with(self, place: object, rest: _Cover) -> _Cover:
-        column = self._columns[place]
-        return _Cover(
-            (*rest.chosen, place),
-            tuple(sorted((*rest.worths, column.worth))),
-            tuple(sorted((*rest.details, column.detail))),
-        )
+    def _order(self, cover: tuple[Any, ...]) -> tuple[object, ...]:
+        """The fewest first; then the better, the worst member of each compared first."""
+        chosen = [self._columns[place] for place in cover]
+        return -len(chosen), sorted(each.worth for each in chosen), sorted(each.detail for each in chosen)
 
 
 def _union(masks: Iterable[int]) -> int:
