@@ -106,7 +106,8 @@ def test_the_page_is_one_file_of_bounded_size_that_loads_nothing(
     assert not {'src="', "<link", "@import", "url("} & {
         mark for mark in ('src="', "<link", "@import", "url(") if mark in page
     }
-    assert "<td>sm_61</td><td>GeForce GTX 1080 Ti, Tesla P40</td><td>torch 2.14.1+cu126</td>" in page
+    assert '"start":{"system":"linux-x86_64","python":"Python 3.12"}' in page
+    assert "<noscript><p>This page needs JavaScript; <code>torchpick matrix</code>" in page
 
 
 def test_the_name_of_the_page_cannot_reach_the_terminal_raw(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -242,20 +242,6 @@ def test_everything_has_a_name_for_a_screen_reader(chromium: browser.Browser, pa
     assert chromium.js("document.documentElement.lang") == "en"
 
 
-def test_without_javascript_there_is_a_plain_table(chromium: browser.Browser, page: str) -> None:
-    chromium.call("Emulation.setScriptExecutionDisabled", value=True)
-    try:
-        chromium.call("Page.navigate", url=page)
-        tree = chromium.call("DOM.getDocument", depth=-1)
-        deadline = 50
-        while "torch 2.14.1+cu126" not in str(tree) and deadline:
-            tree, deadline = chromium.call("DOM.getDocument", depth=-1), deadline - 1
-    finally:
-        chromium.call("Emulation.setScriptExecutionDisabled", value=False)
-
-    assert "torch 2.14.1+cu126" in str(tree)
-
-
 @pytest.mark.parametrize(
     ("anchor", "shown"),
     [

@@ -137,11 +137,9 @@ def _page(args: MatrixArguments, session: Session) -> int:
     known = session.knowledge.table(webpage.PLATFORMS, session.request.channel)
     machine = session.asking(session.request._replace(gpus=("none",))).machine
     system = machine.platform.name if machine.platform.name in webpage.PLATFORMS else "linux-x86_64"
-    rows = matrix.rows(_open(machine._replace(platform=machine.platform.parse(system)), known), known, wish)
-    if not matrix.releases_of(rows):
-        raise UsageError("no release is within what was asked for", hint="leave it out: the page has all releases")
     names = (*session.knowledge.gpu_names.products, *session.knowledge.other_names.amd_named)
-    page = webpage.page(known, wish, names, rows, (system, python_name(machine.python.tag)))
+    start = {"system": system, "python": python_name(machine.python.tag)}
+    page = webpage.page(known, wish, names, start)
     if file == "-":
         print(page, end="")
     else:

@@ -12,10 +12,11 @@ import os
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from html import escape
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from torchpick.cli.show.text import fit as fit_words
 from torchpick.decide import matrix, remarks
+from torchpick.errors import UsageError
 from torchpick.knowledge import locations
 from torchpick.model import VERSION
 from torchpick.model.build import Build, toolkit_order
@@ -27,7 +28,7 @@ from torchpick.model.table import Kind, Shelf, Table
 from torchpick.model.verdict import Objection, Reason, Verdict
 from torchpick.model.versions import release_key
 
-Json = dict[str, object]
+Json = dict[str, Any]
 T = TypeVar("T", bound=Hashable)
 
 # The platforms with builds for GPUs, and what people call them.
@@ -44,24 +45,19 @@ _AMD = ("linux-x86_64", "windows-x86_64")
 _HOME, _ABROAD = Driver(None, "999.0"), Driver(None, "0.1")
 
 
-def page(
-    known: Table, wish: Wish, names: Iterable[tuple[str, str]], rows: Sequence[matrix.Row], start: tuple[str, str]
-) -> str:
-    """The page of a table. `rows` stand there without JavaScript, for the system and the Python that it opens with."""
-    listed = matrix.releases_of(rows)
-    system, python = start
+def page(known: Table, wish: Wish, names: Iterable[tuple[str, str]], start: Mapping[str, str]) -> str:
+    """The page of a table; `start` is the system and the Python that it opens with."""
+    found = data(known, wish, names)
+    listed = sorted({torch for sheet in found["platforms"] for torch in sheet["releases"]}, key=release_key)
+    if not listed:
+        raise UsageError("no release is within what was asked for", hint="leave it out: the page has all releases")
     values = {
-        "system": system,
-        "python": python,
         "style": _part("page.css").strip(),
         "script": _part("page.js").strip(),
-        "data": embedded({**data(known, wish, names), "start": {"system": system, "python": python}}),
+        "data": embedded({**found, "start": start}),
         "version": escape(VERSION),
-        "oldest": escape(listed[-1]),
-        "newest": escape(listed[0]),
-        "static": "\n".join(
-            [_cells("th", ("GPU", "such as", "newest that runs")), *(_newest(row, known) for row in rows)]
-        ),
+        "oldest": escape(listed[0]),
+        "newest": escape(listed[-1]),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _part("page.html"))
 
@@ -74,16 +70,6 @@ def embedded(value: Mapping[str, object]) -> str:
     """JSON that can stand inside a script element: nothing in it can end the element or open another."""
     text = json.dumps(value, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _newest(row: matrix.Row, known: Table) -> str:
-    kind = known.kind_of(row.gpu.arch)
-    newest = "none" if row.newest is None else f"torch {row.newest.build.version}"
-    return _cells("td", (row.gpu.label, "" if kind is None else ", ".join(kind.examples), newest))
-
-
-def _cells(tag: str, texts: Iterable[str]) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(text)}</{tag}>' for text in texts)}</tr>"
 
 
 class _Numbered(dict[T, int]):
