@@ -166,7 +166,7 @@ def test_what_others_write_among_our_lines_stays_when_ours_go() -> None:
     """`uv add` puts keys below a header of ours."""
     text = '[project]\nname = "x"\n'
     index = {"name": "pytorch-cu126", "url": "https://wheels.example/whl/cu126", "explicit": True}
-    written = marks.merged(text, pinned(PINS, "cu126", index, None), "it")
+    written = marks.merged(text, pinned(PINS, index, None), "it")
     header = "[tool.uv.sources] # torchpick pin\n"
     theirs = 'other = { git = "https://x.example" }\n'
 
@@ -179,7 +179,7 @@ def test_what_others_write_among_our_lines_stays_when_ours_go() -> None:
 def test_pin_and_extras_leave_each_others_lines() -> None:
     text = '[project]\nname = "x"\n'
     extras = marks.merged(text, wanted(LIBRARY), "it")
-    both = marks.merged(extras, pinned(PINS, "cu126", None, None), "it")
+    both = marks.merged(extras, pinned(PINS, None, None), "it")
 
     assert without(both, PIN) == extras
     assert without(without(both, MARK), PIN) == text
@@ -228,7 +228,7 @@ def test_an_override_of_uvs_would_take_the_place_of_what_is_written(override: st
     text = f'[tool.uv]\noverride-dependencies = ["scipy", "{override}"] # mine\n'
     extras = Plan((), "uv", sources={"torch": (("pytorch-cu126", "cu126"),)})
 
-    for ours in (pinned(PINS, "cu126", None, None), wanted(extras)):
+    for ours in (pinned(PINS, None, None), wanted(extras)):
         if stands:
             assert without(marks.merged(text, ours, "it"), ours.mark) == text
         else:
@@ -238,4 +238,4 @@ def test_an_override_of_uvs_would_take_the_place_of_what_is_written(override: st
 
 def test_what_looks_like_a_header_in_a_string_gets_nothing() -> None:
     with pytest.raises(TorchpickError, match="cannot be added to"):
-        marks.merged('x = """\n[tool.uv]\n"""\n', pinned(PINS, "cu126", None, None), "it")
+        marks.merged('x = """\n[tool.uv]\n"""\n', pinned(PINS, None, None), "it")

@@ -65,14 +65,3 @@ def test_an_option_for_the_installer_is_shown_its_place(capsys: pytest.CaptureFi
     assert main(["install", "torch", "--no-cache-dir"]) == 2
 
     assert "`torchpick install … -- --no-cache-dir`" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("gpu", "said"), [("gfx90a", True), ("Arc A770", True), ("sm_61", False)])
-def test_what_no_variable_keeps_apart_is_said(gpu: str, said: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["env", "--gpu", gpu, "--driver", "580.95.05"] if gpu == "sm_61" else ["env", "--gpu", gpu]
-
-    status = main([*words, "--platform", "linux-x86_64", "--python", "3.12", "--offline"])
-    _, err = capsys.readouterr()
-
-    assert status == 0
-    assert ("note: pip takes the triton of this build from your own index" in err) is said

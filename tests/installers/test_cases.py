@@ -1,6 +1,6 @@
 """The exact command, as files: each tests/installers/cases/*.json is a command line, a state, and what would be run.
 
-Keys: `argv` (a dry run is added); `env`; `uv` (the backends its file names and the flags it knows; null for none);
+Keys: `argv` (a dry run is added); `env`; `uv` (the flags that it knows; null for none);
 `state`: `pip` (its version), `by_uv`, `installed` (project → version), `conda`, `cuda` (that of the installed torch);
 `files` (path under $HOME, $HERE or $TARGET → content). What must come of it: `exit`; `command`; `set`, `unset`; `given`
 (the kind of each file → its lines); `notes` (codes); `says` (of an error).
@@ -68,9 +68,7 @@ def place(folder: Path, case: dict[str, object]) -> dict[str, str]:
     if known is not None:
         assert isinstance(known, dict)
         uv.parent.mkdir()
-        backends = known.get("backends", ["cu126", "cu128", "cu130", "cpu", "rocm7.1", "xpu"])
-        text = "".join(f"https://download.pytorch.org/whl/{each}" for each in backends)
-        uv.write_text(text + " ".join(known.get("flags", FLAGS)))
+        uv.write_text(" ".join(known.get("flags", FLAGS)))
         uv.chmod(0o755)
     for name in ("here", "home"):
         (folder / name).mkdir()

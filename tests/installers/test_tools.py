@@ -76,26 +76,6 @@ def test_neither_a_folder_nor_a_relative_place_is_a_program(tmp_path: Path, monk
     assert tools.uv({"UV": str(tmp_path / "folder" / "uv"), "PATH": everywhere}) == str(last)
 
 
-@pytest.mark.parametrize(
-    ("text", "backend", "known"),
-    [
-        ("https://download.pytorch.org/whl/cu126", "cu126", True),
-        ("https://download.pytorch.org/whl/cu126 and more", "cu126", True),
-        ("https://download.pytorch.org/whl/cu126", "cu12", False),
-        ("https://download.pytorch.org/whl/rocm6.2.4", "rocm6.2", False),
-        ("download.pytorch.org/whl/rocm6.2.4/download.pytorch.org/whl/rocm6.2/", "rocm6.2", True),
-        ("https://download.pytorch.org/whl/cpu-cxx11-abi", "cpu", False),
-        ("https://download.pytorch.org/whl/cpu_x", "cpu", False),
-        ("", "cu126", False),
-    ],
-)
-def test_a_backend_is_known_by_its_whole_address(text: str, backend: str, *, known: bool, tmp_path: Path) -> None:
-    (tmp_path / "uv").write_text(text)
-
-    assert tools.knows(str(tmp_path / "uv"), backend) is known
-    assert not tools.knows(str(tmp_path / "gone"), backend)
-
-
 def test_a_flag_is_taken_where_the_program_has_its_name(tmp_path: Path) -> None:
     (tmp_path / "uv").write_text("--torch-backend <TORCH_BACKEND>")
 

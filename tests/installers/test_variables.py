@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick import api
-from torchpick.environment.toolsettings import Setting
+from torchpick.environment.toolsettings import Setting, UvFile
 from torchpick.installers import shell, uv, variables
 from torchpick.installers.links import Wheel
-from torchpick.installers.own_settings import SettingChanges
-from torchpick.installers.variables import UserSettings
+from torchpick.installers.own_settings import OwnSettings, SettingChanges
 from torchpick.model.request import Request
 from torchpick.session import Session
 
@@ -30,16 +29,21 @@ READ = {
 }
 
 
-def made(**around: object) -> dict[str, str]:
-    return dict(variables.of(PICK, "/cache", UserSettings(**around), READ).set)  # type: ignore[arg-type]
+def made(**own: object) -> dict[str, str]:
+    return dict(variables.of(PICK, "/cache", OwnSettings(**own), READ).set)  # type: ignore[arg-type]
+
+
+def texts(found: SettingChanges) -> dict[str, str]:
+    """The content of each file, by the address that a variable has for it."""
+    return {variables.address(each.path): each.content for each in found.files}
 
 
 def test_the_variables_of_a_pick() -> None:
-    found = variables.of(PICK, "/cache", UserSettings(), READ)
+    found = variables.of(PICK, "/cache", OwnSettings(), READ)
     paths = {each.path.rpartition(".")[2]: variables.address(each.path) for each in found.files}
 
     assert found.set == {
-        "UV_TORCH_BACKEND": "cu126",
+        "UV_FIND_LINKS": paths["html"],
         "UV_CONSTRAINT": paths["txt"],
         "PIP_FIND_LINKS": paths["html"],
         "PIP_CONSTRAINT": paths["txt"],
@@ -48,12 +52,11 @@ def test_the_variables_of_a_pick() -> None:
 
 
 def test_the_default_indexs_own_torch_is_held_by_its_version_alone() -> None:
-    """In an image and on GitHub an unset variable is an empty one, and uv takes no empty UV_TORCH_BACKEND."""
     request = Request(gpus=("sm_86",), driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
     pick = Session(request._replace(backends=("default",)), {}).pick()
     links = Setting("find-links", ("https://own/links",), "pip.conf")
 
-    found = variables.of(pick, "/cache", UserSettings(pip={"find-links": links}))
+    found = variables.of(pick, "/cache", OwnSettings(pip={"find-links": links}))
 
     (limits,) = found.files
     assert limits.content == "torch==2.15.0\ntorchvision==0.29.2\n"
@@ -62,56 +65,62 @@ def test_the_default_indexs_own_torch_is_held_by_its_version_alone() -> None:
     assert found.unset == ("UV_FIND_LINKS",)
 
 
-def test_a_uv_that_does_not_know_the_backend_is_given_links() -> None:
-    found = made(uv_knows=False, uv_links=("https://own/links",))
+def test_a_backend_that_the_user_named_to_uv_becomes_that_of_the_pick() -> None:
+    """On GitHub an unset variable is an empty one, and uv takes no empty backend."""
+    found = variables.of(PICK, "/cache", OwnSettings(), READ, SettingChanges(unset=("UV_TORCH_BACKEND",)))
 
-    assert "UV_TORCH_BACKEND" not in found
-    assert found["UV_FIND_LINKS"] == f"{found['PIP_FIND_LINKS']},https://own/links"
-
-
-def test_a_cooldown_of_uvs_does_too_and_pips_takes_addresses() -> None:
-    found = variables.of(
-        PICK, "/cache", UserSettings(pip={"uploaded-prior-to": Setting("uploaded-prior-to", ("P3D",), "x")}), READ
-    )
-
-    assert "UV_TORCH_BACKEND" not in made(uv_cooldown=True)
-    assert "PIP_FIND_LINKS" not in found.set
-    assert any(f"torch @ {READ['torch'][0].url}#sha256={HASH}\n" in each.content for each in found.files)
-    line = f"torchvision @ {READ['torchvision'][0].url}#sha256={HASH}"
-    assert any(line in each.content for each in found.files)
+    assert found.set["UV_TORCH_BACKEND"] == "cu126"
+    assert found.unset == ()
 
 
-@pytest.mark.parametrize("name", ["extra-index-url", "find-links"])
-def test_beside_several_places_the_very_files_are_named(name: str) -> None:
-    around = UserSettings(pip={name: Setting(name, ("https://own/x",), "x")})
-    found = variables.of(PICK, "/cache", around, READ)
-    texts = {variables.address(each.path): each.content for each in found.files}
+def test_the_users_links_for_uv_stay_behind_ours() -> None:
+    own = OwnSettings({"UV_FIND_LINKS": "https://own/links,https://download.pytorch.org/whl/cu130/torch/"})
 
-    assert "torch @ https://" in texts[found.set["PIP_CONSTRAINT"]]
-    assert texts[found.set["UV_CONSTRAINT"]].startswith("torch==2.14.1+cu126\n")
-    assert "PIP_FIND_LINKS" not in found.set
+    found = variables.of(PICK, "/cache", own, READ)
+
+    assert found.set["UV_FIND_LINKS"] == f"{found.set['PIP_FIND_LINKS']},https://own/links"
+
+
+SETTINGS = {
+    "pip's cooldown": {"pip": {"uploaded-prior-to": Setting("uploaded-prior-to", ("P3D",), "x")}},
+    "pip's extra index": {"pip": {"extra-index-url": Setting("extra-index-url", ("https://own/x",), "x")}},
+    "pip's links": {"pip": {"find-links": Setting("find-links", ("https://own/x",), "x")}},
+    "uv's index": {"environ": {"UV_INDEX": "https://own/x"}},
+    "uv's links": {"environ": {"UV_FIND_LINKS": "https://own/x"}},
+    "uv's file": {"uv_files": (UvFile("uv.toml", {"find-links": ["https://own/x"]}),)},
+}
+
+
+@pytest.mark.parametrize("own", SETTINGS.values(), ids=SETTINGS)
+def test_beside_several_places_both_are_given_the_very_files(own: dict[str, object]) -> None:
+    """Pip rejects a page without dates, and another place may have the very version."""
+    found = variables.of(PICK, "/cache", OwnSettings(**own), READ)  # type: ignore[arg-type]
+
+    lines = [f"{name} @ {READ[name][0].url}#sha256={HASH}" for name in ("torch", "torchvision", "torchaudio")]
+    assert texts(found)[found.set["PIP_CONSTRAINT"]].splitlines() == lines
+    assert found.set["UV_CONSTRAINT"] == found.set["PIP_CONSTRAINT"]
     assert found.notes == ()
-    unread = variables.of(PICK, "/cache", around)
+    unread = variables.of(PICK, "/cache", OwnSettings(**own))  # type: ignore[arg-type]
     assert [note.code for note in unread.notes] == ["OTHER_PLACES"]
-    wheels = UserSettings(pip={name: Setting(name, ("https://download.pytorch.org/whl/cu126",), "x")})
-    assert "PIP_FIND_LINKS" in variables.of(PICK, "/cache", wheels, READ).set
 
 
-def test_pages_of_the_users_for_uv_lead_to_the_very_files_too() -> None:
-    found = variables.of(PICK, "/cache", UserSettings(uv_linked=True), READ)
-    texts = {variables.address(each.path): each.content for each in found.files}
+@pytest.mark.parametrize("word", ["https://download.pytorch.org/whl/cu126", "file:///cache/links-0.html"])
+def test_a_wheel_index_and_a_page_of_ours_are_no_place_beside(word: str) -> None:
+    own = {"pip": {"find-links": Setting("find-links", (word,), "x")}, "environ": {"UV_FIND_LINKS": word}}
+    found = variables.of(PICK, "/cache", OwnSettings(**own), READ)  # type: ignore[arg-type]
 
-    assert "torch @ https://" in texts[found.set["UV_CONSTRAINT"]]
-    assert "torch==2.14.1+cu126\n" in texts[found.set["PIP_CONSTRAINT"]]
+    assert "torch==2.14.1+cu126" in texts(found)[found.set["UV_CONSTRAINT"]]
+    assert found.set["PIP_FIND_LINKS"] == found.set["UV_FIND_LINKS"]
 
 
-def test_what_could_not_be_read_has_its_page_for_pip_to_read() -> None:
+def test_what_could_not_be_read_has_its_page_for_both_to_read() -> None:
     """A link without a hash would be weaker than the page that pip checks against."""
-    found = variables.of(PICK, "/cache", UserSettings(), {"torchvision": READ["torchvision"]})
+    found = variables.of(PICK, "/cache", OwnSettings(), {"torchvision": READ["torchvision"]})
 
     index = "https://download.pytorch.org/whl/cu126"
     assert found.set["PIP_FIND_LINKS"].split()[1:] == [f"{index}/torch/", f"{index}/torchaudio/"]
-    assert [each.content.count("torchvision-") > 0 for each in found.files] == [False, True]
+    assert found.set["UV_FIND_LINKS"].split(",") == found.set["PIP_FIND_LINKS"].split()
+    assert [each.content.count("torchvision-") > 0 for each in found.files] == [True, False]
 
 
 def test_the_users_words_stay_and_ours_of_an_earlier_time_go() -> None:
@@ -119,9 +128,9 @@ def test_the_users_words_stay_and_ours_of_an_earlier_time_go() -> None:
         "find-links": Setting("find-links", ("/opt/wheels", "https://download.pytorch.org/whl/torch_stable.html"), "x"),
         "constraint": Setting("constraint", ("own.txt", "file:///cache/constraints-0.txt"), "x"),
     }
-    found = made(pip=said, uv_constraints=("own.txt",))
+    found = made(pip=said, environ={"UV_CONSTRAINT": "own.txt file:///cache/constraints-0.txt"})
 
-    assert found["PIP_FIND_LINKS"] == "/opt/wheels"
+    assert found["PIP_FIND_LINKS"].split()[1:] == ["/opt/wheels"]
     assert found["PIP_CONSTRAINT"].split()[1:] == ["own.txt"]
     assert found["UV_CONSTRAINT"].split()[1:] == ["own.txt"]
 
@@ -214,12 +223,12 @@ def test_an_image_writes_the_files_itself() -> None:
 
 
 def test_files_go_where_an_image_has_them() -> None:
-    there = variables.of(PICK, "/opt/torchpick", UserSettings(), READ)
+    there = variables.of(PICK, "/opt/torchpick", OwnSettings(), READ)
 
     names = [each.path.rpartition("/")[2] for each in there.files]
     assert [each.path for each in there.files] == [f"/opt/torchpick/{name}" for name in names]
-    assert there.set["UV_CONSTRAINT"] == there.set["PIP_CONSTRAINT"] == f"file:///opt/torchpick/{names[0]}"
-    assert there.set["PIP_FIND_LINKS"] == f"file:///opt/torchpick/{names[1]}"
+    assert there.set["UV_FIND_LINKS"] == there.set["PIP_FIND_LINKS"] == f"file:///opt/torchpick/{names[0]}"
+    assert there.set["UV_CONSTRAINT"] == there.set["PIP_CONSTRAINT"] == f"file:///opt/torchpick/{names[1]}"
     assert there.to_json() == {
         "set": dict(there.set),
         "unset": [],
@@ -229,28 +238,23 @@ def test_files_go_where_an_image_has_them() -> None:
 
 def test_a_flat_mirror_that_could_not_be_read_is_one_page_that_both_are_led_to() -> None:
     pick = PICK._replace(wish=PICK.wish._replace(index_base="flat+https://mirror.example/wheels/"))
-    own = Setting("extra-index-url", ("https://own/x",), "x")
 
-    found = variables.of(pick, "/cache", UserSettings(uv_links=("https://own/links",)))
-    beside = variables.of(pick, "/cache", UserSettings(pip={"extra-index-url": own}))
+    found = variables.of(pick, "/cache", OwnSettings())
 
     (limits,) = found.files
     assert found.set == {
-        "UV_FIND_LINKS": "https://mirror.example/wheels/,https://own/links",
+        "UV_FIND_LINKS": "https://mirror.example/wheels/",
         "UV_CONSTRAINT": variables.address(limits.path),
         "PIP_FIND_LINKS": "https://mirror.example/wheels/",
         "PIP_CONSTRAINT": variables.address(limits.path),
     }
-    assert [note.code for note in beside.notes] == ["OTHER_PLACES"]
-    assert beside.set["PIP_FIND_LINKS"] == "https://mirror.example/wheels/"
 
 
 def test_what_was_dropped_of_the_users_settings_stays_dropped() -> None:
-    around = UserSettings(
-        for_pip=SettingChanges({"PIP_EXTRA_INDEX_URL": "https://own"}, ("PIP_INDEX_URL", "UV_CONSTRAINT")),
-        for_uv=SettingChanges({"UV_INDEX": "https://own"}, ("UV_DEFAULT_INDEX", "PIP_INDEX_URL")),
-    )
-    found = variables.of(PICK, "/cache", around, READ)
+    for_pip = SettingChanges({"PIP_EXTRA_INDEX_URL": "https://own"}, ("PIP_INDEX_URL", "UV_CONSTRAINT"))
+    for_uv = SettingChanges({"UV_INDEX": "https://own"}, ("UV_DEFAULT_INDEX", "PIP_INDEX_URL"))
+
+    found = variables.of(PICK, "/cache", OwnSettings(), READ, for_pip, for_uv)
 
     assert found.set["PIP_EXTRA_INDEX_URL"] == found.set["UV_INDEX"] == "https://own"
     assert found.unset == ("PIP_INDEX_URL", "UV_DEFAULT_INDEX")
@@ -259,26 +263,24 @@ def test_what_was_dropped_of_the_users_settings_stays_dropped() -> None:
 def test_only_wheel_indexes_among_the_users_links_leave_an_empty_setting() -> None:
     """An empty variable would let the configuration file speak again."""
     wheels = Setting("find-links", ("https://download.pytorch.org/whl/torch_stable.html",), "x")
-    own = Setting("extra-index-url", ("https://own/x",), "x")
+    request = Request(gpus=("sm_86",), driver="580.95.05", python="3.12", platform="linux-x86_64", glibc="2.35")
+    pick = Session(request._replace(backends=("default",)), {}).pick()
 
-    found = variables.of(PICK, "/cache", UserSettings(pip={"find-links": wheels, "extra-index-url": own}), READ)
-
-    assert found.set["PIP_FIND_LINKS"] == " "
+    assert variables.of(pick, "/cache", OwnSettings(pip={"find-links": wheels})).set["PIP_FIND_LINKS"] == " "
 
 
 def test_files_for_another_python_are_not_named() -> None:
     """A constraint is for one environment; the page is for all of them."""
     other = READ["torchaudio"][0]._replace(file="torchaudio-2.11.0+cu126-cp313-cp313-manylinux_2_28_x86_64.whl")
-    own = Setting("extra-index-url", ("https://own/x",), "x")
-    around = UserSettings(pip={"extra-index-url": own})
+    own = OwnSettings(pip={"extra-index-url": Setting("extra-index-url", ("https://own/x",), "x")})
 
-    found = variables.of(PICK, "/cache", around, {**READ, "torchaudio": [other, *READ["torchaudio"]]})
-    alone = variables.of(PICK, "/cache", around, {**READ, "torchaudio": [other]})
+    found = variables.of(PICK, "/cache", own, {**READ, "torchaudio": [other, *READ["torchaudio"]]})
+    alone = variables.of(PICK, "/cache", own, {**READ, "torchaudio": [other]})
 
-    text = next(each.content for each in found.files if "@" in each.content)
-    assert READ["torchaudio"][0].url in text
-    assert "cp313" not in text.replace("torch-2", "")
-    assert any("torchaudio==2.11.0+cu126\n" in each.content and "torch @" in each.content for each in alone.files)
+    assert f"torchaudio @ {READ['torchaudio'][0].url}#" in texts(found)[found.set["PIP_CONSTRAINT"]]
+    limits = texts(alone)[alone.set["PIP_CONSTRAINT"]]
+    assert "torchaudio==2.11.0+cu126\n" in limits
+    assert "torch @" in limits
 
 
 def test_a_line_break_in_a_value_is_a_defect() -> None:

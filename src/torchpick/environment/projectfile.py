@@ -89,16 +89,15 @@ def _range(requirements: list[str]) -> str:
 
 
 def pinned(
-    pins: Mapping[str, str], backend: str | None, index: Mapping[str, object] | None, links: ProjectSetting | None
+    pins: Mapping[str, str], index: Mapping[str, object] | None, links: ProjectSetting | None
 ) -> ProjectSettings:
     """A project of uv's, or a script's own block, pinned to one build: whatever is added, locked or installed in it.
 
-    `backend` is for `uv pip` alone, which has its own way to the wheel host; `links` takes its place where uv does not
-    know the backend, or the wheels lie on a mirror. Without an `index` the project's own have the build.
+    `links` is for what names no index itself: `uv pip`, and what requires torch. Without an `index` the project's own
+    have the build.
     """
     uv = ("tool", "uv")
     found = [ProjectSetting((*uv, "constraint-dependencies"), [f"{name}=={pins[name]}" for name in pins])]
-    found += [ProjectSetting((*uv, "torch-backend"), backend)] if backend else []
     found += [links] if links else []
     if index is None:
         return ProjectSettings(tuple(found), mark=PIN, binding=frozenset(pins))

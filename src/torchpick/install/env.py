@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from torchpick.errors import UsageError
 from torchpick.install import files
-from torchpick.installers import links, own_settings, store, tools, variables
+from torchpick.installers import links, own_settings, store, variables
+from torchpick.installers.own_settings import OwnSettings, SettingChanges
 from torchpick.installers.run import Command
 from torchpick.knowledge.locations import cache_dir
 from torchpick.model.machine import Note
@@ -25,7 +26,7 @@ _OTHERS = ("poetry", "pdm", "pixi", "conda", "mamba", "micromamba")
 _OF_PROJECTS = ("sync", "lock", "add", "remove", "export", "run")
 
 
-def variables_for(session: Session, shell: str) -> tuple[Pick, variables.Variables, tuple[Note, ...]]:
+def variables_for(session: Session, shell: str) -> tuple[Pick, SettingChanges, tuple[Note, ...]]:
     """The pick, the variables that hand it over, and what was left out of the user's own settings."""
     environ = session.environ
     pick = session.pick()
@@ -36,13 +37,13 @@ def variables_for(session: Session, shell: str) -> tuple[Pick, variables.Variabl
     read = files.listed(session, pick)
     if shell == "dockerfile":
         # An image has neither this computer's settings nor its cache, and its uv is not ours to ask.
-        return pick, variables.of(pick, _IN_IMAGE, variables.UserSettings(), read.files), read.notes
+        return pick, variables.of(pick, _IN_IMAGE, OwnSettings(), read.files), read.notes
     runner = environ.get("RUNNER_TEMP") if shell == "github" else None
     place = store.folder(os.path.join(runner, "torchpick")) if runner else session.store
-    around = _around(session, place, pick)
-    notes = (*around.for_pip.notes, *around.for_uv.notes, *read.notes, *_triton(pick))
-    found = variables.of(pick, place, around, read.files)
-    return pick, found, (*notes, *found.notes)
+    own = session.own_settings(session.settings_prefix)
+    changes = (own_settings.for_pip(own), own_settings.for_uv(own, pick.build.backend))
+    found = variables.of(pick, place, own, read.files, *changes)
+    return pick, found, (*found.notes, *read.notes)
 
 
 def command_of(session: Session, argv: Sequence[str]) -> tuple[Pick, Command]:
@@ -83,28 +84,3 @@ def _check_image(session: Session, pick: Pick) -> None:
     if not (pick.machine.gpus or session.given_gpus or asked_for_cpu):
         hint = "name the GPU that the image is for, such as `--gpu t4 --driver 580`; `--cpu` makes one without"
         raise UsageError("there is no GPU here, and an image runs elsewhere", hint=hint)
-
-
-def _triton(pick: Pick) -> tuple[Note, ...]:
-    """What no variable can keep apart for pip."""
-    if pick.build.family not in ("rocm", "xpu"):
-        return ()
-    text = "pip takes the triton of this build from your own index; `torchpick install` takes it from the wheel host"
-    return (Note("TRITON_UNPINNED", text),)
-
-
-def _around(session: Session, place: str, pick: Pick) -> variables.UserSettings:
-    own = session.own_settings(session.settings_prefix)
-    for_uv = own_settings.for_uv(own, pick.build.backend)
-    hidden = "UV_FIND_LINKS" in for_uv.unset
-    links = for_uv.set.get("UV_FIND_LINKS", "" if hidden else session.environ.get("UV_FIND_LINKS", "")).split(",")
-    return variables.UserSettings(
-        pip=own.pip,
-        for_pip=own_settings.for_pip(own),
-        for_uv=for_uv,
-        uv_constraints=store.not_ours(session.environ.get("UV_CONSTRAINT", "").split(), place),
-        uv_links=store.not_ours((link for link in links if link.strip()), place),
-        uv_linked=any(said.name in ("find-links", "UV_FIND_LINKS") for said in own.uv_places),
-        uv_knows=tools.knows(session.uv, pick.build.backend),
-        uv_cooldown=own.uv_cooldown is not None,
-    )

@@ -170,7 +170,7 @@ def listed(session: Session, pick: Pick) -> Listed:
     found: dict[str, tuple[Wheel, ...]] = {}
     offline = session.offline and not _is_folder(pick)
     with closing(Host(offline=False)) as host:
-        for name, version in pick.build.pins.items():
+        for name, version in {**pick.build.pins, **dict.fromkeys(_tritons(pick), "")}.items():
             record = store.record(session.store, links.page_of(pick, name), name, version, pick.build.platform)
             wheels = None if _is_folder(pick) else _kept(record, pick)
             if wheels is None and not offline:
@@ -184,8 +184,14 @@ def listed(session: Session, pick: Pick) -> Listed:
                 wheels = _of_table(pick, hashes) or None
             if wheels is not None:
                 found[name] = tuple(map(hashes.checked, wheels))
-    here = (wheel for wheels in found.values() for wheel in filter(links.suits(pick), wheels))
+    here = (wheel for name in pick.build.pins for wheel in filter(links.suits(pick), found.get(name, ())))
     return Listed(found, tuple(hashes.notes(here)))
+
+
+def _tritons(pick: Pick) -> tuple[str, ...]:
+    """The triton of a build that the user's own index may lack: torch itself requires one version of it."""
+    family = pick.build.family
+    return (f"triton-{family}", f"pytorch-triton-{family}") if family in ("rocm", "xpu") else ()
 
 
 def _of_table(pick: Pick, hashes: Hashes) -> list[Wheel]:
@@ -216,7 +222,7 @@ def _is(link: Link, name: str, version: str, pick: Pick) -> bool:
     wheel = link.wheel
     return (
         wheel.project == name
-        and wheel.version == version
+        and version in ("", wheel.version)
         and platform_of(wheel.platform) in (pick.build.platform, None)
     )
 

@@ -25,7 +25,7 @@ def check_mirror(own: OwnSettings, index_url: str, passed_on: Sequence[str] = ()
     if parts.scheme.lower() != "http" or _is_this_computer(host):
         return
     trusted = [*own.environ.get("UV_INSECURE_HOST", "").split()]
-    trusted += own.pip["trusted-host"].words if "trusted-host" in own.pip else ()
+    trusted += own.pip_words("trusted-host")
     trusted += [str(each) for file in own.uv_files for each in toml.texts(file.table.get("allow-insecure-host"))]
     for word, following in zip(passed_on, (*passed_on[1:], ""), strict=False):
         option, mark, value = word.partition("=")

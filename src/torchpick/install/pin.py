@@ -16,8 +16,9 @@ from torchpick.environment.world import World
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import asking
 from torchpick.install.files import Listed, listed
-from torchpick.installers import links, own_settings, store, tools, variables
+from torchpick.installers import links, own_settings, store, variables
 from torchpick.installers.links import uv_index
+from torchpick.installers.own_settings import SettingChanges
 from torchpick.model.build import is_wheel_host
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.machine import Note
@@ -91,27 +92,22 @@ def _decided(session: Session) -> tuple[Pick, Target]:
     return decided(session.answer(question), session.knowledge.rules).pick, target
 
 
-def _variables(session: Session, pick: Pick, prefix: str, read: Listed) -> tuple[variables.Variables, list[Note]]:
+def _variables(session: Session, pick: Pick, prefix: str, read: Listed) -> tuple[SettingChanges, list[Note]]:
     """What `env` would set, with its files in the environment; without what this shell alone says."""
     # Read anew each time: what an earlier `pin` wrote is taken out in between.
     own = own_settings.read(session.environ, prefix)
-    said = own.pip_files
-    around = variables.UserSettings(
-        pip=said,
-        uv_linked=any(each.name == "find-links" for each in own.uv_places),
-        uv_knows=tools.knows(session.uv, pick.build.backend),
-    )
+    own = own._replace(environ={}, pip=own.pip_files)
     notes = []
-    for name in ("index-url", "extra-index-url"):
-        for url in said[name].words if name in said else ():
-            if is_wheel_host(url):
-                text = f"{said[name].source} names a PyTorch wheel index, from which pip takes other packages too"
+    for said in own.pip_places:
+        for url in said.words:
+            if said.name != "find-links" and is_wheel_host(url):
+                text = f"{said.source} names a PyTorch wheel index, from which pip takes other packages too"
                 notes.append(Note("INDEX_STAYS", f"{text}: {redacted(url)}"))
-    found = variables.of(pick, toolsettings.store_of(prefix), around, read.files)
+    found = variables.of(pick, toolsettings.store_of(prefix), own, read.files)
     return found, [*notes, *read.notes, *found.notes]
 
 
-def _pip_change(prefix: str, found: variables.Variables) -> FileChange:
+def _pip_change(prefix: str, found: SettingChanges) -> FileChange:
     there = rewrite.read(toolsettings.own_pip_file(prefix))
     options = {option: tuple(found.set[name].split()) for name, option in _PIP_OPTIONS.items() if name in found.set}
     return FileChange(there.file, there.text if there.exists else None, marks.pinned_conf(there.text, options))
@@ -139,12 +135,11 @@ def _is_our_checkout(file: str) -> bool:
     return here in (folder, os.path.join(folder, "src"))
 
 
-def _project_change(file: str, pick: Pick, found: variables.Variables) -> FileChange:
+def _project_change(file: str, pick: Pick, found: SettingChanges) -> FileChange:
     there = rewrite.read(file)
-    backend = found.set.get("UV_TORCH_BACKEND")
     page = found.set.get("UV_FIND_LINKS", "").split(",")[0]
-    links = ProjectSetting(("tool", "uv", "pip", "find-links"), [page]) if page and not backend else None
-    wanted = projectfile.pinned(pick.build.pins, backend, uv_index(pick), links)
+    links = ProjectSetting(("tool", "uv", "pip", "find-links"), [page]) if page else None
+    wanted = projectfile.pinned(pick.build.pins, uv_index(pick), links)
     return FileChange(file, there.text, marks.merged(there.text, wanted, file))
 
 

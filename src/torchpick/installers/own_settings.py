@@ -17,7 +17,9 @@ from torchpick.environment.requirements import Given, Requested
 from torchpick.environment.toolsettings import PIP_PLACES, Setting, UvFile, pip_variable
 from torchpick.errors import RequirementError, TorchpickError, UsageError
 from torchpick.installers import store
+from torchpick.installers.store import StoredFile
 from torchpick.model.build import TRIO, WHEEL_HOST, is_on_host_of, is_wheel_host
+from torchpick.model.fields import written
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import marker_applies, marker_facts
@@ -63,23 +65,24 @@ class OwnSettings(Noun):
         return [*toolsettings.uv_of_environ(self.environ), *in_files]
 
     @property
-    def uv_cooldown(self) -> Setting | None:
-        """How old a file must be for uv to take it, where the user set that."""
-        value = self.environ.get("UV_EXCLUDE_NEWER")
-        mine = None if not value else Setting("exclude-newer", (value,), "UV_EXCLUDE_NEWER")
-        return mine or toolsettings.uv_key(self.uv_files, "exclude-newer")
-
-    @property
     def pip_places(self) -> list[Setting]:
         return [self.pip[name] for name in PIP_PLACES if name in self.pip]
 
+    def pip_words(self, name: str) -> tuple[str, ...]:
+        """What an option of pip's is set to; nothing where it is not."""
+        return self.pip[name].words if name in self.pip else ()
+
 
 class SettingChanges(Noun):
-    """What to change of the variables for one run, and what that leaves out, in words."""
+    """What to change of the variables, what that leaves out, in words, and the files that the values name."""
 
     set: Mapping[str, str] = {}
     unset: tuple[str, ...] = ()
     notes: tuple[Note, ...] = ()
+    files: tuple[StoredFile, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        return {**written(self, "set", "unset"), "files": {each.path: each.content for each in self.files}}
 
 
 def read(
@@ -149,7 +152,7 @@ def check_files(own: OwnSettings, installer: str) -> None:
     names = ("UV_CONSTRAINT", "UV_OVERRIDE", "UV_BUILD_CONSTRAINT", "UV_EXCLUDE") if installer == "uv" else ()
     words = [word for name in names for word in own.environ.get(name, "").split()]
     for name in ("constraint", "build-constraint") if installer == "pip" else ():
-        words += own.pip[name].words if name in own.pip else ()
+        words += own.pip_words(name)
     # What is not there the installer itself will miss.
     there = tuple(word for word in words if "://" in (path := located(word)) or os.path.exists(path))
     asked = requirements.read(Given(constraints=there), own.environ, own.fetch)
@@ -258,7 +261,7 @@ def for_pip(own: OwnSettings, *ours: str) -> SettingChanges:
             changed[pip_variable(said.name)] = " ".join(kept) or " "
     if changed.get("PIP_INDEX_URL") == " ":
         changed |= _another_index(own, changed)
-    limits_said = own.pip["constraint"].words if "constraint" in own.pip else ()
+    limits_said = own.pip_words("constraint")
     own_limits = store.not_ours(limits_said, *ours)
     if len(own_limits) < len(limits_said):
         changed["PIP_CONSTRAINT"] = " ".join(own_limits) or " "
@@ -267,8 +270,7 @@ def for_pip(own: OwnSettings, *ours: str) -> SettingChanges:
 
 def _another_index(own: OwnSettings, changed: Mapping[str, str]) -> dict[str, str]:
     """In the place of a file's only index: the first of the others that the user names, else pip's own default."""
-    said = own.pip["extra-index-url"].words if "extra-index-url" in own.pip else ()
-    others = changed.get("PIP_EXTRA_INDEX_URL", " ".join(said)).split()
+    others = changed.get("PIP_EXTRA_INDEX_URL", " ".join(own.pip_words("extra-index-url"))).split()
     if others:
         return {"PIP_INDEX_URL": others[0], "PIP_EXTRA_INDEX_URL": " ".join(others[1:]) or " "}
     from torchpick.index import index_places

@@ -40,38 +40,19 @@ def _module() -> str | None:
     return os.path.join(sys.prefix, *(("Scripts", "uv.exe") if os.name == "nt" else ("bin", "uv")))
 
 
-# What a uv knows is read in its own file, which holds the address of every backend that it can ask for, and its flags.
-# A start of uv would tell the same; this also holds for a dry run, which starts nothing. A wrapper script says nothing,
-# and then gets our own links page, which every uv can read.
-
-
-def knows(uv: str | None, backend: str) -> bool:
-    """Whether the uv at this path has an address for the backend; true where there is none."""
-    # A longer name may begin alike: rocm6.2 and rocm6.2.4, cpu and cpu-cxx11-abi.
-    return uv is None or _holds(uv, f"download.pytorch.org/whl/{backend}".encode(), barred=b"0123456789.-_")
-
-
-def takes(uv: str, flag: str) -> bool:
-    """Whether the uv at this path has the flag (its long name, without the dashes)."""
-    return _holds(uv, flag.encode())
-
-
 @lru_cache(maxsize=64)
-def _holds(path: str, text: bytes, barred: bytes = b"") -> bool:
-    """Whether the text is in the file, without one of the barred bytes behind it."""
+def takes(uv: str, flag: str) -> bool:
+    """Whether the uv at this path has the flag (its long name, without the dashes), by its own file.
+
+    So a dry run need not start it.
+    """
     import mmap
 
     try:
-        with open(path, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as image:
-            place = image.find(text)
-            while place >= 0:
-                end = place + len(text)
-                if end == len(image) or image[end : end + 1] not in barred:
-                    return True
-                place = image.find(text, end)
+        with open(uv, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as image:
+            return image.find(flag.encode()) >= 0
     except (OSError, ValueError):  # an empty file cannot be mapped
         return False
-    return False
 
 
 # What makes `uv pip compile` write a lock, which names every file; the oldest uvs that know a backend cannot.

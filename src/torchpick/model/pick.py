@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpick.model.build import WHEEL_HOST, Build
+from torchpick.model.build import Build
 from torchpick.model.fields import envelope, html, shown, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
@@ -151,13 +151,6 @@ class Pick(Noun):
         """
         own = (note for note in self.notes if note.code != "CUDA_MISCOMPILE")
         return (*(note for machine in self.machines for note in machine.notes), *own)
-
-    @property
-    def by_backend(self) -> bool:
-        """Whether the backend's name alone leads a uv that knows it to the very index: its base is fixed."""
-        if self.build.vendor is not None or not self.index_url:
-            return False
-        return self.wish.index_base == WHEEL_HOST and self.wish.channel == "stable"
 
     @property
     def requirements(self) -> tuple[str, ...]:

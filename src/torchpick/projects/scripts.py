@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from torchpick.environment import marks, projectfile, rewrite, toml
 from torchpick.environment.marks import PIN, ProjectSetting, ProjectSettings
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.installers import tools
 from torchpick.installers.links import check_settings, page_of, uv_index
 from torchpick.model.build import TRIO
 from torchpick.model.machine import Note
@@ -114,7 +113,5 @@ def _settings(session: Session, pick: Pick) -> ProjectSettings:
     # A page that the host does not have ends uv's run, so only what the script itself names is linked.
     linked = (name for name in pins if name == "torch" or name in session.wish.companions)
     pages = [*dict.fromkeys(page_of(pick, name) for name in linked if pick.index_url)]
-    by_backend = pick.by_backend and tools.knows(session.uv, pick.build.backend)
-    backend = pick.build.backend if by_backend else None
-    links = ProjectSetting(("tool", "uv", "find-links"), pages) if pages and not by_backend else None
-    return projectfile.pinned(pins, backend, uv_index(pick), links)
+    links = ProjectSetting(("tool", "uv", "find-links"), pages) if pages else None
+    return projectfile.pinned(pins, uv_index(pick), links)
