@@ -7,15 +7,14 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from scripts.table import build_format, fact_format, gpu_format, strict_rules, vendors
+from scripts.table import build_format, fact_format, gpu_format, package_format, strict_rules, vendors
 from scripts.table.forms import CAPABILITY, holds, matching, one_of
 from scripts.table.layout import PLATFORMS
 from torchpick.errors import CompatError
-from torchpick.knowledge import othernames, packages, refreshed
+from torchpick.knowledge import othernames, refreshed
 from torchpick.knowledge.gpunames import Candidates, Names
 from torchpick.knowledge.othernames import OtherNames
 from torchpick.model.fields import Fields, ShapeError, loads
-from torchpick.model.versions import parsed
 
 COMPAT = Path(__file__).parents[2] / "compat"
 MOST_BYTES = 16 << 20
@@ -75,7 +74,7 @@ def _kind_of(name: str) -> Callable[[Fields], None]:
     if name.startswith("torch-"):
         return build_format.release
     if name.startswith("packages/"):
-        return package
+        return package_format.package
     if name in FILES:
         return FILES[name]
     if name in INDEXES:
@@ -110,19 +109,6 @@ def files(fields: Fields) -> None:
 def table_date(fields: Fields) -> None:
     fields.only("schema", "date")
     strict_rules.released_on(fields, "date")
-
-
-def package(fields: Fields) -> None:
-    facts = packages.parse(fields, packages.READ_PLATFORM)
-    for place, row in enumerate(facts.versions):
-        path = f"versions[{place}]"
-        if row.evidence.kind == "measured" and row.name != "torch" and (row.file is None or row.sha256 is None):
-            raise ShapeError(f"{path}.evidence.kind", "must be declared where no file with its sha256 was read")
-        for text in row.requires:
-            try:
-                parsed(text)
-            except ValueError as error:
-                raise ShapeError(f"{path}.requires", f"must hold requirements: {text!r}") from error
 
 
 def rules_index(fields: Fields) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from torchpick.decide import demands, environments
 from torchpick.decide.stacksearch import StackSearch
 from torchpick.knowledge import packages
-from torchpick.model.fields import Fields
 from torchpick.model.package import PackageFacts
 from torchpick.model.request import Request
 from torchpick.model.stack import Stack
@@ -22,7 +21,7 @@ RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text())
 
 @lru_cache(maxsize=8)
 def facts(platform: str) -> dict[str, PackageFacts]:
-    known = [packages.parse(Fields(value), platform) for value in RECORDED["packages"]]
+    known = [packages.parse(value, platform) for value in RECORDED["packages"]]
     return {each.name: each for each in known}
 
 

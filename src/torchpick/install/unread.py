@@ -25,7 +25,6 @@ from torchpick.index.listing import Link, file_of
 from torchpick.index.user_index import IndexTarget, SeenPages, UserIndex
 from torchpick.knowledge.locations import cache_dir
 from torchpick.knowledge.packages import package_of
-from torchpick.model.fields import Fields
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, PackageFacts, WheelRule
 from torchpick.model.pythons import python_name
@@ -142,7 +141,7 @@ class UnreadWheels:
         lacking = {each.name: each.why for each in found if each.wheel is None}
         lacking |= {each.name: f"no more than {MOST_WHEELS} wheels are read at once" for each in compiled[MOST_WHEELS:]}
         lacking |= {each.name: row for each, row in rows if isinstance(row, str)}
-        return [package_of(each.name, Fields(row)) for each, row in rows if not isinstance(row, str)], lacking
+        return [package_of(each.name, row) for each, row in rows if not isinstance(row, str)], lacking
 
     @cached_property
     def _places(self) -> IndexPlaces:

@@ -242,7 +242,7 @@ def _never(fields: Fields) -> list[tuple[str, set[str], str]]:
 
 def read(file: str, parse: Callable[[Fields], T]) -> T:
     """Read one JSON file of the table and parse it; every fault becomes a CompatError that names file and path."""
-    return checked(file, lambda: parse(Fields(_loaded(file))))
+    return checked(file, lambda: parse(Fields(content(file))))
 
 
 def checked(file: str, work: Callable[[], T]) -> T:
@@ -258,7 +258,8 @@ def checked(file: str, work: Callable[[], T]) -> T:
         raise CompatError(f"is damaged ({error!r})", file=file, path="", hint=hint) from error
 
 
-def _loaded(file: str) -> Mapping[str, Any]:
+def content(file: str) -> Mapping[str, Any]:
+    """One JSON file of the table."""
     data = locations.read(file, MOST_BYTES + 1)
     if len(data) > MOST_BYTES:
         raise ShapeError("", f"is larger than {MOST_BYTES >> 20} MiB")
@@ -272,7 +273,7 @@ def _loaded(file: str) -> Mapping[str, Any]:
 
 def _index(folder: str, name: str, parse: Callable[[Mapping[str, Any]], T]) -> T:
     file = os.path.join(folder, "index", f"{name}.json")
-    return checked(file, lambda: parse(_loaded(file)))
+    return checked(file, lambda: parse(content(file)))
 
 
 def _shelf(folder: str, name: str) -> Shelf:
@@ -288,7 +289,7 @@ def _refreshed_over(shipped: Shelf, file: str) -> PlatformBuilds:
     from torchpick.knowledge import refreshed
 
     try:
-        found = checked(file, lambda: refreshed.read(_loaded(file)))
+        found = checked(file, lambda: refreshed.read(content(file)))
     except CompatError as error:
         text = f"the cache is ignored because {file} is damaged ({error}); run `torchpick refresh` to rewrite it"
         return PlatformBuilds(shipped, ignored=text)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
 
-from torchpick.knowledge.compat import read
+from torchpick.knowledge.compat import checked, content
 from torchpick.knowledge.locations import compat_dir
 from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence
-from torchpick.model.fields import Fields
-from torchpick.model.fields import read as noun_of
 from torchpick.model.package import LibraryCode, OtherIndex, Package, PackageFacts, WheelRule
 from torchpick.model.versions import remembered
 
 _arch = remembered(Arch.parse)  # a file names some thirty, again and again
+N = TypeVar("N", bound=tuple[Any, ...])
 # The wheels whose code was read; on another platform the code of the same version is another.
 READ_PLATFORM = "linux-x86_64"
 
@@ -52,59 +52,37 @@ class KnownPackages(Mapping[str, PackageFacts]):
 
 def facts_of(file: str, platform: str) -> PackageFacts:
     """One file of compat/packages."""
-    return read(file, lambda fields: parse(fields, platform))
+    return checked(file, lambda: parse(content(file), platform))
 
 
-def parse(fields: Fields, platform: str) -> PackageFacts:
-    """One file's content; raises ShapeError."""
-    fields.only("schema", *PackageFacts._fields)
-    name = fields.text("name")
-    return noun_of(
+def parse(row: Mapping[str, Any], platform: str) -> PackageFacts:
+    """One file's content, which is trusted: `scripts/check-compat` and a test hold it against its format."""
+    return _noun(
         PackageFacts,
-        fields,
-        most=None,
-        versions=tuple(package_of(name, row, platform) for row in fields.objects("versions")),
-        elsewhere=tuple(_place(row) for row in fields.maybe_objects("elsewhere")),
-        rule=_rule(fields.object("rule")) if fields.has("rule") else WheelRule(),
+        row,
+        versions=tuple(package_of(row["name"], version, platform) for version in row["versions"]),
+        elsewhere=tuple(_noun(OtherIndex, place) for place in row.get("elsewhere", ())),
+        rule=_noun(WheelRule, row.get("rule", {})),
     )
 
 
-def _rule(row: Fields) -> WheelRule:
-    row.only(*WheelRule._fields)
-    return noun_of(WheelRule, row, most=None)
+def package_of(name: str, row: Mapping[str, Any], platform: str = READ_PLATFORM) -> Package:
+    """One version's row."""
+    rests_on = Evidence(row["evidence"]["kind"], row["evidence"]["ref"])
+    return _noun(Package, row, name=name, code=_code(row, platform), evidence=rests_on)
 
 
-def package_of(name: str, row: Fields, platform: str = READ_PLATFORM) -> Package:
-    """One version's row; raises ShapeError."""
-    evidence = row.object("evidence")
-    kind = evidence.text("kind")
-    if kind not in ("measured", "declared"):
-        raise evidence.fail("kind", f"must be measured or declared, is {kind!r}")
-    row.maybe_dotted("glibc")
-    row.maybe_dotted("cuda")
-    rests_on = Evidence(kind, evidence.text("ref"))
-    code = _code(row, platform)
-    return noun_of(Package, row, most=None, strict=True, name=name, code=code, evidence=rests_on)
-
-
-def _code(row: Fields, platform: str) -> tuple[LibraryCode, ...] | None:
-    if row.raw("code") is None:
+def _code(row: Mapping[str, Any], platform: str) -> tuple[LibraryCode, ...] | None:
+    if row["code"] is None:
         return None
-    libraries = tuple(_library(library) for library in row.objects("code"))
+    arches = (tuple(map(_arch, library["arches"].split())) for library in row["code"])
+    libraries = tuple(_noun(LibraryCode, library, arches=own) for library, own in zip(row["code"], arches, strict=True))
     # A variant per CUDA exists on every platform; whether it supports a GPU is known where it was read.
-    known = platform == READ_PLATFORM or not libraries or row.maybe_text("file") is None
+    known = platform == READ_PLATFORM or not libraries or row["file"] is None
     return libraries if known else None
 
 
-def _library(row: Fields) -> LibraryCode:
-    try:
-        arches = tuple(map(_arch, row.text("arches").split()))
-    except ValueError as error:
-        raise row.fail("arches", str(error)) from error
-    whole = row.flag("whole", default=True)
-    return LibraryCode(row.text("path"), arches, row.flag("main"), row.maybe_dotted("cuda"), whole)
-
-
-def _place(row: Fields) -> OtherIndex:
-    majors = tuple(int(str(value)) for value in row.items("cuda"))
-    return noun_of(OtherIndex, row, most=None, strict=True, cuda=majors)
+def _noun(noun: type[N], row: Mapping[str, Any], **known: object) -> N:
+    names = set(row).intersection(noun._fields)  # type: ignore[attr-defined]  # a noun
+    values = {name: tuple(row[name]) if isinstance(row[name], list) else row[name] for name in names}
+    return noun(**{**values, **known})

@@ -1,0 +1,51 @@
+"""The format of compat/packages/NAME.json, each value checked: every fault is a ShapeError with its path. Pure."""
+
+from __future__ import annotations
+
+from scripts.table.strict_rows import read_arches
+from torchpick.model.build import Evidence
+from torchpick.model.fields import Fields, ShapeError, read
+from torchpick.model.package import OtherIndex, Package, PackageFacts, WheelRule
+from torchpick.model.versions import parsed
+
+
+def package(fields: Fields) -> None:
+    """One file."""
+    fields.only("schema", *PackageFacts._fields)
+    versions = tuple(_version(row, fields.text("name")) for row in fields.objects("versions"))
+    elsewhere = tuple(_place(row) for row in fields.maybe_objects("elsewhere"))
+    if fields.has("rule"):
+        rule = fields.object("rule")
+        rule.only(*WheelRule._fields)
+        read(WheelRule, rule, most=None)
+    read(PackageFacts, fields, most=None, versions=versions, elsewhere=elsewhere, rule=WheelRule())
+
+
+def _place(row: Fields) -> OtherIndex:
+    majors = tuple(row.items("cuda"))
+    if not all(type(major) is int for major in majors):
+        raise row.fail("cuda", "must hold CUDA majors")
+    return read(OtherIndex, row, most=None, strict=True, cuda=majors)
+
+
+def _version(row: Fields, name: str) -> Package:
+    evidence = row.object("evidence")
+    kind, ref = evidence.text("kind"), evidence.text("ref")
+    if kind not in ("measured", "declared"):
+        raise evidence.fail("kind", f"must be measured or declared, is {kind!r}")
+    if kind == "measured" and name != "torch" and (row.lacks("file") or row.lacks("sha256")):
+        raise evidence.fail("kind", "must be declared where no file with its sha256 was read")
+    row.maybe_dotted("glibc")
+    row.maybe_dotted("cuda")
+    for library in row.objects("code") if row.raw("code") is not None else ():
+        library.text("path")
+        library.flag("main")
+        library.flag("whole", default=True)
+        library.maybe_dotted("cuda")
+        read_arches(tuple(library.text("arches").split()), library.at("arches"))
+    for text in row.texts("requires"):
+        try:
+            parsed(text)
+        except ValueError as error:
+            raise ShapeError(row.at("requires"), f"must hold requirements: {text!r}") from error
+    return read(Package, row, most=None, strict=True, name=name, code=None, evidence=Evidence(kind, ref))
