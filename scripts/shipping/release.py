@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scripts.shipping import building, pyz, sbom, version
+from scripts.shipping import building, data, pyz, sbom, version
 
 ROOT = Path(__file__).parents[2]
 # What is published or leads to it, and an address that stands for the project's own (written so that who replaces it
@@ -94,13 +94,13 @@ def _step(text: str) -> None:
 
 
 def _built(folder: Path) -> list[Path]:
-    """The source archive, the wheel, the one-file program and the bill of materials."""
+    """The source archive, the wheel, the one-file program, the bill of materials and the table for other programs."""
     _step(f"build into {folder.name}/")
     source, wheel = building.distributions(ROOT, folder)
     made = pyz.build(wheel, folder / "torchpick.pyz")
     bill = folder / "torchpick.cdx.json"
     sbom.write(bill, wheel, (source, wheel, made.file), made.carried)
-    return [source, wheel, made.file, bill]
+    return [source, wheel, made.file, bill, *data.write(folder)]
 
 
 def _test(files: Sequence[Path], folder: Path) -> None:

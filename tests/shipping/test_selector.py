@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 import torchpick
-from scripts.shipping import selector
+from scripts.shipping import data, selector
 from torchpick.model.pick import NOTHING_RUNS
 
 DRIVERS = (
@@ -99,6 +100,13 @@ def agree(carried: ModuleType, cache: Path, machines: int, seed: int) -> int:
 
 def test_it_agrees_on_a_hundred_random_machines(carried: ModuleType, tmp_path: Path) -> None:
     assert agree(carried, tmp_path, 100, 1) > 20
+
+
+def test_it_gives_the_answers_of_the_table_for_other_programs(carried: ModuleType) -> None:
+    for question in islice(data.questions(), 0, None, 9):
+        facts = {name: question[name] for name in ("driver", "platform", "python", "glibc", "companions")}
+        answer = said(lambda facts=facts: carried.select(question["gpus"], **facts), carried.line)  # type: ignore[misc]  # noqa: B023
+        assert (answer if answer.startswith("--") else None) == data.answer(question), question
 
 
 @pytest.mark.long

@@ -1,0 +1,107 @@
+"""The table for other programs: the same bytes each time, as its schema says, and enough to answer by."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts.shipping import data
+from tests.jsonschema import faults
+
+DOCS = Path(__file__).parents[2] / "docs"
+Row = dict[str, Any]
+FITS = ("jit", "binary", "exact")
+
+
+def numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(".")))
+
+
+def fit(table: Row, build: Row, gpu: str, driver: str | None, os: str) -> int:
+    """How well a build runs on one GPU with this driver: 3 its own code, 2 older code, 1 PTX, 0 not at all."""
+    runs = table["runs"][build["runs"]].get(gpu)
+    if runs is None:
+        return 0
+    if driver is None:
+        return FITS.index(runs["fit"]) + 1
+    has, of_gpu, of_cuda = numbers(driver), table["gpus"][gpu], table["cuda"][build["cuda"]]
+    native = of_cuda["native"] is not None and has[0] >= of_cuda["native"]
+    carried = native or (of_cuda["from"][os] is not None and has >= numbers(of_cuda["from"][os]))
+    old = of_gpu["from"][os] is not None and has < numbers(of_gpu["from"][os])
+    late = of_gpu["before"] is not None and has[0] >= of_gpu["before"]
+    short = has < numbers(runs.get("driver", "0")) or (runs["fit"] == "jit" and not native)
+    return 0 if old or late or short or not carried else FITS.index(runs["fit"]) + 1
+
+
+def line(table: Row, question: Row) -> str | None:
+    """The arguments for pip, as any program would find them in the table."""
+    os, gpus, python = question["platform"].partition("-")[0], question["gpus"], question["python"]
+    family = "cpu" if not gpus else "cu" if gpus[0].startswith("sm_") else "rocm"
+    best: tuple[int, bool] = (0, False)
+    found: Row | None = None
+    for build in table["builds"]:
+        if found is not None and (build["torch"], build["vendor"]) != (found["torch"], found["vendor"]):
+            break
+        if build["platform"] != question["platform"] or not build["backend"].startswith(family):
+            continue
+        beside = [build["companions"].get(name, {"pythons": []}) for name in question["companions"]]
+        if python not in build["pythons"] or any(python not in each["pythons"] for each in beside):
+            continue
+        if question["glibc"] and build["glibc"] and numbers(question["glibc"]) < numbers(build["glibc"]):
+            continue
+        driver = question["driver"]
+        worst = min((fit(table, build, gpu, driver, os) for gpu in gpus), default=3)
+        native = driver is None or numbers(driver)[0] >= (table["cuda"][build["cuda"]]["native"] or 10**6)
+        if worst and (worst, native) > best:
+            best, found = (worst, native), build
+    if found is None:
+        return None
+    extras = f"[{','.join(f'device-{gpu}' for gpu in gpus)}]"
+    versions = {"torch": found["version"]} | {
+        each: found["companions"][each]["version"] for each in question["companions"]
+    }
+    pins = [f"{name}{extras if name in found['extras'] else ''}=={version}" for name, version in versions.items()]
+    return " ".join([found["option"], found["index"], *pins])
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, str]:
+    return data.files()
+
+
+@pytest.fixture(scope="module")
+def table(files: dict[str, str]) -> Row:
+    value: Row = json.loads(files["table.json"])
+    return value
+
+
+def test_a_reader_of_the_table_alone_answers_every_question(files: dict[str, str], table: Row) -> None:
+    vectors = [json.loads(text) for text in files["vectors.jsonl"].splitlines()]
+
+    wrong = [each for each in vectors if line(table, each["question"]) != each["answer"]]
+
+    assert not wrong, (len(wrong), wrong[:3])
+    answered = sum(each["answer"] is not None for each in vectors)
+    assert answered > 150
+    assert len(vectors) - answered > 50
+
+
+def test_it_is_as_its_schema_says_and_the_schema_describes_every_key(table: Row) -> None:
+    schema = json.loads((DOCS / "table.schema.json").read_text(encoding="utf-8"))
+
+    assert list(faults(table, schema, schema)) == []
+    assert set(table) == set(schema["properties"])
+    assert {key for build in table["builds"] for key in build} == set(schema["$defs"]["build"]["properties"])
+
+
+def test_the_same_checkout_gives_the_same_table(files: dict[str, str], table: Row) -> None:
+    from torchpick.knowledge.compat import Knowledge
+
+    assert json.dumps(data.table(Knowledge({})), separators=(",", ":")) + "\n" == files["table.json"]
+    sums = {each.split()[1]: each.split()[0] for each in files["SHA256SUMS"].splitlines()}
+    assert sums == {name: hashlib.sha256(files[name].encode()).hexdigest() for name in ("table.json", "vectors.jsonl")}
+    assert table["date"]
