@@ -170,7 +170,7 @@ def test_a_remote_file_is_fetched_by_us_with_what_it_names() -> None:
     asked = read(Given((), tuple(pages)[:1]), {}, pages.__getitem__)
 
     assert [each.text for each in asked.wanted] == ["numpy", "torch<2.9"]
-    assert list(asked.sources) == list(pages)
+    assert list(asked.sources) == [(url, False) for url in pages]
 
 
 @pytest.mark.parametrize("url", ["https://e.org/r.txt", "ftp://e.org/r.txt"])
@@ -191,7 +191,7 @@ def test_a_file_url_is_a_path(tmp_path: Path) -> None:
     file = tmp_path / "r s.txt"
     file.write_text("torch")
 
-    assert list(read(Given((), (file.as_uri(),)), {}).sources) == [str(file)]
+    assert list(read(Given((), (file.as_uri(),)), {}).sources) == [(str(file), False)]
 
 
 def test_a_line_in_doubt_is_refused_with_its_place(tmp_path: Path) -> None:

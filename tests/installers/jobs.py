@@ -17,5 +17,5 @@ PICK = torchpick.pick(gpus=["sm_61"], driver="580.95.05", python="3.12", platfor
 
 def job(given: Given | None = None, **more: Any) -> Job:
     asked = requirements.read(given or Given(("torch",)), {})
-    made = copies.without_wheel_indexes(asked, "/store")
-    return Job(asked=asked, pick=PICK, target=TARGET, place="/store", copies=made)._replace(**more)
+    asked, made, notes = copies.without_wheel_indexes(asked, "/store")
+    return Job(asked=asked, pick=PICK, target=TARGET, place="/store", copies=made, notes=notes)._replace(**more)

@@ -63,14 +63,15 @@ class Requested(Noun):
 class Requirements(Noun):
     """Everything asked for.
 
-    `opaque` are files that only the installer can read; `sources` are the lines of every file that was read.
+    `opaque` are files that only the installer can read; `sources` are the lines of every file that was read, by its
+    path or URL and whether it was read as constraints.
     """
 
     given: Given
     wanted: tuple[Requested, ...] = ()
     limits: tuple[Requested, ...] = ()
     opaque: tuple[str, ...] = ()
-    sources: Mapping[str, tuple[RequirementLine, ...]] = {}
+    sources: Mapping[tuple[str, bool], tuple[RequirementLine, ...]] = {}
 
     @property
     def hashed(self) -> bool:
@@ -117,8 +118,7 @@ class _Reader:
         self.wanted: list[Requested] = []
         self.limits: list[Requested] = []
         self.opaque: list[str] = []
-        self.sources: dict[str, tuple[RequirementLine, ...]] = {}
-        self._done: set[tuple[str, bool]] = set()
+        self.sources: dict[tuple[str, bool], tuple[RequirementLine, ...]] = {}
 
     def file(self, path: str, by: str, *, limits: bool) -> None:
         name = os.path.basename(path)
@@ -130,19 +130,17 @@ class _Reader:
             raise UsageError(f"{redacted(path)} is a lock, which leaves no torch to pick", hint=hint)
         key = located(path)
         # Named twice, or in a circle; a file may be read as constraints and, by another name of it, as requirements.
-        if (key, limits) in self._done:
+        if (key, limits) in self.sources:
             return
-        self._done.add((key, limits))
+        if len(self.sources) >= MOST_FILES:
+            raise UsageError(f"more than {MOST_FILES} requirements files", hint="put them into fewer files")
         shown = redacted(key if "://" in key else min(os.path.relpath(key), key, key=len))
-        if key not in self.sources:
-            if len(self.sources) >= MOST_FILES:
-                raise UsageError(f"more than {MOST_FILES} requirements files", hint="put them into fewer files")
-            text = self._remote(key, by) if "://" in key else text_of(key, by)
-            if _SCRIPT.search(text):
-                hint = f"`torchpick pin {shown}` writes the pick into it, and `uv run` obeys that"
-                raise UsageError(f"{shown} is a script with requirements of its own ({by})", hint=hint)
-            self.sources[key] = requirementfiles.parse(text, self.environ)
-        for entry in self.sources[key]:
+        text = self._remote(key, by) if "://" in key else text_of(key, by)
+        if _SCRIPT.search(text):
+            hint = f"`torchpick pin {shown}` writes the pick into it, and `uv run` obeys that"
+            raise UsageError(f"{shown} is a script with requirements of its own ({by})", hint=hint)
+        self.sources[key, limits] = requirementfiles.parse(text, self.environ)
+        for entry in self.sources[key, limits]:
             self._entry(entry, key, shown, limits=limits)
 
     def _remote(self, url: str, by: str) -> str:

@@ -59,8 +59,10 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
     notes += [
         Note("PACKAGE_MOVED", f"{each.name} {each.version} is taken: {each.why.partition('; ')[2]}") for each in moved
     ]
+    asked, made, left_out = copies.without_wheel_indexes(asking.asked, session.store)
+    ours = (*learnt.notes, *store.notes(cache_dir(session.environ), session.store))
     return Job(
-        asked=asking.asked,
+        asked=asked,
         pick=pick,
         target=target,
         place=session.store,
@@ -78,9 +80,9 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
         offline=session.offline,
         passed_on=asking.order.passed_on,
         cuda_installed=targets.cuda_of(target) if "+" not in pick.version else None,
-        copies=copies.without_wheel_indexes(asking.asked, session.store),
+        copies=made,
         elsewhere=asking.elsewhere,
-        notes=tuple(dict.fromkeys((*notes, *learnt.notes, *store.notes(cache_dir(session.environ), session.store)))),
+        notes=tuple(dict.fromkeys((*left_out, *notes, *ours))),
     )
 
 

@@ -9,7 +9,6 @@ from torchpick.environment import toolsettings
 from torchpick.environment.requirements import Requested, Requirements
 from torchpick.environment.targets import Target
 from torchpick.installers import own_settings, store
-from torchpick.installers.copies import Copies
 from torchpick.installers.own_settings import OwnSettings
 from torchpick.installers.run import Command
 from torchpick.installers.store import StoredFile
@@ -29,7 +28,8 @@ class Job(Noun):
 
     `pins` are the packages that were judged, `bounds` those without GPU code whose newest version was passed over,
     each by version. `needs` is what of torch's family the run brings, `files` the addresses of the family's very
-    files, `added` what is installed besides, `left_out` what must not be installed whoever needs it.
+    files, `added` what is installed besides, `left_out` what must not be installed whoever needs it. `copies` stand for
+    the user's own files.
     """
 
     asked: Requirements
@@ -48,7 +48,7 @@ class Job(Noun):
     offline: bool = False
     passed_on: tuple[str, ...] = ()
     cuda_installed: str | None = None
-    copies: Copies = Copies()
+    copies: tuple[StoredFile, ...] = ()
     elsewhere: Machine | None = None  # where the environment is not one of this computer
     for_lock: bool = False  # whether a report counts everything, also what is there, and by metadata alone
     notes: tuple[Note, ...] = ()

@@ -156,7 +156,7 @@ def check_files(own: OwnSettings, installer: str) -> None:
     # What is not there the installer itself will miss.
     there = tuple(word for word in words if "://" in (path := located(word)) or os.path.exists(path))
     asked = requirements.read(Given(constraints=there), own.environ, own.fetch)
-    for path, entries in asked.sources.items():
+    for (path, _), entries in asked.sources.items():
         for entry in entries:
             if entry.option in ("--index-url", "--extra-index-url", "--find-links") and own.is_wheel_index(entry.value):
                 hint = f"leave that line out: `{redacted(entry.value)}` would supply other packages too"

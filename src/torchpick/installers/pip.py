@@ -32,9 +32,8 @@ class PipInstaller(Noun):
         argv += ["--no-deps"] if job.no_deps else []
         argv += ["--force-reinstall"] if jobs.reinstalled(job) else []
         argv += [*job.passed_on, *jobs.words(job)]
-        notes = (*self.notes, *changes.notes, *job.copies.notes, *jobs.notes(job))
-        files = (limits, *job.copies.files.values())
-        command = Command("pip", tuple(argv), changes.set, changes.unset, files, notes)
+        notes = (*self.notes, *changes.notes, *jobs.notes(job))
+        command = Command("pip", tuple(argv), changes.set, changes.unset, (limits, *job.copies), notes)
         family = jobs.of_vendor(job)
         return jobs.after_vendor(job, self._from_vendor(job, family), command) if family else command
 
@@ -52,7 +51,7 @@ class PipInstaller(Noun):
         argv += [*job.passed_on, *(word for each in job.asked.wanted if not each.where for word in _own_words(each))]
         # The stand-ins have no dates; a cooldown of the user's holds again when it comes to installing.
         unset = (*changes.unset, "PIP_UPLOADED_PRIOR_TO")
-        return Command("pip", (*argv, *job.added), changes.set, unset, tuple(job.copies.files.values()))
+        return Command("pip", (*argv, *job.added), changes.set, unset, job.copies)
 
     def reporter(self, job: Job) -> Command:
         """The installation's own command as a dry run."""
@@ -64,8 +63,8 @@ class PipInstaller(Noun):
 
     def _users(self, job: Job) -> list[str]:
         """The user's own files and groups."""
-        argv = [word for path in job.asked.given.constraints for word in ("-c", job.copies.path(path))]
-        argv += [word for path in job.asked.given.files for word in ("-r", job.copies.path(path))]
+        argv = [word for path in job.asked.given.constraints for word in ("-c", path)]
+        argv += [word for path in job.asked.given.files for word in ("-r", path)]
         argv += ["--no-index"] if job.offline else []
         argv += ["--pre"] if job.pick.wish.channel != "stable" else []
         return [*argv, *jobs.groups(job)]

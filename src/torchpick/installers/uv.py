@@ -50,13 +50,13 @@ class UvInstaller(Noun):
         self._check(job)
         changes = own_settings.for_uv(job.own, job.pick.build.backend)
         limits = jobs.constraints(job)
-        files = [limits, *job.copies.files.values()]
+        files = [limits, *job.copies]
         argv = [self.path, "pip", "install", "--python", job.target.python, "-c", limits.path, *self._users(job, files)]
         argv += ["--upgrade"] if job.upgrade else []
         argv += [word for name in jobs.reinstalled(job) for word in ("--reinstall-package", name)]
-        argv += [word for path in job.asked.given.files for word in ("-r", job.copies.path(path))]
+        argv += [word for path in job.asked.given.files for word in ("-r", path)]
         argv += [*jobs.groups(job), *job.passed_on, *jobs.words(job)]
-        notes = (*self.notes, *changes.notes, *job.copies.notes, *jobs.notes(job))
+        notes = (*self.notes, *changes.notes, *jobs.notes(job))
         command = Command("uv", tuple(argv), changes.set, changes.unset, tuple(files), notes)
         family = jobs.of_vendor(job)
         return jobs.after_vendor(job, self._from_vendor(job, family), command) if family else command
@@ -80,7 +80,7 @@ class UvInstaller(Noun):
     def _compile(self, job: Job, more: list[str]) -> Command:
         self._check(job)
         changes = own_settings.for_uv(job.own, job.pick.build.backend)
-        files = [*job.copies.files.values()]
+        files = [*job.copies]
         argv = [self.path, "pip", "compile", "--quiet", "--no-header", *self._environment(job), *more]
         argv += [*self._users(job, files), *resolving(job.passed_on)]
         # An option hides its variable, and links of ours are given beside the user's.
@@ -89,7 +89,7 @@ class UvInstaller(Noun):
         argv += [word for link in links.split(",") if link.strip() and not hidden for word in ("--find-links", link)]
         needs = store.file(job.place, "needs", ".txt", jobs.lines(job), private=True)
         files.append(needs)
-        argv += [*jobs.groups(job), *(job.copies.path(path) for path in job.asked.given.files), needs.path]
+        argv += [*jobs.groups(job), *job.asked.given.files, needs.path]
         # uv takes an Apple machine for one of macOS 13 where nothing is said.
         macos = None if job.elsewhere is None else macos_of(job.pick.build)
         variables = {**changes.set, **({} if macos is None else {"MACOSX_DEPLOYMENT_TARGET": macos})}
@@ -106,9 +106,8 @@ class UvInstaller(Noun):
 
     def _users(self, job: Job, files: list[StoredFile]) -> list[str]:
         """The user's own constraints: an option hides its variable, so what that says is said again."""
-        own = [*store.not_ours(job.own.environ.get("UV_CONSTRAINT", "").split(), *jobs.ours(job))]
-        own += [job.copies.path(path) for path in job.asked.given.constraints]
-        argv = [word for path in own for word in ("-c", path)]
+        own = store.not_ours(job.own.environ.get("UV_CONSTRAINT", "").split(), *jobs.ours(job))
+        argv = [word for path in (*own, *job.asked.given.constraints) for word in ("-c", path)]
         if job.left_out:
             # What is never to be installed, whoever needs it; the option hides the user's variable, which is repeated.
             ours = store.file(job.place, "overrides", ".txt", "".join(f"{name} ; {NEVER}\n" for name in job.left_out))

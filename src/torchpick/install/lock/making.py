@@ -54,7 +54,7 @@ def make(session: Session, order: Order) -> Made:
             items = handover.proved(question, job)
         hashes = _Hashes(job, host, Hashes(job.pick, session.knowledge))
         packages = [hashes.locked(item) for item in items]
-    notes = [*question.installer.notes, *job.copies.notes, *job.notes]
+    notes = [*question.installer.notes, *job.notes]
     packages = sorted((_public(each, notes) for each in packages), key=lambda each: each.name)
     if not any(each.name == "torch" for each in packages):
         notes.append(Note("NO_TORCH", "nothing here needs torch, so the lock has none"))
