@@ -21,8 +21,7 @@ GPU = ["--gpu", "RTX 4090", "--driver", "580.95.05", "--python", "3.12", "--offl
         (["install", "cu126"], "`torchpick install torch --backend cu126`"),
         (["install", "requirements.txt"], "`torchpick install -r requirements.txt`"),
         (["torch", "3090"], "`--gpu 3090`"),
-        (["repair"], "`torchpick doctor --fix`"),
-        (["pytorch"], "`torchpick install torch`"),
+        (["docter"], "`torchpick doctor`"),
     ],
 )
 def test_a_typo_is_refused_with_what_was_meant(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,32 +112,16 @@ def _guard(module: ModuleType, words: Sequence[str]) -> str | None:
     return guard
 
 
-# What other programs call it.
-_MEANT = {
-    **dict.fromkeys(("repair", "fix"), "doctor --fix"),
-    **dict.fromkeys(("check", "diagnose", "verify"), "doctor"),
-    **dict.fromkeys(("pytorch", "upgrade", "add"), "install torch"),
-    **dict.fromkeys(("search", "versions", "ls"), "list"),
-    **dict.fromkeys(("show", "info"), "detect"),
-    "update": "refresh",
-    "freeze": "lock",
-}
-
-
 def _refuse_unknown(command: str, words: Sequence[str]) -> None:
     """A first word that is neither a command nor a package of the table is an error: it may be a typo."""
     if command != "pick" or not words or not words[0].isidentifier() or words[0].startswith("torch"):
         return
-    if words[0] in ("uninstall", "remove"):
-        names = " ".join(word for word in words[1:] if not word.startswith("-")) or "torch"
-        hint = f"run `python -m pip uninstall {names}`, or `uv pip uninstall {names}`, in that environment"
-        raise UsageError("torchpick does not uninstall anything", hint=hint)
     from torchpick.knowledge.packages import KnownPackages
     from torchpick.model.versions import normal
 
     if normal(words[0]) in KnownPackages(os.environ, ""):
         return
-    close = [_MEANT[words[0]]] if words[0] in _MEANT else close_to(words[0], COMMANDS, 0.7)
+    close = close_to(words[0], COMMANDS, 0.7)
     more = f"; `torchpick plan {words[0]}` asks for a package" if len(words) == 1 else ""
     hint = f"did you mean `torchpick {close[0]}`?" if close else f"run `torchpick --help` for the commands{more}"
     raise UsageError(f"unknown command `{words[0]}`", hint=hint)

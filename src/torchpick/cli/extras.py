@@ -32,7 +32,6 @@ HERE = "pyproject.toml"
 class ExtrasArguments(Arguments):
     name: list[str]
     for_: str | None
-    torch: str | None
     tool: str | None
     groups: bool
     write: str | None
@@ -71,9 +70,8 @@ def _there(args: ExtrasArguments) -> rewrite.Text | None:
 def _project(args: ExtrasArguments, there: rewrite.Text | None) -> Project:
     """What the file says, and over it what the flags say."""
     found = projectfile.read(there.text, there.file) if there is not None else Project()
-    words = [*args.words, *([] if args.torch is None else [f"torch{args.torch}"])]
-    asked = demands.narrowed(Wish(), words)
-    others = [text for text in words if named(text) not in TRIO]
+    asked = demands.narrowed(Wish(), args.words)
+    others = [text for text in args.words if named(text) not in TRIO]
     if others:
         raise UsageError(f"`{others[0]}` is not pinned by a release", hint="torch, torchvision and torchaudio are")
     if asked.torch:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from torchpick.cli.show.text import plain
-from torchpick.model.arch import Arch
-from torchpick.model.build import is_unified
 from torchpick.model.fields import written
 from torchpick.model.verdict import UNKNOWN, WORST_FIRST
-from torchpick.wheels.judging import Judge, ReadingVerdict, without_code
+from torchpick.wheels.judging import ReadingVerdict, without_code
 from torchpick.wheels.librarycode import Library, texts
 from torchpick.wheels.readings import FLAGS, SAMPLE, Reading
 
@@ -32,7 +30,7 @@ def facts(reading: Reading, verdicts: Sequence[ReadingVerdict]) -> dict[str, obj
         **written(reading, "sass", "ptx", "size", "bytes_read", "requests"),
         "verdict": _word(overall),
         "gpus": [_verdict(verdict) for verdict in verdicts],
-        "libraries": [_library(library, reading, verdicts) for library in reading.libraries],
+        "libraries": [_library(library) for library in reading.libraries],
         "compilers": reading.compilers,
         "notes": reading.notes,
     }
@@ -52,24 +50,13 @@ def _verdict(verdict: ReadingVerdict) -> dict[str, object]:
     }
 
 
-def _library(library: Library, reading: Reading, verdicts: Sequence[ReadingVerdict]) -> dict[str, object]:
-    torch = reading.torch
-    unified = torch is not None and is_unified(torch.version, torch.cuda)
-    gpus = [verdict.gpu for verdict in verdicts] or _generations(library)
+def _library(library: Library) -> dict[str, object]:
     return {
         **written(library, "path", "size", "sass", "ptx"),
         "modules": library.code.total,
         "empty": library.code.empty,
-        "sets": library.code.modules,
-        "coverage": {str(gpu): Judge(gpu, unified=unified).tally(library.code, library.ptx_cuda) for gpu in gpus},
-        "apart": {**written(library.apart, "sass", "ptx"), "modules": library.apart.total},
         **written(library, "complete", "notes"),
     }
-
-
-def _generations(library: Library) -> list[Arch]:
-    """The plain architectures that a library names: what its modules are counted for where no GPU is given."""
-    return [arch for arch in library.sass if not arch.suffix]
 
 
 def page(reading: Reading, verdicts: Sequence[ReadingVerdict], bold: Callable[[str], str] = str) -> str:

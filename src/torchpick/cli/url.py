@@ -10,10 +10,6 @@ from torchpick.model.pick import NOTHING_RUNS, pip_line
 from torchpick.model.versions import named
 from torchpick.session import Session
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 
 class UrlArguments(Arguments):
     bare: bool

@@ -21,7 +21,7 @@ from torchpick.model.arch import CodeFit, Fit, best, crosses, listed
 from torchpick.model.build import DEFAULT_INDEX, Build, family_of, toolkit_order
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.pick import Pick
-from torchpick.model.pythons import python_name, span
+from torchpick.model.pythons import python_name, python_order, span
 from torchpick.model.request import Wish
 from torchpick.model.table import Table, below
 from torchpick.model.verdict import GpuFit, Objection, Rank, Reason, Verdict
@@ -332,7 +332,5 @@ def _python_facts(tag: str, tags: tuple[str, ...]) -> dict[str, str]:
 
 
 def _companion_facts(companion: str, tag: str, tags: tuple[str, ...]) -> dict[str, str]:
-    from torchpick.model.pythons import python_name, python_order, span
-
     why = f"{companion} has no wheel for {python_name(tag)}: it has {span(tags)}"
     return {"why": why, "companion": companion, "newest": python_name(max(tags, key=python_order, default=""))}

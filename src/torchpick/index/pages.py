@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from stat import S_ISREG
-from tempfile import TemporaryDirectory
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
@@ -18,7 +16,6 @@ from torchpick.model.redaction import redacted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.errors import Report
     from torchpick.index.client import Client
 
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.9, text/html;q=0.8"
@@ -87,35 +84,6 @@ def _bytes(path: Path) -> bytes:
     if len(found) > listing.MOST_BYTES:
         raise NetworkError(f"{path} is larger than {listing.MOST_BYTES >> 20} MiB", hint="check `--index-base`")
     return found
-
-
-def download(url: str, client: Client, stack: ExitStack, most: int, report: Report) -> Path:
-    """Fetch the file into a temporary folder that lives as long as the stack."""
-    name = redacted(url)
-    too_large = WheelError(
-        f"{name} is larger than the {most >> 20} MB that are allowed",
-        hint="download it yourself and inspect the file",
-    )
-    path = Path(stack.enter_context(TemporaryDirectory(prefix="torchpick-")), "wheel")
-    cost = 0
-    reply = client.open(url)
-    try:
-        if reply.status != 200:
-            raise reply.refusal(name)
-        if float(reply.headers.get("content-length", 0)) > most:
-            raise too_large
-        with path.open("wb") as file:
-            for chunk in reply.chunks:
-                cost += len(chunk)
-                if cost > most:
-                    raise too_large
-                report(len(chunk))
-                file.write(chunk)
-    except OSError as error:
-        raise NetworkError(f"cannot keep {name}: {error.strerror}", hint="make room in the temporary folder") from error
-    finally:
-        reply.close()
-    return path
 
 
 def fetcher(environ: Mapping[str, str], *, offline: bool) -> Callable[[str], bytes]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from functools import reduce
 from operator import add
 from pathlib import Path
 
-from torchpick.errors import RangesUnsupportedError, TorchpickError, WheelError
+from torchpick.errors import TorchpickError, WheelError
 from torchpick.index import pages
 from torchpick.index.client import Client
 from torchpick.index.index_places import IndexPlaces
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from torchpick.errors import Report
 
 Table = Mapping[BuildKey, Build]
-# Of a wheel from a server without ranges; the largest torch wheel, for Windows, has 2.8 GB.
-_MOST_WHOLE = 4096 << 20
 # The libraries whose pins the table keeps: a pick is checked against their floors.
 # `nvidia-cudnn-cu12 (==9.1.0.70) ; platform_system …` and the newer spelling without brackets.
 _PIN = re.compile(r"^Requires-Dist: *((?:nvidia-[a-z0-9-]+|triton)) *\(?==([0-9][0-9A-Za-z.]*)\)?", re.MULTILINE)
@@ -156,17 +154,14 @@ class _Run:
 
     @contextmanager
     def _archive(self, url: str) -> Iterator[Archive]:
-        """A wheel read by ranges; from a server that supports none it is downloaded once."""
-        with ExitStack() as stack:
-            yield Archive(stack.enter_context(closing(self._opened(url, stack))))
-
-    def _opened(self, url: str, stack: ExitStack) -> Source:
+        """A wheel read by ranges."""
+        source: Source
         if url.startswith("file:"):
-            return FileSource(pages.local(url), self.report)
-        try:
-            return RemoteSource(url, self.client, self.report)
-        except RangesUnsupportedError:
-            return FileSource(pages.download(url, self.client, stack, _MOST_WHOLE, self.report))
+            source = FileSource(pages.local(url), self.report)
+        else:
+            source = RemoteSource(url, self.client, self.report)
+        with closing(source):
+            yield Archive(source)
 
     def _write(self, platforms: Iterable[str]) -> None:
         for platform in platforms:
