@@ -186,6 +186,8 @@ def codes(file: Path) -> Iterator[str]:
                     yield from _constant(value)
         elif isinstance(node, ast.ClassDef):
             yield from _of_class(node)
+        elif isinstance(node, ast.Yield) and isinstance(node.value, ast.Tuple):
+            yield from _constant(node.value.elts[0])
 
 
 def _of_call(node: ast.Call) -> Iterator[str]:

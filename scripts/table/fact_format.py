@@ -100,7 +100,7 @@ def family(fields: Fields) -> None:
 def errors(fields: Fields) -> None:
     fields.only("schema", "signatures")
     codes = {ailment.name for ailment in Ailment}
-    for row, known in zip(fields.objects("signatures"), signatures.read(fields), strict=True):
+    for row, known in zip(fields.objects("signatures"), signatures.read(fields).values(), strict=True):
         holds(row, "id", known.id.replace("_", "").isalnum() and known.id.isupper(), "must be a code, in capitals")
         holds(row, "findings", codes.issuperset(known.findings), "names a finding that doctor does not have")
         holds(row, "links", all(link.startswith("https://") for link in known.links), "must be https addresses")

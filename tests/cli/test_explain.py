@@ -55,7 +55,7 @@ def test_with_a_torch_there_the_finding_is_doctor_s(home: Home, capsys: pytest.C
     assert main(["explain", *OLD, KERNELS]) == 0
     out = capsys.readouterr().out
 
-    assert "here       torch 2.9.1+cu128 holds no code for sm_61" in out
+    assert "torch 2.9.1+cu128 holds no code for sm_61" in out
     assert "torchpick install torch==2.9.1" in out
 
 
@@ -83,7 +83,7 @@ def test_the_driver_s_cuda_is_read_out_of_the_text(capsys: pytest.CaptureFixture
     assert answer["machine"]["driver"]["cuda"] == "12.2"
     (finding,) = answer["findings"]
     assert finding["code"] == "DRIVER_TOO_OLD"
-    assert finding["seen"] == {"line": 1, "text": text}
+    assert finding["seen"] == {"cause": "DRIVER_TOO_OLD", "line": 1, "text": text}
     assert finding["cure"] == "torchpick install torch --gpu a100 --cuda-driver 12.2"
     assert {"code", "severity", "text", "why", "seen", "cure", "causes", "cures", "no_use", "links"} <= finding.keys()
 
@@ -198,7 +198,7 @@ def test_a_file_is_read_and_a_python_may_be_another_machine_s(
     assert main(["explain", *OLD, "--python", "3.12", str(tmp_path / "log.txt")]) == 0
     out = capsys.readouterr().out
 
-    assert "here       torch 2.9.1+cu130 holds no code for sm_61" in out
+    assert "torch 2.9.1+cu130 holds no code for sm_61" in out
     assert "torchpick install torch==2.9.1 --gpu sm_61 --driver 580.95.05\n" in out
 
 
@@ -206,7 +206,7 @@ def test_a_torch_that_does_not_run_is_named_without_any_error_text(capsys: pytes
     assert main(["explain", "Package Version\ntorch 2.4.1+cpu\nRTX 4070 SUPER, driver 560.35.03"]) == 0
     out = capsys.readouterr().out
 
-    assert "here       torch 2.4.1+cpu is a CPU build, and there is RTX 4070 SUPER (sm_89)" in out
+    assert "torch 2.4.1+cpu is a CPU build, and there is RTX 4070 SUPER (sm_89)" in out
     assert "2.4.1+cu124" in out
     assert main(["explain", "torch 2.9.1+cu128\nRTX 4070, driver 580.95.05, my loss is NaN"]) == 1
 

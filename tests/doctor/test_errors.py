@@ -34,9 +34,9 @@ def advice(found: Explanation) -> str:
     """Everything that is said, but for what the text itself says and for what is called of no use."""
     lines = [note.text for note in found.notes if note.code != "TORCH_OF_THE_TEXT"]
     for error in found.errors:
-        signature = error.match.signature
-        lines += [signature.title, signature.meaning, *signature.causes, *signature.cures]
-        for finding in error.here:
+        cause = error.cause
+        lines += [cause.title, cause.meaning, *cause.causes, *cause.cures]
+        for finding in error.findings:
             wrong = re.sub(r"^torch \S+", "torch", finding.text)  # the build of the text is named, not advised
             lines += [wrong, finding.cure or "", finding.remark or ""]
     return "\n".join(lines)
@@ -56,7 +56,7 @@ def test_nearly_every_text_gets_its_meaning() -> None:
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.get("unknown")], ids=lambda row: row["id"])
 def test_what_is_about_something_else_is_not_claimed(row: dict[str, str]) -> None:
-    harmless = {signature.id for signature in KNOWN if not signature.install}
+    harmless = {name for name, signature in KNOWN.items() if not signature.install}
 
     assert set(named(row["text"])) <= harmless
 

@@ -12,6 +12,7 @@ from torchpick.doctor.explanation import Explanation
 from torchpick.doctor.signatures import Signature
 from torchpick.errors import UsageError
 from torchpick.model.arch import Arch
+from torchpick.model.finding import Ailment
 from torchpick.model.machine import Gpu, Machine, Note, Platform, Python, Trouble
 from torchpick.model.request import Request
 from torchpick.session import Session
@@ -35,7 +36,11 @@ def notes(found: Explanation) -> list[tuple[str, str]]:
 
 
 def here(found: Explanation) -> list[tuple[str, list[str]]]:
-    return [(error.match.signature.id, [finding.code for finding in error.here]) for error in found.errors]
+    """What was recognised, and what of it doctor finds here."""
+    return [
+        (error.match.signature.id, [finding.code for finding in error.findings if isinstance(finding.ailment, Ailment)])
+        for error in found.errors
+    ]
 
 
 GPU_NOTE = "so that GPU is meant; `--gpu` names another"
@@ -150,10 +155,11 @@ def test_without_a_torch_the_command_that_installs_one_is_shown(home: Home) -> N
 
     (error,) = explained(home, KERNELS, request=old).errors
 
-    assert [finding.code for finding in error.here] == ["TORCH_MISSING"]
-    assert error.here[0].cure == "torchpick install torch --gpu sm_61 --driver 580.1"
+    assert [finding.code for finding in error.findings] == ["NO_KERNELS"]
+    assert error.command == "torchpick install torch --gpu sm_61 --driver 580.1"
     home.add("torch", "2.9.1+cu126")
-    assert here(explained(home, KERNELS, request=old)) == [("NO_KERNEL_IMAGE", ["TORCH_BROKEN"])]
+    (error,) = explained(home, KERNELS, request=old).errors
+    assert (error.command or "").startswith("torchpick install torch==2.9.1")
     assert here(explained(home, "CUDA out of memory", request=old)) == [("OUT_OF_MEMORY", [])]
 
 
@@ -162,8 +168,8 @@ def test_where_no_build_runs_that_is_said_and_nothing_is_installed(home: Home) -
 
     (error,) = explained(home, KERNELS, request=kepler).errors
 
-    assert [(finding.code, finding.cure) for finding in error.here] == [("NO_KERNELS", None)]
-    assert "no published build from torch 1.7.0 on has code for sm_30" in error.here[0].text
+    assert [(finding.code, finding.cure) for finding in error.findings] == [("NO_KERNELS", None)]
+    assert "no published build from torch 1.7.0 on has code for sm_30" in error.findings[0].text
 
 
 @pytest.mark.parametrize(
@@ -226,6 +232,7 @@ def test_an_error_that_another_build_would_fix_has_the_command(
 ) -> None:
     row = Signature("ONE", "T", (KERNELS,), "M", (), (), (), (code,), (), install=True, follows=())
     session = Session(Request(gpus=("sm_61",), driver="580.1"), {"VIRTUAL_ENV": str(home.root), "HOME": os.sep})
-    monkeypatch.setattr(signatures, "read", lambda _: (row,))
+    monkeypatch.setattr(signatures, "read", lambda _: {"ONE": row})
 
-    assert here(explanation.explain([KERNELS.encode()], session)) == [("ONE", ["TORCH_MISSING"] if shown else [])]
+    (error,) = explanation.explain([KERNELS.encode()], session).errors
+    assert (error.command is not None) == shown

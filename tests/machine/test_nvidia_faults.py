@@ -216,13 +216,13 @@ def test_a_stale_nvml_in_an_image_does_not_hide_a_libcuda_that_works(computer: C
             .library("libnvidia-ml", folder="/usr/lib/wsl/lib")
             .library("libcuda", folder="/usr/lib/wsl/lib"),
             "nvml.init 9\ncuda.init 100",
-            "DRIVER_SILENT",
+            "WSL_DRIVER",
             "WSL2",
         ),
         (
             lambda c: c.file("/sys/devices/soc0/family", "Tegra\n"),
             "",
-            "DRIVER_SILENT",
+            "JETSON_SILENT",
             "Jetson",
         ),
     ],

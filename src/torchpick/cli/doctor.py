@@ -110,7 +110,7 @@ def _parts(findings: Sequence[Finding]) -> Iterator[Iterable[tuple[str, str]]]:
     cures = Counter(finding.cure for finding in findings if finding.cure is not None)
     shared = [cure for cure, many in cures.items() if many > 1]
     for finding in findings:
-        yield _lines(finding, shared)
+        yield lines(finding, shared)
     for cure in shared:
         fixed = [finding for finding in findings if finding.cure == cure]
         brings = dict.fromkeys(finding.brings for finding in fixed if finding.brings)
@@ -118,7 +118,7 @@ def _parts(findings: Sequence[Finding]) -> Iterator[Iterable[tuple[str, str]]]:
         yield [("run", cure), ("", f"fixes {codes}"), *(("", words) for words in brings)]
 
 
-def _lines(finding: Finding, shared: Collection[str]) -> Iterator[tuple[str, str]]:
+def lines(finding: Finding, shared: Collection[str] = ()) -> Iterator[tuple[str, str]]:
     """One finding as labelled lines; a `shared` command is said once, after all of them."""
     yield finding.severity, finding.code
     yield "", finding.text

@@ -6,13 +6,12 @@ import os
 import sys
 from collections.abc import Iterator
 
-from torchpick.cli import arguments, console
+from torchpick.cli import arguments, console, doctor
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import block
 from torchpick.doctor.explanation import Explained, Explanation, explain
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import dumps, envelope, written
-from torchpick.model.finding import ERROR
 from torchpick.session import Session
 
 _CHUNK = 1 << 20
@@ -37,7 +36,7 @@ def run(args: ExplainArguments) -> int:
     errors = sorted(found.errors, key=_rank)
     shown = errors if args.more else errors[:1]
     print("\n\n".join(block(_lines(each, whole=args.more), width, bold) for each in shown))
-    also = [f"{each.match.signature.id} in line {each.match.line}" for each in errors[len(shown) :]]
+    also = [f"{each.cause.id} in line {each.match.line}" for each in errors[len(shown) :]]
     seen = (f"the text has {' and '.join(also)} too: `--more` explains all",) if also else ()
     console.notes(args, *seen, *(note.text for note in found.notes))
     return 0
@@ -45,7 +44,7 @@ def run(args: ExplainArguments) -> int:
 
 def _rank(one: Explained) -> tuple[bool, bool]:
     """What is wrong here comes first, then what has to do with an install at all, else the order of the text."""
-    return not any(finding.severity == ERROR for finding in one.here), not one.match.signature.install
+    return not one.is_here, not one.cause.install
 
 
 def _chunks(words: list[str]) -> Iterator[bytes]:
@@ -65,22 +64,20 @@ def _chunks(words: list[str]) -> Iterator[bytes]:
 
 
 def _lines(one: Explained, *, whole: bool) -> Iterator[tuple[str, str]]:
-    """One error as labelled lines, what is wrong here first; `whole` with its causes and threads."""
-    match, signature = one.match, one.match.signature
-    yield "error" if signature.install else "note", signature.id
-    yield "", signature.title
+    """One cause as labelled lines, first as doctor would say it; `whole` with its meaning, causes and threads."""
+    match, cause = one.match, one.cause
+    for finding in one.findings:
+        yield from doctor.lines(finding)
     yield "seen", f"line {match.line}: {match.text}" if match.line else match.text
-    for finding in one.here:
-        yield "here", finding.text
-        if finding.cure is not None:
-            yield "run", finding.cure
-        if finding.remark is not None:
-            yield "", finding.remark
-    yield "means", signature.meaning
-    yield from (("causes", f"- {cause}") for cause in signature.causes if whole or not one.here)
-    yield from (("do", f"- {cure}") for cure in signature.cures)
-    yield from (("won't help", f"- {what}: {why}") for what, why in signature.no_use[: None if whole else 2])
-    yield from (("threads", link) for link in signature.links if whole)
+    if whole and one.is_here:
+        yield "means", cause.meaning
+    yield from (("causes", f"- {each}") for each in cause.causes if whole or not (one.is_here or one.command))
+    # What surrounds the program may want more than the command.
+    if whole or not one.command or cause is not match.signature:
+        yield from (("do", f"- {remedy}") for remedy in cause.cures)
+    no_use = match.signature.no_use
+    yield from (("won't help", f"- {what}: {why}") for what, why in no_use[: None if whole else 2])
+    yield from (("threads", link) for link in match.signature.links if whole)
 
 
 def _json(found: Explanation) -> dict[str, object]:
@@ -89,16 +86,13 @@ def _json(found: Explanation) -> dict[str, object]:
 
 
 def _finding(one: Explained) -> dict[str, object]:
-    match, signature = one.match, one.match.signature
+    """The finding as doctor has it, with the place in the text and what the table says beside it."""
+    match, finding = one.match, one.findings[0]
     return {
-        "code": signature.id,
-        "severity": "error" if signature.install else "note",
-        "text": signature.title,
-        "why": signature.meaning,
-        "seen": {"line": match.line, "text": match.text},
-        "cure": next((finding.cure for finding in one.here if finding.cure), None),
-        "here": one.here,
-        **written(signature, "causes", "cures"),
-        "no_use": [{"what": what, "why": why} for what, why in signature.no_use],
-        "links": signature.links,
+        **finding.to_json(),
+        "seen": {"cause": one.cause.id, "line": match.line, "text": match.text, **finding.seen},
+        "cure": one.command,
+        **written(one.cause, "causes", "cures"),
+        "no_use": [{"what": what, "why": why} for what, why in match.signature.no_use],
+        "links": match.signature.links,
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from torchpick.doctor import examination, logs, mentions, signatures
@@ -24,8 +24,6 @@ from torchpick.session import Session
 _NO_GPU_KNOWN = Note(
     "NO_GPU_KNOWN", "no GPU is known here: `--gpu NAME` (and `--driver VERSION`) says which machine the text is about"
 )
-# A finding that stands for others where there is no torch to have them.
-_ABSENT = {"TORCH_MISSING", "TORCH_BROKEN"}
 _MACS = ("macos-arm64", "macos-x86_64")
 _SYSTEMS = {"windows", "macos", "linux", "aarch64", "intel"}
 # The errors that another build of torch would fix.
@@ -36,14 +34,23 @@ _TOO_OLD = ("0.", "1.", "2.", "3.", "4.", "5.", "6.")
 
 
 class Explained(Noun):
-    """One error of the text, and the findings of this environment that go with it."""
+    """One error of the text, its cause by the table, and what is wrong: as doctor finds it here, else that cause."""
 
     match: Match
-    here: tuple[Finding, ...] = ()
+    cause: Signature
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_here(self) -> bool:
+        return self.findings[0].ailment is not self.cause
+
+    @property
+    def command(self) -> str | None:
+        return next((finding.cure for finding in self.findings if finding.cure), None)
 
 
 class Explanation(Noun):
-    """Every error that was recognised, causes before what follows from them, else in the order of the text.
+    """Every cause that was recognised, causes before what follows from them, else in the order of the text.
 
     `machine` is None where no error depends on it, or it could not be examined.
     """
@@ -65,7 +72,7 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     said = mentions.of_text(start)
     request, notes = _with_mentions(session, said)
     facts = _facts(said, request, session)
-    alone = Explanation(tuple(Explained(match.among(facts)) for match in matches))
+    alone = Explanation(_explained(matches, facts, known))
     is_described = said.torch is not None and (request.gpus is not None or session.given_gpus)
     if not any(match.signature.findings for match in matches) and not (is_described and not matches):
         return alone
@@ -83,14 +90,26 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     notes = (*notes, *_other_torch(said, exam))
     if not machine.counted and not is_given:
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
-        return alone._replace(machine=machine, notes=(*notes, _NO_GPU_KNOWN))
+        is_of_a_build = any(_BY_TORCH & {*each.cause.findings} for each in alone.errors)
+        return alone._replace(machine=machine, notes=(*notes, _NO_GPU_KNOWN) if is_of_a_build else notes)
     if not matches:
-        matches = tuple(_by_finding(exam, known, said))
+        matches = tuple(_by_finding(exam, known.values(), said))
     facts |= _facts_of(exam)
     if exam.subject.torch is not None and exam.remedy is not None:
         facts -= _AROUND  # torch itself is to blame, wherever it runs
-    errors = tuple(Explained(match.among(facts), _here(match, exam)) for match in matches)
-    return Explanation(errors, machine, (*notes, *machine.notes))
+    return Explanation(_explained(matches, facts, known, exam), machine, (*notes, *machine.notes))
+
+
+def _explained(
+    matches: Iterable[Match], facts: set[str], known: Mapping[str, Signature], exam: Examination | None = None
+) -> tuple[Explained, ...]:
+    """The first error of each cause."""
+    first: dict[str, Explained] = {}
+    for match in matches:
+        cause = match.signature.cause(facts, known)
+        findings = _findings({*match.signature.findings}, Finding(cause, cause.title), exam)
+        first.setdefault(findings[0].text, Explained(match, cause, findings))
+    return tuple(first.values())
 
 
 def _examined(session: Session, said: Mentions) -> Examination:
@@ -170,9 +189,7 @@ def _by_finding(exam: Examination, known: Iterable[Signature], said: Mentions) -
     """What is wrong with the torch that the text names, though no known error stands in it."""
     wrong = [finding.code for finding in exam.findings if finding.severity == ERROR and finding.by_torch]
     if said.torch is not None and isinstance(exam.subject, Described) and wrong:
-        by_code = {code: each for each in reversed([*known]) for code in each.findings[:1]}
-        if wrong[0] in by_code:
-            yield Match(by_code[wrong[0]], 0, f"torch {said.torch}")
+        yield from [Match(each, 0, f"torch {said.torch}") for each in known if wrong[0] in each.findings[:1]][:1]
 
 
 def _other_torch(said: Mentions, exam: Examination) -> Iterator[Note]:
@@ -195,16 +212,14 @@ def _known(names: Iterable[str], knowledge: Knowledge) -> list[GivenGpu]:
     return found
 
 
-def _here(match: Match, exam: Examination) -> tuple[Finding, ...]:
-    """The findings that this error points at; without a torch the command that installs one, or that none runs."""
-    wanted = set(match.signature.findings)
+def _findings(wanted: set[str], alone: Finding, exam: Examination | None) -> tuple[Finding, ...]:
+    """The findings that an error points at, else its cause `alone`; with the command where no torch can be judged."""
+    if exam is None:
+        return (alone,)
     found = [finding for finding in exam.findings if finding.code in wanted]
-    if exam.refused is not None and not any(finding.advice for finding in found) and wanted & _BY_TORCH:
-        return (*found, Finding(Ailment.NO_KERNELS, exam.refused))
-    if found or not exam.command or not wanted & _BY_TORCH:
-        return tuple(found)
-    absent = tuple(finding for finding in exam.findings if finding.code in _ABSENT)
-    if isinstance(exam.subject, Described):
-        text = "the text does not say for which CUDA its torch was built; this one runs on its machine"
-        return tuple(finding._replace(text=text) for finding in absent)
-    return absent
+    if wanted & _BY_TORCH and not any(finding.advice for finding in found):
+        if exam.refused is not None:
+            return (*found, Finding(Ailment.NO_KERNELS, exam.refused))
+        absent = exam.subject.torch is None and not found
+        found += [alone._replace(cure=each.cure, brings=each.brings) for each in exam.findings if absent and each.cure]
+    return (*found,) or (alone,)

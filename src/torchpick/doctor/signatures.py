@@ -6,11 +6,12 @@ There is nothing in it that could be tried twice, so no text makes the search sl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from torchpick.doctor.logs import message
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.fields import read as noun_of
+from torchpick.model.finding import ERROR, NOTE
 from torchpick.model.noun import Noun
 
 # A line is looked at so far before and behind the words that were found in it.
@@ -21,15 +22,14 @@ _MOST_SHOWN = 300
 
 
 class Case(Noun):
-    """What an error means, and what helps, where all these facts hold."""
+    """The cause of an error where all these facts hold, by its id."""
 
     where: tuple[str, ...]
-    meaning: str
-    cures: tuple[str, ...]
+    cause: str
 
 
 class Signature(Noun):
-    """One known error; docs/doctor.md says what the fields mean. `follows`: ids of the errors it may come from."""
+    """One cause of trouble and the texts it is known by; docs/doctor.md says what the fields mean."""
 
     id: str
     title: str
@@ -43,6 +43,24 @@ class Signature(Noun):
     install: bool
     follows: tuple[str, ...]
     cases: tuple[Case, ...] = ()
+    finding: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The code under which it is shown."""
+        return self.finding or self.id
+
+    @property
+    def severity(self) -> str:
+        return ERROR if self.install else NOTE
+
+    @property
+    def why(self) -> str:
+        return self.meaning
+
+    def cause(self, facts: set[str], known: Mapping[str, Signature]) -> Signature:
+        """What is behind it where these facts hold: by the first case that they meet, else the error itself."""
+        return next((known[case.cause] for case in self.cases if facts >= {*case.where}), self)
 
 
 class Match(Noun):
@@ -52,26 +70,16 @@ class Match(Noun):
     line: int
     text: str
 
-    def among(self, facts: set[str]) -> Match:
-        """What it means where these facts hold: by the first case that they meet."""
-        for case in self.signature.cases:
-            if facts >= {*case.where}:
-                told = self.signature._replace(meaning=case.meaning, causes=(), cures=case.cures)
-                return self._replace(signature=told)
-        return self
 
-
-def read(fields: Fields) -> tuple[Signature, ...]:
-    """compat/errors.json as signatures; ShapeError where it is not of its form."""
-    return tuple(map(_signature, fields.objects("signatures")))
+def read(fields: Fields) -> dict[str, Signature]:
+    """compat/errors.json by the ids; ShapeError where it is not of its form."""
+    rows = map(_signature, fields.objects("signatures"))
+    return {row.id: row for row in rows}
 
 
 def _signature(row: Fields) -> Signature:
     row.only(*Signature._fields)
-    patterns = row.texts("patterns")
-    if not patterns:
-        raise row.fail("patterns", "is empty")
-    for place, pattern in enumerate(patterns):
+    for place, pattern in enumerate(row.texts("patterns")):
         if not pattern.isascii() or max(map(len, pattern.split("*"))) < 6:
             raise ShapeError(f"{row.at('patterns')}[{place}]", "needs a text of six or more ASCII characters")
     no_use = tuple((each.text("what"), each.text("why")) for each in row.objects("no_use"))
@@ -96,11 +104,11 @@ class Search:
     Lines are joined to one stretch of text with single blanks, so a pattern may span several of them.
     """
 
-    def __init__(self, signatures: Iterable[Signature]) -> None:
-        self._wanted = {signature.id: signature for signature in signatures}
+    def __init__(self, known: Mapping[str, Signature]) -> None:
+        self._wanted = known
         self._patterns = [
             ([part for part in pattern.lower().encode().split(b"*") if part], signature.id)
-            for signature in self._wanted.values()
+            for signature in known.values()
             for pattern in signature.patterns
         ]
         self._found: dict[str, Match] = {}

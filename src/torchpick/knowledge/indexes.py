@@ -136,6 +136,11 @@ def triton_floors(libraries: Fields) -> list[tuple[str, tuple[int, int]]]:
     return [(row.text("from"), _capability(row.text("floor"))) for row in sure]
 
 
+def first_remedies(causes: Fields) -> dict[str, str]:
+    """What to do first, by the code of a cause in errors.json."""
+    return {row.text("id"): row.texts("cures")[0] for row in causes.objects("signatures") if row.texts("cures")}
+
+
 def _floors(rows: list[Row]) -> tuple[Floor, ...]:
     return tuple(Floor(row["from"], _capability(row["floor"]), row.get("cuda_major")) for row in rows)
 

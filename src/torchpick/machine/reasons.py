@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from torchpick.knowledge.compat import Knowledge
+from torchpick.knowledge.indexes import first_remedies
 from torchpick.machine.driver_reading import Device, DriverReading, Failure
 from torchpick.machine.kernel import KernelFacts, PciGpu
 from torchpick.model.machine import Driver, Note, Trouble
@@ -16,7 +17,6 @@ _NOUVEAU = frozenset({"nouveau", "nova", "nova_core", "NovaCore"})
 _TELLING = frozenset({4, 15, 18, 999})
 # CUDA_ERROR_SYSTEM_DRIVER_MISMATCH and CUDA_ERROR_UNKNOWN in NVML's numbers.
 _OF_CUDA = {803: 18, 999: 999}
-_INSTALL = "install the NVIDIA driver"
 
 
 class Symptoms(Noun):
@@ -85,74 +85,68 @@ def not_passed_in(facts: KernelFacts) -> bool:
 
 
 def why(symptoms: Symptoms) -> Trouble:
-    """The reason that fits best, and what to do."""
-    cause = next(chain(_said_by_the_driver(symptoms), _shown_by_the_kernel(symptoms)))
+    """The cause that fits best, and what to do by the table of causes."""
+    code, text = next(chain(_said_by_the_driver(symptoms), _shown_by_the_kernel(symptoms)))
     known = {symptoms.knowledge.pci_capability(pci.device) for pci in symptoms.facts.nvidia}
     ways = ["specify the GPU (`--gpu sm_86`)", "`--gpu none` for the CPU build"]
     if known and None not in known:
         ways.insert(0, f"`--trust-pci` to read {', '.join(sorted(map(str, known)))} from the PCI id")
-    return cause._replace(hint=f"{cause.hint}, or {', or '.join(ways)}")
+    remedy = symptoms.knowledge.file("errors.json", first_remedies)[code]
+    return Trouble(code, text, f"{remedy}, or {', or '.join(ways)}")
 
 
-def _said_by_the_driver(seen: Symptoms) -> Iterator[Trouble]:
+def _said_by_the_driver(seen: Symptoms) -> Iterator[tuple[str, str]]:
     """The surest causes first: what the driver itself says."""
     facts, kinds, errors = seen.facts, seen.kinds, seen.errors
     if not_passed_in(facts):
         text = f"this container sees {seen.gpus} on the PCI bus but has no /dev/nvidia0: the GPU was not passed in"
-        yield Trouble("GPU_NOT_PASSED_IN", text, "start the container with its GPUs (`docker run --gpus all …`)")
+        yield "GPU_NOT_PASSED_IN", text
     if 18 in seen.codes:  # the files are of another version than the loaded module
         runs = f": the kernel still runs {facts.version}" if facts.version else ""
-        text = f"the NVIDIA driver was updated, but the old kernel module is still loaded{runs}"
-        yield Trouble("DRIVER_MISMATCH", text, "reboot (a container: restart it, and its host if that does not help)")
+        yield "DRIVER_MISMATCH", f"the NVIDIA driver was updated, but the old kernel module is still loaded{runs}"
     if "hangs" in kinds:
-        yield Trouble("DRIVER_HANGS", seen.said("hangs"), "reboot, or raise TORCHPICK_DETECT_TIMEOUT (seconds)")
+        yield "DRIVER_HANGS", seen.said("hangs")
     if errors and all(error == 4 for error in errors):
-        text = f"the driver refuses {'the GPU' if len(errors) == 1 else f'all {len(errors)} GPUs'} to this user or job"
-        yield Trouble("NO_PERMISSION", text, "ask for a GPU in this job, or join the group that owns /dev/nvidia*")
+        gpus = "the GPU" if len(errors) == 1 else f"all {len(errors)} GPUs"
+        yield "NO_PERMISSION", f"the driver refuses {gpus} to this user or job"
     if errors:
-        yield Trouble("GPU_LOST", f"the driver has lost {count(len(errors))} (status {errors[0]})", "reboot")
+        yield "GPU_LOST", f"the driver has lost {count(len(errors))} (status {errors[0]})"
     if kinds & {"crashed", "silent"}:
-        yield Trouble("DRIVER_CRASHED", seen.said("crashed", "silent"), "reinstall or update the NVIDIA driver")
+        yield "DRIVER_CRASHED", seen.said("crashed", "silent")
     if "stub" in kinds:
-        text = "the NVIDIA library found is the CUDA toolkit's stub, which is only for linking"
-        yield Trouble("STUB_LIBRARY", text, "remove the folder `stubs` from LD_LIBRARY_PATH")
+        yield "STUB_LIBRARY", "the NVIDIA library found is the CUDA toolkit's stub, which is only for linking"
     if any(reading.answering for reading in seen.readings):
-        text = "the NVIDIA driver answers, but no source gives the GPU's compute capability"
-        yield Trouble("NO_CAPABILITY", text, "update the NVIDIA driver")
+        yield "NO_CAPABILITY", "the NVIDIA driver answers, but no source gives the GPU's compute capability"
 
 
-def _shown_by_the_kernel(seen: Symptoms) -> Iterator[Trouble]:
+def _shown_by_the_kernel(seen: Symptoms) -> Iterator[tuple[str, str]]:
     """What is left where the driver says nothing of use."""
     facts, said = seen.facts, seen.said()
     bound = {pci.bound for pci in facts.nvidia}
     if bound and bound <= _NOUVEAU:
-        yield Trouble("NOUVEAU_BOUND", f"{seen.gpus}: bound to the {bound.pop()} driver, which has no CUDA", _INSTALL)
+        yield "NOUVEAU_BOUND", f"{seen.gpus}: bound to the {bound.pop()} driver, which has no CUDA"
     branches = [dropped_by(pci, seen.version, seen.knowledge) for pci in facts.nvidia]
     if branches and None not in branches:
         text = f"driver {seen.version} no longer supports {seen.gpus}; {branches[0]} is the last branch that does"
-        yield Trouble("DRIVER_DROPPED_GPU", text, f"install driver {branches[0]}")
+        yield "DRIVER_DROPPED_GPU", text
     if 4 in seen.codes or not facts.permitted:
-        text = "the device nodes /dev/nvidia* exist but may not be opened"
-        yield Trouble("NO_PERMISSION", text, "join the group that owns them, or start the container with its GPUs")
+        yield "NO_PERMISSION", "the device nodes /dev/nvidia* exist but may not be opened"
     if facts.wsl:
-        cure = "update the NVIDIA driver of Windows and run `wsl --shutdown`"
-        yield Trouble("DRIVER_SILENT", f"WSL2: the NVIDIA driver does not answer ({said})", cure)
+        yield "WSL_DRIVER", f"WSL2: the NVIDIA driver does not answer ({said})"
     if facts.tegra:
-        cure = "start the container with the NVIDIA runtime, or run JetPack's own image"
-        yield Trouble("DRIVER_SILENT", f"a Jetson whose GPU does not answer ({said})", cure)
+        yield "JETSON_SILENT", f"a Jetson whose GPU does not answer ({said})"
     if "unasked" in seen.kinds:
         text = f"there is a driver library, but no process could be started to query it ({seen.said('unasked')})"
-        yield Trouble("PROBE_NOT_STARTED", text, "free memory or processes (`ulimit -u`) and run it again")
+        yield "PROBE_NOT_STARTED", text
     if not facts.module and seen.libraries_absent:
-        yield Trouble("DRIVER_MISSING", f"{seen.gpus}: no NVIDIA driver is installed", _INSTALL)
+        yield "DRIVER_MISSING", f"{seen.gpus}: no NVIDIA driver is installed"
     if not facts.module:
         text = f"NVIDIA's libraries are installed but their kernel module is not loaded ({said})"
-        yield Trouble("MODULE_NOT_LOADED", text, "`sudo modprobe nvidia`, or reboot")
+        yield "MODULE_NOT_LOADED", text
     if seen.libraries_absent:
         text = f"the kernel runs NVIDIA driver {seen.version or 'of unknown version'}, but its libraries are not here"
-        cure = "install them, or start the container with the NVIDIA runtime (`--gpus all`, `--nv`)"
-        yield Trouble("LIBRARY_MISSING", f"{text} ({said})", cure)
-    yield Trouble("DRIVER_SILENT", f"the NVIDIA driver does not answer ({said})", "run `nvidia-smi`")
+        yield "LIBRARY_MISSING", f"{text} ({said})"
+    yield "DRIVER_SILENT", f"the NVIDIA driver does not answer ({said})"
 
 
 def dropped_by(pci: PciGpu, version: str | None, knowledge: Knowledge) -> int | None:

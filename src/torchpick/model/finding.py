@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from torchpick.model.fields import written
 from torchpick.model.noun import Noun, OneOf
@@ -68,6 +69,17 @@ class Ailment(OneOf):
         return self.value[1]
 
 
+class Kind(Protocol):
+    """What an ailment and a cause of compat/errors.json have in common."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def severity(self) -> str: ...
+    @property
+    def why(self) -> str: ...
+
+
 class Finding(Noun):
     """One thing that is wrong.
 
@@ -76,7 +88,7 @@ class Finding(Noun):
     a requirement beside it.
     """
 
-    ailment: Ailment
+    ailment: Kind
     text: str
     seen: Mapping[str, object] = {}
     advice: str | None = None
@@ -109,7 +121,5 @@ class Finding(Noun):
 
 def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Errors, then warnings, then notes; among equals the order of the catalogue, then of the checks."""
-    order = list(Ailment)
-    return tuple(
-        sorted(findings, key=lambda finding: (SEVERITIES.index(finding.severity), order.index(finding.ailment)))
-    )
+    order = [ailment.name for ailment in Ailment]
+    return tuple(sorted(findings, key=lambda finding: (SEVERITIES.index(finding.severity), order.index(finding.code))))
