@@ -69,7 +69,7 @@ class Ailment(OneOf):
         return self.value[1]
 
 
-class Kind(Protocol):
+class KindOfFinding(Protocol):
     """What an ailment and a cause of compat/errors.json have in common."""
 
     @property
@@ -88,7 +88,7 @@ class Finding(Noun):
     a requirement beside it.
     """
 
-    ailment: Kind
+    ailment: KindOfFinding
     text: str
     seen: Mapping[str, object] = {}
     advice: str | None = None
