@@ -131,7 +131,6 @@ def test_a_mirror_s_password_is_never_printed(
         (["--python", "3.12"], "is a version"),
         (["--python", "/nowhere/python"], "is neither a Python nor an environment"),
         (["--gpu", "GTX 9999"], "is not a known GPU"),
-        (["--run", "--gpu", "sm_86"], "another was given"),
         (["--machine", "/nowhere.json"], "nowhere.json"),
     ],
 )
@@ -154,17 +153,6 @@ def test_a_machine_from_a_file_is_judged(sick: Home, tmp_path: Path, capsys: pyt
     assert main(["doctor", "--python", sick.python, "--machine", str(tmp_path / "one.json")]) == 3
     assert f"--machine {tmp_path / 'one.json'}" in capsys.readouterr().out
     assert main(["doctor", "--python", sick.python, "--machine", str(tmp_path / "two.json")]) == 2
-
-
-def test_run_runs_the_kernels_and_takes_their_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A torch that fails at import is found out, whatever its files promise."""
-    home = Home(tmp_path / ".venv").torch("2.9.1+cpu", None, None)
-
-    status = main(["doctor", "--python", home.python, "--run", "--json"])
-    answer = json.loads(capsys.readouterr().out)
-
-    assert status == 3
-    assert "VERIFY_FAILED" in [finding["code"] for finding in answer["findings"]]
 
 
 def test_the_active_environment_is_the_default(

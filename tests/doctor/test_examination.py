@@ -11,14 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.doctor.homes import CU128, VERSION, Home, codes, examine, linking
+from tests.doctor.homes import VERSION, Home, codes, examine, linking
 from tests.wheels import making
 from torchpick.doctor import examination
 from torchpick.doctor.examination import Examination
 from torchpick.environment import distributions
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.machine import verify
-from torchpick.machine.verify import Ran, Verified
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
 from torchpick.model.request import Request
@@ -141,89 +139,6 @@ def test_gpus_that_no_build_supports_are_named_once(home: Home) -> None:
     assert "has code for sm_30: only" in found.refused
     assert "--allow-cpu" not in found.refused
     assert found.findings[0].advice == found.refused
-
-
-def with_kernels(
-    home: Home, monkeypatch: pytest.MonkeyPatch, *ran: Ran, machine: Machine = WITH_GPU
-) -> tuple[Examination, list[tuple[Any, ...]]]:
-    asked: list[tuple[Any, ...]] = []
-
-    def instead(*words: Any) -> Verified:
-        asked.append(words)
-        return Verified("2.9.1", ran)
-
-    exam = examined(home, monkeypatch, machine)
-    monkeypatch.setattr(verify, "run", instead)
-    return examination.run(exam, {"A": "b"}), asked
-
-
-def test_kernels_that_compute_are_told_and_those_that_fail_are_findings(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home.torch()
-    found, asked = with_kernels(
-        home,
-        monkeypatch,
-        Ran(0, "Tesla T4", ok=True),
-        Ran(1, "Tesla K80", ok=False, error="RuntimeError", text="\nno kernel\nmore" + "x" * 3000),
-        Ran(None, "cpu", ok=False, error="ended by SIGSEGV"),
-    )
-
-    assert found.ran == ("Tesla T4: computes",)
-    first, second = found.findings
-    assert first.code == "VERIFY_FAILED"
-    assert first.text == "torch 2.9.1+cu128 does not compute on GPU 1, Tesla K80: no kernel"
-    assert (first.seen["gpus"], first.seen["error"], len(str(first.seen["text"]))) == ([1], "RuntimeError", 2000)
-    assert first.advice == "`torchpick explain` knows many of these texts"
-    assert second.text == "torch 2.9.1+cu128 does not compute on cpu: ended by SIGSEGV"
-    assert second.seen["gpus"] == []
-    ((python, kind, gpus, environ, deadline),) = asked
-    assert (python, kind, [gpu.index for gpu in gpus], environ) == (home.python, "cuda", [0], {"A": "b"})
-    assert deadline == verify.deadline(compiles=False)
-
-
-def test_what_is_compiled_at_first_use_has_longer(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    home.torch("2.14.0+cu132", "13.2", "sm_50 compute_70")
-    newest = MACHINE._replace(gpus=(GPU,), driver=Driver("610.43.02"))
-
-    _, ((*_, deadline),) = with_kernels(home, monkeypatch, machine=newest)
-
-    assert deadline == verify.deadline(compiles=True)
-
-
-@pytest.mark.parametrize(
-    ("make", "gpus", "kind", "asked_of"),
-    [
-        (("2.9.1+cpu", None, None), (), "cpu", []),
-        (("2.9.1+cpu", None, None), (GPU,), "cpu", []),
-        (("2.9.1+cpu", None, None), (Gpu(0, "apple", "M3", None),), "mps", []),
-        (("2.9.1+cpu", None, None), (Gpu(0, "apple", "M3", None, counted=False),), "cpu", []),
-        (("2.9.1+xpu", None, None), (Gpu(0, "intel", "Arc", None),), "xpu", [0]),
-        (("2.9.1+xpu", None, None), (GPU, Gpu(1, "intel", "UHD", None, counted=False)), "xpu", []),
-        (("2.9.1+cu128", "12.8", CU128), (GPU, Gpu(1, "intel", "Arc", None), GPU._replace(index=2)), "cuda", [0, 2]),
-        (("2.9.1+rocm6.4", None, "gfx1100"), (Gpu(0, "amd", "RX", Arch.parse("gfx1100")),), "cuda", [0]),
-    ],
-)
-def test_kernels_are_run_on_what_the_build_is_for(
-    make: tuple[str, str | None, str | None],
-    gpus: tuple[Gpu, ...],
-    kind: str,
-    asked_of: list[int],
-    home: Home,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    home.torch(*make)
-
-    found, ((_, asked, on, *_),) = with_kernels(home, monkeypatch, machine=MACHINE._replace(gpus=gpus))
-
-    assert (asked, [gpu.index for gpu in on]) == (kind, asked_of)
-    assert found.ran == ("nothing: there is no GPU to run on",)
-
-
-def test_without_a_torch_nothing_is_run(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    found, asked = with_kernels(home, monkeypatch, Ran(0, "x", ok=True))
-
-    assert (found.ran, asked) == ((), [])
 
 
 @pytest.mark.parametrize("mark", ["uv-receipt.toml", "pipx_metadata.json"])

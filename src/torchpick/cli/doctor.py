@@ -12,7 +12,6 @@ from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import answer
 from torchpick.cli.show.text import block, plain
 from torchpick.cli.show.text import fit as fit_words
-from torchpick.doctor import examination
 from torchpick.doctor.examination import Examination, examine
 from torchpick.errors import UsageError
 from torchpick.model.fields import dumps, envelope, written
@@ -23,7 +22,6 @@ from torchpick.session import Session
 
 
 class DoctorArguments(Arguments):
-    run: bool
     fix: bool
 
 
@@ -33,12 +31,8 @@ def run(args: DoctorArguments) -> int:
     request = arguments.machine_request(args)._replace(
         index_base=args.index_base, backends=tuple(args.backend), cpu=args.cpu
     )
-    if args.run and (request.gpus is not None or request.machine is not None or request.platform is not None):
-        raise UsageError("`--run` runs on this machine, and another was given", hint="use only one of them")
     session = Session(request, report=console.waiting)
     exam = examine(session)
-    if args.run:
-        exam = examination.run(exam)
     status = 0 if exam.ok else 3
     if args.json:
         print(dumps(_json(exam, status)))
@@ -61,7 +55,6 @@ def _head(exam: Examination) -> list[tuple[str, str]]:
     lines += [("machine", line) for line in answer.found(subject.machine)[:-1]]
     lines.append(("machine", answer.found(subject.machine)[-1].rpartition(", Python")[0]))
     lines += [("runs", f"{gpu}: {how}") for gpu, how in _supported(exam)]
-    lines += [("ran", text) for text in exam.ran]
     lines.append(("result", _count(exam.findings)))
     return lines
 
@@ -101,7 +94,6 @@ def _json(exam: Examination, status: int) -> dict[str, object]:
         torch=found,
         findings=exam.findings,
         cure=cure,
-        ran=exam.ran,
     )
 
 

@@ -14,10 +14,6 @@ from torchpick.environment import distributions, interpreter
 from torchpick.environment.distributions import Distribution, Environment
 from torchpick.environment.world import World, which
 from torchpick.errors import UsageError
-from torchpick.machine import verify
-from torchpick.machine.verify import Ran
-from torchpick.model.arch import Fit
-from torchpick.model.build import family_of
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, Python
 from torchpick.model.noun import Noun
@@ -58,13 +54,12 @@ _BESIDE: tuple[Check, ...] = (
 class Examination(Noun):
     """What was looked at, what is wrong, and the command that fixes torch; `remedy` None where none does.
 
-    `ran` says on what kernels were run, where they were. `refused`: why no build fixes it.
+    `refused`: why no build fixes it.
     """
 
     subject: Subject
     findings: tuple[Finding, ...]
     remedy: Remedy | None = None
-    ran: tuple[str, ...] = ()
     refused: str | None = None
 
     @property
@@ -123,29 +118,6 @@ def _fixed(finding: Finding, fix: Remedy | None, refused: str | None) -> Finding
     if fix is None:
         return finding if finding.advice else finding._replace(advice=refused)
     return finding._replace(cure=fix.text, brings=remedy.brings(fix, finding))
-
-
-def run(exam: Examination, environ: Mapping[str, str] = os.environ) -> Examination:
-    """The same examination with what came of real kernels on each GPU: here, and here alone, its code is run."""
-    torch, machine = exam.subject.torch, exam.subject.machine
-    python = exam.subject.environment.executable
-    if torch is None or python is None:
-        return exam
-    kind, gpus = verify.work(family_of(torch.backend), machine)
-    slow = torch.verdict is not None and any(fit.fit is Fit.JIT for fit in torch.verdict.fits)
-    verified = verify.run(python, kind, gpus, environ, verify.deadline(compiles=slow))
-    failed = [_failed(ran, torch.label) for ran in verified.ran if not ran.ok]
-    passed = tuple(f"{ran.name}: computes" for ran in verified.ran if ran.ok)
-    nothing = () if verified.ran else ("nothing: there is no GPU to run on",)
-    return exam._replace(findings=worst_first((*exam.findings, *failed)), ran=passed or nothing)
-
-
-def _failed(ran: Ran, torch: str) -> Finding:
-    first = next(iter(ran.text.strip().splitlines()), "") or ran.error
-    name = ran.name if ran.gpu is None else f"GPU {ran.gpu}, {ran.name}"
-    seen = {"gpus": [] if ran.gpu is None else [ran.gpu], "error": ran.error, "text": ran.text[:2000]}
-    advice = "`torchpick explain` knows many of these texts"
-    return Finding(Ailment.VERIFY_FAILED, f"{torch} does not compute on {name}: {first}", seen, advice=advice)
 
 
 def of_process(subject: Subject, imported: str | None) -> tuple[Finding, ...]:

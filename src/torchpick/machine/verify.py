@@ -57,10 +57,6 @@ class Verified(Noun):
     torch: str | None
     ran: tuple[Ran, ...]
 
-    @property
-    def ok(self) -> bool:
-        return all(each.ok for each in self.ran)
-
 
 def run(python: str, kind: str, gpus: Sequence[Gpu], environ: Mapping[str, str], deadline_s: float) -> Verified:
     """Run the kernels with this interpreter's torch; `kind` is cuda, xpu, mps or cpu, `gpus` must compute."""

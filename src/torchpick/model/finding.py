@@ -42,7 +42,6 @@ class Ailment(OneOf):
     MISSING_LIBRARY = (ERROR, "the loader fails: cannot open shared object file: No such file or directory")
     STUB_DRIVER_LIBRARY = (ERROR, "a stub stands in for the driver, so CUDA finds none (error 34)")
     CUDA_COMPAT = (ERROR, "CUDA does not start where that package is not supported (errors 803 and 804)")
-    VERIFY_FAILED = (ERROR, "a kernel was really run, and failed")
     TORCH_TWICE = (WARNING, "which one is imported depends on the search path, and an installer changes only one")
     UNKNOWN_ARCHES = (WARNING, "which GPUs this torch was built for could not be read, so nothing is promised")
     PARTIAL_LIBRARY = (WARNING, "what calls that library fails on the GPU; everything else runs")
