@@ -21,7 +21,6 @@ def of(request: Request, environ: Mapping[str, str]) -> Wish:
             hint = "`--cpu` means `--backend cpu`; `--allow-cpu` picks it only if nothing else runs"
             raise UsageError(f"`--cpu` contradicts `--backend {request.backends[0]}`", hint=hint)
         backends = ("cpu",)
-    backends = tuple(_written_out(backend) for backend in backends)
     if unknown := [backend for backend in backends if not is_backend(backend)]:
         hint = "such as cu126, cpu, rocm7.2 or xpu; `torchpick list --all` shows all"
         raise UsageError(f"unknown backend `{unknown[0]}`", hint=hint)
@@ -34,16 +33,6 @@ def of(request: Request, environ: Mapping[str, str]) -> Wish:
         allow_unconfirmed=request.allow_unconfirmed,
         whole=request.whole,
     )
-
-
-def _written_out(backend: str) -> str:
-    """`cuda12.6`, `12.6` and `CU126` as the index writes it."""
-    lower = backend.lower()
-    digits = lower.removeprefix("cuda").removeprefix("cu").lstrip("-")
-    major, mark, minor = digits.partition(".")
-    if (mark and major.isdigit() and len(minor) == 1 and minor.isdigit()) or (digits.isdigit() and digits != lower):
-        return f"cu{major}{minor}"
-    return lower
 
 
 def is_backend(text: str) -> bool:

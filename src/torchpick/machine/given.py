@@ -184,19 +184,9 @@ def checked(machine: Machine, facts: GivenFacts) -> Machine:
     return machine
 
 
-# What people write for the usual processor of a system; WSL runs Linux.
-_SHORT = {
-    **dict.fromkeys(("linux", "wsl", "wsl2", "linux-amd64", "linux64"), "linux-x86_64"),
-    **dict.fromkeys(("windows", "win", "win64", "win32", "windows-amd64"), "windows-x86_64"),
-    **dict.fromkeys(("macos", "mac", "osx", "darwin"), "macos-arm64"),
-    "linux-arm64": "linux-aarch64",
-}
-
-
 def _platform(name: str | None) -> Platform | None:
     if name is None:
         return None
-    name = _SHORT.get(name.lower(), name)
     if name not in TABLE_PLATFORMS:
         raise UsageError(f"`{name}` is not a supported platform", hint=f"one of {', '.join(TABLE_PLATFORMS)}")
     return Platform.parse(name)

@@ -8,14 +8,9 @@ from torchpick.model.machine import CODE_VENDORS, Driver, Gpu, Machine, Platform
 
 def lines(machine: Machine) -> list[str]:
     """The facts as a table: what, which, and from where."""
-    rows = list(rows_of(machine))
-    wide = max(len(what) for what, _, _ in rows)
-    told = [
-        f"{what:<{wide}}  {text.plain(fact)}{f'  [{text.plain(source)}]' if source else ''}"
-        for what, fact, source in rows
-    ]
+    rows = [(what, f"{fact}  [{source}]" if source else fact) for what, fact, source in rows_of(machine)]
     notes = [text.note(note.text) for note in machine.notes]
-    return [*told, *([""] if notes else []), *notes]
+    return [*text.lines(rows, None), *([""] if notes else []), *notes]
 
 
 def rows_of(machine: Machine) -> list[tuple[str, str, str]]:
