@@ -45,7 +45,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[torches.Host]:
     """A library as it would be published: a wheel whose metadata holds the generated extras."""
     file = tmp_path_factory.mktemp("library") / "pyproject.toml"
     file.write_text('[project]\nname = "mylib"\nrequires-python = ">=3.10"\ndependencies = ["torch>=2.5"]\n')
-    torchpick("--for", "library", "--backend", "cu126", "--name", "nvidia-old=sm_61", "--write", str(file))
+    torchpick("--for", "library", "--backend", "cu126", "--write", str(file))
     torchpick_extras = _extras(file)
     requires = ["torch>=2.5"]
     for name, requirements in torchpick_extras.items():

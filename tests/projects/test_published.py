@@ -32,10 +32,6 @@ def shop(torch: str = ">=2.5", requires_python: str = ">=3.10") -> published.Sho
     return published.Shop(BUILDS, RULES, project)
 
 
-def kinds(*arches: str) -> tuple[Kind, ...]:
-    return tuple(kind for kind in RULES.nvidia if str(kind.arch) in arches)
-
-
 def by_name(extras: tuple[Extra, ...]) -> dict[str, tuple[str, ...]]:
     return {each.name: each.requirements for each in extras}
 
@@ -53,7 +49,6 @@ def test_its_comment_says_whom_it_serves_and_where_it_fails() -> None:
         "Linux x86-64 gets torch 2.7.1 for CUDA 12.6 on Python 3.10 to 3.13, 3.13t: "
         "Maxwell to Hopper (sm_50 to sm_90), driver 525.60.13 or newer",
         "no wheel, and so a clear failure, on Python 3.14 to 3.15, 3.14t, 3.15t",
-        "a build without CUDA on Linux aarch64, Windows x86-64, macOS",
     )
 
 
@@ -73,19 +68,6 @@ def test_its_comment_says_whom_it_serves_and_where_it_fails() -> None:
 )
 def test_ranges(torch: str, requires_python: str, expected: dict[str, tuple[str, ...]]) -> None:
     assert by_name(published.extras(shop(torch, requires_python))) == expected
-
-
-def test_a_named_extra_is_for_the_named_gpus() -> None:
-    found = published.extras(shop(), [("pascal", kinds("sm_61")), ("new", kinds("sm_120"))])
-
-    assert by_name(found) == {"pascal": ("torch>=2.5,<2.8",), "new": ("torch>=2.5",)}
-
-
-def test_gpus_that_no_release_serves_together_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"supports Pascal, Blackwell \(sm_61, sm_120\)") as caught:
-        published.extras(shop(), [("all", kinds("sm_61", "sm_120"))])
-
-    assert caught.value.hint
 
 
 @pytest.mark.parametrize("torch", [">=99", "<1.0"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 
 from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
@@ -12,7 +11,6 @@ from torchpick.decide.wishes import is_backend
 from torchpick.environment import marks, projectfile, rewrite
 from torchpick.environment.projectfile import Project
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 from torchpick.model.build import TRIO
 from torchpick.model.fields import dumps, envelope
@@ -23,7 +21,7 @@ from torchpick.projects import app, declared, published
 from torchpick.projects.app import App
 from torchpick.projects.declared import Plan
 from torchpick.projects.published import Shop
-from torchpick.projects.served import PLATFORMS, generations, named_kinds
+from torchpick.projects.served import PLATFORMS, generations
 from torchpick.session import Session
 
 HERE = "pyproject.toml"
@@ -49,10 +47,8 @@ def run(args: ExtrasArguments) -> int:
     if kind == "app":
         project = project._replace(torch=",".join(filter(None, (project.torch, project.limit))))
     own = App(project, known.table(PLATFORMS).without_vendors(), KnownPackages(os.environ, READ_PLATFORM), wish)
-    if kind == "library":
-        plan = _library(args, Shop(known.every_build, known.rules, project), known, own)
-    else:
-        plan = _app(args, own)
+    library = kind == "library"
+    plan = _library(args, Shop(known.every_build, known.rules, project), own) if library else _app(args, own)
     if there is None or not args.write:
         return _printed(args, plan, kind)
     return _finish(args, there, plan, kind)
@@ -86,21 +82,20 @@ def _names(args: ExtrasArguments) -> list[tuple[str, str]]:
     for text in args.name:
         name, mark, what = text.partition("=")
         if not mark or not what.strip() or named(name) != normal(name.strip()):
-            raise UsageError(f"`--name {text}` is not NAME=WHAT", hint="such as `--name nvidia-old=sm_61`")
+            raise UsageError(f"`--name {text}` is not NAME=BACKEND", hint="such as `--name old=cu126`")
         if name.strip() in dict(found):
             raise UsageError(f"`{name.strip()}` is named twice", hint="use only one of them")
         found.append((name.strip(), what.strip()))
     return found
 
 
-def _library(args: ExtrasArguments, shop: Shop, knowledge: Knowledge, own: App) -> Plan:
+def _library(args: ExtrasArguments, shop: Shop, own: App) -> Plan:
     if args.tool or args.groups:
         what = "--tool" if args.tool else "--groups"
         raise UsageError(f"`{what}` is for an app: a published library cannot name an index", hint="add `--for app`")
-    named = [(name, named_kinds(what, knowledge)) for name, what in _names(args)]
-    exact = [own.exact(backend, backend) for backend in _checked(args.backend)]
-    found = () if args.backend and not named else published.extras(shop, named)
-    if not named and not args.quiet and (lost := published.left_out(shop)):
+    found = published.extras(shop)
+    exact = [own.exact(name, backend) for name, backend in _backends(args).items()]
+    if not args.quiet and (lost := published.left_out(shop)):
         console.notes(
             args,
             f"no release of the default index in the range supports {generations(lost, shop.table)}: "
@@ -109,10 +104,10 @@ def _library(args: ExtrasArguments, shop: Shop, knowledge: Knowledge, own: App) 
     return Plan((*found, *exact))
 
 
-def _checked(backends: Iterable[str]) -> list[str]:
-    """The backends, each once."""
-    found = list(dict.fromkeys(backends))
-    for backend in found:
+def _backends(args: ExtrasArguments) -> dict[str, str]:
+    """The name of each exact extra that is asked for, and its backend."""
+    found = dict(_names(args)) | {each: each for each in args.backend}
+    for backend in found.values():
         if not is_backend(backend):
             raise UsageError(
                 f"unknown backend `{backend}`", hint="such as cu126, cpu or rocm7.2, or `--name old=cu126`"
@@ -121,10 +116,8 @@ def _checked(backends: Iterable[str]) -> list[str]:
 
 
 def _app(args: ExtrasArguments, own: App) -> Plan:
-    names = dict(_names(args)) | {each: each for each in args.backend}
-    _checked(names.values())
     tool = args.tool or own.project.tool or "uv"
-    return app.plan(own, names or own.backends(), tool, groups=args.groups)
+    return app.plan(own, _backends(args) or own.backends(), tool, groups=args.groups)
 
 
 def _printed(args: ExtrasArguments, plan: Plan, kind: str) -> int:

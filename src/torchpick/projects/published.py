@@ -18,7 +18,7 @@ from torchpick.model.versions import admits, is_dotted, major_minor, numbers, re
 from torchpick.projects.declared import Extra
 from torchpick.projects.served import PLATFORMS, BuildAudience, default_table, generations, pythons, served
 
-# Where the default index has wheels for GPUs, so what an extra is made for; its comment tells of the other platforms.
+# Where the default index has wheels for GPUs, so what an extra is made for.
 HOME = "linux-x86_64"
 
 Admits = Callable[[str], bool]
@@ -28,7 +28,6 @@ class VersionRange(Noun):
     """`torch>=2.5,<2.8`: the project's own specifier and a cap; what it gets per Python, the newest release first."""
 
     requirement: str
-    cap: str
     gets: tuple[tuple[BuildAudience, tuple[str, ...]], ...]
     without: tuple[str, ...]
 
@@ -41,7 +40,7 @@ class Shop:
         self.project = project
         self.admits = _admits(project.torch)
         self.tags = self._supported()
-        self._served: dict[tuple[str, str], BuildAudience] = {}
+        self._served: dict[str, BuildAudience] = {}
 
     def _supported(self) -> tuple[str, ...]:
         """The Pythons that the project is for, as far as any wheel is for them, oldest first."""
@@ -50,20 +49,19 @@ class Shop:
         found = [tag for tag in tags if wanted(tag)]
         return tuple(sorted(found, key=lambda tag: (tag.endswith("t"), python_order(tag)[1])))
 
-    def builds(self, platform: str = HOME) -> list[Build]:
+    def builds(self) -> list[Build]:
         """Within the project's range, newest first."""
-        mine = [build for build in self.table.of(platform) if self.admits(build.torch)]
+        mine = [build for build in self.table.of(HOME) if self.admits(build.torch)]
         return sorted(mine, key=lambda build: release_key(build.torch), reverse=True)
 
     def whom(self, build: Build) -> BuildAudience:
-        key = (build.platform, build.torch)
-        if key not in self._served:
-            self._served[key] = served(build, self.table)
-        return self._served[key]
+        if build.torch not in self._served:
+            self._served[build.torch] = served(build, self.table)
+        return self._served[build.torch]
 
-    def got(self, cap: str, tag: str, platform: str = HOME) -> Build | None:
+    def got(self, cap: str, tag: str) -> Build | None:
         """What `torch<cap` gets on this Python: the newest release below the cap that has a wheel for it."""
-        below = [build for build in self.builds(platform) if not cap or release_key(build.torch) < release_key(cap)]
+        below = [build for build in self.builds() if not cap or release_key(build.torch) < release_key(cap)]
         return next((build for build in below if tag in build.pythons), None)
 
     def range(self, cap: str) -> VersionRange:
@@ -78,7 +76,7 @@ class Shop:
                 found.setdefault(build.torch, (self.whom(build), []))[1].append(tag)
         newest_first = sorted(found, key=release_key, reverse=True)
         gets = tuple((found[torch][0], tuple(found[torch][1])) for torch in newest_first)
-        return VersionRange(self._requirement(cap), cap, gets, tuple(without))
+        return VersionRange(self._requirement(cap), gets, tuple(without))
 
     def _requirement(self, cap: str) -> str:
         bounds = [each.replace(" ", "") for each in self.project.torch.split(",") if each.strip()]
@@ -124,16 +122,14 @@ def python_test(requires_python: str) -> Admits:
     return asks
 
 
-def extras(shop: Shop, named: Sequence[tuple[str, tuple[Kind, ...]]] = ()) -> tuple[Extra, ...]:
-    """The named extras, each for its GPUs; without names, those that the newest release leaves behind."""
+def extras(shop: Shop) -> tuple[Extra, ...]:
+    """Extras for those whom the newest release leaves behind."""
     if not shop.builds():
         said = shop.project.torch or "any version"
         raise UsageError(
             f"no PyTorch release of the default index is in `{said}`",
             hint='widen the range: `torchpick extras "torch>=2.5"`',
         )
-    if named:
-        return tuple(_for_kinds(shop, name, kinds) for name, kinds in named)
     found: list[Extra] = []
     for name, cap in _steps(shop):
         reached = shop.range(cap)
@@ -194,16 +190,6 @@ def _older_cuda(shop: Shop) -> Build | None:
     return next((build for major, build in majors if major < majors[0][0]), None)
 
 
-def _for_kinds(shop: Shop, name: str, kinds: tuple[Kind, ...]) -> Extra:
-    build = _newest_for(shop, kinds)
-    if build is None:
-        whom = generations(kinds, shop.table)
-        hint = "`torchpick list --gpu …` names a build of the wheel host; `--backend` makes an exact extra of it"
-        raise UsageError(f"no release of the default index within the range supports {whom}", hint=hint)
-    reached = shop.range(shop.cap_after(build))
-    return Extra(name, (reached.requirement,), comment(shop, reached))
-
-
 def comment(shop: Shop, reached: VersionRange) -> tuple[str, ...]:
     """Whom the range really supports through the default index, in lines."""
     lines = []
@@ -215,25 +201,4 @@ def comment(shop: Shop, reached: VersionRange) -> tuple[str, ...]:
         lines[0] = f"{PLATFORMS[HOME]} gets {lines[0]}"
     if reached.without:
         lines.append(f"no wheel, and so a clear failure, on {pythons(reached.without)}")
-    lines.extend(_elsewhere(shop, reached))
     return tuple(lines)
-
-
-def _elsewhere(shop: Shop, reached: VersionRange) -> list[str]:
-    """What the other platforms get of the same range, on the newest Python that any wheel of it is for."""
-    if not reached.gets:
-        return []
-    tag = max(reached.gets[0][1], key=python_order)
-    cpu, lines = [], []
-    for platform, label in PLATFORMS.items():
-        if platform == HOME:
-            continue
-        build = shop.got(reached.cap, tag, platform)
-        if build is None:
-            lines.append(f"{label} gets nothing")
-        elif build.cuda is None:
-            cpu.append(label)
-        else:
-            whom = generations(shop.whom(build).kinds, shop.table)
-            lines.append(f"{label} gets torch {build.torch} for CUDA {build.cuda}: {whom}")
-    return [*lines, *([f"a build without CUDA on {', '.join(cpu)}"] if cpu else [])]

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from torchpick.decide import matrix
-from torchpick.errors import UsageError
-from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import given
 from torchpick.model.arch import Fit
 from torchpick.model.build import Build
 from torchpick.model.machine import Machine, Platform, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name, span
-from torchpick.model.request import Request, Wish
+from torchpick.model.request import Wish
 from torchpick.model.table import Kind, Shelf, Table
 
 # What people call the platforms that a library's users have.
@@ -90,19 +87,6 @@ def _unbroken(kinds: Sequence[Kind], table: Table) -> bool:
     first, last = kinds[0].arch, kinds[-1].arch
     between = [kind for kind in table.nvidia if first <= kind.arch <= last and not kind.platforms]
     return all(kind in kinds for kind in between)
-
-
-def named_kinds(text: str, knowledge: Knowledge) -> tuple[Kind, ...]:
-    """The kinds of GPU of a list such as `sm_61,a100`, as an author gives it."""
-    specs = tuple(spec.strip() for spec in text.split(","))
-    found = []
-    for gpu in given.read(Request(gpus=specs), knowledge).gpus or ():
-        kind = knowledge.rules.kind_of(gpu.arch)
-        if kind is None or kind.vendor != "nvidia":
-            hint = 'an NVIDIA GPU from Kepler on, such as sm_61 or "GTX 1080 Ti"'
-            raise UsageError(f"the default index has no build for {gpu.label}", hint=hint)
-        found.append(kind)
-    return tuple(dict.fromkeys(found))
 
 
 def pythons(tags: Iterable[str]) -> str:
