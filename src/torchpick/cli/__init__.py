@@ -71,7 +71,8 @@ def _in_flags(words: Sequence[str]) -> Sequence[str]:
     if words[:1] == ["version"]:
         return ["--version", *words[1:]]
     if words[:1] == ["help"]:
-        return ["--help"] if words[1:] in ([], ["help"], ["version"]) else [*words[1:2], "--help"]
+        topic = [word for word in words[1:2] if word not in ("help", "version")]
+        return [*topic, "--help"] if topic not in (["all"], ["machine"]) else ["--help", *topic]
     return words
 
 
@@ -90,7 +91,8 @@ def _run(words: Sequence[str]) -> int:
         if "--help" in words or "-h" in words:
             from torchpick.cli.show import text
 
-            print(text.help_page(parser.lines, console.width() or _HELP_WIDTH))
+            whole = parser.lines if "all" in words else Parser("machine").lines if "machine" in words else parser.short
+            print(text.help_page(whole, console.width() or _HELP_WIDTH))
             return 0
         args = parser.read(words)
         args.command, args.passed_on = command, [*passed_on]
@@ -123,5 +125,5 @@ def _refuse_unknown(command: str, words: Sequence[str]) -> None:
         return
     close = close_to(words[0], COMMANDS, 0.7)
     more = f"; `torchpick plan {words[0]}` asks for a package" if len(words) == 1 else ""
-    hint = f"did you mean `torchpick {close[0]}`?" if close else f"run `torchpick --help` for the commands{more}"
+    hint = f"did you mean `torchpick {close[0]}`?" if close else f"run `torchpick help all` for the commands{more}"
     raise UsageError(f"unknown command `{words[0]}`", hint=hint)

@@ -68,16 +68,20 @@ class Flag:
         self.default: object = default[:-1] if mark else [] if self.repeats else None if self.metavar else False
 
 
+_MORE = "`torchpick help machine` lists the flags for the machine, the pick and the output, `… help all` everything."
+
+
 class Parser:
     """What a command takes. Its help is read for that, so that nothing is declared but what is printed."""
 
     def __init__(self, command: str) -> None:
         self.named = "torchpick" if command == "pick" else f"torchpick {command}"
-        lines = _file(command).split("\n")
+        own = lines = _file(command).split("\n")
         if any(line.startswith("{") for line in lines):
+            own = [*"\n".join(line for line in lines if not line.startswith("{")).rstrip().split("\n"), "", _MORE]
             shared = dict(block.split("\n", 1) for block in _file("shared").split("\n\n"))
             lines = "\n".join(shared.get(line, line) for line in lines).split("\n")
-        self.lines = lines
+        self.lines, self.short = lines, own
         self.usage = lines[0]
         self.flags = [Flag(line) for line in lines if line.startswith("  -")]
         self._by_name = {name: flag for flag in self.flags for name in flag.names}
