@@ -22,10 +22,14 @@ def package(fields: Fields) -> None:
 
 
 def _place(row: Fields) -> OtherIndex:
-    majors = tuple(row.items("cuda"))
+    majors = tuple(row.items("cuda")) if row.has("cuda") else ()
     if not all(type(major) is int for major in majors):
         raise row.fail("cuda", "must hold CUDA majors")
-    return read(OtherIndex, row, most=None, strict=True, cuda=majors)
+    wheels = tuple(row.items("wheels")) if row.has("wheels") else ()
+    for wheel in wheels:
+        if not isinstance(wheel, list) or [type(part) for part in wheel] != [str] * 5:
+            raise row.fail("wheels", "must hold version, platform, requirements, backends, Pythons")
+    return read(OtherIndex, row, most=None, cuda=majors, wheels=wheels)
 
 
 def _version(row: Fields, name: str) -> Package:
@@ -48,4 +52,4 @@ def _version(row: Fields, name: str) -> Package:
             parsed(text)
         except ValueError as error:
             raise ShapeError(row.at("requires"), f"must hold requirements: {text!r}") from error
-    return read(Package, row, most=None, strict=True, name=name, code=None, evidence=Evidence(kind, ref))
+    return read(Package, row, most=None, strict=True, name=name, place="", code=None, evidence=Evidence(kind, ref))

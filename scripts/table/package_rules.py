@@ -83,11 +83,6 @@ def _jax(major: str) -> Rule:
     return Rule(cuda={"": major}, dlopens={"": names}, preloads=True, extras=True)
 
 
-def _prebuilt(url: str, name: str) -> OtherIndex:
-    spelling = f"{name}-{{version}}+cu{{major}}torch{{torch}}cxx11abi{{abi}}-cpNN-cpNN-linux_x86_64.whl"
-    return OtherIndex(url, f"{spelling} for some torch releases")
-
-
 RULES: dict[str, Rule] = {
     "vllm": Rule(
         main=r"vllm/_(C|moe_C)(_stable_libtorch)?\.abi3\.so",
@@ -123,7 +118,8 @@ RULES: dict[str, Rule] = {
     "flashinfer-python": Rule(
         main="", extras=True, places=(OtherIndex("https://flashinfer.ai/whl/{cu}", "flashinfer-jit-cache"),)
     ),
-    "xformers": Rule(main=r"xformers/_C\.so", links_torch=True, wheel_host=True),
+    # Up to 0.0.22 it pins torch 2.0.1 and older, whose own wheels are for CUDA 11.
+    "xformers": Rule(main=r"xformers/_C\.so", links_torch=True, wheel_host=True, cuda={"<0.0.22.post1": "11"}),
     "bitsandbytes": Rule(per_cuda=True),
     "torchao": Rule(main="", links_torch=True, wheel_host=True),
     "torchcodec": Rule(
@@ -191,10 +187,7 @@ RULES: dict[str, Rule] = {
     "nvidia-dali-cuda130": Rule(main=r"nvidia/dali/libdali.*", cuda={"": "13"}, links_torch=False),
     "sageattention": Rule(
         main="",
-        places=(
-            OtherIndex("https://github.com/woct0rdho/SageAttention/releases", "SageAttention 2 for Windows"),
-            OtherIndex("https://comfy-org.github.io/wheels", "SageAttention 2"),
-        ),
+        places=(OtherIndex("https://comfy-org.github.io/wheels", "SageAttention 2"),),
     ),
     "spconv-cu124": Rule(cuda={"": "12.4"}, links_torch=False),
     "spconv-cu126": Rule(cuda={"": "12.6"}, links_torch=False),
@@ -215,10 +208,6 @@ RULES: dict[str, Rule] = {
                 "2.8.3.post2", ("sm_80", "sm_90", "sm_100", "sm_120"), ("torch",), "setup.py, FLASH_ATTN_CUDA_ARCHS"
             ),
         ),
-        places=(
-            _prebuilt("https://github.com/Dao-AILab/flash-attention/releases", "flash_attn"),
-            OtherIndex("https://github.com/mjun0812/flash-attention-prebuild-wheels", "unofficial builds"),
-        ),
         source_only="the default index has its source alone: install torch first, then a wheel of its releases by "
         "URL, or build it with `--no-build-isolation` and the nvcc of torch's CUDA, for hours",
         advice="flash-attn 2 is built for sm_80, sm_90, sm_100 and sm_120; torch's own scaled_dot_product_attention, "
@@ -234,7 +223,6 @@ RULES: dict[str, Rule] = {
                 "setup.py",
             ),
         ),
-        places=(_prebuilt("https://github.com/state-spaces/mamba/releases", "mamba_ssm"),),
         source_only=_OWN_RELEASES,
     ),
     "causal-conv1d": Rule(
@@ -247,7 +235,6 @@ RULES: dict[str, Rule] = {
                 "setup.py, as mamba-ssm",
             ),
         ),
-        places=(_prebuilt("https://github.com/Dao-AILab/causal-conv1d/releases", "causal_conv1d"),),
         source_only=_OWN_RELEASES,
     ),
     "gptqmodel": Rule(
@@ -274,7 +261,7 @@ RULES: dict[str, Rule] = {
         places=(_PYG,),
         source_only="the default index has its source alone",
     ),
-    "pyg-lib": Rule(refused="is not on the default index: its wheels lie at https://data.pyg.org/whl", places=(_PYG,)),
+    "pyg-lib": Rule(refused="is not on the default index: its wheels lie at https://data.pyg.org/whl"),
     "mmcv": Rule(
         links_torch=True,
         sources=(Source("2.2.0", (), ("torch",), "its source archive"),),
@@ -289,6 +276,10 @@ RULES: dict[str, Rule] = {
         source_only="the default index has its source alone, and a plain build is for the CPU: "
         "CMAKE_ARGS=-DGGML_CUDA=on",
     ),
+    "flash-attn-3": Rule(links_torch=True, source_only="the default index has no wheel of it"),
+    "triton-windows": Rule(main=""),
+    "natten": Rule(links_torch=True, source_only="the default index has its source alone"),
+    "nunchaku": Rule(refused="on the default index is another project of that name"),
     "apex": Rule(
         refused="on the default index is another project of that name; NVIDIA's apex is built from "
         "https://github.com/NVIDIA/apex",

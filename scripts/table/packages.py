@@ -21,6 +21,7 @@ from torchpick.wheels.packaged import Around, Row
 ROOT = Path(__file__).parents[2]
 COMPAT = ROOT / "compat"
 EVIDENCE = ROOT / "evidence" / "packages.jsonl"
+BESIDE = ROOT / "evidence" / "beside.json"
 
 
 def main(words: Sequence[str]) -> int:
@@ -44,6 +45,7 @@ def build(evidence: Iterable[Row], compat: Path) -> dict[str, Row]:
     torch = default_torch(compat)
     around = Around(RULES, {row["version"]: row["cuda"] for row in torch})
     found: dict[str, Row] = {"torch": {"schema": 1, "name": "torch", "versions": torch}}
+    beside = json.loads(BESIDE.read_text(encoding="utf-8"))["packages"]
     by_project: dict[str, list[Row]] = {}
     for row in evidence:
         by_project.setdefault(row["project"], []).append(row)
@@ -62,8 +64,13 @@ def build(evidence: Iterable[Row], compat: Path) -> dict[str, Row]:
             value["wheel_host"] = True
         if rule.rivals:
             value["rivals"] = list(rule.rivals)
-        if rule.places:
-            value["elsewhere"] = [{**place._asdict(), "cuda": list(place.cuda)} for place in rule.places]
+        places: list[Row] = [
+            {key: list(each) if isinstance(each, tuple) else each for key, each in place._asdict().items() if each}
+            for place in rule.places
+        ]
+        places += [{key: place[key] for key in ("url", "text", "wheels")} for place in beside.get(name, ())]
+        if places:
+            value["elsewhere"] = places
         found[name] = {**value, "versions": versions}
     return found
 

@@ -8,6 +8,7 @@ import pytest
 
 from torchpick.decide import demands, environments, stacksearch
 from torchpick.errors import RequirementError
+from torchpick.knowledge import packages
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence
@@ -39,7 +40,7 @@ def code(*arches: str, main: bool = True, cuda: str | None = None, path: str = "
 
 def package(name: str, version: str, *requires: str, **facts: object) -> Package:
     known: dict[str, object] = {"code": (code("sm_80", "sm_90"),), "evidence": Evidence("measured", "a wheel"), **facts}
-    return Package(name, version, requires, **known)  # type: ignore[arg-type]
+    return Package(name, version, requires, **{"file": f"{name}-{version}.whl", **known})  # type: ignore[arg-type]
 
 
 def known(*packages: Package) -> dict[str, PackageFacts]:
@@ -59,6 +60,68 @@ def plan(table: Table, facts: Mapping[str, PackageFacts], *asked: str, where: Ma
 
 def reasons(stack: Stack) -> set[str]:
     return {each.objection.reason.name for each in stack.objections}
+
+
+def seen(platform: str) -> dict[str, PackageFacts]:
+    """A project whose own page has wheels for Linux, and a stranger's for Windows; the index has the source alone."""
+    source = {
+        "version": "2.8.4",
+        "file": None,
+        "requires": ["torch"],
+        "links_torch": True,
+        "evidence": {"kind": "declared", "ref": "setup.py"},
+        "code": [{"path": "attn", "main": True, "arches": "sm_80 sm_90"}],
+    }
+    own = {
+        "url": "https://own.example",
+        "text": "attn-{version}-linux.whl",
+        "wheels": [["2.8.3", PLATFORM, "torch==2.9.*", "cu12", "cp312"]],
+    }
+    other = {
+        "url": "https://other.example",
+        "text": "+{cu}",
+        "wheels": [["2.8.3", "windows-x86_64", "torch==2.10.*", "cu128 cu130", "cp312"]],
+    }
+    row = {
+        "name": "attn",
+        "source_only": "the index has its source alone",
+        "versions": [source],
+        "elsewhere": [own, other],
+    }
+    return {**known(), "attn": packages.parse(row, platform)}
+
+
+def test_a_wheel_that_was_seen_on_a_page_holds_torch_to_its_release_and_is_never_said_to_run(table: Table) -> None:
+    stack = plan(table, seen(PLATFORM), "attn")
+
+    assert stack.version("torch") == "2.9.0+cu128"  # the newest with a wheel of it, before 2.11.0 and a build of hours
+    (attn, _) = stack.packages
+    assert (attn.index, attn.verdict, attn.version) == ("https://own.example", "not read", "2.8.3")
+    assert "own.example: attn-2.8.3-linux.whl" in stack.notes[0].text
+
+
+def test_where_no_wheel_was_seen_for_a_torch_no_file_is_named(table: Table) -> None:
+    stack = plan(table, seen(PLATFORM), "attn", "torch==2.11.0")
+
+    attn = stack.packages[0]
+    assert (attn.version, attn.verdict, attn.index) == ("2.8.4", "not read", "the default index")
+    assert "no wheel of it is known for torch 2.11.0" in stack.notes[0].text
+    assert ".whl" not in stack.notes[0].text
+
+
+def test_a_page_of_another_platform_offers_nothing_and_a_label_is_torchs_own_cuda() -> None:
+    windows = seen("windows-x86_64")["attn"].versions
+
+    assert [(each.version, each.cuda, each.place) for each in windows] == [
+        ("2.8.3", "12.8", "https://other.example"),
+        ("2.8.3", "13.0", "https://other.example"),
+        ("2.8.4", None, ""),
+    ]
+    whole = Knowledge({}).table(["windows-x86_64"])
+    here = machine()._replace(platform=Platform("windows", "x86_64"))
+    stack = plan(whole, seen("windows-x86_64"), "attn", "torch==2.10.0+cu126", where=here)
+    assert stack.packages[0].version == "2.8.4"
+    assert not [each for each in stack.notes if "linux" in each.text]
 
 
 def test_named_packages_move_before_torch_and_in_the_order_they_were_named(table: Table) -> None:

@@ -102,7 +102,6 @@ def _refused(search: StackSearch, asked: tuple[PackageDemand, ...], objections: 
 
 def _pinned(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution, package: Package) -> PinnedPackage:
     torch = None if chosen.torch is None else chosen.torch.build
-    elsewhere = search.facts[package.name].elsewhere
     cuda = None if package.major is None else str(package.major)
     if package.per_cuda and torch is not None:
         cuda = _major(torch)
@@ -111,7 +110,7 @@ def _pinned(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solut
         version=package.version,
         cuda=cuda,
         links_torch=package.links_torch,
-        index=filled(elsewhere[0].url, package, torch) if package.file is None and elsewhere else DEFAULT_INDEX,
+        index=filled(package.place, package, torch) or DEFAULT_INDEX,
         verdict=search.situation.coverage(package, None if torch is None else torch.cuda).word,
         why=_why(search, asked, chosen, package),
         evidence=package.evidence.kind,

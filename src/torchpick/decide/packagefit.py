@@ -117,6 +117,8 @@ class Situation:
             return self._variant(package, build)
         if package.links_torch and package.major not in (None, build.cuda_major) and level < MIXED:
             return _mixed("links", str(package.major), build)
+        if package.place and "." in (package.cuda or "") and package.cuda != build.cuda:
+            return _mixed("was built for", str(package.cuda), build)
         return None
 
     def _variant(self, package: Package, build: Build) -> Objection | None:
@@ -147,7 +149,8 @@ class Situation:
                     failing.append(_no_kernels(library, gpu))
         partial = tuple(self._partial(code, main, package)) if main else tuple(self._bare(code, package))
         worst = min(fits, default=Fit.EXACT)
-        word = NOT_READ if unread else JIT if worst is Fit.JIT else PARTLY if partial else RUNS
+        # What is only named, or is to be built, nobody saw run: it is never said to.
+        word = NOT_READ if unread or package.file is None else JIT if worst is Fit.JIT else PARTLY if partial else RUNS
         return Coverage(word, tuple(failing), partial)
 
     def _partial(self, code: list[LibraryCode], main: list[LibraryCode], package: Package) -> list[str]:

@@ -109,7 +109,9 @@ def _of_package(search: StackSearch, package: Package, torch: Build | None) -> I
     coverage = search.situation.coverage(package, None if torch is None else torch.cuda)
     facts = search.facts[package.name]
     who = package.who
-    if coverage.word == NOT_READ:
+    if package.file is None and (package.place or facts.source_only is not None):
+        yield Note("PACKAGE_UNREAD", _beside(facts, package, torch))
+    elif coverage.word == NOT_READ:
         text = f"which GPUs {who} was built for is not known for {search.machine.platform.name}"
         if package.code is not None:
             text = f"only a part of {who} was read, and it names none of these GPUs"
@@ -123,9 +125,23 @@ def _of_package(search: StackSearch, package: Package, torch: Build | None) -> I
     if facts.wheel_host and torch is not None and torch.cuda is not None and torch.backend != DEFAULT_INDEX:
         text = f"{who} was judged by the default index's wheel; the wheel host may have one for {torch.backend}"
         yield Note("DEFAULT_INDEX_WHEEL", text)
-    if package.file is None and facts.source_only is not None:
-        places = filled("; ".join(f"{each.url}: {each.text}" for each in facts.elsewhere), package, torch)
-        yield Note("PACKAGE_UNREAD", f"{who}: {facts.source_only}{f'. {places}' if places else ''}")
+
+
+def _beside(facts: PackageFacts, package: Package, torch: Build | None) -> str:
+    """Where its wheel lies, which was named there and not read; or that none is known for this torch."""
+    place = next((each for each in facts.elsewhere if package.place == each.url != ""), None)
+    if place is not None:
+        there = filled(f"{place.url}: {place.text}", package, torch)
+        more = f"; {package.name} {facts.refused}" if facts.refused is not None else ""
+        if facts.source_only is not None:
+            more += "; no wheel of it is on the default index, and its source needs `--no-build-isolation` and nvcc"
+        return f"{package.who} for {package.platforms[0]} was seen, and not read, at {there}{more}"
+    # Where the wheels of a place are known, none of them is for this torch: naming a file would be a guess.
+    named = (each.url if each.wheels else f"{each.url}: {each.text}" for each in facts.elsewhere)
+    pages = filled("; ".join(named), package, torch)
+    built = f" for torch {torch.version} on {torch.platform}" if torch is not None else ""
+    known = "; no wheel of it is known" + built if any(each.wheels for each in facts.elsewhere) else ""
+    return f"{package.who}: {facts.source_only}{known}{f'. {pages}' if pages else ''}"
 
 
 def _rivals(search: StackSearch, chosen: Solution) -> Iterator[Note]:
@@ -273,7 +289,7 @@ def _elsewhere(
             for package in facts.versions
             if package.version in each.versions and not search.situation.coverage(package, None).failing
         ]
-        for place in facts.elsewhere:
+        for place in (each for each in facts.elsewhere if not each.wheels):  # the others are judged as versions
             package = next((package for package in refused if has(place, package)), None)
             if package is not None and _carried(search, place.cuda):
                 yield filled(f"another index has {each.name} {place.text}: {place.url}", package, None)

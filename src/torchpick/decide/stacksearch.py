@@ -157,7 +157,7 @@ class _Attempt:
         name, todo = state.todo[0], state.todo[1:]
         mine = [demand for demand in state.demands if demand.name == name]
         facts = self.search.facts[name]
-        if facts.refused is not None:
+        if facts.refused is not None and not facts.versions:
             self._refuse(name, "", _constrained(facts.refused))
             return None
         known = [package for package in facts.versions if all(demand.admits(package.version) for demand in mine)]

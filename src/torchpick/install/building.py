@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from torchpick.decide.answer import Answer
 from torchpick.errors import InstallerError
 from torchpick.install.asking import TargetQuestion
+from torchpick.model.build import TRIO
 from torchpick.model.machine import Note
 from torchpick.model.package import PackageFacts
 
@@ -19,9 +20,19 @@ def check(asking: TargetQuestion, answer: Answer, facts: Mapping[str, PackageFac
         return ()
     notes = []
     pick, installed = answer.pick, asking.target.installed
+    pages = {} if answer.stack is None else {one.name: one.index for one in answer.stack.packages if "//" in one.index}
     for each in asking.wanted:
         source = facts[each.name].source_only if each.name in facts else None
-        if source is None or each.place or each.name in installed:
+        if each.place or each.name in installed:
+            continue
+        if each.name in pages and each.name not in TRIO:
+            version = answer.environment.version(each.name)
+            message = (
+                f"{each.name} {version} for torch {pick.version} is on no index of yours: {pages[each.name]} has it"
+            )
+            hint = f"`torchpick install torch=={pick.version}`, then `torchpick install` with the URL of its wheel"
+            raise InstallerError(message, hint=hint, code="BUILT_FROM_SOURCE")
+        if source is None:
             continue
         toolkit = f"nvcc of CUDA {pick.build.cuda}" if pick.build.cuda else "a compiler"
         gpus = (gpu for gpu in pick.machine.counted if gpu.vendor == "nvidia")

@@ -57,13 +57,31 @@ def facts_of(file: str, platform: str) -> PackageFacts:
 
 def parse(row: Mapping[str, Any], platform: str) -> PackageFacts:
     """One file's content, which is trusted: `scripts/check-compat` and a test hold it against its format."""
-    return _noun(
-        PackageFacts,
-        row,
-        versions=tuple(package_of(row["name"], version, platform) for version in row["versions"]),
-        elsewhere=tuple(_noun(OtherIndex, place) for place in row.get("elsewhere", ())),
-        rule=_noun(WheelRule, row.get("rule", {})),
-    )
+    places = tuple(_noun(OtherIndex, place) for place in row.get("elsewhere", ()))
+    own = [package_of(row["name"], version, platform) for version in row["versions"]]
+    source = next((package for package in own if package.file is None), Package(row["name"], "", code=None))
+    versions = (*(wheel for place in places for wheel in _wheels(place, source, platform)), *own)
+    rule = _noun(WheelRule, row.get("rule", {}))
+    # A page may have wheels where the index has but the sources, or another project of the name.
+    elsewhere = tuple(place for place in places if place.url)
+    return _noun(PackageFacts, row, versions=versions, elsewhere=elsewhere, rule=rule)
+
+
+def _wheels(place: OtherIndex, source: Package, platform: str) -> Iterator[Package]:
+    """The wheels that were seen at a place, each as what is built there from the source."""
+    for version, system, requires, backends, pythons in place.wheels:
+        for backend in backends.split() or [""] if system == platform else ():
+            digits = backend.removeprefix("cu")
+            yield source._replace(
+                version=version,
+                requires=(*source.requires, *requires.split()),
+                pythons=tuple(pythons.split()),
+                platforms=(system,),
+                cuda=f"{digits[:2]}.{digits[2:]}".rstrip(".") or None,
+                links_torch=True,
+                code=source.code if backend else (),
+                place=place.url,
+            )
 
 
 def package_of(name: str, row: Mapping[str, Any], platform: str = READ_PLATFORM) -> Package:

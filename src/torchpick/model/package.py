@@ -29,7 +29,8 @@ class Package(Noun):
     `requires` holds the requirements that concern torch, NVIDIA's wheels and other CUDA packages. `pythons` are
     `cp312`, `cp38+` for every later one, or `any`. `cuda` is the CUDA it links (`12`, or `12.8` where that is known),
     None for none. `needs` are the libraries it expects the environment to provide; `preloads` says that it finds those
-    of its own nvidia-* requirements by itself. `code` None means that it is not known.
+    of its own nvidia-* requirements by itself. `code` None means that it is not known. `place` is the page that has the
+    wheel, where that is not an index of the user's: it was named there, and not read.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Package(Noun):
     code: tuple[LibraryCode, ...] | None = ()
     file: str | None = None
     sha256: str | None = None
+    place: str = ""
     yanked: bool = False
     evidence: Evidence = Evidence("declared", "")
 
@@ -95,7 +97,8 @@ class OtherIndex(Noun):
     """Another place that has wheels of a package; `{version}` in the URL stands for the package's version.
 
     `cuda` are the CUDA majors it has; empty for any, or for none that matters. `since` and `until` bound the
-    package's versions that are known there, `""` for no bound.
+    package's versions that are known there, `""` for no bound. `wheels` were seen there: version, platform, what it
+    requires, torch's backends or CUDA majors (none: no CUDA code), Pythons. Without a URL it is the default index.
     """
 
     url: str
@@ -103,6 +106,7 @@ class OtherIndex(Noun):
     cuda: tuple[int, ...] = ()
     since: str = ""
     until: str = ""
+    wheels: tuple[tuple[str, str, str, str, str], ...] = ()
 
 
 class PackageFacts(Noun):
