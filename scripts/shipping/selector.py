@@ -30,7 +30,7 @@ _MORE = (
     "torchpick.environment.settingsfiles",
     "torchpick.environment.world",
 )
-_TABLE = ("family.json", "never.json", "index/*.json")
+_TABLE = ("family.json", "index/*.json")
 _IMPORT = re.compile(r"^(\s*(?:from|import) )torchpick(?=[.\s])", re.MULTILINE)
 _COLUMNS = 110
 

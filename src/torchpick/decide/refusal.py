@@ -7,7 +7,7 @@ from collections.abc import Container, Iterable, Sequence
 from torchpick.decide.remarks import LAST_FOR_INTEL
 from torchpick.model.arch import Fit
 from torchpick.model.build import toolkit_order
-from torchpick.model.machine import Gpu, Machine
+from torchpick.model.machine import Gpu, Machine, labels
 from torchpick.model.noun import Noun
 from torchpick.model.pick import GpuPlace, Group, Pick
 from torchpick.model.stack import Stack
@@ -52,7 +52,7 @@ def of_stack(stack: Stack) -> Refusal:
     reasons = [f"{f'{each.name} {each.span}'.rstrip()}: {each.objection.text}" for each in stack.objections]
     more = len(reasons) - _MOST_REASONS
     lines = [*reasons[:_MOST_REASONS], *([f"and {more} more reasons; `--json` has all"] if more > 0 else [])]
-    gpus = _labels(stack.machine)
+    gpus = labels(stack.machine.counted)
     what = "no environment fits" if reasons else "nothing is known that could be planned of"
     why = "\n".join([f"{what} {' '.join(stack.asked)}{f' for {gpus}' if gpus else ''}", *lines])
     remedy = "`--allow-mixed` takes two CUDA majors" if reasons else ""
@@ -64,7 +64,7 @@ def _where(pick: Pick) -> str:
     if count > 1:
         return f"on all {count} machines"
     machine = pick.machine
-    gpus = _labels(machine)
+    gpus = labels(machine.counted)
     return f"for {gpus} with {_facts(machine)}" if gpus else f"with {_facts(machine)}"
 
 
@@ -171,14 +171,8 @@ def _without_code(pick: Pick) -> str | None:
     if not of_gpus or any(fit.fit is not Fit.NONE for verdict in of_gpus for fit in verdict.fits):
         return None
     oldest = min((verdict.build.torch for verdict in of_gpus), key=release_key)
-    return (
-        f"no published build from torch {oldest} on has code for {_labels(pick.machine)}: only an older release, or "
-        "torch built from source, runs on it"
-    )
-
-
-def _labels(machine: Machine) -> str:
-    return ", ".join(dict.fromkeys(gpu.label for gpu in machine.counted))
+    what = f"no published build from torch {oldest} on has code for {labels(pick.machine.counted)}"
+    return f"{what}: only an older release, or torch built from source, runs on it"
 
 
 def _group(group: Group, pick: Pick) -> str:

@@ -14,7 +14,7 @@ from torchpick.environment.distributions import Environment
 from torchpick.environment.shellvariables import Shell
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.arch import Arch
-from torchpick.model.machine import Gpu, Machine
+from torchpick.model.machine import Gpu, Machine, labels
 from torchpick.model.package import PackageFacts
 from torchpick.model.table import Table
 from torchpick.session import Session
@@ -67,8 +67,7 @@ class Subject:
 
     def labels(self, *indexes: int) -> str:
         """The GPUs of these indexes (all that count without any) by their names, each once."""
-        gpus = [gpu for gpu in self.machine.gpus if gpu.index in indexes] if indexes else self.gpus
-        return ", ".join(dict.fromkeys(gpu.label for gpu in gpus))
+        return labels([gpu for gpu in self.machine.gpus if gpu.index in indexes] if indexes else self.gpus)
 
     @cached_property
     def judge(self) -> Judge:

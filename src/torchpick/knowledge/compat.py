@@ -151,13 +151,8 @@ class Knowledge:
 
         return othernames.parse(text, self.gpu_names, self.other_names, mac=mac)
 
-    def never_published(self, backend: str, platforms: Iterable[str]) -> str:
-        """What is known of a backend that was never published, as the end of a sentence; empty where nothing is."""
-        wanted, rows = set(platforms), self.file("never.json", _never)
-        return next((f": {reason}" for never, where, reason in rows if never == backend and wanted <= where), "")
-
     def check_backends(self, wish: Wish, table: Table) -> None:
-        """Refuse a backend that no build of these platforms has: often a common misconception."""
+        """Refuse a backend that no build of these platforms has."""
         known = {build.backend for shelf in table.builds.values() for build in shelf}
         unknown = [backend for backend in wish.backends if backend not in known]
         if not unknown:
@@ -167,10 +162,9 @@ class Knowledge:
         elsewhere = {build.backend for shelf in others.builds.values() for build in shelf}
         for backend in unknown:
             if backend not in elsewhere or len(unknown) == len(wish.backends):
-                reason = self.never_published(backend, tuple(table.builds))
                 names = ", ".join(sorted(known, key=backend_order))
                 hint = f"there are {names}; run `torchpick refresh` to read the live index"
-                raise UsageError(f"no build for `{backend}` is known on {' or '.join(table.builds)}{reason}", hint=hint)
+                raise UsageError(f"no build for `{backend}` is known on {' or '.join(table.builds)}", hint=hint)
 
     def pci_capability(self, device: int) -> Arch | None:
         """The architecture of an NVIDIA PCI device id; None where only the driver knows."""
@@ -229,15 +223,6 @@ def _names(fields: Fields) -> tuple[str, ...]:
 
 def _files(fields: Fields) -> Mapping[str, Mapping[str, str]]:
     return fields.mapping("files")
-
-
-def _never(fields: Fields) -> list[tuple[str, set[str], str]]:
-    """The backends that no release was ever published for: each with its platforms and the reason."""
-    return [
-        (row.text("backend"), set(row.texts("platforms")), row.text("reason"))
-        for row in fields.objects("rows")
-        if row.text("torch") == "*"
-    ]
 
 
 def read(file: str, parse: Callable[[Fields], T]) -> T:

@@ -9,7 +9,7 @@ from torchpick.errors import UsageError, silent
 from torchpick.machine import given, kernel
 from torchpick.machine.given import GivenFacts
 from torchpick.machine.kernel import LookOptions, Seen
-from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform
+from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, labels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,12 +95,12 @@ def one_vendor(gpus: Sequence[Gpu]) -> tuple[tuple[Gpu, ...], tuple[Note, ...]]:
     notes = []
     others = [gpu for gpu in gpus if gpu.vendor != vendor]
     if others:
-        labels = ", ".join(gpu.label for gpu in others)
-        notes.append(Note("OTHER_VENDOR_LEFT_OUT", f"{labels}: left out, as a build supports one vendor's GPUs"))
+        notes.append(
+            Note("OTHER_VENDOR_LEFT_OUT", f"{labels(others)}: left out, as a build supports one vendor's GPUs")
+        )
     inside = [gpu for gpu in counted if gpu.vendor == vendor and discrete and _found_inside(gpu)]
     if inside:
-        labels = ", ".join(gpu.label for gpu in inside)
-        notes.append(Note("INTEGRATED_LEFT_OUT", f"{labels}: left out, as there is a discrete GPU"))
+        notes.append(Note("INTEGRATED_LEFT_OUT", f"{labels(inside)}: left out, as there is a discrete GPU"))
     return tuple(
         gpu._replace(counted=gpu.counted and gpu.vendor == vendor and not (discrete and _found_inside(gpu)))
         for gpu in gpus
@@ -121,7 +121,7 @@ def visible(machine: Machine) -> Machine:
     notes = tuple(note for note in machine.notes if note.code != "CUDA_VISIBLE_DEVICES")
     if not hidden:
         return machine._replace(notes=notes)
-    text = f"{', '.join(gpu.label for gpu in hidden)}: hidden by CUDA_VISIBLE_DEVICES and left out (--gpus visible)"
+    text = f"{labels(hidden)}: hidden by CUDA_VISIBLE_DEVICES and left out (--gpus visible)"
     return machine._replace(
         gpus=tuple(gpu._replace(counted=gpu.counted and gpu.visible) for gpu in machine.gpus),
         notes=(*notes, Note("NOT_VISIBLE_LEFT_OUT", text)),
@@ -145,7 +145,7 @@ def narrowed(machine: Machine, only: Sequence[int]) -> Machine:
     left = [gpu for gpu in machine.counted if gpu.index not in only]
     notes = machine.notes
     if left:
-        notes = (*notes, Note("ONLY_LEFT_OUT", f"{', '.join(gpu.label for gpu in left)}: left out (--only)"))
+        notes = (*notes, Note("ONLY_LEFT_OUT", f"{labels(left)}: left out (--only)"))
     # A vendor's silent driver does not matter if another vendor's GPUs are selected.
     trouble = machine.trouble if vendors & {"nvidia"} else None
     return machine._replace(

@@ -12,7 +12,7 @@ from torchpick.environment.world import World
 from torchpick.machine import driver_reading, kernel
 from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu, Seen
 from torchpick.model.arch import Arch
-from torchpick.model.machine import Gpu, Note, Platform
+from torchpick.model.machine import Gpu, Note, Platform, labels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def look_for_amd(world: World, facts: KernelFacts, first: int, knowledge: Knowle
         idle = [pci for pci in facts.pci if pci.vendor == kernel.AMD and pci.bound != "vfio-pci"]
         return Seen(notes=tuple(Note("AMD_NOT_USABLE", _unusable(pci, knowledge.other_names)) for pci in idle))
     if not world.exists("/dev/kfd"):
-        text = f"{_labels(gpus)}: no /dev/kfd here (a container without it?), so ROCm cannot reach them; left out"
+        text = f"{labels(gpus)}: no /dev/kfd here (a container without it?), so ROCm cannot reach them; left out"
         return Seen(tuple(gpu._replace(counted=False) for gpu in gpus), notes=(Note("GPU_NOT_PASSED_IN", text),))
     return _counting(gpus, override_arch(world.environ.get(_OVERRIDE, "")), knowledge)
 
@@ -62,13 +62,9 @@ def _counting(gpus: list[Gpu], override: Arch | None, knowledge: Knowledge) -> S
         notes.append(Note("HSA_OVERRIDE", f"{_OVERRIDE} makes every AMD GPU {override}"))
     idle = [gpu for gpu in gpus if gpu.integrated and gpu.arch is not None and not knowledge.supports_amd(gpu.arch)]
     if idle:
-        text = f"{_labels(idle)}: processor graphics that no build supports; left out"
+        text = f"{labels(idle)}: processor graphics that no build supports; left out"
         notes.append(Note("INTEGRATED_LEFT_OUT", text))
     return Seen(tuple(gpu._replace(counted=gpu not in idle) for gpu in gpus), notes=tuple(notes))
-
-
-def _labels(gpus: list[Gpu]) -> str:
-    return ", ".join(gpu.label for gpu in gpus)
 
 
 def _named(gpu: Gpu, facts: KernelFacts, names: OtherNames) -> Gpu:

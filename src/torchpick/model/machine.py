@@ -7,6 +7,10 @@ from torchpick.model.fields import MOST_LINE, Fields, html, read, written
 from torchpick.model.noun import Noun
 from torchpick.model.versions import is_dotted
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 # The contract's platform names.
 PLATFORMS = ("linux-x86_64", "linux-aarch64", "windows-x86_64", "windows-arm64", "macos-arm64", "macos-x86_64")
 # Those of the table: linux-s390x has CPU wheels, and no name in the contract.
@@ -72,6 +76,11 @@ class Gpu(Noun):
         if not 0 <= place < MOST_INDEX:
             raise fields.fail("index", f"must be from 0 to {MOST_INDEX - 1}, is {place}")
         return read(cls, fields, index=place, vendor=vendor, arch=_device(fields, vendor))
+
+
+def labels(gpus: Iterable[Gpu]) -> str:
+    """The GPUs for a sentence, each kind once."""
+    return ", ".join(dict.fromkeys(gpu.label for gpu in gpus))
 
 
 def _device(fields: Fields, vendor: str) -> Arch | None:
