@@ -1,4 +1,4 @@
-"""What every test starts from: no variables and settings of torchpick, pip and uv, and a cache of its own."""
+"""What every test starts from: no settings of torchpick, pip and uv, a frozen table, and a cache of its own."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from _pytest.terminal import TerminalReporter
 from hypothesis import HealthCheck, settings
 
-from tests import skips, usersettings
+from tests import skips, tables, usersettings
 from torchpick.environment import settingsfiles
+from torchpick.knowledge import locations
 
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
@@ -38,6 +39,31 @@ CLEARED_NAMES = (
 )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Before any test module is read: some look things up in the table as they are imported."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(locations, "shipped_dir", tables.frozen)
+    config.add_cleanup(patch.undo)
+
+
+@pytest.fixture
+def live_table(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The table as it is today, for what is built of it."""
+    return _take(str(tables.LIVE), monkeypatch)
+
+
+@pytest.fixture(params=["today", "a day to come"])
+def living_table(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The table as it is today, and once more after a release, for the laws."""
+    return _take(str(tables.LIVE) if request.param == "today" else tables.of_a_day_to_come(), monkeypatch)
+
+
+def _take(folder: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(locations, "shipped_dir", lambda: folder)
+    monkeypatch.setenv("TORCHPICK_COMPAT_DIR", folder)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def _nothing(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return usersettings.nothing(tmp_path_factory.getbasetemp() / "no-settings")
@@ -60,6 +86,11 @@ def _clean_environment(
     monkeypatch.setenv("SSL_CERT_DIR", _nothing["XDG_CONFIG_DIRS"])
     monkeypatch.setattr(settingsfiles, "ETC", _nothing["XDG_CONFIG_DIRS"])
     monkeypatch.setattr("tempfile.tempdir", None)  # it is found anew
+
+
+@pytest.fixture(autouse=True)
+def _frozen_table(_clean_environment: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHPICK_COMPAT_DIR", tables.frozen())  # for what runs in a process of its own
 
 
 @pytest.fixture(autouse=True)

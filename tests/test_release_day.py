@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 
-from scripts.table import index, layout
-from tests import usersettings
+from tests import tables, usersettings
 from tests.index.server import Host, serving
 from tests.wheels import making
 from torchpick.cli import main
 
-COMPAT = Path(__file__).parents[1] / "compat"
 FLAGS = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"
 HERE = ["--platform", "linux-x86_64"]
 GIVEN = ["--gpu", "RTX 3090", "--driver", "610.43.02", *HERE, "--python", "3.12", "--glibc", "2.35"]
@@ -70,9 +68,8 @@ def older(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A torchpick whose table ends at 2.14.1."""
     folder = tmp_path / "compat"
     left_out = shutil.ignore_patterns("torch-2.15.0.json", "torch-1.*", "torch-2.?.*", "torch-2.1[0-3].*")
-    shutil.copytree(COMPAT, folder, ignore=left_out)
-    for name, value in index.indexes(folder).items():
-        layout.write_compact(folder / "index" / name, value)
+    shutil.copytree(tables.frozen(), folder, ignore=left_out)
+    tables.write_indexes(folder)
     monkeypatch.setenv("TORCHPICK_COMPAT_DIR", str(folder))
     monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path / "cache"))
     return folder

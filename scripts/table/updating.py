@@ -9,6 +9,7 @@ usage: scripts/update-compat [--index-base URL] [--release X.Y.Z] [--out FOLDER]
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -29,7 +30,7 @@ _COMPAT = Path(__file__).parents[2] / "compat"
 
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--index-base", default=WHEEL_HOST)
+    parser.add_argument("--index-base", default=os.environ.get("TORCHPICK_INDEX_BASE", WHEEL_HOST))
     parser.add_argument("--release", help="this release alone")
     parser.add_argument("--out", type=Path, default=_COMPAT)
     args = parser.parse_args(argv)

@@ -138,7 +138,7 @@ class World:
         yield "env", of_pick(*self.run("env", *words))
         yield "plan", of_plan(*self.run("plan", *words))
         yield "plan()", self._planned(asked)
-        if asked.names <= {*TRIO, *Knowledge({}).family}:
+        if asked.names <= {*TRIO, *Knowledge(os.environ).family}:
             yield "url", of_pick(*self.run("url", *words))
         if asked.names <= {*TRIO}:
             yield "pick()", self._picked(asked)
@@ -236,20 +236,22 @@ def _bound(notes: Any) -> tuple[str, ...]:
     return tuple(sorted({note["text"] for note in notes if note["code"] == "CONSTRAINED"}))
 
 
-@cache
 def builds() -> tuple[Build, ...]:
-    return tuple(Knowledge({}).every_build)
+    return Knowledge(os.environ).every_build
 
 
-@cache
 def backends() -> tuple[str, ...]:
     return tuple(sorted({build.backend for build in builds() if build.family in ("cuda", "cpu")}))
 
 
-@cache
 def resolver() -> Resolver:
     """A resolver that knows what the table knows: each package with what concerns torch or CUDA, and the builds."""
-    known = KnownPackages({}, "linux-x86_64")
+    return _resolver(Knowledge(os.environ).folder)
+
+
+@cache
+def _resolver(folder: str) -> Resolver:
+    known = KnownPackages({"TORCHPICK_COMPAT_DIR": folder}, "linux-x86_64")
     names = {*known, *TRIO, *LATER}
     packages = dict(LATER)
     for name in known:
@@ -261,17 +263,17 @@ def resolver() -> Resolver:
 
 
 def page(url: str, *_client: object) -> Page:
-    return _page(url)
+    return _page(url, Knowledge(os.environ).folder)
 
 
 @cache
-def _page(url: str) -> Page:
+def _page(url: str, folder: str) -> Page:
     """A project's page of the wheel host as the table has it; no index has more than that."""
     backend, project = url.rstrip("/").split("/")[-2:]
     if not url.startswith(_HOST):
         return Page(url, None)
     files = set()
-    for build in builds():
+    for build in Knowledge({"TORCHPICK_COMPAT_DIR": folder}).every_build:
         version = build.pins.get(project)
         if build.backend == backend and version is not None:
             files |= {f"{project}-{version}-{tag}-{tag}-{last}.whl" for tag in build.pythons for last in build.tags[:1]}

@@ -105,13 +105,15 @@ def check(said: Mapping[str, Said]) -> None:
         assert len(exact) <= 1, f"{name}\n{every}"
 
 
-@settings(max_examples=15, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.usefixtures("living_table")
+@settings(max_examples=10, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(asked=questions())
 def test_every_command_gives_the_same_answer(ask: commands.Ask, asked: Asked) -> None:
     check(ask(asked))
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("living_table")
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(asked=questions())
 def test_every_command_gives_the_same_answer_to_many_questions(ask: commands.Ask, asked: Asked) -> None:

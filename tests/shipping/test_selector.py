@@ -19,6 +19,7 @@ import torchpick
 from scripts.shipping import data, selector
 from torchpick.model.pick import NOTHING_RUNS
 
+pytestmark = pytest.mark.usefixtures("live_table")  # it carries that one
 DRIVERS = (
     "470.82.01",
     "450.80.02",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from scripts.table import news, updating
-from tests.index.server import serving
+from scripts.table import news
+from tests.index.server import Host, serving
 from tests.shipping import steps
 from tests.wheels import making
 
@@ -19,6 +21,17 @@ ROOT = Path(__file__).parents[2]
 WORKFLOWS = ROOT / ".github" / "workflows"
 WORKFLOW = (WORKFLOWS / "update-compat.yml").read_text()
 FLAGS = "sm_75 sm_80 sm_90 sm_120"
+NEW = "9.9.0"  # later than any
+VISION = f"Metadata-Version: 2.4\nName: torchvision\nVersion: {NEW}\nRequires-Dist: torch=={NEW}\n".encode()
+PLATFORM_TAGS = {
+    "linux-x86_64": "manylinux_2_17_x86_64",
+    "linux-aarch64": "manylinux_2_17_aarch64",
+    "windows-x86_64": "win_amd64",
+    "windows-arm64": "win_arm64",
+    "macos-arm64": "macosx_11_0_arm64",
+    "macos-x86_64": "macosx_10_9_x86_64",
+}
+OLD = ("cp36", "cp37")  # whose tags end in `m`
 pytestmark = pytest.mark.process
 
 
@@ -32,13 +45,15 @@ def bash(text: str, folder: Path, **environ: str) -> subprocess.CompletedProcess
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """What is checked out: the table and its tools; the tests and the companions' index answer at once."""
+    """What is checked out, with nothing stubbed but the network: the tests' own environment is not made anew."""
     folder = tmp_path / "work"
-    for name in ("compat", "evidence", "scripts", "src"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copyfile(ROOT / ".gitignore", folder / ".gitignore")
-    for name in ("test", "read-companions"):
-        (folder / "scripts" / name).write_text("#!/bin/sh\nexit 0\n")
+    listed = bash("git ls-files -z --cached --others --exclude-standard", ROOT).stdout.split("\0")
+    for name in filter(None, listed):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    with (folder / "scripts" / "environment").open("a") as environment:
+        environment.write(f"development() {{ python={sys.executable}; }}\n")
     (tmp_path / "bin").mkdir()
     steps.stand_in_for_gh(tmp_path / "bin" / "gh", tmp_path / "asked")
     bash("git init -q -b main && git add -A && git commit -qm start", folder)
@@ -46,14 +61,42 @@ def clone(tmp_path: Path) -> Path:
     return folder
 
 
-def release(folder: Path) -> None:
-    """A wheel host with a release that the table does not know, read as the workflow does."""
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+    """The wheel host and the default index, on the day when a release has come out that the table does not know."""
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "TORCHPICK_COMPAT_DIR"):
+        monkeypatch.delenv(name, raising=False)
     with serving() as host:
-        name = "torch-2.99.0%2Bcu132-cp312-cp312-manylinux_2_28_x86_64.whl"
-        host.files[f"/whl/cu132/{name}"] = making.torch_wheel(FLAGS, version="2.99.0+cu132", cuda="13.2")
-        host.files["/whl/torch/"] = f'<a href="/whl/cu132/{name}#sha256={"ab" * 32}">x</a>'.encode()
-        host.types["/whl/torch/"] = "text/html"
-        assert updating.main(["--index-base", f"{host.url}/whl", "--out", str(folder / "compat")]) == 0
+        name = f"torch-{NEW}%2Bcu132-cp312-cp312-manylinux_2_28_x86_64.whl"
+        host.files[f"/whl/cu132/{name}"] = making.torch_wheel(FLAGS, version=f"{NEW}+cu132", cuda="13.2")
+        pages = {"/whl/torch/": [f"/whl/cu132/{name}#sha256={'ab' * 32}"], **companions()}
+        vision = "torchvision-9.9.0-cp312-cp312-manylinux_2_28_x86_64.whl"
+        host.files[f"/files/{vision}"] = making.wheel({f"{vision[:17]}.dist-info/METADATA": VISION})
+        pages["/simple/torchvision/"].append(f"/files/{vision}")
+        for path, links in pages.items():
+            host.files[path] = "".join(f'<a href="{link}">x</a>' for link in links).encode()
+            host.types[path] = "text/html"
+        monkeypatch.setenv("TORCHPICK_INDEX_BASE", f"{host.url}/whl")
+        monkeypatch.setenv("PIP_INDEX_URL", f"{host.url}/simple")
+        yield host
+
+
+def companions() -> dict[str, list[str]]:
+    """The pages of the default index, with a file for each version, platform and Python that was seen there."""
+    seen = json.loads((ROOT / "evidence" / "companions.json").read_text("utf-8"))
+    found = {}
+    for name, versions in seen["requires"].items():
+        tags = {version: ["py3-none-any"] for version in versions}
+        for version, platforms in seen["pythons"].get(name, {}).items():
+            pairs = [(python, PLATFORM_TAGS[platform]) for platform in platforms for python in platforms[platform]]
+            tags[version] = [f"{python}-{python}{'m' if python in OLD else ''}-{tag}" for python, tag in pairs]
+        found[f"/simple/{name}/"] = [f"/files/{name}-{one}-{tag}.whl" for one in versions for tag in tags[one]]
+    return found
+
+
+def without_tests(clone: Path) -> None:
+    (clone / "scripts" / "test").write_text("#!/bin/sh\nexit 0\n")
+    bash("git commit -qam 'other tests'", clone)
 
 
 def outputs(file: Path) -> dict[str, str]:
@@ -67,13 +110,20 @@ def test_nothing_new_is_nothing_to_do(clone: Path, tmp_path: Path) -> None:
     assert not (clone / "compat.patch").exists()
 
 
+def read(clone: Path, tmp_path: Path) -> None:
+    """The job that reads, step after step."""
+    words = re.findall(r"^      - run: (.+)$", WORKFLOW.partition("\n  write:\n")[0], re.MULTILINE)
+    assert words == ["scripts/update-compat"]
+    for step in (*words, script("- id: news")):
+        bash(step, clone, GITHUB_OUTPUT=str(tmp_path / "out"))
+
+
 @pytest.fixture
-def patched(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def patched(clone: Path, tmp_path: Path, world: Host) -> dict[str, str]:
     """What the job that reads leaves to the one that writes: a checkout of its own with a patch, and its outputs."""
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-    release(clone)
-    bash(script("- id: news"), clone, GITHUB_OUTPUT=str(tmp_path / "out"))
+    assert world.files
+    without_tests(clone)
+    read(clone, tmp_path)
     bash("git reset -q --hard && git clean -qfd -e compat.patch && git push -q origin main", clone)
     return outputs(tmp_path / "out")
 
@@ -92,10 +142,9 @@ def branches(clone: Path) -> dict[str, str]:
 
 
 def test_a_new_release_becomes_a_branch_and_a_request(clone: Path, tmp_path: Path, patched: dict[str, str]) -> None:
-    assert patched["found"] == "yes"
-    assert patched["measured"] == "yes", "the rows were read out of wheels and nothing was taken away"
+    assert patched == {"found": "yes", "measured": "yes"}, "the rows were read out of wheels and nothing was taken away"
     patch = (clone / "compat.patch").read_text()
-    assert "compat/torch-2.99.0.json" in patch
+    assert "compat/torch-9.9.0.json" in patch
     assert "compat/index/linux-x86_64.json" in patch
 
     # The patch says more than it may.
@@ -105,12 +154,24 @@ def test_a_new_release_becomes_a_branch_and_a_request(clone: Path, tmp_path: Pat
 
     assert set(branches(clone)) == {"main", "new-wheels"}
     changed = bash("git diff --name-only main origin/new-wheels", clone).stdout.split()
-    assert "compat/torch-2.99.0.json" in changed
-    assert all(name.startswith("compat/") for name in changed)
-    assert "Read the wheels of torch-2.99.0" in bash("git log -1 --format=%s origin/new-wheels", clone).stdout
+    assert "compat/torch-9.9.0.json" in changed
+    assert {name.partition("/")[0] for name in changed} == {"compat", "docs", "evidence"}
+    pairs = json.loads(bash("git show origin/new-wheels:compat/companions.json", clone).stdout)["pairs"]
+    assert [(pair["torchvision"], pair["basis"]) for pair in pairs if pair["torch"] == NEW] == [(NEW, "metadata")]
+    assert "Read the wheels of torch-9.9.0" in bash("git log -1 --format=%s origin/new-wheels", clone).stdout
     asked = (tmp_path / "asked").read_text()
     assert "pr create --base main --head new-wheels " in asked
     assert "pr merge --auto --squash new-wheels\n" in asked
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("world")
+def test_the_laws_hold_on_the_day_of_a_release(clone: Path, tmp_path: Path) -> None:
+    """The whole job, and then everything that a request's checks run without processes, on the table that it made."""
+    read(clone, tmp_path)
+
+    assert outputs(tmp_path / "out")["found"] == "yes"
+    bash("scripts/test --quick", clone)
 
 
 def test_the_next_hour_adds_to_the_same_request(clone: Path, tmp_path: Path, patched: dict[str, str]) -> None:
@@ -127,7 +188,7 @@ def test_the_next_hour_adds_to_the_same_request(clone: Path, tmp_path: Path, pat
     write(clone, "yes")
     assert branches(clone).keys() == first.keys()
     assert branches(clone)["new-wheels"] != first["new-wheels"]
-    assert "sm_121" in bash("git show origin/new-wheels:compat/torch-2.99.0.json", clone).stdout
+    assert "sm_121" in bash("git show origin/new-wheels:compat/torch-9.9.0.json", clone).stdout
     assert (tmp_path / "asked").read_text().count("pr create") == 1
 
 
