@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from scripts.table import layout
+from torchpick.index.wheelnames import parse, platform_of
+from torchpick.knowledge.compat import Knowledge
+from torchpick.model.versions import release_key
 
 ROOT = Path(__file__).parents[2]
 EVIDENCE = ROOT / "evidence" / "files.jsonl"
@@ -21,10 +24,40 @@ _RELEASES = re.compile(r"whl(?:/(cpu|xpu|cu\d+|rocm[\d.]+))?")
 
 
 def main(words: Sequence[str]) -> int:
-    """Write files.json anew."""
+    """Write files.json anew; with `--counts` print instead how many of torch's files have a hash."""
+    if list(words) == ["--counts"]:
+        print(*counts(Knowledge({"TORCHPICK_CACHE_DIR": f"{__file__}.no-cache"})), sep="\n")
+        return 0
     compat = Path(words[0]) if words else ROOT / "compat"
     layout.write(compat / "files.json", table(EVIDENCE.read_text("utf-8").splitlines()))
     return 0
+
+
+def counts(knowledge: Knowledge) -> Iterator[str]:
+    """By release and backend the files of torch and its companions that the table expects, and those with a hash.
+
+    A file is expected for each Python of a build, and of each companion, on each platform of the wheel host.
+    """
+    found: dict[tuple[str, str], list[int]] = {}
+    for build in knowledge.shipped(default_index=False):
+        if build.vendor is not None or not build.published:
+            continue
+        hashed = {
+            (wheel.project, wheel.version, wheel.python + "t" * wheel.abi.endswith("t"), platform_of(wheel.platform))
+            for wheel in map(parse, knowledge.witnessed(build.backend))
+            if wheel is not None
+        }
+        cell = found.setdefault((build.torch, build.backend), [0, 0])
+        for name, version in build.pins.items():
+            for python in build.companion_pythons.get(name, build.pythons):
+                cell[0] += 1
+                cell[1] += (name, version, python, build.platform) in hashed
+    for (torch, backend), (files, known) in sorted(
+        found.items(), key=lambda each: (release_key(each[0][0]), each[0][1])
+    ):
+        yield f"{torch:8} {backend:8} {known:4} of {files:4}"
+    files, known = (sum(cell[place] for cell in found.values()) for place in (0, 1))
+    yield f"{'all':17} {known:4} of {files:4}"
 
 
 def table(lines: Iterable[str]) -> dict[str, object]:

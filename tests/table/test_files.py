@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from scripts.table import files, layout
+from torchpick.knowledge.compat import Knowledge
 
 COMPAT = Path(__file__).parents[2] / "compat"
 WITNESSES = ["One/a 1 uv.lock", "one/b 2 poetry.lock", "two/c 3 uv.lock"]
@@ -38,3 +39,12 @@ def test_another_folder_is_another_file() -> None:
     assert witnessed(("whl/cu126", SHA, [0]), ("whl/cpu", SHA, [2])) == {}
     for index in ("whl/test/cu126", "whl/nightly/cu126", "whl/variant", "whl/test"):
         assert witnessed((index, SHA, [0, 2])) == {}
+
+
+def test_the_files_with_a_hash_are_counted_by_release_and_backend() -> None:
+    *rows, last = files.counts(Knowledge({}))
+
+    by_build = {tuple(row.split()[:2]): row.split()[2:] for row in rows}
+    known, of, expected = by_build["2.6.0", "cu126"]
+    assert (of, 0 < int(known) <= int(expected)) == ("of", True)
+    assert int(last.split()[1]) == sum(int(known) for known, *_ in by_build.values()) > 500
