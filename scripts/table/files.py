@@ -6,6 +6,7 @@ other bytes.
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,12 +25,14 @@ _RELEASES = re.compile(r"whl(?:/(cpu|xpu|cu\d+|rocm[\d.]+))?")
 
 
 def main(words: Sequence[str]) -> int:
-    """Write files.json anew; with `--counts` print instead how many of torch's files have a hash."""
-    if list(words) == ["--counts"]:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("compat", nargs="?", type=Path, default=ROOT / "compat", help="the folder of files.json")
+    parser.add_argument("--counts", action="store_true", help="print instead how many of torch's files have a hash")
+    args = parser.parse_args(words)
+    if args.counts:
         print(*counts(Knowledge({"TORCHPICK_CACHE_DIR": f"{__file__}.no-cache"})), sep="\n")
-        return 0
-    compat = Path(words[0]) if words else ROOT / "compat"
-    layout.write(compat / "files.json", table(EVIDENCE.read_text("utf-8").splitlines()))
+    else:
+        layout.write(args.compat / "files.json", table(EVIDENCE.read_text("utf-8").splitlines()))
     return 0
 
 

@@ -193,7 +193,7 @@ def test_the_versions_of_a_package_are_judged_by_all_else_where_a_gpu_does_not_a
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["plan", "xformers", "torch==1.12.1"], "the table of xformers begins at 0.0.16"),
+        (["plan", "xformers", "torch==2.0.1"], "the table of xformers begins at 0.0.27"),
         (["plan", "torch==1.6.0"], "the table of torch begins at 1.7.0"),
         (["url", "torch==1.6.0"], "the table of torch begins at 1.7.0"),
     ],
