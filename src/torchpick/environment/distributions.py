@@ -183,12 +183,10 @@ def files(one: Distribution) -> tuple[str, ...]:
     record = _record(one)
     if not record.strip():
         return tuple(_walked(one))
-    import csv
-
-    # A NUL or a field beyond csv's limit is somebody's joke, not a file of ours.
-    text = record.decode("utf-8", "replace")
-    lines = (line for line in text.splitlines() if len(line) < _MOST_LINE and "\0" not in line)
-    return tuple(row[0] for row in csv.reader(lines) if row)
+    # A NUL or an endless line is somebody's joke, not a file of ours. Behind a name, which may hold commas, stand the
+    # hash and the size.
+    lines = (line for line in record.decode("utf-8", "replace").splitlines() if len(line) < _MOST_LINE)
+    return tuple(line.rsplit(",", 2)[0].strip('"') for line in lines if line and "\0" not in line)
 
 
 def libraries(one: Distribution) -> tuple[str, ...]:
