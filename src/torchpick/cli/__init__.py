@@ -123,7 +123,9 @@ def _refuse_unknown(command: str, words: Sequence[str]) -> None:
 
     if normal(words[0]) in KnownPackages(os.environ, ""):
         return
-    close = close_to(words[0], COMMANDS, 0.7)
+    close = close_to(words[0], (*COMMANDS, "uninstall"), 0.7)
     more = f"; `torchpick plan {words[0]}` asks for a package" if len(words) == 1 else ""
     hint = f"did you mean `torchpick {close[0]}`?" if close else f"run `torchpick help all` for the commands{more}"
+    if "uninstall" in close:
+        hint = "torchpick does not uninstall anything: `python -m pip uninstall torch`, or `uv pip uninstall torch`"
     raise UsageError(f"unknown command `{words[0]}`", hint=hint)

@@ -50,7 +50,7 @@ def _chosen(session: Session) -> Pick:
                 "there is a GPU, but cpu is the only name in `--among`", pick=pick, hint="`--allow-cpu` allows it"
             )
         hint = "add cpu to `--among`, or specify the GPU with `--gpu`"
-        raise NoBuildError("no GPU was found, and cpu is not in `--among`", pick=pick, hint=hint)
+        raise NoBuildError("there is no GPU, and cpu is not in `--among`", pick=pick, hint=hint)
     return session.asking(request._replace(backends=tuple(fit))).pick()
 
 

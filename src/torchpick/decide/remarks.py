@@ -255,7 +255,7 @@ def _no_gpu(machine: Machine, build: Build, table: Table) -> Note:
     if machine.platform.name == "macos-arm64":
         return Note("MPS", "the regular wheel; torch uses the Apple GPU through its mps device")
     if build.family == "cpu":
-        what = "no GPU that PyTorch supports was found" if machine.gpus else "no GPU was found"
+        what = "there is no GPU that PyTorch supports" if machine.gpus else "there is no GPU"
         return Note("NO_GPU_FOUND", f"{what}, so this is the cpu build; `--gpu` specifies a GPU of another machine")
     return Note("NO_GPU_FOUND", "no GPU was specified or found, so neither GPU nor driver was checked")
 

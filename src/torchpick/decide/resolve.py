@@ -189,7 +189,7 @@ class _Judge:
         if build.family == "xpu":
             return "it was built for Intel GPUs; `--backend xpu` selects it"
         if not self.gpus:
-            return "no GPU was found to run it"
+            return "there is no GPU to run it"
         return f"it was built for {'AMD' if build.family == 'rocm' else 'NVIDIA'} GPUs"
 
     def _companion_objections(self, build: Build) -> list[Objection]:

@@ -31,7 +31,7 @@ def text(
     commands = [("run", install), *([] if packages else [("or", command)])] if install else [("run", command)]
     others = [each for each in packages if not each.requirement.startswith("torch==")]
     parts = [
-        [("found", line) for line in _found_all(pick)],
+        [("machine", line) for line in _found_all(pick)],
         [("pick", line) for line in _pick(pick)],
         [("with", f"{each.requirement}: {each.verdict}; {each.why}") for each in others],
         commands,

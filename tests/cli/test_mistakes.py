@@ -1,0 +1,29 @@
+"""Command lines as people mistype them: each is refused in a moment, with what is wrong and what to type."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from torchpick.cli import main
+
+ROWS = json.loads((Path(__file__).parent / "mistakes.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["typed"])
+def test_a_mistake_is_answered_with_what_is_wrong_and_a_hint(
+    row: dict[str, object], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status = main(shlex.split(str(row["typed"])))
+
+    said = [line for line in capsys.readouterr().err.split("\n") if line.startswith(("error: ", "hint: "))]
+    assert (said, status) == (row["says"], row["exit"])
+
+
+def test_there_are_sixty_each_with_a_hint() -> None:
+    assert len(ROWS) >= 60
+    assert [row["typed"] for row in ROWS if len(row["says"]) != 2] == []
