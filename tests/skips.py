@@ -10,6 +10,8 @@ EXPECTED = {
     "root may open everything": "run as an ordinary user these are not skipped",
     "only root may give files away": "run as root these are not skipped",
     "no nvcc": "a toolkit of gigabytes; run by hand where one is installed",
+    "no node": "the runners have it",
+    "the scripts' own environment is not there": "scripts/test makes it; the Windows job does not run scripts",
     "no npm": "axe is run where npm is; the page's own checks of names and contrast are run everywhere",
     "npm's registry does not answer": "likewise",
     "no atheris": "it has no wheel for every Python; the plain fuzzer runs everywhere",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +90,24 @@ def test_a_reader_of_the_table_alone_answers_every_question(files: dict[str, str
     answered = sum(each["answer"] is not None for each in vectors)
     assert answered > 150
     assert len(vectors) - answered > 50
+
+
+@pytest.mark.process
+@pytest.mark.skipif(shutil.which("node") is None, reason="no node")
+def test_the_reader_in_javascript_answers_every_question(files: dict[str, str], table: Row, tmp_path: Path) -> None:
+    without = [build for build in table["builds"] if build["backend"] != "cpu"]
+    (tmp_path / "other.json").write_text(json.dumps({**table, "builds": without}))
+    for name in ("table.json", "vectors.jsonl"):
+        (tmp_path / name).write_text(files[name])
+
+    def read(name: str) -> tuple[int, str]:
+        words = ["node", *map(str, (DOCS / "read-table.js", tmp_path / name, tmp_path / "vectors.jsonl"))]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        return done.returncode, done.stdout
+
+    every = len(files["vectors.jsonl"].splitlines())
+    assert read("table.json") == (0, f"{every} of {every} as expected\n")
+    assert read("other.json")[0] == 1
 
 
 def test_it_is_as_its_schema_says_and_the_schema_describes_every_key(table: Row) -> None:

@@ -266,3 +266,19 @@ def test_the_readme_names_every_file() -> None:
         generic = name if platform is None else name.replace(platform, "PLATFORM")
         generic = "packages/NAME.json" if path.parent.name == "packages" else generic
         assert f"`{'torch-X.Y.Z.json' if name.startswith('torch-') else generic}`" in text, name
+
+
+SCRIPTS = sorted(path.name for path in (ROOT / "scripts").iterdir() if path.is_file() and "." not in path.name)
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not (ROOT / ".venv-dev").is_dir(), reason="the scripts' own environment is not there")
+@pytest.mark.parametrize("name", [name for name in SCRIPTS if name not in ("environment", "start", "end-of-file")])
+def test_each_script_finds_its_environment_and_knows_help(name: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [ROOT / "scripts" / name, "--help"], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(done.stdout) > 40
+    assert list(tmp_path.iterdir()) == []
