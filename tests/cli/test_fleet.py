@@ -74,6 +74,20 @@ def test_one_environment_for_all_and_what_it_costs(capsys: pytest.CaptureFixture
     assert answer["upgrades"] == []
 
 
+def test_variables_bind_a_fleet_and_the_settings_of_this_computer_do_not(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "limits.txt").write_text("torch<2.9\n")
+    (tmp_path / "pip.conf").write_text(f"[global]\nconstraint = {tmp_path / 'limits.txt'}\n")
+    file = write(tmp_path, five("v"))
+    free = versions(asked(capsys, file))
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(tmp_path / "pip.conf"))
+
+    assert versions(asked(capsys, file)) == free
+    monkeypatch.setenv("PIP_CONSTRAINT", str(tmp_path / "limits.txt"))
+    assert versions(asked(capsys, file)) != free
+
+
 def test_more_environments_buy_a_newer_torch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     answer = asked(capsys, write(tmp_path, five()), "--max-environments", "2")
 

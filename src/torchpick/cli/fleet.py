@@ -63,7 +63,7 @@ def _is_requirement(word: str) -> bool:
 
 def _request(args: FleetArguments) -> Request:
     requirements = tuple(word for word in args.words if _is_requirement(word))
-    request = Request(requirements=requirements, driver=args.driver, python=args.python, strict=args.strict)
+    request = Request(requirements=requirements, machine=(), driver=args.driver, python=args.python, strict=args.strict)
     return arguments.with_wish(request, args)
 
 
