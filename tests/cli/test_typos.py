@@ -40,6 +40,10 @@ def test_a_package_of_a_like_name_is_no_typo(name: str, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("short", "whole"),
     [
+        (["--platform", "windows"], ["--platform", "windows-x86_64"]),
+        (["--platform", "WSL2"], ["--platform", "linux-x86_64"]),
+        (["--backend", "cuda12.6"], ["--backend", "cu126"]),
+        (["--backend", "12.6"], ["--backend", "cu126"]),
         (["--driver", "v550.90"], ["--driver", "550.90"]),
         (["--gpu", "cpu"], ["--gpu", "none"]),
     ],

@@ -61,7 +61,7 @@ def test_no_hardware_is_the_cpu_build_and_says_how_to_tell_a_gpu() -> None:
 
     assert told["pick"]["backend"] == "cpu"  # type: ignore[index]
     assert [note["code"] for note in told["pick"]["notes"]] == ["NO_GPU_FOUND"]  # type: ignore[index]
-    assert "no GPU was found" in spoken.stdout
+    assert "there is no GPU" in spoken.stdout
     assert "`--gpu`" in spoken.stdout
 
 

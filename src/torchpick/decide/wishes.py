@@ -21,6 +21,7 @@ def of(request: Request, environ: Mapping[str, str]) -> Wish:
             hint = "`--cpu` means `--backend cpu`; `--allow-cpu` picks it only if nothing else runs"
             raise UsageError(f"`--cpu` contradicts `--backend {request.backends[0]}`", hint=hint)
         backends = ("cpu",)
+    backends = tuple(map(_as_named, backends))
     if unknown := [backend for backend in backends if not is_backend(backend)]:
         hint = "such as cu126, cpu, rocm7.2 or xpu; `torchpick list --all` shows all"
         raise UsageError(f"unknown backend `{unknown[0]}`", hint=hint)
@@ -33,6 +34,12 @@ def of(request: Request, environ: Mapping[str, str]) -> Wish:
         allow_unconfirmed=request.allow_unconfirmed,
         whole=request.whole,
     )
+
+
+def _as_named(backend: str) -> str:
+    """`cuda12.6`, `12.6` and `CU126` as the index names it."""
+    digits = backend.lower().removeprefix("cuda").removeprefix("cu").replace(".", "")
+    return f"cu{digits}" if digits.isdigit() else backend.lower()
 
 
 def is_backend(text: str) -> bool:

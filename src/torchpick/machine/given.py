@@ -184,9 +184,17 @@ def checked(machine: Machine, facts: GivenFacts) -> Machine:
     return machine
 
 
+# A system alone means its usual processor; WSL runs Linux.
+_SHORT = {
+    "linux": "linux-x86_64", "wsl": "linux-x86_64", "wsl2": "linux-x86_64", "windows": "windows-x86_64",
+    "macos": "macos-arm64",
+}  # fmt: skip
+
+
 def _platform(name: str | None) -> Platform | None:
     if name is None:
         return None
+    name = _SHORT.get(name.lower(), name)
     if name not in TABLE_PLATFORMS:
         raise UsageError(f"`{name}` is not a supported platform", hint=f"one of {', '.join(TABLE_PLATFORMS)}")
     return Platform.parse(name)
