@@ -18,7 +18,7 @@ from torchpick.model.pick import GpuPlace
 from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.verdict import Objection, Reason, Verdict
-from torchpick.model.versions import release_key
+from torchpick.model.versions import numbers, release_key
 
 # So many different sentences of one reason are kept for a build that several machines object to.
 _MOST_TEXTS = 3
@@ -54,6 +54,8 @@ class MachineJudge:
         self.table, self.wish = table, wish
         self.considered = _Considered()
         self._known: dict[object, Judgement] = {}
+        self._hardware: dict[object, dict[BuildKey, resolve.Hardware]] = {}
+        self._glibcs: dict[str, tuple[int, ...]] = {}
 
     def running(self, machines: Iterable[Machine]) -> list[Mapping[Pin, Verdict]]:
         """Each machine's own builds, best first; equal machines share them."""
@@ -63,7 +65,7 @@ class MachineJudge:
         """The kinds of GPU in these machines."""
         found: dict[object, tuple[list[GpuPlace], Mapping[Pin, Verdict]]] = {}
         for place, machine in enumerate(machines):
-            facts, alone = _signature(machine), self._judgement(place, machine).alone
+            facts, alone = self._facts(machine), self._judgement(place, machine).alone
             counted: Iterable[Gpu | None] = machine.counted or (None,)
             for gpu in counted:
                 kind = _kind_of(gpu)
@@ -72,13 +74,25 @@ class MachineJudge:
         return tuple(GpuKind(tuple(members), served) for members, served in found.values())
 
     def _judgement(self, place: int, machine: Machine) -> Judgement:
-        key = _signature(machine), tuple((gpu.index, gpu.name, gpu.arch) for gpu in machine.counted)
+        gpus = tuple((gpu.index, gpu.name, gpu.arch) for gpu in machine.counted)
+        key = self._facts(machine), gpus
         if key not in self._known:
-            fresh = tuple(resolve.judge(machine, self.table, self.wish))
+            hardware = self._hardware.setdefault((machine.platform.name, machine.driver, gpus), {})
+            fresh = tuple(resolve.judge(machine, self.table, self.wish, hardware))
             self.considered.add(place, fresh)
             running = {pin_of(verdict): verdict for verdict in fresh if verdict.ok}
             self._known[key] = Judgement(running, _alone(machine, fresh, running))
         return self._known[key]
+
+    def _facts(self, machine: Machine) -> object:
+        """What a build depends on in a machine, apart from its GPUs; any glibc that is new enough for all is one."""
+        platform, driver = machine.platform, machine.driver
+        name = platform.name
+        if name not in self._glibcs:
+            self._glibcs[name] = max((numbers(build.glibc) for build in self.table.of(name) if build.glibc), default=())
+        if platform.glibc and numbers(platform.glibc) >= self._glibcs[name]:
+            platform = platform._replace(glibc=None)
+        return platform, machine.python.tag, driver and (driver.version, driver.cuda, driver.os)
 
 
 def _alone(
@@ -120,13 +134,6 @@ def _detail(build: Build) -> tuple[object, ...]:
     if build.family != "cuda":
         return (), toolkit, build.backend, build.version
     return toolkit[:1], tuple(-part for part in toolkit[1:]), build.backend, build.version
-
-
-def _signature(machine: Machine) -> object:
-    """What a build depends on in a machine, apart from its GPUs."""
-    driver = machine.driver
-    facts = None if driver is None else (driver.version, driver.cuda, driver.os)
-    return machine.platform, machine.python.tag, facts
 
 
 class _Considered:

@@ -18,7 +18,7 @@ from torchpick.decide.remarks import (
     self_contained,
 )
 from torchpick.model.arch import CodeFit, Fit, best, crosses, listed
-from torchpick.model.build import DEFAULT_INDEX, Build, family_of, toolkit_order
+from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, family_of, toolkit_order
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import python_name, python_order, span
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
 Fits = tuple[CodeFit, ...]
+# What the GPUs and the driver make of a build, and what they object to.
+Hardware = tuple[tuple[GpuFit, ...], Rank, tuple[Objection, ...]]
 
 
 def pick(machine: Machine, table: Table, wish: Wish, verdicts: Iterable[Verdict], *, everything: bool = True) -> Pick:
@@ -55,9 +57,14 @@ def pick(machine: Machine, table: Table, wish: Wish, verdicts: Iterable[Verdict]
     return Pick((machine,), wish, (chosen,), tuple(considered), remarks, table_date=table.date)
 
 
-def judge(machine: Machine, table: Table, wish: Wish) -> Iterator[Verdict]:
-    """Every build of the machine's platform with its verdict, in the order of preference, judged as it is asked for."""
-    judge_ = _Judge(machine, table, wish)
+def judge(
+    machine: Machine, table: Table, wish: Wish, hardware: dict[BuildKey, Hardware] | None = None
+) -> Iterator[Verdict]:
+    """Every build of the machine's platform with its verdict, in the order of preference, judged as it is asked for.
+
+    `hardware` is kept for other machines with these GPUs, this driver and this platform.
+    """
+    judge_ = _Judge(machine, table, wish, {} if hardware is None else hardware)
     # The first two fields of a rank are known without judging, so a release is judged only when its turn comes.
     shelf = table.of(machine.platform.name)
     releases = sorted(shelf.releases(), key=release_key, reverse=True)
@@ -86,8 +93,9 @@ def never_picked(builds: Iterable[Build], platforms: Collection[str]) -> tuple[V
 class _Judge:
     """One machine and one wish, prepared once; `verdict` is then asked a build at a time."""
 
-    def __init__(self, machine: Machine, table: Table, wish: Wish) -> None:
+    def __init__(self, machine: Machine, table: Table, wish: Wish, hardware: dict[BuildKey, Hardware]) -> None:
         self.machine = machine
+        self._hardware = hardware
         self.table = table
         self.wish = wish
         self.gpus = machine.counted
@@ -116,27 +124,27 @@ class _Judge:
         return int(build.family != "cpu")
 
     def verdict(self, build: Build) -> Verdict:
-        fits = self._fit(build)
-        native = self._native(build)
-        gpu_fits = tuple(GpuFit(gpu.index, fit, via) for gpu, (fit, via) in zip(self.gpus, fits, strict=True))
+        if build.key not in self._hardware:
+            self._hardware[build.key] = self._of_hardware(build)
+        fits, rank, why = self._hardware[build.key]
         # The most important first: what was asked for, then the hardware, then the software, then what we do not know.
-        objections = (
-            *self._unasked(build),
-            *self._gpu_objections(build, fits),
-            *self._driver(build),
-            *self._software(build),
-            *self._doubts(build),
-        )
+        objections = (*self._unasked(build), *why, *self._software(build), *self._doubts(build))
+        kept = build.for_machine(self.machine.python.tag, (gpu.arch for gpu in self.gpus))
+        return Verdict(kept, objections, fits, rank.native, rank)
+
+    def _of_hardware(self, build: Build) -> Hardware:
+        fits = self._fit(build)
         rank = Rank(
             suits=self.suits(build),
             release=release_key(build.torch),
             worst_fit=min((fit for fit, _ in fits), default=Fit.EXACT),
-            native=native,
+            native=self._native(build),
             toolkit=toolkit_order(build.backend),
             backend=build.backend,
         )
-        kept = build.for_machine(self.machine.python.tag, (gpu.arch for gpu in self.gpus))
-        return Verdict(kept, objections, gpu_fits if build.family in ("cuda", "rocm") else (), native, rank)
+        gpu_fits = tuple(GpuFit(gpu.index, fit, via) for gpu, (fit, via) in zip(self.gpus, fits, strict=True))
+        why = (*self._gpu_objections(build, fits), *self._driver(build))
+        return gpu_fits if build.family in ("cuda", "rocm") else (), rank, why
 
     def _unasked(self, build: Build) -> list[Objection]:
         found = []
