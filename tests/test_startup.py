@@ -35,7 +35,8 @@ def opened(code: str) -> list[str]:
 import sys
 files, counting = [], True
 def hear(event, arguments):
-    if counting and event == "open":
+    # One that is opened without waiting for a writer is told twice.
+    if counting and event == "open" and files[-1:] != [str(arguments[0])]:
         files.append(str(arguments[0]))
 sys.addaudithook(hear)
 {code}

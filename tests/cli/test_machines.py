@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.cli.console import error_json
+from torchpick.environment import world
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import compact_line, machinefiles
@@ -159,12 +160,12 @@ def test_a_bad_entry_of_a_folder_is_named_and_the_others_are_read(
     os.mkfifo(tmp_path / "pipe.json")
     errors = {"locked.json": errno.EACCES, "broken.json": errno.EIO}
 
-    def opened(path: str, mode: str) -> IO[bytes]:
+    def opened(path: str, **how: bool) -> IO[bytes]:
         if (number := errors.get(os.path.basename(path))) is not None:
             raise OSError(number, os.strerror(number), path)
-        return open(path, mode)
+        return world.opened(path, **how)
 
-    monkeypatch.setattr(machinefiles, "open", opened, raising=False)
+    monkeypatch.setattr(machinefiles, "opened", opened)
     reader = machinefiles.Reader(Request(), Knowledge({}))
     reader.place(str(tmp_path))
     found = reader.fleet()

@@ -10,6 +10,7 @@ from torchpick.cli import arguments, console, doctor
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import block
 from torchpick.doctor.explanation import Explained, Explanation, explain
+from torchpick.environment.world import opened
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import dumps, envelope, written
 from torchpick.session import Session
@@ -48,10 +49,13 @@ def _rank(one: Explained) -> tuple[bool, bool]:
 
 
 def _chunks(words: list[str]) -> Iterator[bytes]:
-    if len(words) == 1 and os.path.isfile(words[0]):
-        with open(words[0], "rb") as file:
-            while chunk := file.read(_CHUNK):
-                yield chunk
+    if len(words) == 1 and os.path.exists(words[0]) and not os.path.isdir(words[0]):
+        try:
+            with opened(words[0], pipes=True) as file:
+                while chunk := file.read(_CHUNK):
+                    yield chunk
+        except OSError as error:
+            raise UsageError(f"cannot read {words[0]}: {error.strerror}", hint="check the path") from error
         return
     if words and words != ["-"]:
         yield " ".join(words).encode("utf-8", "surrogateescape")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 
 from torchpick.environment import child
 from torchpick.environment.child import ChildResult
+from torchpick.environment.world import which
 from torchpick.errors import TorchpickError
 from torchpick.machine.machinefiles import Reader
 from torchpick.model.noun import Noun
@@ -59,7 +59,7 @@ class Engine:
         self, words: Sequence[str], *, limit_s: float | None = None, environ: Mapping[str, str] | None = None
     ) -> ChildResult:
         """Run a program of PATH to its end, or to the deadline; ClusterError where it cannot be started."""
-        program = shutil.which(words[0], path=self.environ.get("PATH"))
+        program = which(words[0], self.environ)
         if program is None:
             raise ClusterError(
                 f"`{words[0]}` is not on PATH", hint="run this where the cluster's programs are installed"

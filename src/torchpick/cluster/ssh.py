@@ -10,6 +10,7 @@ from math import ceil
 
 from torchpick.cluster.engine import Engine, why
 from torchpick.environment.child import ChildResult
+from torchpick.environment.world import content
 from torchpick.errors import UsageError
 from torchpick.model.fleet import expanded
 
@@ -21,17 +22,17 @@ _AT_ONCE = 32
 # What a host gets at least: a login and a detection take a few seconds.
 _LEAST_S = 5.0
 _MOST_HOSTS = 100_000
+_MOST_BYTES = 16 << 20
 
 
 def hosts_of(file: str) -> tuple[str, ...]:
     """The hosts of a file, one a line or as `n[1-3]`; a # begins a comment."""
     try:
-        with open(file, encoding="utf-8") as stream:
-            lines = [line.partition("#")[0].strip() for line in stream]
+        text = content(file, _MOST_BYTES).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         because = getattr(error, "strerror", None) or "it is not text"
         raise UsageError(f"cannot read {file}: {because}", hint="give a file with one host per line") from error
-    listed = (host for line in lines if line for host in expanded(line))
+    listed = (host for line in text.splitlines() for host in expanded(line.partition("#")[0].strip()))
     hosts = tuple(dict.fromkeys(islice(listed, _MOST_HOSTS + 1)))
     if not hosts:
         raise UsageError(f"{file} contains no host", hint="write one host per line")

@@ -10,7 +10,7 @@ from torchpick.doctor import binaries, depends, gpucode
 from torchpick.doctor.binaries import NVIDIA
 from torchpick.doctor.depends import Demand
 from torchpick.doctor.subject import Subject
-from torchpick.environment import distributions
+from torchpick.environment import distributions, world
 from torchpick.environment.distributions import Environment
 from torchpick.environment.shellvariables import CUDA_LIBRARY, Shell
 from torchpick.model.finding import WARNING, Ailment, Finding
@@ -43,11 +43,7 @@ class LoaderFolders:
 
     @cached_property
     def cache(self) -> bytes:
-        try:
-            with open(_CACHE, "rb") as file:
-                return file.read(_MOST_CACHE)
-        except OSError:
-            return b""
+        return world.start_of(_CACHE, _MOST_CACHE) or b""
 
     def has(self, name: str) -> bool:
         if b"\0" + name.encode() + b"\0" in self.cache:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 from torchpick.environment.processes import MOST_BYTES, Running, WindowsChild, launched, wait
+from torchpick.environment.world import text_of
 from torchpick.model.noun import Noun
 
 # What a probe may take beyond what it began with. NVML needs some 50 MB; libcuda reserves address space, which does not
@@ -169,9 +170,9 @@ def _confine(limit_s: float) -> None:
     _limit(resource.RLIMIT_CPU, math.ceil(limit_s) + 2)
     if not sys.platform.startswith("linux"):
         return
-    with suppress(OSError, ValueError, IndexError), open("/proc/self/statm", "rb") as file:
+    with suppress(ValueError, IndexError):
         # A fork begins with all that its parent has.
-        had = int(file.read(200).split()[5]) * os.sysconf("SC_PAGESIZE")
+        had = int(text_of("/proc/self/statm").split()[5]) * os.sysconf("SC_PAGESIZE")
         _limit(resource.RLIMIT_DATA, had + _MOST_MEMORY)
     import ctypes
 

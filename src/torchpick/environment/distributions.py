@@ -13,6 +13,7 @@ from torchpick.model.versions import normal
 
 # Bounds on what is read: torch's RECORD has 1.5 MB.
 _MOST_METADATA = 4 << 20
+MOST_REQUIRES = 10_000  # the most that was seen are some 900, of apache-airflow
 _MOST_RECORD = 64 << 20
 _MOST_LINE = 4096
 
@@ -147,7 +148,7 @@ def _distribution(folder: str, info: str, *, metadata: bool) -> Distribution | N
         version=_first(said, "version") or version,
         folder=folder,
         info=info,
-        requires=tuple(said.get("requires-dist", ())),
+        requires=tuple(said.get("requires-dist", ())[:MOST_REQUIRES]),
         installer=installer.strip()[:40] or None,
         faults=tuple(faults),
     )

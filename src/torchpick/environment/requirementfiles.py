@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import NoReturn
 
 from torchpick.environment import toml
+from torchpick.environment.world import content
 from torchpick.errors import RequirementError, UsageError
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
@@ -47,8 +48,7 @@ def text_of(path: str, by: str) -> str:
     """The text of a requirements file in the encodings pip takes."""
     hint = f"check the path behind `{by}`"
     try:
-        with open(path, "rb") as stream:
-            data = stream.read(MOST_BYTES + 1)
+        data = content(path, MOST_BYTES)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
     return decoded(data, path, by)
@@ -56,9 +56,6 @@ def text_of(path: str, by: str) -> str:
 
 def decoded(data: bytes, path: str, by: str) -> str:
     """The text in these bytes, where pip and uv read the same in them."""
-    hint = f"check the path behind `{by}`"
-    if len(data) > MOST_BYTES:
-        raise UsageError(f"{path}: is larger than {MOST_BYTES >> 20} MiB, so it is not a requirements file", hint=hint)
     encoding = next((encoding for mark, encoding in _MARKS if data.startswith(mark)), "utf-8")
     if encoding == "utf-8":
         _check_declared(data, path)
@@ -69,7 +66,7 @@ def decoded(data: bytes, path: str, by: str) -> str:
             f"{path}: is not a text file ({error.reason} at byte {error.start})", hint="save it as UTF-8"
         ) from error
     if "\0" in text:
-        raise UsageError(f"{path}: is not a text file, it contains zero bytes", hint=hint)
+        raise UsageError(f"{path}: is not a text file, it contains zero bytes", hint=f"check the path behind `{by}`")
     return text
 
 

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from torchpick.environment.world import is_pipe
+from torchpick.environment.world import content
 from torchpick.errors import TorchpickError
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
@@ -56,18 +56,13 @@ class FileChange(Noun):
 def read(file: str) -> Text:
     """The file, or an empty text where there is none."""
     try:
-        if is_pipe(file):
-            raise TorchpickError(f"{file} is a pipe, and no file", hint=_ANOTHER)
-        with open(file, "rb") as stream:
-            content = stream.read(MOST_BYTES + 1)
+        data = content(file, MOST_BYTES)
     except FileNotFoundError:
         return Text(file, "", os.linesep, exists=False)
     except OSError as error:
         raise TorchpickError(f"cannot read {file}: {error.strerror}", hint=_ANOTHER) from error
-    if len(content) > MOST_BYTES:
-        raise TorchpickError(f"{file} is larger than {MOST_BYTES >> 20} MiB", hint="is it the right file?")
     try:
-        text = content.decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         hint = "save it as UTF-8 first"
         raise TorchpickError(f"{file} is not UTF-8: byte {error.start} cannot be read", hint=hint) from error
@@ -79,9 +74,9 @@ def read(file: str) -> Text:
 
 def write(there: Text, text: str, mode: int = 0o666, *, follow: bool = True) -> None:
     """Put the text in the file's place: whoever reads it meanwhile sees the old or the new. `mode`: of a new file."""
-    content = text.replace("\n", there.newline) if there.newline != "\n" else text
+    text = text.replace("\n", there.newline) if there.newline != "\n" else text
     try:
-        replace(there.file, content.encode("utf-8"), mode, follow=follow)
+        replace(there.file, text.encode("utf-8"), mode, follow=follow)
     except OSError as error:
         raise TorchpickError(f"cannot write {there.file}: {error.strerror}", hint=_ANOTHER) from error
 
@@ -99,7 +94,7 @@ def put(file: str, text: str, *, follow: bool = True) -> None:
     write(Text(file, ""), text, follow=follow)
 
 
-def replace(file: str, content: bytes, mode: int = 0o666, *, follow: bool = True) -> None:
+def replace(file: str, data: bytes, mode: int = 0o666, *, follow: bool = True) -> None:
     """Replace a file in one step, with its mode and its owner; `mode` is that of a new one. Raises OSError.
 
     A link is followed, so that it stays one; without `follow` it is replaced itself, as a pipe or a device is then, for
@@ -114,7 +109,7 @@ def replace(file: str, content: bytes, mode: int = 0o666, *, follow: bool = True
     if known is not None and not stat.S_ISREG(known.st_mode):
         if follow:
             with open(target, "wb") as stream:  # /dev/stdout, a pipe: nothing to put in their place
-                stream.write(content)
+                stream.write(data)
             return
         known = None
     # In the same folder: a rename does not cross file systems.
@@ -124,7 +119,7 @@ def replace(file: str, content: bytes, mode: int = 0o666, *, follow: bool = True
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, mode if known is None else 0o600)
     try:
         with open(handle, "wb") as stream:
-            stream.write(content)
+            stream.write(data)
             stream.flush()
             if known is not None:
                 _as_it_was(temporary, known)

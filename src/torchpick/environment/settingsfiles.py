@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
-from torchpick.environment.world import is_pipe, start_of, upwards
+from torchpick.environment.world import content, upwards
 from torchpick.errors import TorchpickError
 
 TYPE_CHECKING = False
@@ -74,14 +75,12 @@ def uv_files(environ: Mapping[str, str], home: str, system: str) -> list[str]:
 
 
 def text_of_settings(path: str) -> str | None:
-    if is_pipe(path):
-        hint = "what is read from a pipe once is lost to pip and uv: name a file"
-        raise TorchpickError(f"{path} is a pipe", hint=hint, code="CONFIGURATION")
-    data = start_of(path, MOST_BYTES + 1)
-    if data is None:
-        return None
-    if len(data) > MOST_BYTES:
-        hint = "take out of it what is no setting"
-        message = f"{path}: is larger than {MOST_BYTES >> 20} MiB, which no file of settings is"
-        raise TorchpickError(message, hint=hint, code="CONFIGURATION")
-    return data.decode("utf-8-sig", "replace")
+    """What such a file says; None where it cannot be read, as pip and uv then have nothing of it either."""
+    try:
+        return content(path, MOST_BYTES).decode("utf-8-sig", "replace")
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EFBIG):
+            return None
+        raise TorchpickError(
+            f"{path}: {error.strerror}", hint="name a file of settings", code="CONFIGURATION"
+        ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import sys
@@ -11,10 +12,13 @@ from torchpick.model.noun import Noun
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from io import BufferedReader
 
 # A file of /proc or /sys that says anything of use is far below this; /etc/ld.so.cache of a full desktop is ~300 kB.
 _MOST_BYTES = 4 << 20
 _MOST_NAMES = 10_000
+# What a shell makes of `<(…)`, and what `-` stands for elsewhere: somebody writes to these.
+_OF_SHELL = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 
 
 class World(Noun):
@@ -68,21 +72,43 @@ class World(Noun):
             return None
 
 
+def opened(file: str, *, pipes: bool = False) -> BufferedReader:
+    """A file to read from. OSError for a device, which may have no end, and a pipe, on which nobody may ever write.
+
+    The empty device is an empty file; `pipes`: a pipe of the shell is read too.
+    """
+    stream = open(file, "rb", opener=_at_once)  # noqa: SIM115 # the caller closes it
+    kind = os.fstat(stream.fileno()).st_mode
+    if stat.S_ISREG(kind) or file == os.devnull:
+        return stream
+    if pipes and file.startswith(_OF_SHELL):
+        os.set_blocking(stream.fileno(), True)
+        return stream
+    stream.close()
+    raise OSError(errno.EINVAL, f"it is a {'pipe' if stat.S_ISFIFO(kind) else 'device'}, not a file")
+
+
+def _at_once(file: str, flags: int) -> int:
+    """Open without waiting for whoever writes to a pipe."""
+    return os.open(file, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def content(file: str, most: int) -> bytes:
+    """A whole file, read by the one opener. OSError where it cannot be read or is larger than so many bytes."""
+    with opened(file) as stream:
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB")
+    return data
+
+
 def start_of(file: str, most: int) -> bytes | None:
     """The first bytes of a file, at most so many; None where it is absent or forbidden."""
     try:
-        with open(file, "rb") as stream:
+        with opened(file) as stream:
             return stream.read(most)
     except (OSError, ValueError):
         return None
-
-
-def is_pipe(file: str) -> bool:
-    """Whether a reader would wait here for somebody to write."""
-    try:
-        return stat.S_ISFIFO(os.stat(file).st_mode)
-    except OSError:
-        return False
 
 
 def text_of(file: str, most: int = 1 << 20) -> str:

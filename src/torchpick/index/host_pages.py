@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from functools import cache, cached_property
 from urllib.parse import urlsplit
 
+from torchpick.environment.world import opened
 from torchpick.errors import InstallerError, UsageError, WheelError
 from torchpick.index import pages
 from torchpick.index.listing import Link
@@ -67,7 +68,7 @@ def sha256_of(url: str) -> str:
     """The hash of a file on this computer."""
     path, digest = pages.local(url), hashlib.sha256()
     try:
-        with open(path, "rb") as stream:
+        with opened(str(path)) as stream:
             while chunk := stream.read(_CHUNK):
                 digest.update(chunk)
     except OSError as error:

@@ -61,21 +61,15 @@ def _sources(python: str | None) -> Iterator[str]:
     for path in (python, None) if python else (None,):
         with suppress(TorchpickError):
             for folder in layout.of(path or sys.executable, os.environ).sites:
-                with suppress(OSError):
-                    yield _text(Path(folder, _INSIDE))
+                yield world.text_of(os.path.join(folder, _INSIDE), _MOST_SOURCE)
     yield from _bundled()
-
-
-def _text(path: Path) -> str:
-    with path.open("rb") as stream:
-        return stream.read(_MOST_SOURCE).decode("utf-8", "replace")
 
 
 def _bundled() -> Iterator[str]:
     folders = [Path(sysconfig.get_path("stdlib"), "ensurepip", "_bundled"), Path("/usr/share/python-wheels")]
     for wheel in (wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))):
         try:
-            with zipfile.ZipFile(wheel) as archive, archive.open(_INSIDE) as stream:
+            with world.opened(str(wheel)) as file, zipfile.ZipFile(file) as archive, archive.open(_INSIDE) as stream:
                 source = stream.read(_MOST_SOURCE)
         except (OSError, KeyError, zipfile.BadZipFile):
             continue

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from stat import S_ISREG
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
+from torchpick.environment import world
 from torchpick.errors import NetworkError, UsageError, WheelError
 from torchpick.index import listing
 from torchpick.index.listing import Link
@@ -75,15 +75,9 @@ def folder(url: str) -> Page:
 def _bytes(path: Path) -> bytes:
     """A file's content; a pipe or a device, which may have no end, is none."""
     try:
-        if not S_ISREG(path.stat().st_mode):
-            raise NetworkError(f"{path} is not a regular file", hint="check the address of the index")
-        with path.open("rb") as stream:
-            found = stream.read(listing.MOST_BYTES + 1)
+        return world.content(str(path), listing.MOST_BYTES)
     except OSError as error:
         raise NetworkError(f"{path}: cannot be read: {error.strerror}", hint="check `--index-base`") from error
-    if len(found) > listing.MOST_BYTES:
-        raise NetworkError(f"{path} is larger than {listing.MOST_BYTES >> 20} MiB", hint="check `--index-base`")
-    return found
 
 
 def fetcher(environ: Mapping[str, str], *, offline: bool) -> Callable[[str], bytes]:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from torchpick.environment.world import opened
 from torchpick.errors import BrokenOffError, IntegrityError, NetworkError, RangesUnsupportedError, WheelError, silent
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
@@ -54,7 +55,7 @@ class FileSource(Source):
         self.bytes_read = 0
         self._report = report
         try:
-            self._file = path.open("rb", buffering=0)
+            self._file = opened(str(path))
             self.size = os.fstat(self._file.fileno()).st_size
         except OSError as error:
             hint = "check the path and its permissions"

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from urllib.parse import urlsplit
 
+from torchpick.environment.world import content
 from torchpick.errors import InstallerError, NetworkError
 from torchpick.install.hashes import Hashes, check_mirror
 from torchpick.installers import job as jobs
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 # The wheel host and the other names its files are on.
 PYTORCH = ".pytorch.org"
 _DAY_S = 86400
+_MOST_RECORD = 16 << 20
 
 
 def addressed(job: Job, installer: str, platform: Platform, knowledge: Knowledge, *, pages: bool) -> Job:
@@ -208,8 +210,7 @@ def _of_table(pick: Pick, hashes: Hashes) -> list[Wheel]:
 def _kept(record: str, pick: Pick) -> list[Wheel] | None:
     """What an earlier run read on a page; where that had nothing for this Python it counts for a day."""
     try:
-        with open(record, "rb") as stream:
-            wheels = [Wheel(*row) for row in json.load(stream)]
+        wheels = [Wheel(*row) for row in json.loads(content(record, _MOST_RECORD))]
         age = time.time() - os.stat(record).st_mtime
     except (OSError, ValueError, TypeError):
         return None

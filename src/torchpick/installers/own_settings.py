@@ -313,11 +313,8 @@ def for_uv(own: OwnSettings, backend: str) -> SettingChanges:
 
 def _line(path: str, word: str) -> str:
     """`:12`, the line of a file that names this; empty where it is written otherwise there."""
-    with suppress(OSError, UnicodeDecodeError), open(path, encoding="utf-8") as stream:
-        for number, line in enumerate(stream, 1):
-            if word in line:
-                return f":{number}"
-    return ""
+    before, found, _ = (settingsfiles.text_of_settings(path) or "").partition(word)
+    return f":{before.count(chr(10)) + 1}" if found else ""
 
 
 def _others(own: OwnSettings, said: Setting) -> list[str]:

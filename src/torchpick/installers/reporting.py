@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from torchpick.environment import toml
+from torchpick.environment.world import text_of
 from torchpick.errors import InstallerError, ResolverError
 from torchpick.installers import run
 from torchpick.installers.run import Command
@@ -68,8 +69,7 @@ def said(command: Command, environ: Mapping[str, str]) -> str:
             raise refused(command.installer, heard)
         if not more:
             return heard.out
-        with open(report, encoding="utf-8", errors="replace") as stream:
-            return stream.read(_MOST_BYTES)
+        return text_of(report, _MOST_BYTES)
 
 
 def refused(installer: str, heard: run.Heard) -> ResolverError:

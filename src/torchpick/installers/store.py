@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable
 
 from torchpick.environment import rewrite
-from torchpick.environment.world import is_yours
+from torchpick.environment.world import is_yours, start_of
 from torchpick.errors import InstallerError
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
@@ -102,18 +102,15 @@ def keep(files: Iterable[StoredFile]) -> None:
         if _holds(each):
             continue
         try:
-            rewrite.replace(each.path, each.content.encode(), 0o600 if each.private else 0o644)
+            rewrite.replace(each.path, each.content.encode(), 0o600 if each.private else 0o644, follow=False)
         except OSError as error:
             hint = "set another folder with TORCHPICK_CACHE_DIR"
             raise InstallerError(f"{each.path}: cannot be written: {error.strerror}", hint=hint) from error
 
 
 def _holds(each: StoredFile) -> bool:
-    try:
-        with open(each.path, "rb") as stream:
-            return stream.read() == each.content.encode()
-    except OSError:
-        return False
+    data = each.content.encode()
+    return start_of(each.path, len(data) + 1) == data
 
 
 def not_ours(words: Iterable[str], *places: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from torchpick.environment.targets import Target
-from torchpick.environment.world import which
+from torchpick.environment.world import opened, which
 from torchpick.errors import InstallerError
 from torchpick.model.noun import Noun
 
@@ -49,7 +49,7 @@ def takes(uv: str, flag: str) -> bool:
     import mmap
 
     try:
-        with open(uv, "rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as image:
+        with opened(uv) as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as image:
             return image.find(flag.encode()) >= 0
     except (OSError, ValueError):  # an empty file cannot be mapped
         return False

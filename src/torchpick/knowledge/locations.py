@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from torchpick.environment.world import opened
 from torchpick.errors import CompatError, TorchpickError
 from torchpick.model.build import WHEEL_HOST
 
@@ -88,5 +89,5 @@ def read(path: str, most: int = -1) -> bytes:
     if _is_inside(path) and _LOADER is not None:
         data: bytes = _LOADER.get_data(path)
         return data if most < 0 else data[:most]
-    with open(path, "rb") as stream:
+    with opened(path) as stream:
         return stream.read(most)

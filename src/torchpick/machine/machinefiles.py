@@ -13,6 +13,7 @@ from typing import IO
 
 from torchpick.decide import driver_numbers, several
 from torchpick.environment import interpreter
+from torchpick.environment.world import opened
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import compact_line, given, kubernetes
@@ -129,7 +130,7 @@ class Reader:
             elif os.path.isdir(where):
                 self.folder(where)
             else:
-                with open(where, "rb") as file:
+                with opened(where, pipes=True) as file:
                     self.stream(file, where)
         except (OSError, ValueError) as error:
             because = getattr(error, "strerror", None) or error
@@ -138,12 +139,11 @@ class Reader:
     def folder(self, where: str) -> None:
         """A file a machine, as `detect --into` and `srun -o %N.json` write them: its name stands for the host's."""
         files = [name for name in os.listdir(where) if name.endswith(_SUFFIXES) and not name.startswith(".")]
-        # A pipe might never end.
         for file in sorted(name for name in files if os.path.isfile(os.path.join(where, name))):
             host = file.rsplit(".", 1)[0]
             path = os.path.join(where, file)
             try:
-                with open(path, "rb") as stream:
+                with opened(path) as stream:
                     held = self.stream(stream, path, host)
             except OSError as error:
                 self._crowds.unread(path, error.strerror or str(error), host)

@@ -15,12 +15,14 @@ from types import ModuleType
 from typing import Any
 from uuid import UUID
 
+from torchpick.environment.world import text_of
 from torchpick.machine.driver_reading import MOST_DEVICES, Failure
 
 # What a child writes, as the libraries gave it; whoever reads it believes nothing.
 Reading = dict[str, object]
 
 # What a usable binding must have; foreign modules named pynvml are found in the wild.
+_MOST_MAPS = 16 << 20  # a torch that is loaded has a few hundred lines
 _NEEDED = ("nvmlInit", "nvmlDeviceGetCount", "nvmlDeviceGetHandleByIndex", "nvmlSystemGetDriverVersion")
 
 
@@ -142,14 +144,8 @@ def _device(binding: ModuleType, maybe: Callable[..., Any], index: int) -> Readi
 
 def loaded_libcuda() -> str | None:
     """The version in the name of the libcuda that NVML loaded; another than the driver's means cuda-compat."""
-    try:
-        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-            for line in maps:
-                if match := re.search(r"/libcuda\.so\.(\d{3}\.[\d.]+)\s*$", line):
-                    return match[1]
-    except OSError:
-        pass
-    return None
+    maps = text_of("/proc/self/maps", _MOST_MAPS)
+    return match[1] if (match := re.search(r"/libcuda\.so\.(\d{3}\.[\d.]+)\s*$", maps, re.MULTILINE)) else None
 
 
 # CUresult (cuda.h); cuGetErrorString would be one more call into the library.

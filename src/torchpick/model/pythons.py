@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchpick.model.machine import Platform
 from torchpick.model.noun import Noun
-from torchpick.model.versions import remembered
+from torchpick.model.versions import check_bounds, remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ def marker_applies(marker: str, environment: Mapping[str, str]) -> bool:
     from packaging.markers import InvalidMarker, Marker, UndefinedComparison, UndefinedEnvironmentName
 
     try:
+        check_bounds(marker)
         return Marker(marker).evaluate(dict(environment))
     except (InvalidMarker, UndefinedComparison, UndefinedEnvironmentName, KeyError, ValueError):
         return True

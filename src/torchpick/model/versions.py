@@ -59,14 +59,18 @@ def is_dotted(text: str) -> bool:
 
 # Python reads numbers of up to 4,300 digits, and packaging reads them late: where it compares.
 _MOST_DIGITS = 1000
+# It reads what is in brackets by calling itself, and Python does not let it do so a thousand times.
+_MOST_BRACKETS = 100
 
 
-def check_digits(text: str) -> None:
-    """Raise ValueError where a number is longer than any that is meant."""
+def check_bounds(text: str) -> None:
+    """Raise ValueError where a number is longer, or there are more brackets, than anybody means."""
     import re
 
     if re.search(rf"\d{{{_MOST_DIGITS + 1}}}", text):
         raise ValueError(f"a number in it has more than {_MOST_DIGITS} digits")
+    if text.count("(") > _MOST_BRACKETS:
+        raise ValueError(f"it has more than {_MOST_BRACKETS} brackets")
 
 
 # The digits without trailing zeros, the phase, the number within the phase.
@@ -128,7 +132,7 @@ def _by_packaging(specifier: str, prereleases: bool) -> Admits:
     from packaging.specifiers import SpecifierSet
     from packaging.version import Version
 
-    check_digits(specifier)
+    check_bounds(specifier)
     allowed = SpecifierSet(specifier)
     for clause in allowed:
         if clause.operator != "===":
@@ -204,5 +208,5 @@ def parsed(text: str) -> Requirement:
     """The requirement; a ValueError says why the text is none."""
     from packaging.requirements import Requirement
 
-    check_digits(text)
+    check_bounds(text)
     return Requirement(text)

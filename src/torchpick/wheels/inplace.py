@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Callable, Sequence
 from mmap import ACCESS_READ, mmap
@@ -136,12 +135,12 @@ def needs(path: str) -> Linked | None:
 
 def _mapped(path: str, look: Callable[[mmap], T]) -> T | None:
     try:
-        about = os.stat(path)
-        if not about.st_size or not stat.S_ISREG(about.st_mode):
-            return None
-        with open(path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as buffer:
-            return look(buffer)
-    except (FileNotFoundError, NotADirectoryError):
+        with world.opened(path) as file:
+            if not os.fstat(file.fileno()).st_size:
+                return None
+            with mmap(file.fileno(), 0, access=ACCESS_READ) as buffer:
+                return look(buffer)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return None
     except (OSError, ValueError) as error:
         raise WheelError(f"cannot read {path}: {error}", hint="check its permissions") from error

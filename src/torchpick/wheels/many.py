@@ -10,6 +10,7 @@ from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
+from torchpick.environment.world import opened
 from torchpick.errors import NetworkError, TorchpickError, UsageError
 from torchpick.index import pages, user_index
 from torchpick.index.client import Client
@@ -43,8 +44,8 @@ def _text(source: str) -> str:
     try:
         if source == "-":
             return sys.stdin.read(_MOST_FILE)
-        with open(source, encoding="utf-8", errors="replace") as stream:
-            return stream.read(_MOST_FILE)
+        with opened(source, pipes=True) as stream:
+            return stream.read(_MOST_FILE).decode("utf-8", "replace")
     except OSError as error:
         raise UsageError(f"cannot read {source}: {error.strerror}", hint="check the path") from error
 

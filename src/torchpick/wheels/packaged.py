@@ -10,10 +10,10 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from email.parser import HeaderParser
 from typing import Any, TypeVar
 
-from packaging.requirements import InvalidRequirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from torchpick.environment.distributions import MOST_REQUIRES
 from torchpick.index import wheelnames
 from torchpick.index.listing import Link
 from torchpick.model.fields import written
@@ -117,7 +117,7 @@ def _requires(texts: Iterable[str], rule: WheelRule, number: str, known: Contain
     for text in texts:
         try:
             requirement = parsed(text)
-        except InvalidRequirement:
+        except ValueError:
             continue  # the installer has its own opinion of such a line
         name = normal(requirement.name)
         ours = (name in _FAMILY or name in known or _NVIDIA.fullmatch(name)) and name not in _NOT_KEPT
@@ -226,7 +226,7 @@ def line(wheel: SurveyWheel, reading: Reading) -> Line:
         "project": link.wheel.project,
         "version": link.wheel.version,
         "requires_python": headers.get("Requires-Python"),
-        "requires": headers.get_all("Requires-Dist") or [],
+        "requires": (headers.get_all("Requires-Dist") or [])[:MOST_REQUIRES],
         "pythons": list(wheel.pythons),
         "platforms": list(wheel.platforms),
         "glibc": wheelnames.glibc_of(link.wheel.platform),

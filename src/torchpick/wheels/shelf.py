@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from torchpick.environment import rewrite
+from torchpick.environment.world import content
 from torchpick.errors import TorchpickError
 
 _MOST_BYTES = 64 << 20
@@ -34,7 +35,7 @@ def write(path: Path, value: object, most: int = _MOST_BYTES) -> None:
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        rewrite.replace(str(path), text.encode())
+        rewrite.replace(str(path), text.encode(), follow=False)
     except OSError as error:
         raise _unwritable(path.parent, error) from error
 
@@ -42,9 +43,7 @@ def write(path: Path, value: object, most: int = _MOST_BYTES) -> None:
 def read(path: Path) -> object:
     """The content of a file of ours; None if there is none or it cannot be ours."""
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            return None
-        value: object = json.loads(path.read_text(encoding="utf-8"))
+        value: object = json.loads(content(str(path), _MOST_BYTES))
     except (OSError, ValueError, RecursionError):
         return None
     return value
