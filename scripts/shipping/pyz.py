@@ -21,7 +21,13 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from scripts.shipping import building
 
 ROOT = Path(__file__).parents[2]
-_MAIN = "import sys\nfrom torchpick.cli import main\nsys.exit(main())\n"
+# What starts has to be read by a Python that is too old for the rest.
+_MAIN = """import sys
+if sys.version_info < (3, 10):
+    sys.exit("error: torchpick needs Python 3.10 or later, and %s is %d.%d" % (sys.executable, *sys.version_info[:2]))
+from torchpick.cli import main
+sys.exit(main())
+"""
 _LEFT_OUT = ("__pycache__", "bin", "Scripts")
 # What pip writes about this very installation: where the wheel lay, and hashes of files that are not here.
 _UNSTABLE = ("INSTALLER", "REQUESTED", "RECORD", "direct_url.json")

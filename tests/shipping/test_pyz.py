@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -73,6 +75,19 @@ def test_a_driver_is_asked_in_a_child_that_finds_the_program(program: Path, tmp_
     )
 
     assert done.stdout.startswith(str(program))
+
+
+def test_an_older_python_is_told_which_one_is_needed(program: Path, tmp_path: Path) -> None:
+    with ZipFile(program) as archive:
+        ast.parse(archive.read("__main__.py"), feature_version=(3, 6))
+    code = f"import runpy, sys; sys.version_info = (3, 6, 15); runpy.run_path({str(program)!r}, {{}}, '__main__')"
+
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+
+    wanted = f"error: torchpick needs Python 3.10 or later, and {sys.executable} is 3.6\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", wanted)
 
 
 def test_the_same_sources_give_the_same_bytes(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Versions, specifiers, and the names of projects, as far as drivers, CUDA and PyTorch releases use them.
 
-Everyday specifiers (`<2.12`, `>=2.5,<2.8`) are read here, every other by packaging, whose specifiers take as long to
-import as two and a half bare interpreters. Everyday versions are plain releases with or without a local label.
+Everyday specifiers (`<2.12`, `~=2.7.0`, `==2.6.*`) are read here, every other by packaging, whose specifiers take as
+long to import as two and a half bare interpreters. Everyday versions are plain releases with or without a local label.
 tests/laws/test_specifier_laws.py compares the two.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     K = TypeVar("K")
     V = TypeVar("V")
     Admits = Callable[[str], bool]
-    Clause = tuple[str, tuple[int, ...]]
+    Clause = tuple[Callable[[Any, Any], bool], tuple[int, ...]]
 
 # More than any table asks of one question; after that many it is all looked up again.
 _MOST = 4096
@@ -105,7 +105,16 @@ def major_minor(text: str) -> str:
     return ".".join(text.split(".")[:2])
 
 
-_OPERATORS = ("==", "!=", "<=", ">=", "<", ">")
+# PEP 440 for final releases: trailing zeros and the candidate's local label do not count.
+_COMPARISONS = {
+    "==": tuple.__eq__,
+    "!=": tuple.__ne__,
+    "<=": tuple.__le__,
+    ">=": tuple.__ge__,
+    "~=": tuple.__ge__,
+    "<": tuple.__lt__,
+    ">": tuple.__gt__,
+}
 
 
 def admits(specifier: str, *, prereleases: bool = False) -> Admits:
@@ -122,7 +131,7 @@ def admits(specifier: str, *, prereleases: bool = False) -> Admits:
         plain, plus, label = version.partition("+")
         is_label = label.isascii() and all(part.isalnum() for part in label.split("."))
         if is_dotted(plain) and (is_label or not plus):
-            return all(_meets(clause, release_key(plain)[0]) for clause in clauses)
+            return all(compare(release_key(plain)[0], wanted) for compare, wanted in clauses)
         return packaged(specifier)(version)
 
     return admitted
@@ -153,25 +162,19 @@ def simple(specifier: str) -> tuple[Clause, ...] | None:
     clauses = []
     for part in specifier.split(",") if specifier.strip() else ():
         text = part.strip()
-        operator = next((symbol for symbol in _OPERATORS if text.startswith(symbol)), "")
+        operator = next((symbol for symbol in _COMPARISONS if text.startswith(symbol)), "")
         version = text.removeprefix(operator).strip()
+        if operator == "==" and version.endswith(".*"):
+            operator, version = "~=", version[:-1] + "0"  # the same
         if not operator or not is_dotted(version):
             return None
-        clauses.append((operator, release_key(version)[0]))
+        clauses.append((_COMPARISONS[operator], release_key(version)[0]))
+        if operator == "~=":  # ~=2.7.1 is >=2.7.1,<2.8
+            if "." not in version:
+                return None
+            *front, last, _ = numbers(version)
+            clauses.append((tuple.__lt__, (*front, last + 1)))
     return tuple(clauses)
-
-
-def _meets(clause: Clause, have: tuple[int, ...]) -> bool:
-    """PEP 440 for a final release: trailing zeros and the candidate's local label do not count."""
-    operator, want = clause
-    return {
-        "==": have == want,
-        "!=": have != want,
-        "<=": have <= want,
-        ">=": have >= want,
-        "<": have < want,
-        ">": have > want,
-    }[operator]
 
 
 def normal(name: str) -> str:
