@@ -35,7 +35,7 @@ _OTHERS = {
     "nvidia-nccl-cu12==2.27.5": "nvidia/nccl/lib/libnccl.so.2",
     "nvidia-cufft-cu12==11.4.1.4": "nvidia/cufft/lib/libcufft.so.11",
 }
-_LINUX = WheelTarget(version="3.12", platform="linux-x86_64")
+_LINUX = WheelTarget(python="3.12", platform="linux-x86_64")
 # cuobjdump takes minutes of a round with torch's library, a second with the others.
 _ROUNDS, _MORE_ROUNDS = 3, 11
 

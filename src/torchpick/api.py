@@ -166,10 +166,10 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
 
     request = _request(gpus=gpus, driver=driver, cuda_driver=cuda_driver, platform=platform, python=python)
     session = Session(request._replace(offline=offline), environ)
-    wanted = WheelTarget.of(python, platform)
+    wanted = WheelTarget(python, platform)
     reading = read(thing, How(wanted=wanted, offline=session.offline))
     drivers = session.knowledge.rules.drivers
-    return reading, inplace.verdicts(reading, session.machines, drivers, wanted.python)
+    return reading, inplace.verdicts(reading, session.machines, drivers, wanted.program)
 
 
 def check(

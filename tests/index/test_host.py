@@ -22,8 +22,8 @@ SHA = hashlib.sha256(TORCH.content).hexdigest()
 
 
 @pytest.fixture
-def host() -> Iterator[Host]:
-    made = Host(offline=False)
+def host(server: Loopback) -> Iterator[Host]:
+    made = Host(f"{server.url}/whl/cu126")
     yield made
     made.close()
 
@@ -36,40 +36,38 @@ def server() -> Iterator[Loopback]:
         yield running
 
 
-def test_a_page_is_read_once_and_what_the_host_lacks_is_none(server: Loopback, host: Host) -> None:
-    index = f"{server.url}/whl/cu126"
-
+def test_a_page_is_read_once_and_what_the_host_lacks_has_no_links(server: Loopback, host: Host) -> None:
     for _ in range(2):
-        [link] = host.links(index, "torch", flat=False) or []
-        assert host.links(index, "torchvision", flat=False) is None
+        [link] = host.links("torch")
+        assert host.links("torchvision") == ()
 
         assert (link.sha256, link.wheel.version) == (SHA, "2.14.1+cu126")
 
     assert len(server.log) == 2
 
 
-def test_a_server_that_breaks_is_no_server_without_the_page(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_breaks_is_no_server_without_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "Client", lambda: Client(sleep=lambda _: None))
     with (
         Loopback({"127.0.0.1": lambda _: Answer(500)}).running() as server,
         pytest.raises(NetworkError, match="answered 500"),
     ):
-        host.links(f"{server.url}/whl/cu126", "torch", flat=False)
+        Host(f"{server.url}/whl/cu126").links("torch")
 
 
-def test_a_page_without_end_is_cut_off(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_without_end_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "Client", lambda: Client(Limits(page=1000)))
     with (
         Loopback({"127.0.0.1": lambda _: Answer(200, b"x" * 2000)}).running() as server,
         pytest.raises(NetworkError, match="larger than"),
     ):
-        host.links(f"{server.url}/whl/cu126", "torch", flat=False)
+        Host(f"{server.url}/whl/cu126").links("torch")
 
 
 def test_offline_asks_nobody(server: Loopback) -> None:
-    made = Host(offline=True)
+    made = Host(f"{server.url}/whl/cu126", offline=True)
     with pytest.raises(UsageError, match="`--offline` forbids it"):
-        made.links(f"{server.url}/whl/cu126", "torch", flat=False)
+        made.links("torch")
     assert server.log == []
 
 
@@ -78,20 +76,20 @@ def test_a_folder_of_wheels_is_a_mirror(tmp_path: Path, layout: str) -> None:
     folder = tmp_path / layout
     folder.mkdir(parents=True)
     (folder / TORCH.filename).write_bytes(TORCH.content)
-    made = Host(offline=True)
+    made = Host(f"{tmp_path.as_uri()}/cu126", offline=True)
 
-    [link] = made.links(f"{tmp_path.as_uri()}/cu126", "torch", flat=False) or []
+    [link] = made.links("torch")
 
     assert link.wheel.version == "2.14.1+cu126"
     assert sha256_of(link.url) == SHA
-    assert not made.links(f"{tmp_path.as_uri()}/cu126", "torchvision", flat=False)
+    assert not made.links("torchvision")
 
 
 def test_a_flat_page_holds_every_project(tmp_path: Path) -> None:
     page = tmp_path / "all.html"
     page.write_text("".join(f'<a href="{wheel.filename.replace("+", "%2B")}">x</a>' for wheel in (TORCH, VISION)))
 
-    [link] = Host(offline=True).links(page.as_uri(), "torchvision", flat=True) or []
+    [link] = Host(page.as_uri(), flat=True, offline=True).links("torchvision")
 
     assert link.url == (tmp_path / VISION.filename).as_uri().replace("+", "%2B")
 

@@ -72,7 +72,7 @@ def test_the_triton_of_a_torch_wheel(tmp_path: Path) -> None:
         "Name: torch\nRequires-Dist: filelock\n"
         "Requires-Dist: pytorch-triton-rocm (==3.5.1) ; platform_system == 'Linux'\n"
     )
-    host = Host(offline=False)
+    host = Host(tmp_path.as_uri())
 
     assert host.tritons(f"{tmp_path.as_uri()}/torch.whl#sha256=00") == {"pytorch-triton-rocm": "==3.5.1"}
     with pytest.raises(NetworkError, match="cannot be read"):

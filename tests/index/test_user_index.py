@@ -259,7 +259,7 @@ def test_no_requirement_breaks_the_reader(text: str) -> None:
 
 def test_another_python_is_asked_for_its_tags() -> None:
     assert user_index.target_of(WheelTarget(python=sys.executable)).tag == user_index.target_of(WheelTarget()).tag
-    assert user_index.target_of(WheelTarget(version="3.14t", platform="linux-s390x", glibc="2.28")) == IndexTarget(
+    assert user_index.target_of(WheelTarget(python="3.14t", platform="linux-s390x", glibc="2.28")) == IndexTarget(
         "cp314t", Platform.parse("linux-s390x", "2.28")
     )
     with pytest.raises(TorchpickError):

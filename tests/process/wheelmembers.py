@@ -21,7 +21,7 @@ from torchpick.index.ranges import RemoteSource
 from torchpick.index.user_index import WheelTarget
 from torchpick.wheels.archive import Archive
 
-TARGET = WheelTarget(version="3.12", platform="linux-x86_64", glibc="2.39")
+TARGET = WheelTarget(python="3.12", platform="linux-x86_64", glibc="2.39")
 _MOST = 8 << 20
 
 

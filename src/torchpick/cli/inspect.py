@@ -56,7 +56,7 @@ class _Results:
             if not self._args.json:
                 console.error(reading)
         else:
-            verdicts = inplace.verdicts(reading, self._scene.machines, self._drivers, self._scene.wanted.python)
+            verdicts = inplace.verdicts(reading, self._scene.machines, self._drivers, self._scene.wanted.program)
             if self.status != 1 and any(verdict.word in FAILS for verdict in verdicts):
                 self.status = 3
             entry = inspected.facts(reading, verdicts)
@@ -138,10 +138,10 @@ def _check(args: InspectArguments) -> None:
 
 def _scene(args: InspectArguments, session: Session) -> InspectScene:
     platform = args.platform or os.environ.get("TORCHPICK_PLATFORM") or None
-    wanted = WheelTarget.of(args.python, platform, args.glibc)
+    wanted = WheelTarget(args.python, platform, args.glibc)
     if platform and not session.given_gpus:
         return InspectScene((), "the package is for another machine; specify its GPU with `--gpu`", wanted)
-    if wanted.python is not None:
+    if wanted.program is not None:
         # An interpreter says where the package is looked up and does not matter for a GPU.
         session = session.asking(session.request._replace(python=None))
     try:

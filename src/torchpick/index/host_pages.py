@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from functools import cache, cached_property
 from urllib.parse import urlsplit
@@ -26,10 +26,10 @@ _TRITON = re.compile(r"Requires-Dist:\s*((?:pytorch-)?triton(?:-rocm|-xpu)?)\s*\
 
 
 class Host:
-    """Pages of one index, each read once; close it."""
+    """Pages of one index, each read once; close it. A flat one is a single page for every project."""
 
-    def __init__(self, *, offline: bool) -> None:
-        self._offline = offline
+    def __init__(self, index: str, *, flat: bool = False, offline: bool = False) -> None:
+        self._index, self._flat, self._offline = index, flat, offline
         self._stack = ExitStack()
         self._once = cache(self._read)
 
@@ -42,15 +42,14 @@ class Host:
 
         return self._stack.enter_context(Client())
 
-    def links(self, index: str, name: str, *, flat: bool) -> tuple[Link, ...] | None:
-        """The wheels of a project there; None if the host has no page for it."""
-        page = index if flat else f"{index}/{name}/"
-        found = self._once(page, index)
-        return None if found is None else tuple(link for link in found if link.wheel.project == name)
+    def links(self, name: str) -> tuple[Link, ...]:
+        """The wheels of a project there."""
+        listed = self._once(self._index if self._flat else f"{self._index}/{name}/")
+        return tuple(link for link in listed or () if link.wheel.project == name)
 
-    def _read(self, page: str, index: str) -> tuple[Link, ...] | None:
+    def _read(self, page: str) -> tuple[Link, ...] | None:
         if page.startswith("file:"):  # a page in it, its wheels, or those of the backend's folder above
-            return pages.folder(page).links or pages.folder(index).links or None
+            return pages.folder(page).links or pages.folder(self._index).links
         if self._offline:
             raise UsageError(
                 f"a lock needs {redacted(page)}, and `--offline` forbids it",
@@ -89,9 +88,8 @@ def shown(url: str) -> Shown:
     return Shown(parts._replace(netloc=host, fragment="").geturl(), host != parts.netloc)
 
 
-def best(name: str, specifier: str, listed: Iterable[Link], page: str, target: IndexTarget) -> Link:
-    """The newest wheel that suits; the page is only named."""
-    mine = [link for link in listed if link.wheel.project == name]
+def best(name: str, specifier: str, mine: Collection[Link], page: str, target: IndexTarget) -> Link:
+    """The newest wheel of a project that suits; the page is only named."""
     found = fitting(mine, specifier, target)
     if not found:
         versions = sorted({link.wheel.version for link in fitting(mine, "", target)})[-5:]

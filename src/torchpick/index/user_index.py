@@ -135,18 +135,14 @@ def _suits(link: Link, target: IndexTarget) -> bool:
 class WheelTarget(Noun):
     """What the wheel is for; None is what the interpreter itself is."""
 
-    python: str | None = None  # an interpreter's path
-    version: str | None = None  # `3.12`
+    python: str | None = None  # what `--python` takes: a version, or an interpreter
     platform: str | None = None  # one of the contract's names
     glibc: str | None = None
 
-    @classmethod
-    def of(cls, python: str | None, platform: str | None, glibc: str | None = None) -> WheelTarget:
-        """With what `--python` takes: a version, or an interpreter."""
-        version = None if python is None else version_of(python)
-        if version is None:
-            return cls(python, None, platform, glibc)
-        return cls(None, f"{version.number}{'t' if version.free_threaded else ''}", platform, glibc)
+    @property
+    def program(self) -> str | None:
+        """The interpreter; None where only a version is given."""
+        return None if self.python is None or version_of(self.python) is not None else self.python
 
 
 def check(requirement: str) -> Requirement:
@@ -172,7 +168,7 @@ def locate(
     target = target_of(wanted)
     with ExitStack() as stack:
         client = client or stack.enter_context(Client(environ=environ))
-        index = UserIndex(index_places.of_user(environ, wanted.python), client)
+        index = UserIndex(index_places.of_user(environ, wanted.program), client)
         found = index.candidates(asked.name, str(asked.specifier), target)
         if not found:
             raise _failure(asked, target, index)
@@ -181,11 +177,10 @@ def locate(
 
 def target_of(wanted: WheelTarget) -> IndexTarget:
     """The tags' Python and platform."""
-    world = World.here()
-    if wanted.version is None and wanted.python is None:
+    if wanted.python is None:
         here = interpreter.own()
     else:
-        here = interpreter.choose(wanted.version or wanted.python, world, time.monotonic() + TIMEOUT_S)
+        here = interpreter.choose(wanted.python, World.here(), time.monotonic() + TIMEOUT_S)
     platform = here.platform if wanted.platform is None else Platform.parse(wanted.platform, wanted.glibc)
     if wanted.glibc is not None and platform.os == "linux":
         platform = platform._replace(glibc=wanted.glibc)

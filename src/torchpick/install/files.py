@@ -52,9 +52,7 @@ def addressed(job: Job, installer: str, platform: Platform, knowledge: Knowledge
     torch = _certain(job, hashes) if "torch" in wanted else None
     found = [] if torch is None else [torch]
     if pages and not (job.offline and on_network):
-        from torchpick.index.host_pages import Host
-
-        with closing(Host(offline=False)) as host:
+        with _host(pick) as host:
             try:
                 found = _Pages(job, platform, host, hashes).files(wanted, knowledge.family)
             except NetworkError as error:
@@ -73,6 +71,12 @@ def _of_pages(pick: Pick, names: Sequence[str]) -> list[Note]:
     pages = dict.fromkeys(redacted(links.page_of(pick, name)) for name in names)
     text = f"the sha256 of {' and '.join(names)} is read on {' and '.join(pages)} when it is installed"
     return [Note("HASH_OF_PAGE", text)] if names else []
+
+
+def _host(pick: Pick) -> closing[Host]:
+    from torchpick.index.host_pages import Host
+
+    return closing(Host(pick.index_url, flat=pick.is_flat))
 
 
 class _Pages:
@@ -102,8 +106,7 @@ class _Pages:
     def _best(self, name: str, specifier: str) -> Wheel:
         """The file of a project; an error where its page does not have it."""
         pick = self.job.pick
-        listed = self.host.links(pick.index_url, name, flat=pick.is_flat) or ()
-        link = self.reading.best(name, specifier, listed, links.page_of(pick, name), self.place)
+        link = self.reading.best(name, specifier, self.host.links(name), links.page_of(pick, name), self.place)
         return self.hashes.checked(_wheel(link, pick.index_url))
 
     def _tritons(self, torch: str | None) -> list[Wheel]:
@@ -166,19 +169,17 @@ def listed(session: Session, pick: Pick) -> Listed:
     if not pick.index_url:
         return Listed()
     check_mirror(session.own_settings(session.settings_prefix), pick.index_url)
-    from torchpick.index.host_pages import Host
-
     hashes = Hashes(pick, session.knowledge)
     found: dict[str, tuple[Wheel, ...]] = {}
     offline = session.offline and not _is_folder(pick)
-    with closing(Host(offline=False)) as host:
+    with _host(pick) as host:
         for name, version in {**pick.build.pins, **dict.fromkeys(_tritons(pick), "")}.items():
             record = store.record(session.store, links.page_of(pick, name), name, version, pick.build.platform)
             wheels = None if _is_folder(pick) else _kept(record, pick)
             if wheels is None and not offline:
                 try:
-                    mine = host.links(pick.index_url, name, flat=pick.is_flat) or ()
-                    wheels = [_wheel(link, pick.index_url) for link in mine if _is(link, name, version, pick)]
+                    mine = (link for link in host.links(name) if _is(link, version, pick))
+                    wheels = [_wheel(link, pick.index_url) for link in mine]
                     store.keep([store.StoredFile(record, json.dumps(wheels), private=True)])
                 except NetworkError:
                     offline = True
@@ -217,15 +218,11 @@ def _kept(record: str, pick: Pick) -> list[Wheel] | None:
     return wheels if age < _DAY_S or any(map(links.suits(pick), wheels)) else None
 
 
-def _is(link: Link, name: str, version: str, pick: Pick) -> bool:
+def _is(link: Link, version: str, pick: Pick) -> bool:
     from torchpick.index.wheelnames import platform_of
 
     wheel = link.wheel
-    return (
-        wheel.project == name
-        and version in ("", wheel.version)
-        and platform_of(wheel.platform) in (pick.build.platform, None)
-    )
+    return version in ("", wheel.version) and platform_of(wheel.platform) in (pick.build.platform, None)
 
 
 def _wheel(link: Link, index: str) -> Wheel:

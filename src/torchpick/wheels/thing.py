@@ -65,9 +65,9 @@ def read(thing: str, how: How) -> Reading:
 
 def _package(thing: str, how: How) -> Reading:
     """A bare name is what is installed, else what the index has; with a version, the index's."""
-    elsewhere = how.wanted.platform is not None or how.wanted.version is not None
+    elsewhere = how.wanted.platform is not None or how.wanted.python != how.wanted.program
     if normal(thing).replace("-", "").isalnum() and not elsewhere:
-        here = distributions.read(how.wanted.python or sys.executable, os.environ, metadata=False).find(normal(thing))
+        here = distributions.read(how.wanted.program or sys.executable, os.environ, metadata=False).find(normal(thing))
         if here is not None:
             return inplace.read_distribution(here, thing)
         how.report(f"{thing} is not installed: looking it up on the index")

@@ -39,8 +39,10 @@ class Shelf:
     def __init__(self, *hrefs: str) -> None:
         self.page = "".join(f'<a href="{href}">x</a>' for href in hrefs)
 
-    def links(self, index: str, name: str, *, flat: bool) -> tuple[Link, ...] | None:  # noqa: ARG002
-        return listing.parse(self.page.encode(), f"{index}/")
+    def links(self, name: str) -> tuple[Link, ...]:
+        return tuple(
+            link for link in listing.parse(self.page.encode(), f"{PICK.index_url}/") if link.wheel.project == name
+        )
 
 
 def hashes(*hrefs: str, files: dict[str, str] | None = None) -> _Hashes:

@@ -62,15 +62,15 @@ def look(session: Session, order: Order) -> LockQuestion:
     if others:
         hint = "lock for one of them at a time, each in a file of its own: `-o pylock.NAME.toml`"
         raise UsageError(f"a lock is for one machine, and {len(others) + 1} were given", hint=hint)
-    target = _target(session, machine)
+    program = _program(session, machine)
     # What is installed binds no lock.
-    elsewhere = machine if _program(session, machine) is None else None
-    return LockQuestion(session, order._replace(upgrade=True), asked, target, elsewhere)
+    elsewhere = machine if program is None else None
+    return LockQuestion(session, order._replace(upgrade=True), asked, _target(session, machine, program), elsewhere)
 
 
-def _target(session: Session, machine: Machine) -> Target:
+def _target(session: Session, machine: Machine, program: str | None) -> Target:
     """The environment of the interpreter, with nothing in it but its pip, or ours for one that lies elsewhere."""
-    python, program = machine.python, _program(session, machine)
+    python = machine.python
     if program is not None:
         target = targets.read(program, python.version, free_threaded=python.free_threaded, environ=session.environ)
         return target._replace(installed={"pip": target.pip} if target.pip is not None else {})

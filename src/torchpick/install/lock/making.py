@@ -42,16 +42,16 @@ def make(session: Session, order: Order) -> Made:
     question = ground.look(session, order)
     learnt = answering.learn(question)
     job = _job(question, learnt)
-    with closing(Host(offline=session.offline)) as host:
-        session.report(f"resolving for {ground.label(job.pick.machine)}")
-        try:
-            items = handover.proved(question, job)
-        except ResolverError:
-            other = answering.instead(question, learnt)
-            if other is None:
-                raise
-            job = _job(question, other)
-            items = handover.proved(question, job)
+    session.report(f"resolving for {ground.label(job.pick.machine)}")
+    try:
+        items = handover.proved(question, job)
+    except ResolverError:
+        other = answering.instead(question, learnt)
+        if other is None:
+            raise
+        job = _job(question, other)
+        items = handover.proved(question, job)
+    with closing(Host(job.pick.index_url, flat=job.pick.is_flat, offline=session.offline)) as host:
         hashes = _Hashes(job, host, Hashes(job.pick, session.knowledge))
         packages = [hashes.locked(item) for item in items]
     notes = [*question.installer.notes, *job.notes]
@@ -104,8 +104,7 @@ class _Hashes:
         pick, said = self.job.pick, file.sha256
         wheel = Wheel(name, file_of(file.url), file.url, said)
         if pick.index_url and is_wheel_host(file.url, pick.wish.index_base.removeprefix("flat+")):
-            flat = pick.is_flat
-            listed = self.host.links(pick.index_url, name, flat=flat) or ()
+            listed = self.host.links(name)
             wheel = wheel._replace(sha256=next((each.sha256 for each in listed if each.file == wheel.file), None))
         return file._replace(sha256=self.known.checked(wheel).sha256 or _of_bytes(file.url))
 
