@@ -25,6 +25,7 @@ from typing import Any
 
 import pytest
 
+from tests import tables
 from torchpick.cli import main
 from torchpick.index import listing, pages
 from torchpick.installers import resolution
@@ -34,7 +35,6 @@ from torchpick.knowledge.compat import Knowledge
 
 pytestmark = pytest.mark.process  # the target's interpreter is asked for its version
 
-ROOT = Path(__file__).parents[2]
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
 VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
 TAG = f"cp{sys.version_info[0]}{sys.version_info[1]}"
@@ -91,7 +91,7 @@ def _page_of(url: str) -> pages.Page:
     """A project's page as the wheel host has it; a page of a flat mirror has torch and its companions for cu126."""
     backend, project = url.rstrip("/").split("/")[-2:]
     flat = "whl" not in url
-    pairs = json.loads((ROOT / "compat" / "companions.json").read_text())["pairs"]
+    pairs = json.loads((tables.FROZEN / "companions.json").read_text())["pairs"]
     lines = []
     names = ["torch", "torchvision", "torchaudio"] if flat else [project]
     for name in names:
