@@ -26,7 +26,7 @@ from torchpick.index import listing
 from torchpick.index.pages import Page
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.packages import KnownPackages
-from torchpick.model.build import COMPANIONS, Build
+from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
 from torchpick.model.stack import Stack
 from torchpick.model.versions import leading, named, normal
 
@@ -40,6 +40,7 @@ LATER: dict[str, dict[str, list[str]]] = {
     "numpy": {"2.3.0": []},
     "torch": {"99.0.0": []},
     "torchvision": {"99.0.0": ["torch>=2.14.0"]},
+    "triton": {"3.1.0": [], "99.0.0": []},
     # what the CUDA wheels of the table are given beside a torch of another CUDA
     "nvidia-cublas-cu12": {"12.9.1": []},
     "nvidia-cuda-runtime-cu12": {"12.9.79": []},
@@ -241,7 +242,9 @@ def builds() -> tuple[Build, ...]:
 
 
 def backends() -> tuple[str, ...]:
-    return tuple(sorted({build.backend for build in builds() if build.family in ("cuda", "cpu")}))
+    """What `--among` may name without asking for more than the other commands: those of the wheel host."""
+    found = {build.backend for build in builds() if build.family in ("cuda", "cpu")}
+    return tuple(sorted(found - {DEFAULT_INDEX}))
 
 
 def resolver() -> Resolver:

@@ -149,6 +149,8 @@ FOUND = {
         "",
     ),
     "code for no such GPU, from source or not": (Asked(("flash-attn",), "GTX 1080 Ti"), 3, None, ""),
+    "a compatible release": (Asked(("torch~=2.14",), "GTX 1080 Ti"), 0, "2.14.1+cu126", ""),
+    "triton binds the torch it belongs to": (Asked(("triton==3.1.0",), "RTX 3090"), 0, "2.5.1+cu124", ""),
     "nothing that a package may need runs": (Asked(("transformers[torch]",), "RTX 5090", "560.28.03"), 3, None, ""),
     "nothing runs, and the package needs no torch": (Asked(("xgboost",), "RTX 5090", "560.28.03"), 3, None, ""),
     "a package alone is no command": (Asked(("vllm",), "A100", "535.183.01"), 0, "2.10.0+cu128", ""),

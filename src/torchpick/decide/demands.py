@@ -56,7 +56,7 @@ def asked(texts: Iterable[str], machine: Callable[[], Machine] | None = None) ->
             found.append(PackageDemand(normal(name), rest.replace(" ", "")))
             continue
         requirement = _requirement(stripped)
-        if machine is None or _holds(requirement, _environment(machine()), ()):
+        if machine is None or not requirement.marker or _holds(requirement, _environment(machine()), ()):
             found.append(_demand(requirement, ""))
     return tuple(found)
 

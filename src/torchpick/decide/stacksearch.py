@@ -226,7 +226,9 @@ class _Attempt:
             if there is None and demand.name not in todo and self._is_ours(demand.name):
                 todo.append(demand.name)
         every = (*state.demands, *demands)
-        needs_torch = state.needs_torch or any(each.name in TRIO for each in demands)
+        needs_torch = state.needs_torch or any(
+            each.name in TRIO or (each.name in WITH_TORCH and not each.by) for each in demands
+        )
         nearer = state._replace(todo=tuple(todo), demands=every, needs_torch=needs_torch)
         fitting = tuple(build for build in state.builds if self._fits(build, demands, package))
         if needs_torch and not fitting:
