@@ -20,12 +20,13 @@ def check(asking: TargetQuestion, answer: Answer, facts: Mapping[str, PackageFac
         return ()
     notes = []
     pick, installed = answer.pick, asking.target.installed
+    builds = _FLAG in asking.order.passed_on and installed.get("torch") == pick.version
     pages = {} if answer.stack is None else {one.name: one.index for one in answer.stack.packages if "//" in one.index}
     for each in asking.wanted:
         source = facts[each.name].source_only if each.name in facts else None
         if each.place or each.name in installed:
             continue
-        if each.name in pages and each.name not in TRIO:
+        if each.name in pages and each.name not in TRIO and not (builds and source):
             version = answer.environment.version(each.name)
             message = (
                 f"{each.name} {version} for torch {pick.version} is on no index of yours: {pages[each.name]} has it"
@@ -40,7 +41,7 @@ def check(asking: TargetQuestion, answer: Answer, facts: Mapping[str, PackageFac
         variable = (
             f'TORCH_CUDA_ARCH_LIST="{";".join(f"{arch.major}.{arch.minor}" for arch in arches)}"' if arches else ""
         )
-        if _FLAG not in asking.order.passed_on or installed.get("torch") != pick.version:
+        if not builds:
             message = f"{each.name} is built from source, with torch and {toolkit} in place: {source}"
             command = f"{variable} torchpick install {each.name} -- {_FLAG}".lstrip()
             hint = f"`torchpick install torch=={pick.version}`, then `{command}`"
