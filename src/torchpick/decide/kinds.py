@@ -41,8 +41,12 @@ def pin_of(verdict: Verdict) -> Pin:
 
 
 class Judgement(Noun):
-    """What is kept of one machine: the builds that it runs, and those that each architecture in it would run alone."""
+    """What is kept of one machine: the builds that it runs, and those that each architecture in it would run alone.
 
+    `facts` are what a build depends on in it apart from its GPUs.
+    """
+
+    facts: object
     running: Mapping[Pin, Verdict]
     alone: Mapping[Arch | str | None, Mapping[Pin, Verdict]]
 
@@ -65,23 +69,24 @@ class MachineJudge:
         """The kinds of GPU in these machines."""
         found: dict[object, tuple[list[GpuPlace], Mapping[Pin, Verdict]]] = {}
         for place, machine in enumerate(machines):
-            facts, alone = self._facts(machine), self._judgement(place, machine).alone
+            judged = self._judgement(place, machine)
             counted: Iterable[Gpu | None] = machine.counted or (None,)
             for gpu in counted:
                 kind = _kind_of(gpu)
-                members, _ = found.setdefault((facts, kind), ([], alone[kind]))
+                members, _ = found.setdefault((judged.facts, kind), ([], judged.alone[kind]))
                 members.append(GpuPlace(place, None if gpu is None else gpu.index))
         return tuple(GpuKind(tuple(members), served) for members, served in found.values())
 
     def _judgement(self, place: int, machine: Machine) -> Judgement:
         gpus = tuple((gpu.index, gpu.name, gpu.arch) for gpu in machine.counted)
-        key = self._facts(machine), gpus
+        facts = self._facts(machine)
+        key = facts, gpus
         if key not in self._known:
             hardware = self._hardware.setdefault((machine.platform.name, machine.driver, gpus), {})
             fresh = tuple(resolve.judge(machine, self.table, self.wish, hardware))
             self.considered.add(place, fresh)
             running = {pin_of(verdict): verdict for verdict in fresh if verdict.ok}
-            self._known[key] = Judgement(running, _alone(machine, fresh, running))
+            self._known[key] = Judgement(facts, running, _alone(machine, fresh, running))
         return self._known[key]
 
     def _facts(self, machine: Machine) -> object:
