@@ -71,6 +71,14 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return err
 
 
+def test_torch_that_an_extra_of_an_unread_package_brings_is_in_the_plan(
+    own: OwnIndex, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own.add(TinyWheel("swift", "1.0", "py3-none-any", ("torch>=2; extra == 'torch'",)))
+
+    assert planned(capsys, "swift[torch]", "--gpu", "GTX 1080 Ti", "--driver", "580", *LINUX)["torch"] == "2.14.1+cu126"
+
+
 VLLM = ("torch==2.14.0", "torchvision==0.29.0", "torchaudio==2.11.0")
 
 

@@ -242,7 +242,7 @@ def of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, aro
     # What a library links stands at its end: one that was read in part has not told it.
     unread = reading.unread + (0 if reading.depth == WHOLE else sum(not one.complete for one in reading.libraries))
     line = {**packaged.line(wheel, reading), "libraries_unread": unread, "code": code}
-    row = packaged.version(line, rule or WheelRule(), around)
+    row = packaged.version(line, rule or WheelRule(extras=True), around)
     libraries = row["code"] or []
     if rule is None:
         return {**row, "code": _as_one(str(wheel.link.wheel.project), libraries, all_read=not unread)}
