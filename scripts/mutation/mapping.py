@@ -37,7 +37,7 @@ def modules(paths: Iterable[Path]) -> list[Path]:
 
 def changed_lines(base: str | None) -> dict[Path, set[int]]:
     """The lines of the package that differ from a commit; from where the branch began without one."""
-    commit = base or _began()
+    commit = base or began()
     words = ["git", "diff", "--unified=0", "--no-color", commit, "--", str(_SOURCE)]
     diff = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     found: dict[Path, set[int]] = {}
@@ -51,7 +51,7 @@ def changed_lines(base: str | None) -> dict[Path, set[int]]:
     return {path: lines for path, lines in found.items() if lines and path.exists()}
 
 
-def _began() -> str:
+def began() -> str:
     for branch in ("origin/main", "main"):
         words = ["git", "merge-base", "HEAD", branch]
         done = subprocess.run(words, check=False, capture_output=True, text=True)
