@@ -12,6 +12,7 @@ EXPECTED = {
     "no nvcc": "a toolkit of gigabytes; run by hand where one is installed",
     "no node": "the runners have it",
     "the scripts' own environment is not there": "scripts/test makes it; the Windows job does not run scripts",
+    "no zizmor": "the development environment has it; a release's tests run without",
     "no npm": "axe is run where npm is; the page's own checks of names and contrast are run everywhere",
     "npm's registry does not answer": "likewise",
     "no atheris": "it has no wheel for every Python; the plain fuzzer runs everywhere",

@@ -35,13 +35,18 @@ def distributions(root: Path, folder: Path) -> list[Path]:
     """The source archive and the wheel that is built out of it, so that who tests the wheel tests both."""
     moment = epoch(root)
     source = _made("build_sdist", root, folder, moment)
-    with TemporaryDirectory(prefix="torchpick-source-") as unpacked:
-        with tarfile.open(source) as archive:
-            # Debian 12's Python 3.11.2 knows no filters yet; later ones warn where none is chosen.
-            archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
-            archive.extractall(unpacked)  # noqa: S202 # our own archive
-        (project,) = Path(unpacked).iterdir()
-        return [source, wheel(project, folder, moment)]
+    with TemporaryDirectory(prefix="torchpick-source-") as place:
+        return [source, wheel(unpacked(source, Path(place)), folder, moment)]
+
+
+def unpacked(source: Path, place: Path) -> Path:
+    """The project that a source archive holds, in an empty folder."""
+    with tarfile.open(source) as archive:
+        # Debian 12's Python 3.11.2 knows no filters yet; later ones warn where none is chosen.
+        archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+        archive.extractall(place)  # noqa: S202 # our own archive
+    (project,) = place.iterdir()
+    return project
 
 
 def wheel(root: Path, folder: Path, moment: str) -> Path:

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from scripts.shipping import building
+from scripts.shipping import building, locks
 
 ROOT = Path(__file__).parents[2]
 # What starts has to be read by a Python that is too old for the rest.
@@ -41,7 +41,7 @@ class Built(NamedTuple):
 
 
 def build(wheel: Path, file: Path, *, compiled: bool = True) -> Built:
-    """Write the program from a wheel of ours and the newest releases of what it needs."""
+    """Write the program from a wheel of ours and the releases that scripts/locks/run.txt names for what it needs."""
     with TemporaryDirectory(prefix="torchpick-pyz-") as name:
         folder = Path(name, "content")
         _install(wheel, folder)
@@ -52,15 +52,14 @@ def build(wheel: Path, file: Path, *, compiled: bool = True) -> Built:
 
 def _install(wheel: Path, folder: Path) -> None:
     """The wheel and its dependencies, unpacked; a wheel with compiled code would bind the file to one system."""
-    words = ["install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:", "--no-compile"]
-    words += ["--platform=any", "--implementation=py", "--target", str(folder), str(wheel)]
-    # What only the older Pythons need is named here, as pip judges markers by the Python that runs it.
-    words += ["--python-version=3.10", "tomli>=2.0", "typing-extensions", "exceptiongroup"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pip", *words], capture_output=True, text=True, check=False, timeout=600
-    )
-    if done.returncode:
-        raise SystemExit(f"error: pip could not gather what the file holds\n{done.stderr}")
+    words = ["install", "--quiet", "--disable-pip-version-check", "--only-binary=:all:", "--no-compile", "--no-deps"]
+    words += ["--platform=any", "--implementation=py", "--python-version=3.10", "--target", str(folder)]
+    for what in (["--require-hashes", "-r", str(locks.FOLDER / "run.txt")], [str(wheel)]):
+        done = subprocess.run(
+            [sys.executable, "-m", "pip", *words, *what], capture_output=True, text=True, check=False, timeout=600
+        )
+        if done.returncode:
+            raise SystemExit(f"error: pip could not gather what the file holds\n{done.stderr}")
     compiled = [path for path in folder.rglob("*") if path.suffix in (".so", ".pyd", ".dll")]
     if compiled:
         raise SystemExit(f"error: {compiled[0].name} is no Python source, and the file must run anywhere")

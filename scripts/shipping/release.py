@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scripts.shipping import building, data, pyz, sbom, version
+from scripts.shipping import building, data, locks, pyz, sbom, version
 
 ROOT = Path(__file__).parents[2]
 # What is published or leads to it, and an address that stands for the project's own (written so that who replaces it
@@ -65,8 +65,9 @@ def main(words: Sequence[str]) -> int:
             print(f"error: built twice, {', '.join(different)} came out differently", file=sys.stderr)
             return 1
         print(f"built twice, byte for byte equal: {len(files)} files")
+        _check(files)
         if not args.without_tests:
-            _test(files, Path(folder, "venv"))
+            _test(files, Path(folder, "tests"))
         if args.dry_run:
             _list(files, f"would publish torchpick-cli {number}")
             return 0
@@ -103,19 +104,28 @@ def _built(folder: Path) -> list[Path]:
     return [source, wheel, made.file, bill, *data.write(folder)]
 
 
+def _check(files: Sequence[Path]) -> None:
+    """What the index will say of the archives, by the tool that sends them there."""
+    _step("twine check")
+    _run([sys.executable, "-m", "twine", "check", "--strict", *map(str, files[:2])])
+
+
 def _test(files: Sequence[Path], folder: Path) -> None:
-    """The quick tests against the installed wheel, and the one-file program from a folder that cannot be written."""
-    _step("tests on the built wheel")
-    venv.create(folder)
-    python = str(folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
+    """The source archive's quick tests on the wheel, the checkout's with the oldest dependencies, and the program."""
+    _step("the source archive's tests on the wheel")
+    source = building.unpacked(files[0], folder / "source")
+    venv.create(folder / "venv")
+    python = str(folder / ("venv/Scripts/python.exe" if os.name == "nt" else "venv/bin/python"))
     # This environment's own pip: Debian and Ubuntu ship Python without one to put into a new environment.
     quiet = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check"]
-    _run([*quiet, str(files[1])])
-    _run([*quiet, "--group", f"{ROOT / 'pyproject.toml'}:test"])
+    _run([*quiet, "--require-hashes", "-r", str(locks.FOLDER / "test.txt")])
+    _run([*quiet, "--no-deps", str(files[1])])
     # src/ is not on the path: what is imported is what was installed.
-    _run([python, "-m", "pytest", "-q", "-m", "not process and not network and not long", "tests"])
+    _run([python, "-m", "pytest", "-q", "-n", "auto", "-m", "not process and not network and not long"], source)
     _step("one question, one answer, on the live index")
     _run([python, "-m", "tests.world"])
+    _step("the quick tests with the oldest dependencies")
+    _run([str(ROOT / "scripts" / "test"), "--oldest", "-q"])
     _step("the one-file program")
     program = files[2]
     done = subprocess.run(
@@ -126,8 +136,8 @@ def _test(files: Sequence[Path], folder: Path) -> None:
         raise SystemExit(f"error: {program.name} does not answer\n{done.stderr}")
 
 
-def _run(line: Sequence[str]) -> None:
-    done = subprocess.run(line, cwd=ROOT, check=False, timeout=3600, stdin=subprocess.DEVNULL)
+def _run(line: Sequence[str], folder: Path = ROOT) -> None:
+    done = subprocess.run(line, cwd=folder, check=False, timeout=3600, stdin=subprocess.DEVNULL)
     if done.returncode:
         raise SystemExit(f"error: `{' '.join(line[1:5])} …` ended with status {done.returncode}")
 

@@ -10,8 +10,9 @@ from zipfile import ZipFile
 import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
-from scripts.shipping import building
+from scripts.shipping import building, locks
 from torchpick.environment import toml
 from torchpick.model import VERSION
 
@@ -56,8 +57,27 @@ def test_one_build_backend_is_named_everywhere() -> None:
     backend = Requirement(needed)
 
     assert list(backend.specifier.filter(["1.25.0", "1.26.3", "1.27.0"])) == ["1.27.0"]
-    assert needed in PROJECT["dependency-groups"]["test"]
+    for group in ("test", "release"):
+        assert needed in PROJECT["dependency-groups"][group]
     assert f"{backend.name} {backend.specifier}" in entries("host")
+
+
+@pytest.mark.parametrize("name", ["run", "build", "test"])
+def test_a_release_is_made_and_tested_with_named_files_that_fit_what_the_project_asks_for(name: str) -> None:
+    """Anew: scripts/lock-tools."""
+    named: dict[str, list[Version]] = {}
+    lines = (locks.FOLDER / f"{name}.txt").read_text().replace("\\\n", "").splitlines()
+    for line in filter(lambda each: not each.startswith("#"), lines):
+        requirement, *hashes = line.split(" --hash=")
+        pin = Requirement(requirement)
+        (one,) = pin.specifier
+        assert one.operator == "=="
+        assert hashes
+        assert all(re.fullmatch(r"sha256:[0-9a-f]{64} *", each) for each in hashes)
+        named.setdefault(pin.name, []).append(Version(one.version))
+
+    for need in map(Requirement, locks.asked()[name]):
+        assert all(need.specifier.contains(each) for each in named[need.name]), need
 
 
 def test_the_group_of_the_tests_brings_the_pip_that_they_copy() -> None:

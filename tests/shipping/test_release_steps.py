@@ -58,6 +58,7 @@ def test_a_tag_builds_once_and_that_is_what_is_published(runner: Runner) -> None
 
     assert built.returncode == 0, built.stderr
     assert "byte for byte equal" in built.stdout
+    assert built.stdout.count("PASSED") == 2, "twine looked at both archives"
     files = {each.name: each for each in (runner.work / "dist").iterdir()}
     number = version_in(ROOT)
     assert set(files) == {

@@ -118,20 +118,28 @@ def read(clone: Path, tmp_path: Path) -> None:
         bash(step, clone, GITHUB_OUTPUT=str(tmp_path / "out"))
 
 
+def judge(clone: Path, tmp_path: Path) -> dict[str, str]:
+    """The job that judges: a checkout with nothing installed, and the patch."""
+    bash(script("- id: judged"), clone, GITHUB_OUTPUT=str(tmp_path / "judged"))
+    bash("git reset -q --hard", clone)
+    return outputs(tmp_path / "judged")
+
+
 @pytest.fixture
 def patched(clone: Path, tmp_path: Path, world: Host) -> dict[str, str]:
-    """What the job that reads leaves to the one that writes: a checkout of its own with a patch, and its outputs."""
+    """What the jobs that read and judge leave to the one that writes: a checkout with a patch, and outputs."""
     assert world.files
     without_tests(clone)
     read(clone, tmp_path)
     bash("git reset -q --hard && git clean -qfd -e compat.patch && git push -q origin main", clone)
-    return outputs(tmp_path / "out")
+    return {**outputs(tmp_path / "out"), **judge(clone, tmp_path)}
 
 
 def write(clone: Path, measured: str) -> None:
-    """The job that writes, an hour after another one."""
+    """The job that writes, an hour after another one, with the patch that is there as the one that was judged."""
     bash(f"cp compat.patch {clone.parent}/kept && git switch -q main", clone)
-    bash(script("MEASURED:"), clone, MEASURED=measured, GH_TOKEN="none")
+    judged = bash("sha256sum compat.patch", clone).stdout.strip()
+    bash(script("PATCH:"), clone, MEASURED=measured, PATCH=judged, GH_TOKEN="none")
     bash(f"cp {clone.parent}/kept compat.patch && git switch -q main", clone)
     bash("git branch -q -D new-wheels || git branch -q -D new-wheels-to-check", clone)
 
@@ -142,7 +150,9 @@ def branches(clone: Path) -> dict[str, str]:
 
 
 def test_a_new_release_becomes_a_branch_and_a_request(clone: Path, tmp_path: Path, patched: dict[str, str]) -> None:
-    assert patched == {"found": "yes", "measured": "yes"}, "the rows were read out of wheels and nothing was taken away"
+    assert patched.keys() == {"found", "patch", "measured"}, (
+        "the rows were read out of wheels and nothing was taken away"
+    )
     patch = (clone / "compat.patch").read_text()
     assert "compat/torch-9.9.0.json" in patch
     assert "compat/index/linux-x86_64.json" in patch
@@ -150,6 +160,10 @@ def test_a_new_release_becomes_a_branch_and_a_request(clone: Path, tmp_path: Pat
     # The patch says more than it may.
     head = "diff --git a/scripts/evil b/scripts/evil\nnew file mode 100755\n--- /dev/null\n+++ b/scripts/evil\n"
     (clone / "compat.patch").write_text(f"{patch}{head}@@ -0,0 +1 @@\n+rm\n")
+    with pytest.raises(subprocess.CalledProcessError) as error:
+        bash(script("PATCH:"), clone, MEASURED="yes", PATCH=patched["patch"], GH_TOKEN="none")
+    assert "compat.patch: FAILED" in error.value.stdout
+    assert set(branches(clone)) == {"main"}, "another patch than the judged one is written nowhere"
     write(clone, "yes")
 
     assert set(branches(clone)) == {"main", "new-wheels"}
@@ -222,14 +236,19 @@ def test_what_is_merged_unseen(before: list[news.Row], after: list[news.Row], un
     assert news.only_read(before, after) is unseen
 
 
-def test_reading_may_not_write_and_writing_runs_nothing_of_others() -> None:
-    read, write = WORKFLOW.partition("\n  write:\n")[::2]
+def test_reading_may_not_write_judging_installs_nothing_and_writing_runs_nothing_of_others() -> None:
+    read, judge, write = re.split(r"\n  (?:judge|write):\n", WORKFLOW)
 
-    assert "contents: read" in read
-    assert ": write" not in read
-    assert "secrets." not in read
-    assert "persist-credentials: false" in read
-    assert not re.search(r"^\s+(?:- run: )?(?:python|pip|scripts/)", write, re.MULTILINE)
+    for each in (read, judge):
+        assert "contents: read" in each
+        assert ": write" not in each
+        assert "secrets." not in each
+        assert "persist-credentials: false" in each
+    runs = r"^\s+(?:- run: )?(?:python|pip|scripts/)"
+    assert re.findall(runs + ".*", judge, re.MULTILINE) == [
+        '          python3 -S -m scripts.tool judge-news scripts.table.news >> "$GITHUB_OUTPUT"'
+    ]
+    assert not re.search(runs, write, re.MULTILINE)
 
 
 def test_a_run_cancels_only_its_own_kind() -> None:
