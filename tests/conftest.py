@@ -31,6 +31,8 @@ CLEARED_NAMES = (
     "CURL_CA_BUNDLE",
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
+    "SHELL",
+    "PSModulePath",
     "UV",
     "PYTHONPATH",
     "PYTHONUSERBASE",

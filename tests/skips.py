@@ -7,6 +7,8 @@ EXPECTED = {
     "no NVIDIA GPU here": "runners have none; a machine with one runs these",
     "TORCHPICK_TEST_BIG=1 fetches a gigabyte": "run by hand before a release",
     "no PowerShell": "not in Linux distributions' archives; the Windows job has it",
+    "no zsh": "bash, which is everywhere, reads a line the same",
+    "no fish": "its quoting is held by the expected text; run where it is installed",
     "root may open everything": "run as an ordinary user these are not skipped",
     "only root may give files away": "run as root these are not skipped",
     "no nvcc": "a toolkit of gigabytes; run by hand where one is installed",

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import printed
 from torchpick.cli import main
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.json"))
@@ -38,6 +39,7 @@ def test_case(file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     for text in case.get("stderr_lacks", []):
         assert text not in err
     assert "Traceback" not in err
+    printed.check(out + err)
     if "--json" in case["argv"]:
         _check_json(case, json.loads(out))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from torchpick.cli import main
-from torchpick.installers import shell
 
 GPU = ["--gpu", "RTX 4090", "--driver", "580.95.05", "--python", "3.12", "--offline"]
 
@@ -46,19 +45,15 @@ def test_a_package_of_a_like_name_is_no_typo(name: str, capsys: pytest.CaptureFi
         (["--backend", "12.6"], ["--backend", "cu126"]),
         (["--driver", "v550.90"], ["--driver", "550.90"]),
         (["--gpu", "cpu"], ["--gpu", "none"]),
+        (["--gpu", "mps"], ["--platform", "macos-arm64"]),
+        (["--gpu", "gfx1100", "--backend", "rocm"], ["--gpu", "gfx1100"]),
+        (["--backend", "cuda"], []),
     ],
 )
 def test_what_is_obvious_is_taken(short: list[str], whole: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    gpu = [] if "--gpu" in short else ["--gpu", "RTX 3090"]
+    gpu = [] if "--gpu" in short or "macos-arm64" in whole else ["--gpu", "RTX 3090"]
 
     assert main(["url", *gpu, *short]) == 0
     taken = capsys.readouterr().out
     assert main(["url", *gpu, *whole]) == 0
     assert capsys.readouterr().out == taken
-
-
-def test_a_command_is_quoted_for_the_system_it_is_shown_on() -> None:
-    words = ["torchpick", "install", "torch<2.12", "--gpu", "GTX 1080 Ti"]
-
-    assert shell.line(words, windows=True) == 'torchpick install "torch<2.12" --gpu "GTX 1080 Ti"'
-    assert shell.line(words, windows=False) == "torchpick install 'torch<2.12' --gpu 'GTX 1080 Ti'"

@@ -223,8 +223,9 @@ def test_torch_in_several_folders_records_and_by_two_installers() -> None:
 
     assert folders.text == "torch is in 2 folders of the search path; /env/lib comes first"
     assert folders.seen == {"folders": ["/env/lib", "/b"]}
-    assert folders.advice == ("remove the others: `/env/bin/python -m pip uninstall torch` with each of their Pythons")
-    assert same.advice == "`/env/bin/python -m pip uninstall torch` until none is left, then install one"
+    command = "uv pip uninstall --python /env/bin/python torch"
+    assert folders.advice == f"remove the others: `{command}` with each of their Pythons"
+    assert same.advice == f"`{command}` until none is left, then install one"
     assert same.seen == {"folder": "/env/lib", "versions": ["2.9.1", "2.8.0"]}
     finding = only(presence.twice(subject(here=both)))
     assert finding.seen == {"conda": ["pytorch 2.5.1 py312_0", "libtorch 2.5.1 py312_0"], "torch": "2.9.1"}

@@ -26,6 +26,16 @@ COMMANDS = (
     *("doctor", "explain", "inspect", "arch", "extras", "refresh", "completion"),
 )
 ALIASES = {"survey": "inspect"}
+_FIX = "did you mean `torchpick doctor --fix`?"
+_NEWER = "did you mean `torchpick install --upgrade torch`?"
+# What other programs call it.
+_MEANT = {
+    **dict.fromkeys(("repair", "fix"), _FIX),
+    **dict.fromkeys(("check", "diagnose", "verify"), "did you mean `torchpick doctor`?"),
+    **dict.fromkeys(("upgrade", "update"), _NEWER),
+    **dict.fromkeys(("info", "gpus", "devices"), "did you mean `torchpick detect`?"),
+    "uninstall": "torchpick does not uninstall anything: `python -m pip uninstall torch`, or `uv pip uninstall torch`",
+}
 # Where no terminal has a width.
 _HELP_WIDTH = 100
 
@@ -96,6 +106,8 @@ def _run(words: Sequence[str]) -> int:
             return 0
         args = parser.read(words)
         args.command, args.passed_on = command, [*passed_on]
+        if shell := getattr(args, "shell", None):
+            os.environ["TORCHPICK_SHELL"] = shell
         return int(module.run(args))
     except TorchpickError as error:
         return console.failed(error, command, words, _guard(module, words))
@@ -118,14 +130,16 @@ def _refuse_unknown(command: str, words: Sequence[str]) -> None:
     """A first word that is neither a command nor a package of the table is an error: it may be a typo."""
     if command != "pick" or not words or not words[0].isidentifier() or words[0].startswith("torch"):
         return
+    from torchpick.decide import typos
     from torchpick.knowledge.packages import KnownPackages
     from torchpick.model.versions import normal
 
     if normal(words[0]) in KnownPackages(os.environ, ""):
         return
-    close = close_to(words[0], (*COMMANDS, "uninstall"), 0.7)
+    typos.refuse(words[:1], "plan")
+    close = close_to(words[0], (*COMMANDS, *_MEANT), 0.7)
     more = f"; `torchpick plan {words[0]}` asks for a package" if len(words) == 1 else ""
-    hint = f"did you mean `torchpick {close[0]}`?" if close else f"run `torchpick help all` for the commands{more}"
-    if "uninstall" in close:
-        hint = "torchpick does not uninstall anything: `python -m pip uninstall torch`, or `uv pip uninstall torch`"
+    hint = f"run `torchpick help all` for the commands{more}"
+    if close:
+        hint = _MEANT.get(close[0], f"did you mean `torchpick {close[0]}`?")
     raise UsageError(f"unknown command `{words[0]}`", hint=hint)

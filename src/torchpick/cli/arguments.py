@@ -45,6 +45,7 @@ class Arguments:
     quiet: bool
     verbose: bool
     color: str
+    shell: str
     passed_on: list[str]
 
 

@@ -186,7 +186,7 @@ class _Judge:
     def _backend_barred(self, build: Build) -> str | None:
         wish = self.wish
         if wish.backends:
-            if build.backend in wish.backends or (wish.allow_cpu and build.backend == "cpu"):
+            if {build.backend, build.family} & {*wish.backends} or (wish.allow_cpu and build.backend == "cpu"):
                 idle = build.backend == DEFAULT_INDEX and build.family == "cpu" and self.gpus and not wish.allow_cpu
                 return "the default index's wheels for this platform have no GPU code" if idle else None
             return f"`{', '.join(wish.backends)}` was asked for"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 
 from torchpick.errors import UsageError
 from torchpick.model.versions import leading, normal
@@ -11,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_TORCH = ("pytorch", "pytorch-cuda", "pytorch-gpu", "torch-gpu", "torch-cuda", "pytroch", "troch")
+_TORCH = ("pytorch", "pytorch-cuda", "pytorch-gpu", "torch-gpu", "torch-cuda", "pytroch")
 _COMPANIONS = ("torchvision", "torchaudio", "torchcodec")
 _BACKEND = re.compile(r"cu\d{2,3}|cpu|rocm\d[\d.]*|xpu")
 _CUDA = re.compile(r"cuda(?:[-_]?\d[\d.]*)?|cudatoolkit|cuda-toolkit|cudnn|nvidia-cuda|nvcc")
@@ -35,15 +36,20 @@ def refuse(words: Iterable[str], command: str) -> None:
             raise _refused(word, "CUDA itself", "torch brings its own CUDA; `--backend cu126` names one")
         if _GPU.fullmatch(word):
             raise _refused(word, "a GPU", f"`--gpu {word}`, once for each GPU")
-        if name in _TORCH:
+        if name in _TORCH or _is_torch(name):
             raise _meant(word, f"torch{rest}")
         if name.startswith(("tor", "tro")) and name not in _COMPANIONS and (close := _close(name)) is not None:
             raise _meant(word, f"{close}{rest}")
 
 
-def _close(name: str) -> str | None:
-    from difflib import get_close_matches
+def _is_torch(name: str) -> bool:
+    """`tourch`, `toch`, `torhc`; what begins with torch is an extension of it."""
+    if name[:1] != "t" or name.startswith("torch"):
+        return False
+    return sorted(name) == sorted("torch") or bool(get_close_matches(name, ("torch",), cutoff=_ALIKE))
 
+
+def _close(name: str) -> str | None:
     return next(iter(get_close_matches(name, _COMPANIONS, n=1, cutoff=_ALIKE)), None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchpick.errors import UsageError
-from torchpick.model.build import WHEEL_HOST
+from torchpick.model.build import FAMILIES, WHEEL_HOST
 from torchpick.model.request import Request, Wish
 
 TYPE_CHECKING = False
@@ -22,8 +22,8 @@ def of(request: Request, environ: Mapping[str, str]) -> Wish:
             raise UsageError(f"`--cpu` contradicts `--backend {request.backends[0]}`", hint=hint)
         backends = ("cpu",)
     backends = tuple(map(_as_named, backends))
-    if unknown := [backend for backend in backends if not is_backend(backend)]:
-        hint = "such as cu126, cpu, rocm7.2 or xpu; `torchpick list --all` shows all"
+    if unknown := [backend for backend in backends if not is_backend(backend) and backend not in FAMILIES]:
+        hint = "such as cu126, cuda, cpu, rocm7.2, rocm or xpu; `torchpick list --all` shows all"
         raise UsageError(f"unknown backend `{unknown[0]}`", hint=hint)
     base = request.index_base if request.index_base is not None else environ.get("TORCHPICK_INDEX_BASE") or WHEEL_HOST
     return Wish(

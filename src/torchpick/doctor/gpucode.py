@@ -11,6 +11,7 @@ from torchpick.doctor.binaries import NVIDIA, InspectedPackage
 from torchpick.doctor.subject import Subject
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution
+from torchpick.installers import shell
 from torchpick.model.arch import listed
 from torchpick.model.build import COMPANIONS
 from torchpick.model.finding import Ailment, Finding
@@ -145,7 +146,7 @@ def runtimes(subject: Subject) -> Iterator[Finding]:
                 Ailment.TWO_CUDA_RUNTIMES,
                 f"{first.label} is installed beside {second.label}, and both installed {shared}",
                 {"packages": [first.label, second.label], "file": shared},
-                cure=f"{remedy.by_installer(here, 'uninstall', drop.name)} && {remedy.put_back(here, keep)}",
+                cure=shell.then(remedy.by_installer(here, "uninstall", drop.name), remedy.put_back(here, keep)),
             )
 
 
@@ -174,6 +175,6 @@ def twice(subject: Subject) -> Iterator[Finding]:
             Ailment.MODULE_TWICE,
             f"{one.label} and {other.label} install the same module",
             {"packages": [one.label, other.label]},
-            cure=f"{remedy.by_installer(here, 'uninstall', keep.name, drop.name)} && {again}",
+            cure=shell.then(remedy.by_installer(here, "uninstall", keep.name, drop.name), again),
             advice=f"to uninstall one alone would take files of {keep.name} away",
         )

@@ -73,7 +73,7 @@ def twice(subject: Subject) -> Iterator[Finding]:
             Ailment.TORCH_TWICE,
             f"torch is in {len(here.torches)} folders of the search path; {here.torches[0]} comes first",
             {"folders": [*here.torches]},
-            advice=f"remove the others: `{here.program} -m pip uninstall torch` with each of their Pythons",
+            advice=f"remove the others: `{remedy.by_installer(here, 'uninstall', 'torch')}` with each of their Pythons",
         )
     records = [package for package in here.distributions if package.name == "torch"]
     for folder in dict.fromkeys(record.folder for record in records):
@@ -83,7 +83,7 @@ def twice(subject: Subject) -> Iterator[Finding]:
                 Ailment.TORCH_TWICE,
                 f"{folder} has records of torch {' and '.join(versions)}",
                 {"folder": folder, "versions": versions},
-                advice=f"`{here.program} -m pip uninstall torch` until none is left, then install one",
+                advice=f"`{remedy.by_installer(here, 'uninstall', 'torch')}` until none is left, then install one",
             )
     conda = [package for package in here.conda if package.name in _CONDA]
     if conda and records and records[0].installer in ("pip", "uv"):

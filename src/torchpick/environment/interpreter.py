@@ -34,7 +34,7 @@ def installable(python: Python, wanted: str | None) -> Python:
 
     from torchpick.environment import layout
 
-    hint = "specify the interpreter with `--python PATH`; `torchpick url --python` works for any version"
+    hint = "specify the interpreter with `--python PATH`; `torchpick url --python 3.12` answers for a version alone"
     if python.source.endswith(OTHERS):
         raise UsageError(f"no Python to install for: {python.source}", hint=hint, code="NO_TARGET")
     if wanted is None:

@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from shlex import quote
 
 
-def line(words: Iterable[str], *, windows: bool = os.name == "nt") -> str:
-    """Words to be pasted into a shell here: cmd knows no single quotes, and PowerShell takes double ones too."""
-    return " ".join(word if word == quote(word) else f'"{word}"' if windows else quote(word) for word in words)
+def current(environ: Mapping[str, str] = os.environ) -> str:
+    """TORCHPICK_SHELL (`--shell`), else the shell in use: PowerShell adds to cmd's two folders of modules."""
+    named = environ.get("TORCHPICK_SHELL", "")
+    named = ALIKE.get(named, named)
+    if named not in _WORDS and os.name == "nt":
+        return "powershell" if environ.get("PSModulePath", "").count(";") > 1 else "cmd"
+    return named if named in _WORDS else "fish" if environ.get("SHELL", "").endswith("/fish") else "sh"
+
+
+def line(words: Iterable[str]) -> str:
+    """A command line to be pasted into the shell in use. PowerShell calls a quoted program by `&` alone."""
+    shell = current()
+    quoted = [word if re.fullmatch(_PLAIN, word) else _WORDS[shell](word) for word in words]
+    return " ".join(["&", *quoted] if shell == "powershell" and quoted[0].startswith("'") else quoted)
+
+
+def then(first: str, second: str) -> str:
+    """The second command line, where the first one ended well. Windows' own PowerShell has no `&&`."""
+    return f"{first}; if ($?) {{ {second} }}" if current() == "powershell" else f"{first} && {second}"
 
 
 def command(argv: Iterable[str], changed: Mapping[str, str], unset: Iterable[str]) -> str:
-    """A command line for a POSIX shell, with the changes to its environment in front."""
+    """A command line with the changes to its environment in front; Windows' shells set them in lines of their own."""
+    if current() in ("cmd", "powershell"):
+        return "\n".join(filter(None, (variables(current(), changed, unset), line(argv))))
     gone = [part for name in unset for part in ("-u", name)]
     front = [*gone, *(f"{name}={value}" for name, value in changed.items())]
-    words = ["env", *front, *argv] if front else [*argv]
-    return " ".join(map(quote, words))
+    return line(["env", *front, *argv] if front else argv)
 
 
 def variables(shell: str, changed: Mapping[str, str], unset: Iterable[str], files: Mapping[str, str] = {}) -> str:
@@ -34,6 +52,7 @@ def refusal(shell: str) -> str:
     """What stands in the place of the variables where there is nothing to set: it fails."""
     return {
         "powershell": "throw 'torchpick found no build that runs here'",
+        "cmd": "cmd /c exit 1",
         "dockerfile": "RUN echo 'torchpick found no build that runs here' >&2 && false",
     }.get(ALIKE.get(shell, shell), "false")
 
@@ -52,21 +71,31 @@ def _docker(value: str) -> str:
     return f'"{escaped}"'
 
 
+def _cmd(value: str) -> str:
+    """As the C runtime reads it; nothing keeps cmd from filling in a variable between two percent signs."""
+    return '"' + value.replace('"', '\\"') + '"'
+
+
 # Shells that speak another's language.
 ALIKE = {"bash": "sh", "zsh": "sh", "pwsh": "powershell"}
 _QUOTES: dict[str, Callable[[str], str]] = {
     "sh": quote,
     "fish": _fish,
     "powershell": _powershell,
+    "cmd": str,
     "github": str,
     "dockerfile": _docker,
 }
 SHELLS = (*_QUOTES, *ALIKE)
+# Words of a command line, but for those that no shell reads otherwise.
+_WORDS: dict[str, Callable[[str], str]] = {"sh": quote, "fish": _fish, "cmd": _cmd, "powershell": _powershell}
+_PLAIN = r"[\w./-][\w@+=:./-]*"
 # How to set, and how to take away; GitHub's file and an image know only empty.
 _LINES = {
     "sh": ("export {name}={value}", "unset {name}"),
     "fish": ("set -gx {name} {value}", "set -e {name}"),
     "powershell": ("$env:{name} = {value}", "Remove-Item -ErrorAction Ignore Env:{name}"),
+    "cmd": ('set "{name}={value}"', 'set "{name}="'),
     "github": ("{name}={value}", "{name}="),
     "dockerfile": ("ENV {name}={value}", "ENV {name}="),
 }

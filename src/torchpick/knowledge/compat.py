@@ -12,7 +12,7 @@ from torchpick.errors import CompatError, TorchpickError, UsageError
 from torchpick.knowledge import indexes, locations
 from torchpick.knowledge.locations import cache_dir, compat_dir, table_file
 from torchpick.model.arch import Arch, spoken_capability
-from torchpick.model.build import DEFAULT_INDEX, WHEEL_HOST, Build, backend_order
+from torchpick.model.build import DEFAULT_INDEX, FAMILIES, WHEEL_HOST, Build, backend_order
 from torchpick.model.fields import Fields, ShapeError, kind, loads
 from torchpick.model.machine import PLATFORMS, TABLE_PLATFORMS, GivenGpu, Note
 from torchpick.model.noun import Noun
@@ -154,7 +154,7 @@ class Knowledge:
     def check_backends(self, wish: Wish, table: Table) -> None:
         """Refuse a backend that no build of these platforms has."""
         known = {build.backend for shelf in table.builds.values() for build in shelf}
-        unknown = [backend for backend in wish.backends if backend not in known]
+        unknown = [backend for backend in wish.backends if backend not in (*known, *FAMILIES)]
         if not unknown:
             return
         # A team may share one list of names: a backend of another platform is not an error if another one is left.

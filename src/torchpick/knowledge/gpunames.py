@@ -227,10 +227,10 @@ def _meant(plain: str, names: Names) -> tuple[Named, ...]:
 
 
 def _holding(part: str, names: Names, *, whole: bool = False) -> list[Named]:
-    """Products whose name holds this text, as whole words if asked, the shortest first."""
+    """Products whose name holds this text, as whole words if asked, the shortest first; no number begins inside one."""
     products = []
     for name, capabilities in sorted(names.products, key=lambda product: (len(product[0]), product[0])):
-        if part in letters(name) and (not whole or _as_words(part, name)):
+        if re.search(rf"(?<!\d){part}", letters(name)) and (not whole or _as_words(part, name)):
             products += [Named(name, _maybe_arch(capability)) for capability in capabilities.split()]
     return products
 
@@ -247,10 +247,16 @@ def _similar(plain: str, names: Names) -> tuple[Named, ...]:
         return tuple(holding[:MOST_CLOSE])
     known = {letters(name): (name, capabilities) for name, capabilities in names.products}
     cores = {brand(key)[1]: product for key, product in known.items()}
-    keys = get_close_matches(rest, cores, n=4) + get_close_matches(plain, known, n=4)
+    keys = sorted((core for core in cores if _differ(core, rest) == 1), reverse=True)
+    keys = keys or get_close_matches(rest, cores, n=4) + get_close_matches(plain, known, n=4)
     chosen = dict.fromkeys(known.get(key) or cores[key] for key in keys)
     close = [Named(name, _maybe_arch(capability)) for name, words in chosen for capability in words.split()]
     return tuple(close[:MOST_CLOSE])
+
+
+def _differ(one: str, other: str) -> int:
+    """In how many letters two names of one length differ."""
+    return sum(map(str.__ne__, one, other)) if len(one) == len(other) else -1
 
 
 def arch_of(capability: str) -> Arch:

@@ -125,6 +125,10 @@ def _elsewhere(
     return Interpreter(Python(own, "cp", False, None, source), platform), notes
 
 
+# What torch calls no GPU, and a Mac's.
+_OTHER_WORDS = {"cpu": "none", "mps": "Apple silicon"}
+
+
 def _specs(request: Request, environ: Mapping[str, str]) -> tuple[str, ...] | None:
     """The GPUs as they were given; both the flag and its variable take commas."""
     given = request.gpus
@@ -133,7 +137,7 @@ def _specs(request: Request, environ: Mapping[str, str]) -> tuple[str, ...] | No
     if given is None:
         return None
     parts = (part.strip() for text in given for part in text.split(","))
-    named = tuple("none" if part == "cpu" else part for part in parts if part)
+    named = tuple(_OTHER_WORDS.get(part, part) for part in parts if part)
     return named if named or request.gpus is None else ("",)
 
 

@@ -156,6 +156,10 @@ def is_unified(torch: str | None, cuda: str | None) -> bool:
         return False
 
 
+# Makers' names that stand for each backend of theirs.
+FAMILIES = ("cuda", "rocm")
+
+
 @remembered  # a table has some fifty backends and asks of each build several times
 def family_of(backend: str) -> str:
     if backend.startswith("cu"):

@@ -1,0 +1,153 @@
+"""Every command that torchpick prints is one that it takes, and is read as it was meant by the shell it is for."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import printed
+from torchpick import installers
+from torchpick.cli import main
+from torchpick.cli.arguments import Parser
+from torchpick.installers import shell
+
+ROOT = Path(__file__).parents[2]
+HELD = [
+    *sorted((ROOT / "tests").glob("inst*/cases/*.json")),
+    *(ROOT / name for name in ("compat/errors.json", "tests/cli/mistakes.json", "tests/doctor/findings.json")),
+]
+WORDS = ["/opt/my tools/python", "-m", "pip", "install", "torch<2.12", "it's", "a,b", "mylib[cuda]", "$HOME", "C:\\a b"]
+
+
+def texts(value: object) -> Iterator[str]:
+    """Every text in a file of JSON; what a case prints line by line is one."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        yield "\n".join(each for each in value if isinstance(each, str))
+        for each in value:
+            yield from () if isinstance(each, str) else texts(each)
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from texts(each)
+
+
+@pytest.mark.parametrize("file", HELD, ids=lambda file: file.stem)
+def test_each_command_in_what_is_printed_is_one_to_paste(file: Path) -> None:
+    for text in texts(json.loads(file.read_text("utf-8"))):
+        printed.check(text)
+
+
+def test_each_command_in_a_message_is_one_to_paste() -> None:
+    """A value that a message is filled with is a word here: what quotes it is the program's own function."""
+    seen = 0
+    for file in Path(installers.__file__).parents[1].rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            words = [part.value if isinstance(part, ast.Constant) else "stable" for part in parts]
+            if all(isinstance(word, str) for word in words) and (text := "".join(map(str, words))).count("`") > 1:
+                seen += len([*printed.commands(text)])
+                printed.check(text.replace("torchpick stable -r", "torchpick install -r"))
+    assert seen > 40
+
+
+def test_what_cannot_be_pasted_is_noticed() -> None:
+    for text in ("run `pip install torch<2.12`", "hint: `torchpick url --gpu`", "run  torchpick --gpuu x"):
+        with pytest.raises((AssertionError, Exception)):
+            printed.check(text)
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+@pytest.mark.process
+def test_a_real_shell_reads_the_words_back(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if (program := shutil.which(name)) is None:
+        pytest.skip(f"no {name}")
+    monkeypatch.setenv("TORCHPICK_SHELL", name)
+
+    ran = subprocess.run(
+        [program, "-c", f"printf '%s\\n' {shell.line(WORDS)}"], capture_output=True, text=True, check=False
+    )
+
+    assert ran.stdout.splitlines() == WORDS, ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("sh", """'/opt/my tools/python' install 'torch<2.12' a,b 'it'"'"'s' 'C:\\x'"""),
+        ("fish", r"""'/opt/my tools/python' install 'torch<2.12' 'a,b' 'it\'s' 'C:\\x'"""),
+        ("cmd", r'''"/opt/my tools/python" install "torch<2.12" "a,b" "it's" "C:\x"'''),
+        ("powershell", r"""& '/opt/my tools/python' install 'torch<2.12' 'a,b' 'it''s' 'C:\x'"""),
+    ],
+)
+def test_a_command_is_quoted_for_the_shell_that_is_asked_for(
+    name: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHPICK_SHELL", name)
+
+    assert shell.line(["/opt/my tools/python", "install", "torch<2.12", "a,b", "it's", "C:\\x"]) == line
+
+
+@pytest.mark.parametrize(
+    ("environ", "system", "expected"),
+    [
+        ({"SHELL": "/usr/bin/fish"}, "posix", "fish"),
+        ({"SHELL": "/bin/zsh"}, "posix", "sh"),
+        ({}, "posix", "sh"),
+        ({"PSModulePath": "a;b"}, "nt", "cmd"),
+        ({"PSModulePath": "a;b;c"}, "nt", "powershell"),
+        ({"TORCHPICK_SHELL": "pwsh"}, "posix", "powershell"),
+        ({"TORCHPICK_SHELL": "github", "SHELL": "/usr/bin/fish"}, "posix", "fish"),
+    ],
+)
+def test_the_shell_in_use_is_told_by_its_variables(
+    environ: dict[str, str], system: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "name", system)
+
+    assert shell.current(environ) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("bash", "torchpick install 'torch<2.12' --gpu 'GTX 1080 Ti'"),
+        ("cmd", 'torchpick install "torch<2.12" --gpu "GTX 1080 Ti"'),
+    ],
+)
+def test_the_command_of_an_answer_is_quoted_so(name: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["torch<2.12", "--gpu", "GTX 1080 Ti", "--shell", name]) == 0
+
+    assert f"run            {line}\n" in capsys.readouterr().out
+
+
+def test_windows_shells_set_variables_before_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHPICK_SHELL", "cmd")
+    assert shell.command(["pip", "install", "torch"], {"A": "b c"}, ["D"]).splitlines() == [
+        'set "D="',
+        'set "A=b c"',
+        "pip install torch",
+    ]
+    monkeypatch.setenv("TORCHPICK_SHELL", "powershell")
+    assert shell.then("a", "b") == "a; if ($?) { b }"
+    assert shell.command(["pip", "install", "x"], {}, []) == "pip install x"
+    monkeypatch.setenv("TORCHPICK_SHELL", "bash")
+    assert shell.command(["pip", "x y"], {"A": "b c"}, ["D"]) == "env -u D 'A=b c' pip 'x y'"
+    assert shell.then("a", "b") == "a && b"
+
+
+def test_the_commands_of_an_answer_are_words_that_torchpick_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["torch<2.12", "torchvision", "--gpu", "a100", "--driver", "535", "--backend", "cu118"]) == 0
+
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("run ")]
+    words = shlex.split(line)[1:]
+    assert words[:2] == ["torchpick", "install"]
+    assert Parser("install").read(words[2:]).words == ["torch<2.12", "torchvision"]
