@@ -40,13 +40,14 @@ UV_PLACES = {
 class Setting(Noun):
     """One option as pip or uv would see it, split into words, and where it was said.
 
-    `rank`: the section of one command is stronger than the general one of any file.
+    `rank`: the section of one command is stronger than the general one of any file. `label`: uv's name of an index.
     """
 
     name: str
     words: tuple[str, ...]
     source: str
     rank: int = 0
+    label: str = ""
 
     @property
     def is_on(self) -> bool:
@@ -62,9 +63,9 @@ class UvFile(Noun):
 
     @property
     def scopes(self) -> list[Mapping[str, Any]]:
-        """The table, and that of `uv pip` in it."""
+        """That of `uv pip` in the table, which is stronger, and the table."""
         inner = self.table.get("pip")
-        return [self.table, *([inner] if isinstance(inner, Mapping) else [])]
+        return [*([inner] if isinstance(inner, Mapping) else []), self.table]
 
 
 def strongest(settings: Iterable[Setting]) -> dict[str, Setting]:
@@ -165,7 +166,13 @@ def uv_of_file(file: UvFile) -> list[Setting]:
                 found.append(Setting(name, tuple(map(str, words)), file.path))
         indexes = scope.get("index")
         found += [
-            Setting("index", (each["url"],), file.path)
+            Setting(
+                "default-index" if each.get("default") else "index",
+                (each["url"],),
+                file.path,
+                0,
+                str(each.get("name", "")),
+            )
             for each in (indexes if isinstance(indexes, list) else [])
             if isinstance(each, Mapping) and isinstance(each.get("url"), str) and not each.get("explicit")
         ]

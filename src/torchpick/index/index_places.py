@@ -96,54 +96,35 @@ def _words(said: Mapping[str, Setting], name: str) -> tuple[str, ...]:
 
 def _of_uv(environ: Mapping[str, str], python: str | None, home: str) -> IndexPlaces | None:
     files = toolsettings.uv(environ, home, ".")
-    scopes = [*(scope for file in files for scope in file.scopes[1:]), *(file.table for file in files)]
-    variables = {each.name: each.words for each in toolsettings.uv_of_environ(environ)}
+    named = [*toolsettings.uv_of_environ(environ), *(each for file in files for each in toolsettings.uv_of_file(file))]
 
     def said(*names: str) -> list[str]:
-        return [_named(word, environ) for name in names for word in variables.get(name, ())]
+        settings = (each for name in names for each in named if each.name == name)
+        return [_login(each.label, word, environ) for each in settings for word in each.words]
 
-    def written(key: str) -> list[str]:
-        return [word for scope in scopes for word in _texts(scope.get(key))]
-
-    entries = [entry for scope in scopes for entry in _entries(scope.get("index")) if not entry.get("explicit")]
-    extra = [_login(entry, environ) for entry in entries if not entry.get("default")]
-    extra = [*said("UV_INDEX", "UV_EXTRA_INDEX_URL"), *extra, *written("extra-index-url")]
-    main = [_login(entry, environ) for entry in entries if entry.get("default")]
-    main = [*said("UV_DEFAULT_INDEX", "UV_INDEX_URL"), *main, *written("index-url")]
-    links = tuple(map(_page, (*said("UV_FIND_LINKS"), *written("find-links"))))
-    if environ.get("UV_NO_INDEX", "").lower() in toolsettings.YES or any(
-        scope.get("no-index") is True for scope in scopes
-    ):
+    extra = said("UV_INDEX", "UV_EXTRA_INDEX_URL", "index", "extra-index-url")
+    main = said("UV_DEFAULT_INDEX", "UV_INDEX_URL", "default-index", "index-url")
+    links = tuple(map(_page, said("UV_FIND_LINKS", "find-links")))
+    without = toolsettings.uv_key(files, "no-index")
+    if environ.get("UV_NO_INDEX", "").lower() in toolsettings.YES or (without is not None and without.is_on):
         return IndexPlaces((), links, source="uv")
     if not (extra or main or links):
         return None
-    strategies = [environ.get("UV_INDEX_STRATEGY"), *(scope.get("index-strategy") for scope in scopes)]
-    strategy = next((text for text in strategies if text), "first-index")
+    written = toolsettings.uv_key(files, "index-strategy")
+    strategy = environ.get("UV_INDEX_STRATEGY") or (written.words[0] if written else "first-index")
     indexes = tuple(dict.fromkeys((*extra, *(main[:1] or [default(python)]))))
     return IndexPlaces(indexes, links, strategy == "first-index", "uv")
 
 
-def _entries(value: object) -> list[Mapping[str, object]]:
-    entries = value if isinstance(value, list) else []
-    return [entry for entry in entries if isinstance(entry, Mapping) and isinstance(entry.get("url"), str)]
+def _login(name: str, word: str, environ: Mapping[str, str]) -> str:
+    """The index's address with the credentials that uv takes from UV_INDEX_NAME_USERNAME and _PASSWORD.
 
-
-def _texts(value: object) -> list[str]:
-    return [value] if isinstance(value, str) else [str(word) for word in value] if isinstance(value, list) else []
-
-
-def _named(word: str, environ: Mapping[str, str]) -> str:
-    """`name=https://…` as UV_INDEX has it."""
-    name, mark, url = word.partition("=")
-    if not mark or not name.replace("-", "").replace("_", "").isalnum():
-        return word
-    return _login({"name": name, "url": url}, environ)
-
-
-def _login(entry: Mapping[str, object], environ: Mapping[str, str]) -> str:
-    """The index's address with the credentials that uv takes from UV_INDEX_NAME_USERNAME and _PASSWORD."""
-    url = str(entry["url"])
-    key = re.sub(r"[^A-Z0-9]", "_", str(entry.get("name") or "").upper())
+    A variable has the name before the address, `name=https://…`.
+    """
+    before, mark, url = word.partition("=")
+    if not mark or not before.replace("-", "").replace("_", "").isalnum():
+        before, url = name, word
+    key = re.sub(r"[^A-Z0-9]", "_", before.upper())
     user, password = (environ.get(f"UV_INDEX_{key}_{part}", "") for part in ("USERNAME", "PASSWORD"))
     if not key or not (user or password) or "@" in urlsplit(url).netloc:
         return url
