@@ -31,7 +31,7 @@ def own(*needs: str) -> app.App:
     ],
 )
 def test_companions_below_known_packages(needs: tuple[str, ...], pinned: list[str]) -> None:
-    requirements = own(*needs).exact("cu126", "cu126").requirements
+    requirements = own(*needs).exact("cu126").requirements
 
     assert [each.partition("==")[0] for each in requirements] == pinned
 

@@ -16,7 +16,7 @@ from torchpick.model.build import TRIO
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.redaction import public, redacted
 from torchpick.model.request import Request, Wish
-from torchpick.model.versions import named, normal
+from torchpick.model.versions import named
 from torchpick.projects import app, declared, published
 from torchpick.projects.app import App
 from torchpick.projects.declared import Plan
@@ -28,7 +28,6 @@ HERE = "pyproject.toml"
 
 
 class ExtrasArguments(Arguments):
-    name: list[str]
     for_: str | None
     tool: str | None
     groups: bool
@@ -77,24 +76,12 @@ def _project(args: ExtrasArguments, there: rewrite.Text | None) -> Project:
     return found
 
 
-def _names(args: ExtrasArguments) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for text in args.name:
-        name, mark, what = text.partition("=")
-        if not mark or not what.strip() or named(name) != normal(name.strip()):
-            raise UsageError(f"`--name {text}` is not NAME=BACKEND", hint="such as `--name old=cu126`")
-        if name.strip() in dict(found):
-            raise UsageError(f"`{name.strip()}` is named twice", hint="use only one of them")
-        found.append((name.strip(), what.strip()))
-    return found
-
-
 def _library(args: ExtrasArguments, shop: Shop, own: App) -> Plan:
     if args.tool or args.groups:
         what = "--tool" if args.tool else "--groups"
         raise UsageError(f"`{what}` is for an app: a published library cannot name an index", hint="add `--for app`")
     found = published.extras(shop)
-    exact = [own.exact(name, backend) for name, backend in _backends(args).items()]
+    exact = map(own.exact, _backends(args))
     if not args.quiet and (lost := published.left_out(shop)):
         console.notes(
             args,
@@ -104,15 +91,12 @@ def _library(args: ExtrasArguments, shop: Shop, own: App) -> Plan:
     return Plan((*found, *exact))
 
 
-def _backends(args: ExtrasArguments) -> dict[str, str]:
-    """The name of each exact extra that is asked for, and its backend."""
-    found = dict(_names(args)) | {each: each for each in args.backend}
-    for backend in found.values():
+def _backends(args: ExtrasArguments) -> tuple[str, ...]:
+    """The backends that are asked for by name; each has an exact extra."""
+    for backend in args.backend:
         if not is_backend(backend):
-            raise UsageError(
-                f"unknown backend `{backend}`", hint="such as cu126, cpu or rocm7.2, or `--name old=cu126`"
-            )
-    return found
+            raise UsageError(f"unknown backend `{backend}`", hint="such as cu126, cpu or rocm7.2")
+    return tuple(dict.fromkeys(args.backend))
 
 
 def _app(args: ExtrasArguments, own: App) -> Plan:
@@ -145,7 +129,7 @@ def _next(plan: Plan) -> str:
     """The command that installs one of an app's extras."""
     if not plan.indexes:
         return ""
-    among = ",".join(each.name if each.name == each.backend else f"{each.name}={each.backend}" for each in plan.extras)
+    among = ",".join(each.name for each in plan.extras)
     if plan.tool == "poetry":
         return f'then `poetry install --extras "$(torchpick label --among {among})"`'
     how = "--group" if plan.groups else "--extra"

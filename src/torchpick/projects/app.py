@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from torchpick.decide import answer as answers
 from torchpick.decide import demands, matrix
@@ -50,7 +50,7 @@ class App:
         question = Question(wish, demands.beyond_torch(self.asked, lambda: machine))
         return answers.answer(question, (machine,), lambda _: self.table, lambda: self.packages)
 
-    def exact(self, name: str, backend: str) -> Extra:
+    def exact(self, backend: str) -> Extra:
         """The newest build of this backend, by its local version: without its index it fails."""
         found = self.answer(backend)
         if not found.ok:
@@ -59,9 +59,9 @@ class App:
         build, stack = found.pick.build, found.stack
         needed = [each for each in COMPANIONS if each in self.project.companions or (stack and stack.version(each))]
         requirements = _requirements(self.table, build, ("torch", *needed))
-        return Extra(name, tuple(requirements), tuple(_comment(self.table, build)), backend)
+        return Extra(backend, tuple(requirements), tuple(_comment(self.table, build)), backend)
 
-    def backends(self) -> dict[str, str]:
+    def backends(self) -> tuple[str, ...]:
         """cpu, and what the kinds of GPU would be given, by their newest driver and by the oldest of each CUDA major.
 
         What only an old release has is left out: an app has one torch, and its extras should not be years apart.
@@ -73,7 +73,7 @@ class App:
         apart = _APART_BY_PACKAGES if any(answer.judged for answer in found) else _APART
         given = self._given(build for build in builds if _minor(build) > newest - apart)
         # Where nothing fits, cpu's refusal says what was asked for.
-        return {build.backend: build.backend for build in builds if build.backend in given} or {"cpu": "cpu"}
+        return tuple(build.backend for build in builds if build.backend in given) or ("cpu",)
 
     def _given(self, builds: Iterable[Build]) -> set[str]:
         few = self.table._replace(builds={HOME: Shelf.of(builds)})
@@ -84,10 +84,10 @@ class App:
         return {"cpu", *(row.newest.build.backend for row in rows if row.newest is not None)}
 
 
-def plan(app: App, backends: Mapping[str, str], tool: str, *, groups: bool) -> Plan:
-    """`backends` maps the name of each extra to its backend."""
-    found = tuple(app.exact(name, backend) for name, backend in backends.items())
-    indexes = {backend: Index(f"pytorch-{backend}", _index_url(backend, app.wish)) for backend in backends.values()}
+def plan(app: App, backends: Sequence[str], tool: str, *, groups: bool) -> Plan:
+    """An extra for each of these backends, by its name."""
+    found = tuple(map(app.exact, backends))
+    indexes = {backend: Index(f"pytorch-{backend}", _index_url(backend, app.wish)) for backend in backends}
     sources = {
         package: tuple((indexes[each.backend].name, each.name) for each in found if _names(each, package))
         for package in ("torch", *COMPANIONS)
