@@ -101,7 +101,13 @@ def errors(fields: Fields) -> None:
     fields.only("schema", "signatures")
     codes = {ailment.name for ailment in Ailment}
     for row, known in zip(fields.objects("signatures"), signatures.read(fields).values(), strict=True):
+        row.only(*signatures.Signature._fields)
+        each(row, "patterns", _is_telling, "needs a text of six or more ASCII characters")
         holds(row, "id", known.id.replace("_", "").isalnum() and known.id.isupper(), "must be a code, in capitals")
         holds(row, "findings", codes.issuperset(known.findings), "names a finding that doctor does not have")
         holds(row, "links", all(link.startswith("https://") for link in known.links), "must be https addresses")
         holds(row, "links", bool(known.links) or not known.install or not known.no_use, "must name a thread")
+
+
+def _is_telling(pattern: str) -> bool:
+    return pattern.isascii() and max(map(len, pattern.split("*"))) >= 6

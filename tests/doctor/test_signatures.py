@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scripts.table import fact_format
 from torchpick.doctor import logs, signatures
 from torchpick.doctor.signatures import Match, Search, Signature
 from torchpick.model.fields import Fields, ShapeError
@@ -161,7 +162,7 @@ def test_a_file_that_is_not_of_its_form_is_refused_with_the_place(change: dict[s
     row = {**json.loads(FILE.read_text("utf-8"))["signatures"][0], **change}
 
     with pytest.raises(ShapeError) as caught:
-        signatures.read(Fields({"signatures": [row]}))
+        fact_format.errors(Fields({"schema": 1, "signatures": [row]}))
 
     assert caught.value.path == path
 
@@ -268,7 +269,7 @@ def test_a_pattern_needs_a_text_of_six_letters() -> None:
     assert [list(pair) for pair in read.no_use] == [[each["what"], each["why"]] for each in row["no_use"]]
     for pattern in ("*", "abcde*fghij"):
         with pytest.raises(ShapeError, match="six or more") as caught:
-            signatures.read(Fields({"signatures": [{**row, "patterns": ["abcdef", pattern]}]}))
+            fact_format.errors(Fields({"schema": 1, "signatures": [{**row, "patterns": ["abcdef", pattern]}]}))
         assert caught.value.path == "signatures[0].patterns[1]"
     del row["follows"]
     with pytest.raises(ShapeError, match="is missing"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from torchpick.doctor.logs import message
-from torchpick.model.fields import Fields, ShapeError
+from torchpick.model.fields import Fields
 from torchpick.model.fields import read as noun_of
 from torchpick.model.finding import ERROR, NOTE
 from torchpick.model.noun import Noun
@@ -78,10 +78,6 @@ def read(fields: Fields) -> dict[str, Signature]:
 
 
 def _signature(row: Fields) -> Signature:
-    row.only(*Signature._fields)
-    for place, pattern in enumerate(row.texts("patterns")):
-        if not pattern.isascii() or max(map(len, pattern.split("*"))) < 6:
-            raise ShapeError(f"{row.at('patterns')}[{place}]", "needs a text of six or more ASCII characters")
     no_use = tuple((each.text("what"), each.text("why")) for each in row.objects("no_use"))
     cases = tuple(noun_of(Case, case, most=None) for case in row.objects("cases")) if row.has("cases") else ()
     return noun_of(Signature, row, most=None, no_use=no_use, cases=cases)
