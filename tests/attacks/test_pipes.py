@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.doctor.homes import Home
+from tests.attacks.project import COMMANDS, GPU, words_of
 
 pytestmark = [
     pytest.mark.process,
     pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes"),
 ]
 WITHIN_S = 30
-GPU = ("--gpu", "sm_61", "--driver", "580.95.05")
 # Tells every file that is opened, and those that are asked for and absent, on a line of stderr that begins so.
 OPENED = "opened: "
 PROGRAM = f"""
@@ -32,68 +31,11 @@ sys.addaudithook(hear)
 from torchpick.cli import main
 sys.exit(main(sys.argv[1:]))
 """
-COMMANDS: dict[str, tuple[str, ...]] = {
-    "doctor": ("doctor", "--python", "venv", *GPU),
-    "install": ("install", "-r", "r.txt", "-c", "c.txt", "--dry-run", "--offline", "--python", "venv", *GPU),
-    "url": ("url", *GPU),
-    "pick": ("torch", "--python", "venv", *GPU),
-    "plan": ("plan", "vllm", "--offline", *GPU),
-    "env": ("env", "--python", "venv", "--offline", *GPU),
-    "pin": ("pin", "--python", "venv", "--offline", *GPU),
-    "unpin": ("unpin", "--python", "venv"),
-    "list": ("list", *GPU),
-    "machines": ("--machine", "machines.json"),
-    "hosts": ("fleet", "ssh:hosts"),
-    "folder": ("fleet", "machines"),
-    "inspect": ("inspect", "torch", "--python", "venv", *GPU),
-    "many": ("inspect", "--from", "wheels.txt", *GPU),
-    "wheel": ("inspect", "./odd-1-py3-none-any.whl", *GPU),
-    "extras": ("extras", "--write", "pyproject.toml"),
-    "explain": ("explain", "log.txt"),
-    "label": ("label", "--among", "cpu,cu126", *GPU),
-    "refresh": ("refresh", "--index-base", "INDEX"),
-    "mirror": ("lock", "torch", "--index-base", "flat+INDEX", "--python", "venv", "-o", "pylock.toml", *GPU),
-}
 QUICK = ("doctor", "install")
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with an environment, settings and lists of machines."""
-    home = Home(tmp_path / "venv")
-    home.add("torch", "2.14.1", {"torch/version.py": "__version__ = '2.14.1+cu126'\ncuda = '12.6'\n"})
-    home.add("odd", "1", {"odd/__init__.py": ""}, requires=["torch"])
-    machine = """{"platform": {"os": "linux", "cpu": "x86_64", "glibc": "2.36"}, "python": {"version": "3.12"},
-        "driver": {"version": "580.95.05"}, "gpus": [{"vendor": "nvidia", "arch": "sm_61"}]}""".replace("\n", " ")
-    files = {
-        "r.txt": "torch\nodd\n",
-        "c.txt": "torch<3\n",
-        "hosts": "n1\n",
-        "wheels.txt": "./odd-1-py3-none-any.whl\n",
-        "odd-1-py3-none-any.whl": "",
-        "log.txt": "RuntimeError: no kernel image is available for execution on the device\n",
-        "machines.json": machine,
-        "machines/n1.json": machine,
-        "pyproject.toml": '[project]\nname = "x"\nversion = "1"\ndependencies = ["torch"]\n',
-        "uv.toml": "",
-        "venv/pip.conf": "",
-        "home/.config/pip/pip.conf": "[global]\ntimeout = 5\n",
-        "home/.config/uv/uv.toml": "",
-        "index/index.html": "",
-        "index/cu126/torch/index.html": "",
-    }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / ".config"))
-    monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 def run(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
-    words = [word.replace("INDEX", (folder / "index").as_uri()) for word in COMMANDS[command]]
+    words = words_of(command, folder)
     return subprocess.run(
         [sys.executable, "-c", PROGRAM, *words],
         capture_output=True, text=True, check=False, timeout=WITHIN_S, stdin=subprocess.DEVNULL,
