@@ -7,7 +7,7 @@ that builds it is added: the same file runs on others, only slower to start.
 from __future__ import annotations
 
 import argparse
-import py_compile
+import os
 import subprocess
 import sys
 import time
@@ -27,6 +27,13 @@ if sys.version_info < (3, 10):
     sys.exit("error: torchpick needs Python 3.10 or later, and %s is %d.%d" % (sys.executable, *sys.version_info[:2]))
 from torchpick.cli import main
 sys.exit(main())
+"""
+# Bytecode that zipimport takes without a look at the source's time; it names the file as the archive does.
+_COMPILE = """import sys
+del sys.path[0]
+from py_compile import PycInvalidationMode, compile
+for name in sys.stdin.read().splitlines():
+    compile(name, dfile=name, doraise=True, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
 """
 _LEFT_OUT = ("__pycache__", "bin", "Scripts")
 # What pip writes about this very installation: where the wheel lay, and hashes of files that are not here.
@@ -74,6 +81,8 @@ def _projects(folder: Path) -> Iterator[tuple[str, str]]:
 
 def _write(folder: Path, file: Path, *, compiled: bool) -> None:
     stamp = time.gmtime(max(int(building.epoch(ROOT)), 315532800))[:6]
+    if compiled:
+        _compile(folder)
     with file.open("wb") as stream:
         stream.write(b"#!/usr/bin/env python3\n")
         with ZipFile(stream, "w") as archive:
@@ -82,7 +91,7 @@ def _write(folder: Path, file: Path, *, compiled: bool) -> None:
                 name = path.relative_to(folder).as_posix()
                 _add(archive, name, path.read_bytes(), stamp)
                 if compiled and path.suffix == ".py":
-                    _add(archive, name + "c", _bytecode(path, name), stamp)
+                    _add(archive, name + "c", Path(cache_from_source(str(path))).read_bytes(), stamp)
     file.chmod(0o755)
 
 
@@ -93,17 +102,13 @@ def _files(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _bytecode(path: Path, name: str) -> bytes:
-    """Bytecode that zipimport takes without a look at the source's time; it names the file as the archive does."""
-    target = Path(cache_from_source(str(path)))
-    py_compile.compile(
-        str(path),
-        str(target),
-        dfile=name,
-        doraise=True,
-        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+def _compile(folder: Path) -> None:
+    """Bytecode beside each source, in a process of its own: what was imported before shows in the bytes."""
+    names = "\n".join(path.relative_to(folder).as_posix() for path in _files(folder) if path.suffix == ".py")
+    environ = {**os.environ, "PYTHONHASHSEED": "0"}
+    subprocess.run(
+        [sys.executable, "-s", "-c", _COMPILE], cwd=folder, env=environ, input=names, text=True, check=True, timeout=600
     )
-    return target.read_bytes()
 
 
 def _add(archive: ZipFile, name: str, data: bytes, stamp: tuple[int, ...]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def planted(place: Path, mark: Path) -> None:
 
 
 @pytest.fixture
-def below(folder: Path) -> Iterator[Path]:
+def below(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder below the project, with the project's files; both are full of what wants to run."""
     (folder / "below").mkdir()
     for path in folder.iterdir():
@@ -67,9 +67,8 @@ def below(folder: Path) -> Iterator[Path]:
     mark = folder / "ran"
     planted(folder, mark)
     planted(folder / "below", mark)
-    os.chdir(folder / "below")
-    yield folder / "below"
-    os.chdir(folder)
+    monkeypatch.chdir("/")  # what the test itself starts
+    return folder / "below"
 
 
 def ran(below: Path) -> list[str]:
@@ -78,8 +77,8 @@ def ran(below: Path) -> list[str]:
 
 
 def test_what_is_planted_runs_where_somebody_looks_into_the_folder(below: Path) -> None:
-    for line in ([sys.executable, "-c", "import packaging, torch, json"], ["./nvidia-smi"]):
-        subprocess.run(line, check=False, timeout=60, capture_output=True)
+    for line in ([sys.executable, "-c", "import packaging, torch, json"], [str(below / "nvidia-smi")]):
+        subprocess.run(line, cwd=below, check=False, timeout=60, capture_output=True)
 
     assert {*ran(below)} >= {"packaging.py", "torch.py", "json.py", "nvidia-smi"}
 
@@ -92,7 +91,7 @@ def test_nothing_of_the_folder_runs(below: Path, command: str, count: Callable[[
 
     done = subprocess.run(
         [sys.executable, "-c", START, *words],
-        capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL,
+        cwd=below, capture_output=True, text=True, check=False, timeout=120, stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
     assert "Traceback" not in done.stderr, done.stderr
@@ -129,6 +128,6 @@ def test_nothing_of_the_folder_runs_with_real_tools(
     done = world.run([sys.executable, "-c", START, name, *told, *rest], cwd=below, status=None)
 
     assert "Traceback" not in done.stderr, done.stderr
-    assert done.returncode in (0, 4), done.stderr
+    assert done.returncode in ((3,) if command == "verify" else (0, 4)), done.stderr  # the stand-in has no torch.cuda
     count(f"files of the folder by {command} with {newest}", 2 * len(MODULES), 2 * len(MODULES) - len(ran(below)))
     assert ran(below) == []
