@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import torchpick
+from tests.wheels import making
 
 
 def test_the_public_names_are_what_all_says() -> None:
@@ -155,3 +156,70 @@ def test_a_pick_with_an_everyday_specifier_needs_no_dependency(torch: str) -> No
     )
 
     assert (done.stdout.strip(), done.stderr) == (str(torchpick.pick(**wish).requirements), "")
+
+
+KERNELS = making.library(making.module("sm_80"), making.module("sm_90"))
+
+
+@pytest.mark.parametrize(
+    ("gpu", "driver", "found"),
+    [
+        ("sm_86", "580.95.05", []),
+        ("sm_61", "580.95.05", [("PACKAGE_NO_KERNELS", "error", "will not run; built for sm_80 sm_90")]),
+        ("sm_90", "515.65.01", [("PACKAGE_NO_KERNELS", "error", "driver 515.65.01 does not support sm_90")]),
+    ],
+)
+@pytest.mark.parametrize("name", ["kernels.so", "kernels-1.0-py3-none-any.whl"])
+def test_a_file_is_checked_before_it_is_loaded(
+    tmp_path: Path, name: str, gpu: str, driver: str, found: list[tuple[str, str, str]]
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(making.wheel({"kernels/_C.so": KERNELS}) if name.endswith(".whl") else KERNELS)
+
+    findings = torchpick.check(file, gpus=[gpu], driver=driver)
+
+    assert [(finding.code, finding.severity) for finding in findings] == [each[:2] for each in found]
+    for finding, (_, _, text) in zip(findings, found, strict=True):
+        assert finding.text.startswith(f"{name} on {gpu}: will not run")
+        assert text in finding.text
+
+
+def test_code_that_the_driver_has_to_compile_and_a_library_that_runs_in_part_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "kernels.so"
+    file.write_bytes(making.library(making.module("compute_80")))
+    (note,) = torchpick.check(file, gpus=["sm_90"], driver="580.95.05")
+    file.write_bytes(making.library(making.module("sm_75"), *[making.module("sm_80")] * 32))
+    (partly,) = torchpick.check(file, gpus=["sm_75"], driver="580.95.05")
+
+    assert (note.code, note.text) == ("JIT_ONLY", "kernels.so on sm_90: runs by JIT; built for compute_80")
+    assert (partly.code, partly.seen["libraries"]) == ("PACKAGE_PARTLY", {"kernels.so": "1 of 33 modules load"})
+
+
+def test_a_file_that_cannot_be_checked_is_an_error(tmp_path: Path) -> None:
+    file = tmp_path / "kernels.so"
+    for content in (None, b"text"):
+        if content is not None:
+            file.write_bytes(content)
+        with pytest.raises(torchpick.TorchpickError, match="is neither a wheel nor a library"):
+            torchpick.check(file, gpus=["sm_80"])
+    file.write_bytes(KERNELS)
+    with pytest.raises(torchpick.UsageError, match="there is no GPU"):
+        torchpick.check(file, gpus=[])
+
+
+@pytest.mark.process
+def test_a_library_is_checked_without_a_dependency(tmp_path: Path) -> None:
+    file = tmp_path / "kernels.so"
+    file.write_bytes(KERNELS)
+    source = str(Path(torchpick.__file__).parents[1])
+    told = f"{str(file)!r}, gpus=['sm_61', 'sm_80'], driver='580.95.05', python='3.12'"
+    program = f"import sys; sys.path.insert(0, {source!r}); import torchpick; print(torchpick.check({told})[0].text)"
+
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (done.stdout, done.stderr) == (
+        "kernels.so on sm_61: will not run; built for sm_80 sm_90; kernels.so: 0 of 2 modules load\n",
+        "",
+    )

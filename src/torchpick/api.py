@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 from torchpick.errors import UsageError
-from torchpick.model.finding import Finding
+from torchpick.model.finding import Finding, worst_first
 from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick
 from torchpick.model.request import CHANNELS, Request
@@ -172,7 +173,8 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
     return reading, inplace.verdicts(reading, session.machines, drivers, wanted.program)
 
 
-def check(
+def check(  # noqa: PLR0913 # the flags of the contract, by name
+    path: str | os.PathLike[str] | None = None,
     *,
     gpus: Sequence[str] | None = None,
     driver: str | None = None,
@@ -182,17 +184,37 @@ def check(
 ) -> list[Finding]:
     """What is wrong with the installed torch, for this machine or the specified one; worst first.
 
-    `python` is an interpreter or an environment's folder, the active one without it. Nothing in it is imported.
+    `path` is a library file or a wheel to check in its place; the list is empty where it runs. `python` is an
+    interpreter or an environment's folder, the active one without it. Nothing of any of them is imported or run.
     """
+    request = _request(gpus=gpus, driver=driver, cuda_driver=cuda_driver, python=python)
+    session = Session(request, environ)
+    if path is not None:
+        return _of_file(os.path.abspath(path), session)
     from torchpick.doctor.examination import examine, of_process
 
-    request = _request(gpus=gpus, driver=driver, cuda_driver=cuda_driver, python=python)
-    examination = examine(Session(request, environ))
+    examination = examine(session)
     # A notebook's kernel keeps the torch that it imported; that of another environment says nothing of it.
     here = python is None and examination.subject.environment.prefix == sys.prefix
     imported = getattr(sys.modules.get("torch"), "__version__", None) if here else None
     stale = of_process(examination.subject, None if imported is None else str(imported))
     return [*stale, *examination.findings]
+
+
+def _of_file(path: str, session: Session) -> list[Finding]:
+    """What is wrong with one file; a library is read without any dependency."""
+    from torchpick.wheels import inplace, judging
+
+    if path.endswith(".whl"):
+        from torchpick.wheels.thing import How, read
+
+        reading = read(path, How(offline=True))
+    else:
+        reading = inplace.read_file(path, path)
+    verdicts = inplace.verdicts(reading, session.machines, session.knowledge.rules.drivers)
+    if not verdicts:
+        raise UsageError("there is no GPU to check it for", hint='name one: gpus=["sm_61"]')
+    return list(worst_first(found for each in verdicts if (found := judging.finding(reading, each)) is not None))
 
 
 def _request(

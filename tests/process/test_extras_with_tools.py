@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import usersettings
+from tests import documents, usersettings
 from tests.fakes.tinysource import TinySource
 from tests.fakes.tinywheel import TinyWheel
 from tests.process import tools, torches
@@ -19,6 +20,7 @@ from torchpick.environment import toml
 
 pytestmark = pytest.mark.process
 
+ROOT = Path(__file__).parents[2]
 RELEASES = ("2.5.1", "2.7.1", "2.8.0", "2.10.0", "2.14.1", "2.15.0")
 
 
@@ -357,3 +359,37 @@ def test_poetry_installs_no_torch_for_two_at_once(poetry_project: Path) -> None:
 
     lines = [line for line in done.stdout.splitlines() if "Skipped" not in line]
     assert not any("Installing torch (" in line for line in lines)
+
+
+@pytest.mark.long
+def test_pdm_locks_the_build_of_the_page_and_nothing_else_of_that_host(tmp_path: Path) -> None:
+    """The host has a filelock of version 9999.0, as an index may have what nobody meant."""
+    page = (ROOT / "docs/tools.md").read_text()
+    (block,) = (each for each in documents.blocks(page) if each.language == "toml")
+    with torches.hosts(RELEASES) as host:
+        text = block.text.replace("https://mirror.example/simple", host.own)
+        (tmp_path / "pyproject.toml").write_text(text.replace("https://download.pytorch.org/whl", host.base))
+        done = run(tmp_path, tools.tool("pdm"), "lock")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    packages = toml.loads((tmp_path / "pdm.lock").read_text())["package"]
+    assert {each["name"]: each["version"] for each in packages} == {
+        "filelock": "3.20.0", "numpy": "2.3.0", "torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126",
+    }  # fmt: skip
+
+
+def test_the_pre_commit_hook_writes_once(tmp_path: Path) -> None:
+    """pre-commit fails where a hook changed a file."""
+    (entry,) = re.findall(r"^  entry: torchpick (.*)$", (ROOT / ".pre-commit-hooks.yaml").read_text(), re.MULTILINE)
+    file = tmp_path / "pyproject.toml"
+    build = '[build-system]\nrequires = ["hatchling"]\n\n'
+    file.write_text(build + '[project]\nname = "mylib"\nrequires-python = ">=3.10"\ndependencies = ["torch>=2.5"]\n')
+
+    texts = []
+    for _ in range(2):
+        done = run(tmp_path, sys.executable, "-m", "torchpick", *entry.split())
+        assert done.returncode == 0, done.stderr
+        texts.append(file.read_text())
+
+    assert "nvidia-old = " in texts[0]
+    assert texts[1] == texts[0]

@@ -17,6 +17,7 @@ from tests import usersettings
 from tests.fakes import venvs
 
 REQUIREMENTS = {
+    "pdm": ("pdm==2.24.2", "hishel<0.2", "unearth<0.18"),  # it bounds neither, and their next versions break it
     "poetry": ("poetry==2.5.1",),
     "uv": ("uv==0.13.8",),
 }

@@ -9,9 +9,6 @@ from functools import lru_cache
 from itertools import product
 from math import prod
 
-from packaging import tags
-from packaging.utils import parse_wheel_filename
-
 from torchpick.model.machine import Platform
 from torchpick.model.noun import Noun
 from torchpick.model.versions import normal
@@ -42,6 +39,8 @@ def parse(file: str) -> WheelName | None:
     """The parts of a wheel's name; None if it is not one."""
     if not _WHEEL.fullmatch(file):
         return None
+    from packaging.utils import parse_wheel_filename  # what reads a library does without
+
     name, told, *tags = file.removesuffix(".whl").split("-")
     if prod(part.count(".") + 1 for part in tags[-3:]) > _MOST_TAGS:
         return None
@@ -104,6 +103,8 @@ def rank(wheel: WheelName, python: str, platform: Platform) -> int | None:
 
 @lru_cache(maxsize=8)
 def _ranks(python: str, platform: Platform) -> Mapping[str, int]:
+    from packaging import tags
+
     version = version_of(python)
     platforms = list(_platforms(platform))
     own = tags.cpython_tags(version, [f"{python}m" if version < (3, 8) else python], platforms)
@@ -122,6 +123,8 @@ def _platforms(platform: Platform) -> Iterator[str]:
     if platform.os == "windows":
         yield "win_amd64" if cpu == "x86_64" else f"win_{cpu}"
     elif platform.os == "macos":
+        from packaging import tags
+
         yield from tags.mac_platforms(_NEWEST_MACOS, cpu)
     else:
         yield f"linux_{cpu}"  # first, as with packaging: what was built for this machine

@@ -71,6 +71,15 @@ def read_library(path: str, shown: str) -> Library | None:
     return _mapped(path, lambda buffer: librarycode.of_buffer(buffer, shown))
 
 
+def read_file(path: str, shown: str) -> Reading:
+    """A library by its path, which no package has to hold."""
+    form = _mapped(path, lambda buffer: sections.form(buffer[:64]) or buffer[:4] == b"\x50\xed\x55\xba")
+    one = read_library(path, os.path.basename(path)) if form else None
+    if one is None:
+        raise WheelError(f"{shown} is neither a wheel nor a library", hint="give a .whl, .so, .dll, .pyd or .cubin")
+    return Reading(shown, WHOLE, one.complete, one.size, one.size, 0, file=one.path, libraries=(one,))
+
+
 def torch_cuda(python: str | None) -> str | None:
     """The CUDA of the torch that is installed for a Python, from its version file; None without one."""
     here = distributions.read(python or sys.executable, os.environ, metadata=False)

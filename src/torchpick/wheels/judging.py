@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 
-from torchpick.model.arch import Arch, CodeFit, Fit, best
+from torchpick.model.arch import Arch, CodeFit, Fit, best, listed
+from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Driver
 from torchpick.model.noun import Noun
 from torchpick.model.table import DriverTable
@@ -201,6 +202,26 @@ def of_reading(reading: Reading, judge: Judge, torch_cuda: str | None = None) ->
     if judge.refusal is not None and word not in (COMPILES, NO_CODE):
         word, fit, via, notes = NOT, Fit.NONE, None, (*notes, judge.refusal)
     return ReadingVerdict(judge.gpu, word, libraries, notes, fit, via)
+
+
+_AILMENTS = {
+    NOT: Ailment.PACKAGE_NO_KERNELS,
+    PARTLY: Ailment.PACKAGE_PARTLY,
+    UNKNOWN: Ailment.UNREADABLE,
+    JIT: Ailment.JIT_ONLY,
+}
+
+
+def finding(reading: Reading, verdict: ReadingVerdict) -> Finding | None:
+    """What is wrong with a file that is not installed; None where nothing is."""
+    ailment = _AILMENTS.get(verdict.word)
+    if ailment is None:
+        return None
+    libraries = {each.path: each.text for each in verdict.failing}
+    arches = [*reading.sass, *reading.ptx]
+    why = (f"built for {listed(arches)}", *(f"{path}: {text}" for path, text in libraries.items()), *verdict.notes)
+    seen = {"arches": [str(arch) for arch in arches], "gpu": str(verdict.gpu), "libraries": libraries}
+    return Finding(ailment, f"{reading.file} on {verdict.gpu}: {verdict.word}; {'; '.join(why)}", seen)
 
 
 def _best(reading: Reading, libraries: tuple[Library, ...], judge: Judge) -> CodeFit:

@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from torchpick.environment import distributions
-from torchpick.errors import TorchpickError, UsageError, WheelError, silent
+from torchpick.errors import UsageError, WheelError, silent
 from torchpick.index import user_index
 from torchpick.index.client import Client
 from torchpick.index.ranges import FileSource, RemoteSource
@@ -18,9 +18,9 @@ from torchpick.index.user_index import WheelTarget
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal
-from torchpick.wheels import inplace, sections, wheel
+from torchpick.wheels import inplace, wheel
 from torchpick.wheels.archive import Archive
-from torchpick.wheels.readings import WHOLE, Allowance, Reading, Readings
+from torchpick.wheels.readings import Allowance, Reading, Readings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,24 +120,13 @@ def _path(path: Path, shown: str, how: How) -> Reading:
     if not path.is_file():
         raise WheelError(f"{shown} is not a file", hint="give a wheel or a library; `--from FOLDER` reads its wheels")
     wheel.check_is_wheel(path.name)
-    source = FileSource(path, how.report)
-    try:
-        head = source.read(0, min(64, source.size))
+    with closing(FileSource(path, how.report)) as source:
+        zipped = source.read(0, min(2, source.size)) == b"PK"
         source.bytes_read = 0
-        if head[:2] == b"PK":
+        if zipped:
             facts = wheel.WheelFacts(shown, path.name, remote=False)
             return _named(shown, lambda: wheel.read(Archive(source), facts, how.depth))
-    finally:
-        source.close()
-    return _named(shown, lambda: _library(path, head, shown))
-
-
-def _library(path: Path, head: bytes, shown: str) -> Reading:
-    known = sections.form(head) is not None or head[:4] == b"\x50\xed\x55\xba"
-    one = inplace.read_library(str(path), path.name) if known else None
-    if one is None:
-        raise WheelError(f"{shown} is neither a wheel nor a library", hint="give a .whl, .so, .dll, .pyd or .cubin")
-    return Reading(shown, WHOLE, one.complete, one.size, one.size, 0, file=path.name, libraries=(one,))
+    return _named(shown, lambda: inplace.read_file(str(path), shown))
 
 
 def _named(shown: str, work: Callable[[], Reading]) -> Reading:
@@ -149,7 +138,5 @@ def _named(shown: str, work: Callable[[], Reading]) -> Reading:
             raise
         kind = type(error)
         raise kind(f"{shown}: {error.message}", hint=error.hint, code=error.code) from error
-    except TorchpickError:
-        raise
     except RecursionError as error:
         raise WheelError(f"{shown} cannot be read", hint="download it again") from error
