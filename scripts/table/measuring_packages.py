@@ -2,14 +2,15 @@
 
 Of each wheel METADATA and the NEEDED entries of its smaller libraries, by ranges: no wheel is fetched whole. One line
 per wheel, kept across runs. The code per library is carried over from a reading of the whole wheel where there is one
-(`--code FILE`, matched by sha256).
+(`--code FILE`, matched by sha256). With `--platform windows-x86_64` the wheels for Windows, every library of them.
 
-usage: scripts/measure-packages [--code FILE] [--out FILE] NAME==VERSION …
+usage: scripts/measure-packages [--platform NAME] [--code FILE] [--out FILE] NAME==VERSION …
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from scripts.table import layout
 from scripts.table.measuring import index_url
+from scripts.table.packages import platform_read
 from torchpick.errors import TorchpickError
 from torchpick.index import listing, wheelnames
 from torchpick.index.client import Client
@@ -32,10 +34,11 @@ from torchpick.wheels.wheel import metadata_of
 
 _OUT = Path(__file__).parents[2] / "evidence" / "packages.jsonl"
 # Of a wheel's libraries so many packed bytes are read, the smallest first: what links torch shows in any of them.
-_MOST_PACKED = 12 << 20
+# No library for Windows says what it links: only its code is read, and of all of them.
+_MOST_PACKED = {"linux-x86_64": 12 << 20, "windows-x86_64": 2 << 30}
 
 
-def read(wheel: SurveyWheel, client: Client) -> dict[str, object]:
+def read(wheel: SurveyWheel, client: Client, platform: str) -> dict[str, object]:
     """One line of evidence."""
     link = wheel.link
     source = RemoteSource(link.url, client)
@@ -43,7 +46,7 @@ def read(wheel: SurveyWheel, client: Client) -> dict[str, object]:
     metadata = metadata_of(archive)
     needed: set[str] = set()
     held: list[Library] = []
-    left = _MOST_PACKED
+    left = _MOST_PACKED[platform]
     unread = 0
     for member in sorted(archive.members(), key=lambda each: each.compress_size):
         if not wheelnames.may_hold_code(member.filename):
@@ -101,32 +104,34 @@ def carried(path: Path | None) -> dict[str, dict[str, object]]:
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=_OUT)
+    parser.add_argument("--platform", choices=_MOST_PACKED, default="linux-x86_64")
     parser.add_argument("--code", type=Path, help="readings of whole wheels, to be carried over")
     parser.add_argument("versions", nargs="+", metavar="NAME==VERSION")
     args = parser.parse_args(argv)
     known = set()
     if args.out.exists():
         rows = [json.loads(line) for line in args.out.read_text(encoding="utf-8").splitlines()]
-        known = {(row["project"], row["version"]) for row in rows}
+        known = {(row["project"], row["version"], platform_read(row)) for row in rows}
     code = carried(args.code)
     index = index_url()
     with args.out.open("a", encoding="utf-8") as out, ThreadPoolExecutor(4) as pool:
         todo: dict[str, list[str]] = {}
         for text in args.versions:
             name, _, version = text.partition("==")
-            if (name, version) not in known:
+            if (name, version, args.platform) not in known:
                 todo.setdefault(name, []).append(version)
         pages = dict(zip(todo, pool.map(lambda name: _page(f"{index}/{name}/"), todo), strict=True))
         jobs = []
         for name, versions in todo.items():
             for version in versions:
-                wheel = packaged.wanted(pages[name], version)
+                wheel = packaged.wanted(pages[name], version, args.platform)
                 if wheel is None:
-                    print(f"{name}=={version}: no wheel for Linux on the index", file=sys.stderr)
+                    print(f"{name}=={version}: no wheel for {args.platform} on the index", file=sys.stderr)
                 else:
                     jobs.append(wheel)
         failed = 0
-        for wheel, row in zip(jobs, pool.map(_tried, jobs), strict=True):
+        tried = functools.partial(_tried, args.platform)
+        for wheel, row in zip(jobs, pool.map(tried, jobs), strict=True):
             if isinstance(row, TorchpickError):
                 failed += 1
                 print(f"{wheel.link.file}: {row}", file=sys.stderr)
@@ -145,9 +150,9 @@ def _page(url: str) -> tuple[Link, ...]:
     return listing.parse(page.body, str(page.url), page.headers.get("content-type", ""))
 
 
-def _tried(wheel: SurveyWheel) -> dict[str, object] | TorchpickError:
+def _tried(platform: str, wheel: SurveyWheel) -> dict[str, object] | TorchpickError:
     try:
         with Client() as client:
-            return read(wheel, client)
+            return read(wheel, client, platform)
     except TorchpickError as error:
         return error

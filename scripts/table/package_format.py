@@ -39,17 +39,26 @@ def _version(row: Fields, name: str) -> Package:
         raise evidence.fail("kind", f"must be measured or declared, is {kind!r}")
     if kind == "measured" and name != "torch" and (row.lacks("file") or row.lacks("sha256")):
         raise evidence.fail("kind", "must be declared where no file with its sha256 was read")
+    if row.has("windows"):
+        windows = row.object("windows")
+        windows.only("file", "sha256", "pythons", "code", "evidence", "cuda", "needs")
+        windows.text("file"), windows.text("sha256"), windows.texts("pythons"), windows.object("evidence")
+        _code(windows)
     row.maybe_dotted("glibc")
     row.maybe_dotted("cuda")
-    for library in row.objects("code") if row.raw("code") is not None else ():
-        library.text("path")
-        library.flag("main")
-        library.flag("whole", default=True)
-        library.maybe_dotted("cuda")
-        read_arches(tuple(library.text("arches").split()), library.at("arches"))
+    _code(row)
     for text in row.texts("requires"):
         try:
             parsed(text)
         except ValueError as error:
             raise ShapeError(row.at("requires"), f"must hold requirements: {text!r}") from error
     return read(Package, row, most=None, strict=True, name=name, place="", code=None, evidence=Evidence(kind, ref))
+
+
+def _code(row: Fields) -> None:
+    for library in row.objects("code") if row.raw("code") is not None else ():
+        library.text("path")
+        library.flag("main")
+        library.flag("whole", default=True)
+        library.maybe_dotted("cuda")
+        read_arches(tuple(library.text("arches").split()), library.at("arches"))

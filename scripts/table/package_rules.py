@@ -119,11 +119,11 @@ RULES: dict[str, Rule] = {
         main="", extras=True, places=(OtherIndex("https://flashinfer.ai/whl/{cu}", "flashinfer-jit-cache"),)
     ),
     # Up to 0.0.22 it pins torch 2.0.1 and older, whose own wheels are for CUDA 11.
-    "xformers": Rule(main=r"xformers/_C\.so", links_torch=True, wheel_host=True, cuda={"<0.0.22.post1": "11"}),
+    "xformers": Rule(main=r"xformers/_C\.(so|pyd)", links_torch=True, wheel_host=True, cuda={"<0.0.22.post1": "11"}),
     "bitsandbytes": Rule(per_cuda=True),
     "torchao": Rule(main="", links_torch=True, wheel_host=True),
     "torchcodec": Rule(
-        main=r".*/libtorchcodec_core\d\.so",
+        main=r".*/libtorchcodec_core\d\.(so|dll)",
         links_torch=True,
         wheel_host=True,
         beyond=tuple(Beyond(*row, _README) for row in _CODEC),
@@ -147,7 +147,7 @@ RULES: dict[str, Rule] = {
     ),
     "autoawq": Rule(main=""),
     "ctranslate2": Rule(
-        main=r".*/libctranslate2[^/]*\.so.*",
+        main=r".*/(lib)?ctranslate2[^/]*\.(so.*|dll)",
         links_torch=False,
         cuda={">=4.8": "12.8", "<4.8": "12"},  # 4.8.5: PTX ISA 8.7, which CUDA 12.8 brought
         # Strings of the libraries: 4.8.5 names no cuDNN any more, 4.5.0 carries only its loader.
@@ -160,7 +160,7 @@ RULES: dict[str, Rule] = {
     "faster-whisper": Rule(main=""),
     "whisperx": Rule(main=""),
     "onnxruntime-gpu": Rule(
-        main=r".*/libonnxruntime_providers_cuda\.so", links_torch=False, extras=True, rivals=("onnxruntime",)
+        main=r".*/(lib)?onnxruntime_providers_cuda\.(so|dll)", links_torch=False, extras=True, rivals=("onnxruntime",)
     ),
     "jax": Rule(main="", extras=True),
     "jax-cuda12-plugin": _jax("12"),

@@ -15,6 +15,7 @@ from packaging.version import Version
 
 from scripts.table import layout
 from scripts.table.package_rules import RULES, Rule, Source
+from torchpick.index import wheelnames
 from torchpick.wheels import packaged
 from torchpick.wheels.packaged import Around, Row
 
@@ -40,6 +41,12 @@ def read_evidence(path: Path) -> list[Row]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+def platform_read(row: Row) -> str:
+    """The platform of the wheel that a line is about; of one for every platform, that of the readings."""
+    wheel = wheelnames.parse(row["file"])
+    return (wheelnames.platform_of(wheel.platform) if wheel is not None else None) or "linux-x86_64"
+
+
 def build(evidence: Iterable[Row], compat: Path) -> dict[str, Row]:
     """Every file of compat/packages, by its package's name."""
     torch = default_torch(compat)
@@ -51,8 +58,9 @@ def build(evidence: Iterable[Row], compat: Path) -> dict[str, Row]:
         by_project.setdefault(row["project"], []).append(row)
     for name, rule in sorted(RULES.items()):
         rows = sorted(by_project.get(name, ()), key=lambda row: Version(row["version"]), reverse=True)
-        versions = [_version(row, rule, around) for row in rows]
+        versions = [_version(row, rule, around) for row in rows if platform_read(row) != "windows-x86_64"]
         _fill_unread(versions)
+        _add_windows(versions, {row["version"]: row for row in rows if platform_read(row) == "windows-x86_64"}, rule)
         versions += [_from_source(name.replace("-", "_"), source, rule) for source in rule.sources]
         value: Row = {"schema": 1, "name": name}
         if said := rule.wheel.to_json():
@@ -83,6 +91,16 @@ def _version(line: Row, rule: Rule, around: Around) -> Row:
         ref = found["evidence"]["ref"]
         found.update(code=None, evidence={"kind": "declared", "ref": f"METADATA and links of {ref}"})
     return found
+
+
+def _add_windows(versions: list[Row], lines: dict[str, Row], rule: Rule) -> None:
+    """What differs for Windows: its wheel and the code in it. What that links its libraries do not say."""
+    for row in versions:
+        if (line := lines.get(row["version"])) is not None:
+            found = packaged.version(line, rule.wheel, Around((), {}))
+            row["windows"] = {key: found[key] for key in ("file", "sha256", "pythons", "code", "evidence")}
+            if not found["code"]:
+                row["windows"] |= {"cuda": None, "needs": []}
 
 
 def default_torch(compat: Path) -> list[Row]:

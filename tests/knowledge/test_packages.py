@@ -47,11 +47,31 @@ def test_a_table_without_packages_knows_none(tmp_path: Path) -> None:
     assert dict(KnownPackages({"TORCHPICK_COMPAT_DIR": str(tmp_path)}, "linux-x86_64")) == {}
 
 
-def test_the_code_that_was_read_is_that_of_linux() -> None:
+def test_the_code_is_that_of_the_platforms_own_wheel() -> None:
     linux, windows = (
         KnownPackages({}, platform)["xformers"].versions[0] for platform in ("linux-x86_64", "windows-x86_64")
     )
 
-    assert linux.code
-    assert windows.code is None
+    assert [library.path for library in linux.code or ()] == ["xformers/_C.so"]
+    assert [library.path for library in windows.code or ()] == ["xformers/_C.pyd"]
+    assert str(windows.file).endswith("win_amd64.whl")
     assert windows.cuda == linux.cuda
+
+
+@pytest.mark.parametrize("platform", ["linux-aarch64", "windows-arm64"])
+def test_code_of_a_platform_whose_wheel_nobody_read_is_not_known(platform: str) -> None:
+    assert KnownPackages({}, platform)["bitsandbytes"].versions[0].code is None
+
+
+@pytest.mark.parametrize("platform", ["windows-x86_64", "linux-aarch64"])
+def test_where_only_the_wheel_for_every_platform_fits_there_is_no_native_code(platform: str) -> None:
+    torchao = KnownPackages({}, platform)["torchao"].versions[0]
+
+    assert "any" in torchao.platforms
+    assert (torchao.code, torchao.cuda, torchao.links_torch) == ((), None, False)
+
+
+def test_a_wheel_for_windows_without_gpu_code_links_no_cuda() -> None:
+    tensorflow = KnownPackages({}, "windows-x86_64")["tensorflow"].versions[0]
+
+    assert (tensorflow.code, tensorflow.cuda, tensorflow.needs) == ((), None, ())

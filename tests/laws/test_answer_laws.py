@@ -39,7 +39,8 @@ def packages(draw: st.DrawFn) -> dict[str, PackageFacts]:
 
 def _package(version: str, arches: list[Arch] | None) -> Package:
     code = None if arches is None else tuple([LibraryCode("lib.so", tuple(arches))] if arches else ())
-    return Package("lib", version, REQUIRES, code=code, links_torch=True)
+    file = None if code is None else "lib.whl"  # what is to be built was not read, whatever its setup.py says
+    return Package("lib", version, REQUIRES, code=code, links_torch=True, file=file)
 
 
 def asked(

@@ -166,11 +166,11 @@ class _Attempt:
         if not known:
             self._refuse(name, "", _constrained(_unknown(facts, mine)))
             return None
-        known = self._judged_first(facts, known)
-        for package in known:
+        newest = known[0]
+        for package in self._judged_first(facts, known):
             if not self.search.step():
                 return None
-            if package.code == () and _needs_torch(known[0]) and not _needs_torch(package):
+            if package.code == () and _needs_torch(newest) and not _needs_torch(package):
                 why = "does not need torch by itself, so it is not what newer versions are"
                 self._refuse(name, package.version, _constrained(why))
                 continue

@@ -11,12 +11,12 @@ from torchpick.knowledge.locations import compat_dir
 from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence
 from torchpick.model.package import LibraryCode, OtherIndex, Package, PackageFacts, WheelRule
-from torchpick.model.versions import remembered
+from torchpick.model.versions import release_key, remembered
 
 _arch = remembered(Arch.parse)  # a file names some thirty, again and again
 N = TypeVar("N", bound=tuple[Any, ...])
 # The wheels whose code was read; on another platform the code of the same version is another.
-READ_PLATFORM = "linux-x86_64"
+READ_PLATFORM, WINDOWS = "linux-x86_64", "windows-x86_64"
 
 
 class KnownPackages(Mapping[str, PackageFacts]):
@@ -60,10 +60,13 @@ def parse(row: Mapping[str, Any], platform: str) -> PackageFacts:
     places = tuple(_noun(OtherIndex, place) for place in row.get("elsewhere", ()))
     own = [package_of(row["name"], version, platform) for version in row["versions"]]
     source = next((package for package in own if package.file is None), Package(row["name"], "", code=None))
-    versions = (*(wheel for place in places for wheel in _wheels(place, source, platform)), *own)
-    rule = _noun(WheelRule, row.get("rule", {}))
+    wheels = [wheel for place in places for wheel in _wheels(place, source, platform)]
+    versions = (*wheels, *own)
+    if wheels and source.version == "":  # else what is built from the source is newer, and comes last
+        versions = tuple(sorted(versions, key=lambda package: release_key(package.version), reverse=True))
     # A page may have wheels where the index has but the sources, or another project of the name.
     elsewhere = tuple(place for place in places if place.url)
+    rule = _noun(WheelRule, row.get("rule", {}))
     return _noun(PackageFacts, row, versions=versions, elsewhere=elsewhere, rule=rule)
 
 
@@ -85,19 +88,25 @@ def _wheels(place: OtherIndex, source: Package, platform: str) -> Iterator[Packa
 
 
 def package_of(name: str, row: Mapping[str, Any], platform: str = READ_PLATFORM) -> Package:
-    """One version's row."""
-    rests_on = Evidence(row["evidence"]["kind"], row["evidence"]["ref"])
-    return _noun(Package, row, name=name, code=_code(row, platform), evidence=rests_on)
+    """One version's row, with what differs on Windows."""
+    rests_on = Evidence(**row["evidence"])
+    there = row.get("platforms", ())
+    # A variant per CUDA exists on every platform; whether it supports a GPU is known where it was read.
+    read = platform == READ_PLATFORM or row["file"] is None
+    if platform == WINDOWS and "windows" in row:
+        row, read = {**row, **row["windows"]}, True
+        rests_on = Evidence(**row["evidence"])
+    elif row["file"] is not None and "any" in there and platform not in there:
+        row = {**row, "code": [], "cuda": None, "links_torch": False, "needs": []}  # a wheel without native code
+    code = _code(row) if read or not row["code"] else None
+    return _noun(Package, row, name=name, code=code, evidence=rests_on)
 
 
-def _code(row: Mapping[str, Any], platform: str) -> tuple[LibraryCode, ...] | None:
+def _code(row: Mapping[str, Any]) -> tuple[LibraryCode, ...] | None:
     if row["code"] is None:
         return None
     arches = (tuple(map(_arch, library["arches"].split())) for library in row["code"])
-    libraries = tuple(_noun(LibraryCode, library, arches=own) for library, own in zip(row["code"], arches, strict=True))
-    # A variant per CUDA exists on every platform; whether it supports a GPU is known where it was read.
-    known = platform == READ_PLATFORM or not libraries or row["file"] is None
-    return libraries if known else None
+    return tuple(_noun(LibraryCode, library, arches=own) for library, own in zip(row["code"], arches, strict=True))
 
 
 def _noun(noun: type[N], row: Mapping[str, Any], **known: object) -> N:
