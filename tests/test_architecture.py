@@ -181,3 +181,12 @@ def test_one_opener_reads_all_files(file: Path) -> None:
     if str(file.relative_to(SOURCE)) not in OPENED_OTHERWISE:
         assert "open" not in names
         assert not reads
+
+
+def test_one_client_asks_servers_and_only_to_read() -> None:
+    talkers = ("httpcore", "httpx", "http.client", "socket", "urllib3", "requests", "smtplib", "ftplib", "asyncio")
+    asking = {file.name for file in modules() if {each.partition(".")[0] for each in imports(file)} & {*talkers}}
+    client = (SOURCE / "index" / "client.py").read_text()
+
+    assert asking == {"client.py", "connection.py"}
+    assert client.count("httpcore.Request(") == client.count('httpcore.Request("GET", raw, headers=') == 1

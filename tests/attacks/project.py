@@ -38,7 +38,11 @@ def words_of(command: str, folder: Path) -> list[str]:
 def made(folder: Path) -> None:
     """The project's files, and an environment beside them."""
     home = Home(folder / "venv")
-    home.add("torch", "2.14.1", {"torch/version.py": "__version__ = '2.14.1+cu126'\ncuda = '12.6'\n"})
+    home.add(
+        "torch",
+        "2.14.1",
+        {"torch/__init__.py": "", "torch/version.py": "__version__ = '2.14.1+cu126'\ncuda = '12.6'\n"},
+    )
     home.add("odd", "1", {"odd/__init__.py": ""}, requires=["torch"])
     machine = """{"platform": {"os": "linux", "cpu": "x86_64", "glibc": "2.36"}, "python": {"version": "3.12"},
         "driver": {"version": "580.95.05"}, "gpus": [{"vendor": "nvidia", "arch": "sm_61"}]}""".replace("\n", " ")

@@ -1,4 +1,4 @@
-"""Files of the current folder and of those above it: none of them runs, whatever its name is and whoever is started."""
+"""Files of the current folder, those above it and an environment: none runs, whatever its name, whoever is started."""
 
 from __future__ import annotations
 
@@ -55,6 +55,8 @@ def planted(place: Path, mark: Path) -> None:
         (place / name).chmod(0o755)
     for name, text in SETTINGS.items():
         (place / name).write_text(text.replace("MARK", str(mark)))
+    for package in (place / "venv").glob("lib/*/site-packages/*/__init__.py"):
+        package.write_text(f"open({str(mark)!r}, 'a').write('{package.parent.name}, installed\\n')\n")
 
 
 @pytest.fixture
