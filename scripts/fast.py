@@ -114,7 +114,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol() -> bool | None:
-    """Past the deadline a test is as good as run, and no report tells of it. Collecting alone never uses up all the time."""
+    """Past the deadline a test is as good as run, and no report tells of it. To collect them takes not all the time."""
     _first.append(time.time())
     late = time.time() > max(float(os.environ[_UNTIL]), _first[0] + _AT_LEAST_S)
     return True if late else None

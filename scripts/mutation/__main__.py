@@ -28,15 +28,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--base", help="the commit that changed lines are counted from")
     parser.add_argument("--tests", nargs="+", help="the tests to run instead of the module's own")
+    parser.add_argument("--quick", action="store_true", help="without the tests that start processes")
     parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 4))
     parser.add_argument("--timeout", type=float, help="seconds for one mutant; four times what the tests take")
     parser.add_argument("--least", type=float, default=0.0, metavar="PERCENT", help="fail where fewer are killed")
+    parser.add_argument(
+        "--rooms", nargs="*", metavar="ROOM",
+        help="draw so many of each room, and fail below 75 %% (90 %% in decide, doctor and install); the rooms that "
+        "differ from --base where none is named, and all of them where --base is empty",
+    )  # fmt: skip
     args = parser.parse_args(arguments)
+    if args.rooms is not None:
+        return _rooms(args.rooms or mapping.rooms(args.base), sys.argv[1:] if arguments is None else arguments)
     lines = dict.fromkeys(mapping.modules(args.module)) or mapping.changed_lines(args.base)
     total = dead = slow = 0
     chosen = _chosen(lines, args.sample, args.seed)
+    part = "not long and not process and not network" if args.quick else "not long"
     with TemporaryDirectory(prefix="torchpick-mutants-") as folder:
-        workshop = running.Workshop(Path.cwd(), Path(folder), args.jobs if chosen else 0, [*chosen])
+        workshop = running.Workshop(Path.cwd(), Path(folder), args.jobs if chosen else 0, [*chosen], part)
         try:
             for path, mutations in chosen.items():
                 began = time.monotonic()
@@ -57,6 +66,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     print(f"{dead} of {total} mutants killed ({dead / total:.1%}), {slow} of them because they took too long")
     return 1 if dead * 100 < total * args.least else 0
+
+
+# What is noticed at least, of a hundred.
+_LEAST = {"decide": 90, "doctor": 90, "install": 90}
+
+
+def _rooms(rooms: Sequence[str], words: Sequence[str]) -> int:
+    """Each room by itself, with the other words of the command line."""
+    place = words.index("--rooms")
+    rest = [*words[:place], *(word for word in words[place + 1 :] if word not in rooms)]
+    failed = []
+    for room in rooms:
+        print(f"== {room}", flush=True)
+        if main([*rest, "--module", f"src/torchpick/{room}", "--least", str(_LEAST.get(room, 75))]):
+            failed.append(room)
+    print(f"too few were noticed in: {', '.join(failed)}" if failed else "enough were noticed in every room")
+    return 1 if failed else 0
 
 
 def _chosen(lines: Mapping[Path, set[int] | None], sample: int | None, seed: int) -> dict[Path, list[Mutant]]:

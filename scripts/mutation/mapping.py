@@ -51,6 +51,15 @@ def changed_lines(base: str | None) -> dict[Path, set[int]]:
     return {path: lines for path, lines in found.items() if lines and path.exists()}
 
 
+def rooms(base: str | None) -> list[str]:
+    """The rooms that differ from a commit; every one of them where its name is empty."""
+    every = sorted(path.name for path in _SOURCE.iterdir() if (path / "__init__.py").exists())
+    if base == "":
+        return every
+    changed = {path.relative_to(_SOURCE).parts[0] for path in changed_lines(base)}
+    return [room for room in every if room in changed]
+
+
 def began() -> str:
     for branch in ("origin/main", "main"):
         words = ["git", "merge-base", "HEAD", branch]

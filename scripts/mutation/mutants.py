@@ -1,6 +1,7 @@
-"""Small changes to a module that its tests should notice: comparisons, conditions, constants, dropped arguments.
+"""Small changes to a module that its tests should notice.
 
-What people read is left alone (texts with blanks, docstrings): golden outputs hold those.
+Comparisons, conditions, constants, arithmetic; a statement, an operand, an argument or a fact in a text that is not
+there; a function that returns None. Of what people read (texts with blanks, docstrings) the words are left alone.
 """
 
 from __future__ import annotations
@@ -14,6 +15,13 @@ _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
 }  # fmt: skip
+_ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Div: ast.Mult,
+    ast.Mod: ast.FloorDiv, ast.BitOr: ast.BitAnd, ast.BitAnd: ast.BitOr,
+}  # fmt: skip
+# Statements that may be missing, and the lists in which they stand.
+_STATEMENTS = (ast.Expr, ast.AugAssign, ast.Raise, ast.Continue, ast.Break, ast.Delete)
+_BODIES = ("body", "orelse", "finalbody")
 # Parts in which nothing that runs stands, and keywords whose values are words for people.
 _TYPES = ("annotation", "returns", "bases", "decorator_list", "keywords_of_class")
 _WORDS = ("hint", "text", "says")
@@ -32,31 +40,64 @@ class _Change(NamedTuple):
     words: str
     field: str
     value: object
+    line: int = 0
 
 
 def of(source: str) -> Iterator[Mutant]:
     """Every mutant of a module's source, in the order of its lines."""
     tree = ast.parse(source)
-    changes = sorted(_changes(tree), key=lambda change: _line(change.node))
+    changes = sorted(_changes(tree), key=lambda change: change.line or _line(change.node))
     for change in changes:
         before = getattr(change.node, change.field)
         setattr(change.node, change.field, change.value)
-        yield Mutant(_line(change.node), change.words, ast.unparse(ast.fix_missing_locations(tree)))
+        yield Mutant(change.line or _line(change.node), change.words, ast.unparse(ast.fix_missing_locations(tree)))
         setattr(change.node, change.field, before)
 
 
 def _changes(tree: ast.Module) -> Iterator[_Change]:
     for node in _running(tree):
+        yield from _missing(node)
         if isinstance(node, (ast.Compare, ast.BoolOp, ast.If, ast.IfExp, ast.While, ast.comprehension)):
             yield from _conditions(node)
         elif isinstance(node, ast.Constant):
             yield from _constants(node)
         elif isinstance(node, ast.Call):
             yield from _arguments(node)
-        elif isinstance(node, (ast.List, ast.Tuple)) and isinstance(node.ctx, ast.Load):
-            for place in range(len(node.elts)):
-                elements = [*node.elts[:place], *node.elts[place + 1 :]]
-                yield _Change(node, f"without element {place}: {_short(node.elts[place])}", "elts", elements)
+        else:
+            yield from _values(node)
+
+
+def _values(node: ast.AST) -> Iterator[_Change]:
+    if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+        other = _ARITHMETIC[type(node.op)]()
+        yield _Change(node, f"{_name(node.op)} → {_name(other)}", "op", other)
+    elif isinstance(node, ast.Return) and node.value is not None and ast.unparse(node.value) != "None":
+        yield _Change(node, "returns None", "value", ast.Constant(None))
+    elif isinstance(node, ast.JoinedStr):
+        for place, fact in enumerate(node.values):
+            if isinstance(fact, ast.FormattedValue):
+                words = f"without {_short(fact.value)} in the text"
+                yield _Change(node, words, "values", [*node.values[:place], *node.values[place + 1 :]])
+    elif isinstance(node, (ast.List, ast.Tuple)) and isinstance(node.ctx, ast.Load):
+        for place in range(len(node.elts)):
+            elements = [*node.elts[:place], *node.elts[place + 1 :]]
+            yield _Change(node, f"without element {place}: {_short(node.elts[place])}", "elts", elements)
+
+
+def _missing(node: ast.AST) -> Iterator[_Change]:
+    for field in _BODIES:
+        statements = getattr(node, field, None)
+        if not isinstance(statements, list):
+            continue
+        for place, each in enumerate(statements):
+            if isinstance(each, _STATEMENTS) and not _is_constant(each):
+                rest = [*statements[:place], ast.Pass(), *statements[place + 1 :]]
+                yield _Change(node, f"without the statement {_short(each)}", field, rest, each.lineno)
+
+
+def _is_constant(node: ast.stmt) -> bool:
+    """A docstring, or an `…`."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 _Condition = ast.Compare | ast.BoolOp | ast.If | ast.IfExp | ast.While | ast.comprehension
@@ -71,6 +112,9 @@ def _conditions(node: _Condition) -> Iterator[_Change]:
     elif isinstance(node, ast.BoolOp):
         other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
         yield _Change(node, f"{_name(node.op)} → {_name(other)}", "op", other)
+        for place, operand in enumerate(node.values):
+            rest = [*node.values[:place], *node.values[place + 1 :]]
+            yield _Change(node, f"without the operand {_short(operand)}", "values", rest)
     elif isinstance(node, ast.comprehension):
         for place, test in enumerate(node.ifs):
             yield _Change(node, f"without `if {_short(test)}`", "ifs", [*node.ifs[:place], *node.ifs[place + 1 :]])
@@ -91,6 +135,7 @@ def _running(node: ast.AST) -> Iterator[ast.AST]:
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.keyword) and child.arg in _WORDS:
+                yield from (part for part in ast.walk(child) if isinstance(part, ast.JoinedStr))
                 continue
             if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
                 continue

@@ -41,9 +41,9 @@ class Verdict(NamedTuple):
 class Workshop:
     """Copies of a project, one for each job, in which modules are changed and tested."""
 
-    def __init__(self, root: Path, folder: Path, jobs: int, modules: Sequence[Path]) -> None:
+    def __init__(self, root: Path, folder: Path, jobs: int, modules: Sequence[Path], part: str = "not long") -> None:
         self._modules = modules
-        self._benches = [_Bench(root, folder / f"copy-{number}") for number in range(jobs)]
+        self._benches = [_Bench(root, folder / f"copy-{number}", part) for number in range(jobs)]
         self._surveys: dict[tuple[str, ...], Survey] = {}
 
     def verdicts(
@@ -87,9 +87,9 @@ class Workshop:
 class _Bench:
     """A copy of the project, and a process that runs tests in it."""
 
-    def __init__(self, root: Path, copy: Path) -> None:
+    def __init__(self, root: Path, copy: Path, part: str) -> None:
         self.copy = copy
-        self._words = ["-q", "-p", "no:randomly", "-m", "not long", f"--basetemp={copy}-temporary"]
+        self._words = ["-q", "-p", "no:randomly", "-m", part, f"--basetemp={copy}-temporary"]
         self._failed = Path(f"{copy}-failed")
         tools = f"{copy}-tools"
         shutil.copytree(root, copy, ignore=_LEFT, symlinks=True)

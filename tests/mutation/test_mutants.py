@@ -21,6 +21,14 @@ def f(a: int = 3, b: "str" = "x") -> bool:
         return g(a, b, key=True)
     return [each for each in (1, "y") if each]
 '''
+MORE = """
+def f(a):
+    a += 1
+    send(a)
+    if not a:
+        raise ValueError(f"no {a} here", hint=f"try {a + 1}")
+    return None
+"""
 
 
 def test_each_kind_of_change_is_made_once() -> None:
@@ -29,17 +37,33 @@ def test_each_kind_of_change_is_made_once() -> None:
         (5, "'x' → 'xX'"),
         (6, "condition turned"),
         (6, "And → Or"),
+        (6, "without the operand a == 1"),
+        (6, "without the operand b != 'two words'"),
         (6, "Eq → NotEq"),
         (6, "1 → 2"),
         (6, "NotEq → Eq"),
+        (7, "returns None"),
         (7, "without key=True in the call of g"),
         (7, "without b in the call of g"),
         (7, "True → False"),
+        (8, "returns None"),
         (8, "without `if each`"),
         (8, "without element 0: 1"),
         (8, "without element 1: 'y'"),
         (8, "1 → 2"),
         (8, "'y' → 'yX'"),
+    ]
+
+
+def test_statements_and_facts_in_texts_may_be_missing() -> None:
+    assert [(each.line, each.change) for each in mutants.of(MORE)] == [
+        (3, "without the statement a += 1"),
+        (3, "1 → 2"),
+        (4, "without the statement send(a)"),
+        (5, "condition turned"),
+        (6, "without the statement raise ValueError(f'no {a} here', hint…"),
+        (6, "without a in the text"),
+        (6, "without a + 1 in the text"),
     ]
 
 
@@ -82,6 +106,7 @@ def test_what_a_test_notices_is_killed_also_in_a_process_of_its_own(tmp_path: Pa
     verdicts = judged(tmp_path, source, test, copies=2, limit=60.0)
 
     assert {each.mutant.change for each in verdicts if not each.killed} == {"Gt → GtE", "0 → 1"}
+    assert {"Add → Sub", "returns None"} <= {each.mutant.change for each in verdicts if each.killed}
     assert len(verdicts) == len(list(mutants.of(source)))
     assert (tmp_path / "copy-0" / MODULE).read_text() == source
     assert (tmp_path / "project" / MODULE).read_text() == source
@@ -97,8 +122,10 @@ def test_only_tests_that_run_the_line_and_succeed_without_a_change_are_asked(tmp
     verdicts = judged(tmp_path, source, test, STRICT)
 
     assert [(each.mutant.line, each.mutant.change, each.word, each.tried) for each in verdicts] == [
+        (2, "returns None", "killed", 1),
         (2, "Gt → GtE", "alive", 1),
         (2, "5 → 6", "killed", 1),
+        (6, "returns None", "alive", 0),
         (6, "Lt → LtE", "alive", 0),
         (6, "5 → 6", "alive", 0),
     ]
@@ -125,7 +152,7 @@ def test_what_is_left_open_when_the_tests_have_ended_is_no_verdict(tmp_path: Pat
 
     verdicts = judged(tmp_path, "def f(a):\n    return a > 5\n", test, STRICT)
 
-    assert [each.word for each in verdicts] == ["alive", "alive"]
+    assert [each.word for each in verdicts] == ["killed", "alive", "alive"]
 
 
 @pytest.mark.parametrize(
