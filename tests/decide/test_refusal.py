@@ -48,6 +48,14 @@ def test_platforms_with_builds_of_their_own_are_told_apart_from_one_without(
             ["torchaudio==2.5.0", "--gpu", "RTX 5090", "--driver", "580"],
             "torch 2.5.0+cu124 (of torchaudio==2.5.0) holds no code for RTX 5090 (sm_120)",
         ),
+        (
+            ["torch==2.14.1+cu126", "--gpu", "RTX 5090", "--driver", "580"],
+            "what runs here is torch 2.7.0+cu128 to 2.15.0+cu132",
+        ),
+        (
+            ["--backend", "cu128", "--gpu", "GTX 1080", "--driver", "580"],
+            "what runs here is torch 2.2.0+cu118 to 2.14.1+cu126",
+        ),
         (["torch==2.15.0", "--gpu", "GTX 1080", "--driver", "580"], "what runs here ends with torch 2.14.1+cu126"),
         (["--backend", "cu128", "--gpu", "RTX 5090", "--driver", "535"], "cu128: driver 535 does not support RTX 5090"),
         (["torch==2.14.1+cu128", "--gpu", "RTX 3090", "--driver", "580"], "torch 2.14.1 was not published for cu128 ("),

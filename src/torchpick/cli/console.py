@@ -103,21 +103,22 @@ def notes(args: Arguments, *found: Note | str) -> None:
     """
     if args.quiet or not any(found):
         return
-    from torchpick.cli.show.text import note, plain
+    from torchpick.cli.show.text import note, plain, wrap
 
     sys.stdout.flush()
     for each in found:
         if not each:
             continue
-        print(note(each) if isinstance(each, str) else f"note: {plain(each.text)}", file=sys.stderr)
+        line = note(each) if isinstance(each, str) else f"note: {plain(each.text)}"
+        print(*wrap(line, width(sys.stderr)), sep="\n", file=sys.stderr)
 
 
-def error(failure: TorchpickError) -> None:
+def error(failure: TorchpickError, color: str = "auto") -> None:
     """On stderr: the message, a blank line, the hint."""
     from torchpick.cli.show import text
 
     sys.stdout.flush()
-    print(text.error(failure), file=sys.stderr)
+    print(text.error(failure, width(sys.stderr), colour=coloured(color, sys.stderr)), file=sys.stderr)
 
 
 def failed(failure: TorchpickError, command: str, words: Sequence[str], guard: str | None) -> int:
@@ -136,7 +137,8 @@ def failed(failure: TorchpickError, command: str, words: Sequence[str], guard: s
         return failure.exit_status
     if guard is not None:
         print(guard)
-    error(failure)
+    flags = " ".join(words).replace("--color ", "--color=")
+    error(failure, next((each for each in ("always", "never") if f"--color={each}" in flags), "auto"))
     if pick is not None and "--quiet" not in words:
         tell_age(pick)
     return failure.exit_status
@@ -172,7 +174,9 @@ def progress(args: Arguments) -> Progress:
 
 def painter(args: Arguments) -> Callable[[str], str]:
     """What makes a line of stdout bold; where no colour is wanted it leaves the line alone."""
-    return (lambda text: f"\x1b[1m{text}\x1b[0m") if coloured(args.color, sys.stdout) else str
+    from torchpick.cli.show.text import ansi
+
+    return ansi if coloured(args.color, sys.stdout) else str
 
 
 def platform_named(name: str | None) -> str:
@@ -183,12 +187,12 @@ def platform_named(name: str | None) -> str:
     return name
 
 
-def width(environ: Mapping[str, str] = os.environ) -> int | None:
-    """The terminal's width for stdout, or None where the output goes elsewhere and may be as wide as it is."""
+def width(stream: TextIO | None = None, environ: Mapping[str, str] = os.environ) -> int | None:
+    """The terminal's width for stdout or this stream, None where the output goes elsewhere, as wide as it is."""
     given = environ.get("COLUMNS", "")
     if given.isascii() and given.isdigit() and len(given) < 6 and int(given) > 0:
         return int(given)
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None
+        return os.get_terminal_size((stream or sys.stdout).fileno()).columns or None
     except (OSError, ValueError):
         return None

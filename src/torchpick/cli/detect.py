@@ -41,7 +41,7 @@ def run(args: DetectArguments) -> int:
     elif file is not None:
         print(file)
     else:
-        print("\n".join(facts.lines(machine)))
+        print("\n".join(facts.lines(machine, console.width())))
     if error is not None and not args.json:
         console.error(error)
     return 0 if error is None else error.exit_status

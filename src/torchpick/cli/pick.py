@@ -5,10 +5,12 @@ from __future__ import annotations
 from torchpick.cli import COMMANDS, arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import answer
+from torchpick.decide import driver_numbers
 from torchpick.environment import interpreter
 from torchpick.errors import UsageError
 from torchpick.installers import shell
 from torchpick.model import VERSION
+from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
 from torchpick.session import Session, decided
 
@@ -30,8 +32,31 @@ def run(args: PickArguments) -> int:
         return 0
     bold = console.painter(args)
     install = install_line(args, pick.machine.platform.name)
-    print(answer.text(pick, install, console.width(), bold, () if stack is None else stack.packages))
+    beside = answer.packages(stack) if stack is not None else older_drivers(session, pick)
+    print(answer.text(pick, install, console.width(), bold, beside))
     return 0
+
+
+def older_drivers(session: Session, pick: Pick) -> list[tuple[str, str]]:
+    """Where the newest driver was assumed: what older ones take instead, as far down as anything runs."""
+    first = pick.machine.driver
+    if first is None or first.source != "assumed" or len(pick.machines) > 1:
+        return []
+    table = session.knowledge.rules.drivers
+    spans = [(pick.version, table.branch_number(first), 0)]
+    for branch in reversed(table.branches):
+        version, lowest, last = spans[-1]
+        if branch.number >= lowest:
+            continue
+        machine = driver_numbers.another(pick.machine, str(branch.number), table)
+        other = session.answer(machines=(machine,), everything=False).pick
+        if not other.ok:
+            break
+        if other.version != version:
+            spans.append((other.version, branch.number, lowest - 1))
+        else:
+            spans[-1] = (version, branch.number, last)
+    return [("older drivers", f"{lowest} to {last}: torch {version}") for version, lowest, last in spans[1:]]
 
 
 def _refuse_commands(words: list[str]) -> None:

@@ -103,12 +103,13 @@ def _why_not_asked(pick: Pick) -> str | None:
     if not best.reasons & _OF_CODE or not running:
         return why
     release = release_key(best.build.torch)
-    newer = [build for build in running if release_key(build.torch) > release]
-    if newer:
-        first = min(newer, key=lambda build: (release_key(build.torch), toolkit_order(build.backend)))
+    first, *_, last = sorted(
+        [*running, *running], key=lambda each: (release_key(each.torch), toolkit_order(each.backend))
+    )
+    if release < release_key(first.torch):
         return f"{why}; what runs here begins with torch {first.version}"
-    last = max(running, key=lambda build: (release_key(build.torch), toolkit_order(build.backend)))
-    return f"{why}; what runs here ends with torch {last.version}"
+    where = "ends with torch" if release > release_key(last.torch) else f"is torch {first.version} to"
+    return f"{why}; what runs here {where} {last.version}"
 
 
 def _unpublished(pick: Pick, able: Sequence[Verdict]) -> str | None:

@@ -190,7 +190,8 @@ def hints(
 ) -> Iterator[str]:
     """Every hint, the nearest way first."""
     yield from _older(search, asked)
-    yield from _without_a_pin(search, asked)
+    unpinned = [*_without_a_pin(search, asked)]
+    yield from unpinned
     yield from _without_the_backend(search, asked)
     yield from _elsewhere(search, asked, objections)
     yield from _with_a_newer_driver(search, asked, objections)
@@ -198,7 +199,8 @@ def hints(
         yield "without a GPU torch's cpu build is picked: `--backend cu130` picks one for CUDA, `--gpu` specifies a GPU"
     if search.machine.jetsons:
         yield f"up to JetPack 6, what depends on torch is built against NVIDIA's own ({JETSON_PAGE})"
-    yield from _instead(search, asked, objections)
+    if not unpinned:
+        yield from _instead(search, asked, objections)
 
 
 def _older(search: StackSearch, asked: tuple[PackageDemand, ...]) -> Iterator[str]:

@@ -29,7 +29,7 @@ def steps() -> list[Step]:
     """The steps of the action, by the indentation in which it is written."""
     found = []
     for part in ACTION.partition("  steps:\n")[2].split("    - name: ")[1:]:
-        head, _, script = part.partition("      run: |\n")
+        head, script = re.split(r"      run: \|.*\n", part)
         env = dict(re.findall(r"^        (\w+): (.*)$", head, re.MULTILINE))
         text = "".join(f"{line.removeprefix('        ')}\n" for line in script.splitlines())
         found.append(Step(part.partition("\n")[0], env, text))

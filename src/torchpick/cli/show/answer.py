@@ -11,7 +11,7 @@ from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Package
 from torchpick.model.pick import Pick, pip_words
 from torchpick.model.redaction import redacted
-from torchpick.model.stack import PinnedPackage, Stack
+from torchpick.model.stack import Stack
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import release_key
 
@@ -23,22 +23,34 @@ _DOUBTS = (_UNDER_THE_PICK, "PACKAGE_UNREAD")
 
 
 def text(
-    pick: Pick, install: str | None, width: int | None, bold: Paint = str, packages: Sequence[PinnedPackage] = ()
+    pick: Pick,
+    install: str | None,
+    width: int | None,
+    bold: Paint = str,
+    beside: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """Lines under six headings, readable without colour. `install` is the command that takes the pick."""
+    """Lines under headings, readable without colour. `install` is the command that takes the pick.
+
+    `beside` are labelled lines: the packages with it, or what older drivers take instead.
+    """
     command = shell.line(["pip", "install", *pip_words(pick.build, pick.wish, redacted(pick.index_url))])
     # That line is for what lies on torch's index, and packages come from another.
-    commands = [("run", install), *([] if packages else [("or", command)])] if install else [("run", command)]
-    others = [each for each in packages if not each.requirement.startswith("torch==")]
+    alone = all(label != "with" for label, _ in beside)
+    commands = [("run", install), *([("or", command)] if alone else [])] if install else [("run", command)]
     parts = [
         [("machine", line) for line in _found_all(pick)],
         [("pick", line) for line in _pick(pick)],
-        [("with", f"{each.requirement}: {each.verdict}; {each.why}") for each in others],
+        beside,
         commands,
         [("why not newer", line) for line in why_not_newer(pick)],
         [("note", note.text) for note in pick.every_note if note.code != _UNDER_THE_PICK],
     ]
     return "\n\n".join(block(part, width, bold, len("why not newer") + 2) for part in parts if part)
+
+
+def packages(stack: Stack) -> list[tuple[str, str]]:
+    others = (each for each in stack.packages if each.name != "torch")
+    return [("with", f"{each.requirement}: {each.verdict}; {each.why}") for each in others]
 
 
 def _found_all(pick: Pick) -> list[str]:

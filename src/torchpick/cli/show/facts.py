@@ -6,11 +6,11 @@ from torchpick.cli.show import text
 from torchpick.model.machine import CODE_VENDORS, Driver, Gpu, Machine, Platform, Python
 
 
-def lines(machine: Machine) -> list[str]:
+def lines(machine: Machine, width: int | None = None) -> list[str]:
     """The facts as a table: what, which, and from where."""
     rows = [(what, f"{fact}  [{source}]" if source else fact) for what, fact, source in rows_of(machine)]
-    notes = [text.note(note.text) for note in machine.notes]
-    return [*text.lines(rows, None), *([""] if notes else []), *notes]
+    notes = [part for note in machine.notes for part in text.wrap(text.note(note.text), width)]
+    return [*text.lines(rows, width), *([""] if notes else []), *notes]
 
 
 def rows_of(machine: Machine) -> list[tuple[str, str, str]]:

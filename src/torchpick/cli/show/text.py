@@ -15,7 +15,9 @@ _LONGEST = 4000
 # What such a line was refused for stands behind it.
 _END = 400
 # What is to be copied stays on one line.
-_WHOLE = ("run", "or", "threads")
+_WHOLE = ("threads",)
+_COMMANDS = ("run", "or")
+_COLOURS = {"error": "1;31", "warning": "33", "hint": "1", "pick": "1;32", "run": "36", "or": "36"}
 # The last column holds sentences: with less room than this it goes below its row.
 _LEAST = 24
 
@@ -42,10 +44,17 @@ def paragraphs(text: str, width: int) -> str:
     return "\n".join(found)
 
 
-def wrap(text: str, width: int) -> list[str]:
-    """The text in lines of at most this width, broken at blanks; what follows the first line hangs by two."""
+def wrap(text: str, width: int | None) -> list[str]:
+    """The text in lines of at most this width, broken at blanks; what follows the first line hangs by two.
+
+    A command in backticks is one word where it has room. Without a width the text is one line.
+    """
+    if width is None:
+        return [text]
     lines, line = [], ""
-    for word in text.split(" "):
+    parts = enumerate(text.split("`"))
+    kept = "`".join(part.replace(" ", "\0") if place % 2 and len(part) <= width - 4 else part for place, part in parts)
+    for word in (word.replace("\0", " ") for word in kept.split(" ")):
         if line.strip() and len(line) + 1 + len(word) > width:
             lines.append(line)
             line = "  " + word
@@ -54,7 +63,23 @@ def wrap(text: str, width: int) -> list[str]:
     return [*lines, line]
 
 
-def error(failure: TorchpickError) -> str:
+def wrapped_command(command: str, width: int) -> list[str]:
+    """A command in lines of this width that a shell reads as one, broken between its words."""
+    import re
+
+    from torchpick.installers import shell
+
+    end = {"cmd": " ^", "powershell": " `"}.get(shell.current(), " \\")
+    words = re.findall(r"""(?:'[^']*'|"[^"]*"|[^ '"])+""", command)
+    *first, last = wrap(" ".join(word.replace(" ", "\0") for word in words), width - len(end))
+    return [line.replace("\0", " ") for line in (*(f"{line}{end}" for line in first), last)]
+
+
+def ansi(text: str, code: str = "1") -> str:
+    return f"\x1b[{code}m{text}\x1b[0m"
+
+
+def error(failure: TorchpickError, width: int | None = None, *, colour: bool = False) -> str:
     """`error: …`, a blank line, `hint: …`; further lines of the message are indented, so that none looks like ours."""
     whole = redacted(failure.message).split("\n")
     first, *further = (
@@ -63,7 +88,12 @@ def error(failure: TorchpickError) -> str:
     lines = [f"error: {plain(first)}", *(f"  {plain(line)}".rstrip() for line in further)]
     if failure.hint:
         lines += ["", f"hint: {plain(redacted(failure.hint))}"]
-    return "\n".join(lines)
+    text = "\n".join(part for line in lines for part in wrap(line, width))
+    if colour:
+        words = text.split("`")
+        words[1::2] = [ansi(f"`{command}`", _COLOURS["run"]) for command in words[1::2]]
+        text = "".join(words).replace("error:", ansi("error:", _COLOURS["error"]), 1)
+    return text
 
 
 def fit(how: Fit, via: Arch | None) -> str:
@@ -126,10 +156,12 @@ def block(
     found = []
     before = ""
     for label, text in ((label, redacted(text)) for label, text in labelled):
-        parts = [text] if width is None or label in _WHOLE else wrap(text, max(width - indent, 30))
+        room = None if width is None or label in _WHOLE else max(width - indent, 30)
+        parts = wrapped_command(text, room) if label in _COMMANDS and room else wrap(text, room)
         for place, part in enumerate(map(plain, parts)):
             first = place == 0 and label != before
-            shown = bold(part) if first and label == "pick" else part
+            marked = bold is not str and (first or label in _COMMANDS) and label in _COLOURS
+            shown = ansi(part, _COLOURS[label]) if marked else part
             found.append(f"{bold(label.ljust(indent)) if first and label else ' ' * indent}{shown}".rstrip())
         before = label
     return "\n".join(found)
