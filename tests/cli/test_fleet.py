@@ -395,8 +395,8 @@ def test_a_cluster_that_does_not_answer_is_said_once(
     for words in (["slurm:"], ["slurm:", "kubernetes"], ["slurm:", write(tmp_path, [V100])]):
         status = main(["fleet", *words])
         err = capsys.readouterr().err
-        said.append((status, err.count("`sinfo` is not on PATH"), err.count("`kubectl` is not on PATH")))
-        assert err.startswith("error: " if words == ["slurm:"] else "warning: slurm:: `sinfo` is not on PATH")
+        said.append((status, err.count("`scontrol` is not on PATH"), err.count("`kubectl` is not on PATH")))
+        assert err.startswith("error: " if words == ["slurm:"] else "warning: slurm:: `scontrol` is not on PATH")
 
     assert said == [(1, 1, 0), (1, 1, 1), (0, 1, 0)]
 

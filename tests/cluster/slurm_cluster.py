@@ -1,4 +1,7 @@
-"""A real Slurm on this host: one slurmctld and a slurmd for each node, on loopback, as long as the tests need it."""
+"""A real Slurm on this host: one slurmctld and a slurmd for each node, on loopback, as long as the tests need it.
+
+The nodes share nothing but the cluster's own folder: each has a mount namespace with a /tmp of its own.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 CONFIG = """\
 ClusterName=torchpick
@@ -33,55 +38,81 @@ SlurmdLogFile={folder}/slurmd.%n.log
 SlurmdParameters=config_overrides
 ReturnToService=2
 KillWait=1
+UnkillableStepTimeout=600
 MessageTimeout=5
 SlurmdTimeout=300
-NodeName={nodes} NodeHostname={host} NodeAddr=127.0.0.1 Port={first}-{last} CPUs=1 State=UNKNOWN
-PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+GresTypes=gpu
+{nodes}
+PartitionName=all Nodes={default} Default=YES MaxTime=INFINITE State=UP
 """
+NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=1 State=UNKNOWN{gres}"
 
 
 def missing() -> str | None:
     """Why there can be no cluster here."""
-    tools = [name for name in ("slurmctld", "slurmd", "srun", "sinfo", "scancel") if shutil.which(name) is None]
+    tools = [
+        name for name in ("slurmctld", "slurmd", "srun", "sinfo", "scancel", "unshare") if shutil.which(name) is None
+    ]
     if tools:
         return f"{tools[0]} is not installed"
     return None if os.geteuid() == 0 else "slurmd on one host wants to be root"
 
 
 class SlurmCluster:
-    """Started by `with`; `environ` is what its clients need."""
+    """Started by `with`; `environ` is what its clients need.
 
-    def __init__(self, folder: Path, count: int) -> None:
-        self.folder = folder
+    `gpus` is the type of each node's two GPUs. Nodes of `apart` are in a partition of that name alone, those of
+    `absent` never start, and on those of `bare` the folder `programs` is empty.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        *,
+        gpus: Mapping[str, str] = MappingProxyType({}),
+        apart: Collection[str] = (),
+        absent: Collection[str] = (),
+        bare: Collection[str] = (),
+    ) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="torchpick-slurm-", dir="/var/tmp"))
+        self.programs = self.folder / "programs"
         self.names = [f"n{number}" for number in range(1, count + 1)]
+        self._absent, self._bare = absent, bare
         self._running: list[subprocess.Popen[bytes]] = []
-        port = _free_ports(count + 1)
-        text = CONFIG.format(
-            host=socket.gethostname(),
-            port=port,
-            folder=folder,
-            nodes=f"n[1-{count}]",
-            first=port + 1,
-            last=port + count,
-        )
-        (folder / "state").mkdir()
-        (folder / "slurm.conf").write_text(text)
-        self.environ: Mapping[str, str] = {"SLURM_CONF": str(folder / "slurm.conf")}
+        port, host = _free_ports(count + 1), socket.gethostname()
+        nodes = [
+            NODE.format(name=name, host=host, port=port + number, gres=f" Gres=gpu:{gpus.get(name)}:2" * (name in gpus))
+            for number, name in enumerate(self.names, 1)
+        ]
+        default = ",".join(name for name in self.names if name not in apart)
+        text = CONFIG.format(host=host, port=port, folder=self.folder, nodes="\n".join(nodes), default=default)
+        text += f"PartitionName=apart Nodes={','.join(apart)} State=UP\n" if apart else ""
+        (self.folder / "state").mkdir()
+        self.programs.mkdir()
+        (self.folder / "slurm.conf").write_text(text)
+        # A device has to be named, and nothing is done with it.
+        devices = [f"NodeName={name} Name=gpu Type={kind} File=/dev/tty[1-2]\n" for name, kind in gpus.items()]
+        (self.folder / "gres.conf").write_text("".join(devices))
+        self.environ: Mapping[str, str] = {"SLURM_CONF": str(self.folder / "slurm.conf")}
 
     def __enter__(self) -> SlurmCluster:  # noqa: PYI034 # Self needs Python 3.11
         self._start("slurmctld", "-D", "-c")
         for name in self.names:
-            self._start("slurmd", "-D", "-N", name)
+            if name not in self._absent:
+                hidden = f" && mount -t tmpfs none {self.programs}" * (name in self._bare)
+                script = f"mount -t tmpfs none /tmp{hidden} && exec slurmd -D -N {name}"
+                self._start("unshare", "--mount", "--propagation", "private", "sh", "-c", script)
         until = time.monotonic() + 30
         while time.monotonic() < until:
-            if self.states().count("idle") == len(self.names):
+            if self.states().count("idle") == len(self.names) - len(self._absent):
+                for name in self._absent:
+                    self.tool("scontrol", "update", f"NodeName={name}", "State=DOWN", "Reason=never started")
                 return self
             time.sleep(0.3)
         states = self.states()
+        log = (self.folder / "slurmctld.log").read_text()[-2000:] + (self.folder / "started.log").read_text()[-2000:]
         self.__exit__()
-        raise RuntimeError(
-            f"the nodes did not come up: {states}\n{(self.folder / 'slurmctld.log').read_text()[-2000:]}"
-        )
+        raise RuntimeError(f"the nodes did not come up: {states}\n{log}")
 
     def __exit__(self, *_: object) -> None:
         for process in reversed(self._running):
@@ -91,6 +122,7 @@ class SlurmCluster:
                 process.wait(5)
             except subprocess.TimeoutExpired:
                 process.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     def states(self) -> list[str]:
         return self.tool("sinfo", "-h", "-N", "-o", "%T").split()
@@ -98,9 +130,9 @@ class SlurmCluster:
     def jobs(self) -> list[str]:
         return self.tool("squeue", "-h", "-o", "%j").split()
 
-    def tool(self, *words: str) -> str:
+    def tool(self, *words: str, limit_s: float = 20) -> str:
         env = {**os.environ, **self.environ}
-        return subprocess.run(words, env=env, capture_output=True, text=True, timeout=20, check=False).stdout
+        return subprocess.run(words, env=env, capture_output=True, text=True, timeout=limit_s, check=False).stdout
 
     def _start(self, *words: str) -> None:
         log = (self.folder / "started.log").open("ab")

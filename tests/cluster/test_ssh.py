@@ -82,7 +82,7 @@ def test_hosts_that_hang_leave_time_for_those_behind_them(tmp_path: Path) -> Non
     answer = json.loads(done.stdout)
 
     assert [group["hosts"] for group in answer["plan"]] == ["v[1-2]"]
-    assert [(part["hosts"], part["code"]) for part in answer["left_out"]] == [("hangs[1-33]", "NO_ANSWER")]
+    assert [(part["hosts"], part["code"]) for part in answer["left_out"]] == [("hangs[1-33]", "LOGIN_HANGS")]
 
 
 def test_what_follows_two_dashes_is_for_ssh(tmp_path: Path) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
+from types import MappingProxyType
 
 from torchpick.environment import child
 from torchpick.environment.child import ChildResult
+from torchpick.environment.processes import Running, wait
 from torchpick.environment.world import which
 from torchpick.errors import TorchpickError
 from torchpick.machine.machinefiles import Reader
@@ -17,6 +22,10 @@ from torchpick.model.noun import Noun
 # `kubectl get nodes -o json` is 10 to 30 kB a node.
 _MOST_BYTES = 128 << 20
 _SHOWN = 300
+# How many calls run at once.
+AT_ONCE = 32
+# What shells, Slurm, containers and Python say of a program that is not there.
+_ABSENT = re.compile("not found|No such file|not recognized|No module named")
 
 
 class ClusterError(TorchpickError):
@@ -42,6 +51,14 @@ class Asking(Noun):
         return (*shlex.split(self.program), "detect", "--json", "--compact")
 
 
+class Call(Noun):
+    """A call of the cluster's own program, and the hosts that it asks."""
+
+    hosts: tuple[str, ...]
+    words: Sequence[str]
+    environ: Mapping[str, str] = MappingProxyType({})
+
+
 class Engine:
     """One cluster that is asked, until the whole must be over; its machines' answers go to the reader."""
 
@@ -55,26 +72,47 @@ class Engine:
     def left_s(self) -> float:
         return max(self._until - time.monotonic(), 0.0)
 
-    def call(
-        self, words: Sequence[str], *, limit_s: float | None = None, environ: Mapping[str, str] | None = None
-    ) -> ChildResult:
+    def call(self, words: Sequence[str], limit_s: float | None = None) -> ChildResult:
         """Run a program of PATH to its end, or to the deadline; ClusterError where it cannot be started."""
-        program = which(words[0], self.environ)
-        if program is None:
-            raise ClusterError(
-                f"`{words[0]}` is not on PATH", hint="run this where the cluster's programs are installed"
-            )
+        limit = self.left_s if limit_s is None else limit_s
+        return child.finish(self._started(Call((), words)), limit)
+
+    def calls(self, asked: Iterable[Call], limit_s: float) -> Iterator[tuple[Call, ChildResult]]:
+        """These as they end, some at once, none for longer than this; who is left at the deadline was not asked."""
+        waiting = deque(asked)
+        running: dict[Running, tuple[Call, float]] = {}
         try:
-            limit = self.left_s if limit_s is None else limit_s
-            return child.run([program, *words[1:]], {**self.environ, **(environ or {})}, limit, most=_MOST_BYTES)
+            while running or (waiting and self.left_s):
+                while waiting and self.left_s and len(running) < AT_ONCE:
+                    call = waiting.popleft()
+                    running[self._started(call)] = call, time.monotonic() + min(limit_s, self.left_s)
+                wait([*running], min(until for _, until in running.values()))
+                for each, (call, until) in [*running.items()]:
+                    if each.finished or until <= time.monotonic():
+                        del running[each]
+                        yield call, child.finish(each, 0)
+        finally:  # also for Ctrl-C, as all of it happens in one thread
+            for each in running:
+                each.stop()
+        for host in [host for call in waiting for host in call.hosts]:
+            self.reader.silent(host, "NOT_ASKED", "no time was left to ask it")
+
+    def _started(self, call: Call) -> Running:
+        name = call.words[0]
+        program = which(name, self.environ)
+        if program is None:
+            raise ClusterError(f"`{name}` is not on PATH", hint="run this where the cluster's programs are installed")
+        try:
+            return child.start([program, *call.words[1:]], {**self.environ, **call.environ}, most=_MOST_BYTES)
         except OSError as error:
-            message = f"cannot start {words[0]}: {error.strerror}"
+            message = f"cannot start {name}: {error.strerror}"
             raise ClusterError(message, hint="is it installed completely?") from error
 
-    def take(self, host: str, answer: bytes, why: str, hint: str) -> None:
-        """A host's answer, or why there is none."""
-        if not answer.strip() or not self.reader.answer(BytesIO(answer), host):
-            self.reader.silent(host, "BUSY" if "busy" in why else "NO_ANSWER", why, hint)
+    def take(self, host: str, answer: bytes, said: str, has: str = "") -> None:
+        """A host's answer, or the cause that there is none; `has` is the GPU that its cluster knows there."""
+        if not answer.strip() or not self.reader.answer(BytesIO(answer), host, has):
+            absent = os.path.basename(self.asking.command[0]) in said and _ABSENT.search(said)
+            self.reader.silent(host, "NO_TORCHPICK" if absent else "NO_ANSWER", said)
 
 
 def why(ended: ChildResult) -> str:

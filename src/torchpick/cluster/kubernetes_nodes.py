@@ -104,13 +104,8 @@ def _collect(names: Sequence[str], kubectl: Sequence[str], mark: str, engine: En
             if number in left and phases[number] in ("Succeeded", "Failed"):
                 name = pod["metadata"]["name"]
                 log = engine.call([*kubectl, "logs", name], limit_s=30)
-                engine.take(
-                    left.pop(number),
-                    log.answer,
-                    f"its pod printed nothing ({why(log)})",
-                    "`kubectl logs POD` shows more",
-                )
+                engine.take(left.pop(number), log.answer, f"its pod printed nothing ({why(log)})")
         time.sleep(_POLL_S if left else 0)
     for number, node in left.items():
         phase = phases.get(number, "never started")
-        engine.reader.silent(node, "NO_ANSWER", f"its pod is {phase}", "`kubectl describe node NODE` shows more")
+        engine.reader.silent(node, "NO_ANSWER", f"its pod is {phase}")

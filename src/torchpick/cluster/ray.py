@@ -21,7 +21,7 @@ def detect(address: str, engine: Engine) -> None:
     lines = [json.loads(line) for line in ended.answer.splitlines(keepends=True) if line.endswith(b"\n")]
     for name, answer, said in lines:
         last = said.strip().splitlines()[-1:] or ["it did not answer"]
-        engine.take(name, answer.encode(), last[0][:300], "run `torchpick detect` there")
+        engine.take(name, answer.encode(), last[0][:300])
     if not lines:
         raise ClusterError(f"ray: {why(ended)}", hint="`ray status` shows whether the cluster can be reached")
 

@@ -1,77 +1,95 @@
-"""The nodes of a Slurm cluster: sinfo names them, srun runs one task on each and brings the answers back, by rank."""
+"""The nodes of a Slurm cluster: scontrol describes them, an srun for all that are alike brings the answers, by rank."""
 
 from __future__ import annotations
 
-import os
-import tempfile
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import re
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from secrets import token_hex
 
-from torchpick.cluster.engine import ClusterError, Engine, why
+from torchpick.cluster.engine import Call, ClusterError, Engine, why
 from torchpick.environment.child import ChildResult
 
-# Nodes that take a job, in sinfo's long form without its marks (`*` does not respond, `~` powered down, …).
-_ABLE = ("idle", "planned", "mixed", "allocated", "completing")
-_MARKS = "*~#!%$@^-+"
-# How many calls of srun run at once where one for all nodes is refused: a busy one must not block the others.
-_AT_ONCE = 16
+# Of a node's states, joined by `+`: those in which it takes a job.
+_ABLE = {"IDLE", "MIXED", "PLANNED", "COMPLETING", "RESERVED", "CLOUD", "DYNAMIC_NORM"}
+_FACT = re.compile(r"(\w+)=(\S+)")
+_GPUS = re.compile(r"gpu:([^:,()]+):(\d{1,2})\b")
+_PARTITION = "SLURM_PARTITION"
+
+Node = dict[str, str]
 
 
 def detect(partition: str, engine: Engine) -> None:
     """Detect on every node; those that are down, busy or silent are recorded as such."""
-    states = _states(partition, engine)
-    able = [name for name, state in states.items() if state.rstrip(_MARKS) in _ABLE and state[-1] not in "*~!%"]
-    for name in states.keys() - set(able):
-        engine.reader.silent(name, "NODE_DOWN", f"its state is {states[name]}", "`scontrol show node` shows why")
-    asked = [(able, _srun(able, partition, engine))] if able else []
-    if asked and len(able) > 1 and not asked[0][1].answer:
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            alone = [[name] for name in able]
-            asked = list(zip(alone, pool.map(lambda names: _srun(names, partition, engine), alone), strict=True))
-    for names, ended in asked:
-        answers, talk = _by_rank(ended.answer), _by_rank(ended.talk)
-        for rank, name in enumerate(names):
-            said = talk.get(rank, b"").decode("utf-8", "replace").strip().splitlines()
-            because = said[-1][:300] if said else why(ended)
-            engine.take(name, answers.get(rank, b""), because, "`srun -w NODE torchpick detect` shows more")
-
-
-def _states(partition: str, engine: Engine) -> dict[str, str]:
-    """Every node once, with its state; within an allocation its own alone."""
-    words = ["sinfo", "--noheader", "--Node", "--format=%N|%T", *([f"--partition={partition}"] if partition else [])]
-    own = engine.environ.get("SLURM_JOB_NODELIST")
-    ended = engine.call([*words, *([f"--nodes={own}"] if own else [])], limit_s=30)
-    if ended.status != 0:
-        raise ClusterError(f"sinfo: {why(ended)}", hint="try `sinfo -N` and `srun hostname` yourself")
-    lines = ended.answer.decode("utf-8", "replace").splitlines()
-    rows = dict(line.strip().split("|", 1) for line in lines if "|" in line)
-    if not rows:
-        where = f"partition {partition}" if partition else "the cluster"
-        raise ClusterError(f"sinfo lists no node of {where}", hint="`sinfo -N` shows the nodes and their partitions")
-    return rows
-
-
-def _srun(names: Sequence[str], partition: str, engine: Engine) -> ChildResult:
-    """One task a node, whose lines srun marks with its rank; with a file of hosts the ranks are in its order."""
-    limit = max(engine.left_s - 5, 1)
+    nodes = _nodes(partition, engine)
+    inside = "SLURM_JOB_ID" in engine.environ
+    alike: dict[tuple[str, str], list[str]] = {}
+    for name, node in nodes.items():
+        states = {*node["State"].split("+")} - _ABLE
+        if not states or (inside and states == {"ALLOCATED"}):
+            where = "" if inside else partition or node["Partitions"].partition(",")[0]
+            alike.setdefault((where, node["State"]), []).append(name)
+        elif states == {"ALLOCATED"}:
+            _busy(name, node, "other jobs have all of its processors", engine)
+        else:
+            engine.reader.silent(name, "NODE_DOWN", f"its state is {node['State'].lower()}")
     job = f"torchpick-{token_hex(6)}"
-    words = ["srun", "--label", f"--job-name={job}", "--distribution=arbitrary", f"--nodes={len(names)}"]
-    words += [f"--ntasks={len(names)}", "--kill-on-bad-exit=0", f"--time={int(limit // 60) + 1}"]
-    words += ["--overlap"] if "SLURM_JOB_ID" in engine.environ else [f"--immediate={max(int(limit / 2), 1)}"]
-    words += [*([f"--partition={partition}"] if partition else []), *engine.asking.options, *engine.asking.command]
-    with tempfile.TemporaryDirectory(prefix="torchpick-") as folder:
-        hosts = os.path.join(folder, "hosts")
-        with open(hosts, "w", encoding="utf-8") as file:
-            file.writelines(f"{name}\n" for name in names)
-        status = None
-        try:
-            ended = engine.call(words, limit_s=limit, environ={"SLURM_HOSTFILE": hosts})
-            status = ended.status
-        finally:
-            if status is None:  # a job whose srun is gone would run until its time is over
-                engine.call(["scancel", f"--name={job}"], limit_s=5)
-    return ended
+    together, alone = [_srun(names, where, job, engine) for (where, _), names in alike.items()], list[Call]()
+    limit = max(engine.left_s - 5, 1)
+    try:
+        for call, ended in chain(engine.calls(together, limit), engine.calls(alone, limit)):
+            if ended.answer or ended.status is None or len(call.hosts) == 1:
+                _take(call, ended, nodes, engine)
+            else:  # one that cannot be had must not stand for the others
+                alone += [_srun([name], call.environ.get(_PARTITION, ""), job, engine) for name in call.hosts]
+    finally:  # a job whose srun is gone would run until its time is over
+        engine.call(["scancel", f"--name={job}"], limit_s=5)
+
+
+def _nodes(partition: str, engine: Engine) -> dict[str, Node]:
+    """Every node with what the controller says of it; within an allocation its own alone."""
+    own = engine.environ.get("SLURM_JOB_NODELIST")
+    ended = engine.call(["scontrol", "show", "node", "--oneliner", *([own] if own else [])], limit_s=30)
+    if ended.status != 0:
+        raise ClusterError(f"scontrol: {why(ended)}", hint="try `scontrol show node` and `srun hostname` yourself")
+    rows = (dict(_FACT.findall(line)) for line in ended.answer.decode("utf-8", "replace").splitlines())
+    known = [row for row in rows if row.keys() >= {"NodeName", "State", "Partitions"}]
+    nodes = {row["NodeName"]: row for row in known if partition in ("", *row["Partitions"].split(","))}
+    if not nodes:
+        where = f"partition {partition}" if partition else "the cluster"
+        raise ClusterError(f"scontrol shows no node of {where}", hint="`sinfo -N` shows the nodes and their partitions")
+    return nodes
+
+
+def _srun(names: Sequence[str], where: str, job: str, engine: Engine) -> Call:
+    """One task a node, whose lines srun marks with its rank, which is its place among these."""
+    words = ["srun", "--label", f"--job-name={job}", "--distribution=arbitrary", f"--nodelist={','.join(names)}"]
+    words += [f"--nodes={len(names)}", f"--ntasks={len(names)}", "--kill-on-bad-exit=0"]
+    words += [f"--time={int(engine.left_s // 60) + 1}"]
+    words += [f"--immediate={min(int(engine.left_s / 3) + 1, 10)}"] if where else ["--overlap"]
+    words += [*engine.asking.options, *engine.asking.command]
+    return Call(tuple(names), words, {_PARTITION: where} if where else {})
+
+
+def _take(call: Call, ended: ChildResult, nodes: Mapping[str, Node], engine: Engine) -> None:
+    asked = any("gpu" in word or word.startswith("-G") for word in engine.asking.options)
+    answers, talk = _by_rank(ended.answer), _by_rank(ended.talk)
+    for rank, name in enumerate(call.hosts):
+        lines = talk.get(rank, b"").decode("utf-8", "replace").strip().splitlines()
+        # Of a task that was stopped with its srun, only that it never began says why.
+        said = [line for line in lines if ended.status is not None or "execve()" in line] or [why(ended)]
+        if not answers and "nodes are busy" in said[-1]:
+            _busy(name, nodes[name], said[-1], engine)
+        else:
+            gres = nodes[name].get("Gres", "")
+            engine.take(name, answers.get(rank, b""), said[-1][:300], gres if "gpu" in gres and not asked else "")
+
+
+def _busy(name: str, node: Node, why: str, engine: Engine) -> None:
+    """A node that others hold is answered from what the controller knows, where that is enough."""
+    gpus = _GPUS.search(node.get("Gres", ""))
+    if not gpus or not engine.reader.described(name, node.get("Arch", "x86_64"), gpus[1], int(gpus[2])):
+        engine.reader.silent(name, "BUSY", why)
 
 
 def _by_rank(output: bytes) -> dict[int, bytes]:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from math import ceil
 
-from torchpick.cluster.engine import Engine, why
-from torchpick.environment.child import ChildResult
+from torchpick.cluster.engine import AT_ONCE, Call, Engine, why
 from torchpick.environment.world import content
 from torchpick.errors import UsageError
 from torchpick.model.fleet import expanded
 
 # A host of a file is a word of a command line: never an option, never two words.
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}")
-# Nobody is there to answer a question; all else is as the user's own ssh is set up.
-_OPTIONS = ("-oBatchMode=yes", "-oConnectTimeout=10")
-_AT_ONCE = 32
+# What a login that ended says first, before torchpick is started.
+_MARK = "torchpick-begins"
 # What a host gets at least: a login and a detection take a few seconds.
 _LEAST_S = 5.0
 _MOST_HOSTS = 100_000
@@ -46,20 +43,14 @@ def hosts_of(file: str) -> tuple[str, ...]:
 def detect(file: str, engine: Engine) -> None:
     """Detect on every host; those that refuse or hang, or for which no time is left, are recorded as such."""
     hosts = hosts_of(file)
-    words = ["ssh", *_OPTIONS, *engine.asking.options, "--"]
     # Hosts that hang must leave time for those that come after them.
-    limit = max((engine.left_s - 1) / ceil(len(hosts) / _AT_ONCE), _LEAST_S)
-
-    def ask(host: str) -> ChildResult | None:
-        left = engine.left_s
-        return (
-            engine.call([*words, host, shlex.join(engine.asking.command)], limit_s=min(limit, left)) if left else None
-        )
-
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for host, ended in zip(hosts, pool.map(ask, hosts), strict=True):
-            name = host.rpartition("@")[2]
-            if ended is None:
-                engine.reader.silent(name, "NOT_ASKED", "no time was left to ask it", "allow more by `--timeout`")
-            else:
-                engine.take(name, ended.answer, why(ended), "`ssh HOST torchpick detect` shows more")
+    limit = max((engine.left_s - 1) / ceil(len(hosts) / AT_ONCE), _LEAST_S)
+    words = ["ssh", "-oBatchMode=yes", f"-oConnectTimeout={min(int(limit) - 1, 10)}", *engine.asking.options, "--"]
+    command = f"echo {_MARK} && {shlex.join(engine.asking.command)}"
+    asked = [Call((host.rpartition("@")[2],), [*words, host, command]) for host in hosts]
+    for call, ended in engine.calls(asked, limit):
+        before, begun, answer = ended.answer.partition(_MARK.encode())
+        if begun or before or ended.status is not None:
+            engine.take(call.hosts[0], answer if begun else before, why(ended))
+        else:
+            engine.reader.silent(call.hosts[0], "LOGIN_HANGS", "it was reached, and its login did not end in time")

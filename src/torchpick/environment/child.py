@@ -48,7 +48,11 @@ class ChildResult(Noun):
 
 def run(argv: Sequence[str], environ: Mapping[str, str], limit_s: float, *, most: int = MOST_BYTES) -> ChildResult:
     """Run a program to its end, or to the deadline. Raises OSError where it cannot be started."""
-    started = start(argv, environ, most=most)
+    return finish(start(argv, environ, most=most), limit_s)
+
+
+def finish(started: Running, limit_s: float) -> ChildResult:
+    """Wait for a child to its end, or to the deadline, where it is stopped."""
     until = time.monotonic() + limit_s
     try:
         while not started.finished and time.monotonic() < until:

@@ -16,12 +16,13 @@ from torchpick.environment import interpreter
 from torchpick.environment.world import opened
 from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
+from torchpick.knowledge.indexes import first_remedies
 from torchpick.machine import compact_line, given, kubernetes
 from torchpick.machine.streams import UnreadLine, values
 from torchpick.model.arch import Arch
 from torchpick.model.fields import SCHEMA, Fields, ShapeError
 from torchpick.model.fleet import CountedNote, Crowd, Fleet, Hosts, LeftOut, is_name
-from torchpick.model.machine import Machine, Note, Python
+from torchpick.model.machine import Gpu, Machine, Note, Platform, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
 from torchpick.model.request import FACTS, Request, Wish, flag_of
@@ -31,6 +32,9 @@ HINT = "pass lines of `torchpick detect --json`, or `kubectl get nodes -o json`"
 # The files of a folder that are read.
 _SUFFIXES = (".json", ".jsonl", ".out", ".txt")
 _UNREAD = "UNREAD"
+# What a machine says of a GPU that is there and not its job's, apart from seeing none.
+_WITHOUT = ("NO_PERMISSION", "DRIVER_SILENT")
+_ASSUMED = Note("GLIBC_ASSUMED", "what a cluster knows of a node does not name its C library, so it is not checked")
 
 
 class Crowds:
@@ -104,12 +108,26 @@ class Reader:
     def fleet(self) -> Fleet:
         return self._crowds.fleet()
 
-    def silent(self, host: str, code: str, text: str, hint: str) -> None:
-        """A machine that is known to exist and did not answer."""
-        self._crowds.silent(code, text, hint, "", host)
+    def silent(self, host: str, code: str, text: str) -> None:
+        """A machine that is known to exist and did not answer; what to do is in the table of causes."""
+        self._crowds.silent(code, text, self._knowledge.file("errors.json", first_remedies)[code], "", host)
+
+    def described(self, host: str, cpu: str, product: str, count: int) -> bool:
+        """Whether what a cluster itself knows of a machine is enough: its GPU's name, where the driver was given."""
+        arch = self._arch(product)
+        if arch is None or self._driver is None:
+            return False
+        gpus = tuple(Gpu(index, "nvidia", product, arch, source="label") for index in range(count))
+        system = Platform("linux", cpu, None)
+        self._take(Machine(system, interpreter.own().python, gpus=gpus, notes=(_ASSUMED,)), _Origin("", host))
+        return True
 
     def _take(self, machine: Machine, origin: _Origin) -> None:
         """Take a machine, with the Python that was given, and the driver where it has none for its GPUs."""
+        if origin.has and not machine.counted and (machine.trouble is None or machine.trouble.code in _WITHOUT):
+            said = "" if machine.trouble is None else f"; it says: {machine.trouble.text}"
+            self.silent(str(origin.surest), "NO_GPU_GIVEN", f"its job was given none of its {origin.has}{said}")
+            return
         if self._driver is not None and machine.driver is None and any(gpu.vendor == "nvidia" for gpu in machine.gpus):
             machine = machine._replace(driver=self._driver)
         machine = machine._replace(python=self._python or machine.python)
@@ -151,27 +169,30 @@ class Reader:
             if not held:
                 self._crowds.silent("NO_ANSWER", "its file is empty", "run `torchpick detect` there", path, host)
 
-    def answer(self, stream: IO[bytes], host: str) -> bool:
-        """Whether a host that was asked answered anything; it speaks for itself alone, whatever it calls itself."""
-        return self.stream(stream, f"{host}'s answer", host, asked=True)
+    def answer(self, stream: IO[bytes], host: str, has: str) -> bool:
+        """Whether a host that was asked answered anything; it speaks for itself alone, whatever it calls itself.
 
-    def stream(self, stream: IO[bytes], name: str, host: str | None = None, *, asked: bool = False) -> bool:
+        `has` is the GPU that its cluster knows there.
+        """
+        return self.stream(stream, f"{host}'s answer", host, has)
+
+    def stream(self, stream: IO[bytes], name: str, host: str | None = None, has: str | None = None) -> bool:
         """Whether the stream contained anything."""
         held = False
         for listed in values(stream):
             held = True
-            origin = _origin(f"{name}, line {listed.line}", listed.host, host, asked=asked)
+            origin = _origin(f"{name}, line {listed.line}", listed.host, host, has)
             if isinstance(listed, UnreadLine):
                 self._crowds.unread(origin.where, listed.why, origin.surest, origin.last)
                 continue
             for value in kubernetes.nodes(listed.value):
-                self._value(value, origin, asked=asked)
+                self._value(value, origin)
         return held
 
-    def _value(self, value: object, origin: _Origin, *, asked: bool) -> None:
+    def _value(self, value: object, origin: _Origin) -> None:
         try:
             fields = Fields(value)
-            if fields.has("kind") and fields.has("apiVersion") and not asked:
+            if fields.has("kind") and fields.has("apiVersion") and origin.has is None:
                 self._take(kubernetes.machine(fields, interpreter.own().python, self._arch), origin)
             else:
                 self._take(_machine(fields, value), origin)
@@ -220,20 +241,24 @@ def _version(text: str) -> Python:
 
 
 class _Origin(Noun):
-    """Where a machine was read, and what it may be called, before and after the name that it gives itself."""
+    """Where a machine was read, and what it may be called, before and after the name that it gives itself.
+
+    `has` is set where it was asked: the GPU that its cluster knows there, or nothing.
+    """
 
     where: str
     surest: str | None
-    last: str | None
+    last: str | None = None
+    has: str | None = None
 
 
-def _origin(where: str, prefix: str | None, file: str | None, *, asked: bool) -> _Origin:
+def _origin(where: str, prefix: str | None, file: str | None, has: str | None) -> _Origin:
     """The surest name is the one it was asked by, or that a launcher wrote before it; the last one its file's.
 
     A launcher's task number is a name as well, where nothing better is there.
     """
-    if asked:
-        return _Origin(where, file, None)
+    if has is not None:
+        return _Origin(where, file, has=has)
     if prefix is not None and prefix.isdigit():
         return _Origin(where, None, f"task{prefix}")
     return _Origin(where, prefix, file)
