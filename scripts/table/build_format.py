@@ -20,6 +20,7 @@ from scripts.table.forms import (
     maybe_dotted,
     maybe_flag,
     one_of,
+    only,
     said,
 )
 from scripts.table.layout import PLATFORMS
@@ -30,7 +31,7 @@ BASES = ("metadata", "declared", "inferred")
 
 
 def release(fields: Fields) -> None:
-    fields.only("schema", "torch", "builds")
+    only(fields, "schema", "torch", "builds")
     torch = fields.text("torch")
     seen = set()
     for build in fields.objects("builds"):
@@ -41,7 +42,8 @@ def release(fields: Fields) -> None:
 
 
 def _build(row: Fields, torch: str) -> None:
-    row.only(
+    only(
+        row,
         *[
             "backend",
             "platform",
@@ -74,7 +76,7 @@ def _build(row: Fields, torch: str) -> None:
     each(row, "tags", lambda text: bool(TAG.fullmatch(text)), "is no platform tag")
     maybe_dotted(row, "glibc")
     libraries = row.object("libraries")
-    libraries.only("cudnn", "nccl", "triton")
+    only(libraries, "cudnn", "nccl", "triton")
     for name in libraries.names():
         holds(libraries, name, is_dotted(libraries.text(name)), "must be numbers between dots")
     lacks = row.object("lacks")
@@ -98,22 +100,22 @@ def _arches(row: Fields, backend: str) -> None:
 
 
 def _evidence(row: Fields) -> None:
-    row.only("kind", "ref", "confidence", "twin")
+    only(row, "kind", "ref", "confidence", "twin")
     kind = one_of(row, "kind", ("measured", "declared"))
     row.text("ref")
     one_of(row, "confidence", CONFIDENCE)
     row.raw("twin")
     if (twin := row.maybe_object("twin")) is not None:
-        twin.only("file", "sha256")
+        only(twin, "file", "sha256")
         holds(row, "kind", kind == "declared", "must be declared where a twin was read")
         twin.text("file")
         matching(twin, "sha256", SHA256)
 
 
 def never(fields: Fields) -> None:
-    fields.only("schema", "rows")
+    only(fields, "schema", "rows")
     for row in fields.objects("rows"):
-        row.only("torch", "backend", "platforms", "reason", "source", "confidence")
+        only(row, "torch", "backend", "platforms", "reason", "source", "confidence")
         holds(row, "torch", row.text("torch") == "*" or is_release(row.text("torch")), "must be a release or *")
         matching(row, "backend", BACKEND)
         each(row, "platforms", lambda text: text in PLATFORMS, "is no platform")
@@ -123,21 +125,21 @@ def never(fields: Fields) -> None:
 
 def _companion_files(fields: Fields) -> None:
     for row in fields.objects("files"):
-        row.only("name", "version", "pythons", "source")
+        only(row, "name", "version", "pythons", "source")
         one_of(row, "name", ("torchvision", "torchaudio"))
         dotted(row, "version")
         pythons = row.object("pythons")
-        pythons.only("*", *PLATFORMS)
+        only(pythons, "*", *PLATFORMS)
         for platform in pythons.names():
             each(pythons, platform, lambda text: bool(PYTHON.fullmatch(text)), "is no Python")
         row.text("source")
 
 
 def companions(fields: Fields) -> None:
-    fields.only("schema", "pairs", "files", "open", "exceptions", "unlabelled", "others", "notes")
+    only(fields, "schema", "pairs", "files", "open", "exceptions", "unlabelled", "others", "notes")
     _companion_files(fields)
     for row in fields.objects("pairs"):
-        row.only("torch", "torchvision", "torchaudio", "basis", "source")
+        only(row, "torch", "torchvision", "torchaudio", "basis", "source")
         holds(row, "torch", is_release(row.text("torch")), "must be a release")
         for name in ("torchvision", "torchaudio"):
             row.raw(name)
@@ -145,19 +147,19 @@ def companions(fields: Fields) -> None:
         one_of(row, "basis", BASES)
         row.text("source")
     for row in fields.objects("open"):
-        row.only("name", "version", "from", "held", "source")
+        only(row, "name", "version", "from", "held", "source")
         one_of(row, "name", ("torchvision", "torchaudio"))
         dotted(row, "version")
         holds(row, "from", is_release(row.text("from")), "must be a release")
         held = row.object("held")
-        held.only(*PLATFORMS)
+        only(held, *PLATFORMS)
         for platform in held.names():
             for backend in held.object(platform).names():
                 holds(held, platform, bool(BACKEND.fullmatch(backend)), f"names no backend: {backend[:60]!r}")
                 maybe_dotted(held.object(platform), backend)
         row.text("source")
     for row in fields.objects("others"):
-        row.only("name", "version", "torch", "cuda_major", "basis", "source")
+        only(row, "name", "version", "torch", "cuda_major", "basis", "source")
         matching(row, "name", NAME)
         dotted(row, "version")
         row.text("torch")
@@ -165,14 +167,14 @@ def companions(fields: Fields) -> None:
         one_of(row, "basis", BASES)
         row.text("source")
     for row in fields.objects("exceptions"):
-        row.only("torch", "backend", "torchvision", "torchaudio", "source")
+        only(row, "torch", "backend", "torchvision", "torchaudio", "source")
         holds(row, "torch", is_release(row.text("torch")), "must be a release")
         matching(row, "backend", BACKEND)
         maybe_dotted(row, "torchvision")
         maybe_dotted(row, "torchaudio")
         row.text("source")
     for row in fields.objects("unlabelled"):
-        row.only("name", "platform", "before", "source", "confidence")
+        only(row, "name", "platform", "before", "source", "confidence")
         one_of(row, "name", ("torchvision", "torchaudio"))
         one_of(row, "platform", ("*", *PLATFORMS))
         dotted(row, "before")

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from scripts.table import build_format, fact_format, gpu_format, package_format, strict_rules, vendors
-from scripts.table.forms import CAPABILITY, holds, matching, one_of
+from scripts.table.forms import CAPABILITY, holds, matching, one_of, only
 from scripts.table.layout import PLATFORMS
 from torchpick.errors import CompatError
-from torchpick.knowledge import othernames, refreshed
+from torchpick.knowledge import othernames
 from torchpick.knowledge.gpunames import Candidates, Names
 from torchpick.knowledge.othernames import OtherNames
 from torchpick.model.fields import Fields, ShapeError, loads
@@ -19,6 +19,8 @@ from torchpick.model.fields import Fields, ShapeError, loads
 COMPAT = Path(__file__).parents[2] / "compat"
 MOST_BYTES = 16 << 20
 _HINT = "compat/README.md describes the format"
+# How many columns a row of an index has.
+_COLUMNS = 19
 
 
 def main(words: Sequence[str]) -> int:
@@ -85,21 +87,21 @@ def _kind_of(name: str) -> Callable[[Fields], None]:
 def platform_index(fields: Fields) -> None:
     """The shape alone: a test holds the content to the readable files."""
     shared_lists = ("arch_sets", "python_sets", "refs", "bases", "companion_pythons", "vendors")
-    fields.only("schema", "platform", *shared_lists, "builds")
+    only(fields, "schema", "platform", *shared_lists, "builds")
     one_of(fields, "platform", PLATFORMS)
     shared = ("arch_sets", "python_sets", "bases", "companion_pythons", "refs")
     sets = tuple(len(fields.items(name)) for name in shared)
     for place, row in enumerate(fields.items("builds")):
         path = f"builds[{place}]"
-        if not isinstance(row, list) or len(row) != refreshed.COLUMNS:
-            raise ShapeError(path, f"must be a list of {refreshed.COLUMNS}")
+        if not isinstance(row, list) or len(row) != _COLUMNS:
+            raise ShapeError(path, f"must be a list of {_COLUMNS}")
         for column, many in zip((4, 5, 13, 14, 16), sets, strict=True):
             if not isinstance(row[column], int) or not 0 <= row[column] < many:
                 raise ShapeError(f"{path}[{column}]", "names a place that is not there")
 
 
 def files(fields: Fields) -> None:
-    fields.only("schema", "files")
+    only(fields, "schema", "files")
     for backend in (found := fields.object("files")).names():
         for file in (mine := found.object(backend)).names():
             holds(mine, file, file.endswith(".whl"), "is no wheel")
@@ -107,7 +109,7 @@ def files(fields: Fields) -> None:
 
 
 def table_date(fields: Fields) -> None:
-    fields.only("schema", "date")
+    only(fields, "schema", "date")
     strict_rules.released_on(fields, "date")
 
 
@@ -133,7 +135,7 @@ def others_index(fields: Fields) -> None:
 
 def names_index(fields: Fields) -> None:
     keys = ("capabilities", "full", "core", "products", "product_capabilities", "pci_ranges", "pci_devices")
-    fields.only("schema", *keys, "sold_most", "mig", "arm_only")
+    only(fields, "schema", *keys, "sold_most", "mig", "arm_only")
     many = len(fields.texts("products"))
     holds(fields, "product_capabilities", len(fields.texts("product_capabilities")) == many, f"must have {many} items")
     names = Names.from_json(fields)

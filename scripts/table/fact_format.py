@@ -13,6 +13,7 @@ from scripts.table.forms import (
     matching,
     maybe_dotted,
     one_of,
+    only,
     said,
 )
 from torchpick.doctor import signatures
@@ -22,23 +23,23 @@ from torchpick.model.finding import Ailment
 
 def drivers(fields: Fields) -> None:
     lists = ("toolkits", "majors", "branches", "last_branch", "first_driver", "toolkit_arches", "forward_compat")
-    fields.only("schema", *lists, "unified_tegra", "notes")
+    only(fields, "schema", *lists, "unified_tegra", "notes")
     for row in fields.objects("toolkits"):
-        row.only("cuda", "update", "linux", "windows", *SAID)
+        only(row, "cuda", "update", "linux", "windows", *SAID)
         row.maybe_text("update")
         dotted(row, "cuda")
         maybe_dotted(row, "linux")
         maybe_dotted(row, "windows")
         said(row)
     for row in fields.objects("majors"):
-        row.only("cuda_major", "linux", "windows", *SAID)
+        only(row, "cuda_major", "linux", "windows", *SAID)
         row.number("cuda_major")
         dotted(row, "linux")
         dotted(row, "windows")
         said(row)
     branches = []
     for row in fields.objects("branches"):
-        row.only("branch", "cuda", "windows_last", "windows_basis", *SAID)
+        only(row, "branch", "cuda", "windows_last", "windows_basis", *SAID)
         branches.append(row.number("branch"))
         row.number("windows_last")
         one_of(row, "windows_basis", ("seen", "believed"))
@@ -46,26 +47,26 @@ def drivers(fields: Fields) -> None:
         said(row)
     holds(fields, "branches", branches == sorted(set(branches)), "must be sorted by branch, each once")
     for row in fields.objects("last_branch"):
-        row.only("generation", "capabilities", "branch", *SAID)
+        only(row, "generation", "capabilities", "branch", *SAID)
         _generation(row)
         row.number("branch")
     for row in fields.objects("first_driver"):
-        row.only("generation", "capabilities", "linux", "windows", *SAID)
+        only(row, "generation", "capabilities", "linux", "windows", *SAID)
         _generation(row)
         maybe_dotted(row, "linux")
         maybe_dotted(row, "windows")
     unified = fields.object("unified_tegra")
-    unified.only("linux", *SAID)
+    only(unified, "linux", *SAID)
     dotted(unified, "linux")
     said(unified)
     for row in fields.objects("toolkit_arches"):
-        row.only("toolkit", "cuda", "arches", *SAID)
+        only(row, "toolkit", "cuda", "arches", *SAID)
         dotted(row, "toolkit")
         dotted(row, "cuda")
         each(row, "arches", is_arch, "is no architecture")
         said(row)
     for row in fields.objects("forward_compat"):
-        row.only("rule", "platforms", "not_covered", *SAID)
+        only(row, "rule", "platforms", "not_covered", *SAID)
         row.text("rule")
         said(row)
     fields.texts("notes")
@@ -78,10 +79,10 @@ def _generation(row: Fields) -> None:
 
 
 def libraries(fields: Fields) -> None:
-    fields.only("schema", "cudnn", "nccl", "triton")
+    only(fields, "schema", "cudnn", "nccl", "triton")
     for name in ("cudnn", "nccl", "triton"):
         for row in fields.objects(name):
-            row.only("from", "floor", *(("cuda_major",) if name == "nccl" else ()), *SAID)
+            only(row, "from", "floor", *(("cuda_major",) if name == "nccl" else ()), *SAID)
             dotted(row, "from")
             matching(row, "floor", CAPABILITY)
             if name == "nccl":
@@ -90,7 +91,7 @@ def libraries(fields: Fields) -> None:
 
 
 def family(fields: Fields) -> None:
-    fields.only("schema", "source", "names", "pinned")
+    only(fields, "schema", "source", "names", "pinned")
     fields.text("source")
     each(fields, "names", lambda text: bool(NAME.fullmatch(text)), "is no normalised project name")
     names = fields.texts("names")
@@ -98,10 +99,10 @@ def family(fields: Fields) -> None:
 
 
 def errors(fields: Fields) -> None:
-    fields.only("schema", "signatures")
+    only(fields, "schema", "signatures")
     codes = {ailment.name for ailment in Ailment}
     for row, known in zip(fields.objects("signatures"), signatures.read(fields).values(), strict=True):
-        row.only(*signatures.Signature._fields)
+        only(row, *signatures.Signature._fields)
         each(row, "patterns", _is_telling, "needs a text of six or more ASCII characters")
         holds(row, "id", known.id.replace("_", "").isalnum() and known.id.isupper(), "must be a code, in capitals")
         holds(row, "findings", codes.issuperset(known.findings), "names a finding that doctor does not have")

@@ -27,6 +27,22 @@ def is_prerelease(version: str) -> bool:
     return release_key(version)[1] < 0
 
 
+def only(row: Fields, *names: str) -> None:
+    """Refuse keys that the format does not know."""
+    for name in row.names():
+        if name not in names:
+            raise row.fail(name, "is not a known key")
+
+
+def is_day(text: str) -> bool:
+    """Whether the text is a date such as 2026-11-22."""
+    parts = text.split("-")
+    if [len(part) for part in parts] != [4, 2, 2] or not all(part.isascii() and part.isdigit() for part in parts):
+        return False
+    _, month, day = map(int, parts)
+    return 1 <= month <= 12 and 1 <= day <= 31
+
+
 def maybe_flag(row: Fields, name: str) -> bool | None:
     return None if row.lacks(name) else row.flag(name)
 

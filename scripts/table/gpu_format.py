@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from scripts.table import strict_rules
-from scripts.table.forms import CAPABILITY, DEVICE, GFX, dotted, each, holds, matching
+from scripts.table.forms import CAPABILITY, DEVICE, GFX, dotted, each, holds, matching, only
 from scripts.table.layout import PLATFORMS
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields
@@ -15,45 +15,45 @@ _MIG = re.compile(r"[1-7]g\.\d{1,3}gb")
 
 def nvidia(fields: Fields) -> None:
     lists = ("chips", "products", "ambiguous", "sold_most", "mig", "arm_only")
-    fields.only("schema", "sources", *lists, "pci", "notes")
+    only(fields, "schema", "sources", *lists, "pci", "notes")
     sources = fields.object("sources")
     for name in sources.names():
         sources.text(name)
     for row in fields.objects("chips"):
-        row.only("chip", "generation", "capability", "source", "note")
+        only(row, "chip", "generation", "capability", "source", "note")
         row.text("chip")
         row.maybe_text("generation")
         _maybe_capability(row)
         row.maybe_text("note")
         row.text("source")
     for row in fields.objects("products"):
-        row.only("name", "chip", "capability", "source")
+        only(row, "name", "chip", "capability", "source")
         _product(row)
     for row in fields.objects("ambiguous"):
-        row.only("name", "capabilities", "chips", "listed_as")
+        only(row, "name", "capabilities", "chips", "listed_as")
         row.text("name")
         holds(row, "capabilities", len(row.items("capabilities")) > 1, "must be several")
         row.texts("chips")
         row.texts("listed_as")
     for row in fields.objects("sold_most"):
-        row.only("name", "capability", "which", "source")
+        only(row, "name", "capability", "which", "source")
         row.text("which")
         matching(row, "capability", CAPABILITY)
     for row in fields.objects("mig"):
-        row.only("gpu", "capability", "profiles", "source")
+        only(row, "gpu", "capability", "profiles", "source")
         matching(row, "capability", CAPABILITY)
         each(row, "profiles", lambda text: bool(_MIG.fullmatch(text)), "is no profile of an instance")
     fields.texts("arm_only")
     pci = fields.object("pci")
-    pci.only("ranges", "devices")
+    only(pci, "ranges", "devices")
     for row in pci.objects("ranges"):
-        row.only("first", "last", "capability", "source")
+        only(row, "first", "last", "capability", "source")
         first, last = matching(row, "first", DEVICE), matching(row, "last", DEVICE)
         holds(row, "last", first <= last, "must not be below the first")
         matching(row, "capability", CAPABILITY)
         row.text("source")
     for row in pci.objects("devices"):
-        row.only("id", "chip", "name", "capability", "source")
+        only(row, "id", "chip", "name", "capability", "source")
         matching(row, "id", DEVICE)
         _product(row)
     fields.texts("notes")
@@ -72,9 +72,9 @@ def _maybe_capability(row: Fields) -> None:
 
 
 def kinds(fields: Fields) -> None:
-    fields.only("schema", "kinds")
+    only(fields, "schema", "kinds")
     for row in fields.objects("kinds"):
-        row.only("arch", "generation", "examples", "platforms")
+        only(row, "arch", "generation", "examples", "platforms")
         holds(row, "arch", str(Arch.parse(row.text("arch"))) == row.text("arch"), "is not an architecture")
         row.text("generation")
         row.texts("examples")
@@ -83,9 +83,9 @@ def kinds(fields: Fields) -> None:
 
 def amd(fields: Fields) -> None:
     lists = ("targets", "rocblas", "overrides", "names", "pci")
-    fields.only("schema", "read", "sources", *lists)
+    only(fields, "schema", "read", "sources", *lists)
     for row in fields.objects("targets"):
-        row.only("gfx", "isa", "chips", "integrated", "generic", "note")
+        only(row, "gfx", "isa", "chips", "integrated", "generic", "note")
         matching(row, "gfx", GFX)
         row.flag("integrated")
     for name in ("rocblas", "overrides"):
@@ -93,20 +93,20 @@ def amd(fields: Fields) -> None:
             row.text("source")
     strict_rules.amd(fields)
     for row in fields.objects("names"):
-        row.only("name", "keys", "gfx", "sources")
+        only(row, "name", "keys", "gfx", "sources")
         each(row, "gfx", lambda text: bool(GFX.fullmatch(text)), "is no AMD target")
         holds(row, "keys", bool(row.texts("keys")), "must not be empty")
     for row in fields.objects("pci"):
-        row.only("id", "gfx", "chip", "name", "source")
+        only(row, "id", "gfx", "chip", "name", "source")
         matching(row, "id", DEVICE)
         matching(row, "gfx", GFX)
 
 
 def intel(fields: Fields) -> None:
-    fields.only("schema", "read", "generations", "names", "ambiguous", "pci")
+    only(fields, "schema", "read", "generations", "names", "ambiguous", "pci")
     generations = set()
     for row in fields.objects("generations"):
-        row.only("generation", "xpu", "served", "integrated", "first_torch", "note")
+        only(row, "generation", "xpu", "served", "integrated", "first_torch", "note")
         row.flag("served")
         row.flag("integrated")
         generations.add(row.text("generation"))
@@ -118,7 +118,7 @@ def intel(fields: Fields) -> None:
 
 
 def apple(fields: Fields) -> None:
-    fields.only("schema", "read", "chips", "mps", "wheels", "notes")
+    only(fields, "schema", "read", "chips", "mps", "wheels", "notes")
     fields.texts("chips")
     strict_rules.mps(fields)
     for row in fields.objects("wheels"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scripts.table.forms import only
 from scripts.table.strict_rows import read_arches
 from torchpick.model.build import Evidence
 from torchpick.model.fields import Fields, ShapeError, read
@@ -11,12 +12,12 @@ from torchpick.model.versions import parsed
 
 def package(fields: Fields) -> None:
     """One file."""
-    fields.only("schema", *PackageFacts._fields)
+    only(fields, "schema", *PackageFacts._fields)
     versions = tuple(_version(row, fields.text("name")) for row in fields.objects("versions"))
     elsewhere = tuple(_place(row) for row in fields.maybe_objects("elsewhere"))
     if fields.has("rule"):
         rule = fields.object("rule")
-        rule.only(*WheelRule._fields)
+        only(rule, *WheelRule._fields)
         read(WheelRule, rule, most=None)
     read(PackageFacts, fields, most=None, versions=versions, elsewhere=elsewhere, rule=WheelRule())
 
@@ -41,7 +42,7 @@ def _version(row: Fields, name: str) -> Package:
         raise evidence.fail("kind", "must be declared where no file with its sha256 was read")
     if row.has("windows"):
         windows = row.object("windows")
-        windows.only("file", "sha256", "pythons", "code", "evidence", "cuda", "needs")
+        only(windows, "file", "sha256", "pythons", "code", "evidence", "cuda", "needs")
         windows.text("file"), windows.text("sha256"), windows.texts("pythons"), windows.object("evidence")
         _code(windows)
     row.maybe_dotted("glibc")

@@ -54,6 +54,17 @@ class Rule(NamedTuple):
         said = {name: value for name, value in self._asdict().items() if name in WheelRule._fields}
         return WheelRule(**{**said, "beyond": {each.versions: each.requirement for each in self.beyond}})
 
+    @property
+    def told(self) -> dict[str, object]:
+        """The same as the files have it: what differs from the rule of most projects."""
+        usual = WheelRule()._asdict()
+        values: dict[str, object] = {
+            **self.wheel._asdict(),
+            "dlopens": {text: list(names) for text, names in self.dlopens.items()},
+            "few": list(self.few),
+        }
+        return {name: value for name, value in values.items() if value != usual[name] and value != []}
+
 
 _README = "README of torchcodec, compatibility table"
 _CODEC = (

@@ -63,7 +63,7 @@ def build(evidence: Iterable[Row], compat: Path) -> dict[str, Row]:
         _add_windows(versions, {row["version"]: row for row in rows if platform_read(row) == "windows-x86_64"}, rule)
         versions += [_from_source(name.replace("-", "_"), source, rule) for source in rule.sources]
         value: Row = {"schema": 1, "name": name}
-        if said := rule.wheel.to_json():
+        if said := rule.told:
             value["rule"] = said
         for key in ("source_only", "refused", "advice"):
             if (text := getattr(rule, key)) is not None:

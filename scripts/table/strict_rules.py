@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from scripts.table.forms import is_day
 from scripts.table.strict_rows import dotted, read_arches, released
 from torchpick.model.fields import Fields, ShapeError
-from torchpick.model.table import is_day
 from torchpick.model.versions import is_dotted, numbers
 
 

@@ -17,6 +17,7 @@ from scripts.table.forms import (
     matching,
     maybe_dotted,
     one_of,
+    only,
     said,
 )
 from scripts.table.layout import PLATFORMS
@@ -61,10 +62,14 @@ def _index(row: Fields) -> VendorIndex:
 
 def check(fields: Fields) -> None:
     """The format of the file."""
-    fields.only("schema", "indexes", "builds")
+    only(fields, "schema", "indexes", "builds")
     for row in fields.objects("indexes"):
-        row.only(
-            *("name", "vendor", "url", "option", "projects", "documented", "alone"), "confidence", "source", "notes"
+        only(
+            row,
+            *("name", "vendor", "url", "option", "projects", "documented", "alone"),
+            "confidence",
+            "source",
+            "notes",
         )
         holds(row, "url", row.text("url").startswith("https://"), "must be https")
         one_of(row, "option", _OPTIONS)
@@ -73,7 +78,8 @@ def check(fields: Fields) -> None:
         said(row)
     names = {row.text("name") for row in fields.objects("indexes")}
     for row in fields.objects("builds"):
-        row.only(
+        only(
+            row,
             *("index", "torch", "version", "backend", "platforms", "cuda", "arches", "pythons", "tags", "companions"),
             *("ref", "confidence", "notes"),
         )
@@ -86,7 +92,7 @@ def check(fields: Fields) -> None:
         each(row, "arches", is_arch, "is no architecture")
         each(row, "pythons", lambda text: bool(PYTHON.fullmatch(text)), "is no Python tag")
         each(row, "tags", lambda text: bool(TAG.fullmatch(text)), "is no platform tag")
-        row.object("companions").only(*COMPANIONS)
+        only(row.object("companions"), *COMPANIONS)
         one_of(row, "confidence", CONFIDENCE)
         row.texts("notes")
     list(builds(fields))

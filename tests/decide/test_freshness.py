@@ -6,27 +6,14 @@ import datetime
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from torchpick.cli import main
 from torchpick.knowledge import compat
-from torchpick.model import table
 
 DAY = 86400
 TABLE = str(compat.Knowledge({}).rules.date)
 REFRESH = "run `torchpick refresh` to read the live index"
 URL = ["url", "--gpu", "sm_80", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12"]
-
-
-@given(st.dates(min_value=datetime.date(1970, 1, 1), max_value=datetime.date(9999, 12, 31)))
-def test_a_day_of_the_calendar(day: datetime.date) -> None:
-    assert table.is_day(day.isoformat())
-
-
-@pytest.mark.parametrize("text", ["", "2026-13-01", "2026-1-01", "20261122", "2026-11-2x", "2026-11-00"])
-def test_what_is_not_a_day(text: str) -> None:
-    assert not table.is_day(text)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scripts.table import checking
+from scripts.table import checking, forms
 from torchpick.errors import CompatError
 
 COMPAT = Path(__file__).parents[2] / "compat"
@@ -139,3 +139,14 @@ def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFi
     assert checking.main([str(tmp_path)]) == 1
 
     assert "drivers.json: is missing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        *((text, False) for text in ("", "2026-13-01", "2026-1-01", "20261122", "2026-11-2x", "2026-11-00")),
+        *((text, True) for text in ("1970-01-01", "2026-11-22", "9999-12-31")),
+    ],
+)
+def test_a_day_of_the_calendar(text: str, *, day: bool) -> None:
+    assert forms.is_day(text) is day

@@ -12,12 +12,10 @@ from torchpick.knowledge import indexes
 from torchpick.model.build import Build, VendorIndex
 from torchpick.model.fields import Fields, ShapeError
 from torchpick.model.noun import Noun
-from torchpick.model.table import Shelf, is_day
+from torchpick.model.table import Shelf
 from torchpick.model.versions import is_dotted, release_key
 
 T = TypeVar("T")
-# How many columns a row has.
-COLUMNS = 19
 
 
 def index(platform: str, builds: Iterable[Build]) -> dict[str, object]:
@@ -92,7 +90,6 @@ def name_of(version: str, backend: str) -> str:
 def read(value: object) -> RefreshedBuilds:
     """Every build of an index; ShapeError where a judgement would stumble over one."""
     fields = Fields(value)
-    date = fields.maybe_text("date")
     listed = frozenset(fields.texts("listed")) if fields.has("listed") else None
     index: Mapping[str, Any] = value  # type: ignore[assignment]  # it is one
     try:
@@ -102,7 +99,7 @@ def read(value: object) -> RefreshedBuilds:
         raise ShapeError("builds", f"cannot be read: {error}") from error
     if damaged is not None:
         raise ShapeError("builds", f"has values for {damaged.version!r} that no build has")
-    return RefreshedBuilds(Shelf.of(builds), date if date is not None and is_day(date) else None, listed)
+    return RefreshedBuilds(Shelf.of(builds), fields.maybe_text("date"), listed)
 
 
 def _is_sound(build: Build) -> bool:

@@ -71,12 +71,6 @@ class Fields:
             raise self.fail(name, "is missing")
         return self._value[name]
 
-    def only(self, *names: str) -> None:
-        """Refuse keys that the format does not know."""
-        for name in self._value:
-            if name not in names:
-                raise self.fail(name, "is not a known key")
-
     def text(self, name: str, most: int | None = None) -> str:
         value = self.raw(name)
         if not isinstance(value, str):

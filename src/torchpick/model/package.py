@@ -85,13 +85,6 @@ class WheelRule(Noun):
     extras: bool = False
     beyond: Mapping[str, str] = {}
 
-    def to_json(self) -> dict[str, object]:
-        """What differs from the rule of most projects."""
-        usual = WheelRule()._asdict()
-        dlopens = {text: list(names) for text, names in self.dlopens.items()}
-        values: dict[str, object] = {**self._asdict(), "dlopens": dlopens, "few": list(self.few)}
-        return {name: value for name, value in values.items() if value != usual[name] and value != []}
-
 
 class OtherIndex(Noun):
     """Another place that has wheels of a package; `{version}` in the URL stands for the package's version.

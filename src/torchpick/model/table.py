@@ -318,12 +318,3 @@ class Table(Noun):
         """The builds on PyTorch's own index alone."""
         kept = {name: Shelf.of(build for build in shelf if build.vendor is None) for name, shelf in self.builds.items()}
         return self._replace(builds=kept)
-
-
-def is_day(text: str) -> bool:
-    """Whether the text is a date such as 2026-11-22."""
-    parts = text.split("-")
-    if [len(part) for part in parts] != [4, 2, 2] or not all(part.isascii() and part.isdigit() for part in parts):
-        return False
-    _, month, day = map(int, parts)
-    return 1 <= month <= 12 and 1 <= day <= 31
