@@ -21,9 +21,7 @@ def test_the_projects_own_words() -> None:
         vision = ["TorchVision"]
     """
 
-    assert project(text) == Project(
-        "mylib", ">=2.5,<3", ("torchvision",), ">=3.10", "", packaged=True, needs=("numpy",)
-    )
+    assert project(text) == Project(">=2.5,<3", ("torchvision",), ">=3.10", "", packaged=True, needs=("numpy",))
 
 
 def test_a_file_in_poetrys_old_format_is_refused_with_the_way_on() -> None:

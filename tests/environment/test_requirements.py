@@ -54,10 +54,6 @@ def test_requirements_in_their_forms(text: str, expected: Requested) -> None:
     assert parse(text) == expected
 
 
-def plain(found: tuple[Requested, ...]) -> tuple[str, ...]:
-    return tuple(each.plain for each in found)
-
-
 def test_a_folder_named_like_a_project_is_a_project() -> None:
     assert parse("torch").place == ""
 

@@ -61,7 +61,7 @@ def test_a_group_names_what_was_compressed_together() -> None:
 def test_lto_ir_is_no_machine_code() -> None:
     [hit] = scanned(making.module("lto_50"))
 
-    assert [entry.kind for entry in hit.entries] == [fatbin.LTO_IR]
+    assert [entry.kind for entry in hit.entries] == [making.LTO]
 
 
 @pytest.mark.parametrize(("code", "size", "empty"), [

@@ -23,7 +23,6 @@ class Project(Noun):
     alone.
     """
 
-    name: str = "mylib"
     torch: str = ""
     companions: tuple[str, ...] = ()
     requires_python: str = ""
@@ -47,7 +46,6 @@ def read(text: str, what: str = "it") -> Project:
     more = [text for table in (optional, groups) for values in table.values() for text in toml.texts(values)]
     names = set(map(named, (*requirements, *more, *toml.texts(uv.get("dev-dependencies")))))
     return Project(
-        name=str(about.get("name") or "mylib"),
         torch=_range(requirements),
         companions=tuple(name for name in COMPANIONS if name in names),
         requires_python=str(about.get("requires-python") or ""),

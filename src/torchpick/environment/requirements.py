@@ -50,11 +50,6 @@ class Requested(Noun):
     hashed: bool = False
 
     @property
-    def plain(self) -> str:
-        """Name and specifier alone, without marker, extra or place: what a Wish can hold."""
-        return self.name + self.specifier
-
-    @property
     def source(self) -> str:
         """How a message calls it."""
         return f"`{self.text}` ({self.where})" if self.where else f"`{self.text}`"

@@ -22,10 +22,6 @@ ARM_ONLY = TEGRA | {(11, 0), (12, 1)}
 # From torch 2.14, for wheels of CUDA 13.2 and later, 70, 80 and 86 no longer exclude 7.2 and 8.7
 # (DEVICE_REQUIREMENT_POST_JETSON_SBSA_UNIFICATION).
 UNIFIED_TEGRA = frozenset({(7, 2), (8, 7)})
-# What 10.0 does not run on: Thor, as CUDA 12 called it (DEVICE_REQUIREMENT: 100 excludes 101 only). Rubin, 10.7, does
-# run 10.0 code (pytorch/pytorch#190654).
-APART = frozenset({(10, 1)})
-
 
 # Code for a generic target runs on each of its family (code object v6; ROCr's isa.cpp; 908 and 90a have none).
 GENERIC = {
@@ -95,7 +91,7 @@ class Arch(Noun):
 
     @property
     def capability(self) -> tuple[int, int]:
-        """The compute capability; 10.1 is the old name of 11.0 (sm_101 was renamed sm_110 in CUDA 13.0)."""
+        """The compute capability; 10.1, which 10.0 does not run on, is the old name of 11.0 (sm_101 before CUDA 13)."""
         return (11, 0) if (self.major, self.minor) == (10, 1) else (self.major, self.minor)
 
 
@@ -109,21 +105,17 @@ def fit(code: Arch, gpu: Arch, *, unified: bool = False) -> Fit:
     if code.suffix == "a":  # architecture-specific: that one capability
         runs = built == device
     elif code.suffix == "f":  # family-specific: the family, from this member on
-        runs = built[0] == device[0] and built[1] <= device[1] and not _apart(built, device)
+        runs = built[0] == device[0] and built[1] <= device[1]
     elif code.kind == "compute":  # PTX: any newer capability of any major
         runs = built <= device
     else:
         same = built[0] == device[0] and built[1] <= device[1]
-        runs = same and not _apart(built, device) and not _tegra_wall(built, device, unified)
+        runs = same and not _tegra_wall(built, device, unified)
     if not runs:
         return Fit.NONE
     if code.kind == "compute":
         return Fit.JIT
     return Fit.EXACT if built == device else Fit.BINARY
-
-
-def _apart(built: tuple[int, int], device: tuple[int, int]) -> bool:
-    return built != device and (built in APART or device in APART)
 
 
 def _tegra_wall(built: tuple[int, int], device: tuple[int, int], unified: bool) -> bool:

@@ -99,12 +99,6 @@ class Build(Noun):
         return None if self.cuda is None else int(self.cuda.partition(".")[0])
 
     @property
-    def label(self) -> str:
-        """The local label with its plus, or nothing."""
-        _, plus, local = self.version.partition("+")
-        return plus + local
-
-    @property
     def unified(self) -> bool:
         """Whether discrete code also runs on Tegra."""
         return is_unified(self.torch, self.cuda)
