@@ -80,7 +80,7 @@ def _solved(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solut
     family = () if chosen.torch is None else _family(search, chosen, chosen.torch)
     return Stack(
         machine=search.machine,
-        asked=tuple(demand.text for demand in asked),
+        asked=tuple(demand.text for demand in asked if not demand.by),
         packages=(*packages, *family, *_added(search, chosen)),
         notes=tuple(dict.fromkeys(notes(search, chosen))),
         index_url=None if chosen.torch is None else _index_url(search, chosen.torch.build),
@@ -92,7 +92,7 @@ def _refused(search: StackSearch, asked: tuple[PackageDemand, ...], objections: 
     """The stack that cannot be had: why, and what would have to change."""
     return Stack(
         machine=search.machine,
-        asked=tuple(demand.text for demand in asked),
+        asked=tuple(demand.text for demand in asked if not demand.by),
         objections=objections,
         notes=tuple(unread(search, asked)),
         hints=tuple(dict.fromkeys(hints(search, asked, objections))),
@@ -120,7 +120,7 @@ def _pinned(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solut
 def _why(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution, package: Package) -> str:
     """Who asks for it, and why its newest version was passed over."""
     by = [demand for demand in chosen.demands if demand.name == package.name and demand.by]
-    named = any(demand.name == package.name for demand in asked)
+    named = any(demand.name == package.name and not demand.by for demand in asked)
     start = "you asked for it" if named else f"{by[0].by} asks for {by[0].text}" if by else "it is needed"
     passed = next((refused for refused in search.refused if refused.name == package.name), None)
     return start if passed is None else f"{start}; {passed.version} {passed.objection.text}"

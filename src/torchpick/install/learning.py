@@ -23,7 +23,7 @@ from torchpick.installers import resolution
 from torchpick.installers.job import TRITONS, Job
 from torchpick.installers.resolution import Resolution
 from torchpick.knowledge.packages import KnownPackages
-from torchpick.model.build import TRIO, Build
+from torchpick.model.build import COMPANIONS, TRIO, Build
 from torchpick.model.machine import Note
 from torchpick.model.package import Package
 from torchpick.model.table import Table
@@ -117,8 +117,10 @@ class Learner:
         exact = self._exactly(answer, found)
         if exact.ok:
             return self._agreed(exact, found)
-        # A wheel that was read does not run: not that one.
-        bad = [each.name for each in exact.environment.objections if each.name in found.versions]
+        # A wheel that was read needs another torch, or does not run: then not that one.
+        moved = self._exactly(answer, found, torch=False)
+        bad = [] if moved.ok else [each.name for each in exact.environment.objections if each.name in found.versions]
+        answer = moved if moved.ok else answer
         again = self._resolve(answer, [answer.pick.build], [f"{name}!={found.versions[name]}" for name in bad])
         if again.refusal is not None:
             decided(exact, self._rules)
@@ -157,15 +159,18 @@ class Learner:
                 return found
         raise refused
 
-    def _exactly(self, former: Answer, found: Resolution) -> Answer:
-        """The answer with the very versions of a resolution, as far as they concern torch or CUDA."""
+    def _exactly(self, former: Answer, found: Resolution, *, torch: bool = True) -> Answer:
+        """The answer with the very versions of a resolution, as far as they concern CUDA and, if said so, `torch`."""
         self._read(found)
-        more = [PackageDemand("torch", f"=={found.versions['torch']}")] if "torch" in found.versions else []
-        more += [PackageDemand(name) for name in sorted(TRIO - {"torch"}) if name in found.versions]
-        facts = self.packages.facts
-        for name, version in sorted(found.versions.items()):
-            if _is_judged(name) and name in facts and any(one.version == version for one in facts[name].versions):
-                more.append(PackageDemand(name, f"=={version}"))
+        facts, by = self.packages.facts, f"{self.asking.installer.name}'s resolution"
+        wanted = {
+            name: "" if name in COMPANIONS else f"=={version}"
+            for name, version in sorted(found.versions.items())
+            if (torch and name == "torch")
+            or name in COMPANIONS
+            or (_is_judged(name) and name in facts and any(one.version == version for one in facts[name].versions))
+        }
+        more = (PackageDemand(name, specifier, by=by) for name, specifier in wanted.items())
         return bound_as(former, self.asking.answer(facts, *more))
 
     def _read(self, found: Resolution) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -48,6 +49,19 @@ def test_a_project_that_the_table_lacks_is_judged_too(world: World, major: int, 
 
     assert says in done.stderr
     assert world.installed(python) == {}
+
+
+@pytest.mark.parametrize("installer", ["uv", "pip"])
+def test_torch_moves_to_the_one_whose_own_libraries_a_read_wheel_takes(world: World, installer: str) -> None:
+    needs = ("torch", "nvidia-nvjitlink-cu12>=12.9")
+    add(world, compiled("swift-ops", "1.0", "swift_ops/_C.so", 12, "sm_75", requires=needs))
+    add(world, TinyWheel("nvidia-nvjitlink-cu12", "12.9.86", ANY))
+    world.wheels(WHEEL_HOST)["cu129", "torch"] = [TinyWheel("torch", "2.13.0+cu129", TAG)]
+    words = ("swift-ops", "--dry-run", "--json", "--installer", installer)
+
+    done = world.install(*words, python=world.environment(installer), gpu=("--gpu", "T4", "--driver", "550.127.08"))
+
+    assert json.loads(done.stdout)["pick"]["version"] == "2.13.0+cu129"
 
 
 def test_a_wheel_is_read_once_ever(world: World) -> None:
