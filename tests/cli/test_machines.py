@@ -293,3 +293,13 @@ def test_any_json_is_machines_or_an_error(value: object) -> None:
     except TorchpickError:
         return
     assert found.crowds
+
+
+def test_two_files_of_hosts_that_call_themselves_alike_are_two_machines(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.json").write_text(line(PASCAL._replace(name="localhost")))
+    (tmp_path / "many.jsonl").write_text("\n".join(line(BARE._replace(name=name)) for name in ("c", "d")))
+    reader = machinefiles.Reader(Request(), Knowledge({}))
+    reader.folder(str(tmp_path))
+
+    assert [crowd.hosts.text for crowd in reader.fleet().crowds] == ["a,b", "c,d"]

@@ -203,3 +203,41 @@ def test_items_that_are_no_nodes(value: object, words: str) -> None:
     found = read(value, node("gpu-1", A100))
     assert [crowd.hosts.text for crowd in found.crowds] == ["gpu-1"]
     assert words in found.unread[0].text
+
+
+def test_the_labellers_of_amd_and_intel() -> None:
+    amd = {**BASE, "amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM"}
+    intel = {**BASE, "gpu.intel.com/product": "Max_1550"}
+    nodes = [
+        node("mi300", amd, capacity={"amd.com/gpu": "8"}),
+        node("mi250", {**BASE, "beta.amd.com/gpu.product-name": "AMD_Instinct_MI250X_MCM_OAM_AC_MBA"}),
+        node("pvc", intel, capacity={"gpu.intel.com/xe": "2"}),
+        node("unknown", {**BASE, "gpu.intel.com/product": "Max_9999"}),
+    ]
+    fleet = read(*nodes)
+
+    found = {machine.name: [(gpu.vendor, str(gpu.arch)) for gpu in machine.gpus] for machine in fleet.machines}
+    assert found == {"mi300": [("amd", "gfx942")] * 8, "mi250": [("amd", "gfx90a")], "pvc": [("intel", "None")] * 2}
+    assert [(left.hosts.text, left.code) for left in fleet.silent] == [("unknown", "NO_CAPABILITY")]
+
+
+def test_four_gpus_of_one_machine_are_four(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    labels = {**A100, "nvidia.com/gpu.count": "4", "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB"}
+    file = tmp_path / "nodes.json"
+    file.write_text(json.dumps({"kind": "List", "items": [node("a", labels), node("b", labels)]}))
+
+    assert main(["fleet", str(file), "--python", "3.12"]) == 0
+    assert "8 × NVIDIA-A100-SXM4-40GB (sm_80), driver 535.161.07\n" in capsys.readouterr().out
+
+
+def test_a_driver_that_was_given_for_who_does_not_tell_is_marked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gke = {**BASE, "cloud.google.com/gke-accelerator": "nvidia-tesla-t4"}
+    file = tmp_path / "nodes.json"
+    file.write_text(json.dumps({"kind": "List", "items": [node("told", A100), node("not", gke)]}))
+
+    assert main(["fleet", str(file), "--python", "3.12", "--driver", "550.127.08"]) == 0
+    out = capsys.readouterr().out
+    assert "(sm_75), driver 550.127.08 (assumed)\n" in out
+    assert "(sm_80), driver 535.161.07\n" in out

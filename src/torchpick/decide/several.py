@@ -42,8 +42,8 @@ def gpu_fleet(fleet: Fleet, wish: Wish) -> Fleet:
 
 
 def _idle(machine: Machine) -> bool:
-    """A Mac has a GPU, though none that a wheel must hold code for."""
-    return not machine.counted and machine.platform.os != "macos"
+    """Without a GPU, also of those for which a wheel need hold no code (a Mac's, Intel's)."""
+    return not any(gpu.counted for gpu in machine.gpus) and machine.platform.os != "macos"
 
 
 def completed(fleet: Fleet, complete: Callable[[Machine], Machine]) -> Fleet:

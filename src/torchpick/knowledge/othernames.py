@@ -31,7 +31,10 @@ _INTEL = r"^intel|^arc(?:pro)?(?:[ab][0-9]|1[34]0[tv]|graphics|$)|^(?:iris|uhd|i
 # M6, M10, M40 and M60 are Teslas; M4 is both, and Apple sold more.
 _APPLE = r"^(?:apple)?m(?:[1-5]|[1-9](?:pro|max|ultra))$|^apple"
 # What the vendors' tools and shops put around a name.
-_AROUND = r"\(r\)|\(tm\)|advanced micro devices,? ?(?:inc\.?)?|\[amd/ati\]|\bgraphics\b|\bseries\b|\bgpu\b"
+_AROUND = (
+    r"[ _](?:mcm|oam|hf|vf)(?:[ _].*)?$|\(r\)|\(tm\)|advanced micro devices,? ?(?:inc\.?)?|\[amd/ati\]"
+    r"|\bgraphics\b|\bseries\b|\bgpu\b"
+)
 _MOST_CLOSE = 6
 MAC = "macos-arm64"
 _MESSAGES = {

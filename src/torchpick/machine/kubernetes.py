@@ -1,7 +1,8 @@
-"""Kubernetes nodes as machines: `kubectl get nodes -o json`, with the labels of NVIDIA's GPU feature discovery. Pure.
+"""Kubernetes nodes as machines: `kubectl get nodes -o json`, with the labels that say which GPUs are there. Pure.
 
 The labels: the README of gpu-feature-discovery in NVIDIA/k8s-device-plugin, its mig-strategy.go for the counts under
-MIG, Node Feature Discovery's `pci-*.present`, and what GKE, EKS, AKS, Karpenter and CoreWeave put on their nodes.
+MIG, Node Feature Discovery's `pci-*.present`, and what AMD's and Intel's
+labellers, GKE, EKS, AKS, Karpenter and CoreWeave put on their nodes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields
-from torchpick.model.machine import Driver, Gpu, Machine, Note, Platform, Python, Trouble
+from torchpick.model.machine import Driver, GivenGpu, Gpu, Machine, Note, Platform, Python, Trouble
 from torchpick.model.versions import major_minor, numbers
 
 _MOST_GPUS = 64
@@ -26,12 +27,18 @@ _PRODUCTS = (
     "kubernetes.azure.com/accelerator",
     "gpu.nvidia.com/class",
     "gpu.nvidia.com/model",
+    "amd.com/gpu.product-name",
+    "beta.amd.com/gpu.product-name",
+    "gpu.intel.com/product",
 )
 _NFD = re.compile(r"feature\.node\.kubernetes\.io/pci-(?:[0-9a-f]{4}_)?10de(?:_[0-9a-f_]+)?\.present")
 # `NVIDIA-A100-SXM4-40GB-MIG-1g.5gb-SHARED`: the instance and the sharing are no part of the product's name.
 _SHARE = re.compile(r"(-MIG-(?:[0-9a-z.+]+|INVALID))?(-SHARED)?$")
 
-Named = Callable[[str], "Arch | None"]
+# Where there is no label for the number of GPUs.
+_RESOURCES = ("amd.com/gpu", "gpu.intel.com/xe", "gpu.intel.com/i915")
+
+Named = Callable[[str], "GivenGpu | None"]
 
 
 def nodes(value: object) -> Sequence[object]:
@@ -57,13 +64,14 @@ def machine(node: Fields, python: Python, named: Named) -> Machine:
     if cpu is None:
         raise metadata.fail("labels", f"has no kubernetes.io/arch on {name}")
     words = Fields({"os": os, "cpu": _CPUS.get(cpu, cpu)}, metadata.at("labels"))
-    arch, product = _described(labels, named)
+    gpu = _described(labels, named)
     trouble: Trouble | None = None
     gpus: tuple[Gpu, ...] = ()
-    if arch is None:
+    if gpu is None:
         trouble = _undescribed(labels, resources)
     else:
-        gpus = tuple(Gpu(index, "nvidia", product, arch, source="label") for index in range(_count(labels)))
+        count = range(_count(labels, resources))
+        gpus = tuple(Gpu(index, gpu.vendor, gpu.name, gpu.arch, source="label") for index in count)
     return Machine(
         platform=Platform.from_json(words),
         python=python,
@@ -82,21 +90,18 @@ def _texts(fields: Fields | None) -> dict[str, str]:
     return {name: value for name, value in values if isinstance(value, str)}
 
 
-def _described(labels: dict[str, str], named: Named) -> tuple[Arch | None, str | None]:
-    """The architecture by the capability's labels, else by a product's name, and that name."""
+def _described(labels: dict[str, str], named: Named) -> GivenGpu | None:
+    """The GPU by the capability's labels, else by a product's name."""
     products = [_SHARE.sub("", labels[label]) for label in _PRODUCTS if labels.get(label)]
     capability = _version(labels, "", "gpu.compute.", ("major", "minor"))
     if capability is not None:
-        return Arch.of_capability(*numbers(capability)[:2]), products[0] if products else None
-    for product in products:
-        if (arch := named(product)) is not None:
-            return arch, product
-    return None, None
+        return GivenGpu.nvidia(next(iter(products), None), Arch.of_capability(*numbers(capability)[:2]))
+    return next(filter(None, map(named, products)), None)
 
 
-def _count(labels: dict[str, str]) -> int:
+def _count(labels: dict[str, str], resources: dict[str, str]) -> int:
     """How many GPUs; under MIG the label counts the instances, and it is 0 where they are not all alike."""
-    given = labels.get(f"{_PREFIX}gpu.count", "1")
+    given = labels.get(f"{_PREFIX}gpu.count") or next(filter(None, map(resources.get, _RESOURCES)), "1")
     count = int(given) if re.fullmatch(r"\d{1,4}", given) else 0
     return count if 0 < count <= _MOST_GPUS and "-MIG-" not in labels.get(f"{_PREFIX}gpu.product", "") else 1
 
@@ -117,7 +122,7 @@ def _undescribed(labels: dict[str, str], resources: dict[str, str]) -> Trouble |
     return Trouble(
         "NO_CAPABILITY",
         f"it has {signs[0]}, and no label gives the compute capability or the product",
-        "install NVIDIA's gpu-feature-discovery, or run `torchpick detect --json` on the node",
+        "install its maker's labeller, such as NVIDIA's gpu-feature-discovery, or run `torchpick detect --json` there",
     )
 
 

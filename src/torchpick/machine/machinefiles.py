@@ -19,10 +19,9 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.indexes import first_remedies
 from torchpick.machine import compact_line, given, kubernetes
 from torchpick.machine.streams import UnreadLine, values
-from torchpick.model.arch import Arch
 from torchpick.model.fields import SCHEMA, Fields, ShapeError
 from torchpick.model.fleet import CountedNote, Crowd, Fleet, Hosts, LeftOut, is_name
-from torchpick.model.machine import Gpu, Machine, Note, Platform, Python
+from torchpick.model.machine import GivenGpu, Gpu, Machine, Note, Platform, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
 from torchpick.model.request import FACTS, Request, Wish, flag_of
@@ -114,10 +113,10 @@ class Reader:
 
     def described(self, host: str, cpu: str, product: str, count: int) -> bool:
         """Whether what a cluster itself knows of a machine is enough: its GPU's name, where the driver was given."""
-        arch = self._arch(product)
-        if arch is None or self._driver is None:
+        gpu = self._gpu(product)
+        if gpu is None or self._driver is None:
             return False
-        gpus = tuple(Gpu(index, "nvidia", product, arch, source="label") for index in range(count))
+        gpus = tuple(Gpu(index, gpu.vendor, product, gpu.arch, source="label") for index in range(count))
         system = Platform("linux", cpu, None)
         self._take(Machine(system, interpreter.own().python, gpus=gpus, notes=(_ASSUMED,)), _Origin("", host))
         return True
@@ -129,16 +128,15 @@ class Reader:
             self.silent(str(origin.surest), "NO_GPU_GIVEN", f"its job was given none of its {origin.has}{said}")
             return
         if self._driver is not None and machine.driver is None and any(gpu.vendor == "nvidia" for gpu in machine.gpus):
-            machine = machine._replace(driver=self._driver)
+            machine = machine._replace(driver=self._driver._replace(source="assumed"))
         machine = machine._replace(python=self._python or machine.python)
         self._crowds.add(machine, origin.where, origin.surest, machine.name, origin.last)
 
-    def _arch(self, product: str) -> Arch | None:
+    def _gpu(self, product: str) -> GivenGpu | None:
         try:
-            gpu = self._knowledge.gpu(product, mac=False)
+            return self._knowledge.gpu(product, mac=False)
         except UsageError:
             return None
-        return gpu.arch if gpu.vendor == "nvidia" else None
 
     def place(self, where: str) -> None:
         """Read a file, a folder of files, or stdin for `-`. UsageError where it cannot be opened."""
@@ -178,10 +176,13 @@ class Reader:
 
     def stream(self, stream: IO[bytes], name: str, host: str | None = None, has: str | None = None) -> bool:
         """Whether the stream contained anything."""
+        found = [*values(stream)] if host else values(stream)
+        # A file of one machine is called as the host; of several, each has its own name.
+        alone = host if isinstance(found, list) and len(found) == 1 else None
         held = False
-        for listed in values(stream):
+        for listed in found:
             held = True
-            origin = _origin(f"{name}, line {listed.line}", listed.host, host, has)
+            origin = _origin(f"{name}, line {listed.line}", listed.host or alone, host, has)
             if isinstance(listed, UnreadLine):
                 self._crowds.unread(origin.where, listed.why, origin.surest, origin.last)
                 continue
@@ -193,7 +194,8 @@ class Reader:
         try:
             fields = Fields(value)
             if fields.has("kind") and fields.has("apiVersion") and origin.has is None:
-                self._take(kubernetes.machine(fields, interpreter.own().python, self._arch), origin)
+                node = kubernetes.machine(fields, interpreter.own().python, self._gpu)
+                self._take(node, origin._replace(surest=None))
             else:
                 self._take(_machine(fields, value), origin)
         except DetectionError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
 
@@ -57,15 +58,14 @@ def remarks(wish: Wish) -> tuple[Note, ...]:
 
 
 def kinds(members: Sequence[GpuPlace], fleet: Fleet) -> tuple[str, ...]:
-    """`400 × V100 (sm_70), driver 580.95.05`: machines, not GPUs."""
-    counts: dict[str, set[int]] = {}
+    """`400 × V100 (sm_70), driver 580.95.05`: GPUs, or machines without one."""
+    counts: Counter[str] = Counter()
     for place, index in members:
         machine = fleet.machines[place]
         gpu = next((gpu for gpu in machine.gpus if gpu.index == index), None)
         what = f"{machine.platform.name} without a GPU" if gpu is None else gpu.label
-        counts.setdefault(what + _driver(machine), set()).add(place)
-    found = {what: fleet.count_of(places) for what, places in counts.items()}
-    return tuple(f"{number} × {what}" for what, number in sorted(found.items(), key=lambda item: -item[1]))
+        counts[what + _driver(machine)] += fleet.crowds[place].hosts.count
+    return tuple(f"{number} × {what}" for what, number in counts.most_common())
 
 
 def _driver(machine: Machine) -> str:
