@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.doctor.homes import Home
 from torchpick.cli import main
 from torchpick.environment import interpreter, world
 from torchpick.environment.world import World
@@ -112,3 +114,63 @@ def test_env_and_run_ask_for_a_cache_of_ones_own(
         status = main([*words, "--gpu", "none", "--offline", *(["true"] if words[0] == "run" else [])])
         assert status == 1, words
         assert "TORCHPICK_CACHE_DIR" in capsys.readouterr().err
+
+
+def test_doctor_reads_an_environment_that_others_may_write_and_starts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = venv(tmp_path) / "lib" / f"python{VERSION}" / "site-packages"
+    (site / "torch").mkdir(parents=True)
+    (site / "torch" / "version.py").write_text("__version__ = '2.14.1+cu126'\ncuda = '12.6'\n")
+    (site / "torch-2.14.1.dist-info").mkdir()
+    (site / "torch-2.14.1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.14.1\n")
+    (tmp_path / ".venv").chmod(0o777)
+    monkeypatch.chdir(tmp_path)
+
+    status = main(["doctor", "--gpu", "RTX 5090", "--driver", "580.95.05", "--json"])
+
+    found = json.loads(capsys.readouterr().out)
+    assert status == 3
+    assert found["torch"]["version"] == "2.14.1+cu126"
+    assert "NO_KERNELS" in {finding["code"] for finding in found["findings"]}
+    assert "in which nothing is run, as others may write there" in found["environment"]["source"]
+    assert main(["doctor", "--gpu", "RTX 5090", "--driver", "580.95.05", "--fix"]) == 2
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_record_that_others_may_write_leads_unpin_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prefix, project = tmp_path / "venv", tmp_path / "pyproject.toml"
+    pinned = '[project]\nname = "x"\nversion = "1"\ndependencies = ["torch"]\n'
+    project.write_text(pinned)
+    Home(prefix)
+    words = ["--python", str(prefix)]
+    assert main(["pin", *words, "--project", str(project), "--gpu", "none", "--offline"]) == 0
+    written = project.read_text()
+    record = prefix / "share" / "torchpick" / "pin.json"
+    record.chmod(0o666)
+    capsys.readouterr()
+
+    assert main(["unpin", *words]) == 2
+
+    said = capsys.readouterr().err
+    assert f"others may write {record}, which names {project}" in said
+    assert f"--project {project}" in said
+    assert project.read_text() == written != pinned
+    assert main(["unpin", *words, "--project", str(project)]) == 0
+    assert project.read_text() == pinned
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_at_an_environments_settings_is_named_and_its_python_not_started(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prefix = venv(tmp_path)
+    (prefix / "pyvenv.cfg").unlink()
+    os.mkfifo(prefix / "pyvenv.cfg")
+
+    for words in (["url"], ["doctor"], ["install", "torch", "--dry-run"], ["pin"]):
+        assert main([*words, "--gpu", "none", "--python", str(prefix)]) in (1, 2)
+        said = capsys.readouterr().err
+        assert f"has {prefix}/pyvenv.cfg, which is no file" in said
+        assert "specify one with" in said
+    assert not (tmp_path / "started").exists()

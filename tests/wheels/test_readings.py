@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,16 @@ def test_one_host_does_not_speak_for_another(reading: Reading, tmp_path: Path) -
     """The hash is the index's word; what lies behind it was not hashed, as only parts of it were fetched."""
     cache = Readings(str(tmp_path))
     cache.keep("https://evil.example/x.whl", reading)
+
+    assert cache.find(URL, HASH, WHOLE) is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the lists of Windows are not judged")
+def test_what_others_may_write_is_read_anew(reading: Reading, tmp_path: Path) -> None:
+    cache = Readings(str(tmp_path))
+    cache.keep(URL, reading)
+    for file in (tmp_path / "readings").iterdir():
+        file.chmod(0o666)
 
     assert cache.find(URL, HASH, WHOLE) is None
 

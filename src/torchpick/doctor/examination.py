@@ -139,9 +139,7 @@ def target(python: str | None, environ: Mapping[str, str], folder: str) -> tuple
         return python, "given"
     world = World("/", environ, folder, sys.platform)
     if (found := interpreter.environment(world)) is not None:
-        if interpreter.is_others(*found):
-            raise UsageError(f"{found[0]}, {interpreter.OTHERS}", hint=hint, code="NO_TARGET")
-        return found
+        return (found[0], f"{found[0]}, {interpreter.OTHERS}") if interpreter.is_others(*found) else found
     tool = interpreter.tool_environment(sys.prefix)
     if tool is None:
         return sys.executable, "the Python that runs torchpick"

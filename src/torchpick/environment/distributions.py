@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from torchpick.environment import layout
+from torchpick.environment.interpreter import OTHERS
 from torchpick.environment.world import start_of, text_of
 from torchpick.model.noun import Noun
 from torchpick.model.versions import normal
@@ -90,11 +91,12 @@ class Environment(Noun):
 
 def read(python: str, environ: Mapping[str, str], *, source: str = "given", metadata: bool = True) -> Environment:
     """The environment of an interpreter or folder. Without `metadata` only names and versions are read."""
-    here = layout.of(python, environ)
+    others = source.endswith(OTHERS)
+    here = layout.written(python) if others else layout.of(python, environ)
     faults: list[Fault] = []
     found = [one for folder in here.sites for one in in_folder(folder, faults, metadata=metadata)]
     return Environment(
-        executable=here.executable,
+        executable=None if others else here.executable,
         prefix=here.prefix,
         version=here.version,
         implementation=here.implementation,

@@ -12,6 +12,7 @@ from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import Fields, ShapeError, loads
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import IMPLEMENTATIONS
+from torchpick.model.versions import major_minor
 
 # Longer than a Python on a network drive takes; a broken one must not hold up the user.
 SECONDS = 30.0
@@ -68,6 +69,9 @@ def ask(program: str, environ: Mapping[str, str], deadline: float, folders: str 
 
     The answer is checked in what every answer has; raises TorchpickError where there is none.
     """
+    config = os.path.join(prefix_of(program), "pyvenv.cfg")
+    if os.path.exists(config) and not os.path.isfile(config):  # Python itself would wait for a pipe
+        raise broken(program, f"has {config}, which is no file")
     argv = [program, "-I", "-S", "-c", _QUESTION, *([] if folders is None else [folders])]
     try:
         ended = child.run(argv, environ, deadline - time.monotonic())
@@ -184,6 +188,17 @@ def of_environment(python: str, version: str, *, free_threaded: bool) -> Layout 
         stdlib=library,
         settings=config,
     )
+
+
+def written(prefix: str) -> Layout:
+    """What an environment's files say of it, in which nothing is run."""
+    version = major_minor(written_version(prefix) or "")
+    here = of_environment(os.path.join(prefix, "bin", "python"), version, free_threaded=False)
+    if here is None:
+        raise UsageError(
+            f"{prefix} does not say where it keeps its packages", hint="specify one with `--python`", code="NO_TARGET"
+        )
+    return here
 
 
 def written_version(prefix: str) -> str | None:

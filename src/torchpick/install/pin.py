@@ -12,7 +12,7 @@ from torchpick.environment.marks import PIN, ProjectSetting
 from torchpick.environment.requirements import Given
 from torchpick.environment.rewrite import FileChange
 from torchpick.environment.targets import Target
-from torchpick.environment.world import World
+from torchpick.environment.world import World, is_yours
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import asking
 from torchpick.install.files import Listed, listed
@@ -163,7 +163,7 @@ def _put_back(prefix: str, project: str | None) -> tuple[str, ...]:
     """
     place = toolsettings.store_of(prefix)
     own = toolsettings.project_of(prefix) if project is None else os.path.abspath(project) if project else None
-    files = dict.fromkeys((toolsettings.own_pip_file(prefix), _recorded(prefix), own))
+    files = dict.fromkeys((toolsettings.own_pip_file(prefix), _recorded(prefix, named=project is not None), own))
     touched = [file for file in files if file and _unmark(file)]
     for file in filter(None, files):
         rewrite.clear(os.path.dirname(file))
@@ -175,15 +175,25 @@ def _put_back(prefix: str, project: str | None) -> tuple[str, ...]:
     return tuple(touched)
 
 
-def _recorded(prefix: str) -> str | None:
-    """The project that was pinned with this environment; a record that was copied here is another's."""
+def _recorded(prefix: str, *, named: bool) -> str | None:
+    """The project that was pinned with this environment; a record that was copied here is another's.
+
+    What others may write leads nowhere: the project has to be `named`.
+    """
     try:
         record = Fields(loads(rewrite.read(_record(prefix)).text))
         file = record.maybe_text("project")
         ours = record.text("environment") == os.path.realpath(prefix)
     except (ShapeError, TorchpickError):
         return None
-    return file if ours and file and file.endswith(".toml") else None
+    if not (ours and file and file.endswith(".toml")):
+        return None
+    if is_yours(_record(prefix)):
+        return file
+    if named:
+        return None
+    hint = f"name the project yourself: `--project {file}`"
+    raise UsageError(f"others may write {_record(prefix)}, which names {file}", hint=hint)
 
 
 def _unmark(file: str) -> bool:

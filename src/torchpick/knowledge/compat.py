@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from torchpick.environment.world import is_yours
 from torchpick.errors import CompatError, TorchpickError, UsageError
 from torchpick.knowledge import indexes, locations
 from torchpick.knowledge.locations import cache_dir, compat_dir, table_file
@@ -105,7 +106,7 @@ class Knowledge:
             stat = os.stat(file)
         except OSError:
             return PlatformBuilds(shipped)
-        if hasattr(os, "geteuid") and (stat.st_uid not in (0, os.geteuid()) or stat.st_mode & 0o002):
+        if not is_yours(file):
             return PlatformBuilds(shipped, ignored=f"{file} is ignored: others may write it; `torchpick refresh` anew")
         return self._once((file, stat.st_mtime_ns, stat.st_size), lambda: _refreshed_over(shipped, file))
 

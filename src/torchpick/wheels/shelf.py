@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from torchpick.environment import rewrite
-from torchpick.environment.world import content
+from torchpick.environment.world import content, is_yours
 from torchpick.errors import TorchpickError
 
 _MOST_BYTES = 64 << 20
@@ -41,9 +41,9 @@ def write(path: Path, value: object, most: int = _MOST_BYTES) -> None:
 
 
 def read(path: Path) -> object:
-    """The content of a file of ours; None if there is none or it cannot be ours."""
+    """The content of a file of ours; None if there is none, it cannot be ours, or others may write it."""
     try:
-        value: object = json.loads(content(str(path), _MOST_BYTES))
+        value: object = json.loads(content(str(path), _MOST_BYTES)) if is_yours(str(path)) else None
     except (OSError, ValueError, RecursionError):
         return None
     return value
