@@ -71,7 +71,7 @@ def ask(program: str, environ: Mapping[str, str], deadline: float, folders: str 
     """
     config = os.path.join(prefix_of(program), "pyvenv.cfg")
     if os.path.exists(config) and not os.path.isfile(config):  # Python itself would wait for a pipe
-        raise broken(program, f"has {config}, which is no file")
+        raise broken(program, f"has {config}, which is not a file")
     argv = [program, "-I", "-S", "-c", _QUESTION, *([] if folders is None else [folders])]
     try:
         ended = child.run(argv, environ, deadline - time.monotonic())
