@@ -27,7 +27,7 @@ SWAPPED = (*FAMILY, "triton", "filelock")
 COMMANDS = ("install", "env", "pin", "run", "lock")
 # uv keeps no settings for one environment, so that there is nothing to pin for it.
 MATRIX = [
-    pytest.param(command, newest, marks=() if command in ("install", "run") else pytest.mark.long)
+    pytest.param(command, newest, marks=() if command == "install" else pytest.mark.long)
     for command in COMMANDS
     for newest in NEWEST
     if (command, newest) != ("pin", "uv")

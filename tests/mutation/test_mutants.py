@@ -94,6 +94,7 @@ def judged(
 
 
 @needs_groups
+@pytest.mark.long  # each runs tests in a process of its own
 def test_what_a_test_notices_is_killed_also_in_a_process_of_its_own(tmp_path: Path) -> None:
     source = "def f(a):\n    return a + 1 if a > 5 else 0\n"
     test = (
@@ -113,6 +114,7 @@ def test_what_a_test_notices_is_killed_also_in_a_process_of_its_own(tmp_path: Pa
 
 
 @needs_groups
+@pytest.mark.long  # each runs tests in a process of its own
 def test_only_tests_that_run_the_line_and_succeed_without_a_change_are_asked(tmp_path: Path) -> None:
     source = "def f(a):\n    return a > 5\n\n\ndef g(a):\n    return a < 5\n"
     test = (
@@ -132,6 +134,7 @@ def test_only_tests_that_run_the_line_and_succeed_without_a_change_are_asked(tmp
 
 
 @needs_groups
+@pytest.mark.long  # each runs tests in a process of its own
 def test_tests_that_do_not_succeed_without_a_change_are_refused(tmp_path: Path) -> None:
     (tmp_path / "project" / "src").mkdir(parents=True)
     (tmp_path / "project" / "test_example.py").write_text("import nonesuch\n")
@@ -143,6 +146,7 @@ def test_tests_that_do_not_succeed_without_a_change_are_refused(tmp_path: Path) 
 
 
 @needs_groups
+@pytest.mark.long  # each runs tests in a process of its own
 def test_what_is_left_open_when_the_tests_have_ended_is_no_verdict(tmp_path: Path) -> None:
     test = (
         "import gc\nfrom mutated_example import f\n\n"

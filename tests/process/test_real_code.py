@@ -34,7 +34,9 @@ def for_all(*ptx: str) -> list[str]:
     return [*words, *(f"-gencode=arch={each},code={each}" for each in ptx)]
 
 
-@pytest.mark.parametrize("packing", ["speed", "size", pytest.param("none", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "packing", ["speed", *(pytest.param(packing, marks=pytest.mark.long) for packing in ("size", "none"))]
+)
 def test_a_shared_library(tmp_path: Path, packing: str) -> None:
     one = compiled(
         tmp_path, "-shared", "-Xcompiler", "-fPIC", f"--compress-mode={packing}", *for_all("compute_80", "compute_90a")

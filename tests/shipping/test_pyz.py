@@ -94,6 +94,7 @@ def test_an_older_python_is_told_which_one_is_needed(program: Path, tmp_path: Pa
     assert (done.returncode, done.stdout, done.stderr) == (1, "", wanted)
 
 
+@pytest.mark.long  # it builds the program once more
 def test_the_same_sources_give_the_same_bytes(program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever was imported in between: the names that a process knows show in the bytecode that it writes."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", MOMENT)

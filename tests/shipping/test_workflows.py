@@ -188,6 +188,7 @@ def test_the_laws_hold_on_the_day_of_a_release(clone: Path, tmp_path: Path) -> N
     bash("scripts/test --quick", clone)
 
 
+@pytest.mark.long
 def test_the_next_hour_adds_to_the_same_request(clone: Path, tmp_path: Path, patched: dict[str, str]) -> None:
     assert patched["found"] == "yes"
     write(clone, "yes")
@@ -206,6 +207,7 @@ def test_the_next_hour_adds_to_the_same_request(clone: Path, tmp_path: Path, pat
     assert (tmp_path / "asked").read_text().count("pr create") == 1
 
 
+@pytest.mark.long
 def test_what_a_person_has_to_see_joins_no_request_that_merges_itself(
     clone: Path, tmp_path: Path, patched: dict[str, str]
 ) -> None:
