@@ -34,6 +34,15 @@ def test_told_gpus_are_not_probed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert detect(gpus=()).gpus == ()
 
 
+def test_a_named_jetson_is_judged_by_the_release_of_the_board_that_it_is_asked_on(computer: Computer) -> None:
+    world = computer.file("/etc/nv_tegra_release", "# R36 (release), REVISION: 4.0, GCID: 1").world()
+    orin = Gpu(0, "nvidia", "Orin NX", Arch("sm", 8, 7))
+
+    assert detect(gpus=(orin,), world=world).driver == Driver(None, "12.6", "unknown", "nv_tegra_release")
+    assert detect(gpus=(orin,), world=world, driver=Driver("595.78")).driver == Driver("595.78")
+    assert detect(gpus=(PASCAL,), world=world).driver is None
+
+
 def test_told_driver_facts() -> None:
     assert detect(gpus=(PASCAL,), driver=Driver("580.95.05")).driver == Driver("580.95.05", None, "given", None)
 

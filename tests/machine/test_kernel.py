@@ -65,6 +65,24 @@ def test_containers(tmp_path: Path, path: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "cuda"),
+    [
+        ("# R36 (release), REVISION: 4.0, GCID: 37537400, BOARD: generic, EABI: aarch64\n", "12.6"),
+        ("# R36 (release), REVISION: 3.0, GCID: 36191598", "12.2"),
+        ("# R35 (release), REVISION: 4.1", "11.4"),
+        ("# R32 (release), REVISION: 7.1", "10.2"),
+        ("# R39 (release), REVISION: 2.0", None),  # whose driver is numbered as others are
+        ("# R36", None),
+        ("", None),
+    ],
+)
+def test_the_cuda_of_a_jetson_is_that_of_its_release(tmp_path: Path, text: str, cuda: str | None) -> None:
+    put(tmp_path, "etc/nv_tegra_release", text)
+
+    assert kernel.read(world(tmp_path)).jetson_cuda == cuda
+
+
+@pytest.mark.parametrize(
     ("path", "text", "chip"),
     [
         ("proc/device-tree/compatible", "nvidia,p3701\0nvidia,tegra234\0", "tegra234"),

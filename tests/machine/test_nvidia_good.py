@@ -157,6 +157,15 @@ def test_jetpack_6_numbers_its_driver_apart(computer: Computer, look: Look) -> N
     assert "JETSON" in codes(found)
 
 
+def test_a_jetson_whose_libraries_do_not_say_their_cuda_has_that_of_its_release(computer: Computer, look: Look) -> None:
+    computer.file("/etc/nv_tegra_release", "# R36 (release), REVISION: 4.0, GCID: 1").nodes("nvhost-gpu")
+    computer.library("libnvidia-ml")
+    found = look(computer.say("nvml.driver 540.4.0\nnvml.cuda 0\ngpu cc=8.7 name=Orin (nvgpu)"))
+    assert archs(found) == ["sm_87"]
+    assert found.driver is not None
+    assert (found.driver.version, found.driver.cuda, found.driver.cuda_source) == (None, "12.6", "nv_tegra_release")
+
+
 def test_cuda_compat_counts_once_cuinit_answers(computer: Computer, look: Look) -> None:
     computer.module("535.161.07").nodes("nvidiactl", "nvidia0").library("libnvidia-ml")
     folder = "/usr/lib/x86_64-linux-gnu"

@@ -13,6 +13,7 @@ from torchpick.environment.interpreter import Interpreter
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
+from torchpick.machine import kernel
 from torchpick.model.machine import (
     MOST_GPUS,
     TABLE_PLATFORMS,
@@ -80,9 +81,11 @@ def read(request: Request, knowledge: Knowledge) -> GivenFacts:
 
 
 def machine(facts: GivenFacts, gpus: tuple[Gpu, ...], world: World) -> Machine:
-    """The machine of these GPUs; this computer's platform and Python where they are not specified."""
+    """The machine of these GPUs; this computer's platform, Python and JetPack where they are not specified."""
     found, notes = place(facts, world, time.monotonic() + facts.timeout)
-    return Machine(found.platform, found.python, facts.driver, gpus, notes)
+    made = Machine(found.platform, found.python, facts.driver, gpus, notes)
+    cuda = kernel.jetson_cuda(world) if made.jetsons and facts.driver is None else None
+    return made if cuda is None else made._replace(driver=Driver(None, cuda, "unknown", kernel.JETSON_LINUX))
 
 
 def place(facts: GivenFacts, world: World, deadline: float) -> tuple[Interpreter, tuple[Note, ...]]:

@@ -102,7 +102,7 @@ VERSION = "/sys/module/nvidia/version"
 class KernelFacts(Noun):
     """`version` is the loaded NVIDIA module's, `nodes` the device nodes of GPUs, `tegra` the chip (or "tegra").
 
-    `wsl_driver`: Windows mounted an NVIDIA driver.
+    `wsl_driver`: Windows mounted an NVIDIA driver. `jetson_cuda` is what the release of Jetson Linux says.
     """
 
     version: str | None = None
@@ -115,6 +115,7 @@ class KernelFacts(Noun):
     wsl_kernel: bool = False
     container: bool = False
     tegra: str | None = None
+    jetson_cuda: str | None = None
     kfd: bool = False
 
     @property
@@ -144,6 +145,7 @@ def read(world: World) -> KernelFacts:
         wsl_kernel="microsoft" in release,
         container=in_container(world),
         tegra=_tegra(world),
+        jetson_cuda=jetson_cuda(world),
         kfd=world.exists("/sys/class/kfd"),
     )
 
@@ -199,9 +201,19 @@ def _tegra(world: World) -> str | None:
     if len(chip) == 3 and chip.isascii() and chip.isdigit():
         return f"tegra{chip}"
     family = world.read("/sys/devices/soc0/family") or ""
-    return "tegra" if family.lower().startswith("tegra") or world.exists("/etc/nv_tegra_release") else None
+    return "tegra" if family.lower().startswith("tegra") or world.exists(f"/etc/{JETSON_LINUX}") else None
 
 
+def jetson_cuda(world: World) -> str | None:
+    """The CUDA of a Jetson's own driver up to JetPack 6, by its `# R36 (release), REVISION: 4.0, …`."""
+    words = (world.read(f"/etc/{JETSON_LINUX}") or "").split()[1:5]
+    release, revision = (words[0], words[-1]) if len(words) == 4 else ("", "")
+    return "12.2" if release == "R36" and revision[:1] in ("2", "3") else _OF_JETSON_LINUX.get(release)
+
+
+# Its drivers are not numbered as others are before R38 (JetPack 7), where /proc/driver/nvidia/version says enough.
+JETSON_LINUX = "nv_tegra_release"
+_OF_JETSON_LINUX = {"R32": "10.2", "R34": "11.4", "R35": "11.4", "R36": "12.6"}
 # Candidates for the loader, best first.
 NVML = "libnvidia-ml.so.1"
 CUDA = "libcuda.so.1"

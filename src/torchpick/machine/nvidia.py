@@ -159,6 +159,8 @@ def _driver(facts: KernelFacts, readings: Sequence[DriverReading]) -> tuple[Driv
         text = f"a Jetson's driver {version} is not numbered like desktop drivers; CUDA {cuda or 'unknown'} decides"
         notes.append(Note("JETSON", text))
         version = None
+    if version is None and cuda is None:
+        cuda, cuda_source = facts.jetson_cuda, kernel.JETSON_LINUX
     if facts.wsl and version is not None:
         notes.append(Note("WSL", f"WSL2: the driver is that of Windows, {version}"))
     if version is None and cuda is None:
