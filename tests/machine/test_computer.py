@@ -43,6 +43,14 @@ def test_a_named_jetson_is_judged_by_the_release_of_the_board_that_it_is_asked_o
     assert detect(gpus=(PASCAL,), world=world).driver is None
 
 
+def test_inside_wsl2_the_driver_of_windows_drives_a_named_amd_gpu(computer: Computer) -> None:
+    world = computer.file("/proc/sys/kernel/osrelease", "6.6.87-microsoft-standard-WSL2\n").world()
+    radeon = Gpu(0, "amd", "RX 9070 XT", Arch.parse("gfx1201"))
+
+    assert detect(gpus=(radeon,), world=world).driver_os == "windows"
+    assert detect(gpus=(PASCAL,), world=world).driver is None
+
+
 def test_told_driver_facts() -> None:
     assert detect(gpus=(PASCAL,), driver=Driver("580.95.05")).driver == Driver("580.95.05", None, "given", None)
 

@@ -90,6 +90,10 @@ def never_picked(builds: Iterable[Build], platforms: Collection[str]) -> tuple[V
     return tuple(sorted(found, key=lambda each: (each.rank, each.build.platform), reverse=True))
 
 
+# Reports of 2.12.1+rocm7.2: the profiler in it counts devices that the kernel of WSL2 does not list.
+_OF_WSL = "PyTorch's ROCm libraries abort under WSL2"
+
+
 class _Judge:
     """One machine and one wish, prepared once; `verdict` is then asked a build at a time."""
 
@@ -228,9 +232,11 @@ class _Judge:
         return [Objection(Reason.DRIVER_TOO_OLD, {"cuda": build.cuda, **lacked})] if lacked else []
 
     def _gpu_objections(self, build: Build, fits: Fits) -> list[Objection]:
-        if build.family not in ("cuda", "rocm") or build.arches is None:
-            return []
         found = []
+        if build.family == "rocm" and build.vendor is None and self.os != self.machine.platform.os:
+            found.append(Objection(Reason.BACKEND_NOT_ALLOWED, {"why": _OF_WSL}))
+        if build.family not in ("cuda", "rocm") or build.arches is None:
+            return found
         for gpu, (fit, via) in zip(self.gpus, fits, strict=True):
             if build.family == "cuda" and gpu.index in self._refused:
                 found.append(self._refused[gpu.index])

@@ -41,6 +41,7 @@ class GivenFacts(Noun):
     gpus: tuple[Gpu, ...] | None = None
     driver: Driver | None = None
     platform: Platform | None = None
+    wsl: bool = False
     glibc: str | None = None
     python: str | None = None
     visible_only: bool = False
@@ -58,7 +59,8 @@ def read(request: Request, knowledge: Knowledge) -> GivenFacts:
         hint = "remove `--gpus visible`: a specified GPU always counts"
         raise UsageError("`--gpus visible` is for this computer's GPUs, and `--gpu` specifies others", hint=hint)
     glibc = request.glibc
-    platform = _platform(_first(request.platform, environ, "TORCHPICK_PLATFORM"))
+    named = _first(request.platform, environ, "TORCHPICK_PLATFORM")
+    platform = _platform(named)
     if glibc is not None and request.platform is not None and platform is not None and platform.os != "linux":
         raise UsageError(f"`--glibc` does not apply to `--platform {request.platform}`", hint="use only one of them")
     if glibc is not None and not is_dotted(glibc):
@@ -69,6 +71,7 @@ def read(request: Request, knowledge: Knowledge) -> GivenFacts:
     return GivenFacts(
         gpus=gpus,
         driver=driver(request, environ),
+        wsl=(named or "").lower() in ("wsl", "wsl2"),
         platform=platform,
         glibc=glibc,
         python=request.python,
@@ -84,8 +87,13 @@ def machine(facts: GivenFacts, gpus: tuple[Gpu, ...], world: World) -> Machine:
     """The machine of these GPUs; this computer's platform, Python and JetPack where they are not specified."""
     found, notes = place(facts, world, time.monotonic() + facts.timeout)
     made = Machine(found.platform, found.python, facts.driver, gpus, notes)
-    cuda = kernel.jetson_cuda(world) if made.jetsons and facts.driver is None else None
-    return made if cuda is None else made._replace(driver=Driver(None, cuda, "unknown", kernel.JETSON_LINUX))
+    if facts.driver is not None:
+        return made
+    if made.jetsons and (cuda := kernel.jetson_cuda(world)):
+        return made._replace(driver=Driver(None, cuda, "unknown", kernel.JETSON_LINUX))
+    if any(gpu.vendor == "amd" for gpu in gpus) and (facts.wsl or kernel.is_wsl(world)):
+        return made._replace(driver=Driver(None, os="windows"))  # whatever its number: only where it runs counts
+    return made
 
 
 def place(facts: GivenFacts, world: World, deadline: float) -> tuple[Interpreter, tuple[Note, ...]]:

@@ -133,7 +133,6 @@ def read(world: World) -> KernelFacts:
     version = driver_reading.driver_version(world.read(VERSION))
     dev = world.names("/dev") if world.system.startswith("linux") else []
     nodes = tuple(name for name in dev if _is_gpu(name))
-    release = (world.read("/proc/sys/kernel/osrelease") or "").lower()
     return KernelFacts(
         version=version,
         module=version is not None or world.exists("/sys/module/nvidia"),
@@ -142,7 +141,7 @@ def read(world: World) -> KernelFacts:
         permitted=all(_may_open(world, name) for name in dev if name in (*nodes, "nvidiactl")),
         wsl="dxg" in dev,
         wsl_driver="dxg" in dev and "libcuda.so.1" in world.names("/usr/lib/wsl/lib"),
-        wsl_kernel="microsoft" in release,
+        wsl_kernel=is_wsl(world),
         container=in_container(world),
         tegra=_tegra(world),
         jetson_cuda=jetson_cuda(world),
@@ -192,6 +191,10 @@ def in_container(world: World) -> bool:
         or world.exists("/run/systemd/container")
         or bool(world.environ.get("container") or world.environ.get("KUBERNETES_SERVICE_HOST"))
     )
+
+
+def is_wsl(world: World) -> bool:
+    return "microsoft" in (world.read("/proc/sys/kernel/osrelease") or "").lower()
 
 
 def _tegra(world: World) -> str | None:

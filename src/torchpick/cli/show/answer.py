@@ -80,7 +80,8 @@ def found(machine: Machine) -> list[str]:
     if machine.driver is not None:
         spoken = f" (CUDA {machine.driver.cuda})" if machine.driver.cuda else ""
         assumed = ", assumed" if machine.driver.source == "assumed" else ""
-        facts.append(f"driver {machine.driver.version or 'not given'}{spoken}{assumed}")
+        windows = " of Windows" if machine.driver_os != machine.platform.os else ""
+        facts.append(f"driver{windows} {machine.driver.version or 'not given'}{spoken}{assumed}")
     facts.append(machine.platform.name + (f", glibc {machine.platform.glibc}" if machine.platform.glibc else ""))
     python = machine.python
     facts.append(f"Python {python.version}{'t' if python.free_threaded else ''}")
