@@ -13,7 +13,6 @@ from torchpick.environment.interpreter import Interpreter
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.knowledge.compat import Knowledge
-from torchpick.machine import kernel
 from torchpick.model.machine import (
     MOST_GPUS,
     TABLE_PLATFORMS,
@@ -87,11 +86,13 @@ def machine(facts: GivenFacts, gpus: tuple[Gpu, ...], world: World) -> Machine:
     """The machine of these GPUs; this computer's platform, Python and JetPack where they are not specified."""
     found, notes = place(facts, world, time.monotonic() + facts.timeout)
     made = Machine(found.platform, found.python, facts.driver, gpus, notes)
-    if facts.driver is not None:
+    if facts.driver is not None or not (made.jetsons or any(gpu.vendor == "amd" for gpu in gpus)):
         return made
+    from torchpick.machine import kernel
+
     if made.jetsons and (cuda := kernel.jetson_cuda(world)):
         return made._replace(driver=Driver(None, cuda, "unknown", kernel.JETSON_LINUX))
-    if any(gpu.vendor == "amd" for gpu in gpus) and (facts.wsl or kernel.is_wsl(world)):
+    if not made.jetsons and (facts.wsl or kernel.is_wsl(world)):
         return made._replace(driver=Driver(None, os="windows"))  # whatever its number: only where it runs counts
     return made
 
