@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from torchpick.environment.world import World, is_same, is_yours, program_of, upwards, which
+from torchpick.environment.world import World, is_same, is_yours, named, program_of, upwards, which
 from torchpick.errors import InstallerError, TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import Platform, Python
@@ -35,10 +35,9 @@ def installable(python: Python, wanted: str | None) -> Python:
     from torchpick.environment import layout
 
     hint = "specify the interpreter with `--python PATH`; `torchpick url --python 3.12` answers for a version alone"
-    if python.source.endswith(OTHERS):
-        raise UsageError(f"no Python to install for: {python.source}", hint=hint, code="NO_TARGET")
-    if wanted is None:
-        raise InstallerError(f"no Python to install for: {python.source}", hint=hint, code="NO_TARGET")
+    if (others := python.source.endswith(OTHERS)) or wanted is None:
+        kind = UsageError if others else InstallerError
+        raise kind(f"no Python to install for: {python.source}", hint=hint, code="NO_TARGET")
     here = choose(None, World.here(), monotonic() + layout.SECONDS).python
     if here.executable is None or here.tag != python.tag:
         message = f"`--python {wanted}` does not match the target: {here.source} is {here.version}"
@@ -68,8 +67,7 @@ def is_others(folder: str, source: str) -> bool:
     """Whether an environment was only found, in or above the current folder, where somebody else may have put it."""
     if source != FOUND:
         return False
-    program = program_of(folder)
-    places = (folder, os.path.join(folder, "pyvenv.cfg"), *((os.path.dirname(program),) if program else ()))
+    places = (folder, os.path.join(folder, "pyvenv.cfg"), os.path.dirname(program_of(folder) or folder))
     return os.lstat(folder).st_uid not in _OWNERS or not all(map(is_yours, places))
 
 
@@ -138,18 +136,11 @@ def _told(told: str, world: World, deadline: float) -> Interpreter:
     here = own()
     if (version := version_of(told)) is not None:
         return Interpreter(Python(version[0], "cp", version[1], None, "given"), here.platform)
-    path = os.path.expanduser(told)
-    bare = not ("/" in path or os.sep in path)
-    found = which(path, world.environ) if bare else None
-    # What lies in the current folder may be anybody's: a command on PATH goes before a folder of its name.
-    path = found or os.path.join(world.cwd, path)
-    if os.path.isdir(path):
-        program = program_of(path)
-        if program is None:
-            raise UsageError(f"--python {told}: a folder without an interpreter in it", hint=_HINT)
-        path = program
-    elif bare and found is None:
+    path = named(told, world.environ, world.cwd)
+    if path is None:
         raise UsageError(f"--python {told}: neither a version, nor a path, nor a command on PATH", hint=_HINT)
+    if os.path.isdir(path) and (path := program_of(path)) is None:
+        raise UsageError(f"--python {told}: a folder without an interpreter in it", hint=_HINT)
     try:
         return _ask(path, "given", world, deadline)
     except TorchpickError as error:

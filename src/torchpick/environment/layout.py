@@ -214,9 +214,9 @@ def _full_version(config: Mapping[str, str]) -> str | None:
 
 def _located(python: str, environ: Mapping[str, str]) -> tuple[str | None, str]:
     """The interpreter, not resolved (an environment's is a link to another's), and the folder it belongs to."""
-    if os.sep not in python and not os.path.isdir(python):
-        python = world.which(python, environ) or python
-    path = os.path.abspath(os.path.expanduser(python))
+    path = world.named(python, environ, os.getcwd())
+    if path is None:
+        raise UsageError(f"`{python}` is neither a path nor a command on PATH", hint="specify one with `--python`")
     if os.path.isdir(path):
         return world.program_of(path), path
     return path, prefix_of(path)

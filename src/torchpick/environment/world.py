@@ -138,6 +138,18 @@ def which(name: str, environ: Mapping[str, str], outside: str | None = None) -> 
     return None
 
 
+def named(told: str, environ: Mapping[str, str], cwd: str) -> str | None:
+    """The interpreter or folder that somebody means: what lies in the current folder may be anybody's.
+
+    A bare name is a command on PATH before it is a folder, and never a file.
+    """
+    path = os.path.expanduser(told)
+    here = os.path.abspath(os.path.join(cwd, path))
+    if "/" in path or os.sep in path:
+        return here
+    return which(path, environ) or (here if os.path.isdir(here) else None)
+
+
 def is_same(one: str, other: str) -> bool:
     try:
         return os.path.samefile(one, other)

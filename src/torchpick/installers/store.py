@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterable
 
 from torchpick.environment import rewrite
@@ -43,11 +42,10 @@ def folder(cache: str, temporary: str | None = None) -> str:
     place = os.path.join(temporary, f"torchpick-{os.getuid() if hasattr(os, 'getuid') else 'user'}")
     try:
         os.makedirs(place, mode=0o700, exist_ok=True)
-        found = os.lstat(place)
     except OSError as error:
         raise _homeless(cache, error.strerror or str(error)) from error
     # In a folder that everybody can write to, somebody else may have been there first.
-    if not stat.S_ISDIR(found.st_mode) or (hasattr(os, "getuid") and found.st_uid != os.getuid()):
+    if os.path.islink(place) or not is_yours(place):
         raise _homeless(cache, f"{place} belongs to another user")
     return place
 
