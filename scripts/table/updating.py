@@ -50,10 +50,10 @@ def main(argv: list[str]) -> int:
 
 
 def _listed(base: str, client: Client) -> tuple[ListedBuild, ...]:
-    page = pages.fetch(f"{base.rstrip('/')}/torch/", client)
-    if page.links is None:
+    links = pages.fetch(f"{base.rstrip('/')}/torch/", client)
+    if links is None:
         raise TorchpickError(f"{redacted(base)} has no page of torch", hint="name the index with `--index-base URL`")
-    return listed.builds(page.links)
+    return listed.builds(links)
 
 
 def _new(found: tuple[ListedBuild, ...], out: Path, only: str | None) -> list[str]:

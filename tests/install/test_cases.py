@@ -29,6 +29,7 @@ from tests.fakes.resolver import Resolver
 from tests.installers.test_cases import TAG, VERSION, _made, filled, no_page, page_of, place, plain, words
 from torchpick.cli import main
 from torchpick.index import listing, pages
+from torchpick.index.listing import Link
 from torchpick.installers import run
 from torchpick.installers.run import Command, Ended
 from torchpick.knowledge.compat import Knowledge
@@ -145,22 +146,22 @@ def snapshot(folder: Path) -> dict[str, list[str]]:
     return found
 
 
-def _page(url: str, *_more: object) -> pages.Page:
+def _page(url: str, *_more: object) -> tuple[Link, ...]:
     return _more_wheels(url)
 
 
 @cache
-def _more_wheels(url: str) -> pages.Page:
+def _more_wheels(url: str) -> tuple[Link, ...]:
     """A page as those cases have it, and the same wheels for another Python, on Windows and Macs too."""
-    page = page_of(url)
+    links = page_of(url) or ()
     own = f"{TAG}-{TAG}-manylinux_2_28_x86_64"
     tags = (own, "cp39-cp39-manylinux_2_28_x86_64", "cp39-cp39-win_amd64")
-    files = [link.file.replace(own, tag) for tag in tags for link in page.links or ()]
+    files = [link.file.replace(own, tag) for tag in tags for link in links]
     if "/cpu/" in url:  # builds for Macs have no label
         mac = "cp39-none-macosx_14_0_arm64"
-        files += [link.file.replace("+cpu", "").replace(own, mac) for link in page.links or ()]
+        files += [link.file.replace("+cpu", "").replace(own, mac) for link in links]
     body = "".join(f'<a href="{file.replace("+", "%2B")}#sha256={"0" * 64}">{file}</a>' for file in files)
-    return page._replace(links=listing.parse(body.encode(), f"{url}/"))
+    return listing.parse(body.encode(), f"{url}/")
 
 
 def _table(case: dict[str, object], key: str) -> dict[str, object]:

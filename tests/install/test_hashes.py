@@ -11,6 +11,7 @@ from torchpick.environment import toolsettings
 from torchpick.environment.toolsettings import UvFile
 from torchpick.errors import IntegrityError, UsageError
 from torchpick.index import listing, pages
+from torchpick.index.listing import Link
 from torchpick.install import files
 from torchpick.install.hashes import Hashes, check_mirror
 from torchpick.installers.links import Wheel
@@ -147,12 +148,12 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
 ) -> None:
     asked: list[str] = []
 
-    def fetch(url: str, *_: object) -> pages.Page:
+    def fetch(url: str, *_: object) -> tuple[Link, ...]:
         asked.append(url)
         name = url.rstrip("/").rpartition("/")[2]
         version = session.pick().build.pins[name].replace("+", "%2B")
         href = f"{name}-{version}-cp312-cp312-manylinux_2_28_x86_64.whl#sha256={B}"
-        return pages.Page(url, listing.parse(f'<a href="{href}">x</a>'.encode(), url))
+        return listing.parse(f'<a href="{href}">x</a>'.encode(), url)
 
     monkeypatch.setattr(pages, "fetch", fetch)
     monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})

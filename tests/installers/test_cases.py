@@ -28,6 +28,7 @@ import pytest
 from tests import tables
 from torchpick.cli import main
 from torchpick.index import listing, pages
+from torchpick.index.listing import Link
 from torchpick.installers import resolution
 from torchpick.installers.job import Job
 from torchpick.installers.resolution import Resolution
@@ -82,12 +83,12 @@ def place(folder: Path, case: dict[str, object]) -> dict[str, str]:
     return {mark: str(path) for mark, path in paths.items()}
 
 
-def page_of(url: str, *_more: object) -> pages.Page:
+def page_of(url: str, *_more: object) -> tuple[Link, ...] | None:
     return _page_of(url)
 
 
 @cache
-def _page_of(url: str) -> pages.Page:
+def _page_of(url: str) -> tuple[Link, ...] | None:
     """A project's page as the wheel host has it; a page of a flat mirror has torch and its companions for cu126."""
     backend, project = url.rstrip("/").split("/")[-2:]
     flat = "whl" not in url
@@ -99,11 +100,11 @@ def _page_of(url: str) -> pages.Page:
             label = "" if name == "triton" else f"%2B{'cu126' if flat else backend}"
             file = f"{name.replace('-', '_')}-{version}{label}-{TAG}-{TAG}-manylinux_2_28_x86_64.whl"
             lines.append(f'<a href="{file}#sha256={"0" * 64}">{file}</a>')
-    return pages.Page(url, listing.parse("".join(lines).encode(), f"{url}/"))
+    return listing.parse("".join(lines).encode(), f"{url}/")
 
 
-def no_page(url: str, *_: object) -> pages.Page:
-    return pages.Page(url, None)
+def no_page(*_: object) -> None:
+    return None
 
 
 def filled(value: object, marks: dict[str, str]) -> str:

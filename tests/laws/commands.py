@@ -23,7 +23,7 @@ from tests.installers.test_cases import place
 from torchpick.cli import main
 from torchpick.errors import NoBuildError, TorchpickError
 from torchpick.index import listing
-from torchpick.index.pages import Page
+from torchpick.index.listing import Link
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
@@ -265,20 +265,20 @@ def _resolver(folder: str) -> Resolver:
     return Resolver(packages)
 
 
-def page(url: str, *_client: object) -> Page:
+def page(url: str, *_client: object) -> tuple[Link, ...] | None:
     return _page(url, Knowledge(os.environ).folder)
 
 
 @cache
-def _page(url: str, folder: str) -> Page:
+def _page(url: str, folder: str) -> tuple[Link, ...] | None:
     """A project's page of the wheel host as the table has it; no index has more than that."""
     backend, project = url.rstrip("/").split("/")[-2:]
     if not url.startswith(_HOST):
-        return Page(url, None)
+        return None
     files = set()
     for build in Knowledge({"TORCHPICK_COMPAT_DIR": folder}).every_build:
         version = build.pins.get(project)
         if build.backend == backend and version is not None:
             files |= {f"{project}-{version}-{tag}-{tag}-{last}.whl" for tag in build.pythons for last in build.tags[:1]}
     body = "".join(f'<a href="{file.replace("+", "%2B")}#sha256={"0" * 64}">{file}</a>' for file in sorted(files))
-    return Page(url, listing.parse(body.encode(), f"{url}/"))
+    return listing.parse(body.encode(), f"{url}/")

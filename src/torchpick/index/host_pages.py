@@ -49,13 +49,13 @@ class Host:
 
     def _read(self, page: str) -> tuple[Link, ...] | None:
         if page.startswith("file:"):  # a page in it, its wheels, or those of the backend's folder above
-            return pages.folder(page).links or pages.folder(self._index).links
+            return pages.folder(page) or pages.folder(self._index)
         if self._offline:
             raise UsageError(
                 f"a lock needs {redacted(page)}, and `--offline` forbids it",
                 hint="remove `--offline`, or use a folder with the wheels: `--index-base file:///…`",
             )
-        return pages.fetch(page, self._client).links
+        return pages.fetch(page, self._client)
 
     def tritons(self, wheel: str) -> Mapping[str, str]:
         """The triton that a torch wheel requires and its specifier, from the metadata file beside the wheel."""

@@ -11,7 +11,6 @@ from torchpick.environment import world
 from torchpick.errors import NetworkError, UsageError, WheelError
 from torchpick.index import listing
 from torchpick.index.listing import Link
-from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 
 TYPE_CHECKING = False
@@ -21,26 +20,18 @@ if TYPE_CHECKING:
 _ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.9, text/html;q=0.8"
 
 
-class Page(Noun):
+def fetch(url: str, client: Client) -> tuple[Link, ...] | None:
     """The links of a page; None where there is no such page."""
-
-    url: str
-    links: tuple[Link, ...] | None
-
-
-def fetch(url: str, client: Client) -> Page:
-    """Read one page."""
     if url.startswith("file:"):
         return folder(url)
     answer = client.get(url, {"accept": _ACCEPT}, absent=True)
     if answer.status != 200:
-        return Page(url, None)
+        return None
     try:
         # Links are relative to where a redirect led.
-        links = listing.parse(answer.body, answer.url, answer.headers.get("content-type", ""))
+        return listing.parse(answer.body, answer.url, answer.headers.get("content-type", ""))
     except WheelError as error:
         raise type(error)(f"{redacted(url)}: {error.message}", hint=error.hint) from error
-    return Page(url, links)
 
 
 def content(url: str, client: Client) -> bytes:
@@ -53,7 +44,7 @@ def local(url: str) -> Path:
     return Path(url2pathname(urlsplit(url).path))
 
 
-def folder(url: str) -> Page:
+def folder(url: str) -> tuple[Link, ...] | None:
     """A page in a folder: its index.html, else the wheels that lie there."""
     place = local(url)
     try:
@@ -65,11 +56,11 @@ def folder(url: str) -> Page:
             files = sorted(path.name for path in place.iterdir() if path.suffix == ".whl")
             body = "".join(f'<a href="{quote(name)}">{name}</a>' for name in files).encode()
         else:
-            return Page(url, None)
+            return None
     except OSError as error:
         raise WheelError(f"cannot read {place}: {error.strerror}", hint="check its permissions") from error
     base = url if not is_folder or url.endswith("/") else url + "/"
-    return Page(url, listing.parse(body, base))
+    return listing.parse(body, base)
 
 
 def _bytes(path: Path) -> bytes:

@@ -19,7 +19,6 @@ from torchpick.errors import IntegrityError, RequirementError, TorchpickError, W
 from torchpick.index import index_places, pages, wheelnames
 from torchpick.index.index_places import IndexPlaces
 from torchpick.index.listing import Link
-from torchpick.index.pages import Page
 from torchpick.model.machine import TIMEOUT_S, Platform
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name, version_of
@@ -66,10 +65,10 @@ class SeenPages:
     """What was read of the user's indexes in a run, for all threads: each page by one of them, and only once."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Page | TorchpickError] = {}
+        self._found: dict[str, tuple[Link, ...] | TorchpickError | None] = {}
         self._locks: defaultdict[str, Lock] = defaultdict(Lock)
 
-    def page(self, url: str, client: Client) -> Page:
+    def page(self, url: str, client: Client) -> tuple[Link, ...] | None:
         """One that cannot be read is not tried again."""
         with self._locks[url]:  # the other threads wait for it, and do not read it too
             if url not in self._found:
@@ -119,7 +118,7 @@ class UserIndex:
         return tuple(found) if known else None
 
     def _on(self, url: str, name: str) -> list[Link] | None:
-        links = self._seen.page(url, self._client).links
+        links = self._seen.page(url, self._client)
         return None if links is None else [link for link in links if link.wheel.project == name]
 
 

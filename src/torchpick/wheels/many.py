@@ -54,9 +54,9 @@ def _of_page(url: str, how: How) -> list[str]:
     if how.offline and not url.startswith("file:"):
         raise UsageError(f"{redacted(url)} is on the web", hint="remove `--offline`, or name a folder")
     with Client() as client:
-        page = pages.fetch(url, client)
+        links = pages.fetch(url, client)
     platform = user_index.target_of(how.wanted).platform.name
-    wheels = packaged.of_versions(page.links or (), platform)
+    wheels = packaged.of_versions(links or (), platform)
     if not wheels:
         raise NetworkError(f"{redacted(url)} lists no wheel for {platform}", hint="`--platform` asks for others")
     return [wheel.link.with_hash for wheel in wheels]
