@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import torchpick
+from torchpick.decide.remarks import installs_from
 from torchpick.installers import uv
 from torchpick.model.machine import Machine, Platform, Python
 
@@ -38,7 +39,7 @@ def test_uv_is_given_the_platform_with_no_newer_glibc(platform: str, glibc: str 
     ],
 )
 def test_the_oldest_macos_stands_in_a_builds_tag(tags: tuple[str, ...], oldest: str | None) -> None:
-    assert uv.macos_of(PICK.build._replace(tags=tags)) == oldest
+    assert installs_from(PICK.build._replace(tags=tags)) == oldest
 
 
 def test_of_what_is_passed_on_a_resolution_takes_what_it_knows() -> None:

@@ -9,6 +9,7 @@ from torchpick.errors import InstallerError
 from torchpick.model.build import Build
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
+from torchpick.model.pythons import python_order
 from torchpick.model.versions import release_key
 
 
@@ -67,18 +68,13 @@ def address(wheel: Wheel) -> str:
 
 def _abi(build: Build, tag: str) -> str:
     """The ABI tag: that of the Python, but `none` for torch on macOS up to 2.10 (file names on the default index)."""
-    if _numbers(tag) < (3, 8):
+    order = python_order(tag)[1]
+    if order < 38:
         return f"{tag}m"
     old = release_key(build.torch) < release_key("2.11")
     if build.platform.startswith("macos") and old and not tag.endswith("t"):
-        return tag if _numbers(tag) >= (3, 14) else "none"
+        return tag if order >= 314 else "none"
     return tag
-
-
-def _numbers(tag: str) -> tuple[int, int]:
-    """`cp314t` → (3, 14)."""
-    digits = tag.removeprefix("cp").rstrip("t")
-    return int(digits[:1]), int(digits[1:] or 0)
 
 
 def measured(build: Build, file: str) -> str | None:

@@ -15,7 +15,7 @@ from torchpick.installers.job import Job
 from torchpick.installers.run import Command
 from torchpick.model.build import Build
 from torchpick.model.noun import Noun
-from torchpick.model.versions import normal, release_key
+from torchpick.model.versions import named, normal, release_key
 
 # `name @ URL` and `name==version`, as uv writes its pins.
 _PLACED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[[^\]]*\])? @ (\S+)")
@@ -79,15 +79,10 @@ def of_pins(text: str) -> Resolution:
 def of_report(text: str) -> Resolution:
     """The report of pip, which also has what each package requires."""
     items = reporting.items(text)
-    users = {item.name for item in items if any(brings_cuda(_name(line)) for line in item.requires)}
+    users = {item.name for item in items if any(brings_cuda(named(line)) for line in item.requires)}
     return Resolution({item.name: item.version for item in items}, frozenset(users))
 
 
 def brings_cuda(name: str) -> bool:
     """Whether a package that needs this one may be built for CUDA."""
     return name == "torch" or name.startswith(("nvidia-", "cuda-"))
-
-
-def _name(line: str) -> str:
-    match = re.match(r"[A-Za-z0-9._-]+", line)
-    return normal(match[0]) if match else ""

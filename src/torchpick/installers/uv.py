@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
+from torchpick.decide.remarks import installs_from
 from torchpick.installers import job as jobs
 from torchpick.installers import own_settings, store, tools
 from torchpick.installers.job import TRITONS, Job
 from torchpick.installers.run import Command
 from torchpick.installers.store import StoredFile
-from torchpick.model.build import Build
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import NEVER
@@ -91,7 +89,7 @@ class UvInstaller(Noun):
         files.append(needs)
         argv += [*jobs.groups(job), *job.asked.given.files, needs.path]
         # uv takes an Apple machine for one of macOS 13 where nothing is said.
-        macos = None if job.elsewhere is None else macos_of(job.pick.build)
+        macos = None if job.elsewhere is None else installs_from(job.pick.build)
         variables = {**changes.set, **({} if macos is None else {"MACOSX_DEPLOYMENT_TARGET": macos})}
         return Command("uv", tuple(argv), variables, changes.unset, tuple(files))
 
@@ -133,12 +131,6 @@ def platform_of(machine: Machine) -> str:
     has = numbers(glibc)[:2] if glibc is not None else (2, 28)
     fitting = [each for each in _GLIBCS if each <= has] or [_GLIBCS[0]]
     return f"{name.partition('-')[2]}-manylinux_{fitting[-1][0]}_{fitting[-1][1]}"
-
-
-def macos_of(build: Build) -> str | None:
-    """The oldest macOS that the build runs on, by its tag: `macosx_14_0_arm64` → `14.0`."""
-    found = [re.match(r"macosx_(\d+)_(\d+)_", tag) for tag in build.tags]
-    return next((f"{match[1]}.{match[2]}" for match in found if match), None)
 
 
 def resolving(passed_on: tuple[str, ...]) -> list[str]:
