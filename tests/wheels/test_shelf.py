@@ -21,12 +21,6 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
     assert [path.name for path in file.parent.iterdir()] == ["x.json"]
 
 
-def test_what_a_killed_run_left_is_swept(tmp_path: Path) -> None:
-    (tmp_path / ".torchpick-12-abc").write_text("{half")
-    shelf.sweep(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("text", ["", "{", "\0", "[" * 100_000])
 def test_what_is_not_ours_is_nothing(tmp_path: Path, text: str) -> None:
     file = tmp_path / "x.json"

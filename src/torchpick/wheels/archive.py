@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
-from torchpick.errors import IntegrityError, TorchpickError, WheelLayoutError
+from torchpick.errors import IntegrityError, WheelLayoutError
 from torchpick.index.ranges import Source
 
 # The largest directory measured: torch 2.15.0 for aarch64, 13,432 entries in 1.3 MB.
@@ -61,8 +61,6 @@ class Archive:
         self._expected: list[tuple[int, int]] = []
         try:
             self._zip = ZipFile(_RangedFile(source))
-        except TorchpickError:
-            raise
         except _BROKEN as error:
             raise WheelLayoutError(f"is not a readable zip archive: {error}", hint=_HINT) from error
 
@@ -92,8 +90,6 @@ class Archive:
                 while chunk := stream.read(_CHUNK):
                     left -= len(chunk)
                     yield chunk
-        except TorchpickError:
-            raise
         except _BROKEN as error:
             raise IntegrityError(f"{member.filename} is damaged: {error}", hint="download it again") from error
         if left:

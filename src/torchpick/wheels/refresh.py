@@ -75,7 +75,6 @@ def run(job: RefreshJob, shipped: Table, report: Report) -> Refreshed:
         shelf.locked(job.cache, lambda: report("another refresh is running: waiting for it")),
         Client() as client,
     ):
-        shelf.sweep(job.cache / "table")
         return _Run(job, shipped, report, client).work()
 
 

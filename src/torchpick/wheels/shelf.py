@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from torchpick.environment import rewrite
@@ -47,13 +47,6 @@ def read(path: Path) -> object:
     except (OSError, ValueError, RecursionError):
         return None
     return value
-
-
-def sweep(folder: Path) -> None:
-    """Remove what runs that were killed left half-written; only while the lock is held."""
-    for path in folder.glob(f"{rewrite.TEMPORARY}*"):
-        with suppress(OSError):
-            path.unlink()
 
 
 def _unwritable(folder: Path, error: OSError) -> TorchpickError:

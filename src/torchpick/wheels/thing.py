@@ -138,5 +138,3 @@ def _named(shown: str, work: Callable[[], Reading]) -> Reading:
             raise
         kind = type(error)
         raise kind(f"{shown}: {error.message}", hint=error.hint, code=error.code) from error
-    except RecursionError as error:
-        raise WheelError(f"{shown} cannot be read", hint="download it again") from error
