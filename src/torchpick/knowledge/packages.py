@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from torchpick.knowledge.compat import checked, content
+from torchpick.knowledge.indexes import arches_of
 from torchpick.knowledge.locations import compat_dir
-from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence
 from torchpick.model.package import LibraryCode, OtherIndex, Package, PackageFacts, WheelRule
 from torchpick.model.versions import release_key, remembered
 
-_arch = remembered(Arch.parse)  # a file names some thirty, again and again
 N = TypeVar("N", bound=tuple[Any, ...])
 # The wheels whose code was read; on another platform the code of the same version is another.
 READ_PLATFORM, WINDOWS = "linux-x86_64", "windows-x86_64"
@@ -25,29 +24,23 @@ class KnownPackages(Mapping[str, PackageFacts]):
     A plan asks for some five of sixty, and a shared file system counts every one that is opened.
     """
 
-    __slots__ = ("_folder", "_names", "_platform", "_read")
-
     def __init__(self, environ: Mapping[str, str], platform: str) -> None:
-        self._folder, self._platform = os.path.join(compat_dir(environ), "packages"), platform
-        files = sorted(os.listdir(self._folder)) if os.path.isdir(self._folder) else []
-        self._names = {file.removesuffix(".json"): None for file in files if file.endswith(".json")}
-        self._read: dict[str, PackageFacts] = {}
+        folder = os.path.join(compat_dir(environ), "packages")
+        files = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+        self._files = {file.removesuffix(".json"): os.path.join(folder, file) for file in files}
+        self._facts: Callable[[str], PackageFacts] = remembered(lambda name: facts_of(self._files[name], platform))
 
     def __getitem__(self, name: str) -> PackageFacts:
-        if name not in self._names:
-            raise KeyError(name)
-        if name not in self._read:
-            self._read[name] = facts_of(os.path.join(self._folder, f"{name}.json"), self._platform)
-        return self._read[name]
+        return self._facts(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._names
+        return name in self._files
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._files)
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._files)
 
 
 def facts_of(file: str, platform: str) -> PackageFacts:
@@ -105,7 +98,7 @@ def package_of(name: str, row: Mapping[str, Any], platform: str = READ_PLATFORM)
 def _code(row: Mapping[str, Any]) -> tuple[LibraryCode, ...] | None:
     if row["code"] is None:
         return None
-    arches = (tuple(map(_arch, library["arches"].split())) for library in row["code"])
+    arches = (arches_of(library["arches"].split()) for library in row["code"])
     return tuple(_noun(LibraryCode, library, arches=own) for library, own in zip(row["code"], arches, strict=True))
 
 
