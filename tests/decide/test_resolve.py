@@ -59,7 +59,7 @@ def machine(*gpus: str, driver: str | None = "580.95.05", python: str = "3.12", 
 def answer(where: Machine, *builds: Build, wish: Wish | None = None) -> Pick:
     wanted = wish or Wish()
     known = table([*builds])
-    return resolve.pick(where, known, wanted, resolve.judge(where, known, wanted))
+    return resolve.pick(where, known, wanted)
 
 
 def objections(where: Machine, one: Build, wish: Wish | None = None) -> dict[Reason, Objection]:

@@ -465,7 +465,7 @@ def test_triton_compiles_for_the_gpus_that_it_supports(
 def judged(*objections: Objection, fits: tuple[GpuFit, ...] = ()) -> InstalledTorch:
     """The torch with resolve's verdict on it; what else a verdict has is no matter to a check."""
     rest: Any = None
-    return TORCH._replace(verdict=Verdict(rest, objections, fits, native=True, rank=rest))
+    return TORCH._replace(verdict=Verdict(rest, objections, fits, rank=rest))
 
 
 def test_a_gpu_for_which_code_is_compiled_first_is_told_from_one_beside_it() -> None:

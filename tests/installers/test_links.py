@@ -48,7 +48,7 @@ def files(made: Build, name: str = "torch", tag: str = "cp311", version: str | N
     ],
 )
 def test_uv_is_given_the_index_of_the_pick(wish: Wish, name: str, url: str) -> None:
-    entry = links.uv_index(Pick((), wish, (Verdict(build(), (), (), True, RANK),), ()))
+    entry = links.uv_index(Pick((), wish, (Verdict(build(), (), (), RANK),), ()))
     assert entry is not None
 
     assert (entry["name"], entry["url"], entry["explicit"]) == (name, url, True)

@@ -26,7 +26,7 @@ def judged(machine: Machine, known: Table, wish: Wish) -> list[Verdict]:
 
 
 def answer(machine: Machine, known: Table, wish: Wish, *, everything: bool = True) -> Pick:
-    return resolve.pick(machine, known, wish, resolve.judge(machine, known, wish), everything=everything)
+    return resolve.pick(machine, known, wish, everything=everything)
 
 
 def key(verdict: Verdict) -> tuple[str, str]:

@@ -138,8 +138,7 @@ def _answered(
     if question.wanted:
         return _environment(question, machines[0], table, packages())
     if len(machines) == 1 and not everything:
-        verdicts = resolve.judge(machines[0], table, wish)
-        first = resolve.pick(machines[0], table, wish, verdicts, everything=False)
+        first = resolve.pick(machines[0], table, wish, everything=False)
         if first.ok:
             return Answer(question, first)
     from torchpick.decide import several

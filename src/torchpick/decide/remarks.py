@@ -200,7 +200,7 @@ def notes(
         remarks.append(Note("JIT_ONLY", "the driver compiles its code on first use, which takes minutes, once"))
     if build.family == "rocm":
         remarks.extend(apart(build))
-    elif not verdict.native and verdict.fits and not machine.jetsons:
+    elif not verdict.rank.native and verdict.fits and not machine.jetsons:
         remarks.append(
             Note(
                 "MINOR_VERSION_COMPATIBILITY", f"CUDA {build.cuda} on this driver relies on minor-version compatibility"

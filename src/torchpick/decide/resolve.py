@@ -36,12 +36,12 @@ Fits = tuple[CodeFit, ...]
 Hardware = tuple[tuple[GpuFit, ...], Rank, tuple[Objection, ...]]
 
 
-def pick(machine: Machine, table: Table, wish: Wish, verdicts: Iterable[Verdict], *, everything: bool = True) -> Pick:
-    """The best of the verdicts, which come in the order of preference, kept with all of them.
+def pick(machine: Machine, table: Table, wish: Wish, *, everything: bool = True) -> Pick:
+    """The best build for the machine, kept with all that it was weighed against.
 
     Without `everything` the builds after the pick are left unjudged: the same answer, with a short `considered`.
     """
-    rest = iter(verdicts)
+    rest = judge(machine, table, wish)
     considered: list[Verdict] = []
     chosen = None
     for verdict in rest:
@@ -86,7 +86,7 @@ def never_picked(builds: Iterable[Build], platforms: Collection[str]) -> tuple[V
         else:
             continue
         rank = Rank(0, release_key(build.torch), 0, False, toolkit_order(build.backend), build.backend)
-        found.append(Verdict(build, (objection,), (), native=False, rank=rank))
+        found.append(Verdict(build, (objection,), (), rank))
     return tuple(sorted(found, key=lambda each: (each.rank, each.build.platform), reverse=True))
 
 
@@ -134,7 +134,7 @@ class _Judge:
         # The most important first: what was asked for, then the hardware, then the software, then what we do not know.
         objections = (*self._unasked(build), *why, *self._software(build), *self._doubts(build))
         kept = build.for_machine(self.machine.python.tag, (gpu.arch for gpu in self.gpus))
-        return Verdict(kept, objections, fits, rank.native, rank)
+        return Verdict(kept, objections, fits, rank)
 
     def _of_hardware(self, build: Build) -> Hardware:
         fits = self._fit(build)

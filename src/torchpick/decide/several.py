@@ -20,10 +20,7 @@ _IDLE = "it has no GPU, and other machines do"
 def pick(machines: tuple[Machine, ...], table: Table, wish: Wish) -> Pick:
     """One build for all the machines; if there is none, a plan with the fewest environments."""
     judge = MachineJudge(table, wish)
-    if len(machines) == 1:
-        answer = resolve.pick(machines[0], table, wish, resolve.judge(machines[0], table, wish))
-    else:
-        answer = _common(machines, judge)
+    answer = resolve.pick(machines[0], table, wish) if len(machines) == 1 else _common(machines, judge)
     if answer.ok:
         return answer
     kinds = judge.kinds(machines)
@@ -80,7 +77,7 @@ def _group(pin: Pin, kinds: list[GpuKind]) -> Group:
     )
     members = tuple(member for kind in kinds for member in kind.members)
     worst = min(alone, key=lambda verdict: verdict.rank)
-    return Group(members, worst._replace(fits=fits, native=all(verdict.native for verdict in alone)))
+    return Group(members, worst._replace(fits=fits))
 
 
 def fewest(kinds: Sequence[GpuKind]) -> tuple[Pin, ...]:

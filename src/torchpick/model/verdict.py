@@ -101,14 +101,13 @@ class Rank(Noun):
 class Verdict(Noun):
     """A build, judged for one machine; no objection means that it runs there.
 
-    `rank` is its place in the order of preference, larger is better; `native` is false where it relies on
+    `rank` is its place in the order of preference, larger is better; its `native` is false where it relies on
     minor-version compatibility.
     """
 
     build: Build
     objections: tuple[Objection, ...]
     fits: tuple[GpuFit, ...]
-    native: bool
     rank: Rank
 
     @property

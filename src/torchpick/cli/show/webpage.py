@@ -19,7 +19,7 @@ from torchpick.decide import matrix, remarks
 from torchpick.errors import UsageError
 from torchpick.knowledge import locations
 from torchpick.model import VERSION
-from torchpick.model.build import Build, toolkit_order
+from torchpick.model.build import Build
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.pick import pip_line
 from torchpick.model.pythons import python_name, python_order, span
@@ -167,7 +167,7 @@ class _Sheet:
         for row in self._rows(driver, self.nvidia, few):
             for verdict in (each for cell in row.cells for each in cell.verdicts):
                 cuda = str(verdict.build.cuda)
-                relies |= set() if verdict.native else {cuda}
+                relies |= set() if verdict.rank.native else {cuda}
                 for each in verdict.objections:
                     if each.reason is Reason.GPU_NOT_SERVED_BY_DRIVER:
                         refuses[str(row.gpu.index)] = texts[each.text]
@@ -184,8 +184,8 @@ class _Sheet:
 
 
 def _preference(verdict: Verdict) -> tuple[object, ...]:
-    build = verdict.build
-    return release_key(build.torch), build.vendor is None, verdict.native, toolkit_order(build.backend), build.backend
+    rank = verdict.rank
+    return rank.release, verdict.build.vendor is None, rank.native, rank.toolkit, rank.backend
 
 
 def _is_own(objection: Objection) -> bool:
