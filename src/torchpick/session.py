@@ -319,7 +319,7 @@ class Session:
         from torchpick.installers import own_settings
 
         def read() -> OwnSettings:
-            return own_settings.read(self.environ, prefix, offline=self.offline, base=self.base)
+            return own_settings.read(self.environ, prefix, self.fetch, self.base)
 
         return self._once("settings", read, prefix, self.request.index_base)
 

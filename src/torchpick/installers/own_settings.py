@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from torchpick.environment import requirements, settingsfiles, toolsettings
 from torchpick.environment.requirementfiles import located
-from torchpick.environment.requirements import Given, Requested
+from torchpick.environment.requirements import Fetch, Given, Requested
 from torchpick.environment.toolsettings import PIP_PLACES, Setting, UvFile, pip_variable
 from torchpick.errors import RequirementError, TorchpickError, UsageError
 from torchpick.installers import store
@@ -36,7 +36,7 @@ _BINDING = ("constraint-dependencies", "override-dependencies")
 class OwnSettings(Noun):
     """The settings of one environment. `pip` is what holds, `pip_files` what would hold without the variables.
 
-    `of_folder` are the files among uv's that lie in this folder or above it.
+    `of_folder` are the files among uv's that lie in this folder or above it; `fetch` reads one on another computer.
     """
 
     environ: Mapping[str, str] = {}
@@ -44,19 +44,13 @@ class OwnSettings(Noun):
     pip_files: Mapping[str, Setting] = {}
     uv_files: tuple[UvFile, ...] = ()
     of_folder: tuple[str, ...] = ()
-    offline: bool = False
+    fetch: Fetch | None = None
     base: str = WHEEL_HOST
     prefix: str | None = None
 
     def is_wheel_index(self, url: str) -> bool:
         """Whether the URL is of the wheel host, or of the mirror that stands for it."""
         return is_wheel_host(url, self.base)
-
-    def fetch(self, url: str) -> bytes:
-        """A file on another computer that a setting names."""
-        from torchpick.index.pages import fetcher
-
-        return fetcher(self.environ, offline=self.offline)(url)
 
     @property
     def uv_places(self) -> list[Setting]:
@@ -86,18 +80,18 @@ class SettingChanges(Noun):
 
 
 def read(
-    environ: Mapping[str, str], prefix: str | None, *, offline: bool = False, base: str = WHEEL_HOST
+    environ: Mapping[str, str], prefix: str | None, fetch: Fetch | None = None, base: str = WHEEL_HOST
 ) -> OwnSettings:
     """The variables, and where there is an environment at `prefix` the files of the user, the system and it."""
     variables = toolsettings.strongest(toolsettings.pip_of_environ(environ))
     if prefix is None:
-        return OwnSettings(environ, variables, offline=offline, base=base)
+        return OwnSettings(environ, variables, fetch=fetch, base=base)
     home = os.path.expanduser("~")
     files = toolsettings.pip(environ, prefix, home)
     for_uv = tuple(toolsettings.uv(environ, home, os.getcwd()))
     elsewhere = {*settingsfiles.uv_files(environ, home, sys.platform), environ.get("UV_CONFIG_FILE", "")}
     of_folder = tuple(file.path for file in for_uv if file.path not in elsewhere)
-    return OwnSettings(environ, {**files, **variables}, files, for_uv, of_folder, offline, base, prefix)
+    return OwnSettings(environ, {**files, **variables}, files, for_uv, of_folder, fetch, base, prefix)
 
 
 def limits(own: OwnSettings, installer: str | None, python: str, ours: tuple[str, ...]) -> tuple[Requested, ...]:
