@@ -186,9 +186,9 @@ def of_reading(reading: Reading, judge: Judge, torch_cuda: str | None = None) ->
     """Whether a reading runs on a GPU."""
     loaded = chosen(reading.libraries, torch_cuda)
     notes = loaded.notes
-    if reading.torch is not None and reading.torch.flags:
-        counted = own(loaded.libraries, "torch")
-        fit, via = _best(reading, counted.libraries, judge)
+    counted = own(loaded.libraries, "torch" if reading.flags else reading.name)
+    fit, via = _best(reading, counted.libraries, judge)
+    if reading.flags:
         libraries = of_torch(counted.libraries, judge)
         word = NOT if not fit else JIT if fit is Fit.JIT else RUNS
         if word != NOT:
@@ -196,7 +196,6 @@ def of_reading(reading: Reading, judge: Judge, torch_cuda: str | None = None) ->
         notes += counted.notes
     else:
         package = of_package(loaded.libraries, judge, reading.name, complete=reading.complete)
-        fit, via = _best(reading, own(loaded.libraries, reading.name).libraries, judge)
         libraries, notes = package.libraries, notes + package.notes
         word = package.word if package.word != NO_CODE else without_code(reading)
     if judge.refusal is not None and word not in (COMPILES, NO_CODE):
@@ -225,14 +224,12 @@ def finding(reading: Reading, verdict: ReadingVerdict) -> Finding | None:
 
 
 def _best(reading: Reading, libraries: tuple[Library, ...], judge: Judge) -> CodeFit:
-    sass, ptx = reading.sass, reading.ptx
-    needs = reading.torch.cuda if reading.torch is not None else None
-    if not (reading.torch is not None and reading.torch.flags):
+    if reading.torch is None or not reading.flags:
         held = [(library, code) for library in libraries if (code := _judged(library)) is not None]
         sass = tuple(arch for _, code in held for arch in code.sass)
         ptx = tuple(arch for library, code in held if judge.speaks(library.ptx_cuda) for arch in code.ptx)
-    elif not judge.speaks(needs):
-        ptx = ()
+    else:
+        sass, ptx = reading.sass, reading.ptx if judge.speaks(reading.torch.cuda) else ()
     return max(best(sass, judge.gpu, unified=judge.unified), best(ptx, judge.gpu), key=lambda found: found.fit)
 
 

@@ -149,11 +149,11 @@ def _held(alike: Alike) -> Held:
         elif images:
             empty += count
     named = in_order(entry.arch for entries in alike for entry in _images(entries))
-    modules = [Modules(*_split(real), count) for real, count in sets.items()]
-    return Held(*_split(named), tuple(sorted(modules, key=lambda each: (-each.count, each))), empty)
+    modules = [Modules(*split(real), count) for real, count in sets.items()]
+    return Held(*split(named), tuple(sorted(modules, key=lambda each: (-each.count, each))), empty)
 
 
-def _split(arches: tuple[Arch, ...]) -> tuple[tuple[Arch, ...], tuple[Arch, ...]]:
+def split(arches: tuple[Arch, ...]) -> tuple[tuple[Arch, ...], tuple[Arch, ...]]:
     """Machine code and PTX."""
     return tuple(a for a in arches if a.kind != "compute"), tuple(a for a in arches if a.kind == "compute")
 

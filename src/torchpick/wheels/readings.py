@@ -14,7 +14,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, ShapeError, read, written
 from torchpick.model.noun import Noun
 from torchpick.wheels import shelf
-from torchpick.wheels.librarycode import Held, Library, Modules, in_order, union
+from torchpick.wheels.librarycode import Held, Library, Modules, in_order, split, union
 
 # How much was read.
 FLAGS, SAMPLE, WHOLE = "flags", "sample", "whole"
@@ -74,17 +74,18 @@ class Reading(Noun):
     metadata: str | None = None  # METADATA of a wheel, as far as its headers go
 
     @property
+    def flags(self) -> tuple[Arch, ...]:
+        """What a torch was compiled for, which it checks a GPU against."""
+        return () if self.torch is None else self.torch.flags
+
+    @property
     def sass(self) -> tuple[Arch, ...]:
-        """For torch the compiled flags, which it checks a GPU against; else the union over its libraries."""
-        if self.torch is not None and self.torch.flags:
-            return in_order(arch for arch in self.torch.flags if arch.kind != "compute")
-        return union(library.sass for library in self.libraries)
+        """For torch the compiled flags; else the union over its libraries."""
+        return in_order(split(self.flags)[0]) if self.flags else union(library.sass for library in self.libraries)
 
     @property
     def ptx(self) -> tuple[Arch, ...]:
-        if self.torch is not None and self.torch.flags:
-            return in_order(arch for arch in self.torch.flags if arch.kind == "compute")
-        return union(library.ptx for library in self.libraries)
+        return in_order(split(self.flags)[1]) if self.flags else union(library.ptx for library in self.libraries)
 
     @property
     def holds_code(self) -> bool:
