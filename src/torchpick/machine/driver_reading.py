@@ -80,7 +80,7 @@ def _load_device(fields: Fields) -> Device:
     return Device(
         name=name(fields.maybe_text("name")),
         capability=capability(*pair) if len(pair) == 2 else None,
-        uuid=uuid(fields.maybe_text("uuid")),
+        uuid=_formed(_UUID, fields.maybe_text("uuid")),
         pci=pci(fields.maybe_text("pci")),
         error=fields.maybe_number("error"),
     )
@@ -105,8 +105,13 @@ def name(raw: str | None) -> str | None:
 
 def driver_version(raw: str | None) -> str | None:
     """`580.95.05`, or None where the text is no driver version."""
+    return _formed(_DRIVER, raw)
+
+
+def _formed(pattern: str, raw: str | None) -> str | None:
+    """The text without blanks around it, where it is of this form."""
     text = (raw or "").strip()
-    return text if _match(_DRIVER, text) else None
+    return text if _match(pattern, text) else None
 
 
 def cuda_version(number: int | None) -> str | None:
@@ -119,11 +124,6 @@ def capability(major: object, minor: object) -> tuple[int, int] | None:
     if isinstance(major, bool) or not isinstance(major, int) or not isinstance(minor, int):
         return None
     return (major, minor) if 1 <= major <= 30 and 0 <= minor <= 9 else None
-
-
-def uuid(raw: str | None) -> str | None:
-    text = (raw or "").strip()
-    return text if _match(_UUID, text) else None
 
 
 def pci(raw: str | None) -> str | None:
