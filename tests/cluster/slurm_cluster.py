@@ -79,7 +79,7 @@ class SlurmCluster:
         self.names = [f"n{number}" for number in range(1, count + 1)]
         self._absent, self._bare = absent, bare
         self._running: list[subprocess.Popen[bytes]] = []
-        port, host = _free_ports(count + 1), socket.gethostname()
+        port, host = free_ports(count + 1), socket.gethostname()
         nodes = [
             NODE.format(name=name, host=host, port=port + number, gres=f" Gres=gpu:{gpus.get(name)}:2" * (name in gpus))
             for number, name in enumerate(self.names, 1)
@@ -142,7 +142,7 @@ class SlurmCluster:
         log.close()
 
 
-def _free_ports(count: int) -> int:
+def free_ports(count: int) -> int:
     """The first of so many ports that are free beside each other."""
     for first in range(17000, 30000, count + 3):
         taken = False

@@ -61,7 +61,7 @@ def kinds(members: Sequence[GpuPlace], fleet: Fleet) -> tuple[str, ...]:
     """`400 × V100 (sm_70), driver 580.95.05`: GPUs, or machines without one."""
     counts: Counter[str] = Counter()
     for place, index in members:
-        machine = fleet.machines[place]
+        machine = fleet.crowds[place].machine
         gpu = next((gpu for gpu in machine.gpus if gpu.index == index), None)
         what = f"{machine.platform.name} without a GPU" if gpu is None else gpu.label
         counts[what + _driver(machine)] += fleet.crowds[place].hosts.count
