@@ -77,6 +77,7 @@ _FACTS = {
         "jetson": r"Jetson|JetPack|\bL4T\b|tegra",
         "conda": r"\bconda|mamba\b|\bcpu_py3|_cpu_\d|cpu_generic",
         "image build": r"docker build|\bDockerfile|^#\d{1,3} \d{1,4}\.\d|\bRUN pip",
+        "extension build": r"to build wheel|[Bb]uilding wheel|bdist_wheel|build_ext|\bsetup\.py|build_backend",
         "nvpl": r"libnvpl",
         "no arm64 list": r"2\.2\.[012]\)",
         "uv project": r"\buv (?:sync|run|add|lock)\b|\[tool\.uv",
