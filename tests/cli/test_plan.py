@@ -56,6 +56,20 @@ def test_a_stack_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
     assert "note: " in err
 
 
+def test_a_plain_package_has_the_tables_day_where_its_version_is_nobodys_wish(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    why = {}
+    for word in ("accelerate", "accelerate==1.12.0", "xformers"):
+        stack = answer(capsys, "plan", word, "--gpu", "rtx 3090", *MACHINE)["stack"]
+        assert isinstance(stack, dict)
+        why[word] = stack["packages"][0]["why"]
+
+    assert why["accelerate"] == "you asked for it, as of 2026-11-22"
+    assert why["accelerate==1.12.0"] == "you asked for it"
+    assert "as of" not in why["xformers"]
+
+
 def test_a_refusal_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "vllm>=0.20", "--gpu", "a100", *MACHINE]) == 3
     out, err = capsys.readouterr()
@@ -190,10 +204,19 @@ def test_the_versions_of_a_package_are_judged_by_all_else_where_a_gpu_does_not_a
     assert "3090" not in out
 
 
+def test_an_old_torch_gets_the_version_of_its_day(capsys: pytest.CaptureFixture[str]) -> None:
+    machine = ("--gpu", "T4", *MACHINE, "--python", "3.10", "--offline")
+
+    stack = answer(capsys, "plan", "xformers", "torch==2.0.1", *machine)["stack"]
+
+    assert isinstance(stack, dict)
+    assert stack["requirements"][:2] == ["xformers==0.0.22", "torch==2.0.1+cu117"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["plan", "xformers", "torch==2.0.1"], "the table of xformers begins at 0.0.27"),
+        (["plan", "xformers", "torch==1.12.1"], "the table of xformers begins at 0.0.16"),
         (["plan", "torch==1.6.0"], "the table of torch begins at 1.7.0"),
         (["url", "torch==1.6.0"], "the table of torch begins at 1.7.0"),
     ],

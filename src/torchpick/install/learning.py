@@ -40,8 +40,8 @@ class Learner:
         platform, target = machine.platform, asking.target
         aim = IndexTarget(machine.python.tag, platform, None if asking.elsewhere else target.full_version)
         reader = None if session.offline else UnreadWheels(session.environ, session.report, target.python, aim)
-        table = KnownPackages(session.environ, platform.name)
-        self.packages = LearntPackages(table, platform.name, reader)
+        self.table = KnownPackages(session.environ, platform.name)
+        self.packages = LearntPackages(self.table, platform.name, reader)
 
     def learn(self) -> Learnt:
         """The answer with all that is to be learnt for it; raises where none fits, or the resolver refuses."""

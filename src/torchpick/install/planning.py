@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from torchpick.decide import environments
 from torchpick.decide.answer import Question
@@ -42,7 +42,7 @@ def plan(session: Session, *, allow_mixed: bool) -> Stack:
         if error.stack is None:
             raise
         return error.stack._replace(notes=(*error.stack.notes, *learner.unread(error.stack.unknown)))
-    made = _completed(learnt, [each.name for each in question.wanted])
+    made = _dated(_completed(learnt, [each.name for each in question.wanted]), learnt, learner.table)
     if made.packages:
         return made
     return made._replace(hints=(*made.hints, _OFFLINE if session.offline else _NOT_READ))
@@ -69,6 +69,22 @@ def _completed(learnt: Learnt, names: list[str]) -> Stack:
         if name in resolved and stack.version(name) is None
     )
     return stack._replace(packages=(*more, *stack.packages), notes=tuple(dict.fromkeys((*stack.notes, *learnt.notes))))
+
+
+def _dated(stack: Stack, learnt: Learnt, table: Container[str]) -> Stack:
+    """The environment with the table's day at each plain package that it alone knows: there may be a newer one."""
+    day = learnt.answer.pick.table_date
+    if learnt.resolution is not None or day is None:
+        return stack
+    plain = {
+        each.name
+        for each in stack.packages
+        if not each.is_pinned and each.name in table and each.requirement not in stack.asked
+    }
+    packages = (
+        each._replace(why=f"{each.why}, as of {day}") if each.name in plain else each for each in stack.packages
+    )
+    return stack._replace(packages=tuple(packages))
 
 
 def versions(session: Session, name: str) -> Iterator[tuple[Package, Stack]]:
