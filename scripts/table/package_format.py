@@ -28,8 +28,8 @@ def _place(row: Fields) -> OtherIndex:
         raise row.fail("cuda", "must hold CUDA majors")
     wheels = tuple(row.items("wheels")) if row.has("wheels") else ()
     for wheel in wheels:
-        if not isinstance(wheel, list) or [type(part) for part in wheel] != [str] * 5:
-            raise row.fail("wheels", "must hold version, platform, requirements, backends, Pythons")
+        if not isinstance(wheel, list) or {type(part) for part in wheel} != {str} or len(wheel) not in (5, 6):
+            raise row.fail("wheels", "must hold version, platform, requirements, backends, Pythons, and may its file")
     return read(OtherIndex, row, most=None, cuda=majors, wheels=wheels)
 
 

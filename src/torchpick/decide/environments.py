@@ -110,7 +110,7 @@ def _pinned(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solut
         version=package.version,
         cuda=cuda,
         links_torch=package.links_torch,
-        index=filled(package.place, package, torch) or DEFAULT_INDEX,
+        index=filled(package.place, package, torch, search.machine.python.tag) or DEFAULT_INDEX,
         verdict=search.situation.coverage(package, None if torch is None else torch.cuda).word,
         why=_why(search, asked, chosen, package),
         evidence=package.evidence.kind,
@@ -122,7 +122,8 @@ def _why(search: StackSearch, asked: tuple[PackageDemand, ...], chosen: Solution
     by = [demand for demand in chosen.demands if demand.name == package.name and demand.by]
     named = any(demand.name == package.name and not demand.by for demand in asked)
     start = "you asked for it" if named else f"{by[0].by} asks for {by[0].text}" if by else "it is needed"
-    passed = next((refused for refused in search.refused if refused.name == package.name), None)
+    over = (each for each in search.refused if each.name == package.name and each.version != package.version)
+    passed = next(over, None)
     return start if passed is None else f"{start}; {passed.version} {passed.objection.text}"
 
 

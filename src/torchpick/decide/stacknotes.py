@@ -18,9 +18,9 @@ from torchpick.model.verdict import JIT, Reason
 from torchpick.model.versions import is_dotted, leading, major_minor, parsed, release_key
 
 
-def filled(text: str, package: Package, torch: Build | None) -> str:
-    """A place's URL, or what lies there, filled in as far as the package and torch say."""
-    values = {"version": package.version}
+def filled(text: str, package: Package, torch: Build | None, python: str) -> str:
+    """A place's URL, or what lies there, filled in as far as the package, torch and the Python say."""
+    values = {"version": package.version, "python": python}
     if torch is not None:
         values |= {
             "torch": major_minor(torch.torch),
@@ -110,7 +110,7 @@ def _of_package(search: StackSearch, package: Package, torch: Build | None) -> I
     facts = search.facts[package.name]
     who = package.who
     if package.file is None and (package.place or facts.source_only is not None):
-        yield Note("PACKAGE_UNREAD", _beside(facts, package, torch))
+        yield Note("PACKAGE_UNREAD", _beside(facts, package, torch, search.machine.python.tag))
     elif coverage.word == NOT_READ:
         text = f"which GPUs {who} was built for is not known for {search.machine.platform.name}"
         if package.code is not None:
@@ -128,18 +128,18 @@ def _of_package(search: StackSearch, package: Package, torch: Build | None) -> I
         yield Note("DEFAULT_INDEX_WHEEL", text)
 
 
-def _beside(facts: PackageFacts, package: Package, torch: Build | None) -> str:
+def _beside(facts: PackageFacts, package: Package, torch: Build | None, python: str) -> str:
     """Where its wheel lies, which was named there and not read; or that none is known for this torch."""
-    place = next((each for each in facts.elsewhere if package.place == each.url != ""), None)
+    place = next((each for each in facts.elsewhere if package.place and package.place.startswith(each.url)), None)
     if place is not None:
-        there = filled(f"{place.url}: {place.text}", package, torch)
+        there = filled(f"{package.place.partition('#')[0]}: {place.text}", package, torch, python)
         more = f"; {package.name} {facts.refused}" if facts.refused is not None else ""
         if facts.source_only is not None:
             more += "; no wheel of it is on the default index, and its source needs `--no-build-isolation` and nvcc"
         return f"{package.who} for {package.platforms[0]} was seen, and not read, at {there}{more}"
     # Where the wheels of a place are known, none of them is for this torch: naming a file would be a guess.
     named = (each.url if each.wheels else f"{each.url}: {each.text}" for each in facts.elsewhere)
-    pages = filled("; ".join(named), package, torch)
+    pages = filled("; ".join(named), package, torch, python)
     built = f" for torch {torch.version} on {torch.platform}" if torch is not None else ""
     known = "; no wheel of it is known" + built if any(each.wheels for each in facts.elsewhere) else ""
     return f"{package.who}: {facts.source_only}{known}{f'. {pages}' if pages else ''}"
@@ -295,7 +295,7 @@ def _elsewhere(
         for place in (each for each in facts.elsewhere if not each.wheels):  # the others are judged as versions
             package = next((package for package in refused if has(place, package)), None)
             if package is not None and _carried(search, place.cuda):
-                yield filled(f"another index has {each.name} {place.text}: {place.url}", package, None)
+                yield filled(f"another index has {each.name} {place.text}: {place.url}", package, None, "")
 
 
 def _carried(search: StackSearch, majors: tuple[int, ...]) -> bool:

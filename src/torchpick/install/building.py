@@ -21,17 +21,21 @@ def check(asking: TargetQuestion, answer: Answer, facts: Mapping[str, PackageFac
     notes = []
     pick, installed = answer.pick, asking.target.installed
     builds = _FLAG in asking.order.passed_on and installed.get("torch") == pick.version
-    pages = {} if answer.stack is None else {one.name: one.index for one in answer.stack.packages if "//" in one.index}
+    places = {} if answer.stack is None else {one.name: one.index for one in answer.stack.packages}
     for each in asking.wanted:
         source = facts[each.name].source_only if each.name in facts else None
-        if each.place or each.name in installed:
+        place = places.get(each.name, "")
+        if each.place or each.name in installed or "#sha256=" in place or place == pick.index_url:
             continue
-        if each.name in pages and each.name not in TRIO and not (builds and source):
+        if "//" in place and each.name not in TRIO and not (builds and source):
             version = answer.environment.version(each.name)
-            message = (
-                f"{each.name} {version} for torch {pick.version} is on no index of yours: {pages[each.name]} has it"
-            )
+            page = place.partition("/download/")[0]
+            message = f"{each.name} {version} for torch {pick.version} is on no index of yours: {page} has it"
             hint = f"`torchpick install torch=={pick.version}`, then `torchpick install` with the URL of its wheel"
+            if place.endswith(".whl"):
+                hint = (
+                    f"`torchpick install torch=={pick.version} '{each.name} @ {place}'`; no hash of that file is known"
+                )
             raise InstallerError(message, hint=hint, code="BUILT_FROM_SOURCE")
         if source is None:
             continue

@@ -63,7 +63,7 @@ def addressed(job: Job, installer: str, platform: Platform, knowledge: Knowledge
     else:
         notes = _of_pages(pick, [name for name in wanted if name not in hashed])
     files = {wheel.name: links.address(wheel) for wheel in found}
-    return job._replace(files=files, notes=(*job.notes, *notes))
+    return job._replace(files={**job.files, **files}, notes=(*job.notes, *notes))
 
 
 def _of_pages(pick: Pick, names: Sequence[str]) -> list[Note]:

@@ -70,6 +70,7 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
         pins={name: version for name, version in pins.items() if name not in twins},
         bounds={each.name: each.version for each in moved if not each.is_pinned},
         needs=frozenset(brings),
+        files={each.name: each.index for each in packages if "#sha256=" in each.index},
         added=(
             *(f"{each.name}=={each.version}" for each in packages if "*" in each.version),
             *_torch_of(learnt, names),

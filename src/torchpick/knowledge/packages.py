@@ -65,7 +65,7 @@ def parse(row: Mapping[str, Any], platform: str) -> PackageFacts:
 
 def _wheels(place: OtherIndex, source: Package, platform: str) -> Iterator[Package]:
     """The wheels that were seen at a place, each as what is built there from the source."""
-    for version, system, requires, backends, pythons in place.wheels:
+    for version, system, requires, backends, pythons, *path in place.wheels:
         for backend in backends.split() or [""] if system == platform else ():
             digits = backend.removeprefix("cu")
             yield source._replace(
@@ -76,7 +76,7 @@ def _wheels(place: OtherIndex, source: Package, platform: str) -> Iterator[Packa
                 cuda=f"{digits[:2]}.{digits[2:]}".rstrip(".") or None,
                 links_torch=True,
                 code=source.code if backend else (),
-                place=place.url,
+                place=place.url + "".join(path),
             )
 
 

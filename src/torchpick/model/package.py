@@ -30,7 +30,8 @@ class Package(Noun):
     `cp312`, `cp38+` for every later one, or `any`. `cuda` is the CUDA it links (`12`, or `12.8` where that is known),
     None for none. `needs` are the libraries it expects the environment to provide; `preloads` says that it finds those
     of its own nvidia-* requirements by itself. `code` None means that it is not known. `place` is the page that has the
-    wheel, where that is not an index of the user's: it was named there, and not read.
+    wheel, where that is not an index of the user's, or the file itself, with its hash where that is known: it was named
+    there, and not read.
     """
 
     name: str
@@ -91,7 +92,8 @@ class OtherIndex(Noun):
 
     `cuda` are the CUDA majors it has; empty for any, or for none that matters. `since` and `until` bound the
     package's versions that are known there, `""` for no bound. `wheels` were seen there: version, platform, what it
-    requires, torch's backends or CUDA majors (none: no CUDA code), Pythons. Without a URL it is the default index.
+    requires, torch's backends or CUDA majors (none: no CUDA code), Pythons, and what follows the URL where the file
+    itself is known. Without a URL it is the default index.
     """
 
     url: str
@@ -99,7 +101,7 @@ class OtherIndex(Noun):
     cuda: tuple[int, ...] = ()
     since: str = ""
     until: str = ""
-    wheels: tuple[tuple[str, str, str, str, str], ...] = ()
+    wheels: tuple[tuple[str, ...], ...] = ()
 
 
 class PackageFacts(Noun):

@@ -125,7 +125,9 @@ def why_not_newer(pick: Pick) -> list[str]:
 def table(stack: Stack, width: int | None, bold: Paint = str) -> str:
     """Every pin, what it is for, whether it runs, and why it was chosen."""
     rows = [("package", "version", "CUDA", "verdict", "from", "why")]
-    rows += [(each.name, each.version, each.cuda or "-", each.verdict, each.index, each.why) for each in stack.packages]
+    for each in stack.packages:
+        page = each.index.partition("/download/")[0]
+        rows.append((each.name, each.version, each.cuda or "-", each.verdict, page, each.why))
     return headed(rows, width, bold)
 
 
