@@ -61,7 +61,7 @@ def test_it_cannot_be_changed() -> None:
         ours.name = "b"  # type: ignore[misc]
     with pytest.raises(AttributeError):
         ours.other = "b"  # type: ignore[attr-defined]
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError, match="not in tuple"):
         ours._replace(other="b")  # type: ignore[call-arg]
 
 

@@ -19,6 +19,19 @@ from torchpick.model.machine import Python
 _HINT = "try `kubectl get nodes` yourself"
 _LABEL = "torchpick.example/run"
 _POLL_S = 1.0
+# It asks for no GPU of its own, so it also runs where all are taken.
+_JOB = """
+{"apiVersion": "batch/v1", "kind": "Job",
+ "metadata": {"name": "torchpick-%(mark)s-%(number)d", "labels": {"torchpick.example/run": "%(mark)s"}},
+ "spec": {"backoffLimit": 0, "activeDeadlineSeconds": 120, "ttlSecondsAfterFinished": 60, "template": {
+   "metadata": {"labels": {"torchpick.example/run": "%(mark)s", "torchpick.example/node": "%(number)d"}},
+   "spec": {
+     "restartPolicy": "Never", "automountServiceAccountToken": false,
+     "nodeSelector": {"kubernetes.io/hostname": %(node)s}, "tolerations": [{"operator": "Exists"}],
+     "containers": [{"name": "detect", "image": %(image)s, "command": %(command)s, "env": [
+       {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
+       {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"}]}]}}}}
+"""
 
 
 def detect(context: str, engine: Engine) -> None:
@@ -67,29 +80,10 @@ def _run(names: Sequence[str], kubectl: Sequence[str], engine: Engine) -> None:
         engine.call([*kubectl, "delete", "jobs", f"--selector={_LABEL}={mark}", "--wait=false"], limit_s=15)
 
 
-def job(node: str, asking: Asking, mark: str, number: int) -> dict[str, object]:
-    """The manifest of one node's Job: it asks for no GPU of its own, so it also runs where all are taken."""
-    visible = {"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"}
-    env = [{"name": name, "value": value} for name, value in visible.items()]
-    pod = {
-        "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
-        "nodeSelector": {"kubernetes.io/hostname": node},
-        "tolerations": [{"operator": "Exists"}],
-        "containers": [{"name": "detect", "image": asking.image, "command": list(asking.command), "env": env}],
-    }
-    labels = {_LABEL: mark}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": f"torchpick-{mark}-{number}", "labels": labels},
-        "spec": {
-            "backoffLimit": 0,
-            "activeDeadlineSeconds": 120,
-            "ttlSecondsAfterFinished": 60,
-            "template": {"metadata": {"labels": {**labels, "torchpick.example/node": str(number)}}, "spec": pod},
-        },
-    }
+def job(node: str, asking: Asking, mark: str, number: int) -> object:
+    """The manifest of one node's Job."""
+    facts = {"node": node, "image": asking.image, "command": asking.command}
+    return json.loads(_JOB % {"mark": mark, "number": number, **{name: json.dumps(facts[name]) for name in facts}})
 
 
 def _collect(names: Sequence[str], kubectl: Sequence[str], mark: str, engine: Engine) -> None:

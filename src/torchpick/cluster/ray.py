@@ -59,11 +59,12 @@ def _asked(address: str, command: list[str], limit_s: float) -> Iterator[tuple[s
             continue
         pinned = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
         running[task.options(scheduling_strategy=pinned).remote(command, limit_s - 2)] = name
-    ready, silent = ray.wait(list(running), num_returns=len(running), timeout=limit_s) if running else ([], [])
-    for reference in ready:
+    if running:
+        ray.wait(list(running), num_returns=len(running), timeout=limit_s)
+    for reference, name in running.items():
         try:
-            yield (running[reference], *ray.get(reference))
+            yield (name, *ray.get(reference, timeout=0))
+        except ray.exceptions.GetTimeoutError:
+            yield name, "", "it did not answer in time"
         except Exception as error:  # noqa: BLE001 # a task that a node killed is that node's result
-            yield running[reference], "", str(error)
-    for reference in silent:
-        yield running[reference], "", "it did not answer in time"
+            yield name, "", str(error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,9 +9,8 @@ from functools import cache
 from importlib.util import find_spec
 
 from torchpick.cluster.engine import ClusterError
-from torchpick.errors import TorchpickError, UsageError, WheelError
-from torchpick.model.fields import Fields, ShapeError, written
-from torchpick.wheels import readings, thing
+from torchpick.errors import TorchpickError, UsageError
+from torchpick.wheels import thing
 from torchpick.wheels.readings import Reading
 from torchpick.wheels.thing import How
 
@@ -58,10 +56,12 @@ def reader(address: str) -> Iterator[Callable[[str, How], Reading]]:
         while not ray.wait([running], timeout=1)[0]:
             how.report(0)  # which raises where the run was given up
         try:
-            found = ray.get(running)
+            found: Reading | TorchpickError = ray.get(running)
         except Exception as error:  # a task that a node killed is that wheel's result
             raise ClusterError(_last_line(error), hint=_STATUS) from error
-        return _of_answer(found)
+        if isinstance(found, TorchpickError):
+            raise found
+        return found
 
     try:
         yield read
@@ -81,21 +81,9 @@ def _client() -> Client:
     return Client()
 
 
-def answer(url: str, depth: str | None) -> str:
-    """A reading, or what went wrong, as JSON; this runs on a node."""
+def answer(url: str, depth: str | None) -> Reading | TorchpickError:
+    """A reading, or what went wrong; this runs on a node."""
     try:
-        return json.dumps({"reading": written(thing.read(url, How(depth, client=_client)))})
+        return thing.read(url, How(depth, client=_client))
     except TorchpickError as error:
-        return json.dumps({"error": error.to_json()})
-
-
-def _of_answer(text: str) -> Reading:
-    try:
-        row = Fields(json.loads(text))
-        error = row.maybe_object("error")
-        if error is None:
-            return readings.of_json(row.object("reading"))
-        failure = WheelError(error.text("text"), hint=error.maybe_text("hint"), code=error.text("code"))
-    except (ShapeError, ValueError) as broken:
-        raise ClusterError(f"it did not answer in torchpick's form: {broken}", hint=_STATUS) from broken
-    raise failure
+        return error

@@ -51,9 +51,9 @@ else:
             return tuple(self)
 
         def _replace(self, **changes: object) -> Noun:
-            values = [changes.pop(name, value) for name, value in zip(self._fields, self, strict=True)]
-            if changes:
-                raise TypeError(f"{type(self).__name__} has no {', '.join(changes)}")
+            values = [*self]
+            for name, value in changes.items():
+                values[self._fields.index(name)] = value
             return tuple.__new__(type(self), values)
 
         def _asdict(self) -> dict[str, object]:
