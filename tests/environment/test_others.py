@@ -168,6 +168,22 @@ def test_a_pipe_at_an_environments_settings_is_named_and_its_python_not_started(
     (prefix / "pyvenv.cfg").unlink()
     os.mkfifo(prefix / "pyvenv.cfg")
 
+    for words in (["url"], ["doctor"], ["install", "torch", "--dry-run"], ["pin"]):
+        assert main([*words, "--gpu", "none", "--python", str(prefix)]) in (1, 2)
+        said = capsys.readouterr().err
+        assert f"has {prefix}/pyvenv.cfg, which is not a file" in said
+        assert "specify one with" in said
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_folder_here_does_not_stand_for_a_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does a program that lies here, where a bare name is said."""
+    venv(tmp_path).rename(tmp_path / "python3")
+    (tmp_path / "mine").write_text((tmp_path / "python3" / "bin" / "python").read_text())
+    (tmp_path / "mine").chmod(0o755)
+    monkeypatch.setenv("PATH", os.path.dirname(sys.executable))
+    monkeypatch.chdir(tmp_path)
+
     for words in (["url"], ["doctor"]):
         assert main([*words, "--gpu", "none", "--python", "mine"]) == 2
         main([*words, "--gpu", "none", "--python", "python3"])
