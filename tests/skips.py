@@ -11,6 +11,7 @@ EXPECTED = {
     "no fish": "its quoting is held by the expected text; run where it is installed",
     "root may open everything": "run as an ordinary user these are not skipped",
     "only root may give files away": "run as root these are not skipped",
+    "no Python here that an ordinary user may start": "runners' Pythons lie where everybody may read",
     "no nvcc": "a toolkit of gigabytes; run by hand where one is installed",
     "no node": "the runners have it",
     "the scripts' own environment is not there": "scripts/test makes it; the Windows job does not run scripts",

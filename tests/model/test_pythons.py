@@ -19,3 +19,8 @@ from torchpick.model.pythons import span
 )
 def test_a_span_hides_no_gap(tags: tuple[str, ...], words: str) -> None:
     assert span(tags) == words
+
+
+@pytest.mark.parametrize("tag", ["cp" + "9" * 5000, "9" * 5000, "cp²"])
+def test_a_damaged_tag_has_its_place_too(tag: str) -> None:
+    assert "3.12" in span(("cp312", tag))

@@ -41,7 +41,7 @@ def python_name(tag: str) -> str:
 def python_order(tag: str) -> tuple[bool, int]:
     """The newest ordinary interpreter, not a free-threaded one."""
     digits = tag[2:].rstrip("t")
-    return (not tag.endswith("t"), int(digits) if digits.isdigit() else 0)
+    return (not tag.endswith("t"), int(digits[:9]) if digits.isdecimal() else 0)
 
 
 @remembered  # few sets of tags, many builds
