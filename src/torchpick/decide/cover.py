@@ -1,13 +1,14 @@
 """The fewest sets that cover everything, exactly, and among those the ones whose worst member is best. Pure.
 
 Little really differs: elements with the same sets are merged, and a set that another covers and betters is dropped.
-What is left is searched by branch and bound.
+What is left is searched, with what was solved remembered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from functools import cache
+from typing import TypeVar
 
 from torchpick.model.noun import Noun
 
@@ -27,7 +28,29 @@ class CoverSet(Noun):
 
 def fewest(columns: Mapping[K, CoverSet]) -> tuple[K, ...]:
     """The columns that cover all that can be covered."""
-    return _Search(undominated(columns)).best()
+    kept = undominated(columns)
+    elements = {element for column in kept.values() for element in _bits(column.bits)}
+    # Elements with the same columns count once.
+    alike = {tuple(place for place, column in kept.items() if column.bits >> each & 1): each for each in elements}
+    able = {element: places for places, element in alike.items()}
+
+    @cache
+    def best(left: int, count: int) -> tuple[K, ...] | None:
+        """The best cover of what is left with so many columns; the element that has the fewest is covered first."""
+        if not left or not count:
+            return None if left else ()
+        element = min(_bits(left), key=lambda each: len(able[each]))
+        rests = ((place, best(left & ~kept[place].bits, count - 1)) for place in able[element])
+        return max(((*rest, place) for place, rest in rests if rest is not None), key=order, default=None)
+
+    def order(cover: tuple[K, ...]) -> tuple[object, ...]:
+        """The better, the worst member of each compared first."""
+        chosen = [kept[place] for place in cover]
+        return sorted(each.worth for each in chosen), sorted(each.detail for each in chosen)
+
+    everything = sum(1 << element for element in able)
+    covers = (best(everything, count) for count in range(len(kept) + 1))
+    return next(cover for cover in covers if cover is not None)
 
 
 def undominated(columns: Mapping[K, CoverSet]) -> dict[K, CoverSet]:
@@ -54,65 +77,3 @@ def _bits(mask: int) -> Iterable[int]:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
-
-
-class _Search:
-    """Branch and bound over the element that has the fewest candidates, with what was solved remembered."""
-
-    def __init__(self, columns: Mapping[Any, CoverSet]) -> None:
-        everything = _union(column.bits for column in columns.values())
-        # Elements with the same columns count once.
-        options = {
-            tuple(place for place, column in columns.items() if column.bits >> element & 1): element
-            for element in _bits(everything)
-        }
-        self._able = {element: able for able, element in options.items()}
-        self._elements = sum(1 << element for element in self._able)
-        self._columns = {place: column._replace(bits=column.bits & self._elements) for place, column in columns.items()}
-        self._reach = {
-            element: _union(self._columns[place].bits for place in able) for element, able in self._able.items()
-        }
-        self._known: dict[tuple[int, int], tuple[Any, ...] | None] = {}
-
-    def best(self) -> tuple[Any, ...]:
-        for count in range(self._least(self._elements), len(self._columns) + 1):
-            if (cover := self._solve(self._elements, count)) is not None:
-                return cover
-        return ()
-
-    def _least(self, left: int) -> int:
-        """A lower bound: elements of which no two have a candidate in common."""
-        count = 0
-        for element in sorted(_bits(left), key=lambda element: len(self._able[element])):
-            if left >> element & 1:
-                count += 1
-                left &= ~self._reach[element]
-        return count
-
-    def _solve(self, left: int, count: int) -> tuple[Any, ...] | None:
-        """The best cover of what is left with exactly so many columns, or fewer where fewer are enough."""
-        if not left:
-            return ()
-        if count <= 0 or self._least(left) > count:
-            return None
-        key = left, count
-        if key not in self._known:
-            element = min(_bits(left), key=lambda element: len(self._able[element]))
-            rests = (
-                (place, self._solve(left & ~self._columns[place].bits, count - 1)) for place in self._able[element]
-            )
-            covers = [(*rest, place) for place, rest in rests if rest is not None]
-            self._known[key] = max(covers, key=self._order, default=None)
-        return self._known[key]
-
-    def _order(self, cover: tuple[Any, ...]) -> tuple[object, ...]:
-        """The fewest first; then the better, the worst member of each compared first."""
-        chosen = [self._columns[place] for place in cover]
-        return -len(chosen), sorted(each.worth for each in chosen), sorted(each.detail for each in chosen)
-
-
-def _union(masks: Iterable[int]) -> int:
-    union = 0
-    for mask in masks:
-        union |= mask
-    return union
