@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from torchpick.environment import toolsettings
 from torchpick.environment.requirements import Requested, Requirements
@@ -133,9 +133,12 @@ def of_vendor(job: Job) -> list[str]:
     return [f"{with_extras(name, build.extras_of(name))}=={job.family[name]}" for name in concerned(job)]
 
 
-def after_vendor(job: Job, first: Command, command: Command) -> Command:
-    """The vendor's command, and where more than torch's family is asked for the one that installs it afterwards."""
-    asked = job.asked
+def after_vendor(job: Job, command: Command, from_vendor: Callable[[Job, list[str]], Command]) -> Command:
+    """After what has to come from a vendor's index; where torch's family alone is asked for there is nothing after."""
+    asked, family = job.asked, of_vendor(job)
+    if not family:
+        return command
+    first = from_vendor(job, family)
     more = any(each.name not in job.family or each.where or each.place for each in asked.wanted)
     if more or asked.opaque or asked.given.groups or job.added:
         return command._replace(before=first)

@@ -7,6 +7,7 @@ from torchpick.errors import InstallerError, UsageError
 from torchpick.installers import job as jobs
 from torchpick.installers import own_settings
 from torchpick.installers.job import Job
+from torchpick.installers.own_settings import SettingChanges
 from torchpick.installers.run import Command
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
@@ -25,8 +26,7 @@ class PipInstaller(Noun):
 
     def command(self, job: Job) -> Command:
         """The installation."""
-        self._check(job)
-        limits, changes = jobs.constraints(job), own_settings.for_pip(job.own, *jobs.ours(job))
+        changes, limits = self._changes(job), jobs.constraints(job)
         argv = [*self.argv, "install", "-c", limits.path, *self._users(job)]
         argv += ["--upgrade"] if job.upgrade else []
         argv += ["--no-deps"] if job.no_deps else []
@@ -34,8 +34,7 @@ class PipInstaller(Noun):
         argv += [*job.passed_on, *jobs.words(job)]
         notes = (*self.notes, *changes.notes, *jobs.notes(job))
         command = Command("pip", tuple(argv), changes.set, changes.unset, (limits, *job.copies), notes)
-        family = jobs.of_vendor(job)
-        return jobs.after_vendor(job, self._from_vendor(job, family), command) if family else command
+        return jobs.after_vendor(job, command, self._from_vendor)
 
     def _from_vendor(self, job: Job, family: list[str]) -> Command:
         """The vendor's index alone; a blank hides what pip.conf names besides."""
@@ -44,8 +43,7 @@ class PipInstaller(Noun):
 
     def resolver(self, job: Job) -> Command:
         """A dry run over the user's own words: it weighs, and installs nothing."""
-        self._check(job)
-        changes = own_settings.for_pip(job.own, *jobs.ours(job))
+        changes = self._changes(job)
         argv = [*self.argv, "install", "--dry-run", "--ignore-installed", *self._users(job)]
         argv += ["--no-deps"] if job.no_deps else []
         argv += [*job.passed_on, *(word for each in job.asked.wanted if not each.where for word in _own_words(each))]
@@ -69,8 +67,11 @@ class PipInstaller(Noun):
         argv += ["--pre"] if job.pick.wish.channel != "stable" else []
         return [*argv, *jobs.groups(job)]
 
-    def _check(self, job: Job) -> None:
-        """Refuse what would lead away, files of projects, and a mix of requirements with and without a hash."""
+    def _changes(self, job: Job) -> SettingChanges:
+        """What to change of the user's settings.
+
+        What would lead away, files of projects, and a mix of requirements with and without a hash are refused.
+        """
         jobs.check(job, "pip")
         if job.elsewhere is not None:
             label = f"Python {job.elsewhere.python.version} on {job.elsewhere.platform.name}"
@@ -84,6 +85,7 @@ class PipInstaller(Noun):
             hint = "give it one, or `--installer uv`, which checks the hashes that there are"
             message = f"{bare.source} has no hash, and pip takes none without beside those that have one"
             raise UsageError(message, hint=hint)
+        return own_settings.for_pip(job.own, *jobs.ours(job))
 
 
 def _own_words(each: Requested) -> list[str]:

@@ -6,6 +6,7 @@ from torchpick.decide.remarks import installs_from
 from torchpick.installers import job as jobs
 from torchpick.installers import own_settings, store, tools
 from torchpick.installers.job import TRITONS, Job
+from torchpick.installers.own_settings import SettingChanges
 from torchpick.installers.run import Command
 from torchpick.installers.store import StoredFile
 from torchpick.model.machine import Machine, Note
@@ -45,8 +46,7 @@ class UvInstaller(Noun):
 
     def command(self, job: Job) -> Command:
         """The installation."""
-        self._check(job)
-        changes = own_settings.for_uv(job.own, job.pick.build.backend)
+        changes = self._changes(job)
         limits = jobs.constraints(job)
         files = [limits, *job.copies]
         argv = [self.path, "pip", "install", "--python", job.target.python, "-c", limits.path, *self._users(job, files)]
@@ -56,8 +56,7 @@ class UvInstaller(Noun):
         argv += [*jobs.groups(job), *job.passed_on, *jobs.words(job)]
         notes = (*self.notes, *changes.notes, *jobs.notes(job))
         command = Command("uv", tuple(argv), changes.set, changes.unset, tuple(files), notes)
-        family = jobs.of_vendor(job)
-        return jobs.after_vendor(job, self._from_vendor(job, family), command) if family else command
+        return jobs.after_vendor(job, command, self._from_vendor)
 
     def _from_vendor(self, job: Job, family: list[str]) -> Command:
         """The vendor's index alone: neither a variable nor a file of uv's names another one beside it."""
@@ -76,8 +75,7 @@ class UvInstaller(Noun):
         return made._replace(files=(*made.files, limits))
 
     def _compile(self, job: Job, more: list[str]) -> Command:
-        self._check(job)
-        changes = own_settings.for_uv(job.own, job.pick.build.backend)
+        changes = self._changes(job)
         files = [*job.copies]
         argv = [self.path, "pip", "compile", "--quiet", "--no-header", *self._environment(job), *more]
         argv += [*self._users(job, files), *resolving(job.passed_on)]
@@ -93,9 +91,11 @@ class UvInstaller(Noun):
         variables = {**changes.set, **({} if macos is None else {"MACOSX_DEPLOYMENT_TARGET": macos})}
         return Command("uv", tuple(argv), variables, changes.unset, tuple(files))
 
-    def _check(self, job: Job) -> None:
+    def _changes(self, job: Job) -> SettingChanges:
+        """What to change of the user's settings; what of them would contradict the answer is refused."""
         jobs.check(job, "uv")
         own_settings.check_excluded(job.own, job.named)
+        return own_settings.for_uv(job.own, job.pick.build.backend)
 
     def _environment(self, job: Job) -> list[str]:
         if job.elsewhere is None:
