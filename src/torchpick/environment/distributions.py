@@ -19,8 +19,6 @@ _MOST_RECORD = 64 << 20
 _MOST_LINE = 4096
 
 _BINARY = re.compile(r"\.(?:so(?:\.[0-9]+)*|dll|pyd)$", re.IGNORECASE)
-# A line of RECORD that names a library; a name with a comma is quoted, which no library of a wheel is.
-_RECORDED = re.compile(rb"^([^,\"\r\n\0]{1,1024}\.(?:so|dll|pyd)[.0-9]{0,32}),", re.MULTILINE | re.IGNORECASE)
 
 
 class Distribution(Noun):
@@ -183,8 +181,8 @@ def _conda(prefix: str) -> tuple[CondaPackage, ...]:
 
 def files(one: Distribution) -> tuple[str, ...]:
     """The files of a project, by its RECORD; without one (conda, Debian) those of its own folders."""
-    record = _record(one)
-    if not record.strip():
+    record = start_of(os.path.join(one.folder, one.info, "RECORD"), _MOST_RECORD + 1) or b""
+    if not record.strip() or len(record) > _MOST_RECORD:  # a monstrous one is nobody's list of files
         return tuple(_walked(one))
     # A NUL or an endless line is somebody's joke, not a file of ours. Behind a name, which may hold commas, stand the
     # hash and the size.
@@ -193,23 +191,9 @@ def files(one: Distribution) -> tuple[str, ...]:
 
 
 def libraries(one: Distribution) -> tuple[str, ...]:
-    """The shared libraries among them: found by a pattern, as an environment's records together take csv a second."""
-    record = _record(one)
-    if not record.strip():
-        return tuple(name for name in _walked(one) if _BINARY.search(name))
-    names = dict.fromkeys(match.decode("utf-8", "replace") for match in _RECORDED.findall(record))
-    return tuple(name for name in names if not name.startswith(("/", "..")) or _inside(one.folder, name))
-
-
-def _record(one: Distribution) -> bytes:
-    """Nothing where there is none; a monstrous one is nobody's list of files."""
-    record = start_of(os.path.join(one.folder, one.info, "RECORD"), _MOST_RECORD + 1) or b""
-    return b"" if len(record) > _MOST_RECORD else record
-
-
-def _inside(folder: str, name: str) -> bool:
-    """Whether a path that climbs out of the folder still names a file of the environment (bin/, share/)."""
-    return ".." in name and os.path.exists(os.path.join(folder, name))
+    """The shared libraries among them; of those outside its folder (bin/, share/) the ones that are there."""
+    names = dict.fromkeys(name for name in files(one) if name[:1] != "/" and _BINARY.search(name))
+    return tuple(name for name in names if name[:2] != ".." or os.path.exists(os.path.join(one.folder, name)))
 
 
 def _walked(one: Distribution) -> Iterator[str]:
