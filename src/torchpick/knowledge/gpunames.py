@@ -8,6 +8,7 @@ and digits alone; the keys of the index are made by the same functions (scripts/
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 
 from torchpick.model.arch import Arch, spoken_capability
@@ -15,10 +16,6 @@ from torchpick.model.fields import Fields, read
 from torchpick.model.machine import GivenGpu, Named
 from torchpick.model.noun import Noun
 from torchpick.model.versions import numbers
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 # Which product lines a brand word may stand for: people write GTX for RTX, never GTX for Quadro. `n` are the products
 # that carry no brand (A100, L40S, TITAN V).

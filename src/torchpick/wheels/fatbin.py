@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from struct import Struct
+from typing import Any
 
 from torchpick.errors import WheelLayoutError
 from torchpick.model.arch import Arch
 from torchpick.model.noun import Noun
 from torchpick.wheels.sections import Buffer
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 MAGIC = b"\x50\xed\x55\xba"
 # A cubin outside any container: a 64-bit little-endian ELF of CUDA's own ABI, 0x33 up to CUDA 12, 0x41 after.
