@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from torchpick.errors import UsageError
 from torchpick.model.finding import Finding, worst_first
@@ -29,8 +30,7 @@ def detect(
     environ: Mapping[str, str] | None = None,
 ) -> Machine:
     """This machine, each fact with its source. Its `trouble` says why a GPU that is present does not answer."""
-    request = _request(python=python)._replace(visible_only=visible_only, trust_pci=trust_pci)
-    return Session(request, environ).machine
+    return Session(_request(locals()), environ).machine
 
 
 def pick(  # noqa: PLR0913 # the flags of the contract, by name
@@ -55,19 +55,7 @@ def pick(  # noqa: PLR0913 # the flags of the contract, by name
 
     `gpus` takes what `--gpu` takes, an empty list for no GPU; `torch` and the values of `companions` are specifiers.
     """
-    request = _request(
-        _requirements(torch, companions),
-        gpus=gpus,
-        backends=backends,
-        channel=channel,
-        driver=driver,
-        cuda_driver=cuda_driver,
-        platform=platform,
-        glibc=glibc,
-        python=python,
-        index_base=index_base,
-    )._replace(allow_cpu=allow_cpu, allow_unconfirmed=allow_unconfirmed, whole=whole)
-    return Session(request, environ).pick()
+    return Session(_request(locals(), _requirements(torch, companions)), environ).pick()
 
 
 def fleet(
@@ -79,6 +67,7 @@ def fleet(
     environ: Mapping[str, str] | None = None,
 ) -> Groups:
     """The fewest environments that support these machines, or the best with at most so many; each has its `name`."""
+    session = Session(_request(locals(), _requirements(torch, None)), environ)
     from torchpick.decide import frontier
     from torchpick.decide.frontier import Groups, HostGroup
     from torchpick.machine import machinefiles
@@ -86,8 +75,6 @@ def fleet(
 
     if max_environments is not None and max_environments < 1:
         raise UsageError(f"max_environments={max_environments!r} is not a number of environments", hint="at least 1")
-    request = _request(_requirements(torch, None), backends=backends)
-    session = Session(request, environ)
     wish = session.wish
     crowds = machinefiles.Crowds()
     for place, machine in enumerate(machines):
@@ -129,21 +116,10 @@ def plan(  # noqa: PLR0913 # the flags of the contract, by name
 
     Nothing is installed. What the table of packages lacks is read from your own index, unless `offline`.
     """
+    session = Session(_request(locals(), _list("requirements", requirements, "vllm")), environ)
     from torchpick.install import planning
 
-    request = _request(
-        _list("requirements", requirements, "vllm"),
-        gpus=gpus,
-        backends=backends,
-        channel=channel,
-        driver=driver,
-        cuda_driver=cuda_driver,
-        platform=platform,
-        glibc=glibc,
-        python=python,
-        index_base=index_base,
-    )._replace(allow_cpu=allow_cpu, allow_unconfirmed=allow_unconfirmed, offline=offline)
-    return planning.plan(Session(request, environ), allow_mixed=allow_mixed)
+    return planning.plan(session, allow_mixed=allow_mixed)
 
 
 def inspect(  # noqa: PLR0913 # the flags of the contract, by name
@@ -161,12 +137,11 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
 
     `thing` is what the command takes: a file, a URL, `name==version` or an installed package.
     """
+    session = Session(_request(locals()), environ)
     from torchpick.index.user_index import WheelTarget
     from torchpick.wheels import inplace
     from torchpick.wheels.thing import How, read
 
-    request = _request(gpus=gpus, driver=driver, cuda_driver=cuda_driver, platform=platform, python=python)
-    session = Session(request._replace(offline=offline), environ)
     wanted = WheelTarget(python, platform)
     reading = read(thing, How(wanted=wanted, offline=session.offline))
     drivers = session.knowledge.rules.drivers
@@ -187,8 +162,7 @@ def check(  # noqa: PLR0913 # the flags of the contract, by name
     `path` is a library file or a wheel to check in its place; the list is empty where it runs. `python` is an
     interpreter or an environment's folder, the active one without it. Nothing of any of them is imported or run.
     """
-    request = _request(gpus=gpus, driver=driver, cuda_driver=cuda_driver, python=python)
-    session = Session(request, environ)
+    session = Session(_request(locals()), environ)
     if path is not None:
         return _of_file(os.path.abspath(path), session)
     from torchpick.doctor.examination import examine, of_process
@@ -217,27 +191,18 @@ def _of_file(path: str, session: Session) -> list[Finding]:
     return list(worst_first(found for each in verdicts if (found := judging.finding(reading, each)) is not None))
 
 
-def _request(
-    requirements: tuple[str, ...] = (),
-    *,
-    gpus: object = None,
-    backends: object = (),
-    channel: str = "stable",
-    **texts: str | None,
-) -> Request:
-    """What the flags of these names would specify; a value of another type is refused."""
-    for name, value in texts.items():  # `python=3.10` would be 3.1
-        if value is not None and not isinstance(value, str):
+def _request(given: Mapping[str, Any], requirements: tuple[str, ...] = ()) -> Request:
+    """What the arguments of a function would specify as flags; a value of another type is refused."""
+    flags = {name: given[name] for name in Request._fields if name in given}
+    for name, value in flags.items():  # `python=3.10` would be 3.1
+        if Request.__annotations__[name] == "str | None" and not isinstance(value, str | None):
             raise UsageError(f"{name}={value!r} must be a string", hint="write it in quotes")
-    if channel not in CHANNELS:
+    if (channel := flags.get("channel", "stable")) not in CHANNELS:
         raise UsageError(f"channel={channel!r} is not a channel", hint=f"one of {', '.join(CHANNELS)}")
-    return Request(
-        requirements=requirements,
-        gpus=None if gpus is None else (_list("gpus", gpus, "sm_61") or ("none",)),
-        backends=_list("backends", backends, "cu126"),
-        channel=channel,
-        **texts,  # type: ignore[arg-type]  # the names of `pick` and `plan`
-    )
+    if flags.get("gpus") is not None:
+        flags["gpus"] = _list("gpus", flags["gpus"], "sm_61") or ("none",)
+    flags["backends"] = _list("backends", flags.get("backends", ()), "cu126")
+    return Request(**{**flags, "requirements": requirements})
 
 
 def _list(name: str, value: object, example: str) -> tuple[str, ...]:
