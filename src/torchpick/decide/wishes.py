@@ -51,7 +51,7 @@ def is_backend(text: str) -> bool:
 def _base(url: str) -> str:
     scheme, mark, rest = url.removeprefix("flat+").partition("://")
     known = bool(mark and rest) and scheme in ("https", "http", "file")
-    if not known or not url.isprintable() or " " in url or not _is_readable(url):
+    if not known or not url.isprintable() or " " in url or not _has_host(rest):
         hint = "such as https://mirror.example/whl, file:///srv/whl, or flat+https://… for one flat page"
         raise _refused(url, "is not a valid mirror URL", hint)
     if ("?" in rest or "#" in rest) and not url.startswith("flat+"):
@@ -66,14 +66,16 @@ def _refused(url: str, why: str, hint: str) -> UsageError:
     return UsageError(f"`{redacted(url)}` {why}", hint=hint)
 
 
-def _is_readable(url: str) -> bool:
-    """Whether a bracket in the host, where there is one, holds an IPv6 address."""
-    if "[" not in url and "]" not in url:
+def _has_host(rest: str) -> bool:
+    """Whether a URL with this behind its scheme can be read: brackets in its host hold an IPv6 address."""
+    host = rest.partition("/")[0].rpartition("@")[2]
+    if "[" not in host and "]" not in host:
         return True
-    from urllib.parse import urlsplit  # some milliseconds for each `url`
+    from ipaddress import IPv6Address
 
+    inside, closed, port = host.removeprefix("[").partition("]")
     try:
-        urlsplit(url)
+        IPv6Address(inside)
     except ValueError:
         return False
-    return True
+    return host.startswith("[") and bool(closed) and port.removeprefix(":").isdigit() == bool(port)
