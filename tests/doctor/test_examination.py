@@ -167,7 +167,7 @@ def test_the_environment_of_a_tool_is_not_the_one_that_is_meant(
     )  # fmt: skip
 
 
-def test_a_folder_here_is_meant_before_a_program_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_is_meant_before_a_folder_of_its_name_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     program = tmp_path / "bin" / "env"
     program.parent.mkdir()
@@ -180,5 +180,8 @@ def test_a_folder_here_is_meant_before_a_program_of_its_name(tmp_path: Path, mon
         with pytest.raises(UsageError, match="neither a Python nor an environment"):
             distributions.read(gone, environ)
     (tmp_path / "env").mkdir()
-    with pytest.raises(UsageError, match="neither a Python nor an environment"):
+    with pytest.raises(TorchpickError, match=re.escape(f"{program} does not start")):
         distributions.read("env", environ)
+    (tmp_path / "env" / "pyvenv.cfg").write_text("home = /gone\n")
+    with pytest.raises(TorchpickError, match=re.escape(f"the interpreter of {tmp_path / 'env'} is gone")):
+        distributions.read("env", {"PATH": ""})

@@ -78,10 +78,10 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
 def test_our_own_files_are_known_as_path_and_as_url(tmp_path: Path) -> None:
     place = str(tmp_path / "a b")
 
-    assert store.is_ours(f"{place}/constraints-1.txt", place)
-    assert store.is_ours((tmp_path / "a b" / "x.txt").as_uri(), place)
-    assert not store.is_ours(f"{place}/sub/x.txt", place)
-    assert not store.is_ours("own.txt", place)
+    ours = [f"{place}/constraints-1.txt", (tmp_path / "a b" / "x.txt").as_uri()]
+    theirs = (f"{place}/sub/x.txt", "own.txt")
+
+    assert store.not_ours([*ours, *theirs], "elsewhere", place) == theirs
 
 
 def test_anybody_may_read_what_holds_no_secret(tmp_path: Path) -> None:

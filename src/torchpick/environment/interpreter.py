@@ -21,7 +21,6 @@ _HINT = "specify one with `--python 3.12` or `--python PATH`"
 # The environment that nobody named or activated, and what is said where others may change it.
 FOUND = ".venv"
 OTHERS = "in which nothing is run, as others may write there"
-_OWNERS = (0, os.geteuid() if hasattr(os, "geteuid") else 0)
 _CPUS = {"amd64": "x86_64", "x86-64": "x86_64"}
 _NARROW = {"x86_64": "i686", "aarch64": "armv7l"}
 
@@ -65,10 +64,8 @@ def choose(told: str | None, world: World, deadline: float) -> Interpreter:
 
 def is_others(folder: str, source: str) -> bool:
     """Whether an environment was only found, in or above the current folder, where somebody else may have put it."""
-    if source != FOUND:
-        return False
     places = (folder, os.path.join(folder, "pyvenv.cfg"), os.path.dirname(program_of(folder) or folder))
-    return os.lstat(folder).st_uid not in _OWNERS or not all(map(is_yours, places))
+    return source == FOUND and not all(map(is_yours, places))
 
 
 def _as_data(folder: str) -> Interpreter:
@@ -165,15 +162,8 @@ def environment(world: World) -> tuple[str, str] | None:
 def _of_environment(folder: str, source: str, world: World, deadline: float) -> Interpreter:
     if world.real and is_same(folder, sys.prefix):
         return own(source)
-    program = program_of(folder)
-    if program is None:
-        raise TorchpickError(
-            f"{source}, {folder}, has no Python in it",
-            hint=f"recreate it, deactivate it, or {_HINT}",
-            code="BROKEN_PYTHON",
-        )
     try:
-        return _ask(program, source, world, deadline)
+        return _ask(program_of(folder) or os.path.join(folder, "bin", "python"), source, world, deadline)
     except TorchpickError as error:
         hint = f"recreate it, deactivate it, or {_HINT}"
         raise TorchpickError(f"{source}: {error.message}", hint=hint, code="BROKEN_PYTHON") from error

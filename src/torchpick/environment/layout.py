@@ -216,7 +216,7 @@ def _located(python: str, environ: Mapping[str, str]) -> tuple[str | None, str]:
     """The interpreter, not resolved (an environment's is a link to another's), and the folder it belongs to."""
     path = world.named(python, environ, os.getcwd())
     if path is None:
-        raise UsageError(f"`{python}` is neither a path nor a command on PATH", hint="specify one with `--python`")
+        return None, os.devnull
     if os.path.isdir(path):
         return world.program_of(path), path
     return path, prefix_of(path)

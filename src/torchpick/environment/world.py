@@ -158,17 +158,17 @@ def is_same(one: str, other: str) -> bool:
 
 
 def is_yours(path: str) -> bool:
-    """Whether nobody but you and root may change a file or folder; the lists of Windows are not judged.
+    """Whether nobody but you and root may change a file or folder, or the link to it; Windows' lists are not judged.
 
     A group may write where it is its owner's own, as systems with umask 002 have it.
     """
     if os.name == "nt":
         return True
     try:
-        there = os.stat(path)
+        there, link = os.stat(path), os.lstat(path)
     except OSError:
         return False
-    if there.st_uid not in (0, os.geteuid()) or there.st_mode & 0o002:
+    if not {there.st_uid, link.st_uid} <= {0, os.geteuid()} or there.st_mode & 0o002:
         return False
     return not there.st_mode & 0o020 or _is_private_group(there.st_uid, there.st_gid)
 

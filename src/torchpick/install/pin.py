@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 
 from torchpick.environment import interpreter, marks, projectfile, rewrite, toolsettings
 from torchpick.environment.marks import PIN, ProjectSetting
@@ -169,9 +170,8 @@ def _put_back(prefix: str, project: str | None) -> tuple[str, ...]:
         rewrite.clear(os.path.dirname(file))
     if os.path.isdir(place):
         shutil.rmtree(place, ignore_errors=True)
-        above = os.path.dirname(place)
-        if os.path.isdir(above) and not os.listdir(above):
-            os.rmdir(above)
+        with suppress(OSError):  # others keep files there, too
+            os.rmdir(os.path.dirname(place))
     return tuple(touched)
 
 

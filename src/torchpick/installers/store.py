@@ -113,12 +113,13 @@ def _holds(each: StoredFile) -> bool:
 
 def not_ours(words: Iterable[str], *places: str) -> tuple[str, ...]:
     """The words that lead to no file that torchpick wrote in these folders."""
-    return tuple(word for word in words if not any(is_ours(word, place) for place in places))
+    ours = {*map(os.path.abspath, places)}
+    return tuple(word for word in words if _folder_of(word) not in ours)
 
 
-def is_ours(path: str, place: str) -> bool:
-    """Whether a path (or file URL) that was inherited leads to a file that torchpick wrote."""
+def _folder_of(path: str) -> str:
+    """Of a path or file URL."""
     from urllib.parse import unquote
 
     plain = unquote(path.removeprefix("file://")) if path.startswith("file://") else path
-    return os.path.dirname(os.path.abspath(plain)) == os.path.abspath(place)
+    return os.path.dirname(os.path.abspath(plain))
