@@ -92,7 +92,7 @@ def fleet(
     if found.unserved:
         hosts = listed.hosts({machine for machine, _ in found.unserved})
         left = (*left, LeftOut(hosts, "NO_BUILD", "no build runs there in these environments"))
-    return Groups(tuple(groups), left)
+    return Groups(groups, left)
 
 
 def plan(  # noqa: PLR0913 # the flags of the contract, by name

@@ -111,7 +111,7 @@ def _refusal(found: Outlook, session: Session, most: int | None) -> TorchpickErr
             raise
         return error
     if pick.ok or not pick.unserved:
-        who = shown.counted_machines(found.fleet.count_of(left))
+        who = shown.counted("machine", found.fleet.count_of(left))
         message = f"`--max-environments {most}` leaves no environment for {who}"
         return NoBuildError(message, pick=pick, hint="allow more, or run without `--max-environments`")
     refused = refusal.words(pick, session.knowledge.rules)
@@ -144,7 +144,7 @@ def _write(args: FleetArguments, found: Outlook, environments: tuple[SiteEnviron
     """Write the page and the files of --emit; their names."""
     texts = {} if args.html is None else {args.html: shown.html(found, environments)}
     for form in args.emit:
-        texts |= {os.path.join(str(args.out), name): text for name, text in emit.files(form, environments).items()}
+        texts |= {os.path.join(str(args.out), name): text for name, text in emit.FORMS[form](environments).items()}
     if args.out is not None:
         rewrite.folder(args.out)
     for file, text in texts.items():

@@ -22,11 +22,6 @@ class SiteEnvironment(Noun):
     install: str
 
 
-def files(form: str, environments: Sequence[SiteEnvironment]) -> dict[str, str]:
-    """The files of one form, by their path inside the folder."""
-    return FORMS[form](environments)
-
-
 def _slurm(environments: Sequence[SiteEnvironment]) -> dict[str, str]:
     """Features for the running controller, and the head of a job that asks for one of them.
 
@@ -84,6 +79,7 @@ def _word(text: str) -> str:
     return "".join(char if char.isascii() and char.isalnum() else "_" for char in text)
 
 
+# The files of each form, by their path inside the folder.
 FORMS: dict[str, Callable[[Sequence[SiteEnvironment]], dict[str, str]]] = {
     "slurm": _slurm,
     "kubernetes": _kubernetes,

@@ -9,7 +9,6 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
-from types import MappingProxyType
 
 from torchpick.environment import child
 from torchpick.environment.child import ChildResult
@@ -26,6 +25,11 @@ _SHOWN = 300
 AT_ONCE = 32
 # What shells, Slurm, containers and Python say of a program that is not there.
 _ABSENT = re.compile("not found|No such file|not recognized|No module named")
+
+
+Hosts = Sequence[str]
+# The hosts that a call of the cluster's own program asks, and its words.
+Call = tuple[Hosts, Sequence[str]]
 
 
 class ClusterError(TorchpickError):
@@ -51,14 +55,6 @@ class Asking(Noun):
         return (*shlex.split(self.program), "detect", "--json", "--compact")
 
 
-class Call(Noun):
-    """A call of the cluster's own program, and the hosts that it asks."""
-
-    hosts: tuple[str, ...]
-    words: Sequence[str]
-    environ: Mapping[str, str] = MappingProxyType({})
-
-
 class Engine:
     """One cluster that is asked, until the whole must be over; its machines' answers go to the reader."""
 
@@ -75,35 +71,35 @@ class Engine:
     def call(self, words: Sequence[str], limit_s: float | None = None) -> ChildResult:
         """Run a program of PATH to its end, or to the deadline; ClusterError where it cannot be started."""
         limit = self.left_s if limit_s is None else limit_s
-        return child.finish(self._started(Call((), words)), limit)
+        return child.finish(self._started(words), limit)
 
-    def calls(self, asked: Iterable[Call], limit_s: float) -> Iterator[tuple[Call, ChildResult]]:
+    def calls(self, asked: Iterable[Call], limit_s: float) -> Iterator[tuple[Hosts, ChildResult]]:
         """These as they end, some at once, none for longer than this; who is left at the deadline was not asked."""
         waiting = deque(asked)
-        running: dict[Running, tuple[Call, float]] = {}
+        running: dict[Running, tuple[Hosts, float]] = {}
         try:
             while running or (waiting and self.left_s):
                 while waiting and self.left_s and len(running) < AT_ONCE:
-                    call = waiting.popleft()
-                    running[self._started(call)] = call, time.monotonic() + min(limit_s, self.left_s)
+                    hosts, words = waiting.popleft()
+                    running[self._started(words)] = hosts, time.monotonic() + min(limit_s, self.left_s)
                 wait([*running], min(until for _, until in running.values()))
-                for each, (call, until) in [*running.items()]:
+                for each, (hosts, until) in [*running.items()]:
                     if each.finished or until <= time.monotonic():
                         del running[each]
-                        yield call, child.finish(each, 0)
+                        yield hosts, child.finish(each, 0)
         finally:  # also for Ctrl-C, as all of it happens in one thread
             for each in running:
                 each.stop()
-        for host in [host for call in waiting for host in call.hosts]:
+        for host in [host for hosts, _ in waiting for host in hosts]:
             self.reader.silent(host, "NOT_ASKED", "no time was left to ask it")
 
-    def _started(self, call: Call) -> Running:
-        name = call.words[0]
+    def _started(self, words: Sequence[str]) -> Running:
+        name = words[0]
         program = which(name, self.environ)
         if program is None:
             raise ClusterError(f"`{name}` is not on PATH", hint="run this where the cluster's programs are installed")
         try:
-            return child.start([program, *call.words[1:]], {**self.environ, **call.environ}, most=_MOST_BYTES)
+            return child.start([program, *words[1:]], self.environ, most=_MOST_BYTES)
         except OSError as error:
             message = f"cannot start {name}: {error.strerror}"
             raise ClusterError(message, hint="is it installed completely?") from error

@@ -12,11 +12,16 @@ from torchpick.environment import child
 _INSTALL = "install torchpick's `ray` extra, in the cluster's version of ray"
 
 
-def detect(address: str, engine: Engine) -> None:
-    """Detect on every node; those that are dead or silent are recorded as such."""
+def found(address: str) -> str:
+    """The cluster's address, where this Python can ask it."""
     if find_spec("ray") is None:
         raise ClusterError("the `ray` library is not installed for this Python", hint=_INSTALL)
-    arguments = {"address": address or "auto", "command": engine.asking.command, "limit_s": max(engine.left_s - 5, 1)}
+    return address or "auto"
+
+
+def detect(address: str, engine: Engine) -> None:
+    """Detect on every node; those that are dead or silent are recorded as such."""
+    arguments = {"address": found(address), "command": engine.asking.command, "limit_s": max(engine.left_s - 5, 1)}
     ended = engine.call(child.python(__name__, arguments))
     lines = [json.loads(line) for line in ended.answer.splitlines(keepends=True) if line.endswith(b"\n")]
     for name, answer, said in lines:

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib.util import find_spec
 
 from torchpick.cluster.engine import ClusterError
+from torchpick.cluster.ray import found
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.wheels import thing
 from torchpick.wheels.readings import Reading
@@ -26,10 +26,7 @@ def address_of(word: str) -> str:
     engine, mark, address = word.partition(":")
     if engine != "ray" or (mark and not address) or address.startswith("-"):
         raise UsageError(f"`{word}` is not a valid cluster", hint="`--on ray`, or `--on ray:ADDRESS`")
-    if find_spec("ray") is None:
-        hint = "install the `ray` extra beside torchpick, of the cluster's own version"
-        raise UsageError("the `ray` library is not installed for this Python", hint=hint)
-    return address or "auto"
+    return found(address)
 
 
 @contextmanager
@@ -56,12 +53,12 @@ def reader(address: str) -> Iterator[Callable[[str, How], Reading]]:
         while not ray.wait([running], timeout=1)[0]:
             how.report(0)  # which raises where the run was given up
         try:
-            found: Reading | TorchpickError = ray.get(running)
+            reading: Reading | TorchpickError = ray.get(running)
         except Exception as error:  # a task that a node killed is that wheel's result
             raise ClusterError(_last_line(error), hint=_STATUS) from error
-        if isinstance(found, TorchpickError):
-            raise found
-        return found
+        if isinstance(reading, TorchpickError):
+            raise reading
+        return reading
 
     try:
         yield read

@@ -14,7 +14,8 @@ from torchpick.environment.child import ChildResult
 _ABLE = {"IDLE", "MIXED", "PLANNED", "COMPLETING", "RESERVED", "CLOUD", "DYNAMIC_NORM"}
 _FACT = re.compile(r"(\w+)=(\S+)")
 _GPUS = re.compile(r"gpu:([^:,()]+):(\d{1,2})\b")
-_PARTITION = "SLURM_PARTITION"
+_HELD = "ALLOCATED"
+_OWN = "SLURM_JOB_NODELIST"  # set within an allocation
 
 Node = dict[str, str]
 
@@ -22,59 +23,59 @@ Node = dict[str, str]
 def detect(partition: str, engine: Engine) -> None:
     """Detect on every node; those that are down, busy or silent are recorded as such."""
     nodes = _nodes(partition, engine)
-    inside = "SLURM_JOB_ID" in engine.environ
+    able = _ABLE | {_HELD} if engine.environ.get(_OWN) else _ABLE
     alike: dict[tuple[str, str], list[str]] = {}
     for name, node in nodes.items():
-        states = {*node["State"].split("+")} - _ABLE
-        if not states or (inside and states == {"ALLOCATED"}):
-            where = "" if inside else partition or node["Partitions"].partition(",")[0]
-            alike.setdefault((where, node["State"]), []).append(name)
-        elif states == {"ALLOCATED"}:
+        hindered = {*node["State"].split("+")} - able
+        if not hindered:
+            alike.setdefault((node["Partitions"], node["State"]), []).append(name)
+        elif hindered == {_HELD}:
             _busy(name, node, "other jobs have all of its processors", engine)
         else:
             engine.reader.silent(name, "NODE_DOWN", f"its state is {node['State'].lower()}")
     job = f"torchpick-{token_hex(6)}"
-    together, alone = [_srun(names, where, job, engine) for (where, _), names in alike.items()], list[Call]()
+    together, alone = [_srun(names, nodes, job, engine) for names in alike.values()], list[Call]()
     limit = max(engine.left_s - 5, 1)
     try:
-        for call, ended in chain(engine.calls(together, limit), engine.calls(alone, limit)):
-            if ended.answer or ended.status is None or len(call.hosts) == 1:
-                _take(call, ended, nodes, engine)
+        for names, ended in chain(engine.calls(together, limit), engine.calls(alone, limit)):
+            if ended.answer or ended.status is None or len(names) == 1:
+                _take(names, ended, nodes, engine)
             else:  # one that cannot be had must not stand for the others
-                alone += [_srun([name], call.environ.get(_PARTITION, ""), job, engine) for name in call.hosts]
+                alone += [_srun([name], nodes, job, engine) for name in names]
     finally:  # a job whose srun is gone would run until its time is over
         engine.call(["scancel", f"--name={job}"], limit_s=5)
 
 
 def _nodes(partition: str, engine: Engine) -> dict[str, Node]:
-    """Every node with what the controller says of it; within an allocation its own alone."""
-    own = engine.environ.get("SLURM_JOB_NODELIST")
-    ended = engine.call(["scontrol", "show", "node", "--oneliner", *([own] if own else [])], limit_s=30)
+    """Every node with what the controller says of it, in one partition; within an allocation its own alone."""
+    ended = engine.call(["scontrol", "show", "node", "--oneliner", *engine.environ.get(_OWN, "").split()], limit_s=30)
     if ended.status != 0:
         raise ClusterError(f"scontrol: {why(ended)}", hint="try `scontrol show node` and `srun hostname` yourself")
     rows = (dict(_FACT.findall(line)) for line in ended.answer.decode("utf-8", "replace").splitlines())
-    known = [row for row in rows if row.keys() >= {"NodeName", "State", "Partitions"}]
-    nodes = {row["NodeName"]: row for row in known if partition in ("", *row["Partitions"].split(","))}
+    nodes: dict[str, Node] = {}
+    for row in rows:
+        among = row.get("Partitions", "").split(",")
+        if among != [""] and (not partition or partition in among):
+            nodes[row["NodeName"]] = {**row, "Partitions": partition or among[0]}
     if not nodes:
         where = f"partition {partition}" if partition else "the cluster"
         raise ClusterError(f"scontrol shows no node of {where}", hint="`sinfo -N` shows the nodes and their partitions")
     return nodes
 
 
-def _srun(names: Sequence[str], where: str, job: str, engine: Engine) -> Call:
+def _srun(names: Sequence[str], nodes: Mapping[str, Node], job: str, engine: Engine) -> Call:
     """One task a node, whose lines srun marks with its rank, which is its place among these."""
     words = ["srun", "--label", f"--job-name={job}", "--distribution=arbitrary", f"--nodelist={','.join(names)}"]
     words += [f"--nodes={len(names)}", f"--ntasks={len(names)}", "--kill-on-bad-exit=0"]
-    words += [f"--time={int(engine.left_s // 60) + 1}"]
-    words += [f"--immediate={min(int(engine.left_s / 3) + 1, 10)}"] if where else ["--overlap"]
-    words += [*engine.asking.options, *engine.asking.command]
-    return Call(tuple(names), words, {_PARTITION: where} if where else {})
+    words += [f"--time={int(engine.left_s // 60) + 1}", f"--immediate={min(int(engine.left_s / 3) + 1, 10)}"]
+    words += ["--overlap"] if engine.environ.get(_OWN) else [f"--partition={nodes[names[0]]['Partitions']}"]
+    return names, [*words, *engine.asking.options, *engine.asking.command]
 
 
-def _take(call: Call, ended: ChildResult, nodes: Mapping[str, Node], engine: Engine) -> None:
+def _take(names: Sequence[str], ended: ChildResult, nodes: Mapping[str, Node], engine: Engine) -> None:
     asked = any("gpu" in word or word.startswith("-G") for word in engine.asking.options)
     answers, talk = _by_rank(ended.answer), _by_rank(ended.talk)
-    for rank, name in enumerate(call.hosts):
+    for rank, name in enumerate(names):
         lines = talk.get(rank, b"").decode("utf-8", "replace").strip().splitlines()
         # Of a task that was stopped with its srun, only that it never began says why.
         said = [line for line in lines if ended.status is not None or "execve()" in line] or [why(ended)]

@@ -7,7 +7,7 @@ import shlex
 from itertools import islice
 from math import ceil
 
-from torchpick.cluster.engine import AT_ONCE, Call, Engine, why
+from torchpick.cluster.engine import AT_ONCE, Engine, why
 from torchpick.environment.world import content
 from torchpick.errors import UsageError
 from torchpick.model.fleet import expanded
@@ -31,11 +31,9 @@ def hosts_of(file: str) -> tuple[str, ...]:
         raise UsageError(f"cannot read {file}: {because}", hint="give a file with one host per line") from error
     listed = (host for line in text.splitlines() for host in expanded(line.partition("#")[0].strip()))
     hosts = tuple(dict.fromkeys(islice(listed, _MOST_HOSTS + 1)))
-    if not hosts:
-        raise UsageError(f"{file} contains no host", hint="write one host per line")
-    wrong = next((host for host in hosts if not _HOST.fullmatch(host)), None)
-    if wrong is not None or len(hosts) > _MOST_HOSTS:
-        what = f"`{wrong}` is not a valid host" if wrong is not None else f"more than {_MOST_HOSTS} hosts"
+    wrong = (f"`{host}` is not a valid host" for host in hosts if not _HOST.fullmatch(host))
+    many = f"more than {_MOST_HOSTS} hosts" if len(hosts) > _MOST_HOSTS else "" if hosts else "it contains no host"
+    if what := next(wrong, many):
         raise UsageError(f"{file}: {what}", hint="write one host per line")
     return hosts
 
@@ -47,10 +45,10 @@ def detect(file: str, engine: Engine) -> None:
     limit = max((engine.left_s - 1) / ceil(len(hosts) / AT_ONCE), _LEAST_S)
     words = ["ssh", "-oBatchMode=yes", f"-oConnectTimeout={min(int(limit) - 1, 10)}", *engine.asking.options, "--"]
     command = f"echo {_MARK} && {shlex.join(engine.asking.command)}"
-    asked = [Call((host.rpartition("@")[2],), [*words, host, command]) for host in hosts]
-    for call, ended in engine.calls(asked, limit):
+    asked = [([host.rpartition("@")[2]], [*words, host, command]) for host in hosts]
+    for (host,), ended in engine.calls(asked, limit):
         before, begun, answer = ended.answer.partition(_MARK.encode())
         if begun or before or ended.status is not None:
-            engine.take(call.hosts[0], answer if begun else before, why(ended))
+            engine.take(host, answer if begun else before, why(ended))
         else:
-            engine.reader.silent(call.hosts[0], "LOGIN_HANGS", "it was reached, and its login did not end in time")
+            engine.reader.silent(host, "LOGIN_HANGS", "it was reached, and its login did not end in time")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, combinations, islice
 
 from torchpick.decide import driver_numbers
@@ -200,25 +200,17 @@ class HostGroup(Noun):
     hosts: Hosts
 
 
-class Groups:
+class Groups(tuple[HostGroup, ...]):  # noqa: SLOT001 # a tuple has no slots beside its items
     """A fleet's groups, the newest torch first. `left_out` did not answer, have no GPU, or no build runs there."""
 
-    __slots__ = ("groups", "left_out")
+    left_out: tuple[LeftOut, ...]
 
-    def __init__(self, groups: tuple[HostGroup, ...], left_out: tuple[LeftOut, ...]) -> None:
-        self.groups = groups
-        self.left_out = left_out
-
-    def __iter__(self) -> Iterator[HostGroup]:
-        return iter(self.groups)
-
-    def __len__(self) -> int:
-        return len(self.groups)
-
-    def __getitem__(self, place: int) -> HostGroup:
-        return self.groups[place]
+    def __new__(cls, groups: Iterable[HostGroup], left_out: tuple[LeftOut, ...]) -> Groups:  # noqa: PYI034
+        made = super().__new__(cls, groups)
+        made.left_out = left_out
+        return made
 
     def __repr__(self) -> str:
-        parts = [f"torch {group.pick.version} for {group.hosts}" for group in self.groups]
+        parts = [f"torch {group.pick.version} for {group.hosts}" for group in self]
         left = sum(part.hosts.count for part in self.left_out)
         return f"<Groups: {'; '.join(parts) or 'none'}{f'; {left} left out' if left else ''}>"

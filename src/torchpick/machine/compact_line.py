@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import groupby
 
 from torchpick.model.fields import dumps, envelope, written
-from torchpick.model.machine import MOST_GPUS, Driver, Gpu, Machine, Platform, Trouble
+from torchpick.model.machine import MOST_GPUS, Driver, Gpu, Machine, Platform, Python, Trouble
 
 MOST_BYTES = 1_000
 # Prose is cut to this: the important part comes first.
@@ -31,11 +31,10 @@ def line(found: Machine) -> str:
 
 def machine(found: Machine, *, named: bool = True) -> dict[str, object]:
     """What `to_json` writes, without what no decision needs."""
-    python = written(found.python, "version", "implementation", "free_threaded")
     value: dict[str, object] = {
         "name": None if found.name is None else found.name[:_MOST_NAME],
         "platform": _present(found.platform),
-        "python": {name: fact for name, fact in python.items() if fact not in ("cp", False)},
+        "python": _present(found.python._replace(executable=None, source="given")),
         "driver": None if found.driver is None else _present(found.driver),
         "gpus": _rows(found.gpus, named=named),
     }
@@ -49,25 +48,23 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MOST_TEXT else text[: _MOST_TEXT - 3] + "..."
 
 
-def _present(facts: Platform | Driver) -> dict[str, object]:
-    return written(facts, optional=facts._fields)
+def _present(facts: Platform | Python | Driver | Gpu) -> dict[str, object]:
+    """What says more than a reader takes for granted."""
+    usual = {"index": 0, "vendor": "nvidia", **facts._field_defaults}
+    return {name: value for name, value in written(facts).items() if value != usual.get(name)}
 
 
 def _rows(gpus: tuple[Gpu, ...], *, named: bool) -> list[dict[str, object]]:
     """Equal neighbours once."""
-    kinds = [gpu._replace(index=0, name=gpu.name if named else None, uuid=None, pci=None, source="") for gpu in gpus]
+    names = [(gpu.name or "")[: _MOST_NAME * named] or None for gpu in gpus]
+    kinds = [
+        gpu._replace(index=0, name=name, uuid=None, pci=None, source="given")
+        for gpu, name in zip(gpus, names, strict=True)
+    ]
     rows: list[dict[str, object]] = []
     for gpu, alike in groupby(kinds):
-        row: dict[str, object] = {"arch": None if gpu.arch is None else str(gpu.arch)}
-        if gpu.vendor != "nvidia":
-            row["vendor"] = gpu.vendor
-        if gpu.name is not None:
-            row["name"] = gpu.name[:_MOST_NAME]
-        if (count := len(list(alike))) > 1:
-            row["count"] = count
-        usual = {"visible": True, "integrated": False, "counted": True}
-        row |= {flag: not value for flag, value in usual.items() if getattr(gpu, flag) != value}
-        rows.append(row)
+        count = len(list(alike))
+        rows.append({**_present(gpu), **({"count": count} if count > 1 else {})})
     return rows
 
 

@@ -172,9 +172,11 @@ class Fleet(Noun):
     @property
     def notes(self) -> tuple[Note, ...]:
         """What a person must know of those that are left out, and what the machines themselves noted, each once."""
-        summaries = [_summary("NO_ANSWER_LEFT_OUT", "did not answer and are left out", self.silent)]
-        summaries.append(_summary("UNREAD_LEFT_OUT", "could not be read and are left out", self.unread))
-        summaries.append(_summary("NO_GPU_LEFT_OUT", "without a GPU are left out", self.idle))
+        summaries = [
+            _summary("NO_ANSWER_LEFT_OUT", "{n} machine{s} did not answer and {are} left out", self.silent),
+            _summary("UNREAD_LEFT_OUT", "{n} line{s} or file{s} could not be read and {are} left out", self.unread),
+            _summary("NO_GPU_LEFT_OUT", "{n} machine{s} without a GPU {are} left out", self.idle),
+        ]
         return (
             *(note for note in summaries if note is not None),
             *(Note(remark.note.code, remark.text) for remark in self.remarks),
@@ -185,16 +187,11 @@ def _summary(code: str, what: str, parts: tuple[LeftOut, ...]) -> Note | None:
     if not parts:
         return None
     count = sum(part.hosts.count for part in parts)
-    noun = "lines or files" if code.startswith("UNREAD") else "machines"
-    what = f"{count} {noun} {what}" if count != 1 else f"1 {_one(noun, what)}"
+    s, are = ("", "is") if count == 1 else ("s", "are")
+    what = what.format(n=count, s=s, are=are)
     if code == "NO_GPU_LEFT_OUT":
         named = [part.hosts.brief for part in parts if part.hosts.names]
         return Note(code, what + (f": {', '.join(named)}" if named else ""))
     words = [part.words for part in parts[:MOST_NAMED]]
     more = [f"and {len(parts) - MOST_NAMED} more"] if len(parts) > MOST_NAMED else []
     return Note(code, f"{what}: {'; '.join([*words, *more])}")
-
-
-def _one(noun: str, what: str) -> str:
-    singular = {"machines": "machine", "lines or files": "line or file"}[noun]
-    return f"{singular} {what.replace(' are ', ' is ')}"

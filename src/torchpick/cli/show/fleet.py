@@ -81,21 +81,21 @@ def text(found: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str) -
     lines = [bold(_title(found, groups)), ""]
     for group, environment in zip(found.groups, groups, strict=True):
         facts = _facts(environment.hosts, kinds(group.members, fleet), environment.install)
-        lines += [bold(f"torch {environment.version} for {counted_machines(environment.hosts.count)}"), facts, ""]
+        lines += [bold(f"torch {environment.version} for {counted('machine', environment.hosts.count)}"), facts, ""]
     if found.unserved:
         hosts = fleet.hosts({machine for machine, _ in found.unserved})
         facts = _facts(hosts, kinds(found.unserved, fleet), "")
-        lines += [bold(f"no environment for {counted_machines(hosts.count)}"), facts, ""]
+        lines += [bold(f"no environment for {counted('machine', hosts.count)}"), facts, ""]
     lines += [] if found.exact else [NOT_EXACT, ""]
     if found.upgrades is not None:
-        lines.append(bold(f"with {counted_environments(len(groups))}, and a newer driver"))
+        lines.append(bold(f"with {counted('environment', len(groups))}, and a newer driver"))
         lines += [plain(f"  {_upgrade(upgrade)}") for upgrade in found.upgrades[:_MOST_ROWS]] or ["  no torch is newer"]
         lines.append("")
     return "\n".join(lines[:-1])
 
 
 def _title(found: Outlook, groups: Sequence[SiteEnvironment]) -> str:
-    return f"{counted_machines(found.fleet.count)}, {counted_environments(len(groups))}"
+    return f"{counted('machine', found.fleet.count)}, {counted('environment', len(groups))}"
 
 
 def _facts(hosts: Hosts, of_kinds: Sequence[str], install: str) -> str:
@@ -109,18 +109,14 @@ def _facts(hosts: Hosts, of_kinds: Sequence[str], install: str) -> str:
 def _upgrade(upgrade: Upgrade) -> str:
     """`535 → 580 on 3 machines: 3 machines from 2.10.0 to 2.15.0`."""
     moves = [
-        f"{counted_machines(move.hosts.count)} from {move.before or 'none'} to {move.after or 'none'}"
+        f"{counted('machine', move.hosts.count)} from {move.before or 'none'} to {move.after or 'none'}"
         for move in upgrade.moves
     ]
-    return f"{upgrade.before} → {upgrade.after} on {counted_machines(upgrade.hosts.count)}: {'; '.join(moves)}"
+    return f"{upgrade.before} → {upgrade.after} on {counted('machine', upgrade.hosts.count)}: {'; '.join(moves)}"
 
 
-def counted_machines(count: int) -> str:
-    return f"{count} machine{'' if count == 1 else 's'}"
-
-
-def counted_environments(count: int) -> str:
-    return f"{count} environment{'' if count == 1 else 's'}"
+def counted(what: str, count: int) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def as_json(found: Outlook, wish: Wish, groups: Sequence[SiteEnvironment]) -> dict[str, object]:
