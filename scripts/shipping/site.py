@@ -1,4 +1,4 @@
-"""What mkdocs does beyond its settings: README is the home page, and links out of docs/ lead to the repository.
+"""What mkdocs does beyond its settings: README is a page, home and others are made from the table, links out go out.
 
 The pages themselves are written for a forge and a checkout, where both kinds of link work as they stand.
 """
@@ -6,6 +6,7 @@ The pages themselves are written for a forge and a checkout, where both kinds of
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,11 +35,22 @@ def plain_fences(text: str) -> str:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the home page."""
+    """Add README, and a place for home, which is written when all else is."""
     from mkdocs.structure.files import File
 
-    files.append(File.generated(config, "index.md", content=home((ROOT / "README.md").read_text(encoding="utf-8"))))
+    files.append(File.generated(config, "about.md", content=home((ROOT / "README.md").read_text(encoding="utf-8"))))
+    files.append(File.generated(config, "index.md", content="# Which PyTorch runs on my GPU?\n"))
     return files
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    sys.path[:0] = [
+        str(ROOT),
+        str(ROOT / "src"),
+    ]  # the program runs from its sources: mkdocs has an environment of its own
+    from scripts.shipping import pages
+
+    pages.write(config.site_dir, config.site_url or "")
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:

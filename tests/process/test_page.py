@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from scripts.shipping import pages
 from tests import usersettings
 from tests.process import browser
 from torchpick.decide import matrix
@@ -264,7 +265,7 @@ def test_every_gpu_has_an_address_that_stays(anchor: str, shown: str, chromium: 
     assert f"newest that runs: {shown}" in answer(chromium)
 
 
-def test_a_product_of_amd_is_found_by_name(chromium: browser.Browser, page: str) -> None:
+def test_a_product_of_amd_is_found_by_name_and_one_that_nothing_supports(chromium: browser.Browser, page: str) -> None:
     chromium.open(page)
     chromium.js("document.getElementById('search').focus()")
     chromium.type("7900 xtx")
@@ -272,7 +273,7 @@ def test_a_product_of_amd_is_found_by_name(chromium: browser.Browser, page: str)
     assert "newest that runs: torch 2.14.1 with rocm7.2" in answer(chromium)
 
     chromium.js("document.getElementById('search').select()")
-    chromium.type("rx 5700 xt")
+    chromium.type("8800 gtx")
     assert "no build runs" in chromium.js("document.getElementById('matches').innerText")
 
 
@@ -344,6 +345,35 @@ def test_axe_finds_nothing(
     found = chromium.js(f"axe.run().then((result) => result.violations.map((each) => {shown}))")
 
     assert found == []
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    for name, text in (
+        ("index.html", pages.home("")),
+        ("all.html", pages.everything("")),
+        pages.of_gpu("GTX 1080 Ti", ""),
+    ):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+    release = pages.of_release(next(iter(pages.builds())), "")[1]
+    (folder / "release.html").write_text(release, "utf-8")
+    return folder
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", ["index.html#rtx-4090", "all.html", "gpu/gtx-1080-ti/index.html", "release.html"])
+def test_axe_finds_nothing_on_the_site(name: str, width: int, axe: str, chromium: browser.Browser, site: Path) -> None:
+    chromium.screen(width, 844)
+    chromium.open(f"{site.as_uri()}/{name}")
+    chromium.js(f"{axe}; 0")
+
+    found = chromium.js("axe.run().then((result) => result.violations.map((each) => each.id + each.nodes[0].html))")
+
+    assert found == []
+    assert chromium.js("document.documentElement.scrollWidth") <= width
 
 
 def test_it_asks_nothing_of_the_network(chromium: browser.Browser, page: str, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ def test_every_page_is_in_the_menu_and_no_other() -> None:
 
     assert set(re.findall(r": ([\w-]+\.md)$", menu, re.MULTILINE)) == {
         "index.md",
+        "about.md",
         *(page.name for page in (ROOT / "docs").glob("*.md")),
     }
 
@@ -30,7 +31,7 @@ def test_links_beside_the_pages_lead_to_the_repository() -> None:
     assert site.outward("[a](../compat/README.md#x) [b](faq.md)") == f"[a]({site.HOME}compat/README.md#x) [b](faq.md)"
 
 
-def test_readme_is_the_home_page_with_the_pages_beside_it() -> None:
+def test_readme_is_a_page_with_the_others_beside_it() -> None:
     home = site.home((ROOT / "README.md").read_text())
 
     assert "](pictures/terminal.svg)" in home

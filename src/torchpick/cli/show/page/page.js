@@ -14,10 +14,10 @@
   // The builds of each release for one GPU, newest release first, best build first; null where it is not found here.
   // What GPU, driver and Python say of a build is added up; a GPU says other things where the driver relies on
   // minor-version compatibility for the build's CUDA.
-  function releasesOf(gpu) {
+  function releasesOf(gpu, asked = driver()) {
     const own = platform().gpus[gpu];
     if (!own) return null;
-    const used = own.driver && (driver() || own.driver);
+    const used = own.driver && (asked || own.driver);
     const says = platform().says[used] || { objects: {}, relies: [], refuses: {} };
     const releases = new Map();
     platform().builds.forEach(([torch, backend, cuda, command, companions, glibc, evidence, vendor], place) => {
@@ -29,7 +29,7 @@
       if (!releases.has(torch)) releases.set(torch, []);
       releases.get(torch).push({
         torch, backend, vendor, against, fit, relies, runs: against.length === 0, jit: fit === 1, how: text(how), notes: notes.map(text),
-        command: text(command).replaceAll("device-ARCH", `device-${data.gpus[gpu].arch}`),
+        command: text(command).replaceAll("device-ARCH", `device-${data.gpus[gpu].arch}`).replace(/\S*\[\S*/g, '"$&"'),
         companions: text(companions), glibc: text(glibc), evidence: text(evidence),
       });
     });
@@ -243,6 +243,8 @@
     const link = make("a", { href: `#${addressOf(gpu)}`, textContent: "link to this GPU" });
     panel.append(lead, make("p", { className: "soft" }, `${facts.join(" · ")} · `, link));
     const torch = looked.releases.has(chosen.torch) ? chosen.torch : newest || [...looked.releases.keys()][0];
+    const older = torch === newest ? olderDrivers(newest) : null;
+    if (older) panel.append(older);
     panel.append(...release(torch, looked.releases.get(torch)));
     if (torch !== newest && newest) {
       const back = make("button", { type: "button", className: "plain", textContent: `show torch ${newest}` });
@@ -258,11 +260,12 @@
   function release(torch, builds) {
     const best = bestOf(builds);
     const parts = [make("h3", { textContent: `torch ${torch}` })];
-    if (best) {
-      const code = make("code", { textContent: best.command });
+    for (const [label, command] of best ? commandsOf(best) : []) {
+      const code = make("code", { textContent: command });
       const copy = make("button", { type: "button", textContent: "copy" });
-      copy.addEventListener("click", () => copyText(best.command, code, copy));
-      parts.push(make("div", { className: "command" }, code, copy));
+      copy.setAttribute("aria-label", `copy: ${label}`);
+      copy.addEventListener("click", () => copyText(command, code, copy));
+      parts.push(make("p", { className: "soft what", textContent: label }), make("div", { className: "command" }, code, copy));
     }
     parts.push(listed(builds));
     if (best) {
@@ -270,6 +273,39 @@
       parts.push(make("p", { className: "soft", textContent: facts.filter(Boolean).join(" · ") }));
     }
     return parts;
+  }
+
+  function commandsOf(build) {
+    const pins = build.vendor ? [] : build.companions.split(", ").filter(Boolean).map((each) => each.replace(" ", "=="));
+    const whole = [build.command, ...pins].join(" ");
+    const names = pins.map((each) => each.split("==")[0]).join(" and ");
+    return [["pip", build.command], ...(pins.length ? [[`pip, with ${names}`, whole]] : []), ["uv", `uv ${whole}`]];
+  }
+
+  // What older drivers take instead, where none was chosen: `525 to 579: torch 2.14.1 with cu126`.
+  function olderDrivers(newest) {
+    const own = platform().gpus[chosen.gpu];
+    if (driver() || !own.driver || !newest) return null;
+    const spans = [];
+    let [lowest, before] = [parseInt(own.driver, 10), null];
+    for (const version of [own.driver, ...platform().drivers.filter((each) => parseInt(each, 10) < lowest)]) {
+      const { releases } = releasesOf(chosen.gpu, version);
+      const torch = newestOf(releases);
+      if (!torch) break;
+      const found = `torch ${torch} with ${bestOf(releases.get(torch)).backend}`;
+      const number = parseInt(version, 10);
+      if (found === before) spans[spans.length - 1].first = number;
+      else spans.push({ found, version, first: number, last: lowest - 1 });
+      [lowest, before] = [number, found];
+    }
+    const list = make("ul", { className: "builds" });
+    for (const { found, version, first, last } of spans.slice(1)) {
+      const button = make("button", { type: "button", className: "plain", textContent: `driver ${first} to ${last}` });
+      button.addEventListener("click", () => { chosen.driver = branchOf(version); show(); });
+      list.append(make("li", {}, button, ` ${found}`));
+    }
+    if (!list.children.length) return null;
+    return make("div", {}, make("h3", { textContent: "Which driver is it?" }), make("p", { className: "soft", textContent: "nvidia-smi prints it. With an older one:" }), list);
   }
 
   function listed(builds) {
