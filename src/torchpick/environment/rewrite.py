@@ -72,13 +72,13 @@ def read(file: str) -> Text:
     return Text(file, text)
 
 
-def write(there: Text, text: str, mode: int = 0o666, *, follow: bool = True) -> None:
+def write(there: Text, text: str, mode: int = 0o666, *, follow: bool = True, hint: str = _ANOTHER) -> None:
     """Put the text in the file's place: whoever reads it meanwhile sees the old or the new. `mode`: of a new file."""
     text = text.replace("\n", there.newline) if there.newline != "\n" else text
     try:
         replace(there.file, text.encode("utf-8"), mode, follow=follow)
     except OSError as error:
-        raise TorchpickError(f"cannot write {there.file}: {error.strerror}", hint=_ANOTHER) from error
+        raise TorchpickError(f"cannot write {there.file}: {error.strerror}", hint=hint) from error
 
 
 def folder(path: str, hint: str = "use another folder") -> None:
@@ -89,9 +89,9 @@ def folder(path: str, hint: str = "use another folder") -> None:
         raise TorchpickError(f"cannot write {path}: {error.strerror}", hint=hint) from error
 
 
-def put(file: str, text: str, *, follow: bool = True) -> None:
+def put(file: str, text: str, mode: int = 0o666, *, follow: bool = True, hint: str = _ANOTHER) -> None:
     """Write a file that is ours from the first to the last line: what was there is replaced, and read by nobody."""
-    write(Text(file, ""), text, follow=follow)
+    write(Text(file, ""), text, mode, follow=follow, hint=hint)
 
 
 def replace(file: str, data: bytes, mode: int = 0o666, *, follow: bool = True) -> None:

@@ -97,13 +97,9 @@ def record(place: str, *key: str) -> str:
 def keep(files: Iterable[StoredFile]) -> None:
     """Write what is not there yet; a reader sees the whole file or none."""
     for each in files:
-        if _holds(each):
-            continue
-        try:
-            rewrite.replace(each.path, each.content.encode(), 0o600 if each.private else 0o644, follow=False)
-        except OSError as error:
-            hint = "set another folder with TORCHPICK_CACHE_DIR"
-            raise InstallerError(f"{each.path}: cannot be written: {error.strerror}", hint=hint) from error
+        if not _holds(each):
+            mode = 0o600 if each.private else 0o644
+            rewrite.put(each.path, each.content, mode, follow=False, hint="set another folder with TORCHPICK_CACHE_DIR")
 
 
 def _holds(each: StoredFile) -> bool:

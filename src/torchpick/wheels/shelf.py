@@ -13,16 +13,17 @@ from torchpick.errors import TorchpickError
 
 _MOST_BYTES = 64 << 20
 _WAIT = 600.0
+_ANOTHER = "set another folder with TORCHPICK_CACHE_DIR"
 
 
 @contextmanager
 def locked(folder: Path, waiting: Callable[[], None]) -> Iterator[None]:
     """Hold the folder's lock."""
+    rewrite.folder(str(folder), _ANOTHER)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         file = (folder / "refresh.lock").open("a+b")
     except OSError as error:
-        raise _unwritable(folder, error) from error
+        raise TorchpickError(f"cannot write {folder}: {error.strerror}", hint=_ANOTHER) from error
     with file:
         rewrite.wait(file.fileno(), f"another refresh has locked {folder}", _WAIT, waiting)
         yield
@@ -33,11 +34,8 @@ def write(path: Path, value: object, most: int = _MOST_BYTES) -> None:
     text = json.dumps(value, separators=(",", ":")) + "\n"
     if len(text) > most:
         return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        rewrite.replace(str(path), text.encode(), follow=False)
-    except OSError as error:
-        raise _unwritable(path.parent, error) from error
+    rewrite.folder(str(path.parent), _ANOTHER)
+    rewrite.put(str(path), text, follow=False, hint=_ANOTHER)
 
 
 def read(path: Path) -> object:
@@ -47,9 +45,3 @@ def read(path: Path) -> object:
     except (OSError, ValueError, RecursionError):
         return None
     return value
-
-
-def _unwritable(folder: Path, error: OSError) -> TorchpickError:
-    return TorchpickError(
-        f"cannot write to {folder}: {error.strerror}", hint="set another folder with TORCHPICK_CACHE_DIR"
-    )
