@@ -200,6 +200,7 @@ def files() -> dict[str, str]:
     found = {
         "table.json": json.dumps(value, separators=(",", ":")) + "\n",
         "vectors.jsonl": "".join(json.dumps(vector, separators=(",", ":")) + "\n" for vector in vectors),
+        "table.schema.json": (ROOT / "docs" / "table.schema.json").read_text(encoding="utf-8"),
     }
     sums = (f"{hashlib.sha256(text.encode()).hexdigest()}  {name}\n" for name, text in found.items())
     return {**found, "SHA256SUMS": "".join(sums)}

@@ -48,9 +48,10 @@ def on_post_build(config: MkDocsConfig) -> None:
         str(ROOT),
         str(ROOT / "src"),
     ]  # the program runs from its sources: mkdocs has an environment of its own
-    from scripts.shipping import pages
+    from scripts.shipping import data, pages
 
     pages.write(config.site_dir, config.site_url or "")
+    data.write(Path(config.site_dir, "api", "v1"))
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:

@@ -6,9 +6,11 @@ import hashlib
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import packaging
 import pytest
 
 from scripts.shipping import data
@@ -128,5 +130,32 @@ def test_the_same_checkout_gives_the_same_table(files: dict[str, str], table: Ro
 
     assert json.dumps(data.table(Knowledge({})), separators=(",", ":")) + "\n" == files["table.json"]
     sums = {each.split()[1]: each.split()[0] for each in files["SHA256SUMS"].splitlines()}
-    assert sums == {name: hashlib.sha256(files[name].encode()).hexdigest() for name in ("table.json", "vectors.jsonl")}
+    held = ("table.json", "vectors.jsonl", "table.schema.json")
+    assert sums == {name: hashlib.sha256(files[name].encode()).hexdigest() for name in held}
     assert table["date"]
+
+
+@pytest.mark.process
+def test_the_site_has_the_files_of_a_release_under_api_v1_without_torchpick_installed(
+    files: dict[str, str], tmp_path: Path
+) -> None:
+    """As mkdocs does it: the hook is loaded by its path, in an environment that has packaging and no torchpick."""
+    (tmp_path / "packaging").symlink_to(Path(str(packaging.__file__)).parent)
+    site = DOCS.parent / "scripts" / "shipping" / "site.py"
+    program = f"""
+import importlib.util, sys, types
+sys.path.append({str(tmp_path)!r})
+spec = importlib.util.spec_from_file_location("hook", {str(site)!r})
+hook = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(hook)
+sys.modules["scripts.shipping.pages"] = types.SimpleNamespace(write=print)
+sys.path.append({str(DOCS.parent)!r})
+import scripts.shipping
+scripts.shipping.pages = sys.modules["scripts.shipping.pages"]
+hook.on_post_build(types.SimpleNamespace(site_dir={str(tmp_path)!r}, site_url=""))
+"""
+    words = [sys.executable, "-I", "-S", "-c", program]
+    subprocess.run(words, timeout=120, cwd=tmp_path, check=True)
+
+    folder = tmp_path / "api" / "v1"
+    assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == files

@@ -63,7 +63,7 @@ def test_a_tag_builds_once_and_that_is_what_is_published(runner: Runner) -> None
     number = version_in(ROOT)
     assert set(files) == {
         f"torchpick_cli-{number}.tar.gz", f"torchpick_cli-{number}-py3-none-any.whl", "torchpick.pyz",
-        "torchpick.cdx.json", "table.json", "vectors.jsonl", "SHA256SUMS",
+        "torchpick.cdx.json", "table.json", "vectors.jsonl", "table.schema.json", "SHA256SUMS",
     }  # fmt: skip
     answered = runner.bash(step("Test the one-file program"))
     assert answered.returncode == 0, answered.stderr
