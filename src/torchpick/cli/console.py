@@ -8,8 +8,7 @@ import time
 
 from torchpick.decide import remarks
 from torchpick.environment import interpreter
-from torchpick.errors import DetectionError, NoBuildError, ResolverError, UsageError
-from torchpick.model.machine import TABLE_PLATFORMS
+from torchpick.errors import DetectionError, NoBuildError, ResolverError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -181,10 +180,9 @@ def painter(args: Arguments) -> Callable[[str], str]:
 
 def platform_named(name: str | None) -> str:
     """The platform of this name, else the variable's, else this computer's; one that PyTorch has builds for."""
-    name = name or os.environ.get("TORCHPICK_PLATFORM") or interpreter.own().platform.name
-    if name not in TABLE_PLATFORMS:
-        raise UsageError(f"`{name}` is not a platform of PyTorch's builds", hint=f"one of {', '.join(TABLE_PLATFORMS)}")
-    return name
+    from torchpick.machine import given
+
+    return given.platform(name or os.environ.get("TORCHPICK_PLATFORM") or interpreter.own().platform.name).name
 
 
 def width(stream: TextIO | None = None, environ: Mapping[str, str] = os.environ) -> int | None:

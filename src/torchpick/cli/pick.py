@@ -43,20 +43,15 @@ def older_drivers(session: Session, pick: Pick) -> list[tuple[str, str]]:
     if first is None or first.source != "assumed" or len(pick.machines) > 1:
         return []
     table = session.knowledge.rules.drivers
-    spans = [(pick.version, table.branch_number(first), 0)]
-    for branch in reversed(table.branches):
-        version, lowest, last = spans[-1]
-        if branch.number >= lowest:
-            continue
-        machine = driver_numbers.another(pick.machine, str(branch.number), table)
+    spans, above = {(0, pick.version): 0}, table.branch_number(first)
+    for number in reversed([branch.number for branch in table.branches if branch.number < above]):
+        machine = driver_numbers.another(pick.machine, str(number), table)
         other = session.answer(machines=(machine,), everything=False).pick
         if not other.ok:
             break
-        if other.version != version:
-            spans.append((other.version, branch.number, lowest - 1))
-        else:
-            spans[-1] = (version, branch.number, last)
-    return [("older drivers", f"{lowest} to {last}: torch {version}") for version, lowest, last in spans[1:]]
+        last, version = [*spans][-1]
+        spans[(last, version) if other.version == version else (above - 1, other.version)] = above = number
+    return [("older drivers", f"{first} to {last}: torch {version}") for (last, version), first in [*spans.items()][1:]]
 
 
 def _refuse_commands(words: list[str]) -> None:

@@ -59,19 +59,19 @@ def read(request: Request, knowledge: Knowledge) -> GivenFacts:
         raise UsageError("`--gpus visible` is for this computer's GPUs, and `--gpu` specifies others", hint=hint)
     glibc = request.glibc
     named = _first(request.platform, environ, "TORCHPICK_PLATFORM")
-    platform = _platform(named)
-    if glibc is not None and request.platform is not None and platform is not None and platform.os != "linux":
+    there = None if named is None else platform(named)
+    if glibc is not None and request.platform is not None and there is not None and there.os != "linux":
         raise UsageError(f"`--glibc` does not apply to `--platform {request.platform}`", hint="use only one of them")
     if glibc is not None and not is_dotted(glibc):
         raise UsageError(
             f"`{glibc}` is not a valid glibc version", hint="such as `--glibc 2.28`; `ldd --version` prints it"
         )
-    gpus, platform, notes = _gpus(specs, platform, request.macos, knowledge)
+    gpus, there, notes = _gpus(specs, there, request.macos, knowledge)
     return GivenFacts(
         gpus=gpus,
         driver=driver(request, environ),
         wsl=(named or "").lower() in ("wsl", "wsl2"),
-        platform=platform,
+        platform=there,
         glibc=glibc,
         python=request.python,
         visible_only=request.visible_only,
@@ -207,9 +207,8 @@ _SHORT = {
 }  # fmt: skip
 
 
-def _platform(name: str | None) -> Platform | None:
-    if name is None:
-        return None
+def platform(name: str) -> Platform:
+    """The platform of this name, one that PyTorch has builds for."""
     name = _SHORT.get(name.lower(), name)
     if name not in TABLE_PLATFORMS:
         raise UsageError(f"`{name}` is not a supported platform", hint=f"one of {', '.join(TABLE_PLATFORMS)}")
