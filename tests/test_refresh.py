@@ -12,6 +12,7 @@ import pytest
 from tests.index.server import Host, serving
 from tests.wheels import making
 from torchpick.cli import main
+from torchpick.index import ranges
 
 HERE = ["--platform", "linux-x86_64"]
 TOLD = ["--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64", "--python", "3.12", "--glibc", "2.31"]
@@ -121,15 +122,18 @@ def test_what_the_page_lists_no_longer_is_not_offered_there(index: Index, capsys
     assert not {"2.14.1+cu126", "2.99.0+cu126"} & {row["version"] for row in answer["considered"]}
 
 
-def test_from_a_server_without_ranges_no_wheel_is_read(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_a_server_without_ranges_a_small_wheel_is_downloaded_and_a_large_one_not_read(
+    index: Index, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     index.host.mood = "no ranges"
     for path, data in index.host.files.items():
-        if path.endswith(".whl"):  # a small file comes whole, whatever the server can do
+        if path.endswith(".whl"):
             index.host.files[path] = bytes(1 << 20) + data
 
-    answer = refreshed(capsys, *HERE, status=1)
-
-    assert "does not support ranges" in answer["failures"][0]["text"]
+    with monkeypatch.context() as patch:
+        patch.setattr(ranges, "WHOLE", 1 << 20)
+        assert "does not support ranges" in refreshed(capsys, *HERE, status=1)["failures"][0]["text"]
+    assert [each["version"] for each in refreshed(capsys, *HERE)["read"]] == ["2.99.0+cu126"]
 
 
 def test_only_this_platform_is_read_and_the_rest_is_never_picked(

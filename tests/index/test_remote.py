@@ -9,6 +9,7 @@ import pytest
 from tests.index.server import Host
 from tests.wheels import making
 from torchpick.errors import IntegrityError, NetworkError, RangesUnsupportedError, TorchpickError
+from torchpick.index import ranges
 from torchpick.index.client import Client, Limits
 from torchpick.index.ranges import TAIL, RemoteSource
 from torchpick.wheels.archive import Archive
@@ -65,7 +66,23 @@ def test_a_small_file_is_taken_whole_even_without_ranges(host: Host, client: Cli
     assert source(host, client).read(10, 20) == b"x" * 20
 
 
-def test_a_server_without_ranges_is_said_so(host: Host, client: Client) -> None:
+def test_a_file_of_a_server_without_ranges_is_downloaded_once_and_that_is_said(host: Host, client: Client) -> None:
+    host.mood = "no ranges"
+    host.files["/file.whl"] = DATA
+    said: list[object] = []
+    one = RemoteSource(f"{host.url}/file.whl", client, said.append)
+
+    assert (one.read(300_000, 100_000), one.read(0, 10)) == (DATA[300_000:400_000], DATA[:10])
+    assert one.requests == 1
+    assert [text for text in said if isinstance(text, str)] == [
+        f"{host.url}/file.whl is downloaded whole, {len(DATA)} bytes: its server does not support ranges"
+    ]
+
+
+def test_a_larger_file_of_a_server_without_ranges_is_not_downloaded(
+    host: Host, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranges, "WHOLE", len(DATA) - 1)
     host.mood = "no ranges"
 
     with pytest.raises(RangesUnsupportedError, match="does not support ranges") as caught:

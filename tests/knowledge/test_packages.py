@@ -39,7 +39,7 @@ def test_a_fault_names_its_file(tmp_path: Path) -> None:
     (tmp_path / "packages" / "app.json").write_text(json.dumps(row))
     known = KnownPackages({"TORCHPICK_COMPAT_DIR": str(tmp_path)}, "linux-x86_64")
 
-    with pytest.raises(CompatError, match=r"app\.json: is damaged \(KeyError\('evidence'\)\)"):
+    with pytest.raises(CompatError, match=r"app\.json: is damaged \(KeyError\('code'\)\)"):
         known["app"]
 
 

@@ -18,7 +18,7 @@ from torchpick.errors import (
     WheelError,
     WheelLayoutError,
 )
-from torchpick.index import user_index
+from torchpick.index import ranges, user_index
 from torchpick.index.listing import Link
 from torchpick.index.user_index import WheelTarget
 from torchpick.index.wheelnames import WheelName
@@ -120,7 +120,8 @@ def big_wheel() -> bytes:
     )
 
 
-def test_a_server_without_ranges_is_refused(host: Host) -> None:
+def test_a_large_file_of_a_server_without_ranges_is_refused(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranges, "WHOLE", 1 << 17)
     data = big_wheel()
     host.files["/pkg-1.0-py3-none-any.whl"] = data
     host.mood = "no ranges"

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 CHUNK = 1 << 18
 # What is read from the end of a file before anything else: of a wheel, the last part of its directory.
 TAIL = 112 << 10
+# What is downloaded whole, once, from a server without ranges: every companion's wheel, few of torch.
+WHOLE = 64 << 20
 
 
 class Source(Protocol):
@@ -122,8 +124,10 @@ class RemoteSource(Source):
             reply = self._get("bytes=0-0")  # a server that knows no suffix ranges, or an empty file
         span = _span(reply)
         length = reply.headers.get("content-length", "")
-        if reply.status == 200 and length.isdigit() and int(length) <= TAIL:
-            span = Span(0, int(length) - 1, int(length))  # the whole file, which is no more than what was asked for
+        if reply.status == 200 and length.isdigit() and int(length) <= WHOLE:
+            span = Span(0, int(length) - 1, int(length))
+            if span.size > TAIL:
+                self._report(f"{self.name} is downloaded whole, {span.size} bytes: its server does not support ranges")
         elif reply.status == 200:
             reply.close()
             raise RangesUnsupportedError(
@@ -135,7 +139,7 @@ class RemoteSource(Source):
             raise reply.refusal(self.name)
         self._headers = reply.headers
         self._take_up(reply, span.first, span.last + 1)
-        if span.last + 1 == span.size and span.size - span.first <= TAIL:
+        if span.last + 1 == span.size and span.size - span.first <= WHOLE:
             with suppress(BrokenOffError):  # read again when it is wanted, with the patience of every other read
                 self._tail = b"".join(self._take(span.size - span.first))
         self.close()

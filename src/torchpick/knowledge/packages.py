@@ -80,19 +80,18 @@ def _wheels(place: OtherIndex, source: Package, platform: str) -> Iterator[Packa
             )
 
 
+# What a wheel for every platform is, where others have one of their own.
+_PURE = {"code": [], "cuda": None, "links_torch": False, "needs": []}
+
+
 def package_of(name: str, row: Mapping[str, Any], platform: str = READ_PLATFORM) -> Package:
-    """One version's row, with what differs on Windows."""
-    rests_on = Evidence(**row["evidence"])
-    there = row.get("platforms", ())
-    # A variant per CUDA exists on every platform; whether it supports a GPU is known where it was read.
-    read = platform == READ_PLATFORM or row["file"] is None
+    """One version's row, with what differs on the platform; of one whose wheel was not read the code is not known."""
     if platform == WINDOWS and "windows" in row:
-        row, read = {**row, **row["windows"]}, True
-        rests_on = Evidence(**row["evidence"])
-    elif row["file"] is not None and "any" in there and platform not in there:
-        row = {**row, "code": [], "cuda": None, "links_torch": False, "needs": []}  # a wheel without native code
-    code = _code(row) if read or not row["code"] else None
-    return _noun(Package, row, name=name, code=code, evidence=rests_on)
+        row = {**row, **row["windows"]}
+    elif platform != READ_PLATFORM and row["file"] is not None:
+        pure = "any" in row["platforms"] and platform not in row["platforms"]
+        row = {**row, **(_PURE if pure else {"code": row["code"] and None})}
+    return _noun(Package, row, name=name, code=_code(row), evidence=Evidence(**row["evidence"]))
 
 
 def _code(row: Mapping[str, Any]) -> tuple[LibraryCode, ...] | None:

@@ -209,14 +209,16 @@ def _tegra(world: World) -> str | None:
 
 def jetson_cuda(world: World) -> str | None:
     """The CUDA of a Jetson's own driver up to JetPack 6, by its `# R36 (release), REVISION: 4.0, …`."""
-    words = (world.read(f"/etc/{JETSON_LINUX}") or "").split()[1:5]
-    release, revision = (words[0], words[-1]) if len(words) == 4 else ("", "")
-    return "12.2" if release == "R36" and revision[:1] in ("2", "3") else _OF_JETSON_LINUX.get(release)
+    text = world.read(f"/etc/{JETSON_LINUX}") or ""
+    return next((cuda for start, cuda in _OF_JETSON_LINUX.items() if text.startswith(start)), None)
 
 
 # Its drivers are not numbered as others are before R38 (JetPack 7), where /proc/driver/nvidia/version says enough.
 JETSON_LINUX = "nv_tegra_release"
-_OF_JETSON_LINUX = {"R32": "10.2", "R34": "11.4", "R35": "11.4", "R36": "12.6"}
+_OF_JETSON_LINUX = {
+    "# R32 ": "10.2", "# R34 ": "11.4", "# R35 ": "11.4",
+    "# R36 (release), REVISION: 2": "12.2", "# R36 (release), REVISION: 3": "12.2", "# R36 ": "12.6",
+}  # fmt: skip
 # Candidates for the loader, best first.
 NVML = "libnvidia-ml.so.1"
 CUDA = "libcuda.so.1"
