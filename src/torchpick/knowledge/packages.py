@@ -81,7 +81,7 @@ def _wheels(place: OtherIndex, source: Package, platform: str) -> Iterator[Packa
 
 
 # What a wheel for every platform is, where others have one of their own.
-_PURE = {"code": [], "cuda": None, "links_torch": False, "needs": []}
+_PURE: dict[str, object] = {"code": [], "cuda": None, "links_torch": False, "needs": []}
 
 
 def package_of(name: str, row: Mapping[str, Any], platform: str = READ_PLATFORM) -> Package:
