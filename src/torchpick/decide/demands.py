@@ -65,9 +65,8 @@ def _requirement(text: str) -> Requirement:
     try:
         requirement = parsed(text)
     except ValueError as error:
-        reason = str(error).splitlines()[0] if str(error) else "it cannot be parsed"
         hint = 'such as `"torch<2.12"`, in quotes'
-        raise RequirementError(f"`{text}` is not a valid requirement: {reason}", hint=hint) from error
+        raise RequirementError(f"`{text}` is not a valid requirement: {error}", hint=hint) from error
     if requirement.url:
         hint = "`torchpick install` takes URLs and paths, with `--dry-run` too"
         raise RequirementError(f"`{text}` has a URL, and names are judged here", hint=hint)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from packaging.requirements import Requirement
+
 from torchpick.environment import toml
 from torchpick.environment.marks import MARK, PIN, ArrayEntry, ProjectSetting, ProjectSettings, without
 from torchpick.errors import TorchpickError
@@ -67,16 +69,21 @@ def _limits(uv: Mapping[str, Any]) -> Iterator[str]:
             yield str(requirement.specifier)
 
 
+def valid(text: str) -> Requirement:
+    """The requirement of a file that a person has to fix where it is none."""
+    try:
+        return parsed(text)
+    except ValueError as error:
+        raise TorchpickError(f"`{text}` is not a valid requirement: {error}", hint="fix it first") from error
+
+
 def _range(requirements: list[str]) -> str:
     """The specifier of the project's own torch; requirements with markers say it for some machines only."""
     found = []
     for text in requirements:
         if named(text) != "torch":
             continue
-        try:
-            requirement = parsed(text)
-        except ValueError as error:
-            raise TorchpickError(f"`{text}` is not a valid requirement: {error}", hint="fix it first") from error
+        requirement = valid(text)
         if requirement.url or requirement.marker:
             what = "URL" if requirement.url else "marker"
             hint = 'give the range: `torchpick extras "torch>=2.5"`'

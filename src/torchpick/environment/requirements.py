@@ -180,10 +180,9 @@ def parse(text: str, where: str = "") -> Requested:
     try:
         requirement = parsed(stripped)
     except ValueError as error:
-        reason = str(error).splitlines()[0] if str(error) else "it cannot be parsed"
         at = f"{where}: " if where else ""
         hint = 'such as `"torch<2.12"`, in quotes, or a path that exists'
-        raise RequirementError(f"{at}`{stripped}` is not a valid requirement: {reason}", hint=hint) from error
+        raise RequirementError(f"{at}`{stripped}` is not a valid requirement: {error}", hint=hint) from error
     extras = tuple(sorted(requirement.extras))
     marker = str(requirement.marker) if requirement.marker else ""
     return Requested(stripped, where, normal(requirement.name), extras, str(requirement.specifier), marker)

@@ -208,8 +208,11 @@ def first_three(names: Sequence[str]) -> str:
 
 
 def parsed(text: str) -> Requirement:
-    """The requirement; a ValueError says why the text is none."""
-    from packaging.requirements import Requirement
+    """The requirement; a ValueError says in one line why the text is none."""
+    from packaging.requirements import InvalidRequirement, Requirement
 
     check_bounds(text)
-    return Requirement(text)
+    try:
+        return Requirement(text)
+    except InvalidRequirement as error:
+        raise ValueError(str(error).splitlines()[0]) from error

@@ -13,7 +13,7 @@ from torchpick.model.build import TRIO
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
-from torchpick.model.versions import named, parsed
+from torchpick.model.versions import named
 from torchpick.session import Session
 
 # The reference implementation's own expression (PEP 723), for the block of this type.
@@ -97,10 +97,7 @@ def _requirements(inner: str) -> Iterator[str]:
     for text in toml.texts(toml.read(inner).get("dependencies")):
         if named(text) not in TRIO:
             continue
-        try:
-            requirement = parsed(text)
-        except ValueError as error:
-            raise TorchpickError(f"`{text}` is not a valid requirement", hint="fix it first") from error
+        requirement = projectfile.valid(text)
         if requirement.url:
             raise TorchpickError(f"`{text}` names a file, so there is nothing to pick", hint="leave the URL out")
         if requirement.marker is None:
