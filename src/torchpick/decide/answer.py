@@ -102,7 +102,8 @@ def answer(
     if (stays := question.stays) is not None:
         for wish in stays.wishes:
             kept = _answered(_beside(question, wish, stays), machines, tables, packages, everything=everything)
-            if kept.ok and kept.pick.version == stays.version and _is(kept.pick, stays):
+            pick = kept.pick
+            if kept.ok and pick.version == stays.version and ("+" in pick.version or pick.build.cuda == stays.cuda):
                 return kept._replace(question=question)
     given = _answered(question, machines, tables, packages, everything=everything)
     return _bound(given, machines, tables, packages) if question.wish.limits else given
@@ -125,10 +126,6 @@ def _beside(question: Question, wish: Wish, stays: StayingTorch) -> Question:
     from torchpick.decide.demands import PackageDemand
 
     return question._replace(wish=own, wanted=(*question.wanted, PackageDemand("torch", f"=={stays.version}")))
-
-
-def _is(pick: Pick, stays: StayingTorch) -> bool:
-    return "+" in pick.version or pick.build.cuda == stays.cuda
 
 
 def _answered(

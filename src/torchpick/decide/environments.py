@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from torchpick.decide.demands import PackageDemand, is_inferred
 from torchpick.decide.packagefit import ADDED_WHEEL
-from torchpick.decide.provided import parted, wheel_for
+from torchpick.decide.provided import wheel_for
 from torchpick.decide.stacknotes import filled, hints, notes, unknown, unread
 from torchpick.decide.stacksearch import Refused, Solution, StackSearch
 from torchpick.model.arch import Fit
@@ -182,8 +182,8 @@ def _added(search: StackSearch, chosen: Solution) -> list[PinnedPackage]:
 
 def _wheel_version(search: StackSearch, library: str) -> str:
     """The versions of an nvidia wheel that bring a library: its own number leads them, `libcufft.so.11` is 11.*."""
-    name = parted(library)
-    floor = search.table.floors.cudnn_floor("9.11") if name.stem == "libcudnn" else None
+    stem, _, number = library.partition(".so.")
+    floor = search.table.floors.cudnn_floor("9.11") if stem == "libcudnn" else None
     if floor is not None and any(gpu.arch is not None and below(gpu.arch, floor) for gpu in search.situation.gpus):
         return "9.10.*"  # cuDNN 9.11 dropped what is older than Turing
-    return f"{name.number.partition('.')[0]}.*"
+    return f"{number.partition('.')[0]}.*"

@@ -158,7 +158,8 @@ def _upgrades(
     before = releases(groups(kinds, solve(kinds, limit, weights, fewest(kinds)).pins))
     owners: dict[str, list[int]] = {}
     for place, machine in enumerate(fleet.machines):
-        if machine.driver is not None and machine.driver.version is not None and _nvidia(machine):
+        nvidia = any(gpu.vendor == "nvidia" for gpu in machine.counted)
+        if nvidia and machine.driver is not None and machine.driver.version is not None:
             owners.setdefault(machine.driver.version, []).append(place)
     versions = sorted(owners, key=numbers)
     answers: list[Upgrade] = []
@@ -181,10 +182,6 @@ def _upgrades(
                 seen.add(outcome)
                 answers.append(Upgrade(span(listed), str(branch), fleet.hosts(able), moves))
     return tuple(answers)
-
-
-def _nvidia(machine: Machine) -> bool:
-    return any(gpu.vendor == "nvidia" for gpu in machine.counted)
 
 
 def _supports(machine: Machine, branch: int, table: Table) -> bool:

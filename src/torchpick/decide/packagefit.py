@@ -70,10 +70,10 @@ class Situation:
         """The libraries it needs that nothing provides, of what this level counts."""
         if not self.gpus:
             return ()  # without a GPU nothing is loaded that would need them
-        here = frozenset() if build is None else provided.by_torch(build)
+        here = provided.BY_DRIVER if build is None else provided.BY_DRIVER | provided.by_torch(build)
         if build is None or (level >= OWN_WHEELS and package.preloads):
             here |= provided.by_requirements(own, package.major)
-        return provided.unmet(package.needs, here)
+        return tuple(library for library in package.needs if library not in here)
 
     def coverage(self, package: Package, torch_cuda: str | None) -> Coverage:
         """How its code supports the GPUs, with a torch of this CUDA."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from torchpick.decide.demands import PackageDemand
 from torchpick.model.build import Build
-from torchpick.model.noun import Noun
 
 # The names that the toolkits' libraries have per CUDA major (file lists of the nvidia-* wheels; libcufft 11 belongs to
 # CUDA 12 and 12 to CUDA 13, libcurand is 10 throughout).
@@ -22,7 +21,7 @@ _TOOLKIT = {
          "libnvJitLink.so.13"),
 }  # fmt: skip
 # The driver's own, and what a wheel does without where it is not there (onnxruntime's TensorRT provider).
-_DRIVER = frozenset({"libcuda.so.1", "libnvidia-ml.so.1"})
+BY_DRIVER = frozenset({"libcuda.so.1", "libnvidia-ml.so.1"})
 # The wheel that brings a library, without its major: `nvidia-cublas-cu12`, and `nvidia-cublas` from CUDA 13 on.
 _WHEELS = {
     "libcudart": "cuda-runtime",
@@ -41,18 +40,6 @@ _WHEELS = {
 # These keep the suffix for CUDA 13 too.
 _SUFFIXED = ("nccl", "cudnn")
 _NVIDIA = re.compile(r"nvidia-(?P<part>[a-z-]+?)(?:-cu(?P<major>\d\d))?")
-
-
-class LibraryName(Noun):
-    """`libcublas.so.12` in its two parts."""
-
-    stem: str
-    number: str
-
-
-def parted(library: str) -> LibraryName:
-    stem, _, number = library.partition(".so.")
-    return LibraryName(stem, number)
 
 
 def by_torch(build: Build) -> frozenset[str]:
@@ -76,20 +63,15 @@ def by_requirements(demands: Iterable[PackageDemand], major: int | None) -> froz
         if match["part"] == "cudnn":
             found.add("libcudnn.so.9")
         stems = {stem for stem, part in _WHEELS.items() if part == match["part"]}
-        found |= {name for name in _TOOLKIT.get(number, ()) if parted(name).stem in stems}
+        found |= {name for name in _TOOLKIT.get(number, ()) if name.partition(".so.")[0] in stems}
     if any(demand.name in ("cuda-toolkit", "cuda-pathfinder") for demand in demands) and major is not None:
         found |= set(_TOOLKIT.get(major, ()))
     return frozenset(found)
 
 
-def unmet(needs: Iterable[str], provided: frozenset[str]) -> tuple[str, ...]:
-    """The libraries that nothing provides; the driver's own do not count."""
-    return tuple(library for library in needs if library not in provided and library not in _DRIVER)
-
-
 def wheel_for(library: str, major: int) -> str | None:
     """The nvidia wheel that provides a library of this CUDA major; None if there is none."""
-    part = _WHEELS.get(parted(library).stem)
+    part = _WHEELS.get(library.partition(".so.")[0])
     if part is None:
         return None
     return f"nvidia-{part}-cu{major}" if major < 13 or part in _SUFFIXED else f"nvidia-{part}"

@@ -170,7 +170,8 @@ class _Judge:
         if machine.platform.libc == "musl":
             found.append(Objection(Reason.NO_WHEEL_FOR_PLATFORM, {"platform": f"{machine.platform.name} with musl"}))
         if machine.python.tag not in build.pythons:
-            found.append(Objection(Reason.NO_WHEEL_FOR_PYTHON, _python_facts(machine.python.tag, build.pythons)))
+            facts = {"python": python_name(machine.python.tag), "pythons": span(build.pythons)}
+            found.append(Objection(Reason.NO_WHEEL_FOR_PYTHON, facts))
         if machine.platform.glibc and build.glibc and numbers(machine.platform.glibc) < numbers(build.glibc):
             found.append(Objection(Reason.GLIBC_TOO_OLD, {"needs": build.glibc, "has": machine.platform.glibc}))
         return found
@@ -339,10 +340,6 @@ def _best(build: Build, gpu: Gpu) -> CodeFit:
     if gpu.arch is None or not build.arches:
         return CodeFit()
     return best(build.arches, gpu.arch, unified=build.unified)
-
-
-def _python_facts(tag: str, tags: tuple[str, ...]) -> dict[str, str]:
-    return {"python": python_name(tag), "pythons": span(tags)}
 
 
 def _companion_facts(companion: str, tag: str, tags: tuple[str, ...]) -> dict[str, str]:

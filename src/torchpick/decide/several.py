@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from torchpick.decide import cover, resolve
+from torchpick.decide import cover, driver_numbers, resolve
 from torchpick.decide.kinds import GpuKind, MachineJudge, Pin, columns
 from torchpick.decide.remarks import changes, notes
 from torchpick.model.fleet import CountedNote, Crowd, Fleet, LeftOut
 from torchpick.model.machine import Machine, Note
 from torchpick.model.pick import GpuPlace, Group, Pick
 from torchpick.model.request import Wish
-from torchpick.model.table import Table
+from torchpick.model.table import DriverTable, Table
 from torchpick.model.verdict import Verdict
 
 _IDLE = "it has no GPU, and other machines do"
@@ -43,12 +43,12 @@ def _idle(machine: Machine) -> bool:
     return not any(gpu.counted for gpu in machine.gpus) and machine.platform.os != "macos"
 
 
-def completed(fleet: Fleet, complete: Callable[[Machine], Machine]) -> Fleet:
+def completed(fleet: Fleet, table: DriverTable) -> Fleet:
     """The fleet with what is assumed of each machine; with several machines each note is given once."""
     crowds, counts = [], {remark.note: remark.count for remark in fleet.remarks}
     alone = fleet.count == 1
     for crowd in fleet.crowds:
-        machine = complete(crowd.machine)
+        machine = driver_numbers.completed(crowd.machine, table)
         for note in machine.notes if not alone else ():
             counts[note] = counts.get(note, 0) + crowd.hosts.count
         crowds.append(Crowd(machine if alone else machine._replace(notes=()), crowd.hosts))

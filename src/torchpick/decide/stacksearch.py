@@ -223,7 +223,7 @@ class _Attempt:
             if there is not None and not demand.admits(there.version):
                 why = f"asks for {demand.text}, and {there.version} is chosen"
                 return state, _constrained(why)
-            if there is None and demand.name not in todo and self._is_ours(demand.name):
+            if there is None and demand.name not in {*todo, *TRIO} and demand.name in self.search.facts:
                 todo.append(demand.name)
         every = (*state.demands, *demands)
         needs_torch = state.needs_torch or any(
@@ -234,9 +234,6 @@ class _Attempt:
         if needs_torch and not fitting:
             return state, self._no_torch(state, package, demands, every)
         return nearer._replace(builds=fitting), None
-
-    def _is_ours(self, name: str) -> bool:
-        return name in self.search.facts and name not in TRIO
 
     def _fits(self, verdict: Verdict, demands: tuple[PackageDemand, ...], package: Package | None) -> bool:
         asked = {demand.name for demand in demands}

@@ -129,11 +129,6 @@ class Layout(Noun):
     stdlib: str | None = None
     settings: Mapping[str, str] | None = None
 
-    @property
-    def by_uv(self) -> bool:
-        """Whether uv made it: it leaves its version in pyvenv.cfg."""
-        return "uv" in (self.settings or {})
-
 
 def of(python: str, environ: Mapping[str, str]) -> Layout:
     """Of an interpreter or of an environment's folder; raises TorchpickError where it does not run."""

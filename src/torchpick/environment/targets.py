@@ -55,7 +55,7 @@ def read(
         prefix=here.prefix,
         packages=here.packages,
         installed=installed_in(here.packages),
-        by_uv=here.by_uv,
+        by_uv="uv" in (here.settings or {}),  # it leaves its version in pyvenv.cfg
         managed=None if here.settings is not None or here.stdlib is None else _managed(here.stdlib),
         tool=tool,
         conda=_conda(here.prefix, environ),

@@ -76,10 +76,6 @@ def strongest(settings: Iterable[Setting]) -> dict[str, Setting]:
 # ---- pip ----
 
 
-def pip_variable(name: str) -> str:
-    return "PIP_" + name.upper().replace("-", "_")
-
-
 def _pip_name(key: str) -> str:
     """The option behind a key of pip.conf or a variable: pip takes any case, `_` for `-`, and an old name."""
     name = key.lower().replace("_", "-").removeprefix("--")

@@ -14,7 +14,7 @@ from contextlib import suppress
 from torchpick.environment import requirements, settingsfiles, toolsettings
 from torchpick.environment.requirementfiles import located
 from torchpick.environment.requirements import Fetch, Given, Requested
-from torchpick.environment.toolsettings import PIP_PLACES, Setting, UvFile, pip_variable
+from torchpick.environment.toolsettings import PIP_PLACES, Setting, UvFile
 from torchpick.errors import RequirementError, TorchpickError, UsageError
 from torchpick.installers import store
 from torchpick.installers.store import StoredFile
@@ -252,7 +252,7 @@ def for_pip(own: OwnSettings, *ours: str) -> SettingChanges:
         # Where the strongest says nothing else, one in another spelling speaks again, and then the file.
         kept = next((words for each in (said, *reversed(spellings), *below) if (words := _others(own, each))), [])
         if kept or below:  # a blank, as an empty variable would let the configuration file speak again
-            changed[pip_variable(said.name)] = " ".join(kept) or " "
+            changed["PIP_" + said.name.upper().replace("-", "_")] = " ".join(kept) or " "
     if changed.get("PIP_INDEX_URL") == " ":
         changed |= _another_index(own, changed)
     limits_said = own.pip_words("constraint")

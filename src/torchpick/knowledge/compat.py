@@ -199,7 +199,9 @@ def _table(
     default_index: Callable[[str], PlatformBuilds] | None,
 ) -> Table:
     builds = {platform: one.shelf for platform, one in found.items()}
-    _check_known(channel, builds.values())
+    if channel != "stable" and not any(shelf.releases() for shelf in builds.values()):
+        hint = f"run `torchpick refresh --channel {channel}`"
+        raise TorchpickError(f"nothing is known of the {channel} channel yet", hint=hint)
     read_ = list(found.values())
     if default_index is not None and channel == "stable":
         for platform, shelf in builds.items():
@@ -209,13 +211,6 @@ def _table(
     text = next((one.ignored for one in read_ if one.ignored is not None), None)
     notes = rules.notes if text is None else (*rules.notes, Note("CACHE_IGNORED", text))
     return rules._replace(builds=builds, date=max([*days, rules.date or ""]) or None, notes=notes)
-
-
-def _check_known(channel: str, shelves: Iterable[Shelf]) -> None:
-    if channel != "stable" and not any(shelf.releases() for shelf in shelves):
-        raise TorchpickError(
-            f"nothing is known of the {channel} channel yet", hint=f"run `torchpick refresh --channel {channel}`"
-        )
 
 
 def _names(fields: Fields) -> tuple[str, ...]:

@@ -82,11 +82,6 @@ class RefreshedBuilds(Noun):
     listed: frozenset[str] | None
 
 
-def name_of(version: str, backend: str) -> str:
-    """What a build is listed as."""
-    return f"{version} {backend}"
-
-
 def read(value: object) -> RefreshedBuilds:
     """Every build of an index; ShapeError where a judgement would stumble over one."""
     fields = Fields(value)

@@ -133,12 +133,13 @@ def read(world: World) -> KernelFacts:
     version = driver_reading.driver_version(world.read(VERSION))
     dev = world.names("/dev") if world.system.startswith("linux") else []
     nodes = tuple(name for name in dev if _is_gpu(name))
+    mine = [world.path(f"/dev/{name}") for name in dev if name in (*nodes, "nvidiactl")]
     return KernelFacts(
         version=version,
         module=version is not None or world.exists("/sys/module/nvidia"),
         pci=pci_gpus(world),
         nodes=nodes,
-        permitted=all(_may_open(world, name) for name in dev if name in (*nodes, "nvidiactl")),
+        permitted=all(os.access(path, os.R_OK | os.W_OK) for path in mine),
         wsl="dxg" in dev,
         wsl_driver="dxg" in dev and "libcuda.so.1" in world.names("/usr/lib/wsl/lib"),
         wsl_kernel=is_wsl(world),
@@ -177,10 +178,6 @@ def _is_gpu(node: str) -> bool:
     """Whether a name in /dev is a GPU's: nvidia0, nvidia1, … or Tegra's own."""
     number = node.removeprefix("nvidia")
     return node in _TEGRA_NODES or (number != node and number.isascii() and number.isdigit())
-
-
-def _may_open(world: World, node: str) -> bool:
-    return os.access(world.path(f"/dev/{node}"), os.R_OK | os.W_OK)
 
 
 def in_container(world: World) -> bool:

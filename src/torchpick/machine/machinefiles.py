@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import IO
 
-from torchpick.decide import driver_numbers, several
+from torchpick.decide import several
 from torchpick.environment import interpreter
 from torchpick.environment.world import opened
 from torchpick.errors import DetectionError, TorchpickError, UsageError
@@ -231,7 +231,7 @@ def prepared(found: Fleet, table: DriverTable, wish: Wish, *, strict: bool = Fal
         words = ", ".join(left.hosts.text or str(left.hosts) for left in kept.idle)
         hint = "remove them from the file, or run without `--strict`"
         raise DetectionError(f"machines without a GPU among machines that have one: {words}", hint=hint, code="NO_GPU")
-    return several.completed(kept, lambda machine: driver_numbers.completed(machine, table))
+    return several.completed(kept, table)
 
 
 def _version(text: str) -> Python:

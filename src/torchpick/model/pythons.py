@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from torchpick.model.machine import Platform
-from torchpick.model.noun import Noun
 from torchpick.model.versions import check_bounds, remembered
 
 TYPE_CHECKING = False
@@ -15,19 +14,12 @@ IMPLEMENTATIONS = {"cpython": "cp", "pypy": "pp", "graalpy": "graalpy"}
 _VERSION = r"([1-9])\.(\d{1,2})(?:\.\d{1,3})?(t?)"
 
 
-class PythonVersion(Noun):
-    """A Python as X.Y, and whether it is free-threaded."""
-
-    number: str
-    free_threaded: bool
-
-
-def version_of(text: str) -> PythonVersion | None:
-    """Reads `3.12`, `3.12.4`, `3.14t`; None for what is a path or a command."""
+def version_of(text: str) -> tuple[str, bool] | None:
+    """`3.12`, `3.12.4`, `3.14t` as X.Y, and whether it is free-threaded; None for what is a path or a command."""
     import re
 
     match = re.fullmatch(_VERSION, text.strip(), re.ASCII)
-    return PythonVersion(f"{match[1]}.{int(match[2])}", bool(match[3])) if match else None
+    return (f"{match[1]}.{int(match[2])}", bool(match[3])) if match else None
 
 
 def python_name(tag: str) -> str:

@@ -165,9 +165,7 @@ class _Run:
     def _write(self, platforms: Iterable[str]) -> None:
         for platform in platforms:
             builds = [row for (where, *_), row in self.rows.items() if where == platform]
-            names = sorted(
-                refreshed.name_of(version, backend) for where, version, backend in self.listed if where == platform
-            )
+            names = sorted(f"{version} {backend}" for where, version, backend in self.listed if where == platform)
             value = {**refreshed.index(platform, builds), "date": self.job.today, "listed": names}
             shelf.write(table_file(self.job.cache, self.job.base, self.job.channel, platform), value)
 
