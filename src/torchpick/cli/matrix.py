@@ -104,9 +104,8 @@ def _legend(rows: Sequence[Row], known: Table) -> list[tuple[str, str, str, str]
         used = "" if driver is None else f"driver {driver.label}"
         if driver is not None and driver.source == "assumed":
             used += ", the newest that supports it"
-        examples = "" if kind is None else ", ".join(kind.examples)
-        about = str(row.gpu.arch) if row.gpu.name else examples
-        lines.append((_name(row), "" if kind is None else kind.generation, used, about))
+        generation, examples = ("", "") if kind is None else (kind.generation, ", ".join(kind.examples))
+        lines.append((_name(row), generation, used, str(row.gpu.arch) if row.gpu.name else examples))
     return lines
 
 

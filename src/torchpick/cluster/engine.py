@@ -91,7 +91,7 @@ class Engine:
             for each in running:
                 each.stop()
         for host in [host for hosts, _ in waiting for host in hosts]:
-            self.reader.silent(host, "NOT_ASKED", "no time was left to ask it")
+            self.reader.unanswered(host, "NOT_ASKED", "no time was left to ask it")
 
     def _started(self, words: Sequence[str]) -> Running:
         name = words[0]
@@ -108,7 +108,7 @@ class Engine:
         """A host's answer, or the cause that there is none; `has` is the GPU that its cluster knows there."""
         if not answer.strip() or not self.reader.answer(BytesIO(answer), host, has):
             absent = os.path.basename(self.asking.command[0]) in said and _ABSENT.search(said)
-            self.reader.silent(host, "NO_TORCHPICK" if absent else "NO_ANSWER", said)
+            self.reader.unanswered(host, "NO_TORCHPICK" if absent else "NO_ANSWER", said)
 
 
 def why(ended: ChildResult) -> str:

@@ -13,7 +13,7 @@ from secrets import token_hex
 from torchpick.cluster.engine import Asking, ClusterError, Engine, why
 from torchpick.environment.child import ChildResult
 from torchpick.machine import kubernetes
-from torchpick.model.fields import Fields, ShapeError
+from torchpick.model.fields import Fields
 from torchpick.model.machine import Python
 
 _HINT = "try `kubectl get nodes` yourself"
@@ -54,14 +54,11 @@ def _checked(ended: ChildResult, what: str, hint: str) -> ChildResult:
 
 def _gpu_nodes(listed: bytes) -> list[str]:
     try:
-        machines = [
-            kubernetes.machine(Fields(node), Python("3.12"), lambda _: None)
-            for node in kubernetes.nodes(json.loads(listed))
-        ]
+        nodes = [Fields(node) for node in kubernetes.nodes(json.loads(listed))]
+        machines = [kubernetes.machine(node, Python("3.12"), lambda _: None) for node in nodes]
     except ValueError as error:
-        because = error if isinstance(error, ShapeError) else "it is not JSON"
-        raise ClusterError(f"kubectl get nodes: {because}", hint=_HINT) from error
-    return [machine.name for machine in machines if machine.name and (machine.counted or machine.trouble)]
+        raise ClusterError(f"kubectl get nodes: {error}", hint=_HINT) from error
+    return [machine.name for machine in machines if machine.name and (machine.gpus or machine.trouble)]
 
 
 def _run(names: Sequence[str], kubectl: Sequence[str], engine: Engine) -> None:
@@ -88,18 +85,16 @@ def job(node: str, asking: Asking, mark: str, number: int) -> object:
 
 def _collect(names: Sequence[str], kubectl: Sequence[str], mark: str, engine: Engine) -> None:
     """Read the log of each pod that has ended."""
-    left = dict(enumerate(names))
-    phases: dict[int, str] = {}
+    left = {str(number): name for number, name in enumerate(names)}
+    phases: dict[str, str] = {}
     while left and engine.left_s > 10:
         ended = engine.call([*kubectl, "get", "pods", f"--selector={_LABEL}={mark}", "-o", "json"])
         for pod in json.loads(ended.answer)["items"] if ended.status == 0 else []:
-            number = int(pod["metadata"]["labels"]["torchpick.example/node"])
-            phases[number] = pod.get("status", {}).get("phase", "Unknown")
-            if number in left and phases[number] in ("Succeeded", "Failed"):
-                name = pod["metadata"]["name"]
-                log = engine.call([*kubectl, "logs", name], limit_s=30)
-                engine.take(left.pop(number), log.answer, f"its pod printed nothing ({why(log)})")
+            number, phase = pod["metadata"]["labels"]["torchpick.example/node"], pod["status"]["phase"]
+            phases[number] = phase
+            if number in left and phase in ("Succeeded", "Failed"):
+                log = engine.call([*kubectl, "logs", pod["metadata"]["name"]], limit_s=30)
+                engine.take(left.pop(number), log.answer, f"its pod {phase.lower()}: {why(log)}")
         time.sleep(_POLL_S if left else 0)
     for number, node in left.items():
-        phase = phases.get(number, "never started")
-        engine.reader.silent(node, "NO_ANSWER", f"its pod is {phase}")
+        engine.reader.unanswered(node, "NO_ANSWER", f"its pod is {phases.get(number, 'never started')}")

@@ -32,7 +32,7 @@ def detect(partition: str, engine: Engine) -> None:
         elif hindered == {_HELD}:
             _busy(name, node, "other jobs have all of its processors", engine)
         else:
-            engine.reader.silent(name, "NODE_DOWN", f"its state is {node['State'].lower()}")
+            engine.reader.unanswered(name, "NODE_DOWN", f"its state is {node['State'].lower()}")
     job = f"torchpick-{token_hex(6)}"
     together, alone = [_srun(names, nodes, job, engine) for names in alike.values()], list[Call]()
     limit = max(engine.left_s - 5, 1)
@@ -90,7 +90,7 @@ def _busy(name: str, node: Node, why: str, engine: Engine) -> None:
     """A node that others hold is answered from what the controller knows, where that is enough."""
     gpus = _GPUS.search(node.get("Gres", ""))
     if not gpus or not engine.reader.described(name, node.get("Arch", "x86_64"), gpus[1], int(gpus[2])):
-        engine.reader.silent(name, "BUSY", why)
+        engine.reader.unanswered(name, "BUSY", why)
 
 
 def _by_rank(output: bytes) -> dict[int, bytes]:

@@ -24,10 +24,9 @@ def check(source: str, asking: Asking) -> None:
     if not source:
         raise UsageError("a SOURCE is empty", hint="such as `torchpick fleet slurm`, a folder, a file, or `-`")
     engine, mark, name = source.partition(":")
-    if asking.run and engine != "kubernetes":
-        raise UsageError("`--run` starts Jobs on Kubernetes", hint="`torchpick fleet kubernetes --run --image IMAGE`")
-    if asking.run and not asking.image:
-        raise UsageError("`--run` needs an image that has torchpick", hint="specify it with `--image`")
+    if asking.run and (engine != "kubernetes" or not asking.image):
+        message = "`--run` starts Jobs on Kubernetes, and needs an image that has torchpick"
+        raise UsageError(message, hint="`torchpick fleet kubernetes --run --image IMAGE`")
     if asking.options and (engine == "ray" or not is_engine(source)):
         raise UsageError(f"`{source}` takes no options after `--`", hint="they are for srun, kubectl or ssh")
     if engine == "ssh" and not name:

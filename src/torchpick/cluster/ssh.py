@@ -51,4 +51,4 @@ def detect(file: str, engine: Engine) -> None:
         if begun or before or ended.status is not None:
             engine.take(host, answer if begun else before, why(ended))
         else:
-            engine.reader.silent(host, "LOGIN_HANGS", "it was reached, and its login did not end in time")
+            engine.reader.unanswered(host, "LOGIN_HANGS", "it was reached, and its login did not end in time")

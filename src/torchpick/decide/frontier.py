@@ -154,8 +154,11 @@ def _upgrades(
 ) -> tuple[Upgrade, ...]:
     """Each driver that is there to each newer branch, for its machines alone and for all that are older."""
     table = judge.table
-    # Where nothing says how many environments there may be, as many as each GPU's support takes.
-    before = releases(groups(kinds, solve(kinds, limit, weights, fewest(kinds)).pins))
+
+    def given(kinds: Sequence[GpuKind]) -> Releases:
+        return releases(groups(kinds, solve(kinds, limit, weights, fewest(kinds)).pins))
+
+    before = given(kinds)
     owners: dict[str, list[int]] = {}
     for place, machine in enumerate(fleet.machines):
         nvidia = any(gpu.vendor == "nvidia" for gpu in machine.counted)
@@ -174,8 +177,7 @@ def _upgrades(
             machines = list(fleet.machines)
             for place in able:
                 machines[place] = driver_numbers.another(machines[place], str(branch), table.drivers)
-            changed = judge.kinds(machines)
-            after = releases(groups(changed, solve(changed, limit, weights, fewest(changed)).pins))
+            after = given(judge.kinds(machines))
             moves = _moves(fleet, before, after, range(len(machines)))
             outcome = tuple(able), tuple(sorted(after.items()))
             if any(_key(move.after) > _key(move.before) for move in moves) and outcome not in seen:

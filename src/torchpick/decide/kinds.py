@@ -145,17 +145,15 @@ class _Considered:
     """One list for all the machines: a build of a platform as it is where it is worst, with everybody's objections."""
 
     def __init__(self) -> None:
-        self._worst: dict[BuildKey, Verdict] = {}
-        self._objections: dict[BuildKey, dict[Reason, dict[str, Objection]]] = {}
+        self._known: dict[BuildKey, tuple[Verdict, dict[Reason, dict[str, Objection]]]] = {}
 
     def add(self, place: int, verdicts: Iterable[Verdict]) -> None:
         for verdict in verdicts:
             key = verdict.build.key
-            known = self._worst.get(key)
-            if known is None or verdict.rank < known.rank:
-                fits = tuple(fit._replace(machine=place) for fit in verdict.fits)
-                self._worst[key] = verdict._replace(fits=fits)
-            kept = self._objections.setdefault(key, {})
+            worst, kept = self._known.get(key) or (None, {})
+            if worst is None or verdict.rank < worst.rank:
+                worst = verdict._replace(fits=tuple(fit._replace(machine=place) for fit in verdict.fits))
+                self._known[key] = worst, kept
             for objection in verdict.objections:
                 texts = kept.setdefault(objection.reason, {})
                 if len(texts) < _MOST_TEXTS:
@@ -163,9 +161,7 @@ class _Considered:
 
     def verdicts(self) -> tuple[Verdict, ...]:
         found = [
-            verdict._replace(
-                objections=tuple(each for texts in self._objections[key].values() for each in texts.values())
-            )
-            for key, verdict in self._worst.items()
+            worst._replace(objections=tuple(each for texts in kept.values() for each in texts.values()))
+            for worst, kept in self._known.values()
         ]
         return tuple(sorted(found, key=lambda verdict: (verdict.rank, verdict.build.platform), reverse=True))

@@ -63,7 +63,7 @@ class Crowds:
 
     def unread(self, where: str, why: str, *names: str | None, hint: str | None = "") -> None:
         """Count what could not be read at that place."""
-        self._left.setdefault((_UNREAD, f"{where}: {why}", hint or ""), Counter())[_named(names)] += 1
+        self.silent(_UNREAD, f"{where}: {why}", hint or "", "", *names)
 
     def fleet(self) -> Fleet:
         alone = [Hosts.of(names).count for _, names in self._kinds.values()] == [1]
@@ -95,21 +95,18 @@ def deciding(machine: Machine) -> Machine:
     )
 
 
-class Reader:
+class Reader(Crowds):
     """Reads places into one fleet, with the Python and the driver of the request; GPUs are known by name."""
 
     def __init__(self, request: Request, knowledge: Knowledge) -> None:
+        super().__init__()
         self._python = None if request.python is None else _version(request.python)
         self._driver = given.driver(request, {})
         self._knowledge = knowledge
-        self._crowds = Crowds()
 
-    def fleet(self) -> Fleet:
-        return self._crowds.fleet()
-
-    def silent(self, host: str, code: str, text: str) -> None:
+    def unanswered(self, host: str, code: str, text: str) -> None:
         """A machine that is known to exist and did not answer; what to do is in the table of causes."""
-        self._crowds.silent(code, text, self._knowledge.file("errors.json", first_remedies)[code], "", host)
+        self.silent(code, text, self._knowledge.file("errors.json", first_remedies)[code], "", host)
 
     def described(self, host: str, cpu: str, product: str, count: int) -> bool:
         """Whether what a cluster itself knows of a machine is enough: its GPU's name, where the driver was given."""
@@ -125,12 +122,12 @@ class Reader:
         """Take a machine, with the Python that was given, and the driver where it has none for its GPUs."""
         if origin.has and not machine.counted and (machine.trouble is None or machine.trouble.code in _WITHOUT):
             said = "" if machine.trouble is None else f"; it says: {machine.trouble.text}"
-            self.silent(str(origin.surest), "NO_GPU_GIVEN", f"its job was given none of its {origin.has}{said}")
+            self.unanswered(str(origin.surest), "NO_GPU_GIVEN", f"its job was given none of its {origin.has}{said}")
             return
         if self._driver is not None and machine.driver is None and any(gpu.vendor == "nvidia" for gpu in machine.gpus):
             machine = machine._replace(driver=self._driver._replace(source="assumed"))
         machine = machine._replace(python=self._python or machine.python)
-        self._crowds.add(machine, origin.where, origin.surest, machine.name, origin.last)
+        self.add(machine, origin.where, origin.surest, machine.name, origin.last)
 
     def _gpu(self, product: str) -> GivenGpu | None:
         try:
@@ -162,10 +159,10 @@ class Reader:
                 with opened(path) as stream:
                     held = self.stream(stream, path, host)
             except OSError as error:
-                self._crowds.unread(path, error.strerror or str(error), host)
+                self.unread(path, error.strerror or str(error), host)
                 continue
             if not held:
-                self._crowds.silent("NO_ANSWER", "its file is empty", "run `torchpick detect` there", path, host)
+                self.silent("NO_ANSWER", "its file is empty", "run `torchpick detect` there", path, host)
 
     def answer(self, stream: IO[bytes], host: str, has: str) -> bool:
         """Whether a host that was asked answered anything; it speaks for itself alone, whatever it calls itself.
@@ -184,7 +181,7 @@ class Reader:
             held = True
             origin = _origin(f"{name}, line {listed.line}", listed.host or alone, host, has)
             if isinstance(listed, UnreadLine):
-                self._crowds.unread(origin.where, listed.why, origin.surest, origin.last)
+                self.unread(origin.where, listed.why, origin.surest, origin.last)
                 continue
             for value in kubernetes.nodes(listed.value):
                 self._value(value, origin)
@@ -199,10 +196,10 @@ class Reader:
             else:
                 self._take(_machine(fields, value), origin)
         except DetectionError as error:
-            self._crowds.silent(error.code, error.message, error.hint or "", origin.where, origin.surest, origin.last)
+            self.silent(error.code, error.message, error.hint or "", origin.where, origin.surest, origin.last)
         except (ShapeError, TorchpickError) as error:
             hint = getattr(error, "hint", None)
-            self._crowds.unread(origin.where, str(error), origin.surest, origin.last, hint=hint)
+            self.unread(origin.where, str(error), origin.surest, origin.last, hint=hint)
 
 
 def listed(request: Request, knowledge: Knowledge) -> Fleet:

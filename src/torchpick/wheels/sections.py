@@ -25,9 +25,10 @@ _NEVER = (
     ".rsrc",
 )
 
-_ELF64 = Struct("<HHIQQQIHHHHHH")  # from byte 16: e_type … e_shstrndx
-_SECTION64 = Struct("<IIQQQQIIQQ")
-_PE_SECTION = Struct("<8sIIIIIIHHI")
+# What else their headers hold is skipped (`x`).
+_ELF64 = Struct("<24xQ10xHHH")  # from byte 16, e_type: e_shoff, then e_shentsize, e_shnum, e_shstrndx
+_SECTION64 = Struct("<IIQ8xQQ24x")  # sh_name, sh_type, sh_flags, sh_offset, sh_size
+_PE_SECTION = Struct("<8s8xII12xI")  # Name, SizeOfRawData, PointerToRawData, Characteristics
 _MOST_NAMES = 1 << 20
 MOST_DYNAMIC = 1 << 20  # torch's largest has 47 entries of 16 bytes
 _PROGBITS, _NOBITS = 1, 8
@@ -60,14 +61,14 @@ def _elf_sections(buffer: Buffer) -> tuple[Section, ...] | None:
     size, head = len(buffer), buffer[:_ELF_HEAD]
     if len(head) < _ELF_HEAD or head[4] != 2 or head[5] != 1:  # 32-bit, big-endian
         return None
-    _, _, _, _, _, start, _, _, _, _, entry, count, names_at = _ELF64.unpack_from(head, 16)
+    start, entry, count, names_at = _ELF64.unpack_from(head, 16)
     if not start or entry != _SECTION64.size or not names_at < count <= MOST_SECTIONS or start + entry * count > size:
         return None
     rows = [*_SECTION64.iter_unpack(buffer[start : start + entry * count])]
-    names_start, names_size = rows[names_at][4:6]
+    names_start, names_size = rows[names_at][3:]
     names = bytes(buffer[names_start : names_start + min(names_size, _MOST_NAMES)])
     found = []
-    for name_at, kind, flags, _, offset, length, _, _, _, _ in rows:
+    for name_at, kind, flags, offset, length in rows:
         if kind == _NOBITS or offset + length > size or not length:
             continue
         raw = names[name_at : names.find(b"\0", name_at)] if name_at < len(names) else b""
@@ -89,7 +90,7 @@ def _pe_sections(buffer: Buffer) -> tuple[Section, ...] | None:
     for place in range(start, start + count * _PE_SECTION.size, _PE_SECTION.size):
         if place + _PE_SECTION.size > len(head):
             return None
-        raw, _, _, length, offset, _, _, _, _, flags = _PE_SECTION.unpack_from(head, place)
+        raw, length, offset, flags = _PE_SECTION.unpack_from(head, place)
         if not length or offset + length > size:
             continue
         name = raw.rstrip(b"\0").decode("ascii", "replace")

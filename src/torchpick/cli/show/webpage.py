@@ -80,11 +80,16 @@ class _Numbered(dict[T, int]):
         return self[value]
 
 
-class _Sheet:
-    """One platform; the texts and the verdicts are shared by all."""
+# The texts and the verdicts of all platforms.
+_Known = tuple[_Numbered[str], _Numbered[tuple[object, ...]]]
 
-    def __init__(self, name: str, table: Table, wish: Wish, kinds: Sequence[Kind]) -> None:
+
+class _Sheet:
+    """One platform; `texts` and `verdicts` are shared by all."""
+
+    def __init__(self, name: str, table: Table, wish: Wish, kinds: Sequence[Kind], known: _Known) -> None:
         self.name, self.table, self.wish = name, table, wish
+        self.texts, self.verdicts = known
         self.platform = Platform.parse(name)
         here = [gpu for gpu, kind in zip(matrix.gpus_of(kinds), kinds, strict=True) if kind.found_on(name)]
         self.nvidia = tuple(gpu for gpu in here if gpu.vendor == "nvidia")
@@ -97,7 +102,7 @@ class _Sheet:
         whole = {build.key: build for build in table.of(name)}
         self.builds = [whole[each.build.key] for each in best if each.build.family in ("cuda", "rocm")]
 
-    def to_json(self, texts: _Numbered[str], verdicts: _Numbered[tuple[object, ...]]) -> Json:
+    def to_json(self) -> Json:
         releases = list(dict.fromkeys(build.torch for build in self.builds))
         # A branch stands for its newest driver.
         drivers = [str(branch.number) for branch in reversed(self.table.drivers.branches)]
@@ -106,7 +111,7 @@ class _Sheet:
         gpus = {}
         for row in self.home:
             ways = {"home": row, "abroad": abroad.get(row.gpu.index, row)}
-            found = {way: self._own(each, texts, verdicts) for way, each in ways.items()}
+            found = {way: self._own(each) for way, each in ways.items()}
             gpus[str(row.gpu.index)] = {"driver": assumed.get(row.gpu.index, ""), **found}
         tags = sorted({tag for build in self.builds for tag in build.pythons}, key=python_order, reverse=True)
         return {
@@ -114,33 +119,33 @@ class _Sheet:
             "label": PLATFORMS[self.name],
             "releases": releases,
             "newest": [releases.index(each) for each in matrix.newest_patches(releases)],
-            "builds": [self._build(build, texts) for build in self.builds],
+            "builds": [self._build(build) for build in self.builds],
             "gpus": gpus,
             "drivers": drivers,
-            "says": {version: self._says(version, texts) for version in dict.fromkeys((*drivers, *assumed.values()))},
-            "pythons": [{"name": python_name(tag), "objects": self._without(tag, texts)} for tag in tags],
+            "says": {version: self._says(version) for version in dict.fromkeys((*drivers, *assumed.values()))},
+            "pythons": [{"name": python_name(tag), "objects": self._without(tag)} for tag in tags],
         }
 
     def _rows(self, driver: Driver | None, gpus: tuple[Gpu, ...], table: Table | None = None) -> tuple[matrix.Row, ...]:
         machine = Machine(self.platform, _ANY_PYTHON, driver, gpus)
         return matrix.rows(machine, table or self.table, self.wish) if gpus else ()
 
-    def _build(self, build: Build, texts: _Numbered[str]) -> list[object]:
+    def _build(self, build: Build) -> list[object]:
         kind, ref = build.evidence.kind, build.evidence.ref
         return [
             build.torch,
             build.backend,
             build.cuda,
-            texts[
+            self.texts[
                 f"pip install {pip_line(build._replace(extras=('device-ARCH',)), self.wish)}"
             ],  # page.js knows the GPU
-            texts[", ".join(f"{name} {version}" for name, version in build.companions.items() if version)],
-            texts[build.glibc or ""],
-            texts[f"measured, read out of {ref}" if kind == "measured" else "declared by build scripts and lists"],
+            self.texts[", ".join(f"{name} {version}" for name, version in build.companions.items() if version)],
+            self.texts[build.glibc or ""],
+            self.texts[f"measured, read out of {ref}" if kind == "measured" else "declared by build scripts and lists"],
             build.vendor is not None,
         ]
 
-    def _own(self, row: matrix.Row, texts: _Numbered[str], verdicts: _Numbered[tuple[object, ...]]) -> list[int | None]:
+    def _own(self, row: matrix.Row) -> list[int | None]:
         """Of each build what this GPU says of it: texts against it, how it runs, and what to know; None for no word."""
         machine = Machine(self.platform, _ANY_PYTHON, row.driver, (row.gpu,))
         found = {verdict.build.key: verdict for cell in row.cells for verdict in cell.verdicts}
@@ -149,16 +154,16 @@ class _Sheet:
             if (verdict := found.get(build.key)) is None:
                 places.append(None)
                 continue
-            why = tuple(texts[_said(each)] for each in verdict.objections if _is_own(each))
+            why = tuple(self.texts[_said(each)] for each in verdict.objections if _is_own(each))
             found_notes = () if why else remarks.notes(verdict, machine, self.table, self.wish, ())
             notes = tuple(note for note in found_notes if note != remarks.MISCOMPILED)
             worst = min(verdict.fits, key=lambda each: each.fit)
-            how = texts["" if why else fit_words(worst.fit, worst.via)]
+            how = self.texts["" if why else fit_words(worst.fit, worst.via)]
             fit = int(verdict.rank.worst_fit)
-            places.append(verdicts[why, fit, how, tuple(texts[note.text] for note in notes)])
+            places.append(self.verdicts[why, fit, how, tuple(self.texts[note.text] for note in notes)])
         return places
 
-    def _says(self, version: str, texts: _Numbered[str]) -> Json:
+    def _says(self, version: str) -> Json:
         """A driver of each CUDA and each GPU: which builds are too new for it, or rely on it, which GPUs it refuses."""
         by_cuda = {build.cuda: build for build in reversed(self.builds) if build.cuda}
         few = self.table._replace(builds={self.name: Shelf.of(by_cuda.values())})
@@ -170,17 +175,17 @@ class _Sheet:
                 relies |= set() if verdict.rank.native else {cuda}
                 for each in verdict.objections:
                     if each.reason is Reason.GPU_NOT_SERVED_BY_DRIVER:
-                        refuses[str(row.gpu.index)] = texts[each.text]
+                        refuses[str(row.gpu.index)] = self.texts[each.text]
                     elif each.reason is Reason.DRIVER_TOO_OLD and each.gpu is None:
-                        objects[cuda] = texts[each.text]
+                        objects[cuda] = self.texts[each.text]
         return {"objects": objects, "relies": sorted(relies), "refuses": refuses}
 
-    def _without(self, tag: str, texts: _Numbered[str]) -> Json:
+    def _without(self, tag: str) -> Json:
         """Build's place → why this Python cannot have it."""
         python = python_name(tag)
         lacking = [(place, span(build.pythons)) for place, build in enumerate(self.builds) if tag not in build.pythons]
         facts = [(place, {"python": python, "pythons": pythons}) for place, pythons in lacking]
-        return {str(place): texts[Objection(Reason.NO_WHEEL_FOR_PYTHON, fact).text] for place, fact in facts}
+        return {str(place): self.texts[Objection(Reason.NO_WHEEL_FOR_PYTHON, fact).text] for place, fact in facts}
 
 
 def _preference(verdict: Verdict) -> tuple[object, ...]:
@@ -207,9 +212,9 @@ def data(table: Table, wish: Wish, names: Iterable[tuple[str, str]]) -> Json:
     targets = {arch for shelf in table.builds.values() for build in shelf for arch in build.arches or ()}
     amd = sorted((arch for arch in targets if arch.kind == "gfx"), key=lambda arch: (len(arch.suffix), arch.suffix))
     kinds = [*reversed(table.nvidia), *(table.kind_of(arch) or Kind(arch, "AMD", (), _AMD) for arch in reversed(amd))]
-    texts: _Numbered[str] = _Numbered()
-    verdicts: _Numbered[tuple[object, ...]] = _Numbered()
-    platforms = [_Sheet(name, table, wish, kinds).to_json(texts, verdicts) for name in PLATFORMS]
+    known: _Known = _Numbered(), _Numbered()
+    platforms = [_Sheet(name, table, wish, kinds, known).to_json() for name in PLATFORMS]
+    texts, verdicts = known
     return {
         "gpus": [_kind(kind) for kind in kinds],
         "products": list(dict.fromkeys(names)),
