@@ -78,7 +78,7 @@ def test_every_command_and_flag_that_is_named_exists(page: Path) -> None:
             words = said.partition(" -- ")[0].split()
             if words and words[0].isidentifier() and not words[0].startswith("torch"):
                 assert words[0] in {*COMMANDS, *ALIASES}, f"{named(page)}: `{text}`"
-            given = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+            given = {word.partition("=")[0].rstrip('"') for word in words if re.match(r"--?[a-z]", word)}
             assert given <= flags, f"{named(page)}: `{text}`"
 
 
