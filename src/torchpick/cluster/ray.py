@@ -23,11 +23,10 @@ def detect(address: str, engine: Engine) -> None:
     """Detect on every node; those that are dead or silent are recorded as such."""
     arguments = {"address": found(address), "command": engine.asking.command, "limit_s": max(engine.left_s - 5, 1)}
     ended = engine.call(child.python(__name__, arguments))
-    lines = [json.loads(line) for line in ended.answer.splitlines(keepends=True) if line.endswith(b"\n")]
-    for name, answer, said in lines:
+    for name, answer, said in ended.values:
         last = said.strip().splitlines()[-1:] or ["it did not answer"]
         engine.take(name, answer.encode(), last[0][:300])
-    if not lines:
+    if not ended.values:
         raise ClusterError(f"ray: {why(ended)}", hint="`ray status` shows whether the cluster can be reached")
 
 

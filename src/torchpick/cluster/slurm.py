@@ -75,10 +75,12 @@ def _srun(names: Sequence[str], nodes: Mapping[str, Node], job: str, engine: Eng
 def _take(names: Sequence[str], ended: ChildResult, nodes: Mapping[str, Node], engine: Engine) -> None:
     asked = any("gpu" in word or word.startswith("-G") for word in engine.asking.options)
     answers, talk = _by_rank(ended.answer), _by_rank(ended.talk)
+    # The last words of an srun that was not refused are another task's.
+    end = why(ended._replace(talk=b"") if answers else ended)
     for rank, name in enumerate(names):
         lines = talk.get(rank, b"").decode("utf-8", "replace").strip().splitlines()
         # Of a task that was stopped with its srun, only that it never began says why.
-        said = [line for line in lines if ended.status is not None or "execve()" in line] or [why(ended)]
+        said = [line for line in lines if ended.status is not None or "execve()" in line] or [end]
         if not answers and "nodes are busy" in said[-1]:
             _busy(name, nodes[name], said[-1], engine)
         else:

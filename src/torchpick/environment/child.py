@@ -18,6 +18,10 @@ from torchpick.environment.processes import MOST_BYTES, Running, WindowsChild, l
 from torchpick.environment.world import text_of
 from torchpick.model.noun import Noun
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 # What a probe may take beyond what it began with. NVML needs some 50 MB; libcuda reserves address space, which does not
 # count (RLIMIT_DATA counts what can be written; setrlimit(2), Linux 4.7).
 _MOST_MEMORY = 2 << 30
@@ -38,6 +42,13 @@ class ChildResult(Noun):
     status: int | None
     answer: bytes
     talk: bytes
+
+    @property
+    def values(self) -> list[Any]:
+        """Its answer, where that is lines of JSON; a line that was cut is none."""
+        import json
+
+        return [json.loads(line) for line in self.answer.splitlines(keepends=True) if line.endswith(b"\n")]
 
     @property
     def last_words(self) -> str:

@@ -21,7 +21,7 @@ def verified(pick: Pick, python: str, environ: Mapping[str, str]) -> Verified:
     if kind == "cuda" and not gpus:
         kind = "cpu"  # nothing is here that it was picked for
     compiles = any(fit.fit is Fit.JIT for verdict in pick.verdicts for fit in verdict.fits)
-    return verify.run(python, kind, gpus, environ, verify.deadline(compiles=compiles))
+    return verify.run(python, kind, gpus, environ, verify.JIT_DEADLINE_S if compiles else verify.DEADLINE_S)
 
 
 def lacking(asking: TargetQuestion, job: Job) -> str | None:

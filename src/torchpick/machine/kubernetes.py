@@ -70,8 +70,7 @@ def machine(node: Fields, python: Python, named: Named) -> Machine:
     if gpu is None:
         trouble = _undescribed(labels, resources)
     else:
-        count = range(_count(labels, resources))
-        gpus = tuple(Gpu(index, gpu.vendor, gpu.name, gpu.arch, source="label") for index in count)
+        gpus = labelled(gpu, _count(labels, resources))
     return Machine(
         platform=Platform.from_json(words),
         python=python,
@@ -81,6 +80,11 @@ def machine(node: Fields, python: Python, named: Named) -> Machine:
         trouble=trouble,
         name=name,
     )
+
+
+def labelled(gpu: GivenGpu, count: int) -> tuple[Gpu, ...]:
+    """So many of a GPU that is known by its name alone."""
+    return tuple(Gpu(index, gpu.vendor, gpu.name, gpu.arch, source="label") for index in range(count))
 
 
 def _texts(fields: Fields | None) -> dict[str, str]:

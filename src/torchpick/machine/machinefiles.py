@@ -21,7 +21,7 @@ from torchpick.machine import compact_line, given, kubernetes
 from torchpick.machine.streams import UnreadLine, values
 from torchpick.model.fields import SCHEMA, Fields, ShapeError
 from torchpick.model.fleet import CountedNote, Crowd, Fleet, Hosts, LeftOut, is_name
-from torchpick.model.machine import GivenGpu, Gpu, Machine, Note, Platform, Python
+from torchpick.model.machine import GivenGpu, Machine, Note, Platform, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
 from torchpick.model.request import FACTS, Request, Wish, flag_of
@@ -113,8 +113,7 @@ class Reader(Crowds):
         gpu = self._gpu(product)
         if gpu is None or self._driver is None:
             return False
-        gpus = tuple(Gpu(index, gpu.vendor, product, gpu.arch, source="label") for index in range(count))
-        system = Platform("linux", cpu, None)
+        gpus, system = kubernetes.labelled(gpu, count), Platform("linux", cpu)
         self._take(Machine(system, interpreter.own().python, gpus=gpus, notes=(_ASSUMED,)), _Origin("", host))
         return True
 

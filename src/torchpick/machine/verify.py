@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +10,6 @@ from torchpick.environment.child import ChildResult
 from torchpick.errors import InstallerError
 from torchpick.knowledge import locations
 from torchpick.machine import probe
-from torchpick.model.fields import written
 from torchpick.model.machine import Gpu, Machine
 from torchpick.model.noun import Noun
 
@@ -33,11 +31,6 @@ def work(family: str, machine: Machine) -> tuple[str, tuple[Gpu, ...]]:
     return kind, tuple(gpu for gpu in counted if gpu.vendor in _COMPUTE_WITH.get(kind, ()))
 
 
-def deadline(*, compiles: bool) -> float:
-    """How long a GPU may take; longer where the driver compiles the code first."""
-    return JIT_DEADLINE_S if compiles else DEADLINE_S
-
-
 class Ran(Noun):
     """The result for one GPU; `gpu` is its index in the machine, None where no GPU is concerned."""
 
@@ -46,9 +39,6 @@ class Ran(Noun):
     ok: bool
     error: str = ""
     text: str = ""
-
-    def to_json(self) -> dict[str, object]:
-        return written(self)
 
 
 class Verified(Noun):
@@ -66,9 +56,8 @@ def run(python: str, kind: str, gpus: Sequence[Gpu], environ: Mapping[str, str],
         ended = child.run([python, "-c", script, kind], _environ(environ, kind, gpus), deadline_s)
     except OSError as error:
         raise InstallerError(f"{python} does not start: {error.strerror}", hint="`--python PATH`") from error
-    lines = [json.loads(line) for line in ended.answer.splitlines(keepends=True) if line.endswith(b"\n")]
     died = {"error": "DIED", "text": _ending(ended, deadline_s)}
-    head, *done = lines or [died]
+    head, *done = ended.values or [died]
     if "torch" not in head:
         return Verified(None, (Ran(None, "torch", ok=False, **head),))
     done += [died] if len(done) < head["devices"] else []
