@@ -60,6 +60,6 @@ def _code(row: Fields) -> None:
     for library in row.objects("code") if row.raw("code") is not None else ():
         library.text("path")
         library.flag("main")
-        library.flag("whole", default=True)
+        library.has("whole") and library.flag("whole")
         library.maybe_dotted("cuda")
         read_arches(tuple(library.text("arches").split()), library.at("arches"))

@@ -70,11 +70,11 @@ class Knowledge:
     @property
     def family(self) -> tuple[str, ...]:
         """The names that belong to the wheel host."""
-        return self.file("family.json", _names)
+        return self.file("family.json", lambda fields: fields.texts("names"))
 
     def witnessed(self, backend: str) -> Mapping[str, str]:
         """The sha256 of the host's files for a backend that public locks of several owners agree on, by file name."""
-        files = self.file("files.json", _files)
+        files: Mapping[str, Mapping[str, str]] = self.file("files.json", lambda fields: fields.mapping("files"))
         return {**files.get("", {}), **files.get(backend, {})}
 
     def table(
@@ -181,7 +181,7 @@ class Knowledge:
 
     def file(self, name: str, parse: Callable[[Fields], T]) -> T:
         """Another file of the table, by its name in the folder, parsed once."""
-        return self._once((name, parse), lambda: read(os.path.join(self.folder, *name.split("/")), parse))
+        return self._once((name, parse.__qualname__), lambda: read(os.path.join(self.folder, *name.split("/")), parse))
 
 
 class PlatformBuilds(Noun):
@@ -211,14 +211,6 @@ def _table(
     text = next((one.ignored for one in read_ if one.ignored is not None), None)
     notes = rules.notes if text is None else (*rules.notes, Note("CACHE_IGNORED", text))
     return rules._replace(builds=builds, date=max([*days, rules.date or ""]) or None, notes=notes)
-
-
-def _names(fields: Fields) -> tuple[str, ...]:
-    return fields.texts("names")
-
-
-def _files(fields: Fields) -> Mapping[str, Mapping[str, str]]:
-    return fields.mapping("files")
 
 
 def read(file: str, parse: Callable[[Fields], T]) -> T:

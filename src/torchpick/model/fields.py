@@ -92,9 +92,7 @@ class Fields:
     def maybe_dotted(self, name: str) -> str | None:
         return None if self.lacks(name) else self.dotted(name)
 
-    def flag(self, name: str, default: bool | None = None) -> bool:
-        if default is not None and name not in self._value:
-            return default
+    def flag(self, name: str) -> bool:
         value = self.raw(name)
         if not isinstance(value, bool):
             raise self.fail(name, f"must be a boolean, not {kind(value)}")
