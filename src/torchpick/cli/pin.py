@@ -17,7 +17,7 @@ class PinArguments(Arguments):
 
 
 def run(args: PinArguments) -> int:
-    files = [word for word in args.words if scripts.is_script(word)]
+    files = [word for word in args.words if word.endswith(".py")]
     if files and (len(files) > 1 or args.project or args.no_project):
         raise UsageError("a script is pinned alone", hint=f"`torchpick pin {files[0]}`")
     project = chosen(args.project, no_project=args.no_project)

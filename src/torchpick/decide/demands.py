@@ -113,11 +113,6 @@ def concerns(name: str) -> bool:
     return name in _CONCERNED or name in _OF_TOOLKIT
 
 
-def is_inferred(build: Build, companion: str) -> bool:
-    """Whether the maintainers of the companion name only an older torch."""
-    return build.companion_basis.get(companion) == "inferred"
-
-
 def meets(build: Build, demand: PackageDemand) -> bool:
     """Whether this build is what was asked; a demand for anything else is always met."""
     if not concerns(demand.name):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from torchpick.decide.demands import PackageDemand, is_inferred
+from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import ADDED_WHEEL
 from torchpick.decide.provided import wheel_for
 from torchpick.decide.stacknotes import filled, hints, notes, unknown, unread
@@ -138,7 +138,7 @@ def _family(search: StackSearch, chosen: Solution, torch: Verdict) -> list[Pinne
     for name in COMPANIONS:
         version = build.companions.get(name) if name in wanted else None
         if version is not None:
-            why = f"belongs to torch {build.torch}" + (", inferred" if is_inferred(build, name) else "")
+            why = f"belongs to torch {build.torch}" + (", inferred" if build.is_inferred(name) else "")
             pins.append(PinnedPackage(name, version, cuda, True, index, word, why, kind))
     return pins
 

@@ -213,7 +213,7 @@ def notes(
         remarks.append(MISCOMPILED)
     if build.published is None:
         remarks.append(Note("UNCONFIRMED", "this build is not confirmed on the index"))
-    inferred = [name for name in wish.companions if build.companion_basis.get(name) == "inferred"]
+    inferred = [name for name in wish.companions if build.is_inferred(name)]
     if inferred:
         names = " and ".join(f"{name} {build.companions[name]}" for name in inferred)
         text = f"{names}: its metadata does not pin torch {build.torch}; its maintainers say it works with newer ones"

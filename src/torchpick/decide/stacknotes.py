@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from torchpick.decide import driver_numbers, remarks
-from torchpick.decide.demands import PackageDemand, is_inferred
+from torchpick.decide.demands import PackageDemand
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, OWN_WHEELS
 from torchpick.decide.refusal import JETSON_PAGE, begins
 from torchpick.decide.stacksearch import WITH_TORCH, Solution, StackSearch
@@ -161,7 +161,7 @@ def same_module(name: str, stays: str, *, left_out: bool = False) -> Note:
 
 def _companions(chosen: Solution, torch: Build) -> Iterator[Note]:
     for name in dict.fromkeys(demand.name for demand in chosen.demands if demand.name in COMPANIONS):
-        if name in torch.companion_pins and is_inferred(torch, name):
+        if name in torch.companion_pins and torch.is_inferred(name):
             text = f"that {name} {torch.companions[name]} goes with torch {torch.version} is inferred"
             yield Note("COMPANION_UNVERIFIED", text)
 

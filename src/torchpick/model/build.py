@@ -121,6 +121,10 @@ class Build(Noun):
             return build
         return build._replace(extras=tuple(f"device-{arch}" for arch in dict.fromkeys(gpus)))
 
+    def is_inferred(self, companion: str) -> bool:
+        """Whether the maintainers of the companion name only an older torch."""
+        return self.companion_basis.get(companion) == "inferred"
+
     def extras_of(self, name: str) -> tuple[str, ...]:
         """The extras with which a project of this build brings its code for the GPUs."""
         return self.extras if self.vendor is not None and name in self.vendor.projects else ()

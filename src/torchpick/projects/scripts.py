@@ -28,10 +28,6 @@ class PinnedScript(Noun):
     notes: tuple[Note, ...] = ()
 
 
-def is_script(word: str) -> bool:
-    return word.endswith(".py")
-
-
 def pin(session: Session, file: str) -> PinnedScript:
     """Write the pick into the script; what it says of torch itself narrows the pick."""
     there = _read(file)

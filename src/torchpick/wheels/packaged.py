@@ -46,11 +46,11 @@ _KEYS = (
 )
 
 
-class Around:
+class Around(Noun):
     """What a version is read beside: the projects of the table, and the CUDA of the default index's own torches."""
 
-    def __init__(self, known: Container[str], own_cuda: Mapping[str, str | None]) -> None:
-        self.known, self.own_cuda = known, own_cuda
+    known: Container[str]
+    own_cuda: Mapping[str, str | None]
 
 
 def empty(version: str, evidence: dict[str, str]) -> Row:

@@ -169,18 +169,17 @@ def of_json(row: Fields) -> Reading:
         most=None,
         strict=True,
         torch=None if torch is None else read(TorchFacts, torch, flags=_arches(torch, "flags")),
-        libraries=tuple(_library_of(each) for each in row.objects("libraries")),
-    )
-
-
-def _library_of(row: Fields) -> Library:
-    return read(
-        Library,
-        row,
-        most=None,
-        strict=True,
-        code=_held_of(row.object("code")),
-        apart=_held_of(row.object("apart")),
+        libraries=tuple(
+            read(
+                Library,
+                each,
+                most=None,
+                strict=True,
+                code=_held_of(each.object("code")),
+                apart=_held_of(each.object("apart")),
+            )
+            for each in row.objects("libraries")
+        ),
     )
 
 
