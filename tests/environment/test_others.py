@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.homes import Home
+from tests.installers.test_store import folder_of
 from torchpick.cli import main
 from torchpick.environment import interpreter, world
 from torchpick.environment.world import World
@@ -46,7 +47,7 @@ def test_an_environment_that_others_may_write_is_read_as_data(
 
     assert (found.version, found.executable) == (VERSION, None)
     assert "in which nothing is run, as others may write there" in found.source
-    assert statuses == {"url": 0, "install torch --dry-run": 2, "lock torch": 2, "pin": 2, "doctor": 2}
+    assert statuses == {"url": 0, "install torch --dry-run": 2, "lock torch": 2, "pin": 2, "doctor": 3}
     assert "--python" in capsys.readouterr().err
     assert not (tmp_path / "started").exists()
 
@@ -91,10 +92,10 @@ def test_a_group_may_write_where_it_is_the_owners_own(tmp_path: Path, monkeypatc
 def test_a_cache_that_others_may_write_is_passed_over(place: str, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     (cache / "install").mkdir(parents=True)
-    assert store.folder(str(cache), str(tmp_path)) == str(cache / "install")
+    assert folder_of(str(cache), str(tmp_path)) == str(cache / "install")
     (cache / place).chmod(0o777)
 
-    found = store.folder(str(cache), str(tmp_path))
+    found = folder_of(str(cache), str(tmp_path))
 
     assert found.startswith(str(tmp_path / "torchpick-"))
     assert [note.code for note in store.notes(str(cache), found)] == ["CACHE_IGNORED"]
@@ -156,6 +157,7 @@ def test_a_record_that_others_may_write_leads_unpin_nowhere(tmp_path: Path, caps
     assert f"others may write {record}, which names {project}" in said
     assert f"--project {project}" in said
     assert project.read_text() == written != pinned
+    record.unlink()
     assert main(["unpin", *words, "--project", str(project)]) == 0
     assert project.read_text() == pinned
 

@@ -10,6 +10,12 @@ from torchpick.errors import InstallerError, TorchpickError
 from torchpick.installers import store
 
 
+def folder_of(cache: str, temporary: str) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tempfile.tempdir", temporary)
+        return store.folder(cache)
+
+
 def test_a_file_is_named_by_its_content_and_written_once(tmp_path: Path) -> None:
     one, same, other = (store.file(str(tmp_path), "limits", ".txt", text) for text in ("a", "a", "b"))
     store.keep([one, other])
@@ -52,7 +58,7 @@ def test_a_private_file_is_the_users_alone(tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written_gives_way_to_a_folder_of_ones_own(tmp_path: Path) -> None:
     tmp_path.joinpath("cache").write_text("no folder")
 
-    found = store.folder(str(tmp_path / "cache"), str(tmp_path))
+    found = folder_of(str(tmp_path / "cache"), str(tmp_path))
 
     assert os.path.dirname(found) == str(tmp_path)
     assert stat.S_IMODE(os.stat(found).st_mode) == 0o700
@@ -65,7 +71,7 @@ def test_somebody_elses_folder_is_not_used(tmp_path: Path) -> None:
     tmp_path.joinpath(f"torchpick-{os.getuid()}").symlink_to(tmp_path / "theirs")
 
     with pytest.raises(InstallerError, match="belongs to another user"):
-        store.folder(str(tmp_path / "cache"), str(tmp_path))
+        folder_of(str(tmp_path / "cache"), str(tmp_path))
 
 
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
@@ -96,8 +102,8 @@ def test_anybody_may_read_what_holds_no_secret(tmp_path: Path) -> None:
 
 
 def test_files_are_kept_in_the_cache_where_it_can_be_written(tmp_path: Path) -> None:
-    assert store.folder(str(tmp_path), "/nowhere") == str(tmp_path / "install")
-    assert store.folder(str(tmp_path), "/nowhere") == str(tmp_path / "install")
+    assert folder_of(str(tmp_path), "/nowhere") == str(tmp_path / "install")
+    assert folder_of(str(tmp_path), "/nowhere") == str(tmp_path / "install")
 
 
 def test_a_cache_that_is_read_only_gives_way_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +120,7 @@ def test_where_nothing_can_be_written_the_variable_is_named(tmp_path: Path) -> N
     with pytest.raises(
         InstallerError, match=r"neither .*/cache nor a temporary folder is writable: Not a dir"
     ) as caught:
-        store.folder(str(tmp_path / "cache"), str(tmp_path / "cache"))
+        folder_of(str(tmp_path / "cache"), str(tmp_path / "cache"))
 
     assert caught.value.code == "NO_CACHE"
     assert "TORCHPICK_CACHE_DIR" in str(caught.value.hint)
@@ -125,7 +131,7 @@ def test_a_file_in_the_place_of_ones_own_folder_is_not_used(tmp_path: Path) -> N
     (tmp_path / f"torchpick-{os.getuid()}").write_text("a file")
 
     with pytest.raises(InstallerError, match="File exists"):
-        store.folder(str(tmp_path / "cache"), str(tmp_path))
+        folder_of(str(tmp_path / "cache"), str(tmp_path))
 
 
 def test_the_words_that_are_not_ours_stay(tmp_path: Path) -> None:

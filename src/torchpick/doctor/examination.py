@@ -12,7 +12,7 @@ from torchpick.doctor.remedy import BY_HARDWARE, Remedy
 from torchpick.doctor.subject import Described, Subject
 from torchpick.environment import distributions, interpreter
 from torchpick.environment.distributions import Distribution, Environment
-from torchpick.environment.world import World, which
+from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
 from torchpick.model.machine import Machine, Python
@@ -143,11 +143,10 @@ def target(python: str | None, environ: Mapping[str, str], folder: str) -> tuple
     tool = interpreter.tool_environment(sys.prefix)
     if tool is None:
         return sys.executable, "the Python that runs torchpick"
-    programs = (which(name, environ, outside=sys.prefix) for name in ("python3", "python"))
-    path = next(filter(None, programs), None)
-    if path is None:
+    programs = interpreter.on_path(environ)
+    if not programs:
         raise UsageError(f"torchpick runs in a {tool} environment, and no Python is on PATH", hint=hint)
-    return path, f"Python on PATH (torchpick itself runs in a {tool} environment)"
+    return programs[0], f"Python on PATH (torchpick itself runs in a {tool} environment)"
 
 
 def _machine(session: Session, here: Environment) -> Machine:

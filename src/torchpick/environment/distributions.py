@@ -89,12 +89,11 @@ class Environment(Noun):
 
 def read(python: str, environ: Mapping[str, str], *, source: str = "given", metadata: bool = True) -> Environment:
     """The environment of an interpreter or folder. Without `metadata` only names and versions are read."""
-    others = source.endswith(OTHERS)
-    here = layout.written(python) if others else layout.of(python, environ)
+    here = layout.written(python) if source.endswith(OTHERS) else layout.of(python, environ)
     faults: list[Fault] = []
     found = [one for folder in here.sites for one in in_folder(folder, faults, metadata=metadata)]
     return Environment(
-        executable=None if others else here.executable,
+        executable=here.executable,
         prefix=here.prefix,
         version=here.version,
         implementation=here.implementation,

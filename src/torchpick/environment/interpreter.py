@@ -15,6 +15,8 @@ from torchpick.model.versions import is_dotted, major_minor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from torchpick.model.fields import Fields
 
 _HINT = "specify one with `--python 3.12` or `--python PATH`"
@@ -73,8 +75,7 @@ def _as_data(folder: str) -> Interpreter:
     from torchpick.environment import layout
 
     here = own()
-    version = layout.written_version(folder)
-    version = here.python.version if version is None else major_minor(version)
+    version = major_minor(layout.written_version(folder) or here.python.version)
     return here._replace(python=Python(version, "cp", False, None, f"{folder}, {OTHERS}"))
 
 
@@ -130,9 +131,8 @@ def tool_environment(prefix: str) -> str | None:
 
 
 def _told(told: str, world: World, deadline: float) -> Interpreter:
-    here = own()
     if (version := version_of(told)) is not None:
-        return Interpreter(Python(version[0], "cp", version[1], None, "given"), here.platform)
+        return Interpreter(Python(version[0], "cp", version[1], None, "given"), own().platform)
     path = named(told, world.environ, world.cwd)
     if path is None:
         raise UsageError(f"--python {told}: neither a version, nor a path, nor a command on PATH", hint=_HINT)
@@ -169,12 +169,15 @@ def _of_environment(folder: str, source: str, world: World, deadline: float) -> 
         raise TorchpickError(f"{source}: {error.message}", hint=hint, code="BROKEN_PYTHON") from error
 
 
+def on_path(environ: Mapping[str, str]) -> list[str]:
+    """The Pythons there that are not the one that torchpick runs in."""
+    return [path for name in ("python3", "python") if (path := which(name, environ, outside=sys.prefix))]
+
+
 def _on_path(tool: str, world: World, deadline: float) -> Interpreter:
     """Torchpick runs in a tool's environment of its own: the first working Python on PATH that is not this one."""
-    for name in ("python3", "python"):
-        program = which(name, world.environ, outside=sys.prefix)
-        if program is None:
-            continue
+    for program in on_path(world.environ):
+        name = os.path.basename(program)
         try:
             return _ask(program, f"{name} on PATH (torchpick itself runs in a {tool} environment)", world, deadline)
         except TorchpickError:

@@ -118,7 +118,7 @@ class Layout(Noun):
     of pyvenv.cfg, None outside a virtual environment.
     """
 
-    executable: str
+    executable: str | None
     prefix: str
     version: str
     implementation: str = "cp"
@@ -189,11 +189,7 @@ def written(prefix: str) -> Layout:
     """What an environment's files say of it, in which nothing is run."""
     version = major_minor(written_version(prefix) or "")
     here = of_environment(os.path.join(prefix, "bin", "python"), version, free_threaded=False)
-    if here is None:
-        raise UsageError(
-            f"{prefix} does not say where it keeps its packages", hint="specify one with `--python`", code="NO_TARGET"
-        )
-    return here
+    return (here or Layout(None, prefix, version))._replace(executable=None)
 
 
 def written_version(prefix: str) -> str | None:

@@ -164,7 +164,7 @@ def _put_back(prefix: str, project: str | None) -> tuple[str, ...]:
     """
     place = toolsettings.store_of(prefix)
     own = toolsettings.project_of(prefix) if project is None else os.path.abspath(project) if project else None
-    files = dict.fromkeys((toolsettings.own_pip_file(prefix), _recorded(prefix, named=project is not None), own))
+    files = dict.fromkeys((toolsettings.own_pip_file(prefix), _recorded(prefix), own))
     touched = [file for file in files if file and _unmark(file)]
     for file in filter(None, files):
         rewrite.clear(os.path.dirname(file))
@@ -175,11 +175,8 @@ def _put_back(prefix: str, project: str | None) -> tuple[str, ...]:
     return tuple(touched)
 
 
-def _recorded(prefix: str, *, named: bool) -> str | None:
-    """The project that was pinned with this environment; a record that was copied here is another's.
-
-    What others may write leads nowhere: the project has to be `named`.
-    """
+def _recorded(prefix: str) -> str | None:
+    """The project that was pinned with this environment; a record that was copied here is another's."""
     try:
         record = Fields(loads(rewrite.read(_record(prefix)).text))
         file = record.maybe_text("project")
@@ -188,12 +185,10 @@ def _recorded(prefix: str, *, named: bool) -> str | None:
         return None
     if not (ours and file and file.endswith(".toml")):
         return None
-    if is_yours(_record(prefix)):
-        return file
-    if named:
-        return None
-    hint = f"name the project yourself: `--project {file}`"
-    raise UsageError(f"others may write {_record(prefix)}, which names {file}", hint=hint)
+    if not is_yours(_record(prefix)):
+        hint = f"remove it, and name the project yourself: `--project {file}`"
+        raise UsageError(f"others may write {_record(prefix)}, which names {file}", hint=hint)
+    return file
 
 
 def _unmark(file: str) -> bool:

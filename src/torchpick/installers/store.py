@@ -26,7 +26,7 @@ def inside(cache: str) -> str:
     return os.path.join(cache, "install")
 
 
-def folder(cache: str, temporary: str | None = None) -> str:
+def folder(cache: str) -> str:
     """Where files are kept: the cache, or a folder of the user's own among the temporary ones where it is read-only."""
     place = inside(cache)
     try:
@@ -35,11 +35,9 @@ def folder(cache: str, temporary: str | None = None) -> str:
             return place
     except OSError:
         pass
-    if temporary is None:
-        import tempfile
+    import tempfile
 
-        temporary = tempfile.gettempdir()
-    place = os.path.join(temporary, f"torchpick-{os.getuid() if hasattr(os, 'getuid') else 'user'}")
+    place = os.path.join(tempfile.gettempdir(), f"torchpick-{os.getuid() if hasattr(os, 'getuid') else 'user'}")
     try:
         os.makedirs(place, mode=0o700, exist_ok=True)
     except OSError as error:
