@@ -38,7 +38,7 @@ def test_the_cuda_of_an_installed_torch(tmp_path: Path) -> None:
     answers = []
     for text in ("cuda: Optional[str] = '12.6'\n", "cuda = None\n", "", "x cuda = '1'\n"):
         file.write_text(f"__version__ = '2.5.1'\n{text}hip = None\n")
-        answers.append(targets.cuda_of(found))
+        answers.append(targets.cuda_of(found.packages))
 
     assert answers == ["12.6", None, None, None]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from torchpick.environment import distributions, layout
 from torchpick.environment.world import text_of
@@ -73,9 +73,9 @@ def installed_in(folders: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def cuda_of(target: Target) -> str | None:
-    """The CUDA that the installed torch says it was built for; None for a cpu build and where it does not say."""
-    texts = (text_of(os.path.join(folder, "torch", "version.py")) for folder in target.packages)
+def cuda_of(folders: Iterable[str]) -> str | None:
+    """The CUDA that the torch in them says it was built for; None for a cpu build and where it does not say."""
+    texts = (text_of(os.path.join(folder, "torch", "version.py")) for folder in folders)
     match = re.search(r"^cuda\b[^=\n]*=\s*['\"]([\d.]+)['\"]", next(filter(None, texts), ""), re.MULTILINE)
     return match[1] if match else None
 

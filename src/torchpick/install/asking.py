@@ -160,7 +160,7 @@ def installed_torch(wish: Wish, target: Target) -> StayingTorch | None:
     # Without a label it may be the default index's own, where no backend is asked for.
     own = not plus and not wish.backends and wish.channel == "stable"
     wishes = (wish, wish._replace(backends=(DEFAULT_INDEX,))) if own else (wish,)
-    return StayingTorch(version, None if plus else targets.cuda_of(target), wishes)
+    return StayingTorch(version, None if plus else targets.cuda_of(target.packages), wishes)
 
 
 def look(session: Session, order: Order) -> TargetQuestion:

@@ -80,7 +80,7 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
         no_deps=asking.order.no_deps,
         offline=session.offline,
         passed_on=asking.order.passed_on,
-        cuda_installed=targets.cuda_of(target) if "+" not in pick.version else None,
+        cuda_installed=targets.cuda_of(target.packages) if "+" not in pick.version else None,
         copies=made,
         elsewhere=asking.elsewhere,
         notes=tuple(dict.fromkeys((*left_out, *notes, *ours))),

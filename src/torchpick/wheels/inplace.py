@@ -9,7 +9,7 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TypeVar
 
-from torchpick.environment import distributions, world
+from torchpick.environment import distributions, targets, world
 from torchpick.environment.distributions import Distribution
 from torchpick.errors import WheelError
 from torchpick.index import wheelnames
@@ -82,9 +82,7 @@ def read_file(path: str, shown: str) -> Reading:
 
 def torch_cuda(python: str | None) -> str | None:
     """The CUDA of the torch that is installed for a Python, from its version file; None without one."""
-    here = distributions.read(python or sys.executable, os.environ, metadata=False)
-    texts = (world.text_of(os.path.join(site, "torch", "version.py")) for site in here.torches)
-    return next((torch_facts(text).cuda for text in texts if text), None)
+    return targets.cuda_of(distributions.read(python or sys.executable, os.environ, metadata=False).torches)
 
 
 def verdicts(
