@@ -145,7 +145,7 @@ def named(told: str, environ: Mapping[str, str], cwd: str) -> str | None:
     """
     path = os.path.expanduser(told)
     here = os.path.abspath(os.path.join(cwd, path))
-    if "/" in path or os.sep in path:
+    if os.path.dirname(path):
         return here
     return which(path, environ) or (here if os.path.isdir(here) else None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 
 from torchpick.environment import rewrite
 from torchpick.environment.world import is_yours, start_of
@@ -38,13 +39,12 @@ def folder(cache: str) -> str:
     import tempfile
 
     place = os.path.join(tempfile.gettempdir(), f"torchpick-{os.getuid() if hasattr(os, 'getuid') else 'user'}")
-    try:
+    with suppress(OSError):
         os.makedirs(place, mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise _homeless(cache, error.strerror or str(error)) from error
     # In a folder that everybody can write to, somebody else may have been there first.
-    if os.path.islink(place) or not is_yours(place):
-        raise _homeless(cache, f"{place} belongs to another user")
+    if os.path.islink(place) or not os.path.isdir(place) or not is_yours(place):
+        hint = "set a folder with TORCHPICK_CACHE_DIR"
+        raise InstallerError(f"neither {cache} nor {place} is yours alone to write", hint=hint, code="NO_CACHE")
     return place
 
 
@@ -67,11 +67,6 @@ def check_private(cache: str) -> None:
         raise InstallerError(
             f"others may write to {cache}, and pip and uv read files there", hint=hint, code="NO_CACHE"
         )
-
-
-def _homeless(cache: str, why: str) -> InstallerError:
-    hint = "set a folder with TORCHPICK_CACHE_DIR"
-    return InstallerError(f"neither {cache} nor a temporary folder is writable: {why}", hint=hint, code="NO_CACHE")
 
 
 def file(place: str, kind: str, suffix: str, content: str, *, private: bool = False) -> StoredFile:
