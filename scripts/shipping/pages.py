@@ -250,11 +250,11 @@ def home(picture: str) -> str:
     known = session.knowledge.table(webpage.PLATFORMS)
     page = webpage.page(known, Wish(), names, {"system": "linux-x86_64", "python": f"Python {PYTHON}"})
     about = "Type the name of a GPU: the newest PyTorch that runs on it, by driver, Python and system, for pip and uv."
-    meta = _meta("website", "Which PyTorch runs on my GPU?", about, picture) + "\n</head>"
-    page = page.replace("</head>", meta, 1).replace("<header>", f"<header>\n{links('')}", 1)
-    return re.sub(
-        r"<noscript>.*?</noscript>", lambda _: f"<noscript>{''.join(listing())}</noscript>", page, flags=re.DOTALL
-    )
+    meta = _meta("website", "Which PyTorch runs on my GPU?", about, picture)
+    idle = "<noscript><style>#filters, #columns { display: none; }</style></noscript>"  # what a script alone fills
+    table = f"<noscript>{''.join(listing())}</noscript>"
+    page = re.sub(r"<noscript>.*?</noscript>", lambda _: table, page, flags=re.DOTALL)
+    return page.replace("</head>", f"{meta}\n{idle}\n</head>", 1).replace("<header>", f"<header>\n{links('')}", 1)
 
 
 def every(base: str) -> Iterator[tuple[str, str]]:
