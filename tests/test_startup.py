@@ -92,6 +92,14 @@ def test_installing_torch_loads_few_modules() -> None:
     assert len(ours(names)) < 70, ours(names)
 
 
+def test_listing_a_package_loads_no_reader_of_an_index() -> None:
+    words = ["list", "vllm", "--gpu", "a100", "--driver", "580.95.05", "--json"]
+
+    found = loaded(f"from torchpick.cli import main; main({words})")
+
+    assert not {name for name in found if name.startswith(("torchpick.index.", "torchpick.wheels."))}
+
+
 def test_an_everyday_specifier_loads_nothing_heavy_either() -> None:
     names = loaded('from torchpick.cli import main; main(["url", "torch<2.12", "--gpu", "sm_61", "--driver", "580"])')
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import answer, text
+from torchpick.decide import environments
+from torchpick.decide.answer import Question
 from torchpick.decide.remarks import MISCOMPILED
-from torchpick.install import planning
+from torchpick.errors import DetectionError, UsageError
 from torchpick.knowledge import pairings
+from torchpick.knowledge.packages import KnownPackages
 from torchpick.knowledge.pairings import BuildCompanions
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, TRIO, backend_order
 from torchpick.model.fields import dumps, envelope
+from torchpick.model.machine import Machine, Note
+from torchpick.model.package import Package
 from torchpick.model.pick import Pick
+from torchpick.model.request import Wish
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import admits, named, normal, release_key
 from torchpick.session import Session
@@ -37,7 +43,7 @@ def run(args: ListArguments) -> int:
     if len(args.words) == 1 and not _is_family(args.words[0]):
         return _versions(args.words[0], args)
     session = Session(arguments.request_of(args), report=console.waiting)
-    pick = planning.weighed_anyhow(session)
+    pick = _weighed(session)
     if args.all:
         pick = pick._replace(considered=(*pick.considered, *session.never_picked(pick)))
     if console.tell_as_json(pick, args):
@@ -124,7 +130,7 @@ def _is_family(word: str) -> bool:
 
 def _versions(name: str, args: ListArguments) -> int:
     """The versions of one package; 3 where none of them runs."""
-    rows = tuple(planning.versions(Session(arguments.request_of(args), report=console.waiting), normal(name)))
+    rows = tuple(_each(Session(arguments.request_of(args), report=console.waiting), normal(name)))
     status = 0 if any(stack.ok for _, stack in rows) else 3
     if args.json:
         best = next((stack for _, stack in rows if stack.ok), rows[0][1])
@@ -139,3 +145,43 @@ def _versions(name: str, args: ListArguments) -> int:
 def _version(version: str, stack: Stack) -> dict[str, object]:
     found = stack.to_json("list")
     return {"version": version, "ok": stack.ok, "stack": found["stack"], "objections": found["objections"]}
+
+
+def _each(session: Session, name: str) -> Iterator[tuple[Package, Stack]]:
+    """Every known version of a package with the environment it would be in, newest first.
+
+    A GPU that does not answer is a note, and the versions are judged by all else.
+    """
+    machine, wish = _anyhow(session.bare)
+    facts = KnownPackages(session.environ, machine.platform.name)
+    if name not in facts or not facts[name].versions:
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, facts)
+        hint = f"`torchpick inspect {name}==VERSION` reads one of its wheels"
+        raise UsageError(
+            f"`{name}` is not a package of the table", hint=f"did you mean `{close[0]}`?" if close else hint
+        )
+    return environments.versions(machine, session.table_of((machine,), wish=wish), wish, name, facts)
+
+
+def _weighed(session: Session) -> Pick:
+    """The pick, but a GPU that does not answer is a note, and the builds are judged by everything else."""
+    if session.request.machine is not None:
+        return session.weighed()
+    machine, wish = _anyhow(session)
+    return session.answer(Question(wish), machines=(machine,)).pick
+
+
+def _anyhow(session: Session) -> tuple[Machine, Wish]:
+    """The machine and the wish; where a GPU does not answer, without GPUs but for the builds that have GPU code."""
+    try:
+        return session.machines[0], session.wish
+    except DetectionError as error:
+        if error.machine is None:
+            raise
+        note = Note(error.code, f"{error.message}, so no GPU was checked; {error.hint}")
+        machine = error.machine._replace(gpus=(), trouble=None, notes=(*error.machine.notes, note))
+        builds = session.table_of((machine,), "stable").of(machine.platform.name)
+        for_gpus = tuple(sorted({build.backend for build in builds if build.family == "cuda"}))
+        return machine, session.wish if session.wish.backends else session.wish._replace(backends=for_gpus)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container
 
-from torchpick.decide import environments
-from torchpick.decide.answer import Question
 from torchpick.decide.environments import DEFAULT_INDEX
 from torchpick.environment.requirements import Given
-from torchpick.errors import DetectionError, NoBuildError, UsageError
+from torchpick.errors import NoBuildError
 from torchpick.install import asking
 from torchpick.install.asking import Order
 from torchpick.install.handover import Learnt
 from torchpick.install.learning import Learner
-from torchpick.knowledge.packages import KnownPackages
-from torchpick.model.machine import Machine, Note
-from torchpick.model.package import Package
-from torchpick.model.pick import Pick
-from torchpick.model.request import Wish
 from torchpick.model.stack import NOT_READ, PinnedPackage, Stack
 from torchpick.model.verdict import NO_CODE
 from torchpick.session import Session
@@ -85,43 +78,3 @@ def _dated(stack: Stack, learnt: Learnt, table: Container[str]) -> Stack:
         each._replace(why=f"{each.why}, as of {day}") if each.name in plain else each for each in stack.packages
     )
     return stack._replace(packages=tuple(packages))
-
-
-def versions(session: Session, name: str) -> Iterator[tuple[Package, Stack]]:
-    """Every known version of a package with the environment it would be in, newest first.
-
-    A GPU that does not answer is a note, and the versions are judged by all else.
-    """
-    machine, wish = _anyhow(session.bare)
-    facts = KnownPackages(session.environ, machine.platform.name)
-    if name not in facts or not facts[name].versions:
-        from difflib import get_close_matches
-
-        close = get_close_matches(name, facts)
-        hint = f"`torchpick inspect {name}==VERSION` reads one of its wheels"
-        raise UsageError(
-            f"`{name}` is not a package of the table", hint=f"did you mean `{close[0]}`?" if close else hint
-        )
-    return environments.versions(machine, session.table_of((machine,), wish=wish), wish, name, facts)
-
-
-def weighed_anyhow(session: Session) -> Pick:
-    """The pick, but a GPU that does not answer is a note, and the builds are judged by everything else."""
-    if session.request.machine is not None:
-        return session.weighed()
-    machine, wish = _anyhow(session)
-    return session.answer(Question(wish), machines=(machine,)).pick
-
-
-def _anyhow(session: Session) -> tuple[Machine, Wish]:
-    """The machine and the wish; where a GPU does not answer, without GPUs but for the builds that have GPU code."""
-    try:
-        return session.machines[0], session.wish
-    except DetectionError as error:
-        if error.machine is None:
-            raise
-        note = Note(error.code, f"{error.message}, so no GPU was checked; {error.hint}")
-        machine = error.machine._replace(gpus=(), trouble=None, notes=(*error.machine.notes, note))
-        builds = session.table_of((machine,), "stable").of(machine.platform.name)
-        for_gpus = tuple(sorted({build.backend for build in builds if build.family == "cuda"}))
-        return machine, session.wish if session.wish.backends else session.wish._replace(backends=for_gpus)
