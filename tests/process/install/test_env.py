@@ -46,6 +46,9 @@ def test_both_installers_keep_the_choice_one_after_the_other(world: World) -> No
     assert {name: after[name] for name in before} == before
     assert after["mylib"] == "1.0"
     world.family_is_clean()
+    world.server.log.clear()
+    world.run(["sh", "-c", line])
+    assert world.server.log == [], "what was read once is known"
 
 
 def test_paths_with_blanks_and_quotes_reach_both(world: World, newest: str) -> None:
