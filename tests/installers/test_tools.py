@@ -12,7 +12,7 @@ from torchpick.environment import world
 from torchpick.environment.targets import Target
 from torchpick.errors import InstallerError
 from torchpick.installers import tools
-from torchpick.installers.tools import Pip
+from torchpick.installers.pip import PipInstaller
 
 TARGET = Target("/env/bin/python", "3.12", "/env", ())
 
@@ -87,7 +87,7 @@ def test_a_flag_is_taken_where_the_program_has_its_name(tmp_path: Path) -> None:
 def test_the_targets_own_pip_is_taken_from_22_2_on(version: str) -> None:
     found = tools.pip(TARGET._replace(installed={"pip": version}), "/own/python", "26.3")
 
-    assert found == Pip(("/env/bin/python", "-P", "-m", "pip"), version)
+    assert found == PipInstaller(("/env/bin/python", "-P", "-m", "pip"), version)
 
 
 def test_a_pip_is_started_without_the_current_folder(tmp_path: Path) -> None:
@@ -97,8 +97,8 @@ def test_a_pip_is_started_without_the_current_folder(tmp_path: Path) -> None:
     (tmp_path / "pip").mkdir()
     (tmp_path / "pip" / "__main__.py").touch()
 
-    assert isolated == Pip(("/env/bin/python", "-I", "-m", "pip"), "26.3")
-    assert tools.pip(old, None, None) == Pip(("/env/bin/python", str(tmp_path / "pip")), "26.3")
+    assert isolated == PipInstaller(("/env/bin/python", "-I", "-m", "pip"), "26.3")
+    assert tools.pip(old, None, None) == PipInstaller(("/env/bin/python", str(tmp_path / "pip")), "26.3")
 
 
 @pytest.mark.parametrize("version", ["22.1.2", "9", "nonsense"])

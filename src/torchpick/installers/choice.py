@@ -12,7 +12,6 @@ from torchpick.installers.uv import UvInstaller
 from torchpick.model.machine import Note
 from torchpick.model.redaction import redacted
 
-INSTALLERS = ("auto", "uv", "pip")
 Installer = PipInstaller | UvInstaller
 
 
@@ -34,10 +33,10 @@ def choose(wanted: str, target: Target, has_uv: str | None, own: OwnSettings) ->
     if has_pip is None:
         return UvInstaller(has_uv, _unseen_by_uv(unseen))
     note = Note("PIP_FOR_ITS_SETTINGS", f"pip is used, as uv would not see {_named(unseen)}")
-    return PipInstaller(has_pip.argv, has_pip.version, (note,) if for_uv else ())
+    return has_pip._replace(notes=(note,) if for_uv else ())
 
 
-def _pip(target: Target) -> tools.Pip | None:
+def _pip(target: Target) -> PipInstaller | None:
     return tools.pip(target, *(tools.beside() if target.pip is None else (None, None)))
 
 
@@ -47,12 +46,12 @@ def _users(own: OwnSettings, places: list[Setting]) -> list[Setting]:
     return [said for said in mine if not all(map(own.is_wheel_index, said.words))]
 
 
-def _there(has_pip: tools.Pip | None, target: Target, has_uv: str | None) -> PipInstaller:
+def _there(has_pip: PipInstaller | None, target: Target, has_uv: str | None) -> PipInstaller:
     if has_pip is None:
         word = "" if has_uv else ", and no uv was found"
         hint = f"`{target.python} -m ensurepip`, or install uv"
         raise InstallerError(f"{target.prefix} has no pip{word}", hint=hint, code="NO_INSTALLER")
-    return PipInstaller(has_pip.argv, has_pip.version)
+    return has_pip
 
 
 def _unseen_by_uv(unseen: list[Setting]) -> tuple[Note, ...]:

@@ -73,10 +73,6 @@ class Job(Noun):
         """Whether torch is part of this run, asked for or needed by what is."""
         return "torch" in self.needs or "torch" in self.named
 
-    @property
-    def labelled(self) -> bool:
-        return "+" in self.pick.version
-
 
 def constraints(job: Job) -> StoredFile:
     """Torch's family by its very files, so that no index is asked for it; what was judged by its version."""
@@ -171,7 +167,7 @@ def brought(job: Job) -> list[str]:
 
 def reinstalled(job: Job) -> list[str]:
     """The members of the family of whose very version another build is installed, which no specifier can tell apart."""
-    if job.labelled or not job.moves_torch:
+    if "+" in job.pick.version or not job.moves_torch:
         return []
     return [name for name in concerned(job) if _is_other_build(job, name)]
 

@@ -11,18 +11,11 @@ from functools import lru_cache
 from torchpick.environment.targets import Target
 from torchpick.environment.world import opened, which
 from torchpick.errors import InstallerError
-from torchpick.model.noun import Noun
+from torchpick.installers.pip import PipInstaller
 
 # pip's `--report` is as old as 22.2, and with it the resolver this relies on; `--python` came with 22.3.
 OLDEST_PIP = (22, 2)
 OLDEST_PIP_FOR_OTHERS = (22, 3)
-
-
-class Pip(Noun):
-    """How to call a pip for the target: the words up to `install`."""
-
-    argv: tuple[str, ...]
-    version: str
 
 
 def uv(environ: Mapping[str, str]) -> str | None:
@@ -59,16 +52,16 @@ def takes(uv: str, flag: str) -> bool:
 LOCK = ("--format", "pylock.toml")
 
 
-def pip(target: Target, own: str | None, own_version: str | None) -> Pip | None:
+def pip(target: Target, own: str | None, own_version: str | None) -> PipInstaller | None:
     """The target's pip, else the pip beside torchpick (`own` is its interpreter) with `--python`."""
     if target.pip is not None:
         _check(target.pip, OLDEST_PIP, f"the pip in {target.prefix}", f"{target.python} -m pip install -U pip")
-        return Pip(_started(target.python, target.version, target.packages), target.pip)
+        return PipInstaller(_started(target.python, target.version, target.packages), target.pip)
     if own is None or own_version is None:
         return None
     _check(own_version, OLDEST_PIP_FOR_OTHERS, "the pip beside torchpick", f"{own} -m pip install -U pip")
     version = ".".join(map(str, sys.version_info[:2]))
-    return Pip((*_started(own, version, sys.path), "--python", target.python), own_version)
+    return PipInstaller((*_started(own, version, sys.path), "--python", target.python), own_version)
 
 
 def _started(python: str, version: str, folders: Iterable[str]) -> tuple[str, ...]:
