@@ -32,14 +32,6 @@ def self_contained(build: Build) -> bool:
     return build.family != "rocm" or numbers(build.backend[4:]) < _LIBRARIES_APART
 
 
-def apart(build: Build) -> list[Note]:
-    """What a user should know about a build whose ROCm is installed separately."""
-    if self_contained(build):
-        return []
-    text = "its ROCm libraries are separate packages of several GB, and installing it builds `rocm` from source"
-    return [Note("ROCM_APART", text)]
-
-
 def counts_for_xpu(machine: Machine) -> bool:
     """Whether an Intel GPU that the XPU builds support is the only one that counts here."""
     intel = any(gpu.counted and gpu.vendor == "intel" for gpu in machine.gpus)
@@ -198,8 +190,9 @@ def notes(
     jit = [fit.gpu for fit in verdict.fits if fit.fit is Fit.JIT]
     if jit:
         remarks.append(Note("JIT_ONLY", "the driver compiles its code on first use, which takes minutes, once"))
-    if build.family == "rocm":
-        remarks.extend(apart(build))
+    if not self_contained(build):
+        text = "its ROCm libraries are separate packages of several GB, and installing it builds `rocm` from source"
+        remarks.append(Note("ROCM_APART", text))
     elif not verdict.rank.native and verdict.fits and not machine.jetsons:
         remarks.append(
             Note(

@@ -52,12 +52,13 @@ def wanted(plan: Plan) -> ProjectSettings:
 def _extras(plan: Plan) -> tuple[ProjectSetting, ...]:
     home = ("dependency-groups",) if plan.groups else ("project", "optional-dependencies")
     return tuple(
-        ProjectSetting((*home, each.name), list(each.requirements), _wrapped(each.comment)) for each in plan.extras
+        ProjectSetting(
+            (*home, each.name),
+            list(each.requirements),
+            tuple(part for line in each.comment for part in textwrap.wrap(line, 100, subsequent_indent="  ")),
+        )
+        for each in plan.extras
     )
-
-
-def _wrapped(lines: Iterable[str]) -> tuple[str, ...]:
-    return tuple(part for line in lines for part in textwrap.wrap(line, 100, subsequent_indent="  "))
 
 
 def _entries(plan: Plan, table: str, **more: object) -> tuple[ArrayEntry, ...]:

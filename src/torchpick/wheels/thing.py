@@ -7,11 +7,10 @@ import sys
 from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
-from urllib.request import url2pathname
 
 from torchpick.environment import distributions
 from torchpick.errors import UsageError, WheelError, silent
-from torchpick.index import user_index
+from torchpick.index import pages, user_index
 from torchpick.index.client import Client
 from torchpick.index.ranges import FileSource, RemoteSource
 from torchpick.index.user_index import WheelTarget
@@ -89,7 +88,7 @@ def _url(url: str, how: How, target: str | None = None) -> Reading:
     file = path.rpartition("/")[2]
     wheel.check_is_wheel(file)
     if parts.scheme == "file":
-        return _path(Path(url2pathname(parts.path)), shown, how)
+        return _path(pages.local(url), shown, how)
     if parts.scheme not in ("http", "https"):
         raise UsageError(f"`{shown}`: only http, https and file addresses can be read", hint="download it yourself")
     if how.offline:
