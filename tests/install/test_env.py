@@ -65,3 +65,28 @@ def test_an_option_for_the_installer_is_shown_its_place(capsys: pytest.CaptureFi
     assert main(["install", "torch", "--no-cache-dir"]) == 2
 
     assert "`torchpick install … -- --no-cache-dir`" in capsys.readouterr().err
+
+
+def test_no_setting_gets_a_line_of_its_own_among_a_jobs_variables(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """What is added to GITHUB_ENV sets every variable that it names."""
+    monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path))
+    for name in (
+        "PIP_FIND_LINKS",
+        "PIP_CONSTRAINT",
+        "UV_CONSTRAINT",
+        "PIP_EXTRA_INDEX_URL",
+        "UV_INDEX",
+        "UV_FIND_LINKS",
+    ):
+        monkeypatch.setenv(name, "https://own.example/simple\nLD_PRELOAD=evil.so")
+
+        status = main(["env", "--shell", "github", "--offline", "--gpu", "none"])
+
+        out, err = capsys.readouterr()
+        lines = out.replace("false\n", "").splitlines()
+        assert (status, bool(lines)) in ((0, True), (2, False)), err
+        assert status == 0 or f"{name} holds a line break" in err
+        assert all(line.startswith(("PIP_", "UV_")) and "=" in line for line in lines), (name, lines)
+        monkeypatch.delenv(name)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from torchpick import api
 from torchpick.environment.toolsettings import Setting, UvFile
+from torchpick.errors import UsageError
 from torchpick.installers import shell, uv, variables
 from torchpick.installers.links import Wheel
 from torchpick.installers.own_settings import OwnSettings, SettingChanges
@@ -283,8 +284,8 @@ def test_files_for_another_python_are_not_named() -> None:
     assert "torch @" in limits
 
 
-def test_a_line_break_in_a_value_is_a_defect() -> None:
-    with pytest.raises(ValueError, match="line break"):
+def test_a_line_break_in_a_value_is_refused_by_name() -> None:
+    with pytest.raises(UsageError, match="X holds a line break"):
         shell.variables("github", {"X": "a\nB=c"}, ())
 
 

@@ -177,9 +177,8 @@ def on_path(environ: Mapping[str, str]) -> list[str]:
 def _on_path(tool: str, world: World, deadline: float) -> Interpreter:
     """Torchpick runs in a tool's environment of its own: the first working Python on PATH that is not this one."""
     for program in on_path(world.environ):
-        name = os.path.basename(program)
         try:
-            return _ask(program, f"{name} on PATH (torchpick itself runs in a {tool} environment)", world, deadline)
+            return _ask(program, f"{program} on PATH (torchpick itself runs in a {tool} environment)", world, deadline)
         except TorchpickError:
             continue
     here = own()

@@ -139,8 +139,7 @@ def of(python: str, environ: Mapping[str, str]) -> Layout:
             raise UsageError(
                 f"`{python}` is neither a Python nor an environment", hint="specify an interpreter with `--python`"
             )
-        home = config.get("home") or "a folder that is not said"
-        message = f"the interpreter of {prefix} is gone; it was made by the Python in {home}"
+        message = f"the interpreter of {prefix} is gone; it was made by the Python in {config.get('home', 'no folder')}"
         raise TorchpickError(message, hint="create the environment again", code="BROKEN_PYTHON")
     # Without a pyvenv.cfg the interpreter itself knows its folder, whichever link or wrapper led to it.
     said = ask(program, environ, time.monotonic() + SECONDS, "" if config is None else prefix)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from shlex import quote
 
+from torchpick.errors import UsageError
+
 
 def current(environ: Mapping[str, str] = os.environ) -> str:
     """TORCHPICK_SHELL (`--shell`), else the shell in use: PowerShell adds to cmd's two folders of modules."""
@@ -40,8 +42,8 @@ def command(argv: Iterable[str], changed: Mapping[str, str], unset: Iterable[str
 
 def variables(shell: str, changed: Mapping[str, str], unset: Iterable[str], files: Mapping[str, str] = {}) -> str:
     """Lines that set the variables; `files` are written by the lines themselves where the shell is elsewhere."""
-    if any("\n" in value for value in changed.values()):
-        raise ValueError("a variable holds a line break")
+    if broken := [name for name, value in changed.items() if "\n" in value]:
+        raise UsageError(f"{broken[0]} holds a line break", hint=f"unset {broken[0]}, or put its values on one line")
     lines = _written(files) if shell == "dockerfile" else []
     lines += [_LINES[shell][1].format(name=name) for name in unset]
     lines += [_LINES[shell][0].format(name=name, value=_QUOTES[shell](value)) for name, value in changed.items()]

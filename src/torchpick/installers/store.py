@@ -55,7 +55,7 @@ def is_private(cache: str) -> bool:
 
 def notes(cache: str, place: str) -> tuple[Note, ...]:
     """That another place is used, where it is."""
-    if place == inside(cache) or is_private(cache):
+    if is_private(cache):
         return ()
     return (Note("CACHE_IGNORED", f"others may write to {cache}, so {place} is used in its place"),)
 
