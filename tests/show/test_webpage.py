@@ -51,6 +51,25 @@ def added_up(data: dict[str, Any], sheet: dict[str, Any], used: str, python: int
     return {version: against for _, version, against in sorted(found, key=lambda each: each[0])}
 
 
+@pytest.mark.parametrize("version", ["3.15", "3.12", "3.14t"])
+def test_a_build_is_shown_with_the_companions_that_this_python_has(
+    table: Table, data: dict[str, Any], version: str
+) -> None:
+    sheet = next(each for each in data["platforms"] if each["name"] == "linux-x86_64")
+    python = next(each for each in sheet["pythons"] if each["name"] == f"Python {version}")
+    target = Python(version.removesuffix("t"), free_threaded=version.endswith("t"))
+    judged = resolve.judge(Machine(Platform.parse("linux-x86_64"), target), table, Wish())
+    decided = {(each.build.torch, each.build.backend): each.build.companions for each in judged}
+
+    shown = {(torch, backend): data["texts"][python["companions"][place]] for place, (torch, backend, *_)
+             in enumerate(sheet["builds"])}  # fmt: skip
+
+    for build, text in shown.items():
+        assert text == ", ".join(f"{name} {number}" for name, number in decided[build].items() if number)
+    offered = {build: text for place, (build, text) in enumerate(shown.items()) if str(place) not in python["objects"]}
+    assert any("torchaudio" in text for text in offered.values()) == (version != "3.15")
+
+
 @settings(max_examples=40)
 @given(drawn=st.data())
 def test_the_sum_is_what_resolve_says(table: Table, data: dict[str, Any], drawn: st.DataObject) -> None:
@@ -82,11 +101,11 @@ def test_the_sum_is_what_resolve_says(table: Table, data: dict[str, Any], drawn:
 
 def test_a_vendor_s_line_leaves_room_for_the_gpu_that_is_chosen(data: dict[str, Any]) -> None:
     (windows,) = [each for each in data["platforms"] if each["name"] == "windows-x86_64"]
-    lines = [data["texts"][build[3]] for build in windows["builds"] if build[7]]
+    lines = [data["texts"][build[3]] for build in windows["builds"] if build[-1]]
 
     assert "torch[device-ARCH]==2.14.0+rocm10.1.0" in lines[0]
     assert all(line.count("device-ARCH") == 1 for line in lines)
-    assert "ARCH" not in "".join(data["texts"][build[3]] for build in windows["builds"] if not build[7])
+    assert "ARCH" not in "".join(data["texts"][build[3]] for build in windows["builds"] if not build[-1])
 
 
 def said(objection: Objection) -> str:

@@ -28,9 +28,9 @@ def check(asking: TargetQuestion, answer: Answer, facts: Mapping[str, PackageFac
         if each.place or each.name in installed or "#sha256=" in place or place == pick.index_url:
             continue
         if "//" in place and each.name not in TRIO and not (builds and source):
-            version = answer.environment.version(each.name)
             page = place.partition("/download/")[0]
-            message = f"{each.name} {version} for torch {pick.version} is on no index of yours: {page} has it"
+            who = f"{each.name} {answer.environment.version(each.name)} for torch {pick.version}"
+            message = f"{who} is on no index of yours: {page} has it"
             hint = f"`torchpick install torch=={pick.version}`, then `torchpick install` with the URL of its wheel"
             if place.endswith(".whl"):
                 hint = (
@@ -40,8 +40,7 @@ def check(asking: TargetQuestion, answer: Answer, facts: Mapping[str, PackageFac
         if source is None:
             continue
         toolkit = f"nvcc of CUDA {pick.build.cuda}" if pick.build.cuda else "a compiler"
-        gpus = (gpu for gpu in pick.machine.counted if gpu.vendor == "nvidia")
-        arches = sorted({gpu.arch for gpu in gpus if gpu.arch is not None})
+        arches = sorted({gpu.arch for gpu in pick.machine.counted if gpu.vendor == "nvidia" and gpu.arch is not None})
         variable = (
             f'TORCH_CUDA_ARCH_LIST="{";".join(f"{arch.major}.{arch.minor}" for arch in arches)}"' if arches else ""
         )

@@ -123,7 +123,7 @@ class _Sheet:
             "gpus": gpus,
             "drivers": drivers,
             "says": {version: self._says(version) for version in dict.fromkeys((*drivers, *assumed.values()))},
-            "pythons": [{"name": python_name(tag), "objects": self._without(tag)} for tag in tags],
+            "pythons": [self._python(tag) for tag in tags],
         }
 
     def _rows(self, driver: Driver | None, gpus: tuple[Gpu, ...], table: Table | None = None) -> tuple[matrix.Row, ...]:
@@ -139,7 +139,6 @@ class _Sheet:
             self.texts[
                 f"pip install {pip_line(build._replace(extras=('device-ARCH',)), self.wish)}"
             ],  # page.js knows the GPU
-            self.texts[", ".join(f"{name} {version}" for name, version in build.companions.items() if version)],
             self.texts[build.glibc or ""],
             self.texts[f"measured, read out of {ref}" if kind == "measured" else "declared by build scripts and lists"],
             build.vendor is not None,
@@ -180,12 +179,17 @@ class _Sheet:
                         objects[cuda] = self.texts[each.text]
         return {"objects": objects, "relies": sorted(relies), "refuses": refuses}
 
-    def _without(self, tag: str) -> Json:
-        """Build's place → why this Python cannot have it."""
+    def _python(self, tag: str) -> Json:
+        """By build's place why this Python cannot have it, and the companions that it has of each."""
         python = python_name(tag)
-        lacking = [(place, span(build.pythons)) for place, build in enumerate(self.builds) if tag not in build.pythons]
-        facts = [(place, {"python": python, "pythons": pythons}) for place, pythons in lacking]
-        return {str(place): self.texts[Objection(Reason.NO_WHEEL_FOR_PYTHON, fact).text] for place, fact in facts}
+        objects, companions = {}, []
+        for place, build in enumerate(self.builds):
+            pairs = build.for_machine(tag, ()).companions.items()
+            companions.append(self.texts[", ".join(f"{name} {version}" for name, version in pairs if version)])
+            if tag not in build.pythons:
+                facts = {"python": python, "pythons": span(build.pythons)}
+                objects[str(place)] = self.texts[Objection(Reason.NO_WHEEL_FOR_PYTHON, facts).text]
+        return {"name": python, "objects": objects, "companions": companions}
 
 
 def _preference(verdict: Verdict) -> tuple[object, ...]:

@@ -20,7 +20,7 @@
     const used = own.driver && (asked || own.driver);
     const says = platform().says[used] || { objects: {}, relies: [], refuses: {} };
     const releases = new Map();
-    platform().builds.forEach(([torch, backend, cuda, command, companions, glibc, evidence, vendor], place) => {
+    platform().builds.forEach(([torch, backend, cuda, command, glibc, evidence, vendor], place) => {
       const relies = says.relies.includes(cuda);
       const verdict = (relies ? own.abroad : own.home)[place];
       if (verdict === null) return;
@@ -30,7 +30,7 @@
       releases.get(torch).push({
         torch, backend, vendor, against, fit, relies, runs: against.length === 0, jit: fit === 1, how: text(how), notes: notes.map(text),
         command: text(command).replaceAll("device-ARCH", `device-${data.gpus[gpu].arch}`).replace(/\S*\[\S*/g, '"$&"'),
-        companions: text(companions), glibc: text(glibc), evidence: text(evidence),
+        companions: text(python().companions[place]), glibc: text(glibc), evidence: text(evidence),
       });
     });
     for (const builds of releases.values()) builds.sort((a, b) => a.vendor - b.vendor || b.fit - a.fit || a.relies - b.relies);
