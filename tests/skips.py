@@ -12,6 +12,7 @@ EXPECTED = {
     "root may open everything": "run as an ordinary user these are not skipped",
     "only root may give files away": "run as root these are not skipped",
     "no Python here that an ordinary user may start": "runners' Pythons lie where everybody may read",
+    "no setsid command": "macOS has none; Linux' runners do",
     "no nvcc": "a toolkit of gigabytes; run by hand where one is installed",
     "no node": "the runners have it",
     "the scripts' own environment is not there": "scripts/test makes it; the Windows job does not run scripts",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import shutil
+import signal
 import sys
 import threading
 import time
@@ -234,3 +236,18 @@ def test_windows_device_ids() -> None:
     listed = "PCI\\VEN_10DE&DEV_1B06&SUBSYS_1&REV_A1\\4&1\0PCI\\VEN_8086&DEV_46a6\\3\0ROOT\\BasicDisplay\\0\0\0"
     assert [(each.vendor, each.device) for each in windows_ids(listed)] == [(0x10DE, 0x1B06), (0x8086, 0x46A6)]
     assert windows_ids("") == ()
+
+
+@pytest.mark.process
+@pytest.mark.skipif(shutil.which("setsid") is None, reason="no setsid command")
+def test_what_leaves_its_session_is_not_waited_for(tmp_path: Path) -> None:
+    """It holds the child's pipes, and would keep whoever waits for their end."""
+    began = time.monotonic()
+    away = f"setsid sh -c 'echo $$ > {tmp_path}/pid; exec sleep 60' &"
+    line = f"{away} while [ ! -s {tmp_path}/pid ]; do :; done; echo hi"
+    done = child.run(["/bin/sh", "-c", line], dict(os.environ), 30.0)
+    took = time.monotonic() - began
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+    assert (done.status, done.answer) == (0, b"hi\n")
+    assert took < 10
