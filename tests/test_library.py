@@ -140,29 +140,22 @@ def test_a_pick_and_a_machine_are_shown_in_one_line() -> None:
     assert repr(caught.value.pick) == "<Pick of nothing for sm_61, driver 600, linux-x86_64, Python 3.12>"
 
 
-EVERYDAY = ["", "<2.12", ">=2.5,<2.8", "==2.9.1", "!=2.14.1", "~=2.7.0", "==2.6.*"]
-COMPANIONS = [{"torchvision": ""}, {"torchvision": ">=0.20", "torchaudio": ""}, {"torchvision": "<0.30"}]
-PASCAL = {"gpus": ["sm_61"], "driver": "580.95.05", "python": "3.12", "platform": "linux-x86_64"}
-STRIX = {"gpus": ["gfx1151"], "python": "3.12", "platform": "windows-x86_64"}  # its torchvision is 0.29.0a0+rocm10.1.0
-
-
 @pytest.mark.process
-def test_picks_with_everyday_specifiers_need_no_dependency() -> None:
+@pytest.mark.parametrize("torch", ["", "<2.12", ">=2.5,<2.8", "==2.9.1", "!=2.14.1", "~=2.7.0", "==2.6.*"])
+def test_a_pick_with_an_everyday_specifier_needs_no_dependency(torch: str) -> None:
     """`-S` hides everything that is installed."""
-    wishes: list[dict[str, Any]] = [{**PASCAL, "torch": torch} for torch in EVERYDAY]
-    wishes += [{**machine, "companions": companions} for machine in (PASCAL, STRIX) for companions in COMPANIONS]
+    wish: dict[str, Any] = {"gpus": ["sm_61"], "driver": "580.95.05", "python": "3.12", "platform": "linux-x86_64"}
+    wish["torch"] = torch
     source = str(Path(torchpick.__file__).parents[1])
     program = (
-        f"import sys; sys.path.insert(0, {source!r}); import torchpick\n"
-        f"print([torchpick.pick(**wish).requirements for wish in {wishes}])"
+        f"import sys; sys.path.insert(0, {source!r}); import torchpick; print(torchpick.pick(**{wish}).requirements)"
     )
 
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
 
-    assert (done.stdout.strip(), done.stderr) == (str([torchpick.pick(**wish).requirements for wish in wishes]), "")
-    assert "torchvision[device-gfx1151]==0.29.0a0+rocm10.1.0" in done.stdout
+    assert (done.stdout.strip(), done.stderr) == (str(torchpick.pick(**wish).requirements), "")
 
 
 KERNELS = making.library(making.module("sm_80"), making.module("sm_90"))
@@ -183,7 +176,7 @@ def test_a_file_is_checked_before_it_is_loaded(
     file = tmp_path / name
     file.write_bytes(making.wheel({"kernels/_C.so": KERNELS}) if name.endswith(".whl") else KERNELS)
 
-    findings = torchpick.check(str(file), gpus=[gpu], driver=driver)
+    findings = torchpick.check(file, gpus=[gpu], driver=driver)
 
     assert [(finding.code, finding.severity) for finding in findings] == [each[:2] for each in found]
     for finding, (_, _, text) in zip(findings, found, strict=True):
@@ -194,30 +187,24 @@ def test_a_file_is_checked_before_it_is_loaded(
 def test_code_that_the_driver_has_to_compile_and_a_library_that_runs_in_part_are_told(tmp_path: Path) -> None:
     file = tmp_path / "kernels.so"
     file.write_bytes(making.library(making.module("compute_80")))
-    (note,) = torchpick.check(str(file), gpus=["sm_90"], driver="580.95.05")
+    (note,) = torchpick.check(file, gpus=["sm_90"], driver="580.95.05")
     file.write_bytes(making.library(making.module("sm_75"), *[making.module("sm_80")] * 32))
-    (partly,) = torchpick.check(str(file), gpus=["sm_75"], driver="580.95.05")
+    (partly,) = torchpick.check(file, gpus=["sm_75"], driver="580.95.05")
 
     assert (note.code, note.text) == ("JIT_ONLY", "kernels.so on sm_90: runs by JIT; built for compute_80")
     assert (partly.code, partly.seen["libraries"]) == ("PACKAGE_PARTLY", {"kernels.so": "1 of 33 modules load"})
 
 
-@pytest.mark.parametrize(("content", "why"), [(None, "no such file"), (b"text", "is neither a wheel nor a library")])
-def test_a_file_that_cannot_be_checked_is_an_error(tmp_path: Path, content: bytes | None, why: str) -> None:
+def test_a_file_that_cannot_be_checked_is_an_error(tmp_path: Path) -> None:
     file = tmp_path / "kernels.so"
-    if content is not None:
-        file.write_bytes(content)
-
-    with pytest.raises(torchpick.TorchpickError, match=why):
-        torchpick.check(str(file), gpus=["sm_80"])
-
-
-def test_without_a_gpu_there_is_nothing_to_check_a_file_for(tmp_path: Path) -> None:
-    file = tmp_path / "kernels.so"
+    for content in (None, b"text"):
+        if content is not None:
+            file.write_bytes(content)
+        with pytest.raises(torchpick.TorchpickError, match="is neither a wheel nor a library"):
+            torchpick.check(file, gpus=["sm_80"])
     file.write_bytes(KERNELS)
-
     with pytest.raises(torchpick.UsageError, match="there is no GPU"):
-        torchpick.check(str(file), gpus=[])
+        torchpick.check(file, gpus=[])
 
 
 @pytest.mark.process

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import hostile, usersettings
+from tests import usersettings
 from torchpick.environment import settingsfiles, toolsettings
 
 
@@ -45,24 +45,6 @@ def test_a_test_sees_no_settings_of_anybody() -> None:
     assert toolsettings.pip(os.environ, "/nowhere", os.environ["HOME"]) == {}
     assert toolsettings.uv(os.environ, os.environ["HOME"], "/") == []
     assert not [name for name in os.environ if name.startswith(("PIP_", "UV_"))]
-
-
-SEEN_AT_COLLECTION = (
-    toolsettings.pip(os.environ, "/nowhere", os.environ["HOME"]),
-    toolsettings.uv(os.environ, os.environ["HOME"], "/"),
-)
-
-
-def test_what_is_planted_binds_whoever_reads_it_and_no_test(tmp_path: Path) -> None:
-    """Also while tests are collected, when some modules ask already."""
-    environ = hostile.variables(tmp_path)
-    found = toolsettings.pip(environ, "/nowhere", environ["HOME"])
-
-    assert found["index-url"].words == (hostile.NOWHERE,)
-    assert found["constraint"].words == ("/nowhere/constraints.txt",)
-    assert toolsettings.uv(environ, environ["HOME"], "/") != []
-    assert SEEN_AT_COLLECTION == ({}, [])
-    assert not {*environ} & {name for name in os.environ if environ.get(name) == os.environ[name]}
 
 
 @pytest.mark.parametrize(

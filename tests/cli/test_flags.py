@@ -13,6 +13,7 @@ from torchpick.cli.arguments import Arguments, Parser
 from torchpick.cluster.emit import FORMS
 from torchpick.environment.projectfile import TOOLS
 from torchpick.errors import UsageError
+from torchpick.installers.shell import SHELLS
 from torchpick.model.machine import PLATFORMS
 from torchpick.model.request import CHANNELS
 
@@ -56,7 +57,7 @@ def test_a_help_names_its_command_first_and_has_examples(
     [
         ("pick", "--channel", CHANNELS),
         ("install", "--installer", ("auto", "uv", "pip")),
-        ("env", "--shell", ("sh", "bash", "zsh", "fish", "cmd", "powershell", "pwsh", "github", "dockerfile")),
+        ("env", "--shell", SHELLS),
         ("extras", "--tool", TOOLS),
         ("fleet", "--emit", tuple(FORMS)),
     ],

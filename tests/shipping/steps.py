@@ -25,14 +25,10 @@ def bash(
     """As a runner does it: `bash -e`, with these folders before all others in PATH."""
     path = os.pathsep.join([*map(str, first), os.environ["PATH"]])
     who = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
-    done = subprocess.run(
+    return subprocess.run(
         ["bash", "-e", "-c", text], cwd=folder, env={**os.environ, **who, "PATH": path, **environ},
-        capture_output=True, text=True, check=False, timeout=1800,
+        capture_output=True, text=True, check=check, timeout=600,
     )  # fmt: skip
-    if check and done.returncode:
-        print(done.stdout, done.stderr, sep="\n")
-        done.check_returncode()
-    return done
 
 
 def stand_in_for_gh(file: Path, asked: Path) -> None:

