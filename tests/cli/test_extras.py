@@ -109,7 +109,7 @@ def test_line_ends_mode_and_links_survive(capsys: pytest.CaptureFixture[str]) ->
 def test_json_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     Path("pyproject.toml").write_text(LIBRARY)
 
-    _, out, _ = run(capsys, "--json", "--for", "app", "--tool", "uv", "--backend", "cu126")
+    _, out, _ = run(capsys, "--json", "--for", "app", "--backend", "cu126")
     answer = json.loads(out)
     _, written, _ = run(capsys, "--json", "--write", "pyproject.toml")
 
@@ -134,7 +134,6 @@ def test_json_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
         (["--write", "missing.toml"], 1),
         (["torch two"], 2),
         (["torch>=99"], 2),
-        (["--for", "library", "--tool", "uv"], 2),
         (["--for", "library", "--groups"], 2),
         (["--for", "app", "--backend", "sm_61"], 2),
         (["--for", "app", "--backend", "cu999"], 2),

@@ -11,7 +11,6 @@ from torchpick import cli
 from torchpick.cli import COMMANDS, main
 from torchpick.cli.arguments import Arguments, Parser
 from torchpick.cluster.emit import FORMS
-from torchpick.environment.projectfile import TOOLS
 from torchpick.errors import UsageError
 from torchpick.installers.shell import SHELLS
 from torchpick.model.machine import PLATFORMS
@@ -58,7 +57,6 @@ def test_a_help_names_its_command_first_and_has_examples(
         ("pick", "--channel", CHANNELS),
         ("install", "--installer", ("auto", "uv", "pip")),
         ("env", "--shell", SHELLS),
-        ("extras", "--tool", TOOLS),
         ("fleet", "--emit", tuple(FORMS)),
     ],
 )

@@ -11,25 +11,25 @@ from hypothesis import strategies as st
 
 from torchpick.environment import marks, toml
 from torchpick.environment.marks import MARK, PIN, without
-from torchpick.environment.projectfile import TOOLS, pinned
+from torchpick.environment.projectfile import pinned
 from torchpick.errors import TorchpickError
 from torchpick.projects.declared import Extra, Index, Plan, wanted
 
 LIBRARY = Plan((Extra("nvidia-old", ("torch>=2.5,<2.8",), ("Maxwell to Hopper", "no wheel on 3.14")),))
 
 
-def app(tool: str, *names: str, groups: bool = False, host: str = "https://wheels.example/whl") -> Plan:
+def app(*names: str, groups: bool = False, host: str = "https://wheels.example/whl") -> Plan:
     extras = tuple(Extra(each, (f"torch==2.14.1+{each}",), ("all",), each) for each in names)
     indexes = tuple(Index(f"pytorch-{each}", f"{host}/{each}") for each in names)
     sources = {"torch": tuple((f"pytorch-{each}", each) for each in names)}
-    return Plan(extras, tool, groups, indexes, sources)
+    return Plan(extras, groups, indexes, sources)
 
 
 PINS = {"torch": "2.14.1+cu126", "torchvision": "0.29.1+cu126"}
 PLANS = [
     LIBRARY,
-    *(app(tool, "cpu", "cu126", "cu132") for tool in TOOLS),
-    app("uv", "cpu", "cu126", groups=True),
+    app("cpu", "cu126", "cu132"),
+    app("cpu", "cu126", groups=True),
 ]
 
 # Pieces of project files as people write them; what may hold something of ours is among them.
@@ -89,13 +89,12 @@ def test_a_second_run_changes_nothing(text: str, plan: Plan) -> None:
     assert marks.merged(once, wanted(plan), "it") == once
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-def test_what_an_earlier_run_wrote_is_brought_up_to_date(tool: str) -> None:
+def test_what_an_earlier_run_wrote_is_brought_up_to_date() -> None:
     """A backend goes, another comes, the mirror moves: the file is what a first run would have written."""
     text = "".join(PIECES[:3])
-    old = marks.merged(text, wanted(app(tool, "cpu", "cu126", "cu130")), "it")
+    old = marks.merged(text, wanted(app("cpu", "cu126", "cu130")), "it")
 
-    moved = app(tool, "cpu", "cu126", "cu132", host="https://mirror.example/whl")
+    moved = app("cpu", "cu126", "cu132", host="https://mirror.example/whl")
     new = marks.merged(old, wanted(moved), "it")
 
     assert "cu130" not in new
@@ -105,16 +104,11 @@ def test_what_an_earlier_run_wrote_is_brought_up_to_date(tool: str) -> None:
 
 CLASHES = [
     ('[project]\nname = "x"\n[project.optional-dependencies]\nnvidia-old = ["torch<2.7"]\n', LIBRARY, "nvidia-old"),
-    ('[tool.uv.sources]\ntorch = { git = "https://x.example" }\n', app("uv", "cpu", "cu126"), "tool.uv.sources.torch"),
+    ('[tool.uv.sources]\ntorch = { git = "https://x.example" }\n', app("cpu", "cu126"), "tool.uv.sources.torch"),
     (
         '[[tool.uv.index]]\nname = "PyTorch_cu126"\nurl = "https://mine.example/cu126"\n',
-        app("uv", "cpu", "cu126"),
+        app("cpu", "cu126"),
         "tool.uv.index has",
-    ),
-    (
-        '[tool.poetry.dependencies]\ntorch = "^2.5"\n',
-        app("poetry", "cu126"),
-        "tool.poetry.dependencies.torch",
     ),
 ]
 
@@ -136,7 +130,7 @@ def test_what_the_author_wrote_just_so_is_no_clash_and_stays_theirs() -> None:
 
 def test_a_list_of_the_authors_is_left_and_what_to_write_there_is_said() -> None:
     text = '[tool.uv]\npackage = false\nconflicts = [\n  [{ extra = "a" }, { extra = "b" }], # mine\n]\n'
-    plan = app("uv", "cpu", "cu126")
+    plan = app("cpu", "cu126")
 
     with pytest.raises(TorchpickError, match="says otherwise") as caught:
         marks.merged(text, wanted(plan), "it")
@@ -156,7 +150,7 @@ def test_a_list_of_the_authors_is_left_and_what_to_write_there_is_said() -> None
 )
 def test_what_is_written_inline_is_refused_with_the_way_to_write_it(text: str, where: str) -> None:
     with pytest.raises(TorchpickError) as caught:
-        marks.merged(text, wanted(app("uv", "cpu", "cu126")), "it")
+        marks.merged(text, wanted(app("cpu", "cu126")), "it")
 
     assert "cannot be added to" in caught.value.message
     assert where in str(caught.value.hint)
@@ -188,7 +182,7 @@ def test_pin_and_extras_leave_each_others_lines() -> None:
 def test_an_index_without_a_name_is_the_authors() -> None:
     text = '[[tool.uv.index]]\nurl = "https://own.example/simple" # mine\n'
 
-    written = marks.merged(text, wanted(app("uv", "cu126")), "it")
+    written = marks.merged(text, wanted(app("cu126")), "it")
 
     assert written.startswith(text)
     assert 'name = "pytorch-cu126"' in written
@@ -210,7 +204,7 @@ def test_an_index_without_a_name_is_the_authors() -> None:
 )
 def test_a_file_that_cannot_be_edited_is_told_so(text: str) -> None:
     with pytest.raises(TorchpickError) as caught:
-        marks.merged(text, wanted(app("uv", "cpu", "cu126")), "it")
+        marks.merged(text, wanted(app("cpu", "cu126")), "it")
 
     assert caught.value.hint
 
@@ -218,7 +212,7 @@ def test_a_file_that_cannot_be_edited_is_told_so(text: str) -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_edited_or_refused(text: str) -> None:
     with suppress(TorchpickError):
-        marks.merged(text, wanted(app("uv", "cpu", "cu126")), "it")
+        marks.merged(text, wanted(app("cpu", "cu126")), "it")
 
 
 @pytest.mark.parametrize(
@@ -226,7 +220,7 @@ def test_any_text_is_edited_or_refused(text: str) -> None:
 )
 def test_an_override_of_uvs_would_take_the_place_of_what_is_written(override: str, stands: bool) -> None:
     text = f'[tool.uv]\noverride-dependencies = ["scipy", "{override}"] # mine\n'
-    extras = Plan((), "uv", sources={"torch": (("pytorch-cu126", "cu126"),)})
+    extras = Plan((), sources={"torch": (("pytorch-cu126", "cu126"),)})
 
     for ours in (pinned(PINS, None, None), wanted(extras)):
         if stands:

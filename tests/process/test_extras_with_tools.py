@@ -1,4 +1,4 @@
-"""The files of `torchpick extras` in the hands of real pip, uv and poetry, against hosts on loopback."""
+"""The files of `torchpick extras` in the hands of real pip, uv and PDM, against hosts on loopback."""
 
 from __future__ import annotations
 
@@ -159,12 +159,12 @@ def test_the_extra_for_old_gpus_on_the_real_index(tmp_path: Path) -> None:
 BUILDS = {"cpu": "2.15.0+cpu", "cu126": "2.14.1+cu126", "cu132": "2.15.0+cu132"}
 
 
-def project(host: torches.Host, folder: Path, tool: str, *words: str, own: str = "") -> Path:
+def project(host: torches.Host, folder: Path, *words: str, own: str = "") -> Path:
     folder.mkdir(exist_ok=True)
     file = folder / "pyproject.toml"
     about = '[project]\nname = "app"\nversion = "0"\nrequires-python = ">=3.11"\n'
     file.write_text(f'{about}dependencies = ["torch>=2.5", "torchvision"]\n\n{own}')
-    torchpick("--for", "app", "--tool", tool, "--write", str(file), "--index-base", host.base, *words)
+    torchpick("--for", "app", "--write", str(file), "--index-base", host.base, *words)
     return folder
 
 
@@ -174,7 +174,7 @@ def uv_project(
 ) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("uv")
     own = f'[[tool.uv.index]]\nname = "own"\nurl = "{host.own}"\ndefault = true\n\n[tool.uv]\npackage = false\n'
-    project(host, folder, "uv", *(["--groups"] if request.param == "--group" else []), own=own)
+    project(host, folder, *(["--groups"] if request.param == "--group" else []), own=own)
     done = uv(folder, "lock")
     assert done.returncode == 0, done.stderr
     return folder, request.param
@@ -326,39 +326,6 @@ def test_label_names_the_extra_for_uv(uv_project: tuple[Path, str], capsys: pyte
     done = uv(folder, "sync", "--dry-run", "--frozen", flag, capsys.readouterr().out.strip())
 
     assert "+ torch==2.14.1+cu126" in done.stderr
-
-
-# Poetry takes seconds for each.
-OF_POETRY = [pytest.param(name, marks=() if name == "cu126" else pytest.mark.long) for name in BUILDS]
-
-
-@pytest.fixture(scope="module")
-def poetry_project(host: torches.Host, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("poetry")
-    own = f'[tool.poetry]\npackage-mode = false\n\n[[tool.poetry.source]]\nname = "own"\nurl = "{host.own}"\n'
-    project(host, folder, "poetry", own=own + 'priority = "primary"\n')
-    done = run(folder, tools.tool("poetry"), "lock", "--no-interaction")
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
-
-
-@pytest.mark.parametrize("name", OF_POETRY)
-def test_poetry_installs_the_build_that_the_name_promises(poetry_project: Path, name: str) -> None:
-    done = run(poetry_project, tools.tool("poetry"), "sync", "--dry-run", "--no-interaction", "--extras", name)
-
-    lines = [line.strip(" -") for line in done.stdout.splitlines() if "Skipped" not in line]
-    assert f"Installing torch ({BUILDS[name]})" in lines
-    assert [line for line in lines if line.startswith("Installing torch (")] == [f"Installing torch ({BUILDS[name]})"]
-    assert "Installing numpy (2.3.0)" in lines
-
-
-def test_poetry_installs_no_torch_for_two_at_once(poetry_project: Path) -> None:
-    """Poetry has no word for extras that exclude each other: by their markers none of them is on."""
-    two = ["--extras", "cpu", "--extras", "cu126"]
-    done = run(poetry_project, tools.tool("poetry"), "sync", "--dry-run", "--no-interaction", *two)
-
-    lines = [line for line in done.stdout.splitlines() if "Skipped" not in line]
-    assert not any("Installing torch (" in line for line in lines)
 
 
 @pytest.mark.long

@@ -18,7 +18,6 @@ from tests.fakes import venvs
 
 REQUIREMENTS = {
     "pdm": ("pdm==2.24.2", "hishel<0.2", "unearth<0.18"),  # it bounds neither, and their next versions break it
-    "poetry": ("poetry==2.5.1",),
     "uv": ("uv==0.13.8",),
 }
 
@@ -95,7 +94,5 @@ def plain(home: Path) -> dict[str, str]:
         "UV_NO_CONFIG": "1",
         "UV_PYTHON_DOWNLOADS": "never",
         "PDM_CHECK_UPDATE": "0",
-        "POETRY_VIRTUALENVS_IN_PROJECT": "true",
-        "POETRY_CACHE_DIR": str(home / "poetry-cache"),
         "NO_COLOR": "1",
     }

@@ -47,7 +47,7 @@ def test_a_companion_is_counted_before_the_backends_are_chosen() -> None:
     """cu132 holds no torchaudio (compat/companions.json), so no extra is named after it."""
     project = Project(requires_python=">=3.11", companions=("torchaudio",))
 
-    plan = app.plan(own(project), own(project).backends(), "uv", groups=False)
+    plan = app.plan(own(project), own(project).backends(), groups=False)
 
     assert [extra.name for extra in plan.extras][:2] == ["cpu", "cu126"]
     assert len(plan.extras) >= 3
@@ -99,7 +99,7 @@ def test_what_is_not_there_is_refused(project: Project, backend: str) -> None:
 def test_sources_name_a_package_only_where_the_extra_has_it() -> None:
     """A source for a package that the extra does not hold is refused by uv."""
     project = Project(requires_python=">=3.11", companions=("torchvision",))
-    plan = app.plan(own(project), ("cu126", "cu132"), "uv", groups=False)
+    plan = app.plan(own(project), ("cu126", "cu132"), groups=False)
 
     pairs = (("pytorch-cu126", "cu126"), ("pytorch-cu132", "cu132"))
     assert plan.sources == {"torch": pairs, "torchvision": pairs}
@@ -113,15 +113,15 @@ def test_a_mirror_takes_the_wheel_hosts_place_and_a_flat_one_cannot() -> None:
     project = Project(requires_python=">=3.11")
     mirror = Wish(index_base="https://mirror.example/whl")
 
-    plan = app.plan(own(project, mirror), ("cu126",), "uv", groups=False)
+    plan = app.plan(own(project, mirror), ("cu126",), groups=False)
 
     assert plan.indexes[0].url == "https://mirror.example/whl/cu126"
     with pytest.raises(UsageError, match="flat mirror"):
-        app.plan(own(project, Wish(index_base="flat+https://m.example")), ("cu126",), "uv", groups=False)
+        app.plan(own(project, Wish(index_base="flat+https://m.example")), ("cu126",), groups=False)
 
 
 def test_where_no_backend_fits_the_first_one_says_so() -> None:
     project = Project(torch=">=99", requires_python=">=3.11")
 
     with pytest.raises(UsageError, match=r"no build of `torch>=99` for cpu is known"):
-        app.plan(own(project), own(project).backends(), "uv", groups=False)
+        app.plan(own(project), own(project).backends(), groups=False)

@@ -55,7 +55,7 @@ def test_what_is_built_against_torch() -> None:
 def test_an_extra_is_a_torch_that_the_projects_packages_go_with(needs: tuple[str, ...], extras: dict[str, str]) -> None:
     found = own(*needs)
 
-    plan = app.plan(found, found.backends(), "uv", groups=False)
+    plan = app.plan(found, found.backends(), groups=False)
 
     pins = {extra.name: extra.requirements[0].partition("==")[2].partition("+")[0] for extra in plan.extras}
     assert pins == extras

@@ -29,7 +29,6 @@ HERE = "pyproject.toml"
 
 class ExtrasArguments(Arguments):
     for_: str | None
-    tool: str | None
     groups: bool
     write: str | None
 
@@ -39,7 +38,7 @@ def run(args: ExtrasArguments) -> int:
     session = Session(Request(index_base=args.index_base))
     known = session.knowledge
     project = _project(args, there)
-    kind = args.for_ or ("library" if project.packaged and not args.tool and not args.groups else "app")
+    kind = args.for_ or ("library" if project.packaged and not args.groups else "app")
     # What is written is handed on: without a login (uv has UV_INDEX_NAME_USERNAME for it, and every tool netrc), and
     # not bound by the constraints of this computer.
     wish = session.wish._replace(backends=(), limits=(), index_base=public(session.wish.index_base))
@@ -77,9 +76,8 @@ def _project(args: ExtrasArguments, there: rewrite.Text | None) -> Project:
 
 
 def _library(args: ExtrasArguments, shop: Shop, own: App) -> Plan:
-    if args.tool or args.groups:
-        what = "--tool" if args.tool else "--groups"
-        raise UsageError(f"`{what}` is for an app: a published library cannot name an index", hint="add `--for app`")
+    if args.groups:
+        raise UsageError("`--groups` is for an app: a published library cannot name an index", hint="add `--for app`")
     found = published.extras(shop)
     exact = map(own.exact, _backends(args))
     if not args.quiet and (lost := published.left_out(shop)):
@@ -100,8 +98,7 @@ def _backends(args: ExtrasArguments) -> tuple[str, ...]:
 
 
 def _app(args: ExtrasArguments, own: App) -> Plan:
-    tool = args.tool or own.project.tool or "uv"
-    return app.plan(own, _backends(args) or own.backends(), tool, groups=args.groups)
+    return app.plan(own, _backends(args) or own.backends(), groups=args.groups)
 
 
 def _printed(args: ExtrasArguments, plan: Plan, kind: str) -> int:
@@ -130,8 +127,6 @@ def _next(plan: Plan) -> str:
     if not plan.indexes:
         return ""
     among = ",".join(each.name for each in plan.extras)
-    if plan.tool == "poetry":
-        return f'then `poetry install --extras "$(torchpick label --among {among})"`'
     how = "--group" if plan.groups else "--extra"
     return f'then `uv sync {how} "$(torchpick label --among {among})"`; `uv run --no-sync` keeps what that installed'
 
@@ -139,7 +134,6 @@ def _next(plan: Plan) -> str:
 def _json(plan: Plan, kind: str) -> dict[str, object]:
     return {
         "for": kind,
-        "tool": plan.tool or None,
         "extras": [
             {
                 "name": each.name,

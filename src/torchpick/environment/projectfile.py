@@ -14,9 +14,6 @@ from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.noun import Noun
 from torchpick.model.versions import named, parsed
 
-# The tools that have tables of their own for where a package comes from.
-TOOLS = ("uv", "poetry")
-
 
 class Project(Noun):
     """What a project says of itself, as far as torch is concerned.
@@ -28,7 +25,6 @@ class Project(Noun):
     torch: str = ""
     companions: tuple[str, ...] = ()
     requires_python: str = ""
-    tool: str = ""
     packaged: bool = True
     needs: tuple[str, ...] = ()
     limit: str = ""
@@ -51,7 +47,6 @@ def read(text: str, what: str = "it") -> Project:
         torch=_range(requirements),
         companions=tuple(name for name in COMPANIONS if name in names),
         requires_python=str(about.get("requires-python") or ""),
-        tool=next((name for name in TOOLS if name in toml.table_at(data, "tool")), ""),
         packaged="build-system" in data and uv.get("package") is not False,
         needs=tuple(sorted(names - {"", "python", *TRIO})),
         limit=",".join(_limits(uv)),

@@ -57,7 +57,7 @@ def _untaken(argv: Sequence[str]) -> tuple[Note, ...]:
     """What takes torch from a file of its own."""
     name = os.path.basename(argv[0]).lower().removesuffix(".exe")
     if name in _OTHERS:
-        text = f"{name} reads none of these variables: `torchpick extras --for app` writes what its projects take"
+        text = f"{name} reads none of these variables: `torchpick url` says which build to name there"
         return (Note("NOT_TAKEN", text),)
     if name != "uv" or len(argv) < 2 or argv[1] not in _OF_PROJECTS:
         return ()

@@ -84,7 +84,7 @@ class App:
         return {"cpu", *(row.newest.build.backend for row in rows if row.newest is not None)}
 
 
-def plan(app: App, backends: Sequence[str], tool: str, *, groups: bool) -> Plan:
+def plan(app: App, backends: Sequence[str], *, groups: bool) -> Plan:
     """An extra for each of these backends, by its name."""
     found = tuple(map(app.exact, backends))
     indexes = {backend: Index(f"pytorch-{backend}", _index_url(backend, app.wish)) for backend in backends}
@@ -93,7 +93,7 @@ def plan(app: App, backends: Sequence[str], tool: str, *, groups: bool) -> Plan:
         for package in ("torch", *COMPANIONS)
     }
     pairs = {name: each for name, each in sources.items() if each}
-    return Plan(found, tool, groups, tuple(indexes.values()), pairs, app.builds_with_torch)
+    return Plan(found, groups, tuple(indexes.values()), pairs, app.builds_with_torch)
 
 
 def _names(extra: Extra, package: str) -> bool:

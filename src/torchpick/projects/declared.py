@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from torchpick.environment.marks import ArrayEntry, ProjectSetting, ProjectSettings
 from torchpick.model.noun import Noun
@@ -29,13 +29,12 @@ class Index(Noun):
 
 
 class Plan(Noun):
-    """`tool` is empty for a library; `sources` maps a package to (index, extra) pairs.
+    """`sources`, which a library has none of, maps a package to (index, extra) pairs.
 
     `builds_with_torch` are packages that are built from source against the torch of the environment.
     """
 
     extras: tuple[Extra, ...]
-    tool: str = ""
     groups: bool = False
     indexes: tuple[Index, ...] = ()
     sources: Mapping[str, tuple[tuple[str, str], ...]] = {}
@@ -43,10 +42,8 @@ class Plan(Noun):
 
 
 def wanted(plan: Plan) -> ProjectSettings:
-    """The settings of the plan's tool."""
-    if plan.tool == "uv":
-        return _uv(plan)
-    return _poetry(plan) if plan.tool == "poetry" else ProjectSettings(_extras(plan))
+    """The extras, and for an app what uv needs beside them."""
+    return _uv(plan) if plan.sources else ProjectSettings(_extras(plan))
 
 
 def _extras(plan: Plan) -> tuple[ProjectSetting, ...]:
@@ -61,11 +58,6 @@ def _extras(plan: Plan) -> tuple[ProjectSetting, ...]:
     )
 
 
-def _entries(plan: Plan, table: str, **more: object) -> tuple[ArrayEntry, ...]:
-    path = ("tool", plan.tool, table)
-    return tuple(ArrayEntry(path, {"name": each.name, "url": each.url, **more}) for each in plan.indexes)
-
-
 def _uv(plan: Plan) -> ProjectSettings:
     uv = ("tool", "uv")
     kind = "group" if plan.groups else "extra"
@@ -77,22 +69,7 @@ def _uv(plan: Plan) -> ProjectSettings:
     found += [ProjectSetting((*uv, "extra-build-dependencies", package), against) for package in plan.builds_with_torch]
     if len(plan.extras) > 1:  # ours exclude each other
         found.append(ProjectSetting((*uv, "conflicts"), [[{kind: extra.name} for extra in plan.extras]]))
-    return ProjectSettings(tuple(found), _entries(plan, "index", explicit=True), binding=frozenset(plan.sources))
-
-
-def _poetry(plan: Plan) -> ProjectSettings:
-    """Poetry separates the extras by markers: each source holds where its extra is on and no other."""
-    names = [each.name for each in plan.extras]
-    dependencies = tuple(
-        ProjectSetting(
-            ("tool", "poetry", "dependencies", package),
-            [{"source": index, "markers": _alone(name, names)} for index, name in pairs],
-        )
-        for package, pairs in plan.sources.items()
+    entries = (
+        ArrayEntry((*uv, "index"), {"name": each.name, "url": each.url, "explicit": True}) for each in plan.indexes
     )
-    return ProjectSettings((*_extras(plan), *dependencies), _entries(plan, "source", priority="explicit"))
-
-
-def _alone(name: str, names: Iterable[str]) -> str:
-    """The marker under which this extra is on and none of the others."""
-    return " and ".join([f"extra == '{name}'", *(f"extra != '{other}'" for other in names if other != name)])
+    return ProjectSettings(tuple(found), tuple(entries), binding=frozenset(plan.sources))
