@@ -42,7 +42,7 @@ def test_without_a_file_the_flags_say_all(capsys: pytest.CaptureFixture[str]) ->
     assert status == 0
     assert out.startswith("[project.optional-dependencies] # torchpick\n# torchpick: Linux x86-64 gets torch")
     assert '\nnvidia-old = ["torch>=2.5,<2.8"] # torchpick\n' in out
-    assert "Kepler" in err
+    assert err == ""
 
 
 def test_the_projects_own_range_is_read(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,7 +20,7 @@ MACHINE = Machine(Platform("linux", "x86_64"), Python("3.12"))
 
 
 def read(home: Home, machine: Machine = MACHINE, **known: PackageFacts) -> Subject:
-    subject = Subject(Session(Request(gpus=("none",)), {}), distributions.read(home.python, {}), machine, "/")
+    subject = Subject(Session(Request(gpus=("none",)), {}), distributions.read(home.python, {}), machine)
     subject.known = known
     return subject
 

@@ -39,8 +39,8 @@ def examined(home: Home, monkeypatch: pytest.MonkeyPatch, machine: Machine, **re
 
 
 def words(exam: Examination, home: Home) -> str:
-    assert exam.command is not None
-    return " ".join(exam.command).replace(home.python, "HERE")
+    assert exam.remedy is not None
+    return " ".join(exam.remedy.command).replace(home.python, "HERE")
 
 
 @pytest.mark.parametrize(("lacks", "kept"), [("NO", False), ("PARTLY", False), ("VERSION", True)])
@@ -68,7 +68,7 @@ def test_where_the_driver_is_silent_code_for_the_gpu_is_nobodys_business(
     found = examined(home, monkeypatch, machine)
 
     assert codes(found) == ["DRIVER_NO_ANSWER", "PACKAGE_NO_KERNELS"]
-    assert found.command is None
+    assert found.remedy is None
     assert found.findings[1].cure is None
     home.companion("torchaudio", "2.5.0+cu128", codes="")
     found = examined(home, monkeypatch, machine)
@@ -102,7 +102,7 @@ def test_an_empty_environment_is_given_the_best_for_its_machine(home: Home, monk
     assert found.remedy is not None
     assert found.remedy.backend == "cpu"
     assert found.findings[0].brings == f"that is {found.remedy.version}, the best for this machine"
-    assert none.command is None
+    assert none.remedy is None
     advice = next(finding.advice for finding in none.findings if finding.code == "TORCH_MISSING")
     assert str(advice).startswith("neither the backend it had nor a GPU is known")
 
@@ -127,7 +127,7 @@ def test_no_wheel_for_a_platform_is_said(home: Home, monkeypatch: pytest.MonkeyP
     assert advice == found.refused
     assert f"no PyTorch build runs with Python {VERSION}, linux-x86_64" in str(advice)
     assert "musl" in str(advice)
-    assert found.command is None
+    assert found.remedy is None
 
 
 def test_gpus_that_no_build_supports_are_named_once(home: Home) -> None:

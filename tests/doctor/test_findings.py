@@ -525,7 +525,7 @@ def said(exam: Examination, folder: Path) -> list[dict[str, object]]:
         words = {key: value for key, value in finding.to_json().items() if key != "why"}
         if finding.by_torch:
             # Which build there is depends on the Python that runs the tests.
-            words |= {"cure": "torch", "advice": finding.advice if exam.command else None}
+            words |= {"cure": "torch", "advice": finding.advice if exam.remedy else None}
         text = json.dumps(words).replace(str(folder), "$FOLDER").replace(f"python{VERSION}", "python$VERSION")
         shown.append(json.loads(text))
     return shown

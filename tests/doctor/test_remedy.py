@@ -109,9 +109,9 @@ def test_the_command_tells_the_machine_and_the_python_as_they_were_told(home: Ho
     found = examine(home, "MX330", driver="580.119.02")
 
     expected = "torchpick install torch==2.9.1 torchvision --gpu MX330 --driver 580.119.02 --python"
-    assert found.command is not None
-    assert " ".join(found.command) == f"{expected} {home.python}"
-    assert {finding.cure for finding in found.findings} == {" ".join(found.command)}
+    assert found.remedy is not None
+    assert " ".join(found.remedy.command) == f"{expected} {home.python}"
+    assert {finding.cure for finding in found.findings} == {" ".join(found.remedy.command)}
     assert found.remedy is not None
     assert found.remedy.version == "2.9.1+cu126"
 
@@ -133,8 +133,8 @@ def test_a_broken_torch_is_installed_again(
 
     found = examine(home, "sm_86", driver="580.1")
 
-    assert found.command is not None
-    assert found.command[-len(end) :] == end
+    assert found.remedy is not None
+    assert found.remedy.command[-len(end) :] == end
 
 
 @pytest.mark.process
@@ -184,9 +184,9 @@ def test_without_a_gpu_the_environment_keeps_its_own_backend(home: Home) -> None
     assert codes(found) == ["COMPANION_MISMATCH"]
     assert found.remedy is not None
     assert found.remedy.version == "2.14.1+cu126"
-    assert found.command is not None
+    assert found.remedy is not None
     expected = "torchpick install torch==2.14.1 torchvision --gpu none --python HERE --backend cu126"
-    assert " ".join(found.command).replace(home.python, "HERE") == expected
+    assert " ".join(found.remedy.command).replace(home.python, "HERE") == expected
 
 
 @pytest.mark.process
@@ -199,9 +199,9 @@ def test_a_cpu_build_is_taken_only_where_it_is_asked_for(home: Home) -> None:
 
     assert found.remedy is not None
     assert found.remedy.version == "2.14.1+cpu"
-    assert found.command is not None
-    assert "--cpu" in found.command
-    assert "--backend" not in found.command
+    assert found.remedy is not None
+    assert "--cpu" in found.remedy.command
+    assert "--backend" not in found.remedy.command
 
 
 @pytest.mark.process
@@ -211,8 +211,8 @@ def test_a_torch_that_runs_keeps_its_build_when_another_is_newer(home: Home) -> 
 
     assert found.remedy is not None
     assert found.remedy.version == "2.14.1+cu126"
-    assert found.command is not None
-    assert found.command[-2:] == ("--backend", "cu126")
+    assert found.remedy is not None
+    assert found.remedy.command[-2:] == ("--backend", "cu126")
 
 
 @pytest.mark.process
@@ -242,7 +242,7 @@ def test_a_torch_that_is_gone_and_says_nothing_is_not_replaced_by_a_guess(home: 
 
     found = examine(home, "none")
 
-    assert found.command is None
+    assert found.remedy is None
     assert "--gpu" in str(found.findings[0].advice)
 
 
@@ -267,8 +267,8 @@ def test_where_the_driver_gives_no_answer_what_belongs_together_is_known_all_the
     found = examination.examine(Session(request, variables), str(home.root))
 
     assert codes(found) == ["DRIVER_NO_ANSWER", "COMPANION_MISMATCH"]
-    assert found.command is not None
-    assert " ".join(found.command).endswith("--gpu none --backend cu126")
+    assert found.remedy is not None
+    assert " ".join(found.remedy.command).endswith("--gpu none --backend cu126")
 
 
 @pytest.mark.process
@@ -280,7 +280,7 @@ def test_where_the_driver_gives_no_answer_no_build_is_replaced_for_the_gpu(
 
     found = examination.examine(Session(Request(python=home.python), {"HOME": str(home.root)}), str(home.root))
 
-    assert found.command is None
+    assert found.remedy is None
 
 
 @pytest.mark.parametrize(
@@ -370,5 +370,5 @@ def test_a_constraint_that_nothing_runs_within_is_said(home: Home, tmp_path: Pat
 
     found = examine(home, "sm_61", driver="580.1", environ={"PIP_CONSTRAINT": str(tmp_path / "limits.txt")})
 
-    assert found.command is None
+    assert found.remedy is None
     assert "torch>=2.15 in PIP_CONSTRAINT" in str(found.findings[0].advice)

@@ -30,8 +30,8 @@ def test_a_folder_that_is_gone_is_named_once(home: Home) -> None:
 
     assert codes(found) == ["TORCH_BROKEN"]
     assert found.findings[0].seen["missing"] == ["torch/nn/"]
-    assert found.command is not None
-    assert found.command[-2:] == ("--", "--force-reinstall")
+    assert found.remedy is not None
+    assert found.remedy.command[-2:] == ("--", "--force-reinstall")
 
 
 def test_what_was_compiled_and_left_without_its_source_is_not_gone(home: Home) -> None:
@@ -69,8 +69,8 @@ def test_a_torch_without_its_nvidia_packages_is_said_to_lack_them_and_nothing_mo
 
     assert [(finding.code, finding.severity) for finding in found.findings] == [("REQUIREMENT_MISSING", "error")]
     assert "nvidia-cublas-cu99==99.1, nvidia-cuda-runtime-cu99==99.1, triton==3.5.1" in found.findings[0].text
-    assert found.command is not None
-    assert "torch==2.9.1" in found.command
+    assert found.remedy is not None
+    assert "torch==2.9.1" in found.remedy.command
 
 
 def test_an_environment_of_jax_alone_hears_no_word_of_torch(home: Home) -> None:
@@ -97,8 +97,8 @@ def test_numpy_is_put_back_beside_the_torch_that_stays(home: Home) -> None:
 
     found = examine(home, "sm_86")
 
-    assert found.command is not None
-    assert found.command[:4] == ("torchpick", "install", "torch==2.2.2", "numpy<2")
+    assert found.remedy is not None
+    assert found.remedy.command[:4] == ("torchpick", "install", "torch==2.2.2", "numpy<2")
 
 
 def test_a_library_that_is_opened_by_name_is_missed_by_what_the_table_knows(
@@ -111,7 +111,7 @@ def test_a_library_that_is_opened_by_name_is_missed_by_what_the_table_knows(
     machine = Machine(Platform("linux", "x86_64"), Python("3.12"), gpus=(gpu,))
 
     def absent() -> list[tuple[str, str]]:
-        subject = Subject(Session(Request(), {}), distributions.read(home.python, {}), machine, "/")
+        subject = Subject(Session(Request(), {}), distributions.read(home.python, {}), machine)
         return [(one.library, one.wanted_by) for one in loading.absent_libraries(subject)]
 
     assert absent() == [("libcublas.so.12", "ctranslate2 4.8.5")]

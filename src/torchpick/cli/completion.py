@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from torchpick.cli import COMMANDS
-from torchpick.cli.arguments import Arguments, Flag, Parser
+from torchpick.cli.arguments import Arguments, Parser
 from torchpick.errors import UsageError
 from torchpick.knowledge import locations
 from torchpick.model.machine import PLATFORMS
@@ -37,11 +37,7 @@ def offered(words: Sequence[str]) -> list[str]:
     flags = Parser(command).flags
     for flag in flags:
         if given and given[-1] in flag.names and flag.metavar:
-            return _values(flag)
+            # The platforms are not all that is understood.
+            return [*PLATFORMS] if flag.dest == "platform" else flag.choices
     names = [name for flag in flags for name in flag.names if name.startswith("--")]
     return [*(() if given else COMMANDS), *(SHELLS if command == "completion" else ()), *names, "--help"]
-
-
-def _values(flag: Flag) -> list[str]:
-    """The words that it takes, as far as they are few; those of --platform are not all that is understood."""
-    return [*PLATFORMS] if flag.dest == "platform" else flag.choices

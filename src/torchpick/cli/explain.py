@@ -34,18 +34,14 @@ def run(args: ExplainArguments) -> int:
         print(dumps(_json(found)))
         return 0
     bold, width = console.painter(args), console.width()
-    errors = sorted(found.errors, key=_rank)
+    # What is wrong here comes first, then what has to do with an install at all, else the order of the text.
+    errors = sorted(found.errors, key=lambda one: (not one.is_here, not one.cause.install))
     shown = errors if args.more else errors[:1]
     print("\n\n".join(block(_lines(each, whole=args.more), width, bold) for each in shown))
     also = [f"{each.cause.id} in line {each.match.line}" for each in errors[len(shown) :]]
     seen = (f"the text has {' and '.join(also)} too: `--more` explains all",) if also else ()
     console.notes(args, *seen, *(note.text for note in found.notes))
     return 0
-
-
-def _rank(one: Explained) -> tuple[bool, bool]:
-    """What is wrong here comes first, then what has to do with an install at all, else the order of the text."""
-    return not one.is_here, not one.cause.install
 
 
 def _chunks(words: list[str]) -> Iterator[bytes]:

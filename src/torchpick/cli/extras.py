@@ -21,7 +21,7 @@ from torchpick.projects import app, declared, published
 from torchpick.projects.app import App
 from torchpick.projects.declared import Plan
 from torchpick.projects.published import Shop
-from torchpick.projects.served import PLATFORMS, generations
+from torchpick.projects.served import PLATFORMS
 from torchpick.session import Session
 
 HERE = "pyproject.toml"
@@ -46,7 +46,11 @@ def run(args: ExtrasArguments) -> int:
         project = project._replace(torch=",".join(filter(None, (project.torch, project.limit))))
     own = App(project, known.table(PLATFORMS).without_vendors(), KnownPackages(os.environ, READ_PLATFORM), wish)
     library = kind == "library"
-    plan = _library(args, Shop(known.every_build, known.rules, project), own) if library else _app(args, own)
+    plan = (
+        _library(args, Shop(known.every_build, known.rules, project), own)
+        if library
+        else app.plan(own, _backends(args) or own.backends(), groups=args.groups)
+    )
     if there is None or not args.write:
         return _printed(args, plan, kind)
     return _finish(args, there, plan, kind)
@@ -80,12 +84,6 @@ def _library(args: ExtrasArguments, shop: Shop, own: App) -> Plan:
         raise UsageError("`--groups` is for an app: a published library cannot name an index", hint="add `--for app`")
     found = published.extras(shop)
     exact = map(own.exact, _backends(args))
-    if not args.quiet and (lost := published.left_out(shop)):
-        console.notes(
-            args,
-            f"no release of the default index in the range supports {generations(lost, shop.table)}: "
-            "`torchpick list --gpu …` says what does",
-        )
     return Plan((*found, *exact))
 
 
@@ -95,10 +93,6 @@ def _backends(args: ExtrasArguments) -> tuple[str, ...]:
         if not is_backend(backend):
             raise UsageError(f"unknown backend `{backend}`", hint="such as cu126, cpu or rocm7.2")
     return tuple(dict.fromkeys(args.backend))
-
-
-def _app(args: ExtrasArguments, own: App) -> Plan:
-    return app.plan(own, _backends(args) or own.backends(), groups=args.groups)
 
 
 def _printed(args: ExtrasArguments, plan: Plan, kind: str) -> int:

@@ -77,7 +77,8 @@ def page(reading: Reading, verdicts: Sequence[ReadingVerdict], bold: Callable[[s
     lines += [f"  note      {plain(note)}" for note in reading.notes]
     lines += _table(reading)
     for verdict in verdicts:
-        lines.append(f"  {verdict.gpu!s:<8}  {bold(verdict.word)}{_via(verdict)}")
+        by = f", by its {verdict.via}" if verdict.via is not None and verdict.fit else ""
+        lines.append(f"  {verdict.gpu!s:<8}  {bold(verdict.word)}{by}")
         lines += [f"            {plain(each.path)}: {each.text}" for each in verdict.failing]
     for note in dict.fromkeys(note for verdict in verdicts for note in verdict.notes):
         lines.append(f"            {plain(note)}")
@@ -100,10 +101,6 @@ def _headline(reading: Reading) -> str:
 
 def _mb(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
-
-
-def _via(verdict: ReadingVerdict) -> str:
-    return f", by its {verdict.via}" if verdict.via is not None and verdict.fit else ""
 
 
 def _table(reading: Reading) -> list[str]:

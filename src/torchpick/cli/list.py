@@ -40,7 +40,7 @@ class ListArguments(Arguments):
 def run(args: ListArguments) -> int:
     if args.companions:
         return _companions(args)
-    if len(args.words) == 1 and not _is_family(args.words[0]):
+    if len(args.words) == 1 and named(args.words[0]) not in TRIO:
         return _versions(args.words[0], args)
     session = Session(arguments.request_of(args), report=console.waiting)
     pick = _weighed(session)
@@ -123,11 +123,6 @@ def _paired(row: BuildCompanions, name: str) -> str:
     return known.version.partition("+")[0] + (_INFERRED if known.basis == "inferred" else "")
 
 
-def _is_family(word: str) -> bool:
-    """Whether the word is torch or a companion, which the builds' own table is about."""
-    return named(word) in TRIO
-
-
 def _versions(name: str, args: ListArguments) -> int:
     """The versions of one package; 3 where none of them runs."""
     rows = tuple(_each(Session(arguments.request_of(args), report=console.waiting), normal(name)))
@@ -155,9 +150,7 @@ def _each(session: Session, name: str) -> Iterator[tuple[Package, Stack]]:
     machine, wish = _anyhow(session.bare)
     facts = KnownPackages(session.environ, machine.platform.name)
     if name not in facts or not facts[name].versions:
-        from difflib import get_close_matches
-
-        close = get_close_matches(name, facts)
+        close = arguments.close_to(name, [*facts], 0.6)
         hint = f"`torchpick inspect {name}==VERSION` reads one of its wheels"
         raise UsageError(
             f"`{name}` is not a package of the table", hint=f"did you mean `{close[0]}`?" if close else hint

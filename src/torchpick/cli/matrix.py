@@ -37,7 +37,10 @@ def run(args: MatrixArguments) -> int:
         print(dumps(envelope("matrix", rows=[_json(machine, row, known) for row in rows])))
         return 0
     bold = console.painter(args)
-    print(bold(_heading(machine)) + "\n")
+    glibc = machine.platform.glibc
+    print(
+        bold(f"{machine.platform.name}, {python_name(machine.python.tag)}{f', glibc {glibc}' if glibc else ''}") + "\n"
+    )
     if not matrix.releases_of(rows):
         print("no release is within what was asked for")
         return 0
@@ -61,11 +64,6 @@ def _open(machine: Machine, known: Table) -> Machine:
     driver = machine.driver if machine.driver is not None and machine.driver.source != "assumed" else None
     gpus = machine.gpus or matrix.gpus_of(kind for kind in known.nvidia if kind.found_on(machine.platform.name))
     return machine._replace(driver=driver, gpus=gpus)
-
-
-def _heading(machine: Machine) -> str:
-    glibc = machine.platform.glibc
-    return f"{machine.platform.name}, {python_name(machine.python.tag)}{f', glibc {glibc}' if glibc else ''}"
 
 
 def _matrix(rows: Sequence[Row]) -> list[tuple[str, ...]]:

@@ -66,10 +66,6 @@ class Examination(Noun):
     def ok(self) -> bool:
         return all(finding.severity != ERROR for finding in self.findings)
 
-    @property
-    def command(self) -> tuple[str, ...] | None:
-        return None if self.remedy is None else self.remedy.command
-
 
 def examine(session: Session, folder: str | None = None, *, torch_alone: bool = False) -> Examination:
     """Judge the environment of the request's `python`, else the active one; nothing in it is run.
@@ -79,7 +75,7 @@ def examine(session: Session, folder: str | None = None, *, torch_alone: bool = 
     folder = os.getcwd() if folder is None else folder
     path, source = target(session.request.python, session.environ, folder)
     here = distributions.read(path, session.environ, source=source, metadata=not torch_alone)
-    return _examined(Subject(session, here, _machine(session, here), folder, torch_alone=torch_alone))
+    return _examined(Subject(session, here, _machine(session, here), torch_alone=torch_alone))
 
 
 def described(session: Session, packages: Mapping[str, str], cuda: str | None) -> Examination:

@@ -139,7 +139,9 @@ def _with_mentions(session: Session, said: Mentions) -> tuple[Request, tuple[Not
     if request.gpus is None and not session.given_gpus and said.platform not in _MACS:
         return request, tuple(notes)
     platform = said.platform if request.platform is None and request.machine is None else None
-    if platform is not None and _is_elsewhere(platform) and _goes_with(platform, request.gpus, session.knowledge):
+    if platform not in (None, interpreter.own().platform.name) and _goes_with(
+        platform, request.gpus, session.knowledge
+    ):
         request = request._replace(platform=platform)
         notes.append(Note("PLATFORM_OF_THE_TEXT", f"the text is of {platform}; `--platform` names another"))
     driver = request.driver or request.cuda_driver or session.environ.get("TORCHPICK_DRIVER")
@@ -152,10 +154,6 @@ def _with_mentions(session: Session, said: Mentions) -> tuple[Request, tuple[Not
         request = request._replace(cuda_driver=said.driver_cuda)
         notes.append(Note("DRIVER_OF_THE_TEXT", f"the text says that the driver supports CUDA {said.driver_cuda}"))
     return request, tuple(notes)
-
-
-def _is_elsewhere(platform: str) -> bool:
-    return interpreter.own().platform.name != platform
 
 
 def _goes_with(platform: str, gpus: tuple[str, ...] | None, knowledge: Knowledge) -> bool:

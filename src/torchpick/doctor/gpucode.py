@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from torchpick.decide.packagefit import OWN_WHEELS, Situation
 from torchpick.doctor import binaries, depends, remedy
-from torchpick.doctor.binaries import NVIDIA, InspectedPackage
+from torchpick.doctor.binaries import NVIDIA
 from torchpick.doctor.subject import Subject
 from torchpick.environment import distributions
 from torchpick.environment.distributions import Distribution
@@ -37,6 +37,10 @@ def without_kernels(subject: Subject) -> Iterator[Finding]:
             names = [library.path.rpartition("/")[2] for library in libraries]
             how = "holds no code" if word == NOT else f"has libraries without code ({first_three(names)})"
             by_torch = package.name in COMPANIONS or package.per_cuda
+            advice = (
+                f"install a release of {package.name} that was built for this GPU (`torchpick inspect "
+                f"{package.name}==VERSION --gpu …` reads one without downloading it), or run without it"
+            )
             yield Finding(
                 ailment,
                 f"{package.label} {how} for {subject.labels(*gpus)}: it was built for {listed(package.arches)}",
@@ -47,15 +51,8 @@ def without_kernels(subject: Subject) -> Iterator[Finding]:
                     "libraries": {library.path: library.text for library in libraries},
                 },
                 by_torch=by_torch,
-                advice=None if by_torch or word == PARTLY else _advice(package),
+                advice=None if by_torch or word == PARTLY else advice,
             )
-
-
-def _advice(package: InspectedPackage) -> str:
-    return (
-        f"install a release of {package.name} that was built for this GPU (`torchpick inspect {package.name}==VERSION "
-        "--gpu …` reads one without downloading it), or run without it"
-    )
 
 
 def other_cuda(subject: Subject) -> Iterator[Finding]:

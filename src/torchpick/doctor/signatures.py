@@ -73,14 +73,13 @@ class Match(Noun):
 
 def read(fields: Fields) -> dict[str, Signature]:
     """compat/errors.json by the ids; ShapeError where it is not of its form."""
-    rows = map(_signature, fields.objects("signatures"))
-    return {row.id: row for row in rows}
-
-
-def _signature(row: Fields) -> Signature:
-    no_use = tuple((each.text("what"), each.text("why")) for each in row.objects("no_use"))
-    cases = tuple(noun_of(Case, case, most=None) for case in row.objects("cases")) if row.has("cases") else ()
-    return noun_of(Signature, row, most=None, no_use=no_use, cases=cases)
+    found = {}
+    for row in fields.objects("signatures"):
+        no_use = tuple((each.text("what"), each.text("why")) for each in row.objects("no_use"))
+        cases = tuple(noun_of(Case, case, most=None) for case in row.objects("cases")) if row.has("cases") else ()
+        one = noun_of(Signature, row, most=None, no_use=no_use, cases=cases)
+        found[one.id] = one
+    return found
 
 
 def found_in(text: bytes, parts: Iterable[bytes]) -> bool:

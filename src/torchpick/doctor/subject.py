@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from functools import cached_property
 
@@ -23,18 +22,17 @@ from torchpick.wheels.judging import Judge
 
 # The readers of wheels are imported where there is something to read: an answer without does not wait for them.
 class Subject:
-    """An environment, its machine, and the session that asks; `folder` is where the run began.
+    """An environment, its machine, and the session that asks.
 
     `torch_alone`: no more than torch is looked at.
     """
 
     def __init__(
-        self, session: Session, environment: Environment, machine: Machine, folder: str, *, torch_alone: bool = False
+        self, session: Session, environment: Environment, machine: Machine, *, torch_alone: bool = False
     ) -> None:
         self.session = session
         self.environment = environment
         self.machine = machine
-        self.folder = folder
         self.torch_alone = torch_alone
 
     @property
@@ -93,7 +91,7 @@ class Described(Subject):
     """An environment of which only a text is known: the versions that it names, and no file to look at."""
 
     def __init__(self, session: Session, environment: Environment, machine: Machine, cuda: str | None) -> None:
-        super().__init__(session, environment, machine, os.devnull, torch_alone=True)
+        super().__init__(session, environment, machine, torch_alone=True)
         self._cuda = cuda
 
     @property
@@ -102,8 +100,6 @@ class Described(Subject):
 
     @cached_property
     def torch(self) -> InstalledTorch | None:
-        from torchpick.doctor import torchfiles
-
         torch = self.environment.find("torch")
         if torch is None:
             return None

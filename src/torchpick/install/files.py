@@ -17,7 +17,6 @@ from torchpick.installers import links, store
 from torchpick.installers.job import Job
 from torchpick.installers.links import Wheel
 from torchpick.knowledge.compat import Knowledge
-from torchpick.model.build import is_on_host_of
 from torchpick.model.machine import Note, Platform
 from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
@@ -227,8 +226,3 @@ def _is(link: Link, version: str, pick: Pick) -> bool:
 
 def _wheel(link: Link, index: str) -> Wheel:
     return Wheel(link.wheel.project, link.file, _at_home(link.url, index), link.sha256)
-
-
-def comes_from(url: str, index: str, named: str) -> bool:
-    """Whether a file is the one that was named, or lies on the host of the index."""
-    return url.partition("#")[0] == named or is_on_host_of(url, index)

@@ -13,7 +13,7 @@ from torchpick.installers import copies, store
 from torchpick.installers.job import TRITONS, Job
 from torchpick.installers.run import Command
 from torchpick.knowledge.locations import cache_dir
-from torchpick.model.build import TRIO
+from torchpick.model.build import TRIO, is_on_host_of
 from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.package import PackageFacts, doubles
@@ -113,9 +113,8 @@ def proved(asking: TargetQuestion, job: Job) -> tuple[Item, ...]:
     index = job.pick.index_url
     for item in items:
         named = job.files.get(item.name, "").partition("#")[0]
-        strays = (
-            item.name in TRIO and item.name not in job.placed and index and not files.comes_from(item.url, index, named)
-        )
+        at_home = item.url.partition("#")[0] == named or is_on_host_of(item.url, index)
+        strays = item.name in TRIO and item.name not in job.placed and index and not at_home
         if strays or (
             item.name not in {*asking.session.knowledge.family, *TRITONS, *job.placed}
             and job.own.is_wheel_index(item.url)

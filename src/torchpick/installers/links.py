@@ -51,11 +51,6 @@ def suits(pick: Pick) -> Callable[[Wheel], bool]:
     return judge
 
 
-def is_ambiguous(build: Build) -> bool:
-    """Whether another index may hold the same version as another build: a CUDA build without a local label."""
-    return "+" not in build.version and build.family != "cpu"
-
-
 def requirement(wheel: Wheel) -> str:
     """A line that names the very file, so that no index is asked for the project."""
     return f"{wheel.name} @ {address(wheel)}"

@@ -39,7 +39,9 @@ def of(
     pages = [*(address(each.path) for each in files), *dict.fromkeys(links.page_of(pick, name) for name in unread)]
     # Where several places may have the very version, an address alone says which file is meant.
     others = (word for each in (*own.pip.values(), *own.uv_places) if each.name in _BESIDE for word in each.words)
-    exact = on_host and (links.is_ambiguous(pick.build) or bool(_users(others, own, place)))
+    # So may another index of a CUDA build without a local label.
+    unlabelled = "+" not in pick.build.version and pick.build.family != "cpu"
+    exact = on_host and (unlabelled or bool(_users(others, own, place)))
     lines = (_limit(pick, name, read.get(name, ()) if exact else ()) for name in pins)
     files.append(store.file(place, "constraints", ".txt", "".join(f"{line}\n" for line in lines)))
     ours, uv_limits = address(files[-1].path), own.environ.get("UV_CONSTRAINT", "").split()

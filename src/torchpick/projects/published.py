@@ -159,21 +159,13 @@ def _left_behind(shop: Shop) -> list[tuple[list[Kind], list[Kind]]]:
     found = []
     for branch in sorted(set(last.values()), reverse=True):
         ended = [
-            kind for kind in _discrete(shop) if last.get(kind.arch.capability) == branch and kind not in newest.kinds
+            kind
+            for kind in shop.table.nvidia
+            if kind.found_on(HOME) and last.get(kind.arch.capability) == branch and kind not in newest.kinds
         ]
         served_ = [kind for kind in ended if _newest_for(shop, (kind,)) is not None]
         found.append((served_, [kind for kind in ended if kind not in served_]))
     return found
-
-
-def left_out(shop: Shop) -> tuple[Kind, ...]:
-    """The GPUs that no release of the range supports through the default index."""
-    lost = {kind for _, kinds in _left_behind(shop) for kind in kinds}
-    return tuple(kind for kind in _discrete(shop) if kind in lost)
-
-
-def _discrete(shop: Shop) -> list[Kind]:
-    return [kind for kind in shop.table.nvidia if kind.found_on(HOME)]
 
 
 def _newest_for(shop: Shop, kinds: Sequence[Kind]) -> Build | None:

@@ -18,8 +18,6 @@ from torchpick.model.redaction import public
 from torchpick.model.request import Wish
 
 Paint = Callable[[str], str]
-_MOST_KINDS = 6
-_MOST_ROWS = 12
 NOT_EXACT = "There are too many combinations of builds to try each one: a better one may exist."
 _PAGE = """\
 <!doctype html>
@@ -89,7 +87,7 @@ def text(found: Outlook, groups: Sequence[SiteEnvironment], bold: Paint = str) -
     lines += [] if found.exact else [NOT_EXACT, ""]
     if found.upgrades is not None:
         lines.append(bold(f"with {counted('environment', len(groups))}, and a newer driver"))
-        lines += [plain(f"  {_upgrade(upgrade)}") for upgrade in found.upgrades[:_MOST_ROWS]] or ["  no torch is newer"]
+        lines += [plain(f"  {_upgrade(upgrade)}") for upgrade in found.upgrades] or ["  no torch is newer"]
         lines.append("")
     return "\n".join(lines[:-1])
 
@@ -100,9 +98,7 @@ def _title(found: Outlook, groups: Sequence[SiteEnvironment]) -> str:
 
 def _facts(hosts: Hosts, of_kinds: Sequence[str], install: str) -> str:
     """What stands below a group's first line."""
-    facts = [("hosts", hosts.text), *(("gpus", kind) for kind in of_kinds[:_MOST_KINDS]), ("run", install)]
-    if len(of_kinds) > _MOST_KINDS:
-        facts.insert(-1, ("gpus", f"and {len(of_kinds) - _MOST_KINDS} more kinds"))
+    facts = [("hosts", hosts.text), *(("gpus", kind) for kind in of_kinds), ("run", install)]
     return block([(f"  {label}", fact) for label, fact in facts if fact], None, indent=9)
 
 
