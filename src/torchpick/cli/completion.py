@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 
 from torchpick.cli import COMMANDS
@@ -16,7 +17,7 @@ SHELLS = ("bash", "zsh", "fish", "powershell")
 
 def run(args: Arguments) -> int:
     if args.words == ["words"]:
-        print("\n".join(offered(args.passed_on)))
+        sys.stdout.writelines(f"{word}\n" for word in offered(args.passed_on))
         return 0
     if len(args.words) != 1 or args.words[0] not in SHELLS:
         raise UsageError("completion for which shell?", hint=f"one of {', '.join(SHELLS)}")

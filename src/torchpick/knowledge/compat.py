@@ -70,11 +70,11 @@ class Knowledge:
     @property
     def family(self) -> tuple[str, ...]:
         """The names that belong to the wheel host."""
-        return self.file("family.json", lambda fields: fields.texts("names"))
+        return self.file("family.json", _names)
 
     def witnessed(self, backend: str) -> Mapping[str, str]:
         """The sha256 of the host's files for a backend that public locks of several owners agree on, by file name."""
-        files: Mapping[str, Mapping[str, str]] = self.file("files.json", lambda fields: fields.mapping("files"))
+        files = self.file("files.json", _files)
         return {**files.get("", {}), **files.get(backend, {})}
 
     def table(
@@ -181,7 +181,15 @@ class Knowledge:
 
     def file(self, name: str, parse: Callable[[Fields], T]) -> T:
         """Another file of the table, by its name in the folder, parsed once."""
-        return self._once((name, parse.__qualname__), lambda: read(os.path.join(self.folder, *name.split("/")), parse))
+        return self._once((name, parse), lambda: read(os.path.join(self.folder, *name.split("/")), parse))
+
+
+def _names(fields: Fields) -> tuple[str, ...]:
+    return fields.texts("names")
+
+
+def _files(fields: Fields) -> Mapping[str, Mapping[str, str]]:
+    return fields.mapping("files")
 
 
 class PlatformBuilds(Noun):
