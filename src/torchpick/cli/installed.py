@@ -53,7 +53,8 @@ def start(
     if failure is not None:
         console.error(failure)
     if ended.status:
-        print(f"{command.installer} {_how(ended.status)}", file=sys.stderr)
+        how = f"exited with status {ended.status}" if ended.status > 0 else f"was ended by signal {-ended.status}"
+        print(f"{command.installer} {how}", file=sys.stderr)
     return runner.die_of(status)
 
 
@@ -118,7 +119,3 @@ def _words(ran: Ran, verified: Verified, pick: Pick) -> str:
     objection = verification.why(ran, verified, pick)
     first = next(iter(ran.text.strip().splitlines()), "") or ran.error
     return f"{_name(ran)}: {f'{objection.code}, {objection.text}; ' if objection else ''}{first}"
-
-
-def _how(status: int) -> str:
-    return f"exited with status {status}" if status >= 0 else f"was ended by signal {-status}"

@@ -125,12 +125,9 @@ def columns(kinds: Sequence[GpuKind]) -> dict[Pin, CoverSet]:
         for pin, verdict in kind.served.items():
             bits[pin] = bits.get(pin, 0) | 1 << place
             builds.setdefault(pin, verdict.build)
-    return {pin: CoverSet(mask, _worth(builds[pin]), _detail(builds[pin])) for pin, mask in bits.items()}
-
-
-def _worth(build: Build) -> tuple[object, ...]:
-    """The newest torch; a cpu build never for the sake of a newer one."""
-    return build.family != "cpu", release_key(build.torch)
+    # The newest torch counts; a cpu build never for the sake of a newer one.
+    worth = {pin: (build.family != "cpu", release_key(build.torch)) for pin, build in builds.items()}
+    return {pin: CoverSet(mask, worth[pin], _detail(builds[pin])) for pin, mask in bits.items()}
 
 
 def _detail(build: Build) -> tuple[object, ...]:

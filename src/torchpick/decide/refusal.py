@@ -9,7 +9,7 @@ from torchpick.model.arch import Fit
 from torchpick.model.build import toolkit_order
 from torchpick.model.machine import Gpu, Machine, labels
 from torchpick.model.noun import Noun
-from torchpick.model.pick import GpuPlace, Group, Pick
+from torchpick.model.pick import GpuPlace, Pick
 from torchpick.model.stack import Stack
 from torchpick.model.table import GfxOverride, Table
 from torchpick.model.verdict import Reason, Verdict
@@ -152,7 +152,8 @@ def _hints(pick: Pick, table: Table | None) -> list[str]:
         count = f"{len(pick.plan)} environments" if len(pick.plan) > 1 else "one environment"
         what = "every GPU that any build supports" if pick.unserved else "them all"
         verb = "cover" if len(pick.plan) > 1 else "covers"
-        hints.append(f"{count} {verb} {what}: {', '.join(_group(group, pick) for group in pick.plan)}")
+        groups = (f"torch {group.verdict.build.version} for {_names(group.members, pick)}" for group in pick.plan)
+        hints.append(f"{count} {verb} {what}: {', '.join(groups)}")
         if pick.unserved:
             hints.append(f"nothing runs on {_names(pick.unserved, pick)}")
     if pick.machine.jetsons:
@@ -174,10 +175,6 @@ def _without_code(pick: Pick) -> str | None:
     oldest = min((verdict.build.torch for verdict in of_gpus), key=release_key)
     what = f"no published build from torch {oldest} on has code for {labels(pick.machine.counted)}"
     return f"{what}: only an older release, or torch built from source, runs on it"
-
-
-def _group(group: Group, pick: Pick) -> str:
-    return f"torch {group.verdict.build.version} for {_names(group.members, pick)}"
 
 
 def _names(members: tuple[GpuPlace, ...], pick: Pick) -> str:

@@ -35,8 +35,9 @@ def refuse(words: Iterable[str], command: str) -> None:
             raise _refused(word, "a GPU", f"`--gpu {word}`, once for each GPU")
         if name in _TORCH or _is_torch(name):
             raise _meant(word, f"torch{rest}")
-        if name.startswith(("tor", "tro")) and name not in _COMPANIONS and (close := _close(name)) is not None:
-            raise _meant(word, f"{close}{rest}")
+        close = get_close_matches(name, _COMPANIONS, n=1, cutoff=_ALIKE) if name.startswith(("tor", "tro")) else []
+        if close and close[0] != name:
+            raise _meant(word, f"{close[0]}{rest}")
 
 
 def _is_torch(name: str) -> bool:
@@ -44,10 +45,6 @@ def _is_torch(name: str) -> bool:
     if name[:1] != "t" or name.startswith("torch"):
         return False
     return sorted(name) == sorted("torch") or bool(get_close_matches(name, ("torch",), cutoff=_ALIKE))
-
-
-def _close(name: str) -> str | None:
-    return next(iter(get_close_matches(name, _COMPANIONS, n=1, cutoff=_ALIKE)), None)
 
 
 def _refused(word: str, what: str, hint: str) -> UsageError:

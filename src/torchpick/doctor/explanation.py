@@ -139,9 +139,9 @@ def _with_mentions(session: Session, said: Mentions) -> tuple[Request, tuple[Not
     if request.gpus is None and not session.given_gpus and said.platform not in _MACS:
         return request, tuple(notes)
     platform = said.platform if request.platform is None and request.machine is None else None
-    if platform not in (None, interpreter.own().platform.name) and _goes_with(
-        platform, request.gpus, session.knowledge
-    ):
+    # What a text says of the system around is no more than a hint: the GPUs have to be there in such a machine.
+    there = (gpu.platform in (None, platform) for gpu in _known(request.gpus or (), session.knowledge))
+    if platform not in (None, interpreter.own().platform.name) and all(there):
         request = request._replace(platform=platform)
         notes.append(Note("PLATFORM_OF_THE_TEXT", f"the text is of {platform}; `--platform` names another"))
     driver = request.driver or request.cuda_driver or session.environ.get("TORCHPICK_DRIVER")
@@ -154,11 +154,6 @@ def _with_mentions(session: Session, said: Mentions) -> tuple[Request, tuple[Not
         request = request._replace(cuda_driver=said.driver_cuda)
         notes.append(Note("DRIVER_OF_THE_TEXT", f"the text says that the driver supports CUDA {said.driver_cuda}"))
     return request, tuple(notes)
-
-
-def _goes_with(platform: str, gpus: tuple[str, ...] | None, knowledge: Knowledge) -> bool:
-    """Whether the GPUs may be in such a machine: what a text says of the system around is no more than a hint."""
-    return all(gpu.platform in (None, platform) for gpu in _known(gpus or (), knowledge))
 
 
 def _facts(said: Mentions, request: Request, session: Session) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from torchpick.environment.requirements import Requested
 from torchpick.errors import InstallerError, UsageError
 from torchpick.installers import job as jobs
 from torchpick.installers import own_settings
@@ -46,7 +45,9 @@ class PipInstaller(Noun):
         changes = self._changes(job)
         argv = [*self.argv, "install", "--dry-run", "--ignore-installed", *self._users(job)]
         argv += ["--no-deps"] if job.no_deps else []
-        argv += [*job.passed_on, *(word for each in job.asked.wanted if not each.where for word in _own_words(each))]
+        argv += job.passed_on
+        for each in (each for each in job.asked.wanted if not each.where):
+            argv += ["-e", each.text] if each.editable else [each.text]
         # The stand-ins have no dates; a cooldown of the user's holds again when it comes to installing.
         unset = (*changes.unset, "PIP_UPLOADED_PRIOR_TO")
         return Command("pip", (*argv, *job.added), changes.set, unset, job.copies)
@@ -86,7 +87,3 @@ class PipInstaller(Noun):
             message = f"{bare.source} has no hash, and pip takes none without beside those that have one"
             raise UsageError(message, hint=hint)
         return own_settings.for_pip(job.own, *jobs.ours(job))
-
-
-def _own_words(each: Requested) -> list[str]:
-    return ["-e", each.text] if each.editable else [each.text]

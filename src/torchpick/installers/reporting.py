@@ -119,16 +119,15 @@ def _of_lock(package: Mapping[str, Any]) -> Item:
     places = package.get(source) or ()
     places = [places] if isinstance(places, Mapping) else places
     files = tuple(
-        ReportedFile(str(each.get("url") or _address(each.get("path", ""))), _sha256(each), each.get("size"))
+        ReportedFile(
+            str(each.get("url") or Path(os.path.abspath(each.get("path", ""))).as_uri()),
+            _sha256(each),
+            each.get("size"),
+        )
         for each in places
     )
     vcs = _vcs(package[source]) if source == "vcs" else {}
     return Item(name, version, files[0].url if files else "", source=source, files=files, vcs=vcs)
-
-
-def _address(path: str) -> str:
-    """A path of uv's, which is of the current folder."""
-    return Path(os.path.abspath(path)).as_uri()
 
 
 def _vcs(place: Mapping[str, object]) -> dict[str, str]:

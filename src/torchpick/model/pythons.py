@@ -41,7 +41,8 @@ def span(tags: tuple[str, ...]) -> str:
     """`3.9 to 3.13, 3.13t`; a gap stays a gap: `3.6 to 3.8, 3.14`."""
     runs: list[list[str]] = []
     for tag in sorted((tag for tag in tags if not tag.endswith("t")), key=python_order):
-        if runs and python_order(tag)[1] == python_order(runs[-1][-1])[1] + _step(runs[-1][-1]):
+        step = 310 - 39 if tag == "cp310" else 1  # from cp39 the digits jump
+        if runs and python_order(tag)[1] == python_order(runs[-1][-1])[1] + step:
             runs[-1].append(tag)
         else:
             runs.append([tag])
@@ -51,11 +52,6 @@ def span(tags: tuple[str, ...]) -> str:
 
 def _plain(tag: str) -> str:
     return python_name(tag).removeprefix("Python ")
-
-
-def _step(tag: str) -> int:
-    """From cp39 to cp310 the digits jump; everywhere else the next minor is the next number."""
-    return 310 - 39 if tag == "cp39" else 1
 
 
 _SYSTEMS = {

@@ -89,15 +89,15 @@ def plan(app: App, backends: Sequence[str], *, groups: bool) -> Plan:
     found = tuple(map(app.exact, backends))
     indexes = {backend: Index(f"pytorch-{backend}", _index_url(backend, app.wish)) for backend in backends}
     sources = {
-        package: tuple((indexes[each.backend].name, each.name) for each in found if _names(each, package))
+        package: tuple(
+            (indexes[each.backend].name, each.name)
+            for each in found
+            if any(requirement.startswith(f"{package}==") for requirement in each.requirements)
+        )
         for package in ("torch", *COMPANIONS)
     }
     pairs = {name: each for name, each in sources.items() if each}
     return Plan(found, groups, tuple(indexes.values()), pairs, app.builds_with_torch)
-
-
-def _names(extra: Extra, package: str) -> bool:
-    return any(requirement.startswith(f"{package}==") for requirement in extra.requirements)
 
 
 def _index_url(backend: str, wish: Wish) -> str:

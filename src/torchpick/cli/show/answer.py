@@ -91,16 +91,14 @@ def found(machine: Machine) -> list[str]:
 def _pick(pick: Pick) -> list[str]:
     lines = [f"torch {pick.version}"]
     for verdict in pick.verdicts:
-        lines += [f"{_label(pick, fit.machine, fit.gpu)}: {supported(fit.fit, fit.via)}" for fit in verdict.fits]
+        for fit in verdict.fits:
+            label = next(each.label for each in pick.machines[fit.machine or 0].gpus if each.index == fit.gpu)
+            lines.append(f"{label}: {supported(fit.fit, fit.via)}")
     lines = [*dict.fromkeys(lines)]  # machines that are alike say the same
     lines += [note.text for note in pick.notes if note.code == _UNDER_THE_PICK]
     if pick.companions:
         lines.append("with " + ", ".join(f"{name} {version}" for name, version in pick.companions.items()))
     return lines
-
-
-def _label(pick: Pick, machine: int | None, gpu: int) -> str:
-    return next(each.label for each in pick.machines[machine or 0].gpus if each.index == gpu)
 
 
 def why_not_newer(pick: Pick) -> list[str]:
