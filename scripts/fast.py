@@ -106,7 +106,7 @@ class _Said:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not os.environ.get("PYTEST_XDIST_WORKER"):
+    if not hasattr(config, "workerinput"):  # one of the processes that run tests
         config.pluginmanager.register(_Said())
 
 
