@@ -45,12 +45,10 @@ def run(args: ExtrasArguments) -> int:
     if kind == "app":
         project = project._replace(torch=",".join(filter(None, (project.torch, project.limit))))
     own = App(project, known.table(PLATFORMS).without_vendors(), KnownPackages(os.environ, READ_PLATFORM), wish)
-    library = kind == "library"
-    plan = (
-        _library(args, Shop(known.every_build, known.rules, project), own)
-        if library
-        else app.plan(own, _backends(args) or own.backends(), groups=args.groups)
-    )
+    if kind == "library":
+        plan = _library(args, Shop(known.every_build, known.rules, project), own)
+    else:
+        plan = app.plan(own, _backends(args) or own.backends(), groups=args.groups)
     if there is None or not args.write:
         return _printed(args, plan, kind)
     return _finish(args, there, plan, kind)

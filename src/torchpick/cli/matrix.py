@@ -38,9 +38,8 @@ def run(args: MatrixArguments) -> int:
         return 0
     bold = console.painter(args)
     glibc = machine.platform.glibc
-    print(
-        bold(f"{machine.platform.name}, {python_name(machine.python.tag)}{f', glibc {glibc}' if glibc else ''}") + "\n"
-    )
+    heading = f"{machine.platform.name}, {python_name(machine.python.tag)}{f', glibc {glibc}' if glibc else ''}"
+    print(bold(heading) + "\n")
     if not matrix.releases_of(rows):
         print("no release is within what was asked for")
         return 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from torchpick.cli import COMMANDS, arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import answer
@@ -43,15 +45,18 @@ def older_drivers(session: Session, pick: Pick) -> list[tuple[str, str]]:
     if first is None or first.source != "assumed" or len(pick.machines) > 1:
         return []
     table = session.knowledge.rules.drivers
-    spans, above = {(0, pick.version): 0}, table.branch_number(first)
-    for number in reversed([branch.number for branch in table.branches if branch.number < above]):
+    newest = table.branch_number(first)
+    spans = [(pick.version, newest)]  # each torch with the oldest driver that takes it
+    for number in reversed([branch.number for branch in table.branches if branch.number < newest]):
         machine = driver_numbers.another(pick.machine, str(number), table)
         other = session.answer(machines=(machine,), everything=False).pick
         if not other.ok:
             break
-        last, version = [*spans][-1]
-        spans[(last, version) if other.version == version else (above - 1, other.version)] = above = number
-    return [("older drivers", f"{first} to {last}: torch {version}") for (last, version), first in [*spans.items()][1:]]
+        spans = [*(spans[:-1] if other.version == spans[-1][0] else spans), (other.version, number)]
+    return [
+        ("older drivers", f"{oldest} to {above - 1}: torch {version}")
+        for (_, above), (version, oldest) in pairwise(spans)
+    ]
 
 
 def _refuse_commands(words: list[str]) -> None:

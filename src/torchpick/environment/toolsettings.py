@@ -166,8 +166,7 @@ def uv_of_file(file: UvFile) -> list[Setting]:
                 "default-index" if each.get("default") else "index",
                 (each["url"],),
                 file.path,
-                0,
-                str(each.get("name", "")),
+                label=str(each.get("name", "")),
             )
             for each in (indexes if isinstance(indexes, list) else [])
             if isinstance(each, Mapping) and isinstance(each.get("url"), str) and not each.get("explicit")

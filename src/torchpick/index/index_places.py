@@ -104,7 +104,8 @@ def _of_uv(environ: Mapping[str, str], python: str | None, home: str) -> IndexPl
 
     extra = said("UV_INDEX", "UV_EXTRA_INDEX_URL", "index", "extra-index-url")
     main = said("UV_DEFAULT_INDEX", "UV_INDEX_URL", "default-index", "index-url")
-    links = tuple(map(_page, said("UV_FIND_LINKS", "find-links")))
+    pages = (word for each in named if each.name in ("UV_FIND_LINKS", "find-links") for word in each.words)
+    links = tuple(map(_page, pages))
     without = toolsettings.uv_key(files, "no-index")
     if environ.get("UV_NO_INDEX", "").lower() in toolsettings.YES or (without is not None and without.is_on):
         return IndexPlaces((), links, source="uv")

@@ -69,12 +69,8 @@ def _dated(stack: Stack, learnt: Learnt, table: Container[str]) -> Stack:
     day = learnt.answer.pick.table_date
     if learnt.resolution is not None or day is None:
         return stack
-    plain = {
-        each.name
-        for each in stack.packages
-        if not each.is_pinned and each.name in table and each.requirement not in stack.asked
-    }
-    packages = (
-        each._replace(why=f"{each.why}, as of {day}") if each.name in plain else each for each in stack.packages
-    )
+    packages = list(stack.packages)
+    for place, each in enumerate(packages):
+        if not each.is_pinned and each.name in table and each.requirement not in stack.asked:
+            packages[place] = each._replace(why=f"{each.why}, as of {day}")
     return stack._replace(packages=tuple(packages))

@@ -46,8 +46,9 @@ class PipInstaller(Noun):
         argv = [*self.argv, "install", "--dry-run", "--ignore-installed", *self._users(job)]
         argv += ["--no-deps"] if job.no_deps else []
         argv += job.passed_on
-        for each in (each for each in job.asked.wanted if not each.where):
-            argv += ["-e", each.text] if each.editable else [each.text]
+        for each in job.asked.wanted:
+            if not each.where:
+                argv += ["-e", each.text] if each.editable else [each.text]
         # The stand-ins have no dates; a cooldown of the user's holds again when it comes to installing.
         unset = (*changes.unset, "PIP_UPLOADED_PRIOR_TO")
         return Command("pip", (*argv, *job.added), changes.set, unset, job.copies)
