@@ -49,6 +49,23 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(patch.undo)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """The settings of whoever runs the tests go before any test module is read, once xdist's workers took them over.
+
+    What a module makes of them as it is imported would be theirs. What asks the tests (`TORCHPICK_TEST_`) stays.
+    """
+    patch = pytest.MonkeyPatch()
+    _clear(patch, kept="TORCHPICK_TEST_")
+    session.config.add_cleanup(patch.undo)
+
+
+def _clear(patch: pytest.MonkeyPatch, kept: str | None = None) -> None:
+    for name in list(os.environ):
+        if (name.startswith(CLEARED) or name in CLEARED_NAMES) and not (kept and name.startswith(kept)):
+            patch.delenv(name)
+
+
 @pytest.fixture
 def live_table(monkeypatch: pytest.MonkeyPatch) -> str:
     """The table as it is today, for what is built of it."""
@@ -78,9 +95,7 @@ def _clean_environment(
 ) -> None:
     # The table grows old as time goes by, and says so; the tests are about the day it was made.
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795305600")  # 2026-11-22
-    for name in list(os.environ):
-        if name.startswith(CLEARED) or name in CLEARED_NAMES:
-            monkeypatch.delenv(name)
+    _clear(monkeypatch)
     monkeypatch.setenv("NETRC", str(tmp_path_factory.getbasetemp() / "no-netrc"))
     # Neither the user's settings nor the computer's: pip and uv look for them in these folders, and leave locks in one.
     for name, value in _nothing.items():

@@ -238,6 +238,14 @@ def test_what_is_merged_unseen(before: list[news.Row], after: list[news.Row], un
     assert news.only_read(before, after) is unseen
 
 
+def test_a_step_that_fails_is_shown_with_what_it_printed(tmp_path: Path) -> None:
+    with pytest.raises(steps.StepFailed) as failed:
+        bash("echo read three wheels\necho no such index >&2\nexit 5", tmp_path)
+
+    for said in ("exit 5 of", "echo read three", "stdout\nread three wheels", "stderr\nno such index"):
+        assert said in str(failed.value)
+
+
 def test_reading_may_not_write_judging_installs_nothing_and_writing_runs_nothing_of_others() -> None:
     read, judge, write = re.split(r"\n  (?:judge|write):\n", WORKFLOW)
 
