@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+from pathlib import Path
 
 import pytest
 
@@ -55,12 +56,38 @@ def test_the_line_is_for_stderr_alone(
     assert "refresh" not in out
 
 
+MACHINE = URL[1:]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        MACHINE,
+        URL,
+        ["list", *MACHINE],
+        ["list", "torch==9", *MACHINE],
+        ["list", "vllm", *MACHINE],
+        ["list", "--companions"],
+        ["plan", "torch", *MACHINE],
+        ["plan", "torch==9", *MACHINE],
+        ["matrix", *MACHINE],
+        ["doctor", *MACHINE[:4]],
+        ["explain", *MACHINE, "CUDA error: no kernel image is available for execution on the device"],
+        ["extras"],
+        ["inspect", "packaging", "--gpu", "sm_80"],
+        ["fleet", "machines.json"],
+    ],
+    ids=lambda words: " ".join(words)[:30],
+)
 def test_json_carries_the_tables_day_and_its_age(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     known = datetime.datetime.fromisoformat(f"{TABLE}T00:00:00+00:00")
     monkeypatch.setenv("SOURCE_DATE_EPOCH", str(int(known.timestamp()) + 3 * DAY))
+    monkeypatch.chdir(tmp_path)
+    main(["detect", *MACHINE, "--json"])
+    Path("machines.json").write_text(capsys.readouterr().out)
 
-    main([*URL, "--json"])
+    main([*words, "--json"])
 
     assert json.loads(capsys.readouterr().out)["table"] == {"date": TABLE, "age_days": 3}

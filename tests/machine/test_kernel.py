@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torchpick.environment.world import World
+from torchpick.knowledge.compat import Knowledge
 from torchpick.machine import driver_reading, kernel
 from torchpick.machine.kernel import KernelFacts, PciGpu
+from torchpick.model.arch import Arch
 
 
 def world(root: Path, **environ: str) -> World:
@@ -94,6 +96,15 @@ def test_the_cuda_of_a_jetson_is_that_of_its_release(tmp_path: Path, text: str, 
 def test_tegra(tmp_path: Path, path: str, text: str, chip: str | None) -> None:
     put(tmp_path, path, text)
     assert kernel.read(world(tmp_path)).tegra == chip
+
+
+def test_a_jetson_is_called_what_its_device_tree_calls_the_board(tmp_path: Path) -> None:
+    board = "NVIDIA Jetson Orin NX Engineering Reference Developer Kit"
+    put(tmp_path, "proc/device-tree/compatible", "nvidia,p3768-0000+p3767-0000\0nvidia,p3767-0000\0nvidia,tegra234\0")
+    put(tmp_path, "proc/device-tree/model", f"{board}\0")
+
+    assert f"NVIDIA {kernel.read(world(tmp_path)).tegra}" == board
+    assert Knowledge({}).gpu(board).arch == Arch.parse("sm_87")
 
 
 def test_nodes(tmp_path: Path) -> None:

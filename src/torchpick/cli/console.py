@@ -6,6 +6,7 @@ import os
 import sys
 import time
 
+from torchpick.cli import arguments
 from torchpick.decide import remarks
 from torchpick.environment import interpreter
 from torchpick.errors import DetectionError, NoBuildError, ResolverError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from torchpick.model.machine import Machine, Note
     from torchpick.model.pick import Pick
     from torchpick.model.verdict import Verdict
+    from torchpick.session import Session
 
 
 def coloured(choice: str, stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
@@ -30,6 +32,13 @@ def coloured(choice: str, stream: TextIO, environ: Mapping[str, str] = os.enviro
     if environ.get("NO_COLOR"):
         return False
     return stream.isatty() and environ.get("TERM") != "dumb"
+
+
+def session(args: Arguments, installer: str = "auto") -> Session:
+    """What a command asks, where it is seldom waited for."""
+    from torchpick.session import Session
+
+    return Session(arguments.request_of(args), report=waiting, installer=installer)
 
 
 def tell(pick: Pick, args: Arguments) -> None:
@@ -44,21 +53,25 @@ def tell_as_json(pick: Pick, args: Arguments, **facts: object) -> bool:
     """The same; with --json also the whole answer on stdout, beside a command's own facts, and then nothing is left."""
     tell(pick, args)
     if args.json:
-        from torchpick.model.fields import dumps
-
-        print(dumps({**as_json(pick, args.command), **facts}))
+        print(as_json(pick, args.command, **facts))
     return args.json
 
 
-def as_json(pick: Pick, command: str) -> dict[str, object]:
-    """The answer with the age of its table, which is today's to say."""
-    from datetime import date
-
+def as_json(pick: Pick, command: str, **facts: object) -> str:
+    """The answer, and a command's own facts beside it or in place of its own."""
     from torchpick.model import pick as picks
 
-    known = pick.table_date
+    return dated({**picks.as_json(pick, command), **facts}, pick.table_date)
+
+
+def dated(found: dict[str, object], known: str | None) -> str:
+    """What was found as JSON, with the day of the table it rests on and how old that is, which is today's to say."""
+    from datetime import date
+
+    from torchpick.model.fields import dumps
+
     age = None if known is None else max((date.fromisoformat(day()) - date.fromisoformat(known)).days, 0)
-    return {**picks.as_json(pick, command), "table": {"date": known, "age_days": age}}
+    return dumps({**found, "table": {"date": known, "age_days": age}})
 
 
 def tell_age(pick: Pick) -> None:
@@ -148,14 +161,13 @@ def error_json(failure: TorchpickError, command: str) -> str:
     from torchpick.model.fields import dumps, envelope
 
     if isinstance(failure, NoBuildError):
-        return dumps({**as_json(failure.pick, command), "error": failure})
-    status = "no_answer" if failure.exit_status == 4 else "error"
+        return as_json(failure.pick, command, error=failure)
     facts: dict[str, object] = {"error": failure}
     if isinstance(failure, DetectionError) and failure.machine is not None:
         facts = {"machine": failure.machine, **facts}
     if isinstance(failure, ResolverError):
-        facts["installer"] = {"name": failure.installer, "status": failure.exit_status}
-    return dumps(envelope(command, status=status, exit_status=failure.exit_status, **facts))
+        facts |= {"status": "error", "installer": {"name": failure.installer, "status": failure.exit_status}}
+    return dumps(envelope(command, failure.exit_status, **facts))
 
 
 def waiting(news: str | int) -> None:

@@ -14,7 +14,7 @@ from torchpick.cli.show.text import block, plain
 from torchpick.cli.show.text import fit as fit_words
 from torchpick.doctor.examination import Examination, examine
 from torchpick.errors import UsageError
-from torchpick.model.fields import dumps, envelope, written
+from torchpick.model.fields import envelope, written
 from torchpick.model.finding import ERROR, SEVERITIES, Ailment, Finding
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Request
@@ -35,7 +35,7 @@ def run(args: DoctorArguments) -> int:
     exam = examine(session)
     status = 0 if exam.ok else 3
     if args.json:
-        print(dumps(_json(exam, status)))
+        print(console.dated(_json(exam, status), session.knowledge.rules.date))
         return status
     width, bold = console.width(), console.painter(args)
     print("\n\n".join(block(part, width, bold) for part in (_head(exam), *_parts(exam.findings))))
@@ -87,8 +87,7 @@ def _json(exam: Examination, status: int) -> dict[str, object]:
         cure = {"command": fix.text, "version": fix.version, "keeps_version": fix.kept, "lost": fix.lost}
     return envelope(
         "doctor",
-        status="ok" if status == 0 else "no_build",
-        exit_status=status,
+        status,
         machine=subject.machine,
         environment=written(here, "prefix", "source", "sites"),
         torch=found,

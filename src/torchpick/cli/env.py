@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from torchpick.cli import arguments, console
+from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.install import env
 from torchpick.installers import shell, store
-from torchpick.session import Session
 
 
 class EnvArguments(Arguments):
@@ -25,7 +24,7 @@ def guard(words: list[str]) -> str | None:
 
 def run(args: EnvArguments) -> int:
     args.shell = shell.ALIKE.get(args.shell, args.shell)
-    pick, found, notes = env.variables_for(Session(arguments.request_of(args), report=console.waiting), args.shell)
+    pick, found, notes = env.variables_for(console.session(args), args.shell)
     if console.tell_as_json(pick, args, environ=found, notes=notes):
         return 0
     if args.shell != "dockerfile":

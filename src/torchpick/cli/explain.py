@@ -12,7 +12,7 @@ from torchpick.cli.show.text import block
 from torchpick.doctor.explanation import Explained, Explanation, explain
 from torchpick.environment.world import opened
 from torchpick.errors import TorchpickError, UsageError
-from torchpick.model.fields import dumps, envelope, written
+from torchpick.model.fields import envelope, written
 from torchpick.session import Session
 
 _CHUNK = 1 << 20
@@ -26,12 +26,13 @@ def run(args: ExplainArguments) -> int:
     request = arguments.machine_request(args)
     if "-" in args.machine and args.words in ([], ["-"]):
         raise UsageError("the text and the machine cannot both come from stdin", hint="name a file with `--machine`")
-    found = explain(_chunks(args.words), Session(request, report=console.waiting))
+    session = Session(request, report=console.waiting)
+    found = explain(_chunks(args.words), session)
     if not found.errors:
         hint = "`torchpick doctor` examines the environment itself"
         raise TorchpickError("there is no known error in this text", hint=hint, code="NOT_RECOGNISED")
     if args.json:
-        print(dumps(_json(found)))
+        print(console.dated(_json(found), session.knowledge.rules.date))
         return 0
     bold, width = console.painter(args), console.width()
     # What is wrong here comes first, then what has to do with an install at all, else the order of the text.

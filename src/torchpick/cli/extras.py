@@ -13,9 +13,10 @@ from torchpick.environment.projectfile import Project
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.packages import READ_PLATFORM, KnownPackages
 from torchpick.model.build import TRIO
-from torchpick.model.fields import dumps, envelope
+from torchpick.model.fields import envelope
 from torchpick.model.redaction import public, redacted
 from torchpick.model.request import Request, Wish
+from torchpick.model.table import Table
 from torchpick.model.versions import named
 from torchpick.projects import app, declared, published
 from torchpick.projects.app import App
@@ -50,8 +51,8 @@ def run(args: ExtrasArguments) -> int:
     else:
         plan = app.plan(own, _backends(args) or own.backends(), groups=args.groups)
     if there is None or not args.write:
-        return _printed(args, plan, kind)
-    return _finish(args, there, plan, kind)
+        return _printed(args, plan, kind, known.rules)
+    return _finish(args, there, plan, kind, known.rules)
 
 
 def _there(args: ExtrasArguments) -> rewrite.Text | None:
@@ -93,21 +94,21 @@ def _backends(args: ExtrasArguments) -> tuple[str, ...]:
     return tuple(dict.fromkeys(args.backend))
 
 
-def _printed(args: ExtrasArguments, plan: Plan, kind: str) -> int:
+def _printed(args: ExtrasArguments, plan: Plan, kind: str, rules: Table) -> int:
     if args.json:
-        print(dumps({**envelope("extras"), **_json(plan, kind)}))
+        print(console.dated(_json(plan, kind), rules.date))
     else:
         print(marks.merged("", declared.wanted(plan), HERE), end="")
     return 0
 
 
-def _finish(args: ExtrasArguments, there: rewrite.Text, plan: Plan, kind: str) -> int:
+def _finish(args: ExtrasArguments, there: rewrite.Text, plan: Plan, kind: str, rules: Table) -> int:
     text = marks.merged(there.text, declared.wanted(plan), there.file)
     changed = text != there.text
     if changed:
         rewrite.write(there, text)
     if args.json:
-        print(dumps({**envelope("extras"), **_json(plan, kind), "file": there.file, "changed": changed}))
+        print(console.dated({**_json(plan, kind), "file": there.file, "changed": changed}, rules.date))
     elif changed:
         print(there.file)
     console.notes(args, _next(plan) if changed else f"{there.file} is up to date")
@@ -124,7 +125,7 @@ def _next(plan: Plan) -> str:
 
 
 def _json(plan: Plan, kind: str) -> dict[str, object]:
-    return {
+    facts = {
         "for": kind,
         "extras": [
             {
@@ -137,3 +138,4 @@ def _json(plan: Plan, kind: str) -> dict[str, object]:
         ],
         "indexes": [{"name": each.name, "url": redacted(each.url)} for each in plan.indexes],
     }
+    return {**envelope("extras"), **facts}

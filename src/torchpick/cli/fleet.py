@@ -17,7 +17,7 @@ from torchpick.decide.frontier import Outlook
 from torchpick.environment import rewrite
 from torchpick.errors import DetectionError, NoBuildError, TorchpickError, UsageError
 from torchpick.machine import machinefiles
-from torchpick.model.fields import dumps, envelope
+from torchpick.model.fields import envelope
 from torchpick.model.fleet import Fleet
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
@@ -51,9 +51,10 @@ def run(args: FleetArguments) -> int:
     wish = session.wish
     asked = _asked(args, places, session)
     fleet = machinefiles.prepared(asked, session.knowledge.rules.drivers, wish, strict=args.strict)
-    found = frontier.outlook(fleet, session.table_of(fleet.machines), wish, most=most, upgrades=args.upgrades)
+    table = session.table_of(fleet.machines)
+    found = frontier.outlook(fleet, table, wish, most=most, upgrades=args.upgrades)
     refused = _refusal(found, session, most) if found.unserved else None
-    _say(args, found, wish, refused)
+    _say(args, found, wish, refused, table.date)
     return 0 if refused is None else 3
 
 
@@ -124,15 +125,14 @@ def _weighed(places: list[int], fleet: Fleet, session: Session) -> Pick:
     return session.weighed(tuple(crowd.machine for crowd in crowds))._replace(fleet=Fleet(crowds))
 
 
-def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickError | None) -> None:
+def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickError | None, date: str | None) -> None:
     environments = tuple(shown.environment(group, found.fleet, wish) for group in found.groups)
     written = _write(args, found, environments)
     if args.json:
         facts = shown.as_json(found, wish, environments)
         if refused is not None:
             facts["error"] = refused
-        status, exit_status = ("ok", 0) if refused is None else ("no_build", 3)
-        print(dumps(envelope("fleet", status=status, exit_status=exit_status, files=written, **facts)))
+        print(console.dated(envelope("fleet", 0 if refused is None else 3, files=written, **facts), date))
         return
     print("\n".join(written) if written else shown.text(found, environments, console.painter(args)))
     console.notes(args, *found.fleet.notes, *found.notes, *shown.remarks(wish))

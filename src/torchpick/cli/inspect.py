@@ -14,7 +14,7 @@ from torchpick.knowledge.locations import cache_dir
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
-from torchpick.model.table import DriverTable
+from torchpick.model.table import Table
 from torchpick.model.verdict import FAILS
 from torchpick.session import Session
 from torchpick.wheels import inplace, many
@@ -44,8 +44,8 @@ class InspectScene(Noun):
 class _Results:
     """What was read, said in the form that is asked for, and the exit status."""
 
-    def __init__(self, args: InspectArguments, scene: InspectScene, drivers: DriverTable) -> None:
-        self._args, self._scene, self._drivers = args, scene, drivers
+    def __init__(self, args: InspectArguments, scene: InspectScene, rules: Table) -> None:
+        self._args, self._scene, self._rules = args, scene, rules
         self.status = 0
         self.kept: list[dict[str, object]] = []
 
@@ -56,7 +56,7 @@ class _Results:
             if not self._args.json:
                 console.error(reading)
         else:
-            verdicts = inplace.verdicts(reading, self._scene.machines, self._drivers, self._scene.wanted.program)
+            verdicts = inplace.verdicts(reading, self._scene.machines, self._rules.drivers, self._scene.wanted.program)
             if self.status != 1 and any(verdict.word in FAILS for verdict in verdicts):
                 self.status = 3
             entry = inspected.facts(reading, verdicts)
@@ -67,18 +67,17 @@ class _Results:
         self.kept.append(entry)
 
     def json(self) -> str:
-        status = {0: "ok", 1: "error", 3: "no_build"}[self.status]
         machines, unknown = self._scene.machines, self._scene.unknown
-        return dumps(
+        return console.dated(
             envelope(
                 "inspect",
-                status=status,
-                exit_status=self.status,
+                self.status,
                 machine=machines[0] if len(machines) == 1 else None,
                 results=self.kept,
                 notes=[] if unknown is None else [{"code": "NOT_JUDGED", "text": unknown}],
                 **({"machines": machines} if len(machines) > 1 else {}),
-            )
+            ),
+            self._rules.date,
         )
 
 
@@ -89,7 +88,7 @@ def run(args: InspectArguments) -> int:
     scene = _scene(args, session)
     if scene.unknown is not None:
         console.notes(args, f"no GPU is checked: {scene.unknown}")
-    results = _Results(args, scene, session.knowledge.rules.drivers)
+    results = _Results(args, scene, session.knowledge.rules)
     progress = console.progress(args)
     with progress.during("inspect"), ExitStack() as stack:
         how = How(

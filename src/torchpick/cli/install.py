@@ -14,7 +14,6 @@ from torchpick.install.asking import Order, TargetQuestion
 from torchpick.installers import shell, store
 from torchpick.installers.job import Job
 from torchpick.installers.run import Command
-from torchpick.model.fields import dumps
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
 from torchpick.session import Session
@@ -82,7 +81,7 @@ def _tell_hosts(args: InstallArguments, question: TargetQuestion, job: Job) -> N
 
 def _show(args: InstallArguments, pick: Pick, command: Command) -> int:
     if args.json:
-        print(dumps({**console.as_json(pick, "install"), "install": command.shown()}))
+        print(console.as_json(pick, "install", install=command.shown()))
         return 0
     shown = command.shown()
     if shown.before is not None:

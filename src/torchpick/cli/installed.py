@@ -15,7 +15,6 @@ from torchpick.install.handover import Learnt
 from torchpick.installers import run as runner
 from torchpick.installers.job import Job
 from torchpick.installers.run import Command
-from torchpick.model.fields import dumps
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
 
@@ -45,7 +44,7 @@ def start(
         failure = _broken(verified, pick)
     status = ended.status or (0 if failure is None else 3)
     if args.json:
-        print(dumps(_outcome(pick, command, status, verified, failure)))
+        print(console.as_json(pick, "install", **_outcome(pick, command, status, verified, failure)))
         return runner.die_of(status)
     for ran in () if verified is None else verified.ran:
         if ran.ok:
@@ -97,7 +96,7 @@ def _outcome(
     pick: Pick, command: Command, status: int, verified: Verified | None, failure: InstallerError | None
 ) -> dict[str, object]:
     of_installer = status if failure is None or failure.code == "INSTALLER" else 0
-    answer = {**console.as_json(pick, "install"), "installer": {"name": command.installer, "status": of_installer}}
+    answer: dict[str, object] = {"installer": {"name": command.installer, "status": of_installer}}
     if failure is not None:
         answer.update(status="error", exit=status if status > 0 else 128 - status, error=failure)
     if verified is not None:

@@ -15,7 +15,7 @@ from torchpick.knowledge import pairings
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.knowledge.pairings import BuildCompanions
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, TRIO, backend_order
-from torchpick.model.fields import dumps, envelope
+from torchpick.model.fields import envelope
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Package
 from torchpick.model.pick import Pick
@@ -42,7 +42,7 @@ def run(args: ListArguments) -> int:
         return _companions(args)
     if len(args.words) == 1 and named(args.words[0]) not in TRIO:
         return _versions(args.words[0], args)
-    session = Session(arguments.request_of(args), report=console.waiting)
+    session = console.session(args)
     pick = _weighed(session)
     if args.all:
         pick = pick._replace(considered=(*pick.considered, *session.never_picked(pick)))
@@ -86,9 +86,10 @@ def _verdict(verdict: Verdict) -> tuple[str, str]:
 
 def _companions(args: ListArguments) -> int:
     """Which torchvision, torchaudio … belong to which torch, on which backend; no machine is looked at."""
-    rows = _pairs(args)
+    session = console.session(args)
+    rows = _pairs(args, session)
     if args.json:
-        print(dumps(envelope("list", companions=rows)))
+        print(console.dated(envelope("list", companions=rows), session.knowledge.rules.date))
         return 0
     backends: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
@@ -102,9 +103,8 @@ def _companions(args: ListArguments) -> int:
     return 0
 
 
-def _pairs(args: ListArguments) -> list[BuildCompanions]:
+def _pairs(args: ListArguments, session: Session) -> list[BuildCompanions]:
     platform = console.platform_named(args.platform)
-    session = Session(arguments.request_of(args))
     admitted = admits(session.wish.torch)
     known = session.knowledge.file("companions.json", pairings.others)
     builds = session.knowledge.table((platform,), default_index=DEFAULT_INDEX in args.backend).of(platform)
@@ -125,12 +125,13 @@ def _paired(row: BuildCompanions, name: str) -> str:
 
 def _versions(name: str, args: ListArguments) -> int:
     """The versions of one package; 3 where none of them runs."""
-    rows = tuple(_each(Session(arguments.request_of(args), report=console.waiting), normal(name)))
+    session = console.session(args)
+    rows = tuple(_each(session, normal(name)))
     status = 0 if any(stack.ok for _, stack in rows) else 3
     if args.json:
         best = next((stack for _, stack in rows if stack.ok), rows[0][1])
         found = {**best.to_json("list"), "versions": [_version(package.version, stack) for package, stack in rows]}
-        print(dumps(found))
+        print(console.dated(found, session.knowledge.rules.date))
         return status
     print(answer.versions(rows, console.width(), console.painter(args)))
     console.notes(args, *rows[0][1].machine.notes, *answer.of_torch(rows))

@@ -16,7 +16,7 @@ from torchpick.errors import UsageError
 from torchpick.install.asking import Order
 from torchpick.install.lock import making
 from torchpick.install.lock.making import Made
-from torchpick.model.fields import dumps, written
+from torchpick.model.fields import written
 from torchpick.session import Session
 
 DEFAULT = "pylock.torch.toml"
@@ -40,7 +40,7 @@ def run(args: LockArguments) -> int:
     path = os.path.normpath(args.output)
     rewrite.put(path, made.text)
     if args.json:
-        print(dumps({**console.as_json(made.pick, "lock"), "lock": _facts(made, path)}))
+        print(console.as_json(made.pick, "lock", lock=_facts(made, path)))
         return 0
     console.notes(args, *dict.fromkeys(note.text for note in (*made.pick.every_note, *made.notes)))
     print(plain(path))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torchpick.cli import arguments, console
+from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import text, webpage
 from torchpick.cli.show.text import plain
@@ -13,7 +13,7 @@ from torchpick.decide.matrix import Row
 from torchpick.environment import rewrite
 from torchpick.errors import UsageError
 from torchpick.model.arch import Fit
-from torchpick.model.fields import dumps, envelope
+from torchpick.model.fields import envelope
 from torchpick.model.machine import Machine
 from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
@@ -27,14 +27,14 @@ class MatrixArguments(Arguments):
 
 
 def run(args: MatrixArguments) -> int:
-    session = Session(arguments.request_of(args), report=console.waiting)
+    session = console.session(args)
     if args.html is not None:
         return _page(args, session)
     machine = _machine(session)
     known = session.table_of((machine,))
     rows = matrix.rows(machine, known, session.wish)
     if args.json:
-        print(dumps(envelope("matrix", rows=[_json(machine, row, known) for row in rows])))
+        print(console.dated(envelope("matrix", rows=[_json(machine, row, known) for row in rows]), known.date))
         return 0
     bold = console.painter(args)
     glibc = machine.platform.glibc

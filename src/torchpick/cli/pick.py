@@ -26,7 +26,7 @@ def run(args: PickArguments) -> int:
         print(f"torchpick {VERSION}")
         return 0
     _refuse_commands(args.words)
-    session = Session(arguments.request_of(args), report=console.waiting)
+    session = console.session(args)
     given = decided(session.answer(), session.knowledge.rules)
     pick, stack = given.pick, given.stack
     facts = {} if stack is None else {"stack": stack.to_json()["stack"]}

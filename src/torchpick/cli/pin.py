@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from torchpick.cli import arguments, console
+from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import text
 from torchpick.errors import UsageError
 from torchpick.install import pin
 from torchpick.projects import scripts
-from torchpick.session import Session
 
 
 class PinArguments(Arguments):
@@ -22,7 +21,7 @@ def run(args: PinArguments) -> int:
         raise UsageError("a script is pinned alone", hint=f"`torchpick pin {files[0]}`")
     project = chosen(args.project, no_project=args.no_project)
     args.words = [word for word in args.words if word not in files]
-    session = Session(arguments.request_of(args), report=console.waiting)
+    session = console.session(args)
     pinned = scripts.pin(session, files[0]) if files else pin.pin(session, project)
     if console.tell_as_json(pinned.pick, args, files=pinned.touched, pinned=pinned.notes):
         return 0

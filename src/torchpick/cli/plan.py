@@ -8,7 +8,6 @@ from torchpick.cli.show import answer
 from torchpick.decide import refusal
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import env, image, planning
-from torchpick.model.fields import dumps
 from torchpick.session import Session
 
 
@@ -25,7 +24,7 @@ def run(args: PlanArguments) -> int:
     with progress.during("index"):
         found = planning.plan(session, allow_mixed=args.allow_mixed)
     if args.json:
-        print(dumps(found.to_json(args.command)))
+        print(console.dated(found.to_json(args.command), session.table.date))
         return 0 if found.ok else 3
     bold = console.painter(args)
     if found.ok and args.dockerfile:

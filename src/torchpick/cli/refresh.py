@@ -124,8 +124,7 @@ def _row(build: Build) -> dict[str, object]:
 def _json(report: Refreshed, notes: Iterable[str], status: int) -> dict[str, object]:
     return envelope(
         "refresh",
-        status="error" if status else "ok",
-        exit_status=status,
+        status,
         added=[_row(build) for build in report.added],
         read=[_row(build) for build in report.read],
         unread=[{**written(each.build, "version", "platform"), "file": each.sample.file} for each in report.unread],

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 
-from torchpick.cli import arguments, console
+from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.errors import UsageError
 from torchpick.install import env
 from torchpick.installers import run as runner
-from torchpick.session import Session
 
 
 def run(args: Arguments) -> int:
@@ -19,7 +18,7 @@ def run(args: Arguments) -> int:
     if shutil.which(args.passed_on[0]) is None:
         raise UsageError(f"`{args.passed_on[0]}` is not a command on PATH", hint="`torchpick run --help` has examples")
     args.words = []
-    session = Session(arguments.request_of(args), report=console.waiting)
+    session = console.session(args)
     pick, command = env.command_of(session, args.passed_on)
     console.tell(pick, args)
     console.notes(args, *pick.every_note, *(note.text for note in command.notes))

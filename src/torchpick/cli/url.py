@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpick.cli import arguments, console
+from torchpick.cli import console
 from torchpick.cli.arguments import Arguments
 from torchpick.errors import RequirementError, UsageError
 from torchpick.model.build import TRIO
@@ -24,7 +24,7 @@ def run(args: UrlArguments) -> int:
     if args.bare and "default" in args.backend:
         hint = "remove `--bare`; `torchpick url --backend default` prints only the requirement"
         raise UsageError("the default index is your own, so torchpick has no URL for it", hint=hint)
-    session = Session(arguments.request_of(args), report=console.waiting, installer="pip")
+    session = console.session(args, "pip")
     _check_family(args.words, session)
     pick = session.pick(everything=args.json or args.verbose)
     if console.tell_as_json(pick, args):

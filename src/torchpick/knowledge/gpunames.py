@@ -42,8 +42,8 @@ LONGEST = 200
 _DECORATION = (
     r"mig[0-9]+c?[0-9]*g[0-9]+gb(?:me(?:all)?|gfx)?$|withmaxqdesign|maxq|laptop(?:gpu)?|mobile|generation|graphics|"
     r"founders|fe$|lhr$|server|workstation|"
-    r"edition|nvgpu|active|developerkit|engineeringsample|embedded|vws$|nvl(?:16|72)?|pcie|sxm(?=[1-9][0-9]{0,2}gb)|"
-    r"sxm[2-6]?|hbm[23]e?|3e$|shared|gpu"
+    r"edition|nvgpu|active|developerkit|engineering(?:sample|reference)|embedded|vws$|nvl(?:16|72)?|pcie|"
+    r"sxm(?=[1-9][0-9]{0,2}gb)|sxm[2-6]?|hbm[23]e?|3e$|shared|gpu"
 )
 # `RTX 4060 Ti 16G`: memory without its B.
 _SHORT_MEMORY = r"(?:4|6|8|1[0-2]|16|20|24|32|40|48|80|94|96|141)g$"

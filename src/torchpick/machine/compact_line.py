@@ -20,10 +20,10 @@ _MOST_NAME = 64
 
 def line(found: Machine) -> str:
     """The envelope of `detect --json` in this form; without the GPUs' names where it would be too long with them."""
-    status = "ok" if found.trouble is None else "no_answer"
+    status = 0 if found.trouble is None else 4
     for named in (True, False):
         value = machine(found, named=named)
-        text = dumps(envelope("detect", status=status, exit_status=0 if found.trouble is None else 4, machine=value))
+        text = dumps(envelope("detect", status, machine=value))
         if len(text) < MOST_BYTES:
             break
     return text

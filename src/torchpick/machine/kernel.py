@@ -100,7 +100,7 @@ VERSION = "/sys/module/nvidia/version"
 
 
 class KernelFacts(Noun):
-    """`version` is the loaded NVIDIA module's, `nodes` the device nodes of GPUs, `tegra` the chip (or "tegra").
+    """`version` is the loaded NVIDIA module's, `nodes` the device nodes of GPUs, `tegra` the board, chip, or "tegra".
 
     `wsl_driver`: Windows mounted an NVIDIA driver. `jetson_cuda` is what the release of Jetson Linux says.
     """
@@ -199,7 +199,8 @@ def _tegra(world: World) -> str | None:
     compatible = world.read("/proc/device-tree/compatible") or ""
     chip = compatible.partition("nvidia,tegra")[2][:3]
     if len(chip) == 3 and chip.isascii() and chip.isdigit():
-        return f"tegra{chip}"
+        board = (world.read("/proc/device-tree/model") or "").strip("\0\n").removeprefix("NVIDIA ")
+        return board or f"tegra{chip}"
     family = world.read("/sys/devices/soc0/family") or ""
     return "tegra" if family.lower().startswith("tegra") or world.exists(f"/etc/{JETSON_LINUX}") else None
 

@@ -211,9 +211,13 @@ def plain(value: Any) -> Any:  # noqa: ANN401 # whatever a noun holds, as JSON h
     return value
 
 
-def envelope(command: str, *, status: str = "ok", exit_status: int = 0, **facts: object) -> dict[str, object]:
+_STATUS = {0: "ok", 3: "no_build", 4: "no_answer"}
+
+
+def envelope(command: str, status: int = 0, /, **facts: object) -> dict[str, object]:
     """What every command prints under `--json`: the keys that are always there, and this command's facts."""
-    return {"schema": SCHEMA, "version": VERSION, "command": command, "status": status, "exit": exit_status, **facts}
+    word = _STATUS.get(status, "error")
+    return {"schema": SCHEMA, "version": VERSION, "command": command, "status": word, "exit": status, **facts}
 
 
 def dumps(value: dict[str, object]) -> str:

@@ -179,8 +179,7 @@ def as_json(pick: Pick, command: str) -> dict[str, object]:
         facts["left_out"] = fleet.left_out
     return envelope(
         command,
-        status="ok" if pick.ok else "no_build",
-        exit_status=0 if pick.ok else 3,
+        0 if pick.ok else 3,
         **facts,
         table={"date": pick.table_date},
         pick=_chosen(pick.verdicts, pick.wish, pick.notes) if pick.ok else None,

@@ -93,8 +93,7 @@ class Stack(Noun):
             by_package.setdefault(each.name, []).append(each)
         return envelope(
             command,
-            status="ok" if self.ok else "no_build",
-            exit_status=0 if self.ok else 3,
+            0 if self.ok else 3,
             machine=self.machine.to_json(),
             pick=None,
             stack=written(self, "requirements", "packages", "index_url", "notes") if self.ok else None,
