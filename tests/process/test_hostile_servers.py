@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import os
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,11 +29,24 @@ MOST_MB = 400
 GPU = ("--gpu", "sm_61", "--driver", "580.95.05")
 
 
-def page(body: bytes, kind: str = "text/html") -> Manner:
-    """A page that is small on the wire."""
-    body = gzip.compress(body, 1)
-    fields = f"Content-Type: {kind}\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n"
-    return once(b"HTTP/1.1 200 OK\r\n" + fields.encode() + body)
+def page(piece: bytes, times: int, kind: str = "text/html", ends: tuple[bytes, bytes] = (b"", b"")) -> Manner:
+    """A page that is small on the wire, made where it is asked for."""
+
+    def manner(connection: socket.socket) -> None:
+        body = _packed(piece, times, ends)
+        fields = f"Content-Type: {kind}\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n"
+        once(b"HTTP/1.1 200 OK\r\n" + fields.encode() + body)(connection)
+
+    return manner
+
+
+@cache
+def _packed(piece: bytes, times: int, ends: tuple[bytes, bytes]) -> bytes:
+    return gzip.compress(ends[0] + piece * times + ends[1], 1)
+
+
+def thrice(connection: socket.socket) -> None:
+    once(packed(bytes(50 << 20), 3))(connection)
 
 
 LINK = b'<a href="a-1-py3-none-any.whl">'
@@ -43,10 +58,10 @@ MANNERS = {
     "endless headers": forever(b"HTTP/1.1 200 OK\r\n", b"X: " + b"y" * 4000 + b"\r\n"),
     "endless 100 Continue": forever(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
     "endless body": forever(HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1000\r\n" + bytes(4096) + b"\r\n"),
-    "triple gzip": once(packed(bytes(50 << 20), 3)),
-    "a gzip bomb": page(bytes(200 << 20)),
-    "400,000 links": page(LINK * 400_000),
-    "180,000 files in JSON": page(b'{"files": [' + FILE * 180_000 + b"{}]}", "application/vnd.pypi.simple.v1+json"),
+    "triple gzip": thrice,
+    "a gzip bomb": page(bytes(1 << 20), 200),
+    "400,000 links": page(LINK, 400_000),
+    "180,000 files in JSON": page(FILE, 180_000, "application/vnd.pypi.simple.v1+json", (b'{"files": [', b"{}]}")),
 }
 COMMANDS: dict[str, Callable[[str], list[str]]] = {
     "install, a project's page": lambda url: ["install", "torch", "torchcodec", "--index-base", url, "--dry-run"],
