@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tests.fakes.indexes import WHEEL_HOST, WheelHost
 from tests.fakes.tinywheel import TinyWheel
 from torchpick.knowledge.compat import Knowledge
@@ -11,8 +13,10 @@ from torchpick.model.versions import release_key
 PLATFORM = "linux-x86_64"
 # What torch requires of other projects, in the releases that can still be installed.
 _OF_TORCH = ("filelock", "typing-extensions>=4.10.0", "sympy>=1.13.1", "networkx", "jinja2", "fsspec")
-# From this release on its companions ask for it and what is newer, where they asked for the very one before.
-_LOOSE = "2.14.0"
+# From this torchvision on it asks for this torch and what is newer; before, a companion asked for the very one.
+_LOOSE, _FROM = "0.29.1", "2.14.0"
+# The last torchaudio asks for none.
+_FREE = "2.11.0"
 # Other people's projects that the host has too; no environment may have them from there.
 _SHADOWS = ("numpy", "filelock", "requests")
 
@@ -35,12 +39,19 @@ def _stock(host: WheelHost, build: Build, tag: str) -> None:
         host.add(build.backend, TinyWheel("triton", triton, suffix))
     needs = (*_OF_TORCH, *((f'triton=={triton}; platform_system == "Linux"',) if triton else ()))
     host.add(build.backend, TinyWheel("torch", build.version, suffix, needs))
-    is_loose = release_key(build.torch) >= release_key(_LOOSE)
-    bound = f"torch>={_LOOSE}" if is_loose else f"torch=={build.torch}"
     for name, version in build.companion_pins.items():
         if all(wheel.version != version for wheel in host.wheels.get((build.backend, name), ())):
-            more = ("numpy", "pillow!=8.3.*,>=5.3.0") if name == "torchvision" else ()
-            host.add(build.backend, TinyWheel(name, version, suffix, (*more, bound)))
+            host.add(build.backend, TinyWheel(name, version, suffix, tuple(_of_companion(name, version, build.torch))))
     if (build.backend, _SHADOWS[0]) not in host.wheels:
         for name in _SHADOWS:
             host.add(build.backend, TinyWheel(name, "9999.0.0"))
+
+
+def _of_companion(name: str, version: str, torch: str) -> Iterator[str]:
+    """What a companion requires, as its own metadata says it."""
+    release = release_key(version)
+    if name == "torchvision":
+        yield from ("numpy", "pillow!=8.3.*,>=5.3.0")
+        yield f"torch>={_FROM}" if release >= release_key(_LOOSE) else f"torch=={torch}"
+    elif release < release_key(_FREE):
+        yield f"torch=={torch}"

@@ -33,7 +33,7 @@ def start(
     ended = runner.run(command, os.environ, talk_only=args.json)
     if ended.status and not ended.interrupted and (other := answering.instead(question, learnt)) is not None:
         job, command = handover.handed_over(question, other, pages=True)
-        console.notes(args, f"your index lacks what that needs, so it is asked again for torch {job.pick.version}")
+        console.notes(args, *(note.text for note in other.notes))
         ended = runner.run(command, os.environ, talk_only=args.json)
     pick = job.pick
     failure = _unfinished(pick, command, ended) if ended.status else _lacking(question, job, command)

@@ -25,10 +25,10 @@ def learn(asking: TargetQuestion, *, rehearse: bool = False) -> Learnt:
 
 def instead(asking: TargetQuestion, refused: Learnt) -> Learnt | None:
     """What a resolver finds where an installer refused the table's own answer: a mirror may lack its versions."""
-    if asking.is_of_family or refused.resolution is not None:
+    if refused.resolution is not None:
         return None
     with suppress(TorchpickError):  # the installer has said why
         learnt = learn(asking, rehearse=True)
-        if learnt.resolution is not None and learnt.answer.stack != refused.answer.stack:
+        if learnt.answer.stack != refused.answer.stack:
             return learnt
     return None

@@ -42,16 +42,16 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
     versions = {} if learnt.resolution is None else learnt.resolution.versions
     brings = {name for name in TRIO if name in versions or (stack is not None and stack.version(name) is not None)}
     if learnt.resolution is None and stack is None and not asking.order.no_deps:
-        brings |= {"torch"} if any(each.name in TRIO for each in asking.wanted) else set()
+        brings |= {"torch" for each in asking.wanted if each.name in TRIO}
     packages = () if stack is None else stack.packages
     pins = {name: version for name, version in answer.judged.items() if "*" not in version}
     names = [*(each.name for each in asking.wanted), *pins, *versions]
     twins = doubles(names, {*names, *answer.unknown}, learnt.facts)
     moved = [each for each in packages if each.name not in TRIO and "; " in each.why]
-    known = {(note.code, note.text) for note in pick.notes}
-    notes = [note for note in (stack.notes if stack is not None else ()) if (note.code, note.text) not in known]
+    known = {note.text for note in pick.notes}
+    said = () if stack is None else stack.notes
+    notes = [note for note in said if note.text not in known and note.code != "SAME_MODULE"]
     there, leaves_out = target.installed, asking.installer.name == "uv"
-    notes = [note for note in notes if note.code != "SAME_MODULE"]
     if twins:
         from torchpick.decide.stacknotes import same_module
 

@@ -63,11 +63,9 @@ class Learner:
 
     def _read_placed(self) -> None:
         """Read the wheels that are asked for by a URL or a path, whatever is known of their versions."""
-        placed = {
-            each.name: each for each in self.asking.wanted if each.place and each.specifier and _is_judged(each.name)
-        }
-        wanted = {name: each.specifier for name, each in placed.items()}
-        self.packages.read(wanted, {name: each.place for name, each in placed.items()})
+        placed = [each for each in self.asking.wanted if each.place and each.specifier and _is_judged(each.name)]
+        wanted = {each.name: each.specifier for each in placed}
+        self.packages.read(wanted, {each.name: each.place for each in placed})
 
     def _judged(self, *more: PackageDemand) -> Answer:
         """The answer once every wheel that it lacked was read, as far as it can be.
@@ -113,7 +111,8 @@ class Learner:
         found = self._resolve(answer, [answer.pick.build])
         if found.refusal is not None:
             found = self._opened(answer, found.refusal)
-            return self._agreed(self._exactly(answer, found), found)
+            learnt = self._agreed(self._exactly(answer, found), found)
+            return learnt._replace(notes=(_moved(answer, learnt.answer), *learnt.notes))
         exact = self._exactly(answer, found)
         if exact.ok:
             return self._agreed(exact, found)
@@ -143,7 +142,7 @@ class Learner:
                 continue
             bad = self._against(facts.versions)
             runs = [package for package in facts.versions if package not in bad]
-            if bad and runs and facts.versions[0] in bad:
+            if runs and facts.versions[0] in bad:
                 yield f"{name}<={runs[0].version}"
             yield from (f"{name}!={package.version}" for package in bad)
 
@@ -151,8 +150,7 @@ class Learner:
         """A resolution in which torch's release is open among the builds of one backend that run here."""
         backend = answer.pick.build.backend
         builds = [each.build for each in answer.pick.considered if each.ok and each.build.backend == backend]
-        exact = any(each.name == "torch" and "==" in each.specifier for each in self.asking.wanted)
-        if len(builds) > 1 and not exact:
+        if len(builds) > 1:
             found = self._resolve(answer._replace(stack=None), builds)
             torch = found.versions.get("torch")
             if found.refusal is None and torch in {None, *(build.version for build in builds)}:
@@ -202,6 +200,14 @@ class Learner:
             for name, why in sorted(lacking.items())
             if _is_judged(name)
         )
+
+
+def _moved(refused: Answer, taken: Answer) -> Note:
+    """What the resolver did not find, or not together, and what is taken in its place."""
+    was, now = ({"torch": each.pick.version, **each.judged} for each in (refused, taken))
+    other = ", ".join(f"{name} {version}" for name, version in now.items() if was.get(name) != version)
+    asked = f"what is asked for does not resolve with torch {refused.pick.version}"
+    return Note("TORCH_MOVED", f"{asked}; taken instead: {other}")
 
 
 def _is_judged(name: str) -> bool:

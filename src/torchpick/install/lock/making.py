@@ -101,8 +101,8 @@ class _Hashes:
 
     def _complete(self, name: str, file: ReportedFile) -> ReportedFile:
         """The file with its hash; of what the user names on torch's index the resolver's word is that of a download."""
-        pick, said = self.job.pick, file.sha256
-        wheel = Wheel(name, file_of(file.url), file.url, said)
+        pick = self.job.pick
+        wheel = Wheel(name, file_of(file.url), file.url, file.sha256)
         if pick.index_url and is_wheel_host(file.url, pick.wish.index_base.removeprefix("flat+")):
             listed = self.host.links(name)
             wheel = wheel._replace(sha256=next((each.sha256 for each in listed if each.file == wheel.file), None))
