@@ -29,7 +29,7 @@ class Case(Noun):
 
 
 class Signature(Noun):
-    """One cause of trouble and the texts it is known by; docs/doctor.md says what the fields mean."""
+    """One cause of trouble and the texts it is known by; compat/README.md says what the fields mean."""
 
     id: str
     title: str
