@@ -125,8 +125,10 @@ def never(fields: Fields) -> None:
 
 def _companion_files(fields: Fields) -> None:
     for row in fields.objects("files"):
-        only(row, "name", "version", "pythons", "source")
+        only(row, "name", "version", "pythons", "excluded", "source")
         one_of(row, "name", ("torchvision", "torchaudio"))
+        if row.has("excluded"):
+            each(row, "excluded", lambda text: text.count(".") == 2 and is_dotted(text), "is no X.Y.Z")
         dotted(row, "version")
         pythons = row.object("pythons")
         only(pythons, "*", *PLATFORMS)

@@ -153,7 +153,6 @@ _NOTES = [
     "torchaudio 2.11.1 has a release page (github pytorch/audio, 28 Oct 2026) and no file on the default index",
     "torchvision 0.29.2 also declares torch>=2.14.0; it was published with 2.15.0, after the last CUDA 12.6 wheels, so "
     "2.14.1 keeps 0.29.1",
-    "torchvision 0.29.1 and 0.29.2 exclude Python 3.14.1 (Requires-Python: !=3.14.1), which a table of X.Y cannot say",
     "torchao names no torch in its METADATA, nor does its documentation: of it only the CUDA is known that it links",
 ]
 
@@ -174,7 +173,8 @@ def built(compat: Path, evidence: Path = EVIDENCE) -> Row:
         for name in asked.names()
     }
     pythons = Fields(layout.read(evidence), evidence.name).object("pythons")
-    return table(releases, requires, {torch: held(release) for torch, release in releases.items()}, files(pythons))
+    known = files(pythons, Fields(layout.read(evidence), evidence.name).object("excluded"))
+    return table(releases, requires, {torch: held(release) for torch, release in releases.items()}, known)
 
 
 def held(release: Fields) -> Held:
@@ -186,8 +186,11 @@ def held(release: Fields) -> Held:
     return found
 
 
-def files(pythons: Fields) -> list[Row]:
-    """Which Pythons each release of a companion has on each platform; `*`: those that any platform has."""
+def files(pythons: Fields, excluded: Fields) -> list[Row]:
+    """Which Pythons each release of a companion has on each platform; `*`: those that any platform has.
+
+    `excluded` are those of them that its Requires-Python leaves out, X.Y.Z.
+    """
     rows: list[Row] = []
     for name in pythons.names():
         versions = pythons.object(name)
@@ -197,7 +200,11 @@ def files(pythons: Fields) -> list[Row]:
             every = sorted(
                 {tag for tags in found.values() for tag in tags}, key=lambda tag: (len(tag.rstrip("t")), tag)
             )
-            rows.append({"name": name, "version": version, "pythons": {"*": every, **found}, "source": _FILES})
+            out = excluded.object(name).texts(version) if excluded.object(name).has(version) else ()
+            rows.append({
+                "name": name, "version": version, "pythons": {"*": every, **found},
+                **({"excluded": list(out)} if out else {}), "source": _FILES,
+            })  # fmt: skip
     return rows
 
 

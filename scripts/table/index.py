@@ -84,6 +84,11 @@ def _rules(compat: Path) -> Row:
         for cuda, majors in strict_rules.generations(Fields(layout.read(compat / "drivers.json")))
     ]
     kinds = Fields(layout.read(compat / "kinds.json")).objects("kinds")
+    excluded: dict[str, list[str]] = {}
+    for row in Fields(layout.read(compat / "companions.json")).objects("files"):
+        for python in row.texts("excluded") if row.has("excluded") else ():
+            excluded.setdefault(python, []).append(f"{row.text('name')} {row.text('version')}")
+    found["excluded"] = excluded
     found["kinds"] = [[row.raw(key) for key in ("arch", "generation", "examples", "platforms")] for row in kinds]
     return found
 

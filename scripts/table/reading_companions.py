@@ -44,6 +44,8 @@ _PLATFORMS = (
     *("linux-x86_64", "linux-aarch64", "windows-x86_64", "windows-arm64"),
     *("macos-arm64", "macos-x86_64"),
 )
+# `>=3.10,!=3.14.1`
+_LEFT_OUT = re.compile(r"!=\s*(\d+\.\d+\.\d+)(?![\d.*])")
 # `torch (==1.7.1)`, `torch==2.8.0`, `torch >=2.14.0 ; python_version < "4"`
 _OF_TORCH = re.compile(r"torch\s*\(?\s*((?:[<>=!~]=?\s*[0-9][0-9.*]*\s*,?\s*)*)\)?\s*(?:;.*)?")
 
@@ -54,6 +56,7 @@ def main(words: Sequence[str]) -> int:
     known = Fields(layout.read(EVIDENCE))
     requires = {name: dict(_recorded(known, name)) for name in known.object("requires").names()}
     pythons = {name: known.object("pythons").raw(name) for name in known.object("pythons").names()}
+    excluded = {name: known.object("excluded").raw(name) for name in known.object("excluded").names()}
     try:
         with Client() as client:
             index = UserIndex(index_places.of_user(os.environ), client)
@@ -67,13 +70,13 @@ def main(words: Sequence[str]) -> int:
                     for version, links in found.items()
                 }
                 if name in COMPANIONS:
-                    pythons[name] = _pythons(found)
+                    pythons[name], excluded[name] = _pythons(found), _excluded(found)
                 print(f"{name}: {len(found)} versions", file=sys.stderr)
     except TorchpickError as error:
         print(f"error: {error}\n\nhint: {error.hint}", file=sys.stderr)
         return error.exit_status
     today = datetime.datetime.now(tz=datetime.timezone.utc).date().isoformat()
-    layout.write(EVIDENCE, {"schema": 1, "date": today, "requires": requires, "pythons": pythons})
+    layout.write(EVIDENCE, {"schema": 1, "date": today, "requires": requires, "pythons": pythons, "excluded": excluded})
     return 0
 
 
@@ -109,6 +112,15 @@ def _pythons(listed: dict[str, list[Link]]) -> dict[str, dict[str, list[str]]]:
             for version in {link.wheel.version for link in fitting(here, "", target)}:
                 found[version].setdefault(name, []).append(tag)
     return {version: platforms for version, platforms in found.items() if platforms}
+
+
+def _excluded(listed: dict[str, list[Link]]) -> dict[str, list[str]]:
+    """Version → the Pythons X.Y.Z that its Requires-Python leaves out."""
+    found = {
+        version: sorted({python for link in links for python in _LEFT_OUT.findall(link.requires_python or "")})
+        for version, links in listed.items()
+    }
+    return {version: pythons for version, pythons in found.items() if pythons}
 
 
 def torch_of(requirements: Iterable[str]) -> str | None:

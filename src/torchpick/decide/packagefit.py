@@ -146,7 +146,8 @@ class Situation:
                     continue
                 fits.append(fit)
                 if fit is Fit.NONE:
-                    failing.append(_no_kernels(library, gpu))
+                    facts = {"gpu": gpu.label, "library": _name(library), "arches": listed(library.arches)}
+                    failing.append(Objection(Reason.PACKAGE_NO_KERNELS, facts, gpu.index))
         partial = tuple(self._partial(code, main, package)) if main else tuple(self._bare(code, package))
         worst = min(fits, default=Fit.EXACT)
         # What is only named, or is to be built, nobody saw run: it is never said to.
@@ -200,11 +201,6 @@ def _name(library: LibraryCode) -> str:
     """`vllm/vllm_flash_attn/_vllm_fa2_C.abi3.so` → `vllm_flash_attn/_vllm_fa2_C`: the package's own folder aside."""
     folder, slash, file = library.path.rpartition("/")
     return f"{folder.partition('/')[2]}{slash}".lstrip("/") + file.partition(".")[0]
-
-
-def _no_kernels(library: LibraryCode, gpu: Gpu) -> Objection:
-    facts = {"gpu": gpu.label, "library": _name(library), "arches": listed(library.arches)}
-    return Objection(Reason.PACKAGE_NO_KERNELS, facts, gpu.index)
 
 
 def _python_fits(machine: Machine, package: Package) -> bool:

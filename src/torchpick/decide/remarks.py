@@ -8,7 +8,7 @@ from torchpick.model.machine import Gpu, Machine, Note
 from torchpick.model.pick import Change, Pick
 from torchpick.model.pythons import python_name, python_order
 from torchpick.model.request import Wish
-from torchpick.model.table import MpsFloor, Table, below
+from torchpick.model.table import MpsFloor, Table, below, floor_of
 from torchpick.model.verdict import Objection, Reason, Verdict
 from torchpick.model.versions import is_dotted, numbers, release_key
 
@@ -283,7 +283,7 @@ def nccl_gap(build: Build, gpu: Gpu, table: Table) -> tuple[str, str] | None:
     nccl = build.libraries.get("nccl")
     if nccl is None or build.cuda is None or gpu.arch is None:
         return None
-    floor = table.floors.nccl_floor(nccl, build.cuda)
+    floor = floor_of(table.floors.nccl, nccl, build.cuda_major)
     return (f"NCCL {nccl}", f"sm_{floor[0]}{floor[1]}") if below(gpu.arch, floor) else None
 
 

@@ -23,7 +23,7 @@ from torchpick.model.machine import Gpu, Machine
 from torchpick.model.pick import Pick
 from torchpick.model.pythons import python_name, python_order, span
 from torchpick.model.request import Wish
-from torchpick.model.table import Table, below
+from torchpick.model.table import Table, below, floor_of
 from torchpick.model.verdict import GpuFit, Objection, Rank, Reason, Verdict
 from torchpick.model.versions import admits, numbers, release_key
 
@@ -121,6 +121,7 @@ class _Judge:
         self._fits: dict[tuple[int, bool], Fits] = {}
         self._lacked: dict[str, dict[str, str]] = {}
         self._refused = self._refusals()
+        self._excluded = table.excluded.get(machine.python.exact or "", ())
 
     def suits(self, build: Build) -> int:
         if build.family == self.natural:
@@ -133,7 +134,7 @@ class _Judge:
         fits, rank, why = self._hardware[build.key]
         # The most important first: what was asked for, then the hardware, then the software, then what we do not know.
         objections = (*self._unasked(build), *why, *self._software(build), *self._doubts(build))
-        kept = build.for_machine(self.machine.python.tag, (gpu.arch for gpu in self.gpus))
+        kept = build.for_machine(self.machine.python.tag, (gpu.arch for gpu in self.gpus), self._excluded)
         return Verdict(kept, objections, fits, rank)
 
     def _of_hardware(self, build: Build) -> Hardware:
@@ -215,8 +216,12 @@ class _Judge:
                 facts = {"why": f"no {name} is known for torch {build.version}"}
             elif not admitted(version):
                 facts = {"why": f"its {name} is {version}, and `{name}{self.wish.companions[name]}` was asked for"}
+            elif build.release_of(name) in self._excluded:
+                facts = {"why": f"{name} {version} leaves out Python {self.machine.python.exact}"}
             elif python not in pythons:
-                facts = _companion_facts(f"{name} {version}", python, pythons)
+                companion, newest = f"{name} {version}", max(pythons, key=python_order, default="")
+                why = f"{companion} has no wheel for {python_name(python)}: it has {span(pythons)}"
+                facts = {"why": why, "companion": companion, "newest": python_name(newest)}
             else:
                 continue
             found.append(Objection(Reason.COMPANION_MISSING, facts))
@@ -279,7 +284,7 @@ class _Judge:
             return []
         found = []
         if (cudnn := build.libraries.get("cudnn")) is not None:
-            floor = self.table.floors.cudnn_floor(cudnn)
+            floor = floor_of(self.table.floors.cudnn, cudnn)
             if below(gpu.arch, floor):
                 found.append(dropped(f"cuDNN {cudnn}", f"sm_{floor[0]}{floor[1]} and newer", gpu))
         if self.wish.whole:
@@ -340,8 +345,3 @@ def _best(build: Build, gpu: Gpu) -> CodeFit:
     if gpu.arch is None or not build.arches:
         return CodeFit()
     return best(build.arches, gpu.arch, unified=build.unified)
-
-
-def _companion_facts(companion: str, tag: str, tags: tuple[str, ...]) -> dict[str, str]:
-    why = f"{companion} has no wheel for {python_name(tag)}: it has {span(tags)}"
-    return {"why": why, "companion": companion, "newest": python_name(max(tags, key=python_order, default=""))}

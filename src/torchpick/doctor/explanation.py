@@ -115,7 +115,7 @@ def _explained(
 def _examined(session: Session, said: Mentions) -> Examination:
     """The environment that the text is of: the one that is here, unless the text or the request is of another."""
     request = session.request
-    is_elsewhere = request.platform is not None or (request.python is not None and version_of(request.python))
+    is_elsewhere = request.platform is not None or version_of(request.python) is not None
     if not is_elsewhere:
         exam = examination.examine(session, torch_alone=True)
         installed = exam.subject.torch

@@ -136,7 +136,7 @@ def of(subject: Subject, findings: Sequence[Finding], weighed: Weighed) -> Remed
 
 def _there(request: Request) -> Request:
     """The request as it is made on the machine itself: `install` takes no other platform or Python than its own."""
-    if request.python is not None and version_of(request.python) is not None:
+    if version_of(request.python) is not None:
         request = request._replace(python=None)
     return request if request.platform is None else request._replace(platform=None, glibc=None, macos=None)
 

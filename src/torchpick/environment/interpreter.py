@@ -95,6 +95,7 @@ def own(source: str = "the Python that runs torchpick") -> Interpreter:
         free_threaded=free_threaded,
         executable=sys.executable or None,
         source=source,
+        exact=sys.version.split()[0],
     )
     libc = _confstr()
     soabi = None
@@ -132,7 +133,7 @@ def tool_environment(prefix: str) -> str | None:
 
 def _told(told: str, world: World, deadline: float) -> Interpreter:
     if (version := version_of(told)) is not None:
-        return Interpreter(Python(version[0], "cp", version[1], None, "given"), own().platform)
+        return Interpreter(version, own().platform)
     path = named(told, world.environ, world.cwd)
     if path is None:
         raise UsageError(f"--python {told}: neither a version, nor a path, nor a command on PATH", hint=_HINT)
@@ -206,6 +207,7 @@ def parse(said: Fields, program: str, source: str) -> Interpreter:
             free_threaded=said.flag("free_threaded"),
             executable=program,
             source=source,
+            exact=said.maybe_text("full_version"),
         )
         libc, soabi = said.maybe_text("libc"), said.maybe_text("soabi")
         return Interpreter(python, platform(said.text("system"), said.text("cpu"), libc, soabi, wide=said.flag("wide")))

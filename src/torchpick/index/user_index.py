@@ -141,7 +141,7 @@ class WheelTarget(Noun):
     @property
     def program(self) -> str | None:
         """The interpreter; None where only a version is given."""
-        return None if self.python is None or version_of(self.python) is not None else self.python
+        return None if version_of(self.python) is not None else self.python
 
 
 def check(requirement: str) -> Requirement:

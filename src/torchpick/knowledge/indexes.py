@@ -102,6 +102,7 @@ def rules(index: Row) -> Table:
         amd=amd(index),
         mps=tuple(MpsFloor(row["from"], row["macos"]) for row in index["mps"]),
         date=index["date"],
+        excluded=index["excluded"],
         kinds=tuple(Kind(_arch(arch), name, tuple(sold), tuple(on)) for arch, name, sold, on in index["kinds"]),
     )
 

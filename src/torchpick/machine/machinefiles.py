@@ -235,7 +235,7 @@ def _version(text: str) -> Python:
     if version is None:
         hint = "with `--machine` specify a version, such as `--python 3.12`"
         raise UsageError(f"`--python {text}` is an interpreter of this computer", hint=hint)
-    return Python(version[0], free_threaded=version[1])
+    return version
 
 
 class _Origin(Noun):

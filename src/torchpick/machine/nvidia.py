@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from torchpick.environment.world import World
 from torchpick.machine import kernel, probe, reasons
 from torchpick.machine.driver_reading import Device, DriverReading
-from torchpick.machine.kernel import KernelFacts, LookOptions, PciGpu, Seen
+from torchpick.machine.kernel import KernelFacts, LookOptions, Seen
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Note
 from torchpick.model.noun import Noun
@@ -119,18 +119,17 @@ def _without_answer(
     symptoms = reasons.Symptoms(facts, tuple(readings), how.knowledge)
     if not symptoms.are_of_a_gpu:
         return Seen(driver=driver, notes=(*notes, *reasons.earlier_failures(readings, None)))
-    gpus = tuple(_from_bus(index, pci, how) for index, pci in enumerate(facts.nvidia))
+    capability = how.knowledge.pci_capability if how.trust_pci else lambda _: None
+    gpus = tuple(
+        Gpu(index, "nvidia", None, capability(pci.device), pci=pci.address, source="pci")
+        for index, pci in enumerate(facts.nvidia)
+    )
     if not gpus and facts.tegra is not None:
         gpus = (Gpu(0, "nvidia", f"NVIDIA {facts.tegra}", None, integrated=True, source="device-tree"),)
     if how.trust_pci and gpus and all(gpu.arch is not None for gpu in gpus):
         text = "the compute capability is from the PCI id (--trust-pci), as the driver did not answer"
         return Seen(gpus, driver, (*notes, Note("PCI_TRUSTED", text)))
     return Seen(gpus, driver, notes, reasons.why(symptoms))
-
-
-def _from_bus(index: int, pci: PciGpu, how: LookOptions) -> Gpu:
-    arch = how.knowledge.pci_capability(pci.device) if how.trust_pci else None
-    return Gpu(index, "nvidia", None, arch, pci=pci.address, source="pci")
 
 
 def _driver(facts: KernelFacts, readings: Sequence[DriverReading]) -> tuple[Driver | None, list[Note]]:

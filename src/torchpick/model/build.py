@@ -113,13 +113,21 @@ class Build(Noun):
         """Each companion that was made for it, by the version of exactly this build."""
         return {name: version for name, version in self.companions.items() if version is not None}
 
-    def for_machine(self, python: str, gpus: Iterable[Arch | None]) -> Build:
-        """The build with those companions alone that have a wheel for this Python, and with its code for these GPUs."""
+    def for_machine(self, python: str, gpus: Iterable[Arch | None], excluded: Iterable[str] = ()) -> Build:
+        """The build with those companions alone that have a wheel for this Python, and with its code for these GPUs.
+
+        `excluded` are the companions' releases that leave out this very Python, `torchvision 0.29.2`.
+        """
         missing = [name for name, pythons in self.companion_pythons.items() if python not in pythons]
+        missing += [name for name in self.companions if self.release_of(name) in excluded] if excluded else ()
         build = self._replace(companions={**self.companions, **dict.fromkeys(missing)}) if missing else self
         if self.vendor is None or not self.vendor.projects:
             return build
         return build._replace(extras=tuple(f"device-{arch}" for arch in dict.fromkeys(gpus)))
+
+    def release_of(self, companion: str) -> str:
+        """A companion and its release without the label of its build: `torchvision 0.29.2`."""
+        return f"{companion} {self.companions[companion]}".partition("+")[0]
 
     def is_inferred(self, companion: str) -> bool:
         """Whether the maintainers of the companion name only an older torch."""

@@ -204,13 +204,14 @@ def word(fields: Fields, name: str) -> str:
 
 
 class Python(Noun):
-    """The interpreter that torch is for. `source` says how it was chosen."""
+    """The interpreter that torch is for. `source` says how it was chosen; `exact` is its X.Y.Z, where that is known."""
 
     version: str
     implementation: str = "cp"
     free_threaded: bool = False
     executable: str | None = None
     source: str = "given"
+    exact: str | None = None
 
     @property
     def tag(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpick.model.machine import Platform
+from torchpick.model.machine import Platform, Python
 from torchpick.model.versions import check_bounds, remembered
 
 TYPE_CHECKING = False
@@ -11,15 +11,18 @@ if TYPE_CHECKING:
 
 # The first part of a wheel's Python tag, by the interpreter's own name.
 IMPLEMENTATIONS = {"cpython": "cp", "pypy": "pp", "graalpy": "graalpy"}
-_VERSION = r"([1-9])\.(\d{1,2})(?:\.\d{1,3})?(t?)"
+_VERSION = r"([1-9])\.(\d{1,2})(\.\d{1,3})?(t?)"
 
 
-def version_of(text: str) -> tuple[str, bool] | None:
-    """`3.12`, `3.12.4`, `3.14t` as X.Y, and whether it is free-threaded; None for what is a path or a command."""
+def version_of(text: str | None) -> Python | None:
+    """`3.12`, `3.12.4`, `3.14t`; None for what is a path or a command."""
     import re
 
-    match = re.fullmatch(_VERSION, text.strip(), re.ASCII)
-    return (f"{match[1]}.{int(match[2])}", bool(match[3])) if match else None
+    match = re.fullmatch(_VERSION, (text or "").strip(), re.ASCII)
+    if match is None:
+        return None
+    version = f"{match[1]}.{int(match[2])}"
+    return Python(version, free_threaded=bool(match[4]), exact=match[3] and version + match[3])
 
 
 def python_name(tag: str) -> str:

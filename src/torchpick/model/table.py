@@ -206,14 +206,9 @@ class LibraryFloors(Noun):
     cudnn: tuple[Floor, ...] = ()
     nccl: tuple[Floor, ...] = ()
 
-    def cudnn_floor(self, version: str) -> tuple[int, int]:
-        return _floor(self.cudnn, version, None)
 
-    def nccl_floor(self, version: str, cuda: str) -> tuple[int, int]:
-        return _floor(self.nccl, version, int(cuda.split(".")[0]))
-
-
-def _floor(rows: tuple[Floor, ...], version: str, cuda_major: int | None) -> tuple[int, int]:
+def floor_of(rows: tuple[Floor, ...], version: str, cuda_major: int | None = None) -> tuple[int, int]:
+    """The capability that this version of a library needs at least."""
     release = numbers(version)
     holding = [row for row in rows if numbers(row.since) <= release and row.cuda_major in (None, cuda_major)]
     return max(holding, key=lambda row: numbers(row.since)).floor if holding else (0, 0)
@@ -289,7 +284,7 @@ class Table(Noun):
     """`builds` maps a platform's name to its shelf; `capabilities` are those that any GPU has.
 
     `date` is the day of the newest fact in it: of the evidence it was made from, or of the last refresh. `notes` say
-    what of the cache was ignored.
+    what of the cache was ignored. `excluded`: X.Y.Z of Python → the companions' releases that leave it out.
     """
 
     builds: Mapping[str, Shelf]
@@ -301,6 +296,7 @@ class Table(Noun):
     amd: AmdRules = AmdRules()
     mps: tuple[MpsFloor, ...] = ()
     kinds: tuple[Kind, ...] = ()
+    excluded: Mapping[str, tuple[str, ...]] = {}
 
     @property
     def nvidia(self) -> tuple[Kind, ...]:
