@@ -1,6 +1,6 @@
 """Times whole processes side by side: a round runs each command once, so a slow moment of the machine hits all.
 
-Figures are ratios of medians; absolute times of a shared machine mean little.
+Figures are ratios of medians; absolute times of a shared machine mean little, and processor time more than the clock's.
 """
 
 from __future__ import annotations
@@ -32,18 +32,33 @@ def environment(*packages: str) -> Path:
 
 
 def medians(
-    commands: Mapping[str, Sequence[str]], rounds: int = 31, environ: Mapping[str, str] = os.environ
+    commands: Mapping[str, Sequence[str]],
+    rounds: int = 31,
+    environ: Mapping[str, str] = os.environ,
+    *,
+    processor: bool = False,
 ) -> dict[str, float]:
-    """Median wall time of each command over interleaved rounds, after one round that is not counted."""
+    """Median time of each command over interleaved rounds, after one round that is not counted.
+
+    By the clock, or what it took of the `processor`, in all of its processes.
+    """
     env = {name: value for name, value in environ.items() if not name.startswith(("TORCHPICK_", "PYTHON"))}
     times: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(rounds + 1):
         for name, command in commands.items():
-            start = time.perf_counter()
+            start = _spent() if processor else time.perf_counter()
             subprocess.run(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
             if turn:
-                times[name].append(time.perf_counter() - start)
+                times[name].append((_spent() if processor else time.perf_counter()) - start)
     return {name: statistics.median(each) for name, each in times.items()}
+
+
+def _spent() -> float:
+    """Seconds of the processor that the children which ended took."""
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def peak_mebibytes(command: Sequence[str]) -> float:
@@ -59,14 +74,15 @@ def peak_mebibytes(command: Sequence[str]) -> float:
 
 _COUNTING = """
 import sys
-files = 0
-def hear(event, _arguments):
-    global files
-    files += event == "open"
+files = []
+def hear(event, arguments):
+    # One that is opened without waiting for a writer is told twice.
+    if event == "open" and files[-1:] != [str(arguments[0])]:
+        files.append(str(arguments[0]))
 sys.addaudithook(hear)
 from torchpick.cli import main
 main(sys.argv[1:])
-sys.stderr.write(str(files))
+sys.stderr.write(str(len(files)))
 """
 
 

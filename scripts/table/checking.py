@@ -12,7 +12,8 @@ from scripts.table.forms import CAPABILITY, holds, matching, one_of, only
 from scripts.table.layout import PLATFORMS
 from torchpick.errors import CompatError
 from torchpick.knowledge import othernames
-from torchpick.knowledge.gpunames import Candidates, Names
+from torchpick.knowledge.gpuindex import Names
+from torchpick.knowledge.gpunames import Candidates
 from torchpick.knowledge.othernames import OtherNames
 from torchpick.model.fields import Fields, ShapeError, loads
 

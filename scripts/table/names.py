@@ -1,4 +1,4 @@
-"""gpus.json → the index that names and PCI ids are looked up in (torchpick.knowledge.gpunames reads it)."""
+"""gpus.json → the index that names and PCI ids are looked up in (torchpick.knowledge.gpuindex reads it)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from scripts.table.gpus import on_the_box, plain, sold, words
-from torchpick.knowledge.gpunames import brand
+from torchpick.knowledge.gpuindex import brand
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields
 from torchpick.model.versions import numbers

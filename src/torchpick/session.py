@@ -116,8 +116,9 @@ class Session:
     def _limits(self) -> tuple[Limit, ...]:
         from torchpick.environment import settingsfiles
 
-        prefix = self.settings_prefix
-        if not settingsfiles.may_bind(self.environ, prefix):
+        here = self.settings_prefix
+        prefix = here if settingsfiles.files_bind(self.environ, here) else None
+        if prefix is None and not settingsfiles.variables_bind(self.environ):
             return ()
         from torchpick.environment import toolsettings
         from torchpick.installers import own_settings, store
@@ -126,7 +127,7 @@ class Session:
         own = self.own_settings(prefix)
         named = self.installer if prefix is None or self.installer != "auto" else self._chosen()
         python = "" if self.request.machine is not None else self.machine.python.version
-        places = (store.inside(cache_dir(self.environ)), *((toolsettings.store_of(prefix),) if prefix else ()))
+        places = (store.inside(cache_dir(self.environ)), *((toolsettings.store_of(here),) if here else ()))
         return own_settings.as_limits(own_settings.limits(own, named, python, places), self.base)
 
     def _chosen(self) -> str | None:

@@ -10,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scripts.table import gpus as table
-from torchpick.knowledge.gpunames import MOST_CLOSE, Candidates, Names, look_up
+from torchpick.knowledge import othernames
+from torchpick.knowledge.gpuindex import Names
+from torchpick.knowledge.gpunames import MOST_CLOSE, Candidates, look_up
+from torchpick.knowledge.othernames import OtherNames
 from torchpick.model.arch import Arch
 from torchpick.model.fields import Fields, loads
 from torchpick.model.machine import GivenGpu, Named
@@ -87,6 +90,19 @@ def told(text: str) -> str | None:
 )
 def test_a_name_in_use_finds_its_architecture(text: str, arch: str) -> None:
     assert told(text) == arch
+
+
+@pytest.mark.parametrize("mac", [True, False])
+def test_a_name_that_is_taken_as_it_is_written_means_the_same_to_the_reader_of_all_names(mac: bool) -> None:
+    others = OtherNames.from_json(Fields(loads((COMPAT / "index" / "others.json").read_bytes())))
+    theirs = (*others.amd_names, *others.amd_products, *others.intel_names, *others.intel_products, *others.apple_chips)
+    shown = (name for name, _ in PRODUCTS)
+    taken = {name: gpu for name in (*NAMES.full, *NAMES.core, *shown, *theirs) if (gpu := NAMES.written(name))}
+
+    assert len(taken) > 1000
+    assert {name: othernames.parse(name, NAMES, others, mac=mac).arch for name in taken} == {
+        name: gpu.arch for name, gpu in taken.items()
+    }
 
 
 @pytest.mark.parametrize(

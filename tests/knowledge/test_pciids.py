@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpick.knowledge.othernames import PciIds
+from torchpick.knowledge.gpuindex import PciIds
 from torchpick.model.fields import Fields, loads
 
 COMPAT = Path(__file__).parents[2] / "compat"

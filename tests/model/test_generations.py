@@ -7,7 +7,8 @@ import os
 import pytest
 
 from torchpick.knowledge import compat
-from torchpick.knowledge.gpunames import Names, look_up
+from torchpick.knowledge.gpuindex import Names
+from torchpick.knowledge.gpunames import look_up
 from torchpick.knowledge.locations import compat_dir
 from torchpick.model.arch import Arch
 from torchpick.model.machine import GivenGpu

@@ -8,7 +8,7 @@ from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.request import Wish
-from torchpick.model.versions import admits, leading, named, normal, parsed, release_key, remembered, simple
+from torchpick.model.versions import admits, everyday, leading, named, normal, parsed, release_key, remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,9 +51,8 @@ def asked(texts: Iterable[str], machine: Callable[[], Machine] | None = None) ->
     for text in texts:
         stripped = text.strip()
         name = leading(stripped)
-        rest = stripped[len(name) :].strip()
-        if name and simple(rest) is not None:
-            found.append(PackageDemand(normal(name), rest.replace(" ", "")))
+        if name and (specifier := everyday(stripped[len(name) :])) is not None:
+            found.append(PackageDemand(normal(name), specifier))
             continue
         requirement = _requirement(stripped)
         if machine is None or not requirement.marker or _holds(requirement, _environment(machine()), ()):

@@ -11,11 +11,10 @@ from torchpick.environment.requirementfiles import RequirementLine, beside, deco
 from torchpick.errors import RequirementError, UsageError
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-from torchpick.model.versions import normal, parsed
+from torchpick.model.versions import everyday, leading, normal, parsed
 
 # Bounds on files from outside; the largest lock in pip's format that was met has 6 MB of hashes.
 MOST_FILES = 200
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _FRONT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?\s*")
 _WHEEL = re.compile(r"([A-Za-z0-9_.]+)-([^-]+)(?:-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl", re.ASCII)
 _ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar")
@@ -167,8 +166,9 @@ def editable(path: str, where: str = "") -> Requested:
 def parse(text: str, where: str = "") -> Requested:
     """One requirement as pip takes it: a name with its specifier, a wheel, a folder, a URL, `name @ URL`."""
     stripped = text.strip()
-    if _NAME.fullmatch(stripped) and not _is_place(stripped):
-        return Requested(stripped, where, normal(stripped))
+    name = leading(stripped)
+    if name and not _is_place(stripped) and (specifier := everyday(stripped[len(name) :])) is not None:
+        return Requested(stripped, where, normal(name), specifier=specifier)
     front = _FRONT.match(stripped)
     if front and stripped[front.end() :].startswith("@"):
         return _at_place(stripped, where, front)

@@ -19,15 +19,16 @@ ETC = "/etc"
 
 
 def variables_bind(environ: Mapping[str, str]) -> bool:
-    """Whether a variable of pip's or uv's, in any spelling, could hold a constraint or lead to one."""
-    ends = ("CONSTRAINT", "OVERRIDE", "UV_CONFIG_FILE", "UV_PROJECT")
-    return any(name.upper().endswith(ends) for name in environ)
+    """Whether a variable of pip's or uv's, in any spelling, could hold a constraint."""
+    return any(name.upper().endswith(("CONSTRAINT", "OVERRIDE")) for name in environ)
 
 
-def may_bind(environ: Mapping[str, str], prefix: str | None) -> bool:
-    """Whether a variable or a file could hold a constraint: a look at their texts, as reading them costs a start."""
-    if variables_bind(environ) or prefix is None:
-        return variables_bind(environ)
+def files_bind(environ: Mapping[str, str], prefix: str | None) -> bool:
+    """Whether a file could hold a constraint: a look at their texts, as reading them costs a start."""
+    if prefix is None:
+        return False
+    if "UV_CONFIG_FILE" in environ or "UV_PROJECT" in environ:
+        return True
     home = os.path.expanduser("~")
     if any("constraint" in (text_of_settings(file) or "").lower() for file in pip_files(environ, prefix, home)):
         return True

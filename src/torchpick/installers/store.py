@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from torchpick.environment import rewrite
+from torchpick.environment.requirementfiles import located
 from torchpick.environment.world import is_yours, start_of
 from torchpick.errors import InstallerError
 from torchpick.model.machine import Note
@@ -103,12 +104,4 @@ def _holds(each: StoredFile) -> bool:
 def not_ours(words: Iterable[str], *places: str) -> tuple[str, ...]:
     """The words that lead to no file that torchpick wrote in these folders."""
     ours = {*map(os.path.abspath, places)}
-    return tuple(word for word in words if _folder_of(word) not in ours)
-
-
-def _folder_of(path: str) -> str:
-    """Of a path or file URL."""
-    from urllib.parse import unquote
-
-    plain = unquote(path.removeprefix("file://")) if path.startswith("file://") else path
-    return os.path.dirname(os.path.abspath(plain))
+    return tuple(word for word in words if os.path.dirname(located(word)) not in ours)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any, TypeVar
 
-    from torchpick.knowledge.gpunames import Names
+    from torchpick.knowledge.gpuindex import Names
     from torchpick.knowledge.othernames import OtherNames
     from torchpick.model.request import Wish
     from torchpick.model.table import Read
@@ -127,7 +127,7 @@ class Knowledge:
     @property
     def gpu_names(self) -> Names:
         """The names of products and their architectures."""
-        from torchpick.knowledge.gpunames import Names
+        from torchpick.knowledge.gpuindex import Names
 
         return self.file("index/gpus.json", Names.from_json)
 
@@ -148,12 +148,16 @@ class Knowledge:
         if spoken is not None and spoken in self.rules.capabilities:
             major, minor = spoken.split(".")
             return GivenGpu.nvidia(None, Arch.of_capability(int(major), int(minor)))
+        if (gpu := self.gpu_names.written(text)) is not None:
+            return gpu
         from torchpick.knowledge import othernames
 
         return othernames.parse(text, self.gpu_names, self.other_names, mac=mac)
 
     def check_backends(self, wish: Wish, table: Table) -> None:
         """Refuse a backend that no build of these platforms has."""
+        if not wish.backends:
+            return
         known = {build.backend for shelf in table.builds.values() for build in shelf}
         unknown = [backend for backend in wish.backends if backend not in (*known, *FAMILIES)]
         if not unknown:
@@ -169,7 +173,7 @@ class Knowledge:
 
     def pci_capability(self, device: int) -> Arch | None:
         """The architecture of an NVIDIA PCI device id; None where only the driver knows."""
-        from torchpick.knowledge.othernames import PciIds
+        from torchpick.knowledge.gpuindex import PciIds
 
         return self.file("index/gpus.json", PciIds.from_json).arch(device)
 

@@ -8,33 +8,14 @@ and digits alone; the keys of the index are made by the same functions (scripts/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from difflib import get_close_matches
 
+from torchpick.knowledge.gpuindex import Names, arch_of, brand, letters, named
 from torchpick.model.arch import Arch, spoken_capability
-from torchpick.model.fields import Fields, read
 from torchpick.model.machine import GivenGpu, Named
 from torchpick.model.noun import Noun
-from torchpick.model.versions import numbers
 
-# Which product lines a brand word may stand for: people write GTX for RTX, never GTX for Quadro. `n` are the products
-# that carry no brand (A100, L40S, TITAN V).
-BRANDS = {
-    "geforce": "g",
-    "quadro": "wn",
-    "tesla": "dn",
-    "jetson": "jn",
-    "drive": "jn",
-    "igx": "jn",
-    "grid": "dn",
-    "dgx": "dn",
-    "hgx": "dn",
-    "rtx": "gwn",
-    "gtx": "gn",
-    "gts": "gn",
-    "gt": "g",
-}
-FAMILIES = "gwdjn"
 MOST_CLOSE = 8
 LONGEST = 200
 
@@ -56,26 +37,6 @@ class Candidates(Noun):
     reason: str
     text: str
     close: tuple[Named, ...]
-
-
-class Names(Noun):
-    """The names index. `full`: branded names → capabilities; `core`: names without brand → family and capability.
-
-    `sold_most`: a shared name → the capability it stands for; `mig`: an instance's profile → the GPUs that have it.
-    """
-
-    capabilities: tuple[str, ...]
-    full: Mapping[str, str]
-    core: Mapping[str, str]
-    products: tuple[tuple[str, str], ...]
-    sold_most: Mapping[str, str] = {}
-    mig: Mapping[str, Sequence[str]] = {}
-    arm_only: tuple[str, ...] = ()
-
-    @classmethod
-    def from_json(cls, fields: Fields) -> Names:
-        products = zip(fields.texts("products"), fields.texts("product_capabilities"), strict=True)
-        return read(cls, fields, strict=True, products=tuple(products))
 
 
 def look_up(text: str, names: Names) -> GivenGpu | Candidates:
@@ -125,20 +86,6 @@ def _as_written(spoken: str) -> Iterator[str]:
         yield board.removesuffix(" dc")  # `RTX Pro 6000 Blackwell DC-96Q`
 
 
-def letters(text: str) -> str:
-    """The letters and digits of a name, which alone tell products apart."""
-    return "".join(char for char in text.lower() if char.isascii() and char.isalnum())
-
-
-def brand(plain: str) -> tuple[str, str]:
-    """The families that the leading brand words allow, and the rest of the name."""
-    families, rest = FAMILIES, plain
-    while (word := next((word for word in BRANDS if rest.startswith(word)), None)) is not None and word != rest:
-        families = "".join(family for family in BRANDS[word] if family in families)
-        rest = rest[len(word) :]
-    return families, rest
-
-
 def _no_such(text: str, capability: str, names: Names) -> Candidates:
     """`12` may be meant as 12.0, `750` as a product: name both kinds, take none."""
     digits = capability.replace(".", "")
@@ -152,11 +99,10 @@ def _of_name(text: str, plain: str, names: Names) -> GivenGpu | Candidates | Non
     """The GPU of that name; None where no form of it is known."""
     if profile := _instance(plain):
         return _of_instance(text, profile, names)
-    arm_only = any(word in plain for word in names.arm_only)
     for form in _forms(plain):
-        found = _capabilities(form, names)
+        found = names.capabilities_of(form)
         if len(found) == 1 and "?" not in found:
-            return GivenGpu.nvidia(text, arch_of(found.pop()), arm_only=arm_only)
+            return named(text, plain, found.pop(), names)
         if found:
             return _of_shared_name(text, form, found, names)
     return None
@@ -205,15 +151,6 @@ def _forms(plain: str) -> Iterator[str]:
             yield shorter
 
 
-def _capabilities(plain: str, names: Names) -> set[str]:
-    families, rest = brand(plain)
-    if rest != plain and plain in names.full:
-        return set(names.full[plain].split())
-    # `g6.1 w7.5`: a GeForce of 6.1 and a workstation card of 7.5 are called so.
-    words = names.core.get(rest, "").split()
-    return {word[1:] for word in words if word[0] in families}
-
-
 def _meant(plain: str, names: Names) -> tuple[Named, ...]:
     """The products that the name could mean: one of each capability first."""
     _, rest = brand(plain)
@@ -254,11 +191,6 @@ def _similar(plain: str, names: Names) -> tuple[Named, ...]:
 def _differ(one: str, other: str) -> int:
     """In how many letters two names of one length differ."""
     return sum(map(str.__ne__, one, other)) if len(one) == len(other) else -1
-
-
-def arch_of(capability: str) -> Arch:
-    major, minor = numbers(capability)
-    return Arch.of_capability(major, minor)
 
 
 def _maybe_arch(capability: str) -> Arch | None:

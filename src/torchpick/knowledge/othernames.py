@@ -11,7 +11,8 @@ from difflib import get_close_matches
 
 from torchpick.errors import UsageError
 from torchpick.knowledge import gpunames
-from torchpick.knowledge.gpunames import LONGEST, Candidates, Names, arch_of, letters
+from torchpick.knowledge.gpuindex import Names, letters
+from torchpick.knowledge.gpunames import LONGEST, Candidates
 from torchpick.model.arch import GENERIC, Arch
 from torchpick.model.fields import Fields, read
 from torchpick.model.machine import GivenGpu, Named
@@ -212,25 +213,3 @@ def _close(plain: str, products: tuple[str, ...], names: OtherNames) -> tuple[Na
         targets = names.amd_names.get(key, "").split()
         close.append(Named(known[key], target_of(targets[0]) if targets else None))
     return tuple(close)
-
-
-class PciIds(Noun):
-    """`devices` holds the ids for which a range, or having none, would answer otherwise; None is not known."""
-
-    ranges: tuple[tuple[int, int, Arch], ...]
-    devices: Mapping[int, Arch | None]
-
-    def arch(self, device: int) -> Arch | None:
-        """The architecture of this device id (vendor 10de), or None: then only the driver knows."""
-        if device in self.devices:
-            return self.devices[device]
-        return next((arch for first, last, arch in self.ranges if first <= device <= last), None)
-
-    @classmethod
-    def from_json(cls, fields: Fields) -> PciIds:
-        ranges: list[Any] = fields.items("pci_ranges")
-        listed = fields.mapping("pci_devices").items()
-        return cls(
-            tuple((first, last, arch_of(capability)) for first, last, capability in ranges),
-            {int(name, 16): None if known is None else arch_of(known) for name, known in listed},
-        )

@@ -177,6 +177,11 @@ def simple(specifier: str) -> tuple[Clause, ...] | None:
     return tuple(clauses)
 
 
+def everyday(specifier: str) -> str | None:
+    """The specifier without blanks, or None where it takes more to read it."""
+    return None if simple(specifier) is None else "".join(specifier.split())
+
+
 def normal(name: str) -> str:
     """The name as indexes spell it."""
     plain = name.lower().replace("_", "-").replace(".", "-")
