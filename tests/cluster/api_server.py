@@ -48,10 +48,13 @@ DISCOVERY: dict[str, object] = {
 }
 
 
-class ApiServer:
-    """`answer` says what the pod on a node prints; None for one that never ends."""
+Status = dict[str, object]
 
-    def __init__(self, nodes: list[object], answer: Callable[[str], str | None] = lambda _: "") -> None:
+
+class ApiServer:
+    """`answer` says what the pod on a node prints, or the status of one that prints nothing."""
+
+    def __init__(self, nodes: list[object], answer: Callable[[str], str | Status] = lambda _: "") -> None:
         self.nodes = nodes
         self.answer = answer
         self.jobs: dict[str, dict[str, object]] = {}
@@ -79,7 +82,8 @@ class ApiServer:
         if path == "/api/v1/nodes":
             return {"kind": "NodeList", "apiVersion": "v1", "metadata": {}, "items": self.nodes}
         if path.endswith("/log"):
-            return self.answer(self._node(path.split("/")[-2].removeprefix("pod-"))) or ""
+            said = self.answer(self._node(path.split("/")[-2].removeprefix("pod-")))
+            return said if isinstance(said, str) else ""
         if "/pods/" in path:
             return self._pod(path.split("/")[-1].removeprefix("pod-"))
         if path.endswith("/pods"):
@@ -94,10 +98,11 @@ class ApiServer:
 
     def _pod(self, job: str) -> object:
         template: dict[str, dict[str, object]] = self.jobs[job]["spec"]["template"]  # type: ignore[index]
-        phase = "Pending" if self.answer(self._node(job)) is None else "Succeeded"
+        said = self.answer(self._node(job))
+        status = {"phase": "Succeeded"} if isinstance(said, str) else said
         metadata = {"name": f"pod-{job}", "namespace": "default", "labels": template["metadata"]["labels"]}
         spec = {"containers": [{"name": "detect", "image": "x"}]}
-        return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec, "status": {"phase": phase}}
+        return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec, "status": status}
 
 
 def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:

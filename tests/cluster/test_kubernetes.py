@@ -14,7 +14,7 @@ import pytest
 
 import torchpick
 from tests.cli.test_nodes import A100, BASE, node
-from tests.cluster.api_server import ApiServer
+from tests.cluster.api_server import ApiServer, Status
 
 pytestmark = [
     pytest.mark.process,
@@ -49,10 +49,30 @@ def test_the_labels_are_read_and_nothing_is_written(tmp_path: Path) -> None:
     assert {line.split()[0] for line in api.asked} == {"GET"}
 
 
-def said(name: str) -> str | None:
+def status(phase: str, state: str, reason: str, message: str, unmet: str) -> Status:
+    """A pod's, as the scheduler and the kubelet write it."""
+    conditions = [{"type": "Initialized", "status": "True"}, {"type": "Ready", "status": "False", "message": unmet}]
+    container = {"name": "detect", "state": {state: {"reason": reason, "message": message}}}
+    return {"phase": phase, "conditions": conditions, "containerStatuses": [container] if reason else []}
+
+
+UNREADY = "containers with unready status: [detect]"
+# What a real cluster says of pods that do not come to run.
+STUCK = {
+    "no-image": status(
+        "Pending", "waiting", "ImagePullBackOff", 'Back-off pulling image "registry.example/x"', UNREADY
+    ),
+    "no-room": status("Pending", "", "", "", "0/5 nodes are available: 1 node(s) were unschedulable.\nno preemption"),
+    "no-program": status(
+        "Failed", "terminated", "StartError", 'exec: "torchpick": executable file not found in $PATH: unknown', UNREADY
+    ),
+}
+
+
+def said(name: str) -> str | Status:
     """What a pod prints there; `bare-1` never starts one."""
     if name == "bare-1":
-        return None
+        return STUCK["no-room"]
     env = {
         **os.environ,
         "PYTHONPATH": SOURCE,
@@ -74,8 +94,24 @@ def test_a_job_on_each_gpu_node_and_none_is_left(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stderr
     assert [(crowd["hosts"], crowd["gpus"][0]["arch"]) for crowd in answer["machines"]] == [("gpu-[1-2]", "sm_90")]
-    assert [(part["hosts"], part["text"]) for part in answer["left_out"]] == [("bare-1", "its pod is Pending")]
+    assert [(part["hosts"], part["code"]) for part in answer["left_out"]] == [("bare-1", "NOT_STARTED")]
     assert left == {}
+
+
+def test_a_pod_that_does_not_come_to_run_has_the_cause_in_kubernetes_own_words(tmp_path: Path) -> None:
+    answers = {**STUCK, "gpu-1": said("gpu-1")}
+    with ApiServer([node(name, A100) for name in answers], answers.__getitem__) as api:
+        done = ask(api.config(tmp_path), "kubernetes", "--run", "--image", "registry.example/x", "--timeout", "12")
+    left = {part["hosts"]: part for part in json.loads(done.stdout)["left_out"]}
+
+    assert {host: part["code"] for host, part in left.items()} == {
+        "no-image": "NO_IMAGE",
+        "no-room": "NOT_STARTED",
+        "no-program": "NO_TORCHPICK",
+    }
+    assert 'ImagePullBackOff Back-off pulling image "registry.example/x"' in left["no-image"]["text"]
+    assert "0/5 nodes are available: 1 node(s) were unschedulable. no preemption" in left["no-room"]["text"]
+    assert ["--image" in left[host]["hint"] for host in STUCK] == [True, False, False]
 
 
 def test_a_server_that_is_not_there_is_said_in_time(tmp_path: Path) -> None:

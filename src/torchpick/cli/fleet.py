@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import fleet as shown
-from torchpick.cli.show.text import plain
 from torchpick.cluster import emit, sources
 from torchpick.cluster.emit import SiteEnvironment
 from torchpick.cluster.engine import Asking, ClusterError
@@ -69,29 +67,20 @@ def _request(args: FleetArguments) -> Request:
 
 
 def _asked(args: FleetArguments, places: list[str], session: Session) -> Fleet:
-    """Every source into one fleet; one that gives nothing is an error only if no other does."""
+    """Every source into one fleet; a cluster that gives nothing is left out as a machine is."""
     asking = Asking(
         args.program, arguments.number("--timeout", args.timeout, 86_400), args.run, args.image, tuple(args.passed_on)
     )
     for where in places:
         sources.check(where, asking)
     reader = machinefiles.Reader(session.request, session.knowledge)
-    failures: list[tuple[str, ClusterError]] = []
     for where in places:
         try:
             sources.read(where, reader, asking, session.environ)
         except ClusterError as error:
-            if args.strict:
-                raise
-            failures.append((where, error))
-    fleet = reader.fleet()
-    failure = failures.pop()[1] if failures and not fleet.crowds else None
-    for where, each in failures:
-        print(f"warning: {where}: {plain(each.message)}; {plain(each.hint or '')}", file=sys.stderr)
-    if failure is not None:
-        raise failure
+            reader.silent(error.code, error.message, error.hint or "", "")
     try:
-        return machinefiles.checked(fleet, machinefiles.names(places), strict=args.strict)
+        return machinefiles.checked(reader.fleet(), machinefiles.names(places), strict=args.strict)
     except DetectionError as error:
         if args.strict or not any(sources.is_engine(where) for where in places):
             raise

@@ -1,4 +1,4 @@
-"""A fleet's groups as files for what runs the cluster: name and text of each. Pure."""
+"""What clusters are given: a fleet's groups as files, name and text of each, and the Job that asks a node. Pure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,24 @@ import json
 import shlex
 from collections.abc import Callable, Sequence
 
+from torchpick.cluster.engine import Asking
 from torchpick.model.fleet import Hosts
 from torchpick.model.noun import Noun
 
 _LABEL = "torchpick.example/build"
+
+# It asks for no GPU of its own, so it also runs where all are taken.
+_JOB = """
+{"apiVersion": "batch/v1", "kind": "Job",
+ "metadata": {"name": "torchpick-%(mark)s-%(number)d", "labels": {"torchpick.example/run": "%(mark)s"}},
+ "spec": {"backoffLimit": 0, "activeDeadlineSeconds": 120, "ttlSecondsAfterFinished": 60, "template": {
+   "metadata": {"labels": {"torchpick.example/run": "%(mark)s", "torchpick.example/node": "%(number)d"}},
+   "spec": {"restartPolicy": "Never", "automountServiceAccountToken": false,
+     "nodeSelector": {"kubernetes.io/hostname": %(node)s}, "tolerations": [{"operator": "Exists"}],
+     "containers": [{"name": "detect", "image": %(image)s, "command": %(command)s, "env": [
+       {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
+       {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"}]}]}}}}
+"""
 
 
 class SiteEnvironment(Noun):
@@ -72,6 +86,12 @@ def _ansible(environments: Sequence[SiteEnvironment]) -> dict[str, str]:
     }
     # JSON is YAML, and quotes whatever a host may be called.
     return {"inventory.yml": json.dumps({"all": {"children": groups}}, indent=2) + "\n"}
+
+
+def job(node: str, asking: Asking, mark: str, number: int) -> str:
+    """The manifest of one node's Job."""
+    facts = {"node": node, "image": asking.image, "command": asking.command}
+    return _JOB % {"mark": mark, "number": number, **{name: json.dumps(facts[name]) for name in facts}}
 
 
 def _word(text: str) -> str:

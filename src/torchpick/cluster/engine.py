@@ -7,7 +7,7 @@ import re
 import shlex
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 
 from torchpick.environment import child
@@ -70,12 +70,20 @@ class Engine:
 
     def call(self, words: Sequence[str], limit_s: float | None = None) -> ChildResult:
         """Run a program of PATH to its end, or to the deadline; ClusterError where it cannot be started."""
-        limit = self.left_s if limit_s is None else limit_s
-        return child.finish(self._started(words), limit)
+        return child.finish(self._started(words), self.left_s if limit_s is None else limit_s)
 
-    def calls(self, asked: Iterable[Call], limit_s: float) -> Iterator[tuple[Hosts, ChildResult]]:
-        """These as they end, some at once, none for longer than this; who is left at the deadline was not asked."""
-        waiting = deque(asked)
+    def output(self, words: Sequence[str], hint: str, limit_s: float | None = None) -> bytes:
+        """The answer of a program of PATH; ClusterError with its own words where it fails."""
+        ended = self.call(words, limit_s)
+        if ended.status != 0:
+            raise ClusterError(f"{words[0]}: {why(ended)}", hint=hint)
+        return ended.answer
+
+    def calls(self, waiting: deque[Call], limit_s: float) -> Iterator[tuple[Hosts, ChildResult]]:
+        """These as they end, some at once, none for longer than this; who is left at the deadline was not asked.
+
+        More may be put among those that wait meanwhile.
+        """
         running: dict[Running, tuple[Hosts, float]] = {}
         try:
             while running or (waiting and self.left_s):
@@ -90,8 +98,9 @@ class Engine:
         finally:  # also for Ctrl-C, as all of it happens in one thread
             for each in running:
                 each.stop()
-        for host in [host for hosts, _ in waiting for host in hosts]:
-            self.reader.unanswered(host, "NOT_ASKED", "no time was left to ask it")
+        for hosts, _ in waiting:
+            for host in hosts:
+                self.reader.unanswered(host, "NOT_ASKED", "no time was left to ask it")
 
     def _started(self, words: Sequence[str]) -> Running:
         name = words[0]
@@ -106,7 +115,7 @@ class Engine:
 
     def take(self, host: str, answer: bytes, said: str, has: str = "") -> None:
         """A host's answer, or the cause that there is none; `has` is the GPU that its cluster knows there."""
-        if not answer.strip() or not self.reader.answer(BytesIO(answer), host, has):
+        if not answer.strip() or not self.reader.stream(BytesIO(answer), f"{host}'s answer", host, has):
             absent = os.path.basename(self.asking.command[0]) in said and _ABSENT.search(said)
             self.reader.unanswered(host, "NO_TORCHPICK" if absent else "NO_ANSWER", said)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from secrets import token_hex
 
 from torchpick.cluster.engine import Call, ClusterError, Engine, why
@@ -14,6 +14,7 @@ from torchpick.environment.child import ChildResult
 _ABLE = {"IDLE", "MIXED", "PLANNED", "COMPLETING", "RESERVED", "CLOUD", "DYNAMIC_NORM"}
 _FACT = re.compile(r"(\w+)=(\S+)")
 _GPUS = re.compile(r"gpu:([^:,()]+):(\d{1,2})\b")
+_RANKED = re.compile(r"^ *(\d+): (.*)", re.MULTILINE)  # lines of srun's own have no rank
 _HELD = "ALLOCATED"
 _OWN = "SLURM_JOB_NODELIST"  # set within an allocation
 
@@ -34,24 +35,22 @@ def detect(partition: str, engine: Engine) -> None:
         else:
             engine.reader.unanswered(name, "NODE_DOWN", f"its state is {node['State'].lower()}")
     job = f"torchpick-{token_hex(6)}"
-    together, alone = [_srun(names, nodes, job, engine) for names in alike.values()], list[Call]()
-    limit = max(engine.left_s - 5, 1)
+    asked = deque(_srun(names, nodes, job, engine) for names in alike.values())
     try:
-        for names, ended in chain(engine.calls(together, limit), engine.calls(alone, limit)):
+        for names, ended in engine.calls(asked, max(engine.left_s - 5, 1)):
             if ended.answer or ended.status is None or len(names) == 1:
                 _take(names, ended, nodes, engine)
             else:  # one that cannot be had must not stand for the others
-                alone += [_srun([name], nodes, job, engine) for name in names]
+                asked += [_srun([name], nodes, job, engine) for name in names]
     finally:  # a job whose srun is gone would run until its time is over
         engine.call(["scancel", f"--name={job}"], limit_s=5)
 
 
 def _nodes(partition: str, engine: Engine) -> dict[str, Node]:
     """Every node with what the controller says of it, in one partition; within an allocation its own alone."""
-    ended = engine.call(["scontrol", "show", "node", "--oneliner", *engine.environ.get(_OWN, "").split()], limit_s=30)
-    if ended.status != 0:
-        raise ClusterError(f"scontrol: {why(ended)}", hint="try `scontrol show node` and `srun hostname` yourself")
-    rows = (dict(_FACT.findall(line)) for line in ended.answer.decode("utf-8", "replace").splitlines())
+    words = ["scontrol", "show", "node", "--oneliner", *engine.environ.get(_OWN, "").split()]
+    listed = engine.output(words, "try `scontrol show node` and `srun hostname` yourself", limit_s=30)
+    rows = (dict(_FACT.findall(line)) for line in listed.decode("utf-8", "replace").splitlines())
     nodes: dict[str, Node] = {}
     for row in rows:
         among = row.get("Partitions", "").split(",")
@@ -78,14 +77,14 @@ def _take(names: Sequence[str], ended: ChildResult, nodes: Mapping[str, Node], e
     # The last words of an srun that was not refused are another task's.
     end = why(ended._replace(talk=b"") if answers else ended)
     for rank, name in enumerate(names):
-        lines = talk.get(rank, b"").decode("utf-8", "replace").strip().splitlines()
         # Of a task that was stopped with its srun, only that it never began says why.
-        said = [line for line in lines if ended.status is not None or "execve()" in line] or [end]
+        said = [line for line in talk.get(rank, ()) if ended.status is not None or "execve()" in line] or [end]
         if not answers and "nodes are busy" in said[-1]:
             _busy(name, nodes[name], said[-1], engine)
         else:
             gres = nodes[name].get("Gres", "")
-            engine.take(name, answers.get(rank, b""), said[-1][:300], gres if "gpu" in gres and not asked else "")
+            answer = "\n".join(answers.get(rank, ())).encode()
+            engine.take(name, answer, said[-1][:300], gres if "gpu" in gres and not asked else "")
 
 
 def _busy(name: str, node: Node, why: str, engine: Engine) -> None:
@@ -95,11 +94,9 @@ def _busy(name: str, node: Node, why: str, engine: Engine) -> None:
         engine.reader.unanswered(name, "BUSY", why)
 
 
-def _by_rank(output: bytes) -> dict[int, bytes]:
-    """What each task wrote; lines of srun's own have no rank."""
-    found: dict[int, bytes] = {}
-    for line in output.splitlines(keepends=True):
-        rank, mark, rest = line.partition(b": ")
-        if mark and rank.strip().isdigit():
-            found[int(rank)] = found.get(int(rank), b"") + rest
+def _by_rank(output: bytes) -> dict[int, list[str]]:
+    """The lines that each task wrote."""
+    found: dict[int, list[str]] = {}
+    for rank, line in _RANKED.findall(output.decode("utf-8", "replace")):
+        found.setdefault(int(rank), []).append(line)
     return found

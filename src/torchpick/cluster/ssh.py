@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import deque
 from itertools import islice
 from math import ceil
 
-from torchpick.cluster.engine import AT_ONCE, Engine, why
-from torchpick.environment.world import content
+from torchpick.cluster.engine import AT_ONCE, Call, Engine, why
+from torchpick.environment.requirementfiles import text_of
 from torchpick.errors import UsageError
 from torchpick.model.fleet import expanded
 
@@ -19,17 +20,12 @@ _MARK = "torchpick-begins"
 # What a host gets at least: a login and a detection take a few seconds.
 _LEAST_S = 5.0
 _MOST_HOSTS = 100_000
-_MOST_BYTES = 16 << 20
 
 
 def hosts_of(file: str) -> tuple[str, ...]:
     """The hosts of a file, one a line or as `n[1-3]`; a # begins a comment."""
-    try:
-        text = content(file, _MOST_BYTES).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        because = getattr(error, "strerror", None) or "it is not text"
-        raise UsageError(f"cannot read {file}: {because}", hint="give a file with one host per line") from error
-    listed = (host for line in text.splitlines() for host in expanded(line.partition("#")[0].strip()))
+    lines = text_of(file, f"ssh:{file}").splitlines()
+    listed = (host for line in lines for host in expanded(line.partition("#")[0].strip()))
     hosts = tuple(dict.fromkeys(islice(listed, _MOST_HOSTS + 1)))
     wrong = (f"`{host}` is not a valid host" for host in hosts if not _HOST.fullmatch(host))
     many = f"more than {_MOST_HOSTS} hosts" if len(hosts) > _MOST_HOSTS else "" if hosts else "it contains no host"
@@ -45,7 +41,7 @@ def detect(file: str, engine: Engine) -> None:
     limit = max((engine.left_s - 1) / ceil(len(hosts) / AT_ONCE), _LEAST_S)
     words = ["ssh", "-oBatchMode=yes", f"-oConnectTimeout={min(int(limit) - 1, 10)}", *engine.asking.options, "--"]
     command = f"echo {_MARK} && {shlex.join(engine.asking.command)}"
-    asked = [([host.rpartition("@")[2]], [*words, host, command]) for host in hosts]
+    asked: deque[Call] = deque(([host.rpartition("@")[2]], [*words, host, command]) for host in hosts)
     for (host,), ended in engine.calls(asked, limit):
         before, begun, answer = ended.answer.partition(_MARK.encode())
         if begun or before or ended.status is not None:

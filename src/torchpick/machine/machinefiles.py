@@ -163,15 +163,12 @@ class Reader(Crowds):
             if not held:
                 self.silent("NO_ANSWER", "its file is empty", "run `torchpick detect` there", path, host)
 
-    def answer(self, stream: IO[bytes], host: str, has: str) -> bool:
-        """Whether a host that was asked answered anything; it speaks for itself alone, whatever it calls itself.
-
-        `has` is the GPU that its cluster knows there.
-        """
-        return self.stream(stream, f"{host}'s answer", host, has)
-
     def stream(self, stream: IO[bytes], name: str, host: str | None = None, has: str | None = None) -> bool:
-        """Whether the stream contained anything."""
+        """Whether the stream contained anything.
+
+        A host that was asked speaks for itself alone, whatever it calls itself: then `has` is the GPU that its cluster
+        knows there, or nothing.
+        """
         found = [*values(stream)] if host else values(stream)
         # A file of one machine is called as the host; of several, each has its own name.
         alone = host if isinstance(found, list) and len(found) == 1 else None
