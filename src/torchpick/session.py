@@ -117,18 +117,17 @@ class Session:
         from torchpick.environment import settingsfiles
 
         here = self.settings_prefix
-        prefix = here if settingsfiles.files_bind(self.environ, here) else None
+        prefix = here if here and settingsfiles.files_bind(self.environ, here) else None
         if prefix is None and not settingsfiles.variables_bind(self.environ):
             return ()
         from torchpick.environment import toolsettings
         from torchpick.installers import own_settings, store
         from torchpick.knowledge.locations import cache_dir
 
-        own = self.own_settings(prefix)
         named = self.installer if prefix is None or self.installer != "auto" else self._chosen()
         python = "" if self.request.machine is not None else self.machine.python.version
         places = (store.inside(cache_dir(self.environ)), *((toolsettings.store_of(here),) if here else ()))
-        return own_settings.as_limits(own_settings.limits(own, named, python, places), self.base)
+        return own_settings.as_limits(own_settings.limits(self.own_settings(prefix), named, python, places), self.base)
 
     def _chosen(self) -> str | None:
         """Which installer would install here; None where nothing could be installed."""

@@ -23,10 +23,8 @@ def variables_bind(environ: Mapping[str, str]) -> bool:
     return any(name.upper().endswith(("CONSTRAINT", "OVERRIDE")) for name in environ)
 
 
-def files_bind(environ: Mapping[str, str], prefix: str | None) -> bool:
+def files_bind(environ: Mapping[str, str], prefix: str) -> bool:
     """Whether a file could hold a constraint: a look at their texts, as reading them costs a start."""
-    if prefix is None:
-        return False
     if "UV_CONFIG_FILE" in environ or "UV_PROJECT" in environ:
         return True
     home = os.path.expanduser("~")
