@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "torchpick"
 
@@ -57,9 +56,24 @@ def room_named(module: str) -> str:
     return parts[1] if len(parts) > 1 else "__init__"
 
 
-def imports(file: Path) -> Iterator[str]:
+@cache
+def tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text())
+
+
+@cache
+def nodes(file: Path) -> list[ast.AST]:
+    return list(ast.walk(tree(file)))
+
+
+@cache
+def imports(file: Path) -> list[str]:
     """The full names of the modules it imports: at the top, inside functions, and for the type checker alone."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    return list(_imports(file))
+
+
+def _imports(file: Path) -> Iterator[str]:
+    for node in nodes(file):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -75,34 +89,36 @@ def ours(file: Path) -> set[str]:
     return {name for name in imports(file) if name.split(".")[0] == "torchpick"}
 
 
-@pytest.mark.parametrize("file", modules(), ids=lambda file: str(file.relative_to(SOURCE)))
-def test_a_module_imports_only_from_lower_floors(file: Path) -> None:
-    mine = room(file)
-    assert mine in FLOOR, f"{mine} has no place in the table above"
+def test_a_module_imports_only_from_lower_floors() -> None:
+    assert {*map(room, modules())} <= FLOOR.keys(), "a room has no place in the table above"
 
-    upwards = {name for name in ours(file) if room_named(name) != mine and not FLOOR[room_named(name)] < FLOOR[mine]}
-
-    assert not upwards
-
-
-@pytest.mark.parametrize("file", modules(), ids=lambda file: str(file.relative_to(SOURCE)))
-def test_the_core_touches_nothing_of_the_world(file: Path) -> None:
-    if room(file) in PURE:
-        assert not {name.split(".")[0] for name in imports(file)} & WORLD
-
-
-@pytest.mark.parametrize("file", modules(), ids=lambda file: str(file.relative_to(SOURCE)))
-def test_only_the_command_line_prints_and_exits(file: Path) -> None:
-    """A probe that can be run alone for a bug report prints under its own `__main__` guard."""
-    if room(file) in ("cli", "__main__"):
-        return
-    tree = ast.parse(file.read_text())
-    guarded = {id(inner) for node in tree.body if isinstance(node, ast.If) for inner in ast.walk(node)}
-    calls = [
-        ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call) and id(node) not in guarded
+    upwards = [
+        (name_of(file), name)
+        for file in modules()
+        for name in sorted(ours(file))
+        if room_named(name) != room(file) and not FLOOR[room_named(name)] < FLOOR[room(file)]
     ]
 
-    assert not {"print", "exit", "sys.exit", "quit"} & set(calls)
+    assert upwards == []
+
+
+def test_the_core_touches_nothing_of_the_world() -> None:
+    core = [file for file in modules() if room(file) in PURE]
+
+    assert [(name_of(file), name) for file in core for name in imports(file) if name.split(".")[0] in WORLD] == []
+
+
+def test_only_the_command_line_prints_and_exits() -> None:
+    """A probe that can be run alone for a bug report prints under its own `__main__` guard."""
+    others = [file for file in modules() if room(file) not in ("cli", "__main__")]
+
+    assert [name_of(file) for file in others if {"print", "exit", "sys.exit", "quit"} & _calls(file)] == []
+
+
+def _calls(file: Path) -> set[str]:
+    guarded = {id(inner) for node in tree(file).body if isinstance(node, ast.If) for inner in ast.walk(node)}
+    calls = [node.func for node in nodes(file) if isinstance(node, ast.Call) and id(node) not in guarded]
+    return {ast.unparse(call) for call in calls if isinstance(call, ast.Name | ast.Attribute)}
 
 
 def test_no_circle_of_imports_of_any_kind() -> None:
@@ -129,30 +145,24 @@ def test_the_root_holds_the_rooms_and_few_loose_modules() -> None:
     assert rooms <= set(FLOOR)
 
 
-@pytest.mark.parametrize(
-    "file", [file for file in modules() if file.name == "__init__.py"], ids=lambda file: str(file.relative_to(SOURCE))
-)
-def test_a_room_says_which_question_it_answers(file: Path) -> None:
-    docstring = ast.get_docstring(ast.parse(file.read_text()))
+def test_a_room_says_which_question_it_answers() -> None:
+    for file in modules():
+        if file.name == "__init__.py":
+            docstring = ast.get_docstring(tree(file))
 
-    assert docstring
-    assert room(file) in ("__init__", "cli") or len(file.relative_to(SOURCE).parts) > 2 or "?" in docstring
+            assert docstring, file
+            asks = room(file) in ("__init__", "cli") or len(file.relative_to(SOURCE).parts) > 2 or "?" in docstring
+            assert asks, file
 
 
 def test_a_class_name_is_used_once() -> None:
-    names = Counter(
-        node.name
-        for file in modules()
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.ClassDef)
-    )
+    names = Counter(node.name for file in modules() for node in nodes(file) if isinstance(node, ast.ClassDef))
 
     assert not {name for name, count in names.items() if count > 1}
 
 
-@pytest.mark.parametrize("file", modules(), ids=lambda file: str(file.relative_to(SOURCE)))
-def test_a_module_stays_readable(file: Path) -> None:
-    assert len(file.read_text().splitlines()) <= 350
+def test_a_module_stays_readable() -> None:
+    assert [name_of(file) for file in modules() if len(file.read_text().splitlines()) > 350] == []
 
 
 def test_the_picture_of_the_floors_is_this_table() -> None:
@@ -169,18 +179,18 @@ OPENED_OTHERWISE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("file", modules(), ids=lambda file: str(file.relative_to(SOURCE)))
-def test_one_opener_reads_all_files(file: Path) -> None:
+def test_one_opener_reads_all_files() -> None:
     """It waits for no pipe and reads no device, so neither does whatever reads a file."""
-    calls = [node.func for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)]
-    names = [call.id for call in calls if isinstance(call, ast.Name)]
-    methods = [call.attr for call in calls if isinstance(call, ast.Attribute)]
-    reads = [ast.unparse(call) for call in calls if ast.unparse(call) in ("os.open", "io.open", "path.open")]
+    for file in modules():
+        calls = [node.func for node in nodes(file) if isinstance(node, ast.Call)]
+        names = {call.id for call in calls if isinstance(call, ast.Name)}
+        methods = {call.attr for call in calls if isinstance(call, ast.Attribute)}
+        opens = [call for call in calls if isinstance(call, ast.Attribute) and call.attr == "open"]
 
-    assert not {"read_text", "read_bytes"} & set(methods)
-    if str(file.relative_to(SOURCE)) not in OPENED_OTHERWISE:
-        assert "open" not in names
-        assert not reads
+        assert not {"read_text", "read_bytes"} & methods, file
+        if str(file.relative_to(SOURCE)) not in OPENED_OTHERWISE:
+            assert "open" not in names, file
+            assert not {"os.open", "io.open", "path.open"} & {*map(ast.unparse, opens)}, file
 
 
 def test_one_client_asks_servers_and_only_to_read() -> None:

@@ -54,7 +54,7 @@ def _damaged(value: Any, draw: Callable[[st.SearchStrategy[Any]], Any]) -> Any:
         return top
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_damage_in_the_cache_never_prevents_an_answer(
     small: dict[str, Any], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

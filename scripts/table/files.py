@@ -42,14 +42,13 @@ def counts(knowledge: Knowledge) -> Iterator[str]:
     A file is expected for each Python of a build, and of each companion, on each platform of the wheel host.
     """
     found: dict[tuple[str, str], list[int]] = {}
+    seen: dict[str, set[tuple[str, str, str, str | None]]] = {}
     for build in knowledge.shipped(default_index=False):
         if build.vendor is not None or not build.published:
             continue
-        hashed = {
-            (wheel.project, wheel.version, wheel.python + "t" * wheel.abi.endswith("t"), platform_of(wheel.platform))
-            for wheel in map(parse, knowledge.witnessed(build.backend))
-            if wheel is not None
-        }
+        if build.backend not in seen:
+            seen[build.backend] = _hashed(knowledge, build.backend)
+        hashed = seen[build.backend]
         cell = found.setdefault((build.torch, build.backend), [0, 0])
         for name, version in build.pins.items():
             for python in build.companion_pythons.get(name, build.pythons):
@@ -61,6 +60,15 @@ def counts(knowledge: Knowledge) -> Iterator[str]:
         yield f"{torch:8} {backend:8} {known:4} of {files:4}"
     files, known = (sum(cell[place] for cell in found.values()) for place in (0, 1))
     yield f"{'all':17} {known:4} of {files:4}"
+
+
+def _hashed(knowledge: Knowledge, backend: str) -> set[tuple[str, str, str, str | None]]:
+    """Project, version, Python and platform of the backend's files with a hash."""
+    wheels = filter(None, map(parse, knowledge.witnessed(backend)))
+    return {
+        (wheel.project, wheel.version, wheel.python + "t" * wheel.abi.endswith("t"), platform_of(wheel.platform))
+        for wheel in wheels
+    }
 
 
 def table(lines: Iterable[str]) -> dict[str, object]:

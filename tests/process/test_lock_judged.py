@@ -9,6 +9,7 @@ import pytest
 from tests.fakes.indexes import SimpleIndex, WheelHost
 from tests.fakes.loopback import Answer
 from tests.fakes.tinywheel import TinyWheel
+from tests.process.install.installers import uv_and_later_pip
 from tests.process.install.test_unread import compiled
 from tests.process.test_lock_with_tools import (
     GTX_1080_TI,
@@ -61,7 +62,7 @@ def versions(world: World, *words: str) -> dict[str, object]:
     return {name: package["version"] for name, package in world.locked(*words).items()}
 
 
-@pytest.mark.parametrize("resolver", TOOLS)
+@uv_and_later_pip("resolver")
 def test_a_version_that_does_not_run_gives_way_to_one_that_runs(vllm: World, resolver: str) -> None:
     done = vllm.lock("vllm", *A100, "--installer", resolver)
     found = versions(vllm, "vllm", *A100, "--installer", resolver)

@@ -17,7 +17,7 @@ from tests import jsonschema, usersettings
 from tests.fakes.indexes import FILE_HOST, WHEEL_HOST, SimpleIndex, WheelHost
 from tests.fakes.loopback import Answer, Authority, Loopback, Site
 from tests.fakes.tinywheel import TinyWheel
-from tests.process.install.installers import Installers, fetched
+from tests.process.install.installers import Installers, fetched, uv_and_later_pip
 from torchpick.model.build import is_wheel_host
 
 pytestmark = [pytest.mark.process, pytest.mark.network]
@@ -263,7 +263,7 @@ def test_a_build_without_a_label_is_the_wheel_hosts_and_not_another_indexs(world
     assert found["torch"]["version"] == "2.5.1"
 
 
-@pytest.mark.parametrize("resolver", TOOLS)
+@uv_and_later_pip("resolver")
 def test_the_default_indexs_own_torch_is_locked_from_the_users_index(world: World, resolver: str) -> None:
     index = world.server.sites["127.0.0.1"]
     assert isinstance(index, SimpleIndex)

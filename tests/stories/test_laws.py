@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from packaging.requirements import Requirement
 
@@ -70,11 +72,12 @@ def _check(stack: Stack, gpu: Arch, driver: str) -> None:
                 assert requirement.specifier.contains(version), (name, text, version)
 
 
+@pytest.mark.parametrize("machines", [MACHINES[::4], pytest.param(MACHINES[2::4], marks=pytest.mark.long)])
 @pytest.mark.parametrize("name", ["vllm", "xformers", "onnxruntime-gpu", "sglang-kernel", "torchcodec"])
-def test_no_newer_version_would_have_fitted(name: str) -> None:
+def test_no_newer_version_would_have_fitted(name: str, machines: Sequence[tuple[str, str]]) -> None:
     """Each passed over by itself, without the search among versions."""
     known = [package.version for package in facts("linux-x86_64")[name].versions]
-    for gpu, driver in MACHINES[::2]:
+    for gpu, driver in machines:
         stack = plan(name, "torch", gpu=gpu, driver=driver)
         taken = stack.version(name)
         for version in known[: len(known) if taken is None else known.index(taken)]:

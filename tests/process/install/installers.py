@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+import pip
 import pytest
 
 from tests import usersettings
@@ -21,8 +23,14 @@ OLD = tuple(name for name in PIPS if name not in NEWEST)
 NAMES = (*NEWEST, *OLD)
 # For a test of what must never get in, whichever installer it is.
 EVERY_INSTALLER = pytest.mark.parametrize("installer", NAMES)
+
+
 # For a test whose neighbour shows the same with pip already, whose runs are the dear ones.
-UV_AND_LATER_PIP = pytest.mark.parametrize("newest", ["uv", pytest.param("pip", marks=pytest.mark.long)])
+def uv_and_later_pip(argument: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(argument, ["uv", pytest.param("pip", marks=pytest.mark.long)])
+
+
+UV_AND_LATER_PIP = uv_and_later_pip("newest")
 
 
 class Installers(NamedTuple):
@@ -54,7 +62,17 @@ def fetched(shared: Path) -> Installers:
     uv = shutil.which("uv", path=environ.get("PATH")) or _module_uv()
     if uv is None:
         uv = str(_once(shared / "uv", "uv", environ) / "bin" / "uv")
-    return Installers(uv, {name: _once(shared / name, spec, environ) for name, spec in PIPS.items()})
+    fetched = {name: _once(shared / name, spec, environ) for name, spec in PIPS.items() if spec != "pip"}
+    return Installers(uv, {"pip": _own(shared / f"pip-of-{os.getpid()}"), **fetched})
+
+
+def _own(folder: Path) -> Path:
+    """The pip of this environment, which was the newest when that was made."""
+    package = Path(str(pip.__file__)).parent
+    folder.mkdir()
+    for each in (package, *package.parent.glob("pip-*.dist-info")):
+        (folder / each.name).symlink_to(each)
+    return folder
 
 
 def _module_uv() -> str | None:

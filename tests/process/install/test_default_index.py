@@ -57,6 +57,7 @@ def test_torch_and_its_companion_come_from_the_users_index_and_then_stay(own: Wo
     assert not {"torch", "torchvision"} & set(own.sources())
 
 
+@UV_AND_LATER_PIP
 def test_it_takes_the_place_of_the_wheel_hosts_builds_of_the_same_versions(own: World, newest: str) -> None:
     python = own.environment(newest, "torch==2.7.1+cu126", "torchvision==0.22.1+cu126")
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.process.install.conftest import GTX_1080_TI, World
+from tests.process.install.installers import uv_and_later_pip
 
 CU130 = "https://download.pytorch.org/whl/cu130"
 
@@ -24,6 +25,7 @@ def prepared(world: World, *words: str) -> str:
     return f'eval "$({shlex.join([*world.torchpick_words, "env", *GTX_1080_TI, *words])})"'
 
 
+@uv_and_later_pip("installer")
 def test_a_dependency_of_somebody_takes_the_pick(world: World, installer: str) -> None:
     python = world.environment(installer)
 

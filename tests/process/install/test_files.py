@@ -10,7 +10,7 @@ import pytest
 from tests.fakes.backend import project
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
-from tests.process.install.installers import EVERY_INSTALLER, UV_AND_LATER_PIP
+from tests.process.install.installers import EVERY_INSTALLER, NEWEST, OLD, UV_AND_LATER_PIP, uv_and_later_pip
 from tests.process.install.test_env import plain, prepared
 from tests.process.install.test_install import kind
 
@@ -20,6 +20,7 @@ START = "import sys; del sys.path[0]; from torchpick.cli import main; sys.exit(m
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="torch 2.15 was not made for this Python")
+@uv_and_later_pip("installer")
 def test_a_companion_for_every_python_is_found_by_its_own_name(world: World, installer: str) -> None:
     python = world.environment(installer)
     wheels = world.wheels("download.pytorch.org")
@@ -34,6 +35,7 @@ def test_a_companion_for_every_python_is_found_by_its_own_name(world: World, ins
     world.family_is_clean()
 
 
+@uv_and_later_pip("installer")
 def test_so_it_is_in_a_shell_that_env_prepared(world: World, installer: str) -> None:
     python = world.environment(installer)
     wheels = world.wheels("download.pytorch.org")
@@ -61,7 +63,17 @@ def test_a_build_tag_on_another_index_wins_nothing(world: World, installer: str)
     world.family_is_clean()
 
 
-@pytest.mark.parametrize("where", ["variable", "flag", "file"])
+@pytest.mark.parametrize(
+    ("newest", "where"),
+    [
+        ("uv", "variable"),
+        ("uv", "flag"),
+        ("uv", "file"),
+        ("pip", "file"),
+        pytest.param("pip", "variable", marks=pytest.mark.long),
+        pytest.param("pip", "flag", marks=pytest.mark.long),
+    ],
+)
 def test_a_build_tag_among_find_links_wins_nothing(world: World, newest: str, where: str) -> None:
     python = world.environment(newest)
     folder = world.folder / "links"
@@ -107,7 +119,7 @@ def test_a_package_of_the_same_module_is_left_out_where_the_installer_can(world:
     world.family_is_clean()
 
 
-@EVERY_INSTALLER
+@pytest.mark.parametrize("installer", [*NEWEST, *(pytest.param(name, marks=pytest.mark.long) for name in OLD)])
 def test_nothing_of_the_current_folder_is_run(world: World, installer: str) -> None:
     python = world.environment(installer)
     here = world.folder / "here"
@@ -151,6 +163,7 @@ def test_a_hash_file_without_a_hash_for_torch_fails_in_a_dry_run_too(world: Worl
     assert "hash" in done.stderr
 
 
+@UV_AND_LATER_PIP
 def test_a_group_of_a_project_and_a_constraint_of_its_file(world: World, newest: str) -> None:
     python = world.environment(newest)
     groups = '[dependency-groups]\ngpu = ["torch", {include-group = "more"}]\nmore = ["numpy"]\n'

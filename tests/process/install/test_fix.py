@@ -11,6 +11,7 @@ import pytest
 
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, World
+from tests.process.install.installers import uv_and_later_pip
 
 NO_GPU = ("--gpu", "none")
 CUDA = {"cu126": "12.6", "cu128": "12.8", "cu130": "13.0"}
@@ -56,7 +57,7 @@ def fixed(world: World, python: Path, installer: str, *machine: str) -> subproce
     return done
 
 
-@pytest.mark.parametrize("installer", ["uv", "pip"])
+@uv_and_later_pip("installer")
 def test_a_companion_of_another_release_on_a_login_node(host: World, installer: str) -> None:
     """No GPU to judge by: the environment keeps its own backend, and nothing turns into a CPU build."""
     python = broken(host, installer, "torch==2.14.1+cu126", "torchvision==0.22.1+cu126")

@@ -93,6 +93,7 @@ def test_pip_takes_triton_from_the_wheel_host_wherever_that_is_asked_anyway(worl
         world.family_is_clean()
 
 
+@UV_AND_LATER_PIP
 def test_an_installed_torch_that_runs_here_stays_where_nobody_asks_for_another(world: World, newest: str) -> None:
     python = world.environment(newest, "torch==2.9.1+cu126")
 

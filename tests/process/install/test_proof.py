@@ -116,6 +116,7 @@ def test_a_constraint_for_another_machine_does_not_matter(world: World) -> None:
     assert world.installed(python)["torch"] == "2.14.1+cu126"
 
 
+@UV_AND_LATER_PIP
 def test_a_file_of_the_wheel_host_that_the_user_names_is_the_users(world: World, newest: str) -> None:
     python = world.environment(newest)
     shadow = TinyWheel("numpy", "9999.0.0")

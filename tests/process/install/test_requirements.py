@@ -6,10 +6,11 @@ import hashlib
 
 from tests.fakes.backend import project
 from tests.process.install.conftest import World
-from tests.process.install.installers import UV_AND_LATER_PIP
+from tests.process.install.installers import UV_AND_LATER_PIP, uv_and_later_pip
 from tests.process.install.test_install import kind
 
 
+@uv_and_later_pip("installer")
 def test_an_extra_that_caps_torch_narrows_the_pick(world: World, installer: str) -> None:
     python = world.environment(installer)
 
@@ -30,6 +31,7 @@ def test_an_extra_that_pins_the_exact_build_narrows_the_pick(world: World, newes
     assert world.installed(python)["torch"] == "2.9.1+cu126"
 
 
+@uv_and_later_pip("installer")
 def test_where_nothing_suits_both_the_resolver_says_who_asks_for_what(world: World, installer: str) -> None:
     python = world.environment(installer)
 
@@ -70,6 +72,7 @@ def test_a_requirements_file_with_markers_nesting_and_an_index_line(world: World
     assert "more.txt line 1 names a PyTorch wheel index" in done.stderr
 
 
+@UV_AND_LATER_PIP
 def test_a_constraints_file_of_the_users_narrows_the_pick(world: World, newest: str) -> None:
     python = world.environment(newest)
     file = world.folder / "limits.txt"
@@ -134,6 +137,7 @@ def test_a_local_folder_that_caps_torch_narrows_the_pick(world: World, newest: s
     assert world.installed(python)["torch"] == "2.7.1+cu126"
 
 
+@UV_AND_LATER_PIP
 def test_a_wheel_of_torch_itself_is_judged_and_taken(world: World, newest: str) -> None:
     python = world.environment(newest)
     host = world.wheels("download.pytorch.org")

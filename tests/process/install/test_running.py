@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from tests.process.install.conftest import GTX_1080_TI, World
-from tests.process.install.installers import EVERY_INSTALLER
+from tests.process.install.installers import EVERY_INSTALLER, UV_AND_LATER_PIP
 from tests.process.install.test_install import kind
 
 WORDS = ("install", "torch", "--installer", "uv", *GTX_1080_TI)
@@ -176,6 +176,7 @@ def test_it_has_the_terminal(world: World) -> None:
     assert b"has the terminal" in seen
 
 
+@UV_AND_LATER_PIP
 def test_json_of_a_failure_is_one_object(world: World, newest: str) -> None:
     python = world.environment(newest)
 

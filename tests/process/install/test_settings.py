@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.process.install.conftest import GTX_1080_TI, World
-from tests.process.install.installers import EVERY_INSTALLER
+from tests.process.install.installers import EVERY_INSTALLER, OLD, UV_AND_LATER_PIP
 from tests.process.install.test_install import kind
 
 CU130 = "https://download.pytorch.org/whl/cu130"
@@ -29,7 +31,7 @@ def test_variables_that_name_a_wheel_index_change_nothing_and_a_private_index_se
     assert f"{variable} names a PyTorch wheel index, left out for this run: {CU130}" in done.stderr
 
 
-@EVERY_INSTALLER
+@pytest.mark.parametrize("installer", ["uv", pytest.param("pip", marks=pytest.mark.long), *OLD])
 def test_pip_conf_that_names_a_wheel_index_changes_nothing(world: World, installer: str) -> None:
     python = world.environment(installer)
     conf = world.home / ".config" / "pip" / "pip.conf"
@@ -93,6 +95,7 @@ def test_a_mirror_is_asked_and_the_wheel_host_is_not(world: World, installer: st
     assert not [asked for asked in world.server.log if asked.host.endswith("pytorch.org")]
 
 
+@UV_AND_LATER_PIP
 def test_a_folder_can_be_the_mirror_and_then_no_network_is_needed(world: World, newest: str) -> None:
     python = world.environment(newest)
     mirror = world.folder / "a mirror" / "whl"
@@ -126,6 +129,7 @@ def test_offline_is_obeyed_for_the_files_that_settings_name(world: World, instal
     assert world.server.log == []
 
 
+@UV_AND_LATER_PIP
 def test_a_flat_mirror_is_one_page_of_links(world: World, newest: str) -> None:
     python = world.environment(newest)
     host = world.server.sites["download.pytorch.org"]

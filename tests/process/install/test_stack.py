@@ -139,6 +139,7 @@ def test_what_is_built_from_source_is_built_where_torch_is_in_place(world: World
     assert "--no-build-isolation" in done.stdout
 
 
+@UV_AND_LATER_PIP
 def test_a_proof_names_each_host(world: World, newest: str) -> None:
     python = world.environment(newest)
 

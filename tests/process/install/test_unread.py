@@ -12,6 +12,7 @@ from tests.fakes.indexes import WHEEL_HOST
 from tests.fakes.loopback import Answer
 from tests.fakes.tinywheel import TinyWheel
 from tests.process.install.conftest import GTX_1080_TI, TAG, World
+from tests.process.install.installers import uv_and_later_pip
 from tests.process.install.test_install import kind
 from tests.process.install.test_stack import A100, vllm
 from tests.wheels import making
@@ -51,7 +52,7 @@ def test_a_project_that_the_table_lacks_is_judged_too(world: World, major: int, 
     assert world.installed(python) == {}
 
 
-@pytest.mark.parametrize("installer", ["uv", "pip"])
+@uv_and_later_pip("installer")
 def test_torch_moves_to_the_one_whose_own_libraries_a_read_wheel_takes(world: World, installer: str) -> None:
     needs = ("torch", "nvidia-nvjitlink-cu12>=12.9")
     add(world, compiled("swift-ops", "1.0", "swift_ops/_C.so", 12, "sm_75", requires=needs))
@@ -109,7 +110,7 @@ PLACES = ("file", "path", "name @ URL", "URL")
     ("newest", "place"),
     [
         *(("uv", place) for place in PLACES),
-        *(pytest.param("pip", place, marks=() if place in ("file", "URL") else pytest.mark.long) for place in PLACES),
+        *(pytest.param("pip", place, marks=() if place == "file" else pytest.mark.long) for place in PLACES),
     ],
 )
 def test_a_wheel_that_is_asked_for_by_its_place_is_read_there(world: World, newest: str, place: str) -> None:
