@@ -75,6 +75,15 @@ def test_the_json_of_a_deep_look(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("files")
+def test_the_page_fits_a_narrow_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+
+    main(["inspect", TORCH, "--gpu", "6.1", "--deep"])
+
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 50
+
+
+@pytest.mark.usefixtures("files")
 def test_the_page_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", TORCH, "--gpu", "GTX 1080 Ti"]) == 3
     out = capsys.readouterr().out

@@ -30,7 +30,7 @@ class Screen(io.StringIO):
 
 
 def made(screen: io.StringIO, now: list[float], *, quiet: bool = False) -> Progress:
-    return Progress(screen, quiet=quiet, clock=lambda: now[0])
+    return Progress(screen, 60, quiet=quiet, clock=lambda: now[0])
 
 
 def test_bytes_are_counted_beside_the_time() -> None:
@@ -41,6 +41,14 @@ def test_bytes_are_counted_beside_the_time() -> None:
     progress(41_000_000)
 
     assert screen.line == ": 0:20, 41.0 MB"
+
+
+def test_a_sentence_is_broken_at_blanks() -> None:
+    screen = Screen()
+
+    made(screen, [0.0])("numpy is not installed: looking it up on your own index")
+
+    assert screen.getvalue() == "torchpick: numpy is not installed: looking it up on your own\n  index\n"
 
 
 def test_a_sentence_stays_and_the_line_around_it_goes() -> None:
@@ -102,7 +110,7 @@ def test_a_wait_without_news_shows_that_time_passes() -> None:
             return super().write(text)
 
     screen = Watched()
-    with Progress(screen, quiet=False).during("pip resolves"):
+    with Progress(screen, None, quiet=False).during("pip resolves"):
         assert drawn.wait(10)
 
     assert "\rpip resolves: 0:0" in screen.getvalue()
@@ -111,5 +119,5 @@ def test_a_wait_without_news_shows_that_time_passes() -> None:
 
 def test_nothing_ticks_in_a_pipe() -> None:
     before = threading.active_count()
-    with Progress(io.StringIO(), quiet=False).during("pip resolves"):
+    with Progress(io.StringIO(), None, quiet=False).during("pip resolves"):
         assert threading.active_count() == before

@@ -105,7 +105,7 @@ def tell_of(machines: Sequence[Machine], considered: Sequence[Verdict]) -> None:
 def _say(line: str) -> None:
     from torchpick.cli.show import text
 
-    print(text.note(line, "torchpick"), file=sys.stderr)
+    print(*text.wrap(text.note(line, "torchpick"), width(sys.stderr)), sep="\n", file=sys.stderr)
 
 
 def notes(args: Arguments, *found: Note | str) -> None:
@@ -180,7 +180,7 @@ def progress(args: Arguments) -> Progress:
     """The `Report` of what takes long."""
     from torchpick.cli.show.progress import Progress
 
-    return Progress(sys.stderr, quiet=args.quiet or args.json)
+    return Progress(sys.stderr, width(sys.stderr), quiet=args.quiet or args.json)
 
 
 def painter(args: Arguments) -> Callable[[str], str]:

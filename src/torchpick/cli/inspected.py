@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from torchpick.cli.show.text import plain
+from torchpick.cli.show.text import lines, paragraphs, plain
 from torchpick.model.fields import written
 from torchpick.model.verdict import UNKNOWN, WORST_FIRST
 from torchpick.wheels.judging import ReadingVerdict, without_code
@@ -59,30 +59,32 @@ def _library(library: Library) -> dict[str, object]:
     }
 
 
-def page(reading: Reading, verdicts: Sequence[ReadingVerdict], bold: Callable[[str], str] = str) -> str:
+def page(
+    reading: Reading, verdicts: Sequence[ReadingVerdict], width: int | None, bold: Callable[[str], str] = str
+) -> str:
     """The lines of text."""
-    lines = [bold(_headline(reading))]
+    said = [bold(_headline(reading))]
     if reading.sass or reading.ptx:
-        lines.append(f"  code      {' '.join(texts(reading.sass)) or 'none'}")
-        lines.append(f"  PTX       {' '.join(texts(reading.ptx)) or 'none'}")
+        said.append(f"  code      {' '.join(texts(reading.sass)) or 'none'}")
+        said.append(f"  PTX       {' '.join(texts(reading.ptx)) or 'none'}")
     elif not reading.holds_code:
         word = without_code(reading)
-        lines.append(f"  {_NOTHING_SEEN if word == UNKNOWN else word}")
+        said.append(f"  {_NOTHING_SEEN if word == UNKNOWN else word}")
     if reading.torch is not None and reading.torch.cuda:
-        lines.append(f"  CUDA      {reading.torch.cuda}")
+        said.append(f"  CUDA      {reading.torch.cuda}")
     if reading.compilers:
-        lines.append(f"  compiles  at run time, with {plain(reading.compilers[0])}")
+        said.append(f"  compiles  at run time, with {plain(reading.compilers[0])}")
     if reading.depth in _DEPTHS and (reading.depth != FLAGS or reading.sass or reading.ptx):
-        lines.append(f"  read      {_DEPTHS[reading.depth]}")
-    lines += [f"  note      {plain(note)}" for note in reading.notes]
-    lines += _table(reading)
+        said.append(f"  read      {_DEPTHS[reading.depth]}")
+    said += [f"  note      {plain(note)}" for note in reading.notes]
+    said += lines(_table(reading), width)
     for verdict in verdicts:
         by = f", by its {verdict.via}" if verdict.via is not None and verdict.fit else ""
-        lines.append(f"  {verdict.gpu!s:<8}  {bold(verdict.word)}{by}")
-        lines += [f"            {plain(each.path)}: {each.text}" for each in verdict.failing]
+        said.append(f"  {verdict.gpu!s:<8}  {bold(verdict.word)}{by}")
+        said += [f"            {plain(each.path)}: {each.text}" for each in verdict.failing]
     for note in dict.fromkeys(note for verdict in verdicts for note in verdict.notes):
-        lines.append(f"            {plain(note)}")
-    return "\n".join(lines)
+        said.append(f"            {plain(note)}")
+    return paragraphs("\n".join(said), width)
 
 
 def _headline(reading: Reading) -> str:
@@ -103,20 +105,17 @@ def _mb(size: int) -> str:
     return f"{size / 1e6:.1f} MB"
 
 
-def _table(reading: Reading) -> list[str]:
-    held = [library for library in reading.libraries if library.holds_code or library.notes]
-    if not held:
-        return []
-    names = [plain(library.path.replace("\\", "/").rpartition("/")[2]) for library in held]
-    width = min(max(map(len, names)), 44)
-    lines = [f"  {'library':<{width}}  modules  code"]
-    for name, library in zip(names, held, strict=True):
-        code = " ".join(texts((*library.sass, *library.ptx))) or "none"
-        lines.append(f"  {name:<{width}}  {library.code.total:>7}  {code}")
-        if library.code.empty:
-            lines.append(f"  {'':<{width}}           and {library.code.empty} modules without a kernel")
-        if library.apart.total:
-            apart = " ".join(texts((*library.apart.sass, *library.apart.ptx)))
-            lines.append(f"  {'':<{width}}           and {library.apart.total} modules in its own data: {apart}")
-        lines += [f"  {'':<{width}}           {plain(note)}" for note in library.notes]
-    return lines
+def _table(reading: Reading) -> list[tuple[str, str, str]]:
+    rows = []
+    for library in reading.libraries:
+        if library.holds_code or library.notes:
+            code = " ".join(texts((*library.sass, *library.ptx))) or "none"
+            name = library.path.replace("\\", "/").rpartition("/")[2]
+            rows.append((f"  {name}", f"{library.code.total:>7}", code))
+            if library.code.empty:
+                rows.append(("", "", f"and {library.code.empty} modules without a kernel"))
+            if library.apart.total:
+                apart = " ".join(texts((*library.apart.sass, *library.apart.ptx)))
+                rows.append(("", "", f"and {library.apart.total} modules in its own data: {apart}"))
+            rows += [("", "", note) for note in library.notes]
+    return [("  library", "modules", "code"), *rows] if rows else []

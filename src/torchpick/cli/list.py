@@ -14,7 +14,7 @@ from torchpick.errors import DetectionError, UsageError
 from torchpick.knowledge import pairings
 from torchpick.knowledge.packages import KnownPackages
 from torchpick.knowledge.pairings import BuildCompanions
-from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, TRIO, backend_order
+from torchpick.model.build import DEFAULT_INDEX, TRIO, backend_order
 from torchpick.model.fields import envelope
 from torchpick.model.machine import Machine, Note
 from torchpick.model.package import Package
@@ -28,7 +28,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from torchpick.model.stack import Stack
 
-_COMPANIONS = (*COMPANIONS, "torchcodec", "torchtext", "torchdata", "torchao")
 _INFERRED = "~"
 
 
@@ -91,13 +90,12 @@ def _companions(args: ListArguments) -> int:
     if args.json:
         print(console.dated(envelope("list", companions=rows), session.knowledge.rules.date))
         return 0
-    backends: dict[tuple[str, ...], list[str]] = {}
+    backends: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         # One line for all backends of a release with the same companions; the labels are those of the backends.
-        versions = (_paired(row, name) for name in _COMPANIONS)
-        backends.setdefault((row.build.torch, *versions), []).append(row.build.backend)
-    cells = [(torch, ", ".join(names), *versions) for (torch, *versions), names in backends.items()]
-    print(text.headed([("torch", "backend", *_COMPANIONS), *cells], console.width(), console.painter(args)))
+        backends.setdefault((row.build.torch, _paired(row)), []).append(row.build.backend)
+    cells = [(torch, ", ".join(names), versions) for (torch, versions), names in backends.items()]
+    print(text.headed([("torch", "backend", "companions"), *cells], console.width(), console.painter(args)))
     inferred = "inferred: its metadata does not pin that torch"
     console.notes(args, f"{_INFERRED} {inferred}")
     return 0
@@ -116,11 +114,11 @@ def _pairs(args: ListArguments, session: Session) -> list[BuildCompanions]:
     return [pairings.beside(build, known) for build in chosen]
 
 
-def _paired(row: BuildCompanions, name: str) -> str:
-    known = row.companions.get(name)
-    if known is None:
-        return "-"
-    return known.version.partition("+")[0] + (_INFERRED if known.basis == "inferred" else "")
+def _paired(row: BuildCompanions) -> str:
+    return ", ".join(
+        f"{name} {known.version.partition('+')[0]}{_INFERRED if known.basis == 'inferred' else ''}"
+        for name, known in row.companions.items()
+    )
 
 
 def _versions(name: str, args: ListArguments) -> int:

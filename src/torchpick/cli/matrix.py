@@ -98,9 +98,7 @@ def _legend(rows: Sequence[Row], known: Table) -> list[tuple[str, str, str, str]
     lines = []
     for row in rows:
         kind, driver = known.kind_of(row.gpu.arch), row.driver
-        used = "" if driver is None else f"driver {driver.label}"
-        if driver is not None and driver.source == "assumed":
-            used += ", the newest that supports it"
+        used = "" if driver is None else f"{'newest ' if driver.source == 'assumed' else ''}driver {driver.label}"
         generation, examples = ("", "") if kind is None else (kind.generation, ", ".join(kind.examples))
         lines.append((_name(row), generation, used, str(row.gpu.arch) if row.gpu.name else examples))
     return lines

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from torchpick.cli.show.text import plain
-from torchpick.model.redaction import redacted
+from torchpick.cli.show.text import note, plain, wrap
 
 # Often enough to look alive, seldom enough to cost nothing.
 _EVERY_S = 0.1
@@ -23,8 +22,10 @@ _TICK_S = 0.5
 class Progress:
     """A `Report`: a sentence is printed and stays, bytes are counted on the line."""
 
-    def __init__(self, stream: TextIO, *, quiet: bool, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream, self._quiet, self._clock = stream, quiet, clock
+    def __init__(
+        self, stream: TextIO, columns: int | None, *, quiet: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._stream, self._columns, self._quiet, self._clock = stream, columns, quiet, clock
         self._live = stream.isatty() and not quiet
         self._waits = ""
         self._bytes = 0
@@ -39,7 +40,7 @@ class Progress:
                 self._draw()
             elif not self._quiet:
                 self._erase()
-                self._stream.write(f"torchpick: {plain(redacted(news))}\n")
+                self._stream.write("\n".join([*wrap(note(news, "torchpick"), self._columns), ""]))
                 self._stream.flush()
 
     def clear(self) -> None:

@@ -33,12 +33,16 @@ def note(sentence: str, mark: str = "note") -> str:
     return f"{mark}: {plain(redacted(sentence))}"
 
 
-def paragraphs(text: str, width: int) -> str:
+def paragraphs(text: str, width: int | None) -> str:
     """Text that is laid out already, its lines that are longer than this wrapped with the indent they have."""
     found = []
     for line in text.split("\n"):
         indent = " " * (len(line) - len(line.lstrip(" ")))
-        parts = [line.lstrip(" ")] if len(line) <= width else wrap(line.lstrip(" "), max(width - len(indent) - 2, 20))
+        parts = (
+            [line.lstrip(" ")]
+            if width is None or len(line) <= width
+            else wrap(line.lstrip(" "), max(width - len(indent) - 2, 20))
+        )
         found += [f"{indent}{part if indent else part.lstrip()}".rstrip() for part in parts]
     return "\n".join(found)
 
