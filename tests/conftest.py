@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from _pytest.terminal import TerminalReporter
 from hypothesis import HealthCheck, settings
 
-from tests import skips, tables, usersettings
+from tests import hostile, skips, tables, usersettings
 from torchpick.environment import settingsfiles
 from torchpick.knowledge import locations
 
@@ -46,24 +48,26 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before any test module is read: some look things up in the table as they are imported."""
     patch = pytest.MonkeyPatch()
     patch.setattr(locations, "shipped_dir", tables.frozen)
+    if os.environ.get("PYTEST_XDIST_WORKER") or not config.getoption("numprocesses", None):
+        # Not where workers are started: each of them has to see the user's index first (`usersettings.ORIGINAL`).
+        folder = tempfile.TemporaryDirectory(prefix="torchpick-tests-", ignore_cleanup_errors=True)
+        config.add_cleanup(folder.cleanup)
+        for name, value in hostile.variables(Path(folder.name)).items():
+            patch.setenv(name, value)
+        _clear(patch, usersettings.nothing(Path(folder.name) / "nothing"))
+        patch.setenv("TMPDIR", tempfile.gettempdir())  # pytest keeps what it writes after the run
     config.add_cleanup(patch.undo)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
-    """The settings of whoever runs the tests go before any test module is read, once xdist's workers took them over.
-
-    What a module makes of them as it is imported would be theirs. What asks the tests (`TORCHPICK_TEST_`) stays.
-    """
-    patch = pytest.MonkeyPatch()
-    _clear(patch, kept="TORCHPICK_TEST_")
-    session.config.add_cleanup(patch.undo)
-
-
-def _clear(patch: pytest.MonkeyPatch, kept: str | None = None) -> None:
+def _clear(patch: pytest.MonkeyPatch, nothing: dict[str, str]) -> None:
+    """Take away what the user has set; what begins with TORCHPICK_TEST_ is for the tests themselves."""
     for name in list(os.environ):
-        if (name.startswith(CLEARED) or name in CLEARED_NAMES) and not (kept and name.startswith(kept)):
+        if name in CLEARED_NAMES or (name.startswith(CLEARED) and not name.startswith("TORCHPICK_TEST_")):
             patch.delenv(name)
+    # Neither the user's settings nor the computer's: pip and uv look for them in these folders, and leave locks in one.
+    for name, value in nothing.items():
+        patch.setenv(name, value)
+    patch.setattr(settingsfiles, "ETC", nothing["XDG_CONFIG_DIRS"])
 
 
 @pytest.fixture
@@ -95,14 +99,10 @@ def _clean_environment(
 ) -> None:
     # The table grows old as time goes by, and says so; the tests are about the day it was made.
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1795305600")  # 2026-11-22
-    _clear(monkeypatch)
+    _clear(monkeypatch, _nothing)
     monkeypatch.setenv("NETRC", str(tmp_path_factory.getbasetemp() / "no-netrc"))
-    # Neither the user's settings nor the computer's: pip and uv look for them in these folders, and leave locks in one.
-    for name, value in _nothing.items():
-        monkeypatch.setenv(name, value)
     # To trust a hundred authorities takes longer to read than most tests take, and no test asks them for anything.
     monkeypatch.setenv("SSL_CERT_DIR", _nothing["XDG_CONFIG_DIRS"])
-    monkeypatch.setattr(settingsfiles, "ETC", _nothing["XDG_CONFIG_DIRS"])
     monkeypatch.setattr("tempfile.tempdir", None)  # it is found anew
 
 

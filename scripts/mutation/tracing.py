@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _SURVEY = os.path.join(_ROOT, "survey")
+_write = os.write  # tests put others in its place
 
 
 class _Tracer:
@@ -39,12 +40,13 @@ class _Tracer:
         with open(os.path.join(_SURVEY, "test"), "w", encoding="utf-8") as stream:
             stream.write(test)
         self.test, self._seen, self._began = test, set(), time.monotonic()
+        sys.settrace(self.call)  # a test may have ended it, by an error in here or on purpose
 
     def end(self) -> None:
         self.write("seconds", f"{time.monotonic() - self._began:.3f}", self.test)
 
     def write(self, *words: str) -> None:
-        os.write(self._into, ("\t".join(words) + "\n").encode())
+        _write(self._into, ("\t".join(words) + "\n").encode())
 
     def call(self, frame: FrameType, _event: str, _value: object) -> TraceFunction | None:
         wanted = self.test and frame.f_code.co_filename in self._modules and frame.f_code.co_name != "<module>"
