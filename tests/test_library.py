@@ -140,22 +140,29 @@ def test_a_pick_and_a_machine_are_shown_in_one_line() -> None:
     assert repr(caught.value.pick) == "<Pick of nothing for sm_61, driver 600, linux-x86_64, Python 3.12>"
 
 
+EVERYDAY = ["", "<2.12", ">=2.5,<2.8", "==2.9.1", "!=2.14.1", "~=2.7.0", "==2.6.*"]
+COMPANIONS = [{"torchvision": ""}, {"torchvision": ">=0.20", "torchaudio": ""}, {"torchvision": "<0.30"}]
+PASCAL = {"gpus": ["sm_61"], "driver": "580.95.05", "python": "3.12", "platform": "linux-x86_64"}
+STRIX = {"gpus": ["gfx1151"], "python": "3.12", "platform": "windows-x86_64"}  # its torchvision is 0.29.0a0+rocm10.1.0
+
+
 @pytest.mark.process
-@pytest.mark.parametrize("torch", ["", "<2.12", ">=2.5,<2.8", "==2.9.1", "!=2.14.1", "~=2.7.0", "==2.6.*"])
-def test_a_pick_with_an_everyday_specifier_needs_no_dependency(torch: str) -> None:
+def test_picks_with_everyday_specifiers_need_no_dependency() -> None:
     """`-S` hides everything that is installed."""
-    wish: dict[str, Any] = {"gpus": ["sm_61"], "driver": "580.95.05", "python": "3.12", "platform": "linux-x86_64"}
-    wish["torch"] = torch
+    wishes: list[dict[str, Any]] = [{**PASCAL, "torch": torch} for torch in EVERYDAY]
+    wishes += [{**machine, "companions": companions} for machine in (PASCAL, STRIX) for companions in COMPANIONS]
     source = str(Path(torchpick.__file__).parents[1])
     program = (
-        f"import sys; sys.path.insert(0, {source!r}); import torchpick; print(torchpick.pick(**{wish}).requirements)"
+        f"import sys; sys.path.insert(0, {source!r}); import torchpick\n"
+        f"print([torchpick.pick(**wish).requirements for wish in {wishes}])"
     )
 
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, timeout=60, check=False
     )
 
-    assert (done.stdout.strip(), done.stderr) == (str(torchpick.pick(**wish).requirements), "")
+    assert (done.stdout.strip(), done.stderr) == (str([torchpick.pick(**wish).requirements for wish in wishes]), "")
+    assert "torchvision[device-gfx1151]==0.29.0a0+rocm10.1.0" in done.stdout
 
 
 KERNELS = making.library(making.module("sm_80"), making.module("sm_90"))

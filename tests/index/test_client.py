@@ -43,6 +43,17 @@ def test_a_server_without_haste_is_given_up_and_not_asked_again(manner: Manner) 
     assert time.monotonic() - began < QUICK.total + 1
 
 
+@pytest.mark.parametrize("manner", [silent, trickle(b"\x16\x03\x03\x40\x00")], ids=["silent", "a record of 16 KiB"])
+def test_a_handshake_of_tls_ends_by_the_deadline_of_the_request(manner: Manner) -> None:
+    """Not by that of connecting, which comes later."""
+    limits = QUICK._replace(connect=QUICK.total * 20)
+    with rude(manner) as url, Client(limits) as client:
+        began = time.monotonic()
+        with pytest.raises(TooSlowError):
+            client.get(url.replace("http:", "https:"))
+    assert time.monotonic() - began < QUICK.total + 1
+
+
 @pytest.mark.parametrize(
     "manner",
     [

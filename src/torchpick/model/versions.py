@@ -130,9 +130,13 @@ def admits(specifier: str, *, prereleases: bool = False) -> Admits:
     def admitted(version: str) -> bool:
         plain, plus, label = version.partition("+")
         is_label = label.isascii() and all(part.isalnum() for part in label.split("."))
-        if is_dotted(plain) and (is_label or not plus):
-            return all(compare(release_key(plain)[0], wanted) for compare, wanted in clauses)
-        return packaged(specifier)(version)
+        try:
+            digits, phase, _ = release_key(plain)
+        except ValueError:
+            return packaged(specifier)(version)
+        if (plus and not is_label) or (phase and any(digits == wanted for _, wanted in clauses)):
+            return packaged(specifier)(version)
+        return (prereleases or phase >= 0) and all(compare(digits, wanted) for compare, wanted in clauses)
 
     return admitted
 
