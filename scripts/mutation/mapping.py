@@ -19,6 +19,18 @@ _TESTS = {
     "model": ["tests/model", "tests/laws", "tests/test_cases.py"],
     "cli": ["tests/cli", "tests/test_cases.py"],
     "knowledge": ["tests/knowledge", "tests/test_cases.py"],
+    "environment": ["tests/environment", "tests/installers", "tests/install", "tests/doctor"],
+    "machine": ["tests/machine", "tests/cli", "tests/test_cases.py"],
+    "index": ["tests/index", "tests/wheels", "tests/install"],
+    "wheels": [
+        "tests/wheels",
+        "tests/test_inspect.py",
+        "tests/test_inspect_many.py",
+        "tests/test_refresh.py",
+        "tests/doctor",
+    ],
+    "cluster": ["tests/cluster", "tests/cli/test_fleet.py", "tests/cli/test_nodes.py", "tests/cli/test_machines.py"],
+    "projects": ["tests/projects", "tests/cli/test_extras.py"],
 }
 
 

@@ -94,6 +94,7 @@ class _Bench:
         tools = f"{copy}-tools"
         shutil.copytree(root, copy, ignore=_LEFT, symlinks=True)
         self._environ = {**os.environ, "PYTHONPATH": str(copy / "src"), "TORCHPICK_TEST_TOOLS": tools}
+        self._environ["TORCHPICK_TEST_SOURCE"] = str(copy / "src")  # tests/conftest.py clears the path above
         self._warm = subprocess.Popen(
             [sys.executable, str(warm.__file__)], cwd=copy, env=self._environ, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,

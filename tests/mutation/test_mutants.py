@@ -174,6 +174,8 @@ def test_the_tests_of_a_module_are_those_of_its_nearest_room() -> None:
     assert "tests/install" in mapping.tests_of(Path("src/torchpick/install/lock/making.py"))
     assert "tests/process/install" in mapping.tests_of(Path("src/torchpick/install/learning.py"))
     assert mapping.tests_of(Path("src/torchpick/index/client.py"))[0] == "tests/index"
+    for tests in mapping.tests_of(Path("src/torchpick/machine/kernel.py")):
+        assert Path(tests).exists()
     assert mapping.tests_of(Path("src/torchpick/session.py"))[0] == "tests"
 
 
