@@ -1,6 +1,7 @@
 """Settings that would spoil a run, for every place that pip, uv and XDG read: the suite runs beside them, always.
 
-What nobody can move from a test (/etc/xdg) a workflow plants: `python -m tests.hostile DIR` writes it there.
+What no test can move (/etc/xdg) a workflow plants: `python -m tests.hostile DIR` writes what it copies there. That
+names no index, as the tests fetch real tools from the one that such files name.
 """
 
 from __future__ import annotations
@@ -9,20 +10,18 @@ import sys
 from pathlib import Path
 
 NOWHERE = "http://127.0.0.1:9/simple"
-_PIP = f"""[global]
-index-url = {NOWHERE}
+_PIP = """[global]
 constraint = /nowhere/constraints.txt
 no-binary = :all:
 [install]
 user = true
 """
-_UV = f"""constraint-dependencies = ["torch==0.0.1", "numpy==0.0.1"]
+_UV = """constraint-dependencies = ["torch==0.0.1", "numpy==0.0.1"]
 override-dependencies = ["torch==0.0.1"]
 exclude-newer = "2001-01-01T00:00:00Z"
-[[index]]
-url = "{NOWHERE}"
-default = true
 """
+_PIP_INDEX = f"[global]\nindex-url = {NOWHERE}\n"
+_UV_INDEX = f'[[index]]\nurl = "{NOWHERE}"\ndefault = true\n'
 _VARIABLES = {
     "PIP_CONSTRAINT": "/nowhere/constraints.txt", "PIP_INDEX_URL": NOWHERE, "PIP_NO_INDEX": "1",
     "PIP_TARGET": "/nowhere",
@@ -36,9 +35,9 @@ _VARIABLES = {
 }  # fmt: skip
 
 
-def plant(folder: Path) -> None:
+def plant(folder: Path, pip: str = _PIP, uv: str = _UV) -> None:
     """What lies in a folder of XDG_CONFIG_DIRS."""
-    for name, text in {"pip/pip.conf": _PIP, "uv/uv.toml": _UV}.items():
+    for name, text in {"pip/pip.conf": pip, "uv/uv.toml": uv}.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
@@ -48,7 +47,7 @@ def variables(folder: Path) -> dict[str, str]:
     """The variables, with a home and XDG folders that are planted."""
     home = folder / "home"
     for place in (home / ".config", folder / "user", folder / "shared"):
-        plant(place)
+        plant(place, _PIP.replace("[global]\n", _PIP_INDEX), _UV + _UV_INDEX)
     for name in (".pip/pip.conf", "Library/Application Support/pip/pip.conf"):
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_text(_PIP)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests import usersettings
+from tests import hostile, usersettings
 from torchpick.environment import settingsfiles, toolsettings
-
-AT_IMPORT = dict(os.environ)
 
 
 def test_a_fetch_keeps_the_index_and_leaves_the_constraints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,19 +47,24 @@ def test_a_test_sees_no_settings_of_anybody() -> None:
     assert not [name for name in os.environ if name.startswith(("PIP_", "UV_"))]
 
 
-def test_a_test_module_is_read_without_the_settings_of_anybody() -> None:
-    """What it makes of them once, as it is imported, would be the settings of whoever runs the tests."""
-    assert not [name for name in AT_IMPORT if name.startswith(("PIP_", "UV_")) or name == "TORCHPICK_INDEX_BASE"]
+LEFT_AT_COLLECTION = {*os.environ}
+SEEN_AT_COLLECTION = (
+    toolsettings.pip(os.environ, "/nowhere", os.environ["HOME"]),
+    toolsettings.uv(os.environ, os.environ["HOME"], "/"),
+)
 
 
-@pytest.mark.process
-def test_nor_where_somebody_has_them() -> None:
-    here = f"{__file__}::{test_a_test_module_is_read_without_the_settings_of_anybody.__name__}"
-    theirs = {**usersettings.ORIGINAL, "TORCHPICK_INDEX_BASE": "http://127.0.0.1:1/whl", "PIP_CONSTRAINT": "/none"}
+def test_what_is_planted_binds_whoever_reads_it_and_no_test(tmp_path: Path) -> None:
+    """Also while tests are collected, when some modules ask already."""
+    environ = hostile.variables(tmp_path)
+    found = toolsettings.pip(environ, "/nowhere", environ["HOME"])
 
-    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", here]
-    done = subprocess.run(run, cwd=Path(__file__).parents[1], env=theirs, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    assert found["index-url"].words == (hostile.NOWHERE,)
+    assert found["constraint"].words == ("/nowhere/constraints.txt",)
+    assert toolsettings.uv(environ, environ["HOME"], "/") != []
+    assert SEEN_AT_COLLECTION == ({}, [])
+    assert {*hostile.variables(tmp_path)} - LEFT_AT_COLLECTION >= {"TORCHPICK_INDEX_BASE", "PIP_CONSTRAINT"}
+    assert not {*environ} & {name for name in os.environ if environ.get(name) == os.environ[name]}
 
 
 @pytest.mark.parametrize(
