@@ -8,6 +8,9 @@ import pytest
 from torchpick.environment import settingsfiles, toolsettings
 from torchpick.errors import TorchpickError
 
+# Settings of the computer would be read with a bare environment.
+NOBODY = {"XDG_CONFIG_DIRS": "/nobody"}
+
 
 @pytest.fixture
 def _etc(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +55,7 @@ def test_the_install_section_is_stronger_than_a_later_files_global(tmp_path: Pat
     )
     env.joinpath("pip.conf").write_text("[global]\nextra_index_url = https://b\n  https://c\nproxy = q\n")
 
-    found = toolsettings.pip({}, str(env), str(home))
+    found = toolsettings.pip(NOBODY, str(env), str(home))
 
     assert found["extra-index-url"].words == ("https://a",)
     assert found["proxy"].words == ("q",)
@@ -64,7 +67,7 @@ def test_a_broken_pip_conf_is_named(tmp_path: Path, text: str) -> None:
     tmp_path.joinpath("pip.conf").write_text(text)
 
     with pytest.raises(TorchpickError, match=r"pip\.conf"):
-        toolsettings.pip({}, str(tmp_path), str(tmp_path / "nobody"))
+        toolsettings.pip(NOBODY, str(tmp_path), str(tmp_path / "nobody"))
 
 
 def test_uv_reads_the_nearest_project_then_the_users_file(tmp_path: Path) -> None:
@@ -76,10 +79,10 @@ def test_uv_reads_the_nearest_project_then_the_users_file(tmp_path: Path) -> Non
     tmp_path.joinpath("project", "pyproject.toml").write_text("[project]\nname = 'x'\n[tool.uv]\nno-index = true\n")
     tmp_path.joinpath("project", "src", "pyproject.toml").write_text("[project]\nname = 'no uv in it'\n")
 
-    found = toolsettings.uv({}, str(home), str(inner))
+    found = toolsettings.uv(NOBODY, str(home), str(inner))
 
     assert [dict(each.table) for each in found] == [{"no-index": True}, {"offline": True}]
-    assert toolsettings.uv({"UV_NO_CONFIG": "1"}, str(home), str(inner)) == []
+    assert toolsettings.uv({**NOBODY, "UV_NO_CONFIG": "1"}, str(home), str(inner)) == []
 
 
 def test_uv_begins_at_the_root_of_the_workspace_above_a_project(tmp_path: Path) -> None:
@@ -90,7 +93,7 @@ def test_uv_begins_at_the_root_of_the_workspace_above_a_project(tmp_path: Path) 
 
     def found(workspace: str, folder: Path = member) -> str:
         root.write_text(f"[tool.uv.workspace]\n{workspace}\n")
-        return toolsettings.uv({}, "/nobody", str(folder))[0].path
+        return toolsettings.uv(NOBODY, "/nobody", str(folder))[0].path
 
     assert found("members = ['packages/*']") == str(root)
     member.joinpath("pyproject.toml").write_text("[project]\nname = 'm'\n")
@@ -104,26 +107,28 @@ def test_a_project_hides_the_uv_toml_of_a_folder_in_it(tmp_path: Path) -> None:
     project = tmp_path / "pyproject.toml"
     project.write_text("[project]\nname = 'x'\n[tool.uv]\nno-index = true\n")
 
-    assert [each.path for each in toolsettings.uv({}, "/nobody", str(inner))] == [str(project)]
-    assert [each.path for each in toolsettings.uv({"UV_PROJECT": "src"}, "/nobody", str(tmp_path))] == [str(project)]
+    assert [each.path for each in toolsettings.uv(NOBODY, "/nobody", str(inner))] == [str(project)]
+    assert [each.path for each in toolsettings.uv({**NOBODY, "UV_PROJECT": "src"}, "/nobody", str(tmp_path))] == [
+        str(project)
+    ]
 
 
 def test_what_is_too_large_for_settings_or_a_pipe_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "uv.toml"
     file.write_text("# x\n" * 300_000)
     with pytest.raises(TorchpickError, match="larger than 1 MiB"):
-        toolsettings.uv({"UV_NO_CONFIG": "1", "UV_CONFIG_FILE": str(file)}, "/nobody", str(tmp_path))
+        toolsettings.uv({**NOBODY, "UV_NO_CONFIG": "1", "UV_CONFIG_FILE": str(file)}, "/nobody", str(tmp_path))
     if hasattr(os, "mkfifo"):
         file.unlink()
         os.mkfifo(file)
         with pytest.raises(TorchpickError, match="is a pipe"):
-            toolsettings.uv({}, "/nobody", str(tmp_path))
+            toolsettings.uv(NOBODY, "/nobody", str(tmp_path))
 
 
 def test_pip_has_a_section_for_its_variables_which_is_the_strongest(tmp_path: Path) -> None:
     tmp_path.joinpath("pip.conf").write_text("[:env:]\nproxy = a\n[install]\nproxy = b\n[global]\nproxy = c\n")
 
-    assert toolsettings.pip({}, str(tmp_path), str(tmp_path / "nobody"))["proxy"].words == ("a",)
+    assert toolsettings.pip(NOBODY, str(tmp_path), str(tmp_path / "nobody"))["proxy"].words == ("a",)
 
 
 def test_a_named_uv_file_is_the_only_one(tmp_path: Path) -> None:
@@ -131,7 +136,7 @@ def test_a_named_uv_file_is_the_only_one(tmp_path: Path) -> None:
     file.write_text("offline = true\n")
     tmp_path.joinpath("uv.toml").write_text("no-index = true\n")
 
-    (found,) = toolsettings.uv({"UV_CONFIG_FILE": str(file)}, "/nobody", str(tmp_path))
+    (found,) = toolsettings.uv({**NOBODY, "UV_CONFIG_FILE": str(file)}, "/nobody", str(tmp_path))
 
     assert found.path == str(file)
 
@@ -140,7 +145,7 @@ def test_a_broken_uv_file_is_named(tmp_path: Path) -> None:
     tmp_path.joinpath("uv.toml").write_text("= = =\n")
 
     with pytest.raises(TorchpickError, match=r"uv\.toml"):
-        toolsettings.uv({}, "/nobody", str(tmp_path))
+        toolsettings.uv(NOBODY, "/nobody", str(tmp_path))
 
 
 def test_a_table_deeper_than_anybody_means_is_refused(tmp_path: Path) -> None:
@@ -148,13 +153,13 @@ def test_a_table_deeper_than_anybody_means_is_refused(tmp_path: Path) -> None:
     file.write_text("a" + ".a" * 900 + " = 1\n")
 
     with pytest.raises(TorchpickError, match="nested deeper than"):
-        toolsettings.uv({"UV_CONFIG_FILE": str(file)}, str(tmp_path), str(tmp_path))
+        toolsettings.uv({**NOBODY, "UV_CONFIG_FILE": str(file)}, str(tmp_path), str(tmp_path))
 
 
 @pytest.mark.parametrize("header", ["[ tool . uv ]", '["tool"."uv"]', '[tool."\\u0075v"]', "[tool.'uv']"])
 def test_uvs_table_is_found_however_it_is_written(tmp_path: Path, header: str) -> None:
     (tmp_path / "pyproject.toml").write_text(f'{header}\nindex-url = "https://x"\n')
 
-    (found,) = toolsettings.uv({}, str(tmp_path), str(tmp_path))
+    (found,) = toolsettings.uv(NOBODY, str(tmp_path), str(tmp_path))
 
     assert found.table == {"index-url": "https://x"}

@@ -35,7 +35,7 @@ def bash(
     who = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}
     done = subprocess.run(
         ["bash", "-e", "-c", text], cwd=folder, env={**os.environ, **who, "PATH": path, **environ},
-        capture_output=True, text=True, check=False, timeout=600,
+        capture_output=True, text=True, check=False, timeout=1800,
     )  # fmt: skip
     if check and done.returncode != 0:
         raise StepFailed(done.returncode, done.args, done.stdout, done.stderr)
