@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def installers(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Installers:
-    """Before any test's environment is cleared, so that the user's own index is asked."""
+    """From the user's own index."""
     base = tmp_path_factory.getbasetemp()
     kept = os.environ.get("TORCHPICK_TEST_TOOLS")  # of `scripts/mutate`, which runs these again and again
     shared = Path(kept) if kept else (base if worker_id == "master" else base.parent) / "installers"

@@ -1,0 +1,106 @@
+"""What CONTRIBUTING tells people to run, as it is printed there, in a checkout with what they would have written."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scripts import fast
+from tests import documents
+from tests.shipping import steps
+
+ROOT = Path(__file__).parents[2]
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+UPDATES = (ROOT / ".github" / "workflows" / "update-compat.yml").read_text()
+
+
+def recipe(heading: str) -> str:
+    """The commands under a heading."""
+    (section,) = re.findall(rf"^## {heading}\n(.*?)(?=^## |\Z)", CONTRIBUTING, re.MULTILINE | re.DOTALL)
+    (block,) = [each for each in documents.blocks(section) if each.language == "sh"]
+    return block.text.strip()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """The scripts and what they read; they run in the environment of the tests."""
+    folder = tmp_path / "torchpick"
+    for name in ("scripts", "compat", "evidence", "src", "tests/doctor", "tests/index", "tests/fakes", "docs/pictures"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    with (folder / "scripts" / "environment").open("a") as environment:
+        environment.write(f"development() {{ python={sys.executable}; }}\n")
+    return folder
+
+
+def run(checkout: Path, heading: str) -> subprocess.CompletedProcess[str]:
+    return steps.bash(
+        recipe(heading), checkout, [Path(sys.executable).parent], {"TORCHPICK_COMPAT_DIR": f"{checkout}/compat"}
+    )
+
+
+def changed(file: Path, change: Any) -> None:
+    value = json.loads(file.read_text(encoding="utf-8"))
+    change(value)
+    file.write_text(json.dumps(value), encoding="utf-8")
+
+
+@pytest.mark.process
+def test_a_gpu(checkout: Path) -> None:
+    row = {"name": "GeForce RTX 9090", "cc": "12.0", "chip": "GB202", "source": "the vendor's page"}
+    changed(checkout / "evidence" / "gpus" / "nvidia.json", lambda facts: facts["products"].append(row))
+
+    run(checkout, "A GPU")
+
+    assert "RTX 9090" in (checkout / "compat" / "gpus.json").read_text()
+
+
+@pytest.mark.process
+def test_a_known_error(checkout: Path) -> None:
+    row = {"id": "MADE_UP", "title": "made up", "patterns": ["all is lost"], "meaning": "nothing", "causes": ["none"]}
+    file = checkout / "compat" / "errors.json"
+    first = json.loads(file.read_text())["signatures"][0]
+    changed(file, lambda table: table["signatures"].append({**first, **row}))
+
+    done = run(checkout, "A new known error")
+
+    assert "made up\n" in done.stdout
+
+
+def test_a_release_is_what_the_workflow_does_every_hour() -> None:
+    """Whose steps tests/shipping/test_workflows.py runs."""
+    words = [line.split()[0] for line in recipe("A new torch release").splitlines()]
+    runs = re.findall(r"^\s+(?:- run: )?(scripts/[\w-]+)", UPDATES, re.MULTILINE)
+
+    assert words[-1] == "scripts/check"
+    assert words[:-1] == [
+        run for run in runs if run not in ("scripts/check-compat", "scripts/test", "scripts/judge-news")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("heading", "file", "held"),
+    [
+        ("A new check of doctor", "src/torchpick/doctor/gpucode.py", "tests/doctor"),
+        ("An engine of fleet", "src/torchpick/cluster/slurm.py", "tests/cluster"),
+    ],
+)
+def test_code_is_held_by_what_the_recipe_runs(heading: str, file: str, held: str) -> None:
+    assert recipe(heading) == "scripts/test --fast"
+    assert fast.chosen([file], ROOT)[0] == held
+
+
+def test_every_file_that_a_recipe_names_is_there() -> None:
+    names = re.findall(r"`((?:src|tests|scripts|compat|evidence|docs)/[\w./-]+)`", CONTRIBUTING)
+    names += [
+        f"src/torchpick/{name}" for name in re.findall(r"`((?:model|doctor|decide|cluster)/\w+\.py)`", CONTRIBUTING)
+    ]
+
+    assert names
+    assert [name for name in names if "X.Y.Z" not in name and not (ROOT / name).exists()] == []
