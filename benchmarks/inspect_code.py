@@ -25,8 +25,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks import interleaved
 from torchpick.index import user_index
 from torchpick.index.client import Client
+from torchpick.index.listing import WheelTarget
 from torchpick.index.ranges import RemoteSource
-from torchpick.index.user_index import WheelTarget
 from torchpick.wheels.archive import Archive
 
 _MEMBER = "torch/lib/libtorch_cuda.so"

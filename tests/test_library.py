@@ -183,7 +183,7 @@ def test_a_file_is_checked_before_it_is_loaded(
     file = tmp_path / name
     file.write_bytes(making.wheel({"kernels/_C.so": KERNELS}) if name.endswith(".whl") else KERNELS)
 
-    findings = torchpick.check(file, gpus=[gpu], driver=driver)
+    findings = torchpick.check(str(file), gpus=[gpu], driver=driver)
 
     assert [(finding.code, finding.severity) for finding in findings] == [each[:2] for each in found]
     for finding, (_, _, text) in zip(findings, found, strict=True):
@@ -194,24 +194,30 @@ def test_a_file_is_checked_before_it_is_loaded(
 def test_code_that_the_driver_has_to_compile_and_a_library_that_runs_in_part_are_told(tmp_path: Path) -> None:
     file = tmp_path / "kernels.so"
     file.write_bytes(making.library(making.module("compute_80")))
-    (note,) = torchpick.check(file, gpus=["sm_90"], driver="580.95.05")
+    (note,) = torchpick.check(str(file), gpus=["sm_90"], driver="580.95.05")
     file.write_bytes(making.library(making.module("sm_75"), *[making.module("sm_80")] * 32))
-    (partly,) = torchpick.check(file, gpus=["sm_75"], driver="580.95.05")
+    (partly,) = torchpick.check(str(file), gpus=["sm_75"], driver="580.95.05")
 
     assert (note.code, note.text) == ("JIT_ONLY", "kernels.so on sm_90: runs by JIT; built for compute_80")
     assert (partly.code, partly.seen["libraries"]) == ("PACKAGE_PARTLY", {"kernels.so": "1 of 33 modules load"})
 
 
-def test_a_file_that_cannot_be_checked_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("content", "why"), [(None, "no such file"), (b"text", "is neither a wheel nor a library")])
+def test_a_file_that_cannot_be_checked_is_an_error(tmp_path: Path, content: bytes | None, why: str) -> None:
     file = tmp_path / "kernels.so"
-    for content in (None, b"text"):
-        if content is not None:
-            file.write_bytes(content)
-        with pytest.raises(torchpick.TorchpickError, match="is neither a wheel nor a library"):
-            torchpick.check(file, gpus=["sm_80"])
+    if content is not None:
+        file.write_bytes(content)
+
+    with pytest.raises(torchpick.TorchpickError, match=why):
+        torchpick.check(str(file), gpus=["sm_80"])
+
+
+def test_without_a_gpu_there_is_nothing_to_check_a_file_for(tmp_path: Path) -> None:
+    file = tmp_path / "kernels.so"
     file.write_bytes(KERNELS)
+
     with pytest.raises(torchpick.UsageError, match="there is no GPU"):
-        torchpick.check(file, gpus=[])
+        torchpick.check(str(file), gpus=[])
 
 
 @pytest.mark.process

@@ -8,24 +8,14 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from torchpick.api import check as check
-    from torchpick.api import detect as detect
-    from torchpick.api import fleet as fleet
-    from torchpick.api import inspect as inspect
-    from torchpick.api import pick as pick
-    from torchpick.api import plan as plan
-    from torchpick.errors import DetectionError as DetectionError
-    from torchpick.errors import NoBuildError as NoBuildError
-    from torchpick.errors import TorchpickError as TorchpickError
-    from torchpick.errors import UsageError as UsageError
-    from torchpick.model import VERSION
-
-    __version__ = VERSION
-    from torchpick.decide.frontier import Groups as Groups
-    from torchpick.model.finding import Finding as Finding
-    from torchpick.model.machine import Machine as Machine
-    from torchpick.model.pick import Pick as Pick
-    from torchpick.model.stack import Stack as Stack
+    from torchpick.api import check, detect, fleet, inspect, pick, plan
+    from torchpick.decide.frontier import Groups
+    from torchpick.errors import DetectionError, NoBuildError, TorchpickError, UsageError
+    from torchpick.model import VERSION as __version__  # noqa: N811
+    from torchpick.model.finding import Finding
+    from torchpick.model.machine import Machine
+    from torchpick.model.pick import Pick
+    from torchpick.model.stack import Stack
 
 # Where a name is that is not a function of the library.
 _HOMES = {

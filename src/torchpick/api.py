@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 def detect(
     *,
     python: str | None = None,
-    visible_only: bool = False,
-    trust_pci: bool = False,
     environ: Mapping[str, str] | None = None,
 ) -> Machine:
     """This machine, each fact with its source. Its `trouble` says why a GPU that is present does not answer."""
@@ -62,27 +60,22 @@ def fleet(
     machines: Iterable[Machine],
     *,
     torch: str = "",
-    max_environments: int | None = None,
     backends: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
 ) -> Groups:
-    """The fewest environments that support these machines, or the best with at most so many; each has its `name`."""
+    """The fewest environments that support these machines, each of which has its `name`."""
     session = Session(_request(locals(), _requirements(torch, None)), environ)
     from torchpick.decide import frontier
     from torchpick.decide.frontier import Groups, HostGroup
     from torchpick.machine import machinefiles
     from torchpick.model.fleet import LeftOut
 
-    if max_environments is not None and max_environments < 1:
-        raise UsageError(f"max_environments={max_environments!r} is not a number of environments", hint="at least 1")
     wish = session.wish
     crowds = machinefiles.Crowds()
     for place, machine in enumerate(machines):
         crowds.add(machine, f"machine {place}", machine.name)
     listed = machinefiles.prepared(crowds.fleet(), session.knowledge.rules.drivers, wish)
-    if not listed.crowds:
-        return Groups((), listed.left_out)
-    found = frontier.outlook(listed, session.table_of(listed.machines), wish, most=max_environments)
+    found = frontier.outlook(listed, session.table_of(listed.machines), wish)
     groups = []
     for group in found.groups:
         places = sorted({machine for machine, _ in group.members})
@@ -138,7 +131,7 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
     `thing` is what the command takes: a file, a URL, `name==version` or an installed package.
     """
     session = Session(_request(locals()), environ)
-    from torchpick.index.user_index import WheelTarget
+    from torchpick.index.listing import WheelTarget
     from torchpick.wheels import inplace
     from torchpick.wheels.thing import How, read
 
@@ -149,7 +142,7 @@ def inspect(  # noqa: PLR0913 # the flags of the contract, by name
 
 
 def check(  # noqa: PLR0913 # the flags of the contract, by name
-    path: str | os.PathLike[str] | None = None,
+    path: str | None = None,
     *,
     gpus: Sequence[str] | None = None,
     driver: str | None = None,
@@ -162,9 +155,15 @@ def check(  # noqa: PLR0913 # the flags of the contract, by name
     `path` is a library file or a wheel to check in its place; the list is empty where it runs. `python` is an
     interpreter or an environment's folder, the active one without it. Nothing of any of them is imported or run.
     """
-    session = Session(_request(locals()), environ)
+    given = locals()
+    session = Session(_request(given), environ)
     if path is not None:
-        return _of_file(os.path.abspath(path), session)
+        from torchpick.wheels import judging
+
+        reading, verdicts = inspect(os.path.abspath(given.pop("path")), **given)
+        if not verdicts:
+            raise UsageError("there is no GPU to check it for", hint='name one: gpus=["sm_61"]')
+        return list(worst_first(judging.findings(reading, verdicts)))
     from torchpick.doctor.examination import examine, of_process
 
     examination = examine(session)
@@ -173,22 +172,6 @@ def check(  # noqa: PLR0913 # the flags of the contract, by name
     imported = getattr(sys.modules.get("torch"), "__version__", None) if here else None
     stale = of_process(examination.subject, None if imported is None else str(imported))
     return [*stale, *examination.findings]
-
-
-def _of_file(path: str, session: Session) -> list[Finding]:
-    """What is wrong with one file; a library is read without any dependency."""
-    from torchpick.wheels import inplace, judging
-
-    if path.endswith(".whl"):
-        from torchpick.wheels.thing import How, read
-
-        reading = read(path, How(offline=True))
-    else:
-        reading = inplace.read_file(path, path)
-    verdicts = inplace.verdicts(reading, session.machines, session.knowledge.rules.drivers)
-    if not verdicts:
-        raise UsageError("there is no GPU to check it for", hint='name one: gpus=["sm_61"]')
-    return list(worst_first(found for each in verdicts if (found := judging.finding(reading, each)) is not None))
 
 
 def _request(given: Mapping[str, Any], requirements: tuple[str, ...] = ()) -> Request:

@@ -12,7 +12,6 @@ from torchpick.cli import COMMANDS, main
 from torchpick.cli.arguments import Arguments, Parser
 from torchpick.cluster.emit import FORMS
 from torchpick.errors import UsageError
-from torchpick.installers.shell import SHELLS
 from torchpick.model.machine import PLATFORMS
 from torchpick.model.request import CHANNELS
 
@@ -56,7 +55,7 @@ def test_a_help_names_its_command_first_and_has_examples(
     [
         ("pick", "--channel", CHANNELS),
         ("install", "--installer", ("auto", "uv", "pip")),
-        ("env", "--shell", SHELLS),
+        ("env", "--shell", ("sh", "bash", "zsh", "fish", "cmd", "powershell", "pwsh", "github", "dockerfile")),
         ("fleet", "--emit", tuple(FORMS)),
     ],
 )

@@ -21,7 +21,8 @@ from torchpick.errors import InstallerError, RequirementError, TorchpickError
 from torchpick.index import index_places, user_index
 from torchpick.index.client import Client
 from torchpick.index.index_places import IndexPlaces
-from torchpick.index.user_index import IndexTarget, UserIndex, WheelTarget
+from torchpick.index.listing import WheelTarget
+from torchpick.index.user_index import IndexTarget, UserIndex
 from torchpick.model.machine import Platform
 
 NAME = "gpupkg-1.5-py3-none-any.whl"

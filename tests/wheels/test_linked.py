@@ -55,6 +55,6 @@ def test_what_is_not_there_is_none_and_what_cannot_be_read_is_an_error(tmp_path:
     (tmp_path / "loop.so").symlink_to("loop.so")
 
     for name in ("gone.so", "empty.so", "empty.so/x", "."):
-        assert inplace.needs(str(tmp_path / name)) is None
+        assert inplace.mapped(str(tmp_path / name), sections.links_of) is None
     with pytest.raises(WheelError, match="cannot read"):
         inplace.compiled_flags(str(tmp_path / "loop.so"))

@@ -19,8 +19,7 @@ from torchpick.errors import (
     WheelLayoutError,
 )
 from torchpick.index import ranges, user_index
-from torchpick.index.listing import Link
-from torchpick.index.user_index import WheelTarget
+from torchpick.index.listing import Link, WheelTarget
 from torchpick.index.wheelnames import WheelName
 from torchpick.wheels import thing
 from torchpick.wheels.librarycode import texts

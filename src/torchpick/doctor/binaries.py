@@ -17,7 +17,7 @@ from torchpick.model.noun import Noun
 from torchpick.wheels import inplace, judging, readings
 from torchpick.wheels.judging import Judge, LibraryVerdict
 from torchpick.wheels.librarycode import Library, union
-from torchpick.wheels.sections import Linked
+from torchpick.wheels.sections import Linked, links_of
 
 # NVIDIA's own projects: cuBLAS chooses among thousands of modules and cuFFT loads by itself, so to count their modules
 # says nothing (cuFFT 12.2 looks dead on sm_89 and runs). What they need is in compat/libraries.json and torch's pins.
@@ -133,7 +133,7 @@ def needs(path: str) -> Linked:
 def _needs(path: str, *_file: int) -> Linked:
     """Several checks ask of a library; in a notebook another may lie at its path by the next examination."""
     try:
-        return inplace.needs(path) or Linked()
+        return inplace.mapped(path, links_of) or Linked()
     except WheelError:
         return Linked()
 

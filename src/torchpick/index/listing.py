@@ -17,12 +17,26 @@ from torchpick.errors import WheelLayoutError
 from torchpick.index import wheelnames
 from torchpick.index.wheelnames import WheelName
 from torchpick.model.noun import Noun
+from torchpick.model.pythons import version_of
 
 # The page of torch over all variants has some 10,000 links in 5 MB.
 MOST_BYTES = 16 << 20
 _HASH = re.compile(r"sha256[=:]([0-9a-f]{64})")
 _SIDECARS = ("data-core-metadata", "data-dist-info-metadata")
 _HINT = "check that the address is an index of Python packages"
+
+
+class WheelTarget(Noun):
+    """What the wheel is for; None is what the interpreter itself is."""
+
+    python: str | None = None  # what `--python` takes: a version, or an interpreter
+    platform: str | None = None  # one of the contract's names
+    glibc: str | None = None
+
+    @property
+    def program(self) -> str | None:
+        """The interpreter; None where only a version is given."""
+        return None if version_of(self.python) is not None else self.python
 
 
 class Link(Noun):

@@ -18,10 +18,10 @@ from torchpick.environment.world import World
 from torchpick.errors import IntegrityError, RequirementError, TorchpickError, WheelError
 from torchpick.index import index_places, pages, wheelnames
 from torchpick.index.index_places import IndexPlaces
-from torchpick.index.listing import Link
+from torchpick.index.listing import Link, WheelTarget
 from torchpick.model.machine import TIMEOUT_S, Platform
 from torchpick.model.noun import Noun
-from torchpick.model.pythons import python_name, version_of
+from torchpick.model.pythons import python_name
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal, parsed
 
@@ -129,19 +129,6 @@ def _suits(link: Link, target: IndexTarget) -> bool:
         return SpecifierSet(link.requires_python).contains(target.full_version, prereleases=True)
     except ValueError:
         return True  # what cannot be read does not bind, as with pip
-
-
-class WheelTarget(Noun):
-    """What the wheel is for; None is what the interpreter itself is."""
-
-    python: str | None = None  # what `--python` takes: a version, or an interpreter
-    platform: str | None = None  # one of the contract's names
-    glibc: str | None = None
-
-    @property
-    def program(self) -> str | None:
-        """The interpreter; None where only a version is given."""
-        return None if version_of(self.python) is not None else self.python
 
 
 def check(requirement: str) -> Requirement:

@@ -106,7 +106,8 @@ def _ranks(python: str, platform: Platform) -> Mapping[str, int]:
     from packaging import tags
 
     version = version_of(python)
-    platforms = list(_platforms(platform))
+    mac = platform.os == "macos"
+    platforms = [*(tags.mac_platforms(_NEWEST_MACOS, platform.cpu) if mac else _platforms(platform))]
     own = tags.cpython_tags(version, [f"{python}m" if version < (3, 8) else python], platforms)
     both = (*own, *tags.compatible_tags(version, python.rstrip("t"), platforms))
     return {tag: place for place, tag in enumerate(dict.fromkeys(map(str, both)))}
@@ -122,10 +123,6 @@ def _platforms(platform: Platform) -> Iterator[str]:
     cpu = platform.cpu
     if platform.os == "windows":
         yield "win_amd64" if cpu == "x86_64" else f"win_{cpu}"
-    elif platform.os == "macos":
-        from packaging import tags
-
-        yield from tags.mac_platforms(_NEWEST_MACOS, cpu)
     else:
         yield f"linux_{cpu}"  # first, as with packaging: what was built for this machine
         if platform.libc == "musl":

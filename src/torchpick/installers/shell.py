@@ -88,7 +88,6 @@ _QUOTES: dict[str, Callable[[str], str]] = {
     "github": str,
     "dockerfile": _docker,
 }
-SHELLS = (*_QUOTES, *ALIKE)
 # Words of a command line, but for those that no shell reads otherwise.
 _WORDS: dict[str, Callable[[str], str]] = {"sh": quote, "fish": _fish, "cmd": _cmd, "powershell": _powershell}
 _PLAIN = r"[\w./-][\w@+=:./-]*"

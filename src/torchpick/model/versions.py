@@ -123,19 +123,15 @@ def admits(specifier: str, *, prereleases: bool = False) -> Admits:
     if clauses is None:
         return _by_packaging(specifier, prereleases)
 
-    @remembered
-    def packaged(specifier: str) -> Admits:
-        return _by_packaging(specifier, prereleases)
-
     def admitted(version: str) -> bool:
         plain, plus, label = version.partition("+")
-        is_label = label.isascii() and all(part.isalnum() for part in label.split("."))
         try:
             digits, phase, _ = release_key(plain)
         except ValueError:
-            return packaged(specifier)(version)
+            return _by_packaging(specifier, prereleases)(version)
+        is_label = label.isascii() and all(part.isalnum() for part in label.split("."))
         if (plus and not is_label) or (phase and any(digits == wanted for _, wanted in clauses)):
-            return packaged(specifier)(version)
+            return _by_packaging(specifier, prereleases)(version)
         return (prereleases or phase >= 0) and all(compare(digits, wanted) for compare, wanted in clauses)
 
     return admitted

@@ -21,7 +21,6 @@ from torchpick.wheels import flags, judging, librarycode, sections
 from torchpick.wheels.judging import Judge, ReadingVerdict
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import PYTHON_LIBRARIES, VERSION_FILE, WHOLE, Reading, TorchFacts, torch_facts
-from torchpick.wheels.sections import Linked
 
 
 def read_distribution(one: Distribution, target: str) -> Reading:
@@ -68,14 +67,20 @@ def _torch(folder: Path, files: tuple[str, ...]) -> TorchFacts | None:
 
 def read_library(path: str, shown: str) -> Library | None:
     """All of a file; None if it is gone, empty or not a regular file."""
-    return _mapped(path, lambda buffer: librarycode.of_buffer(buffer, shown))
+    return mapped(path, lambda buffer: librarycode.of_buffer(buffer, shown))
 
 
 def read_file(path: str, shown: str) -> Reading:
     """A library by its path, which no package has to hold."""
-    form = _mapped(path, lambda buffer: sections.form(buffer[:64]) or buffer[:4] == b"\x50\xed\x55\xba")
-    one = read_library(path, os.path.basename(path)) if form else None
-    if one is None:
+    name = os.path.basename(path)
+    if (
+        one := mapped(
+            path,
+            lambda buffer: librarycode.of_buffer(buffer, name)
+            if sections.form(buffer[:4]) or buffer[:4] == b"\x50\xed\x55\xba"
+            else None,
+        )
+    ) is None:
         raise WheelError(f"{shown} is neither a wheel nor a library", hint="give a .whl, .so, .dll, .pyd or .cubin")
     return Reading(shown, WHOLE, one.complete, one.size, one.size, 0, file=one.path, libraries=(one,))
 
@@ -114,8 +119,7 @@ def _refusal(reading: Reading, gpu: Arch, driver: Driver, os_: str, drivers: Dri
     if gpu.kind == "gfx":
         return None
     if (no := drivers.unsupported(driver, gpu, os_)) is not None:
-        named = driver.label
-        return f"driver {named} does not support {gpu}: {no.why}; it needs {no.remedy}"
+        return f"driver {driver.label} does not support {gpu}: {no.why}; it needs {no.remedy}"
     cuda = reading.torch.cuda if reading.torch is not None else None
     if cuda is None or drivers.carries(driver, cuda, os_):
         return None
@@ -127,20 +131,16 @@ T = TypeVar("T")
 
 def registered(path: str, shown: str) -> Library | None:
     """The GPU code that a loader registers."""
-    return _mapped(path, lambda buffer: librarycode.of_buffer(buffer, shown, data=False))
+    return mapped(path, lambda buffer: librarycode.of_buffer(buffer, shown, data=False))
 
 
 def compiled_flags(path: str) -> tuple[Arch, ...] | None:
     """The architectures that a libtorch_python names itself."""
-    return _mapped(path, lambda buffer: flags.find([buffer]))
+    return mapped(path, lambda buffer: flags.find([buffer]))
 
 
-def needs(path: str) -> Linked | None:
-    """What it needs from the loader."""
-    return _mapped(path, sections.links_of)
-
-
-def _mapped(path: str, look: Callable[[mmap], T]) -> T | None:
+def mapped(path: str, look: Callable[[mmap], T]) -> T | None:
+    """What a look at the file finds; None if it is gone, empty or not a regular file."""
     try:
         with world.opened(path) as file:
             if not os.fstat(file.fileno()).st_size:

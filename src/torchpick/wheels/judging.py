@@ -8,6 +8,7 @@ modules are counted.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from torchpick.model.arch import Arch, CodeFit, Fit, best, listed
 from torchpick.model.finding import Ailment, Finding
@@ -15,7 +16,7 @@ from torchpick.model.machine import Driver
 from torchpick.model.noun import Noun
 from torchpick.model.table import DriverTable
 from torchpick.model.verdict import COMPILES, FAILS, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
-from torchpick.model.versions import numbers
+from torchpick.model.versions import first_three, numbers
 from torchpick.wheels.librarycode import Held, Library, Modules
 from torchpick.wheels.readings import Reading
 
@@ -211,16 +212,14 @@ _AILMENTS = {
 }
 
 
-def finding(reading: Reading, verdict: ReadingVerdict) -> Finding | None:
-    """What is wrong with a file that is not installed; None where nothing is."""
-    ailment = _AILMENTS.get(verdict.word)
-    if ailment is None:
-        return None
-    libraries = {each.path: each.text for each in verdict.failing}
-    arches = [*reading.sass, *reading.ptx]
-    why = (f"built for {listed(arches)}", *(f"{path}: {text}" for path, text in libraries.items()), *verdict.notes)
-    seen = {"arches": [str(arch) for arch in arches], "gpu": str(verdict.gpu), "libraries": libraries}
-    return Finding(ailment, f"{reading.file} on {verdict.gpu}: {verdict.word}; {'; '.join(why)}", seen)
+def findings(reading: Reading, verdicts: Iterable[ReadingVerdict]) -> Iterator[Finding]:
+    """What is wrong with a file that is not installed."""
+    for verdict in verdicts:
+        if verdict.word in _AILMENTS:
+            libraries = {each.path: each.text for each in verdict.failing}
+            why = [f"built for {listed((*reading.sass, *reading.ptx))}", *map(": ".join, libraries.items())]
+            text = f"{reading.file} on {verdict.gpu}: {verdict.word}; {'; '.join((*why, *verdict.notes))}"
+            yield Finding(_AILMENTS[verdict.word], text, {"libraries": libraries})
 
 
 def _best(reading: Reading, libraries: tuple[Library, ...], judge: Judge) -> CodeFit:
@@ -255,13 +254,13 @@ def without_code(reading: Reading) -> str:
 # Copies of NVIDIA's libraries inside other packages: their modules are chosen among, so counting them says nothing.
 _VENDORED = re.compile(
     r"(?:lib)?(?:cuda|cudart|cublas|cublasLt|cudnn|cufft|curand|cusolver|cusparse|cufile|cupti|nccl|nvrtc|nvJitLink"
-    r"|nvjpeg|nvToolsExt|npp|nvshmem|nvonnxparser|nvinfer)[\w.+-]*\.(?:so[\w.]*|dll)",
+    r"|nvjpeg|nvToolsExt|npp|nvshmem|nvonnxparser|nvinfer)[\w.+-]*\.(?:so[\w.]*|dll)"
+    # Symmetric memory is for data-centre GPUs; others lose nothing else by it.
+    r"|(?:lib)?torch_nvshmem\.(?:so|dll)",
     re.IGNORECASE,
 )
 # The names of NVIDIA's own projects start so: there such a library is the package itself.
 _NVIDIA = "nvidia-"
-# Symmetric memory is for data-centre GPUs; others lose nothing else by it.
-_SYMMETRIC_MEMORY = re.compile(r"(?:lib)?torch_nvshmem\.(?:so|dll)")
 # What the compiled flags of a torch are the flags of.
 _MAIN = re.compile(r"(?:lib)?torch_(?:cuda|hip)\.(?:so|dll)")
 _VARIANT = re.compile(r"(?P<stem>.*?cuda)(?P<number>\d{3})(?P<rest>[^/]*)")
@@ -311,15 +310,14 @@ def own(libraries: tuple[Library, ...], project: str | None) -> LoadedLibraries:
     left = sorted({_name(library) for library in libraries if library not in kept and library.code.total})
     if not left:
         return LoadedLibraries(kept)
-    shown = ", ".join(left[:3]) + (" …" if len(left) > 3 else "")
     return LoadedLibraries(
-        kept, (f"not counted: {shown}, which choose among their modules or are meant for some GPUs only",)
+        kept, (f"not counted: {first_three(left)}, which choose among their modules or are meant for some GPUs only",)
     )
 
 
 def counts(name: str) -> bool:
     """Whether a library of this file name says what a package that is not NVIDIA's supports."""
-    return not _VENDORED.fullmatch(name) and not _SYMMETRIC_MEMORY.fullmatch(name)
+    return not _VENDORED.fullmatch(name)
 
 
 def _name(library: Library) -> str:

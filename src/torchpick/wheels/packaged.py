@@ -177,7 +177,7 @@ def _one(mine: Sequence[Link], platform: str) -> SurveyWheel | None:
     if not here:
         return None
     platforms = {"any" if _of_any(link) else wheelnames.platform_of(link.wheel.platform) for link in mine}
-    best = min(here, key=lambda link: _order(link))
+    best = min(here, key=_order)
     return SurveyWheel(
         best, tuple(sorted({_python(link) for link in here})), tuple(sorted(name for name in platforms if name))
     )

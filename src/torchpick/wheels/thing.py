@@ -10,10 +10,9 @@ from urllib.parse import unquote, urlsplit
 
 from torchpick.environment import distributions
 from torchpick.errors import UsageError, WheelError, silent
-from torchpick.index import pages, user_index
-from torchpick.index.client import Client
+from torchpick.index import pages
+from torchpick.index.listing import WheelTarget
 from torchpick.index.ranges import FileSource, RemoteSource
-from torchpick.index.user_index import WheelTarget
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
 from torchpick.model.versions import normal
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from torchpick.errors import Report
+    from torchpick.index.client import Client
 _LOCAL = (".whl", ".so", ".dll", ".pyd", ".cubin", ".fatbin", ".zip")
 
 
@@ -70,6 +70,8 @@ def _package(thing: str, how: How) -> Reading:
         if here is not None:
             return inplace.read_distribution(here, thing)
         how.report(f"{thing} is not installed: looking it up on the index")
+    from torchpick.index import user_index
+
     user_index.check(thing)
     if how.offline:
         raise UsageError(f"`{thing}` must be looked up on an index", hint="remove `--offline`, or give a wheel file")
@@ -99,6 +101,8 @@ def _url(url: str, how: How, target: str | None = None) -> Reading:
     if how.elsewhere is not None:
         reading = how.elsewhere(url, how)._replace(target=shown)
     else:
+        from torchpick.index.client import Client
+
         facts = wheel.WheelFacts(shown, file, sha256)
         with ExitStack() as stack:
             client = how.client() if how.client is not None else stack.enter_context(Client())
