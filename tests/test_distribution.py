@@ -52,6 +52,12 @@ def test_the_wheel_holds_the_package_and_the_table_and_nothing_else(artefacts: t
     assert not [name for name in names if "tests" in name or name.endswith(".pyc")]
 
 
+def test_the_table_adds_at_most_600_kb_to_the_wheel(artefacts: tuple[Path, Path]) -> None:
+    files = zipfile.ZipFile(artefacts[1]).infolist()
+
+    assert sum(file.compress_size for file in files if file.filename.startswith("torchpick/compat/")) <= 600_000
+
+
 def test_the_page_of_the_package_has_whole_links(artefacts: tuple[Path, Path]) -> None:
     """It has no files beside it; README's own are relative, for any checkout."""
     archive = zipfile.ZipFile(artefacts[1])

@@ -85,6 +85,22 @@ def test_url_loads_nothing_heavy(gpu: str) -> None:
     assert len(ours(names)) < 40, ours(names)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--gpu", "RX 9070 XT", "--platform", "windows-x86_64", "--python", "3.12"],
+        ["--gpu", "RTX Spark N1X", "--platform", "windows-arm64", "--driver", "616.92", "--python", "3.13"],
+        ["--gpu", "Jetson Orin NX", "--driver", "540.4.0", "--platform", "linux-aarch64", "--python", "3.10"],
+    ],
+    ids=lambda words: words[1],
+)
+def test_a_build_on_a_vendors_index_is_decided_on_without_a_network(words: list[str]) -> None:
+    names = loaded(f"from torchpick.cli import main; assert main({['url', *words]}) == 0")
+
+    assert not names & (HEAVY | {"socket", "ssl"})
+    assert not any(name.startswith("torchpick.index.") for name in names)
+
+
 def test_installing_torch_loads_few_modules() -> None:
     words = ["install", "torch", "--gpu", "sm_61", "--driver", "580.95.05", "--dry-run"]
     names = loaded(f"from torchpick.cli import main; main({words})")
