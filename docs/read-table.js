@@ -25,15 +25,25 @@ function fit(table, build, gpu, driver, os) {
   return old || late || short || !carried ? 0 : rank;
 }
 
+// The driver that is assumed where none is given: the newest that supports the GPUs; null for a Jetson, which is asked.
+function assumed(table, gpus) {
+  const known = gpus.map((gpu) => table.gpus[gpu]);
+  if (known.some((each) => each.jetson)) return null;
+  return String(Math.min(1e6, ...known.map((each) => each.before ?? 1e6)) - 1);
+}
+
 // The builds are in the order of preference: the best of the newest release of which any runs.
 function answer(table, { gpus, driver, platform, python, glibc, companions }) {
   const os = platform.split("-")[0];
   const family = gpus.length === 0 ? "cpu" : gpus[0].startsWith("sm_") ? "cu" : "rocm";
+  if (family === "cu" && driver === null && (driver = assumed(table, gpus)) === null) return null;
+  const minor = python.replace(/^(\d+\.\d+)\.\d+/, "$1");
   let found = null, best = 0;
   for (const build of table.builds) {
     if (found !== null && (build.torch !== found.torch || build.vendor !== found.vendor)) break;
     if (build.platform !== platform || !build.backend.startsWith(family)) continue;
-    if (![build, ...companions.map((name) => build.companions[name])].every((each) => each?.pythons.includes(python))) continue;
+    const beside = companions.map((name) => build.companions[name]);
+    if (![build, ...beside].every((each) => each?.pythons.includes(minor) && !each.excluded?.includes(python))) continue;
     if (glibc && build.glibc && older(numbers(glibc), numbers(build.glibc))) continue;
     const worst = Math.min(3, ...gpus.map((gpu) => fit(table, build, gpu, driver, os)));
     const native = driver === null || numbers(driver)[0] >= (table.cuda[build.cuda]?.native ?? 1e6);
@@ -43,8 +53,8 @@ function answer(table, { gpus, driver, platform, python, glibc, companions }) {
   if (found === null) return null;
   const extras = `[${gpus.map((gpu) => `device-${gpu}`).join(",")}]`;
   const pin = (name, version) => `${name}${found.extras.includes(name) ? extras : ""}==${version}`;
-  const beside = companions.map((name) => pin(name, found.companions[name].version));
-  return [found.option, found.index, pin("torch", found.version), ...beside].join(" ");
+  const pins = companions.map((name) => pin(name, found.companions[name].version));
+  return [found.option, found.index, pin("torch", found.version), ...pins].join(" ");
 }
 
 module.exports = { answer };

@@ -10,30 +10,36 @@ import argparse
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
-from scripts.shipping import selector_main
 from torchpick.decide.matrix import verdicts
 from torchpick.decide.remarks import self_contained
 from torchpick.errors import TorchpickError
+from torchpick.knowledge import gpuindex
 from torchpick.knowledge.compat import Knowledge
 from torchpick.model import VERSION
-from torchpick.model.arch import ARM_ONLY, GENERIC, Arch, crosses
+from torchpick.model.arch import ARM_ONLY, GENERIC, TEGRA, Arch, crosses
 from torchpick.model.build import WHEEL_HOST, Build, toolkit_order
 from torchpick.model.machine import PLATFORMS, Gpu, Machine, Platform, Python
+from torchpick.model.pick import pip_line
 from torchpick.model.pythons import python_name
-from torchpick.model.request import Wish
+from torchpick.model.request import Limit, Request, Wish
 from torchpick.model.table import DriverTable, Table
 from torchpick.model.verdict import GpuFit, Reason
 from torchpick.model.versions import numbers, release_key
+from torchpick.session import Session
 
 ROOT = Path(__file__).parents[2]
 Row = dict[str, Any]
+_NO_CACHE = {"TORCHPICK_CACHE_DIR": f"{__file__}.no-cache"}
 # The objections that a GPU decides, whatever else the machine has.
 _OF_GPU = frozenset({Reason.NO_KERNELS, Reason.LIBRARY_DROPPED_GPU, Reason.UNKNOWN_ARCHES})
 _SYSTEMS = ("linux", "windows")
+
+_AMDS_BRANDS = ("Radeon", "Instinct", "FirePro")
 
 # What is asked: each kind of GPU, and pairs, with old and new drivers of each system.
 _NVIDIA = (
@@ -57,7 +63,7 @@ _DRIVERS = {
 }
 _PYTHONS = (
     ("3.12", "2.35"), ("3.11", "2.31"), ("3.10", "2.28"), ("3.13", "2.39"), ("3.9", "2.17"), ("3.14t", "2.39"),
-    ("3.15", None),
+    ("3.15", None), ("3.14.1", "2.39"),
 )  # fmt: skip
 _COMPANIONS: tuple[tuple[str, ...], ...] = ((), ("torchvision",), ("torchvision", "torchaudio"))
 
@@ -75,8 +81,10 @@ def table(knowledge: Knowledge) -> Row:
     for name in PLATFORMS:
         mine = [build for build in builds if build.platform == name and build.family in ("cuda", "rocm", "cpu")]
         known = knowledge.table((name,))
-        judged = _judged(known, name, gpus) | _judged(known, name, tuple(map(Arch.parse, targets)))
-        rows += [_build(build, judged.get(build.key, {}), runs) for build in sorted(mine, key=_order, reverse=True)]
+        here = tuple(gpu for gpu in gpus if gpu.capability not in ARM_ONLY or name.endswith(("aarch64", "arm64")))
+        judged = _judged(known, name, here) | _judged(known, name, tuple(map(Arch.parse, targets)))
+        mine.sort(key=_order, reverse=True)
+        rows += [_build(build, judged.get(build.key, {}), runs, rules.excluded) for build in mine]
     cudas = sorted({row["cuda"] for row in rows if row["cuda"]}, key=numbers)
     return {
         "schema": 1,
@@ -84,6 +92,7 @@ def table(knowledge: Knowledge) -> Row:
         "date": rules.date,
         "gpus": {str(gpu): _gpu(gpu, rules.drivers) for gpu in gpus},
         "cuda": {cuda: _cuda(cuda, rules.drivers) for cuda in cudas},
+        "names": _named(knowledge, sorted({gpu for each in runs for gpu in each})),
         "runs": runs,
         "builds": [row for row in rows if row["runs"] is None or runs[row["runs"]]],
     }
@@ -112,11 +121,15 @@ def _fit(fit: GpuFit, gpu: Arch, drivers: DriverTable) -> Row:
     return {"fit": fit.fit.word, **({"driver": drivers.unified_tegra} if through else {})}
 
 
-def _build(build: Build, fits: Row, runs: list[Row]) -> Row:
+def _build(build: Build, fits: Row, runs: list[Row], excluded: Mapping[str, Sequence[str]]) -> Row:
     if build.family != "cpu" and fits not in runs:
         runs.append(fits)
     companions = {
-        name: {"version": version, "pythons": _names(build.companion_pythons.get(name, build.pythons))}
+        name: {
+            "version": version,
+            "pythons": _names(build.companion_pythons.get(name, build.pythons)),
+            "excluded": [python for python, releases in excluded.items() if build.release_of(name) in releases],
+        }
         for name, version in build.companion_pins.items()
     }
     return {
@@ -145,7 +158,8 @@ def _gpu(gpu: Arch, drivers: DriverTable) -> Row:
     first = drivers.first_driver.get(gpu.capability, {})
     last = drivers.last_branch.get(gpu.capability)
     before = next((branch.number for branch in drivers.branches if last is not None and branch.number > last), None)
-    return {"from": {os: first.get(os) for os in _SYSTEMS}, "before": before}
+    jetson = gpu.capability in TEGRA
+    return {"from": {os: first.get(os) for os in _SYSTEMS}, "before": before, "jetson": jetson}
 
 
 def _cuda(cuda: str, drivers: DriverTable) -> Row:
@@ -153,6 +167,28 @@ def _cuda(cuda: str, drivers: DriverTable) -> Row:
     native = (branch.number for branch in drivers.branches if numbers(branch.cuda) >= numbers(cuda))
     older = numbers(cuda) < numbers(drivers.branches[0].cuda)
     return {"from": {os: drivers.floor(cuda, os) for os in _SYSTEMS}, "native": 0 if older else next(native, None)}
+
+
+def _named(knowledge: Knowledge, gpus: Sequence[str]) -> dict[str, list[str]]:
+    """By GPU the names of products, with and without their brand, that mean it and nothing else."""
+    products = [name for name, _ in (*knowledge.gpu_names.products, *knowledge.other_names.amd_named)]
+    found: dict[str, set[str]] = {gpu: set() for gpu in gpus}
+    for text in dict.fromkeys(form for name in products for form in _forms(name)):
+        try:
+            meant = str(knowledge.gpu(text, mac=False).arch)
+        except TorchpickError:  # several may be meant, or none
+            continue
+        if meant in found:
+            found[meant].add(gpuindex.letters(text))
+    return {gpu: sorted(names) for gpu, names in sorted(found.items()) if names}
+
+
+def _forms(name: str) -> Iterator[str]:
+    """A product's name as people write it: whole, and without the words of its brand."""
+    yield name
+    word, _, rest = name.partition(" ")
+    if rest and (word.lower() in gpuindex.BRANDS or word in _AMDS_BRANDS):
+        yield from _forms(rest)
 
 
 def questions() -> Iterator[Row]:
@@ -163,6 +199,7 @@ def questions() -> Iterator[Row]:
         arm = platform.endswith(("aarch64", "arm64"))
         machines: list[tuple[tuple[str, ...], str | None]] = [((), None)]
         machines += [(gpus, None) for gpus in _AMD] if os in _SYSTEMS and not arm else []
+        machines += [(gpus, None) for gpus in _GPUS if os in _SYSTEMS and _exists(gpus, "580", arm)]
         machines += [(gpus, driver) for gpus in _GPUS for driver in _DRIVERS.get(os, ()) if _exists(gpus, driver, arm)]
         for (gpus, driver), ((python, glibc), companions) in zip(machines, software, strict=False):
             known = glibc if os == "linux" else None
@@ -186,19 +223,40 @@ def _exists(gpus: Sequence[str], driver: str, arm: bool) -> bool:
 
 def answer(question: Mapping[str, Any]) -> str | None:
     """What `torchpick url` prints where no setting binds; null where nothing runs."""
-    facts = {name: question[name] for name in ("driver", "platform", "python", "glibc", "companions")}
+    facts = {name: question[name] for name in ("driver", "platform", "python", "glibc")}
+    requirements, gpus = ("torch", *question["companions"]), tuple(question["gpus"]) or ("none",)
+    session = _Alone(Request(requirements=requirements, gpus=gpus, **facts), _NO_CACHE)
+    session.knowledge = _knowledge()
     try:
-        return selector_main.line(selector_main.select(question["gpus"], **facts))
+        pick = session.pick(everything=False)
     except TorchpickError:
         return None
+    return pip_line(pick.build, pick.wish)
+
+
+class _Alone(Session):
+    """No setting of this user binds: the same question has the same answer everywhere."""
+
+    @property
+    def limits(self) -> tuple[Limit, ...]:
+        return ()
+
+
+@cache
+def _knowledge() -> Knowledge:
+    return Knowledge(_NO_CACHE)
+
+
+def table_json() -> str:
+    """The table as it is written."""
+    return json.dumps(table(Knowledge(_NO_CACHE)), separators=(",", ":")) + "\n"
 
 
 def files() -> dict[str, str]:
     """The files by their names; the same for the same checkout."""
-    value = table(Knowledge({"TORCHPICK_CACHE_DIR": f"{__file__}.no-cache"}))
     vectors = ({"question": each, "answer": answer(each)} for each in questions())
     found = {
-        "table.json": json.dumps(value, separators=(",", ":")) + "\n",
+        "table.json": table_json(),
         "vectors.jsonl": "".join(json.dumps(vector, separators=(",", ":")) + "\n" for vector in vectors),
         "table.schema.json": (ROOT / "docs" / "table.schema.json").read_text(encoding="utf-8"),
     }

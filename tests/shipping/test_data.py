@@ -4,76 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import runpy
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import packaging
 import pytest
 
-from scripts.shipping import data
+from scripts.shipping import data, selector
 from tests import tables
 from tests.jsonschema import faults
 from torchpick.knowledge import locations
 
 DOCS = Path(__file__).parents[2] / "docs"
 Row = dict[str, Any]
-FITS = ("jit", "binary", "exact")
 FIRST, SAME = 20, ("table.json", "table.schema.json")
 pytestmark = pytest.mark.usefixtures("live_table")  # what a release has is made of that one
-
-
-def numbers(text: str) -> tuple[int, ...]:
-    return tuple(map(int, text.split(".")))
-
-
-def fit(table: Row, build: Row, gpu: str, driver: str | None, os: str) -> int:
-    """How well a build runs on one GPU with this driver: 3 its own code, 2 older code, 1 PTX, 0 not at all."""
-    runs = table["runs"][build["runs"]].get(gpu)
-    if runs is None:
-        return 0
-    if driver is None:
-        return FITS.index(runs["fit"]) + 1
-    has, of_gpu, of_cuda = numbers(driver), table["gpus"][gpu], table["cuda"][build["cuda"]]
-    native = of_cuda["native"] is not None and has[0] >= of_cuda["native"]
-    carried = native or (of_cuda["from"][os] is not None and has >= numbers(of_cuda["from"][os]))
-    old = of_gpu["from"][os] is not None and has < numbers(of_gpu["from"][os])
-    late = of_gpu["before"] is not None and has[0] >= of_gpu["before"]
-    short = has < numbers(runs.get("driver", "0")) or (runs["fit"] == "jit" and not native)
-    return 0 if old or late or short or not carried else FITS.index(runs["fit"]) + 1
-
-
-def line(table: Row, question: Row) -> str | None:
-    """The arguments for pip, as any program would find them in the table."""
-    os, gpus, python = question["platform"].partition("-")[0], question["gpus"], question["python"]
-    family = "cpu" if not gpus else "cu" if gpus[0].startswith("sm_") else "rocm"
-    best: tuple[int, bool] = (0, False)
-    found: Row | None = None
-    for build in table["builds"]:
-        if found is not None and (build["torch"], build["vendor"]) != (found["torch"], found["vendor"]):
-            break
-        if build["platform"] != question["platform"] or not build["backend"].startswith(family):
-            continue
-        beside = [build["companions"].get(name, {"pythons": []}) for name in question["companions"]]
-        if python not in build["pythons"] or any(python not in each["pythons"] for each in beside):
-            continue
-        if question["glibc"] and build["glibc"] and numbers(question["glibc"]) < numbers(build["glibc"]):
-            continue
-        driver = question["driver"]
-        worst = min((fit(table, build, gpu, driver, os) for gpu in gpus), default=3)
-        native = driver is None or numbers(driver)[0] >= (table["cuda"][build["cuda"]]["native"] or 10**6)
-        if worst and (worst, native) > best:
-            best, found = (worst, native), build
-    if found is None:
-        return None
-    extras = f"[{','.join(f'device-{gpu}' for gpu in gpus)}]"
-    versions = {"torch": found["version"]} | {
-        each: found["companions"][each]["version"] for each in question["companions"]
-    }
-    pins = [f"{name}{extras if name in found['extras'] else ''}=={version}" for name, version in versions.items()]
-    return " ".join([found["option"], found["index"], *pins])
 
 
 @pytest.fixture(scope="module")
@@ -89,10 +39,18 @@ def table(files: dict[str, str]) -> Row:
     return value
 
 
-def test_a_reader_of_the_table_alone_answers_every_question(files: dict[str, str], table: Row) -> None:
+def test_the_selector_answers_every_question(files: dict[str, str], tmp_path: Path) -> None:
+    """It reads nothing but the table, which it carries."""
+    (tmp_path / "torchpick_select.py").write_text(selector.build())
+    selected = runpy.run_path(str(tmp_path / "torchpick_select.py"))
     vectors = [json.loads(text) for text in files["vectors.jsonl"].splitlines()]
 
-    wrong = [each for each in vectors if line(table, each["question"]) != each["answer"]]
+    def line(question: Row) -> str | None:
+        with suppress(selected["SelectError"]):
+            return str(selected["line"](selected["select"](**question)))
+        return None
+
+    wrong = [each for each in vectors if line(each["question"]) != each["answer"]]
 
     assert not wrong, (len(wrong), wrong[:3])
     answered = sum(each["answer"] is not None for each in vectors)
