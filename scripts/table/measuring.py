@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -33,6 +34,8 @@ _OUT = Path(__file__).parents[2] / "evidence" / "torch.jsonl"
 
 def index_url() -> str:
     """The index that pip would ask: configured, or pip's own default, which pip alone knows."""
+    if url := os.environ.get("PIP_INDEX_URL"):  # no part of what `pip config get` says
+        return url.rstrip("/")
     done = subprocess.run(
         [sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True, check=False
     )

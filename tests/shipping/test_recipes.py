@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -14,7 +15,9 @@ import pytest
 
 from scripts import fast
 from tests import documents
+from tests.index.server import serving
 from tests.shipping import steps
+from tests.wheels import making
 
 ROOT = Path(__file__).parents[2]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
@@ -39,9 +42,10 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def run(checkout: Path, heading: str) -> subprocess.CompletedProcess[str]:
+def run(checkout: Path, heading: str, package: str = "", index: str = "") -> subprocess.CompletedProcess[str]:
+    environ = {"TORCHPICK_COMPAT_DIR": f"{checkout}/compat", "PIP_INDEX_URL": index}
     return steps.bash(
-        recipe(heading), checkout, [Path(sys.executable).parent], {"TORCHPICK_COMPAT_DIR": f"{checkout}/compat"}
+        recipe(heading).replace("NAME==VERSION", package), checkout, [Path(sys.executable).parent], environ
     )
 
 
@@ -71,6 +75,30 @@ def test_a_known_error(checkout: Path) -> None:
     done = run(checkout, "A new known error")
 
     assert "made up\n" in done.stdout
+
+
+@pytest.mark.process
+def test_a_package(checkout: Path) -> None:
+    rules = checkout / "scripts" / "table" / "package_rules.py"
+    first = '= {\n    "vllm"'
+    rules.write_text(rules.read_text().replace(first, first.replace('"vllm"', '"swift-ops": Rule(),\n    "vllm"'), 1))
+    name, metadata = "swift_ops-1.5-cp312-cp312-manylinux_2_28_x86_64.whl", b"Name: swift-ops\nVersion: 1.5\n"
+    members = {
+        "swift_ops/_C.so": making.library(making.module("sm_80")),
+        "swift_ops-1.5.dist-info/METADATA": b"Metadata-Version: 2.4\n" + metadata + b"Requires-Dist: torch>=2.4\n",
+    }
+    with serving() as host:
+        host.files[f"/files/{name}"] = data = making.wheel(members)
+        digest = hashlib.sha256(data).hexdigest()
+        host.files["/simple/swift-ops/"] = f'<a href="/files/{name}#sha256={digest}">{name}</a>'.encode()
+        host.types["/simple/swift-ops/"] = "text/html"
+
+        run(checkout, "A package of the table", "swift-ops==1.5", f"{host.url}/simple")
+
+    [row] = json.loads((checkout / "compat" / "packages" / "swift-ops.json").read_text())["versions"]
+    assert (row["version"], row["sha256"]) == ("1.5", digest)
+    assert row["requires"] == ["torch>=2.4"]
+    assert "sm_80" in json.dumps(row["code"])
 
 
 def test_a_release_is_what_the_workflow_does_every_hour() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from scripts import tool
 from scripts.table import branches, checking, index, layout
 from tests import tables
 from torchpick.model.arch import Arch
@@ -271,9 +273,31 @@ def test_the_readme_names_every_file() -> None:
 SCRIPTS = sorted(path.name for path in (ROOT / "scripts").iterdir() if path.is_file() and "." not in path.name)
 
 
+# A script of these three lines is a module of scripts/: one of them is started, of the others the module is asked.
+STUB = re.compile(
+    r"#!/usr/bin/env bash\n(?:#.*\n)+(?:\. \"\$\(dirname \"\$\{BASH_SOURCE\[0\]\}\"\)/environment\"\n"
+    r"|cd \"\$\(dirname \"\$0\"\)/\.\.\"\n\. scripts/environment\n)tool (scripts\.[\w.]+) \"\$@\"\n"
+)
+STUBS = {name: found[1] for name in SCRIPTS if (found := STUB.fullmatch((ROOT / "scripts" / name).read_text()))}
+
+
+@pytest.mark.parametrize("name", STUBS)
+def test_each_module_of_a_script_knows_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        status = tool.main(name, STUBS[name], ["--help"])
+    except SystemExit as ended:
+        status = int(str(ended.code))
+    said = capsys.readouterr()
+
+    assert (status, said.err) == (0, "")
+    assert len(said.out) > 40
+
+
 @pytest.mark.process
 @pytest.mark.skipif(not (ROOT / ".venv-dev").is_dir(), reason="the scripts' own environment is not there")
-@pytest.mark.parametrize("name", [name for name in SCRIPTS if name not in ("environment", "start", "end-of-file")])
+@pytest.mark.parametrize(
+    "name", [name for name in SCRIPTS if name not in ("environment", "start", *STUBS) or name == "build-index"]
+)
 def test_each_script_finds_its_environment_and_knows_help(name: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [ROOT / "scripts" / name, "--help"], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False

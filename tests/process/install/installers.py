@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -63,13 +63,12 @@ def fetched(shared: Path) -> Installers:
     if uv is None:
         uv = str(_once(shared / "uv", "uv", environ) / "bin" / "uv")
     fetched = {name: _once(shared / name, spec, environ) for name, spec in PIPS.items() if spec != "pip"}
-    return Installers(uv, {"pip": _own(shared / f"pip-of-{os.getpid()}"), **fetched})
+    return Installers(uv, {"pip": _own(Path(tempfile.mkdtemp(dir=shared))), **fetched})
 
 
 def _own(folder: Path) -> Path:
     """The pip of this environment, which was the newest when that was made."""
     package = Path(str(pip.__file__)).parent
-    folder.mkdir()
     for each in (package, *package.parent.glob("pip-*.dist-info")):
         (folder / each.name).symlink_to(each)
     return folder
