@@ -21,6 +21,14 @@ GPU = ["--gpu", "RTX 4090", "--driver", "580.95.05", "--python", "3.12", "--offl
         (["install", "requirements.txt"], "`torchpick install -r requirements.txt`"),
         (["torch", "3090"], "`--gpu 3090`"),
         (["docter"], "`torchpick doctor`"),
+        (["plan", "vlm"], "did you mean `vllm`?"),
+        (["vlm"], "did you mean `vllm`?"),
+        (["install", "xformer==0.0.28"], "did you mean `xformers==0.0.28`?"),
+        (["plan", "torch", "transfomers"], "did you mean `transformers`?"),
+        (["plan", "bitsandbyte"], "did you mean `bitsandbytes`?"),
+        (["lock", "flashattn"], "did you mean `flash-attn`?"),
+        (["plan", "sglang", "acelerate[torch]"], "did you mean `accelerate[torch]`?"),
+        (["install", "deepspede"], "did you mean `deepspeed`?"),
     ],
 )
 def test_a_typo_is_refused_with_what_was_meant(words: list[str], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,7 +37,11 @@ def test_a_typo_is_refused_with_what_was_meant(words: list[str], hint: str, caps
     assert hint in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["torchrl", "torchx", "torchao", "torchmetrics", "torchtune", "torch-geometric"])
+@pytest.mark.parametrize(
+    "name",
+    ["torchrl", "torchx", "torchao", "torchmetrics", "torchtune", "torch-geometric", "torchio", "faiss-cpu", "whisper",
+     "flash-attn-4", "cupy-cuda14x", "ctransformers", "x-transformers", "deepspeech", "gsplot", "tim", "jaxx"],
+)  # fmt: skip
 def test_a_package_of_a_like_name_is_no_typo(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     main(["url", "torch", name, *GPU])
 

@@ -134,9 +134,10 @@ def _refuse_unknown(command: str, words: Sequence[str]) -> None:
     from torchpick.knowledge.packages import KnownPackages
     from torchpick.model.versions import normal
 
-    if normal(words[0]) in KnownPackages(os.environ, ""):
+    known = KnownPackages(os.environ, "")
+    if normal(words[0]) in known:
         return
-    typos.refuse(words[:1], "plan")
+    typos.refuse(words[:1], "plan", known)
     close = close_to(words[0], (*COMMANDS, *_MEANT), 0.7)
     more = f"; `torchpick plan {words[0]}` asks for a package" if len(words) == 1 else ""
     hint = f"run `torchpick help all` for the commands{more}"

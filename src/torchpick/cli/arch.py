@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.errors import TorchpickError, UsageError
@@ -11,6 +9,13 @@ from torchpick.model.arch import Arch
 from torchpick.model.fields import dumps, envelope
 from torchpick.model.machine import Machine
 from torchpick.session import Session
+
+# TORCH_CUDA_ARCH_LIST `6.1;8.6`, nvcc's options, and CMAKE_CUDA_ARCHITECTURES `61-real;86-real`, machine code alone.
+_FORMS = {
+    "torch": (";", "{0.major}.{0.minor}"),
+    "nvcc": (" ", "-gencode arch=compute_{0.major}{0.minor},code={0}"),
+    "cmake": (";", "{0.major}{0.minor}-real"),
+}
 
 
 class ArchArguments(Arguments):
@@ -28,7 +33,8 @@ def run(args: ArchArguments) -> int:
         line = _amd(args, gpus)
     else:
         chosen = tuple(sorted({gpu for gpu in gpus if gpu.kind == "sm"}, key=lambda arch: arch.capability))
-        line = {"torch": _torch, "nvcc": _nvcc, "cmake": _cmake}[args.for_](chosen)
+        between, form = _FORMS[args.for_]
+        line = between.join(map(form.format, chosen))
     if args.json:
         print(dumps(envelope("arch", form=args.for_, arch=line, targets=chosen)))
     else:
@@ -51,18 +57,3 @@ def _amd(args: ArchArguments, gpus: tuple[Arch, ...]) -> str:
             "nvcc does not apply to AMD GPUs", hint="`--for torch` and `--for cmake` print their gfx names"
         )
     return ";".join(dict.fromkeys(map(str, gpus)))
-
-
-def _torch(arches: Iterable[Arch]) -> str:
-    """TORCH_CUDA_ARCH_LIST: `6.1;8.6`."""
-    return ";".join(f"{arch.major}.{arch.minor}" for arch in arches)
-
-
-def _nvcc(arches: Iterable[Arch]) -> str:
-    """`-gencode` options."""
-    return " ".join(f"-gencode arch=compute_{arch.major}{arch.minor},code={arch}" for arch in arches)
-
-
-def _cmake(arches: Iterable[Arch]) -> str:
-    """CMAKE_CUDA_ARCHITECTURES: `61-real;86-real`, machine code alone."""
-    return ";".join(f"{arch.major}{arch.minor}-real" for arch in arches)

@@ -192,6 +192,7 @@ def request_of(args: Arguments) -> Request:
     """The typed request behind the flags."""
     if any(normal(leading(word)) not in ("torch", *COMPANIONS) for word in args.words):
         from torchpick.decide import typos
+        from torchpick.knowledge.packages import KnownPackages
 
-        typos.refuse(args.words, "plan" if args.command == "pick" else args.command)
+        typos.refuse(args.words, "plan" if args.command == "pick" else args.command, KnownPackages(os.environ, ""))
     return with_wish(machine_request(args), args)._replace(requirements=tuple(args.words))

@@ -10,9 +10,8 @@ from torchpick.cli.show.text import plain
 from torchpick.environment.requirements import Given
 from torchpick.errors import UsageError
 from torchpick.install import answering, asking, files, handover
-from torchpick.install.asking import Order, TargetQuestion
+from torchpick.install.asking import Order
 from torchpick.installers import shell, store
-from torchpick.installers.job import Job
 from torchpick.installers.run import Command
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
@@ -48,7 +47,10 @@ def run(args: InstallArguments) -> int:
     console.tell(job.pick, args)
     if args.prove:
         with progress.during(resolves):
-            _tell_hosts(args, question, job)
+            for item in handover.proved(question, job):
+                if not args.json:
+                    host = plain(redacted(files.host_of(item.url)))
+                    print(f"  {plain(item.name)} {plain(item.version)}  {host}", file=sys.stderr)
     store.keep(command.files)  # a dry run too: so the command that it shows can be run
     if not args.json:
         console.notes(args, *job.pick.every_note, *(note.text for note in command.notes))
@@ -70,13 +72,6 @@ def _order(args: InstallArguments) -> Order:
         tuple(args.group),
     )
     return Order(given, args.installer, args.upgrade, args.no_deps, args.allow_mixed, tuple(args.passed_on))
-
-
-def _tell_hosts(args: InstallArguments, question: TargetQuestion, job: Job) -> None:
-    for item in handover.proved(question, job):
-        if not args.json:
-            host = plain(redacted(files.host_of(item.url)))
-            print(f"  {plain(item.name)} {plain(item.version)}  {host}", file=sys.stderr)
 
 
 def _show(args: InstallArguments, pick: Pick, command: Command) -> int:

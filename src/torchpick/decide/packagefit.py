@@ -163,7 +163,12 @@ class Situation:
         found = []
         for gpu in self.gpus:
             for library in code:
-                supported = {major for major in generations if _supports_generation(library, major)}
+                supported = {
+                    major
+                    for major in generations
+                    for arch in library.arches
+                    if arch.major == major or (arch.kind == "compute" and arch.major <= major)
+                }
                 general = library in main or 1 < len(generations) <= len(supported) + 1
                 if general and library.whole and self._fit(library, gpu, package) is Fit.NONE:
                     found.append(f"{_name(library)} holds no code for {gpu.label}")
@@ -191,10 +196,6 @@ class Situation:
             return True
         cuda = package.cuda if "." in package.cuda else _LAST_MINOR.get(package.major, f"{package.major}.9")
         return numbers(self.spoken) >= numbers(cuda)
-
-
-def _supports_generation(library: LibraryCode, major: int) -> bool:
-    return any(arch.major == major or (arch.kind == "compute" and arch.major <= major) for arch in library.arches)
 
 
 def _name(library: LibraryCode) -> str:

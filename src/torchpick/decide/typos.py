@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from torchpick.errors import UsageError
 from torchpick.model.versions import leading, normal
 
 _TORCH = ("pytorch", "pytorch-cuda", "pytorch-gpu", "torch-gpu", "torch-cuda", "pytroch")
-_COMPANIONS = ("torchvision", "torchaudio", "torchcodec")
+# Beside the packages of the table, whose short names are too near to other people's.
+_OFTEN = ("torch", "vllm", "sglang", "torchvision", "torchaudio", "transformers", "diffusers")
+_LONG = 8
+# Near to one of them, and a package that many mean.
+_REAL = ("faiss-cpu", "whisper")
 _BACKEND = re.compile(r"cu\d{2,3}|cpu|rocm\d[\d.]*|xpu")
 _CUDA = re.compile(r"cuda(?:[-_]?\d[\d.]*)?|cudatoolkit|cuda-toolkit|cudnn|nvidia-cuda|nvcc")
 _GPU = re.compile(r"(?:rtx|gtx)?-?\d{3,4}(?:-?(?:ti|super))?|[abhlv]\d{2,3}s?|t4|p100|k80", re.IGNORECASE)
-# How alike two names must be: `torchvison`, and not `torchrl`.
-_ALIKE = 0.88
 
 
-def refuse(words: Iterable[str], command: str) -> None:
-    """UsageError for a word that is something else than a requirement."""
+def refuse(words: Iterable[str], command: str, known: Iterable[str]) -> None:
+    """UsageError for a word that is something else than a requirement, or one letter off a package that is known."""
+    names = (*_OFTEN, *(each for each in known if len(each) >= _LONG))
     for word in words:
         name = normal(leading(word.strip()))
         rest = word.strip()[len(name) :]
@@ -33,23 +35,26 @@ def refuse(words: Iterable[str], command: str) -> None:
             raise _refused(word, "CUDA itself", "torch brings its own CUDA; `--backend cu126` names one")
         if _GPU.fullmatch(word):
             raise _refused(word, "a GPU", f"`--gpu {word}`, once for each GPU")
-        if name in _TORCH or _is_torch(name):
-            raise _meant(word, f"torch{rest}")
-        close = get_close_matches(name, _COMPANIONS, n=1, cutoff=_ALIKE) if name.startswith(("tor", "tro")) else []
-        if close and close[0] != name:
-            raise _meant(word, f"{close[0]}{rest}")
+        if name in _TORCH:
+            raise UsageError(f"`{word}` is not a package of PyTorch's", hint=f"did you mean `torch{rest}`?")
+        for meant in () if name in (*names, *_REAL) else names:
+            if _is_typo(name, meant):
+                really = f"A package really called `{name}` goes into a requirements file, after `-r`"
+                raise UsageError(
+                    f"`{word}` is one letter off `{meant}`", hint=f"did you mean `{meant}{rest}`? {really}"
+                )
 
 
-def _is_torch(name: str) -> bool:
-    """`tourch`, `toch`, `torhc`; what begins with torch is an extension of it."""
-    if name[:1] != "t" or name.startswith("torch"):
+def _is_typo(name: str, meant: str) -> bool:
+    """Whether a letter is missing, too much, another or in another place; a number or an end may be on purpose."""
+    if name[:1] != meant[0] or name.startswith(meant) or re.search(r"\d", name):
         return False
-    return sorted(name) == sorted("torch") or bool(get_close_matches(name, ("torch",), cutoff=_ALIKE))
+    return not _shorter(name).isdisjoint(_shorter(meant))
+
+
+def _shorter(name: str) -> set[str]:
+    return {name, *(name[:place] + name[place + 1 :] for place in range(1, len(name)))}
 
 
 def _refused(word: str, what: str, hint: str) -> UsageError:
     return UsageError(f"`{word}` is {what}, not a package to install", hint=hint)
-
-
-def _meant(word: str, other: str) -> UsageError:
-    return UsageError(f"`{word}` is not a package of PyTorch's", hint=f"did you mean `{other}`?")
