@@ -33,12 +33,7 @@ class PackageDemand(Noun):
 
     def admits(self, version: str) -> bool:
         """Whether this version meets the requirement; pre-releases only where the specifier names one."""
-        return not self.specifier or _admitted_by(self.specifier)(version)
-
-
-@remembered  # a search asks the same of the same builds thousands of times
-def _admitted_by(specifier: str) -> Callable[[str], bool]:
-    return remembered(admits(specifier))
+        return not self.specifier or admits(self.specifier)(version)
 
 
 def asked(texts: Iterable[str], machine: Callable[[], Machine] | None = None) -> tuple[PackageDemand, ...]:

@@ -139,13 +139,13 @@ class _Judge:
 
     def _of_hardware(self, build: Build) -> Hardware:
         fits = self._fit(build)
-        rank = Rank(
-            suits=self.suits(build),
-            release=release_key(build.torch),
-            worst_fit=min((fit for fit, _ in fits), default=Fit.EXACT),
-            native=self._native(build),
-            toolkit=toolkit_order(build.backend),
-            backend=build.backend,
+        rank = Rank(  # by place, as this is done for each build
+            self.suits(build),
+            release_key(build.torch),
+            min((fit for fit, _ in fits), default=Fit.EXACT),
+            self._native(build),
+            toolkit_order(build.backend),
+            build.backend,
         )
         gpu_fits = tuple(GpuFit(gpu.index, fit, via) for gpu, (fit, via) in zip(self.gpus, fits, strict=True))
         why = (*self._gpu_objections(build, fits), *self._driver(build))

@@ -119,6 +119,12 @@ _COMPARISONS = {
 
 def admits(specifier: str, *, prereleases: bool = False) -> Admits:
     """A test for versions; raises ValueError if the text is not a specifier. Pre-releases only if it names one."""
+    return _admits((specifier, prereleases))
+
+
+@remembered  # a search asks the same of the same versions thousands of times
+def _admits(of: tuple[str, bool]) -> Admits:
+    specifier, prereleases = of
     clauses = simple(specifier)
     if clauses is None:
         return _by_packaging(specifier, prereleases)
@@ -134,7 +140,7 @@ def admits(specifier: str, *, prereleases: bool = False) -> Admits:
             return _by_packaging(specifier, prereleases)(version)
         return (prereleases or phase >= 0) and all(compare(digits, wanted) for compare, wanted in clauses)
 
-    return admitted
+    return remembered(admitted)
 
 
 def _by_packaging(specifier: str, prereleases: bool) -> Admits:
