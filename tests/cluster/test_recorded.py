@@ -1,4 +1,4 @@
-"""What a real Slurm 22.05 printed, failures included, is given to `torchpick fleet slurm` again."""
+"""What a real Slurm 22.05, OpenSSH 9.2 and Ray 2.60 said, failures included, is given to `torchpick fleet` again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from torchpick.cli import main
 
 pytestmark = pytest.mark.process
-SAID = json.loads((Path(__file__).parent / "recorded" / "slurm.json").read_text("utf-8"))
+RECORDED = Path(__file__).parent / "recorded"
+SAID = json.loads((RECORDED / "slurm.json").read_text("utf-8"))
 SRUN = """\
 #!/bin/sh
 case "$*" in
@@ -26,25 +27,56 @@ exit $(cat {folder}/$said.status)
 """
 
 
-@pytest.fixture(autouse=True)
-def _slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, said in SAID.items():
-        for stream, text in said.items():
-            (tmp_path / f"{name}.{stream}").write_text(str(text))
-    programs = {
-        "scontrol": f"#!/bin/sh\ncat {tmp_path}/scontrol.stdout\n",
-        "srun": SRUN.format(folder=tmp_path),
-        "scancel": "#!/bin/sh\n",
-    }
-    (tmp_path / "bin").mkdir()
+# A status of null is one that had to be stopped.
+SSH = """\
+#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+cat "{folder}/$2.stderr" >&2
+cat "{folder}/$2.stdout"
+status=$(cat "{folder}/$2.status")
+[ "$status" != None ] || exec sleep 600
+exit "$status"
+"""
+# As much of ray as a program of ours asks for.
+RAY = """\
+import json
+SAID = json.loads(open({said!r}).read())
+def init(**words): pass
+def nodes(): return SAID["nodes"]
+def remote(**words): return lambda function: Task()
+def wait(tasks, **words): return tasks, []
+class Task:
+    def options(self, scheduling_strategy):
+        self.remote = lambda *words: scheduling_strategy
+        return self
+def get(node, timeout):
+    said = SAID["results"][node]
+    if "raises" in said:
+        raise RuntimeError(said["raises"])
+    return said["stdout"], said["stderr"]
+"""
+
+
+def programs(folder: Path, monkeypatch: pytest.MonkeyPatch, said: dict[str, Any], **programs: str) -> None:
+    """These on PATH, and beside them what is to be said."""
+    for name, streams in said.items():
+        for stream, text in streams.items():
+            (folder / f"{name}.{stream}").write_text(str(text))
+    (folder / "bin").mkdir()
     for name, text in programs.items():
-        (tmp_path / "bin" / name).write_text(text)
-        (tmp_path / "bin" / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
+        (folder / "bin" / name).write_text(text.format(folder=folder))
+        (folder / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder / 'bin'}:/usr/bin:/bin")
 
 
-def ask(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
-    status = main(["fleet", "slurm", "--program", "/opt/site/torchpick-here", "--python", "3.12", "--json", *words])
+@pytest.fixture
+def _slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scontrol = "#!/bin/sh\ncat {folder}/scontrol.stdout\n"
+    programs(tmp_path, monkeypatch, SAID, scontrol=scontrol, srun=SRUN, scancel="#!/bin/sh\n")
+
+
+def ask(capsys: pytest.CaptureFixture[str], *words: str, source: str = "slurm") -> tuple[int, dict[str, Any]]:
+    status = main(["fleet", source, "--program", "/opt/site/torchpick-here", "--python", "3.12", "--json", *words])
     return status, json.loads(capsys.readouterr().out)
 
 
@@ -52,6 +84,7 @@ def left_out(answer: dict[str, Any]) -> dict[str, str]:
     return {part["hosts"]: part["code"] for part in answer["left_out"]}
 
 
+@pytest.mark.usefixtures("_slurm")
 def test_every_state_of_a_node_has_its_own_cause(capsys: pytest.CaptureFixture[str]) -> None:
     status, answer = ask(capsys)
 
@@ -67,6 +100,7 @@ def test_every_state_of_a_node_has_its_own_cause(capsys: pytest.CaptureFixture[s
     }
 
 
+@pytest.mark.usefixtures("_slurm")
 def test_a_node_that_others_hold_in_part_is_busy_by_sruns_own_word(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -80,8 +114,53 @@ def test_a_node_that_others_hold_in_part_is_busy_by_sruns_own_word(
     assert "n12" not in left_out(answer)
 
 
+@pytest.mark.usefixtures("_slurm")
 def test_a_job_that_no_node_can_have_is_refused_by_sruns_own_word(capsys: pytest.CaptureFixture[str]) -> None:
     status, answer = ask(capsys, "--", "--gres=gpu:1")
 
     assert status == 1
     assert "Requested node configuration is not available" in answer["error"]["text"]
+
+
+def test_each_host_has_the_cause_that_ssh_gives(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said = json.loads((RECORDED / "ssh.json").read_text("utf-8"))
+    programs(tmp_path, monkeypatch, said, ssh=SSH)
+    (tmp_path / "hosts").write_text("\n".join(said))
+
+    status, answer = ask(capsys, "--timeout", "6", "--program", "tp", source=f"ssh:{tmp_path / 'hosts'}")
+    texts = {part["hosts"]: part["text"] for part in answer["left_out"]}
+
+    assert status == 0
+    assert [crowd["hosts"] for crowd in answer["machines"]] == ["ok[1-2]"]
+    assert left_out(answer) == {
+        "bare": "NO_TORCHPICK",
+        "hangs": "LOGIN_HANGS",
+        **dict.fromkeys(("stuck", "nowhere", "denied", "unknown", "newkey"), "NO_ANSWER"),
+    }
+    assert texts["denied"].endswith("Permission denied (publickey,password,keyboard-interactive).")
+    assert texts["newkey"] == "Host key verification failed."
+    assert texts["unknown"].endswith("Name or service not known")
+
+
+def test_each_node_has_the_cause_that_ray_gives(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    strategies = tmp_path / "modules" / "ray" / "util"
+    strategies.mkdir(parents=True)
+    (strategies.parent / "__init__.py").write_text(RAY.format(said=str(RECORDED / "ray.json")))
+    (strategies / "scheduling_strategies.py").write_text(
+        "def NodeAffinitySchedulingStrategy(node_id, soft): return node_id"
+    )
+    monkeypatch.syspath_prepend(strategies.parents[1])
+
+    status, answer = ask(capsys, source="ray")
+    texts = {part["hosts"]: part["text"] for part in answer["left_out"]}
+
+    assert status == 0
+    assert [crowd["hosts"] for crowd in answer["machines"]] == ["ok"]
+    assert left_out(answer) == {"bare": "NO_TORCHPICK", **dict.fromkeys(("hangs", "dies", "dead"), "NO_ANSWER")}
+    assert texts["dead"] == "Ray reports it as dead"
+    assert texts["dies"].startswith("The worker died unexpectedly")
+    assert texts["hangs"].endswith("timed out after 12 seconds")
