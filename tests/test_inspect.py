@@ -50,7 +50,8 @@ def results(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     (["one.so", "--gpu", "9.0", "--cuda-driver", "12.0"], 3, "will not run"),
     (["plain-1.0-py3-none-any.whl", "--gpu", "9.0"], 0, "no GPU code"),
     (["tri-1.0-py3-none-any.whl", "--gpu", "9.0"], 0, "compiles at run time"),
-    (["bits-1.0-py3-none-any.whl", "--gpu", "6.1"], 3, "will not run"),
+    (["bits-1.0-py3-none-any.whl", "--gpu", "6.1"], 0, "runs"),
+    (["bits-1.0-py3-none-any.whl", "--gpu", "5.0"], 3, "will not run"),
     ([TORCH, "--gpu", "8.0", "--driver", "525.60.13"], 3, "will not run"),
     ([TORCH, "--gpu", "8.0", "--gpu", "6.1"], 3, "will not run"),
 ])  # fmt: skip
@@ -193,7 +194,7 @@ def test_a_driver_that_does_not_support_the_gpu_is_said_in_a_sentence(capsys: py
 
 @pytest.mark.usefixtures("files")
 def test_the_function_says_what_the_command_says() -> None:
-    reading, verdicts = torchpick.inspect("bits-1.0-py3-none-any.whl", gpus=["sm_61", "sm_86"])
+    reading, verdicts = torchpick.inspect("bits-1.0-py3-none-any.whl", gpus=["sm_52", "sm_86"])
 
     assert reading.file == "bits-1.0-py3-none-any.whl"
-    assert [(str(verdict.gpu), verdict.word) for verdict in verdicts] == [("sm_61", "will not run"), ("sm_86", "runs")]
+    assert [(str(verdict.gpu), verdict.word) for verdict in verdicts] == [("sm_52", "will not run"), ("sm_86", "runs")]

@@ -623,6 +623,10 @@ def test_a_library_per_cuda_is_judged_by_torch_s_own(home: Home) -> None:
     assert bitsandbytes.code == "PACKAGE_NO_KERNELS"
     assert bitsandbytes.cure == old.findings[0].cure is not None
     assert codes(new) == []
+    # Before there is a torch nothing says that it would be the one for CUDA 12.8.
+    bare = Home(home.root / "bare")
+    bare.add("bitsandbytes", "0.48", files)
+    assert codes(examine(bare, "sm_61", driver="580.1")) == ["TORCH_MISSING"]
 
 
 def test_a_broken_library_of_a_package_is_said_and_the_rest_is_judged(home: Home) -> None:

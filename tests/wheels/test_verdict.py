@@ -101,7 +101,11 @@ def test_a_library_per_cuda_is_judged_by_the_one_that_is_loaded() -> None:
     assert of_reading(found, pascal, "12.6").word == RUNS
     assert of_reading(found, pascal, "12.8").failing[0].path == "b/libbitsandbytes_cuda128.so"
     assert "cuda128.so, the one that torch for CUDA 12.9" in of_reading(found, pascal, "12.9").notes[0]
-    assert "newest CUDA" in of_reading(found, pascal).notes[0]
+    assert (of_reading(found, pascal).word, of_reading(found, Judge(Arch.parse("sm_52"))).word) == (RUNS, NOT)
+    assert "cuda126.so, the one for the newest CUDA that runs here" in of_reading(found, pascal).notes[0]
+    for driver, library in (("12.9", "cuda128.so"), ("13.0", "cuda132.so")):
+        turing = of_reading(found, Judge(Arch.parse("sm_75"), driver))
+        assert (turing.word, library in turing.notes[0]) == (RUNS, True)
     assert "has no library that torch for CUDA 11.8" in of_reading(found, pascal, "11.8").notes[0]
 
 

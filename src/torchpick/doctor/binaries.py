@@ -110,7 +110,8 @@ def _inspected(
     support = []
     for gpu in gpus:
         if gpu.arch is not None:
-            judged = judging.of_package(libraries, judge._replace(gpu=gpu.arch), package.name)
+            own = judge._replace(gpu=gpu.arch)
+            judged = judging.of_package(judging.chosen(held, torch_cuda, own).libraries, own, package.name)
             support.append(GpuSupport(gpu.index, judged.word, judged.failing))
     return InspectedPackage(package.name, package.version, arches, tuple(support), libraries != held)
 

@@ -185,7 +185,7 @@ def of_torch(libraries: tuple[Library, ...], judge: Judge) -> tuple[LibraryVerdi
 
 def of_reading(reading: Reading, judge: Judge, torch_cuda: str | None = None) -> ReadingVerdict:
     """Whether a reading runs on a GPU."""
-    loaded = chosen(reading.libraries, torch_cuda)
+    loaded = chosen(reading.libraries, torch_cuda, judge)
     notes = loaded.notes
     counted = own(loaded.libraries, "torch" if reading.flags else reading.name)
     fit, via = _best(reading, counted.libraries, judge)
@@ -273,8 +273,12 @@ class LoadedLibraries(Noun):
     notes: tuple[str, ...] = ()
 
 
-def chosen(libraries: tuple[Library, ...], torch_cuda: str | None) -> LoadedLibraries:
-    """The libraries that would be loaded, where a wheel has one per CUDA (bitsandbytes), and a note on which."""
+def chosen(libraries: tuple[Library, ...], torch_cuda: str | None, judge: Judge | None = None) -> LoadedLibraries:
+    """The libraries that would be loaded, where a wheel has one per CUDA (bitsandbytes), and a note on which.
+
+    Which one that is, is torch's to say. Without a torch it is one that `judge` finds to run here, where there is one:
+    torch comes for that CUDA too.
+    """
     families: dict[tuple[str, str], dict[tuple[int, ...], Library]] = {}
     for library in libraries:
         if match := _VARIANT.fullmatch(library.path):
@@ -286,18 +290,30 @@ def chosen(libraries: tuple[Library, ...], torch_cuda: str | None) -> LoadedLibr
     for members in families.values():
         if len(members) < 2:
             continue
-        wanted = numbers(torch_cuda) if torch_cuda else max(members)
+        able = [cuda for cuda, library in members.items() if judge is not None and _runs(library, cuda, judge)]
+        wanted = numbers(torch_cuda) if torch_cuda else max(able or members)
         pick = wanted if wanted in members else None
         if pick is None:
             # The loader asks for torch's own CUDA; the nearest older one of its major is what it can be given.
             pick = max((cuda for cuda in members if cuda[0] == wanted[0] and cuda < wanted), default=None)
         left.update(library.path for cuda, library in members.items() if cuda != pick)
-        why = f"that torch for CUDA {torch_cuda} loads" if torch_cuda else "for the newest CUDA, as no torch was given"
+        why = (
+            f"that torch for CUDA {torch_cuda} loads"
+            if torch_cuda
+            else f"for the newest CUDA{' that runs here' if able else ''}, as no torch was given"
+        )
         if pick is None:
             notes.append(f"it has no library {why}")
         else:
             notes.append(f"judged {_name(members[pick])}, the one {why}")
     return LoadedLibraries(tuple(library for library in libraries if library.path not in left), tuple(notes))
+
+
+def _runs(library: Library, cuda: tuple[int, ...], judge: Judge) -> bool:
+    """Whether a library for this CUDA runs; a driver carries every CUDA of its major."""
+    verdict = of_library(library, judge)
+    carried = judge.driver_cuda is None or numbers(judge.driver_cuda)[:1] >= cuda[:1]
+    return carried and verdict is not None and not verdict.fails
 
 
 def own(libraries: tuple[Library, ...], project: str | None) -> LoadedLibraries:
