@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from torchpick.decide import answer as answers
-from torchpick.decide import driver_numbers, resolve, wishes
+from torchpick.decide import driver_numbers, wishes
 from torchpick.decide.answer import Answer, Question
 from torchpick.environment.world import World
 from torchpick.errors import DetectionError, InstallerError, NoBuildError, TorchpickError, UsageError, silent
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from torchpick.model.fleet import Fleet
     from torchpick.model.package import PackageFacts
     from torchpick.model.request import Limit
-    from torchpick.model.verdict import Verdict
 
     T = TypeVar("T")
 
@@ -273,6 +272,8 @@ class Session:
 
         known = packages or (lambda: self._packages(first))
         given = answers.answer(question, machines, tables, known, everything=everything)
+        if given.pick.wish.others:
+            given = answers.on_torchs_index(given, self.knowledge.family)
         if fleet is not None:
             return given._replace(pick=given.pick._replace(fleet=fleet, notes=(*fleet.notes, *given.pick.notes)))
         # Whoever brings packages learns what is lacking.
@@ -290,11 +291,6 @@ class Session:
     def weighed(self, machines: tuple[Machine, ...] | None = None) -> Pick:
         """The pick for these machines (those of the request); where no build runs its `ok` is false."""
         return self.answer(machines=machines).pick
-
-    def never_picked(self, pick: Pick) -> tuple[Verdict, ...]:
-        """What `list --all` adds: the builds of other platforms and the default index's own."""
-        mine = {machine.platform.name for machine in pick.machines}
-        return resolve.never_picked(self.knowledge.every_build, mine)
 
     # Where it is installed, and by what.
 

@@ -109,7 +109,7 @@ def test_what_is_for_another_program_is_left_to_it(
         ("url", ["--gpu"], "`--gpu` needs a value"),
         ("url", ["--gpu", "--json"], "`--gpu` needs a value"),
         ("url", ["--json=1"], "`--json` takes no value"),
-        ("url", ["--color", "pink"], "`--color pink` is unknown"),
+        ("url", ["--channel", "pink"], "`--channel pink` is unknown"),
         ("url", ["-x"], "`-x` is not an option of `torchpick url`"),
         ("url", ["--jso"], "`--jso` is not an option of `torchpick url`"),
         ("matrix", ["--html", ""], "`--html` needs a value"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -227,3 +228,43 @@ def test_what_is_older_than_the_table_is_told_from_what_does_not_run(
     assert main([*words, "--gpu", "T4", *MACHINE, "--python", "3.10", "--offline"]) == 3
 
     assert said in capsys.readouterr().err
+
+
+def test_packages_beside_torch_bind_every_build_that_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the answer's own list, in `list`'s rows and in what is said of newer releases."""
+    asked = ["torch", "vllm==0.19.1", "--gpu", "a100", *MACHINE]
+
+    bare, listed = answer(capsys, *asked), answer(capsys, "list", *asked)
+    assert main(asked) == 0
+
+    for found in (bare, listed):
+        first = next(each for each in considered(found) if each["ok"])
+        assert first["version"] == "2.10.0+cu128"
+    assert "2.14.1 cu126: vllm 0.19.1 asks for torch==2.10.0" in capsys.readouterr().out
+
+
+def test_only_what_lies_on_torch_s_index_is_named_with_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Other programs join an answer's index with its requirements, and people paste its pip line."""
+    for words in (["torch", "transformers"], ["vllm==0.19.1"]):
+        pick = answer(capsys, *words, "--gpu", "a100", *MACHINE)["pick"]
+        assert isinstance(pick, dict)
+        assert [each.partition("==")[0] for each in pick["requirements"]] == ["torch"]
+
+        assert main([*words, "--gpu", "a100", *MACHINE]) == 0
+        assert "pip install --index-url" not in capsys.readouterr().out
+
+
+def test_no_install_is_offered_for_a_python_that_is_not_here(capsys: pytest.CaptureFixture[str]) -> None:
+    other = "3.10" if sys.version_info[:2] != (3, 10) else "3.11"
+
+    assert main(["--gpu", "a100", "--driver", "580", "--python", other]) == 0
+
+    out = capsys.readouterr().out
+    assert "torchpick install" not in out
+    assert "pip install --index-url" in out
+
+
+def considered(found: dict[str, object]) -> list[dict[str, object]]:
+    rows = found["considered"]
+    assert isinstance(rows, list)
+    return rows

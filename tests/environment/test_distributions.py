@@ -24,6 +24,14 @@ def test_names_versions_and_requirements_come_from_the_metadata_s_head(home: Hom
     assert one.faults == ()
 
 
+def test_of_more_requirements_than_any_package_has_the_first_are_read(home: Home) -> None:
+    home.add("hostile", "1.0", requires=[f"a{number}" for number in range(distributions.MOST_REQUIRES + 5)])
+
+    (one,) = distributions.read(home.python, {}).distributions
+
+    assert len(one.requires) == distributions.MOST_REQUIRES
+
+
 def test_without_metadata_names_come_from_the_folders(home: Home) -> None:
     home.add("torch", "2.9.1", without=["METADATA"])
 

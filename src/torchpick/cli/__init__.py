@@ -139,8 +139,7 @@ def _refuse_unknown(command: str, words: Sequence[str]) -> None:
         return
     typos.refuse(words[:1], "plan", known)
     close = close_to(words[0], (*COMMANDS, *_MEANT), 0.7)
-    more = f"; `torchpick plan {words[0]}` asks for a package" if len(words) == 1 else ""
-    hint = f"run `torchpick help all` for the commands{more}"
+    hint = f"`torchpick plan {words[0]}` asks for a package, `torchpick help all` shows the commands"
     if close:
         hint = _MEANT.get(close[0], f"did you mean `torchpick {close[0]}`?")
     raise UsageError(f"unknown command `{words[0]}`", hint=hint)

@@ -44,7 +44,6 @@ class Arguments:
     json: bool
     quiet: bool
     verbose: bool
-    color: str
     shell: str
     passed_on: list[str]
 

@@ -25,13 +25,9 @@ if TYPE_CHECKING:
     from torchpick.session import Session
 
 
-def coloured(choice: str, stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """`--color` first, then NO_COLOR, then whether the stream is a terminal."""
-    if choice != "auto":
-        return choice == "always"
-    if environ.get("NO_COLOR"):
-        return False
-    return stream.isatty() and environ.get("TERM") != "dumb"
+def coloured(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether it is a terminal with colours, and nobody wants none."""
+    return stream.isatty() and environ.get("TERM") != "dumb" and not environ.get("NO_COLOR")
 
 
 def session(args: Arguments, installer: str = "auto") -> Session:
@@ -125,12 +121,12 @@ def notes(args: Arguments, *found: Note | str) -> None:
         print(*wrap(line, width(sys.stderr)), sep="\n", file=sys.stderr)
 
 
-def error(failure: TorchpickError, color: str = "auto") -> None:
+def error(failure: TorchpickError) -> None:
     """On stderr: the message, a blank line, the hint."""
     from torchpick.cli.show import text
 
     sys.stdout.flush()
-    print(text.error(failure, width(sys.stderr), colour=coloured(color, sys.stderr)), file=sys.stderr)
+    print(text.error(failure, width(sys.stderr), colour=coloured(sys.stderr)), file=sys.stderr)
 
 
 def failed(failure: TorchpickError, command: str, words: Sequence[str], guard: str | None) -> int:
@@ -149,8 +145,7 @@ def failed(failure: TorchpickError, command: str, words: Sequence[str], guard: s
         return failure.exit_status
     if guard is not None:
         print(guard)
-    flags = " ".join(words).replace("--color ", "--color=")
-    error(failure, next((each for each in ("always", "never") if f"--color={each}" in flags), "auto"))
+    error(failure)
     if pick is not None and "--quiet" not in words:
         tell_age(pick)
     return failure.exit_status
@@ -183,11 +178,11 @@ def progress(args: Arguments) -> Progress:
     return Progress(sys.stderr, width(sys.stderr), quiet=args.quiet or args.json)
 
 
-def painter(args: Arguments) -> Callable[[str], str]:
+def painter() -> Callable[[str], str]:
     """What makes a line of stdout bold; where no colour is wanted it leaves the line alone."""
     from torchpick.cli.show.text import ansi
 
-    return ansi if coloured(args.color, sys.stdout) else str
+    return ansi if coloured(sys.stdout) else str
 
 
 def platform_named(name: str | None) -> str:

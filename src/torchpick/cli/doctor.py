@@ -37,7 +37,7 @@ def run(args: DoctorArguments) -> int:
     if args.json:
         print(console.dated(_json(exam, status), session.knowledge.rules.date))
         return status
-    width, bold = console.width(), console.painter(args)
+    width, bold = console.width(), console.painter()
     print("\n\n".join(block(part, width, bold) for part in (_head(exam), *_parts(exam.findings))))
     console.notes(args, *(note.text for note in exam.subject.machine.notes))
     return _fix(exam, request) if args.fix else status

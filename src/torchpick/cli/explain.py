@@ -34,7 +34,7 @@ def run(args: ExplainArguments) -> int:
     if args.json:
         print(console.dated(_json(found), session.knowledge.rules.date))
         return 0
-    bold, width = console.painter(args), console.width()
+    bold, width = console.painter(), console.width()
     # What is wrong here comes first, then what has to do with an install at all, else the order of the text.
     errors = sorted(found.errors, key=lambda one: (not one.is_here, not one.cause.install))
     shown = errors if args.more else errors[:1]

@@ -123,7 +123,7 @@ def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickErr
             facts["error"] = refused
         print(console.dated(envelope("fleet", 0 if refused is None else 3, files=written, **facts), date))
         return
-    print("\n".join(written) if written else shown.text(found, environments, console.painter(args)))
+    print("\n".join(written) if written else shown.text(found, environments, console.painter()))
     console.notes(args, *found.fleet.notes, *found.notes, *shown.remarks(wish))
     if refused is not None:
         console.error(refused)

@@ -61,7 +61,7 @@ class _Results:
                 self.status = 3
             entry = inspected.facts(reading, verdicts)
             if write is None and not self._args.json:
-                print(inspected.page(reading, verdicts, console.width(), console.painter(self._args)))
+                print(inspected.page(reading, verdicts, console.width(), console.painter()))
         if write is not None:
             write(dumps(entry) + "\n")
         self.kept.append(entry)

@@ -8,8 +8,8 @@ from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show import answer, text
 from torchpick.decide import environments
-from torchpick.decide.answer import Question
 from torchpick.decide.remarks import MISCOMPILED
+from torchpick.decide.resolve import never_picked
 from torchpick.errors import DetectionError, UsageError
 from torchpick.knowledge import pairings
 from torchpick.knowledge.packages import KnownPackages
@@ -22,7 +22,7 @@ from torchpick.model.pick import Pick
 from torchpick.model.request import Wish
 from torchpick.model.verdict import Reason, Verdict
 from torchpick.model.versions import admits, named, normal, release_key
-from torchpick.session import Session
+from torchpick.session import Session, decided
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,12 +44,14 @@ def run(args: ListArguments) -> int:
     session = console.session(args)
     pick = _weighed(session)
     if args.all:
-        pick = pick._replace(considered=(*pick.considered, *session.never_picked(pick)))
+        # The builds of other platforms and the default index's own.
+        more = never_picked(session.knowledge.every_build, {machine.platform.name for machine in pick.machines})
+        pick = pick._replace(considered=(*pick.considered, *more))
     if console.tell_as_json(pick, args):
         return 0 if pick.ok else 3
     shown = pick.considered if args.all else shortlist(pick)
     head, *rows = text.lines(_builds(shown), console.width())
-    bold, chosen = console.painter(args), pick.verdicts[0].build if pick.ok else None
+    bold, chosen = console.painter(), pick.verdicts[0].build if pick.ok else None
     marked = [bold(row) if each.build is chosen else row for row, each in zip(rows, shown, strict=True)]
     print(bold(head), *marked, sep="\n")
     console.notes(args, *pick.every_note, *(note for note in pick.notes if note == MISCOMPILED))
@@ -95,7 +97,7 @@ def _companions(args: ListArguments) -> int:
         # One line for all backends of a release with the same companions; the labels are those of the backends.
         backends.setdefault((row.build.torch, _paired(row)), []).append(row.build.backend)
     cells = [(torch, ", ".join(names), versions) for (torch, versions), names in backends.items()]
-    print(text.headed([("torch", "backend", "companions"), *cells], console.width(), console.painter(args)))
+    print(text.headed([("torch", "backend", "companions"), *cells], console.width(), console.painter()))
     inferred = "inferred: its metadata does not pin that torch"
     console.notes(args, f"{_INFERRED} {inferred}")
     return 0
@@ -131,7 +133,7 @@ def _versions(name: str, args: ListArguments) -> int:
         found = {**best.to_json("list"), "versions": [_version(package.version, stack) for package, stack in rows]}
         print(console.dated(found, session.knowledge.rules.date))
         return status
-    print(answer.versions(rows, console.width(), console.painter(args)))
+    print(answer.versions(rows, console.width(), console.painter()))
     console.notes(args, *rows[0][1].machine.notes, *answer.of_torch(rows))
     return status
 
@@ -162,7 +164,8 @@ def _weighed(session: Session) -> Pick:
     if session.request.machine is not None:
         return session.weighed()
     machine, wish = _anyhow(session)
-    return session.answer(Question(wish), machines=(machine,)).pick
+    answer = session.answer(session.question._replace(wish=wish), machines=(machine,))
+    return (answer if answer.stack is None else decided(answer)).pick
 
 
 def _anyhow(session: Session) -> tuple[Machine, Wish]:

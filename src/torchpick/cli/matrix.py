@@ -36,7 +36,7 @@ def run(args: MatrixArguments) -> int:
     if args.json:
         print(console.dated(envelope("matrix", rows=[_json(machine, row, known) for row in rows]), known.date))
         return 0
-    bold = console.painter(args)
+    bold = console.painter()
     glibc = machine.platform.glibc
     heading = f"{machine.platform.name}, {python_name(machine.python.tag)}{f', glibc {glibc}' if glibc else ''}"
     print(bold(heading) + "\n")

@@ -12,6 +12,7 @@ from torchpick.environment import interpreter
 from torchpick.errors import UsageError
 from torchpick.installers import shell
 from torchpick.model import VERSION
+from torchpick.model.machine import Machine
 from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
 from torchpick.session import Session, decided
@@ -32,10 +33,12 @@ def run(args: PickArguments) -> int:
     facts = {} if stack is None else {"stack": stack.to_json()["stack"]}
     if console.tell_as_json(pick, args, **facts):
         return 0
-    bold = console.painter(args)
-    install = install_line(args, pick.machine.platform.name)
-    beside = answer.packages(stack) if stack is not None else older_drivers(session, pick)
-    print(answer.text(pick, install, console.width(), bold, beside))
+    bold = console.painter()
+    commands = install_lines(args, pick.machine)
+    if stack is None:
+        commands.append(answer.pip_command(pick))
+    beside = older_drivers(session, pick) if stack is None else answer.packages(stack)
+    print(answer.text(pick, commands, console.width(), bold, beside))
     return 0
 
 
@@ -67,11 +70,13 @@ def _refuse_commands(words: list[str]) -> None:
             raise UsageError(f"the command goes first: `torchpick {word} …`", hint=hint)
 
 
-def install_line(args: Arguments, platform: str) -> str | None:
-    """The same request as a `torchpick install` command; None if it was for another machine."""
-    if args.machine or platform != interpreter.own().platform.name:
-        return None
+def install_lines(args: Arguments, machine: Machine) -> list[str]:
+    """The same request as a `torchpick install` command; none if it was for another machine or Python."""
+    own = interpreter.own()
+    here = machine.python.executable or machine.python.tag == own.python.tag
+    if args.machine or not here or machine.platform.name != own.platform.name:
+        return []
     request = arguments.request_of(args)
     if request.index_base is not None:
         request = request._replace(index_base=redacted(request.index_base))
-    return shell.line(["torchpick", "install", *(args.words or ["torch"]), *request.flags])
+    return [shell.line(["torchpick", "install", *(args.words or ["torch"]), *request.flags])]

@@ -26,7 +26,7 @@ def run(args: PlanArguments) -> int:
     if args.json:
         print(console.dated(found.to_json(args.command), session.table.date))
         return 0 if found.ok else 3
-    bold = console.painter(args)
+    bold = console.painter()
     if found.ok and args.dockerfile:
         lines = image.dockerfile(session, found)
         print(lines)

@@ -14,7 +14,8 @@ from torchpick.model.noun import Noun
 from torchpick.model.pick import Pick
 from torchpick.model.request import Limit, Wish
 from torchpick.model.table import Table
-from torchpick.model.versions import admits
+from torchpick.model.verdict import Objection, Reason
+from torchpick.model.versions import admits, named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,6 +110,13 @@ def answer(
     return _bound(given, machines, tables, packages) if question.wish.limits else given
 
 
+def on_torchs_index(given: Answer, family: Sequence[str]) -> Answer:
+    """The answer whose pick names beside torch only what lies on its index too: the rest comes from the user's own."""
+    wish = given.pick.wish
+    wish = wish._replace(others=tuple(each for each in wish.others if named(each) in family))
+    return given._replace(pick=given.pick._replace(wish=wish))
+
+
 def saying_unjudged(given: Answer, words: Sequence[str]) -> Answer:
     """The answer to a request in these words, with a note on what of it nothing is known of."""
     if not given.unknown:
@@ -168,6 +176,11 @@ def _pick(search: StackSearch, question: Question, stack: Stack, solution: Solut
     if torch is None and (solution is None or not search.builds):
         return Pick((machine,), wish, (), verdicts, changes=changes(verdicts), table_date=table.date)
     chosen = search.builds[0] if torch is None else torch
+    why = next((each.why for each in stack.packages if each.name == "torch"), "")
+    better = Objection(Reason.CONSTRAINED, {"why": why})
+    verdicts = tuple(
+        each._replace(objections=(better,)) if each.ok and each.rank > chosen.rank else each for each in verdicts
+    )
     remarks = (*notes(chosen, machine, table, wish, verdicts), *table.notes)
     return Pick((machine,), wish, (chosen,), verdicts, remarks, table_date=table.date)
 

@@ -14,7 +14,7 @@ from torchpick.model.package import Package, PackageFacts
 from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.verdict import Objection, Reason, Verdict
-from torchpick.model.versions import leading
+from torchpick.model.versions import leading, span
 
 # Names of torch's own wheels: a build pins what it needs of them.
 WITH_TORCH = frozenset({"triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "triton-rocm"})
@@ -117,12 +117,10 @@ def _needs_torch(package: Package) -> bool:
 
 
 def _unknown(facts: PackageFacts, demands: list[PackageDemand]) -> str:
-    """That no known version meets these demands, and where the table begins if they ask for an older one."""
-    versions = [package.version for package in facts.versions]
+    """That no known version meets these demands, and from which to which they are known."""
     text = ", ".join(dict.fromkeys(demand.text for demand in demands))
-    why = f"no version within `{text}` is known; known are {', '.join(versions[:4])}{' …' if len(versions) > 4 else ''}"
-    older = versions and not any(demand.admits(versions[0]) for demand in demands)
-    return f"{why}; the table begins at {versions[-1]}" if older and len(versions) > 4 else why
+    known = span([package.version for package in reversed(facts.versions)] or ["none"])
+    return f"no version within `{text}` is known; known: {known}"
 
 
 class _State(Noun):

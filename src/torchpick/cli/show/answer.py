@@ -24,28 +24,29 @@ _DOUBTS = (_UNDER_THE_PICK, "PACKAGE_UNREAD")
 
 def text(
     pick: Pick,
-    install: str | None,
+    commands: Sequence[str],
     width: int | None,
     bold: Paint = str,
     beside: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """Lines under headings, readable without colour. `install` is the command that takes the pick.
+    """Lines under headings, readable without colour. `commands` are those that take the pick, the best first.
 
     `beside` are labelled lines: the packages with it, or what older drivers take instead.
     """
-    command = shell.line(["pip", "install", *pip_words(pick.build, pick.wish, redacted(pick.index_url))])
-    # That line is for what lies on torch's index, and packages come from another.
-    alone = all(label != "with" for label, _ in beside)
-    commands = [("run", install), *([("or", command)] if alone else [])] if install else [("run", command)]
     parts = [
         [("machine", line) for line in _found_all(pick)],
         [("pick", line) for line in _pick(pick)],
         beside,
-        commands,
+        [*zip(("run", "or"), commands, strict=False)],
         [("why not newer", line) for line in why_not_newer(pick)],
         [("note", note.text) for note in pick.every_note if note.code != _UNDER_THE_PICK],
     ]
     return "\n\n".join(block(part, width, bold, len("why not newer") + 2) for part in parts if part)
+
+
+def pip_command(pick: Pick) -> str:
+    """Plain pip's command for torch and its companions, which all lie on one index."""
+    return shell.line(["pip", "install", *pip_words(pick.build, pick.wish, redacted(pick.index_url))])
 
 
 def packages(stack: Stack) -> list[tuple[str, str]]:
