@@ -82,7 +82,7 @@ def select(  # the flags of the command, by name
     families = [natural]
     if backends and not counted:
         families += ["cu", "rocm"]
-    if (backends or allow_cpu) and counted:
+    elif backends or allow_cpu:
         families.append("cpu")
     driver = _assumed(counted, driver) if natural == "cu" else None
     python = python or ".".join(map(str, sys.version_info[:3])) + ("t" if "t" in getattr(sys, "abiflags", "") else "")
@@ -95,7 +95,7 @@ def select(  # the flags of the command, by name
             build
             for build in here
             if build["backend"].startswith(family)
-            and (not backends or build["backend"] in backends or (allow_cpu and family == "cpu"))
+            and (not backends or build["backend"] in backends or (allow_cpu and counted and family == "cpu"))
             and admitted(numbers(build["torch"]))
             and _has(build, python, glibc, companions)
         ]
