@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from scripts.table import packages
 from scripts.table.checking import check_file
+from torchpick.decide import stacknotes
 from torchpick.errors import CompatError
 from torchpick.knowledge import packages as known
+from torchpick.knowledge.compat import Knowledge
 
 COMPAT = Path(__file__).parents[2] / "compat"
 FILES = sorted((COMPAT / "packages").glob("*.json"))
@@ -34,6 +37,19 @@ def test_a_measured_row_names_the_file_that_was_read() -> None:
                 assert package.file
                 assert package.sha256
                 assert package.sha256 in package.evidence.ref
+
+
+def test_of_a_wheel_elsewhere_nothing_is_left_to_guess() -> None:
+    """What is printed, or taken by its address, is known by torch, the Python and the version; a hash is whole."""
+    torch = next(build for build in Knowledge({}).every_build if build.backend.startswith("cu"))
+    for file in FILES:
+        facts = known.facts_of(str(file), known.READ_PLATFORM)
+        versions = [version for version in facts.versions if version.place]
+        for text in (each for version in versions for place in facts.elsewhere for each in (version.place, place.text)):
+            assert text is not None
+            shown = stacknotes.filled(text, versions[0], torch, "cp312")
+            assert not re.search(r"[{}]|XY|NNN|cpNN", shown), (file.name, text)
+            assert re.fullmatch(r"[^#]*(#sha256=[0-9a-f]{64})?", text), (file.name, text)
 
 
 def test_what_links_cuda_says_so_or_links_nothing_of_it() -> None:
