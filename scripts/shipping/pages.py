@@ -136,7 +136,7 @@ def answer(gpu: str, system: str) -> tuple[Pick, tuple[str, ...]] | None:
         pick = session.answer().pick
     except TorchpickError:
         return None
-    return (pick, tuple(line for _, line in older_drivers(session, pick))) if pick.ok else None
+    return (pick, tuple(line for _, line in older_drivers(session, pick.machine))) if pick.ok else None
 
 
 def _quoted(line: str) -> str:

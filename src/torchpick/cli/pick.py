@@ -13,7 +13,6 @@ from torchpick.errors import UsageError
 from torchpick.installers import shell
 from torchpick.model import VERSION
 from torchpick.model.machine import Machine
-from torchpick.model.pick import Pick
 from torchpick.model.redaction import redacted
 from torchpick.session import Session, decided
 
@@ -37,29 +36,27 @@ def run(args: PickArguments) -> int:
     commands = install_lines(args, pick.machine)
     if stack is None:
         commands.append(answer.pip_command(pick))
-    beside = older_drivers(session, pick) if stack is None else answer.packages(stack)
+    beside = [] if stack is None else answer.packages(stack)
+    beside += older_drivers(session, pick.machine) if len(pick.machines) == 1 else []
     print(answer.text(pick, commands, console.width(), bold, beside))
     return 0
 
 
-def older_drivers(session: Session, pick: Pick) -> list[tuple[str, str]]:
+def older_drivers(session: Session, machine: Machine) -> list[tuple[str, str]]:
     """Where the newest driver was assumed: what older ones take instead, as far down as anything runs."""
-    first = pick.machine.driver
-    if first is None or first.source != "assumed" or len(pick.machines) > 1:
+    if machine.driver is None or machine.driver.source != "assumed":
         return []
     table = session.knowledge.rules.drivers
-    newest = table.branch_number(first)
-    spans = [(pick.version, newest)]  # each torch with the oldest driver that takes it
-    for number in reversed([branch.number for branch in table.branches if branch.number < newest]):
-        machine = driver_numbers.another(pick.machine, str(number), table)
-        other = session.answer(machines=(machine,), everything=False).pick
-        if not other.ok:
+    newest = table.branch_number(machine.driver)
+    spans: list[tuple[str, int]] = []  # each answer with the oldest driver that takes it
+    for number in reversed([branch.number for branch in table.branches if branch.number <= newest]):
+        older = driver_numbers.another(machine, str(number), table)
+        pick = session.answer(machines=(older,), everything=False).pick
+        if not pick.ok:
             break
-        spans = [*(spans[:-1] if other.version == spans[-1][0] else spans), (other.version, number)]
-    return [
-        ("older drivers", f"{oldest} to {above - 1}: torch {version}")
-        for (_, above), (version, oldest) in pairwise(spans)
-    ]
+        what = ", ".join((f"torch {pick.version}", *pick.wish.others))
+        spans = [*(spans[:-1] if spans and what == spans[-1][0] else spans), (what, number)]
+    return [("older drivers", f"{oldest} to {above - 1}: {what}") for (_, above), (what, oldest) in pairwise(spans)]
 
 
 def _refuse_commands(words: list[str]) -> None:

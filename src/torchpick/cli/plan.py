@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from torchpick.cli import arguments, console
 from torchpick.cli.arguments import Arguments
+from torchpick.cli.pick import older_drivers
 from torchpick.cli.show import answer
+from torchpick.cli.show.text import block
 from torchpick.decide import refusal
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.install import env, image, planning
@@ -33,6 +35,8 @@ def run(args: PlanArguments) -> int:
         console.notes(args, *env.password_notes(lines, image=True))
     elif found.ok:
         print(answer.table(found, console.width(), bold))
+        if older := older_drivers(session, found.machine):
+            print("", block(older, console.width(), bold, 15), sep="\n")
     else:
         why, remedy = refusal.of_stack(found)
         console.error(TorchpickError(why, hint=remedy))
