@@ -123,6 +123,26 @@ def test_a_driver_that_holds_the_others_back_is_found(capsys: pytest.CaptureFixt
     assert {(move["before"], move["after"]) for move in best["moves"]} == {("2.13.0", "2.15.0")}
 
 
+def test_an_upgrade_names_the_drivers_that_change_and_a_gain_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    fleet = [
+        machine("a1", "A100", (8, 0), "535.183.01"),
+        machine("b1", "B200", (10, 0), "570.124.06"),
+        machine("h1", "H100", (9, 0), "580.95.05"),
+        machine("v1", "V100", (7, 0), "580.95.05"),
+        machine("k1", "K80", (3, 7), "470.256.02"),
+    ]
+    answer = asked(capsys, write(tmp_path, fleet), "--max-environments", "2", "--upgrades")
+
+    upgrades = answer["upgrades"]
+    assert isinstance(upgrades, list)
+    assert [(each["from"], each["to"], each["hosts"]) for each in upgrades] == [
+        ("570.124.06", "580", "b1"),
+        ("535.183.01 to 570.124.06", "580", "a1,b1"),
+    ]
+
+
 def test_a_gpu_that_nothing_serves_is_exit_3_and_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     old = machine("old", "K80", (3, 7), "470.256.02")._replace(python=Python("3.13"))
 
@@ -261,7 +281,7 @@ def test_files_for_what_runs_the_cluster(form: str, capsys: pytest.CaptureFixtur
     texts = "".join(Path(file).read_text() for file in written)
     assert sorted(map(str, (path for path in out.rglob("*") if path.is_file()))) == sorted(written)
     wanted = {
-        "slurm": "scontrol update 'NodeName=b[1-40],h[1-200]' AvailableFeatures=torch_2_15_0_cu132",
+        "slurm": "give torch_2_15_0_cu132 'b[1-40],h[1-200]'",
         "kubernetes": "kubectl label node h200 torchpick.example/build=2.15.0-cu132 --overwrite",
         "ansible": '"torch_version": "2.14.1+cu126"',
     }

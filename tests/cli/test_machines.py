@@ -31,6 +31,10 @@ PASCAL = Machine(
     notes=(Note("GPU_LOST", "one"),),
 )
 BARE = Machine(Platform("linux", "aarch64", None, "glibc"), Python("3.13"), name="b")
+NODE = {
+    "kind": "Node",
+    "metadata": {"name": "x", "labels": {"kubernetes.io/arch": "arm64", "nvidia.com/gpu.product": "Tesla-T4"}},
+}
 TROUBLE = Machine(Platform("linux", "x86_64"), PYTHON, trouble=Trouble("DRIVER_MISMATCH", "updated", "reboot"))
 
 
@@ -66,6 +70,31 @@ def test_bare_machines_and_lists_of_them() -> None:
     assert kinds(f"\n\n{both}\n\n{line(BARE._replace(name='c'))}") == [
         ("x86_64", 1, ""),
         ("aarch64", 2, "b,c"),
+    ]
+
+
+@pytest.mark.parametrize("indent", [None, 0, 1])
+def test_a_value_goes_on_until_its_brackets_are_closed(indent: int | None) -> None:
+    lists = [[PASCAL._replace(name=name).to_json(), BARE.to_json()] for name in ("a]", "c")]
+    texts = [json.dumps(each, indent=indent) for each in lists]
+    if indent is None:
+        texts = ["[\n" + ",\n".join(map(json.dumps, each)) + "\n]" for each in lists]
+    nodes = json.dumps({"kind": "List", "items": [NODE, NODE]}, indent=indent)
+    found = fleet("\n".join([*texts, "n5: " + nodes, "srun: done"]))
+
+    assert [(crowd.hosts.count, crowd.hosts.text) for crowd in found.crowds] == [(2, "c"), (1, "b"), (1, "x")]
+    assert [left.text.partition(": ")[2] for left in found.unread] == ["not JSON: srun: done"]
+
+
+def test_of_a_value_that_was_cut_the_machines_behind_it_are_read() -> None:
+    cut = json.dumps([PASCAL.to_json(), BARE.to_json()], indent=2)[:-9]
+    found = fleet(f"{cut}\n{line(BARE)}\nsrun: error\n{line(PASCAL)[:-1]}\n{line(PASCAL)}")
+
+    assert [crowd.machine.platform.cpu for crowd in found.crowds] == ["aarch64", "x86_64"]
+    assert [left.text.partition(": ")[2] for left in found.unread] == [
+        "not JSON: cut in the middle",
+        "not JSON: srun: error",
+        "not JSON: cut in the middle",
     ]
 
 
@@ -242,7 +271,7 @@ def test_what_a_newer_torchpick_wrote_asks_for_an_update() -> None:
 
 def test_not_text() -> None:
     found = read(line(PASCAL).encode() + b"\n\xff\xfe\x00\n" + line(BARE).encode())
-    assert [left.text for left in found.unread] == ["fleet, line 2: not UTF-8 text"]
+    assert [left.text for left in found.unread] == ["fleet, line 2: not JSON: not UTF-8 text"]
     assert len(found.crowds) == 2
 
 

@@ -230,6 +230,19 @@ def test_four_gpus_of_one_machine_are_four(tmp_path: Path, capsys: pytest.Captur
     assert "8 × NVIDIA-A100-SXM4-40GB (sm_80), driver 535.161.07\n" in capsys.readouterr().out
 
 
+def test_a_machine_is_named_before_its_gpus_and_those_that_are_alike_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    four = {**BASE, "cloud.google.com/gke-accelerator": "nvidia-tesla-t4", "nvidia.com/gpu.count": "4"}
+    file = tmp_path / "nodes.json"
+    file.write_text(json.dumps({"kind": "List", "items": [node("g1", four), node("a1", A100), node("a2", A100)]}))
+
+    assert main(["--machine", str(file), "--python", "3.12"]) == 0
+    shown = [line.split("  ")[-1].strip() for line in capsys.readouterr().out.partition("\n\n")[0].splitlines()]
+    assert shown[:2] == ["1 machine: g1", "4 × nvidia-tesla-t4 (sm_75)"]
+    assert shown[3:5] == ["2 machines: a[1-2]", "NVIDIA-A100-SXM4-40GB (sm_80)"]
+
+
 def test_a_driver_that_was_given_for_who_does_not_tell_is_marked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -157,18 +157,6 @@ def test_inside_an_allocation_its_own_nodes_are_asked(cluster: SlurmCluster) -> 
     assert left == {"n6": "NO_ANSWER", "n9": "NO_TORCHPICK", "n10": "NO_GPU_GIVEN"}
 
 
-def test_a_running_controller_takes_the_features(cluster: SlurmCluster, tmp_path: Path) -> None:
-    process = start(cluster, "--timeout", "15", "--emit", "slurm", "--out", str(tmp_path))
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-    cluster.tool("sh", str(tmp_path / "features.sh"))
-    [head] = tmp_path.glob("job-*.sh")
-    constraint = head.read_text().partition("--constraint=")[2].split()[0]
-
-    assert cluster.tool("sinfo", "-h", "-n", "n1", "-o", "%f").strip() == constraint
-    assert cluster.tool("srun", f"--constraint={constraint}", "printenv", "SLURMD_NODENAME").strip() == "n1"
-
-
 def test_ctrl_c_leaves_no_job_and_no_file(cluster: SlurmCluster, tmp_path: Path) -> None:
     assert until(lambda: not cluster.jobs())  # of a test before this one
     process = start(cluster, "--timeout", "60", TMPDIR=str(tmp_path))

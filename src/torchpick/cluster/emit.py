@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Sequence
 
 from torchpick.cluster.engine import Asking
-from torchpick.model.fleet import Hosts
+from torchpick.model.fleet import Hosts, folded
 from torchpick.model.noun import Noun
 
 _LABEL = "torchpick.example/build"
@@ -26,6 +26,24 @@ _JOB = """
 """
 
 
+# A node keeps the features that others gave it, and loses ours of an earlier torch.
+_FEATURES = r"""#!/bin/sh
+# They last until slurmctld restarts; `Feature=` in slurm.conf keeps them.
+set -e
+give() {
+    nodes=$(scontrol show node --oneliner "$2")
+    printf '%s\n' "$nodes" | sed -E "
+        s/^(NodeName=[^ ]+) .*( AvailableFeatures=[^ ]+ ActiveFeatures=[^ ]+) .*/\1\2/
+        s/Features=/&,/g
+        s/,(\(null\)|torch_[0-9][^ ,]*)//g
+        s/Features=/&$1/g" |
+    while read -r node available active; do
+        scontrol update "$node" "$available" "$active"
+    done
+}
+"""
+
+
 class SiteEnvironment(Noun):
     """One environment of a fleet, as its files name it."""
 
@@ -41,17 +59,20 @@ def _slurm(environments: Sequence[SiteEnvironment]) -> dict[str, str]:
 
     A second `NodeName=` line of slurm.conf would be a second definition, which stops slurmctld.
     """
-    lines = ["#!/bin/sh", "# They last until slurmctld restarts; `Feature=` in slurm.conf keeps them.", "set -e"]
-    found = {}
+    script, found = _FEATURES, {}
+    features: dict[str, list[str]] = {}
     for each in environments:
         feature = _word(each.name)
-        if each.hosts.names:
-            lines.append(f"scontrol update {shlex.quote(f'NodeName={each.hosts.text}')} AvailableFeatures={feature}")
+        for host in each.hosts.names:
+            features.setdefault(host, []).append(feature)
         found[f"job-{each.name}.sh"] = (
             f"#!/bin/bash\n#SBATCH --constraint={feature}\n\n"
             f"# Once, into the environment of this group:\n# {each.install}\n"
         )
-    return {"features.sh": "\n".join([*lines, ""]), **found}
+    for given in dict.fromkeys(map(",".join, features.values())):
+        hosts = folded(host for host in features if ",".join(features[host]) == given)
+        script += f"give {given} {shlex.quote(hosts)}\n"
+    return {"features.sh": script, **found}
 
 
 def _kubernetes(environments: Sequence[SiteEnvironment]) -> dict[str, str]:

@@ -134,10 +134,10 @@ def solve(kinds: Sequence[GpuKind], limit: int, weights: Sequence[int], plan: Se
     return Chosen(best, exact=next(sets, None) is None)
 
 
-def _moves(fleet: Fleet, before: Releases, after: Releases, places: Iterable[int]) -> tuple[Move, ...]:
+def _moves(fleet: Fleet, before: Releases, after: Releases) -> tuple[Move, ...]:
     """Who gets another torch, the largest gain first."""
     moved: dict[tuple[str | None, str | None], list[int]] = {}
-    for place in places:
+    for place in range(len(fleet.crowds)):
         pair = before.get(place), after.get(place)
         if pair[0] != pair[1]:
             moved.setdefault(pair, []).append(place)
@@ -164,25 +164,24 @@ def _upgrades(
         nvidia = any(gpu.vendor == "nvidia" for gpu in machine.counted)
         if nvidia and machine.driver is not None and machine.driver.version is not None:
             owners.setdefault(machine.driver.version, []).append(place)
-    versions = sorted(owners, key=numbers)
     answers: list[Upgrade] = []
-    seen: set[object] = set()
     for branch in [branch.number for branch in table.drivers.branches]:
-        older = [version for version in versions if table.drivers.branch_number(Driver(version)) < branch]
-        for listed in [*([version] for version in older), *([older] if len(older) > 1 else [])]:
-            places = [place for version in listed for place in owners[version]]
-            able = [place for place in places if _supports(fleet.machines[place], branch, table)]
-            if not able:
-                continue
+        able: dict[str, list[int]] = {}
+        for version in sorted(owners, key=numbers):
+            if table.drivers.branch_number(Driver(version)) < branch:
+                places = [place for place in owners[version] if _supports(fleet.machines[place], branch, table)]
+                able |= {version: places} if places else {}
+        for listed in [*([version] for version in able), *([[*able]] if len(able) > 1 else [])]:
             machines = list(fleet.machines)
-            for place in able:
+            moved = [place for version in listed for place in able[version]]
+            for place in moved:
                 machines[place] = driver_numbers.another(machines[place], str(branch), table.drivers)
-            after = given(judge.kinds(machines))
-            moves = _moves(fleet, before, after, range(len(machines)))
-            outcome = tuple(able), tuple(sorted(after.items()))
-            if any(_key(move.after) > _key(move.before) for move in moves) and outcome not in seen:
-                seen.add(outcome)
-                answers.append(Upgrade(span(listed), str(branch), fleet.hosts(able), moves))
+            moves = _moves(fleet, before, given(judge.kinds(machines)))
+            # The row that touches the fewest drivers comes first; another with the same gain says nothing more.
+            if any(_key(move.after) > _key(move.before) for move in moves) and moves not in (
+                each.moves for each in answers
+            ):
+                answers.append(Upgrade(span(listed), str(branch), fleet.hosts(moved), moves))
     return tuple(answers)
 
 

@@ -18,7 +18,7 @@ from torchpick.errors import DetectionError, TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
 from torchpick.knowledge.indexes import first_remedies
 from torchpick.machine import compact_line, given, kubernetes
-from torchpick.machine.streams import UnreadLine, values
+from torchpick.machine.streams import values
 from torchpick.model.fields import SCHEMA, Fields, ShapeError
 from torchpick.model.fleet import CountedNote, Crowd, Fleet, Hosts, LeftOut, is_name
 from torchpick.model.machine import GivenGpu, Machine, Note, Platform, Python
@@ -176,7 +176,7 @@ class Reader(Crowds):
         for listed in found:
             held = True
             origin = _origin(f"{name}, line {listed.line}", listed.host or alone, host, has)
-            if isinstance(listed, UnreadLine):
+            if listed.why:
                 self.unread(origin.where, listed.why, origin.surest, origin.last)
                 continue
             for value in kubernetes.nodes(listed.value):

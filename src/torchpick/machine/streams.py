@@ -14,78 +14,76 @@ MOST_BYTES = 128 << 20
 # `srun -l` writes `3: {`, pdsh `node3: {`.
 _PREFIX = re.compile(r"([^\s{}\[\]\",:]{1,255}): ?(?=[\[{])")
 _SHOWN = 60
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_NO_TEXT = "not UTF-8 text"
 
 
-class ListedValue(Noun):
-    """One JSON value of the input, the line it begins on, and the host that its prefix names."""
-
-    line: int
-    value: object
-    host: str | None = None
-
-
-class UnreadLine(Noun):
-    """A line, or lines, that hold no JSON value."""
+class Part(Noun):
+    """A JSON value of the input, or why there is none: the line it begins on, and the host that its prefix names."""
 
     line: int
-    why: str
-    host: str | None = None
+    host: str | None
+    text: str
+    value: object = None
+    why: str = ""
 
 
-def values(stream: IO[bytes]) -> Iterator[ListedValue | UnreadLine]:
-    """Every value of the stream, and in its place whatever is not one. No more than one value is kept in memory.
+def values(stream: IO[bytes]) -> Iterator[Part]:
+    """Every value of the stream, and in its place whatever is not one.
 
-    Whoever spreads a value over lines indents what is inside, so it goes on until a line begins with a bracket.
+    One that is spread over lines goes on until its brackets are closed. Where that is no value, it was cut: then the
+    lines after it are read one by one, apart from those that are indented or close it.
     """
-    begun: list[str] = []
-    cut = UnreadLine(0, "not JSON: cut in the middle")
-    for number, line in enumerate(_texts(stream), start=1):
-        if line is None:
-            yield UnreadLine(number, "not UTF-8 text")
-        elif begun and line[0] in " \t\r\n]}":
-            begun.append(line)
-            if line[0] in "]}":
-                yield _value(cut.line, cut.host, "".join(begun).strip())
-                begun = []
-        elif line.strip():
-            if begun:
-                yield cut
-                begun = []
-            text = line.strip()
-            match = _PREFIX.match(text)
-            host, text = (match[1], text[match.end() :]) if match else (None, text)
-            found = _value(number, host, text)
-            if isinstance(found, UnreadLine) and text[0] in "[{":
-                begun, cut = [text], cut._replace(line=number, host=host)
-            else:
-                yield found
-    if begun:
-        yield cut
+    lines = ((number, line) for number, line in enumerate(_texts(stream), start=1) if line.strip())
+    for number, line in lines:
+        part = _part(number, line)
+        rest, opened = [], _opened(part.text) if part.why and part.text[0] in "[{" else 0
+        while opened > 0 and (more := next(lines, None)):
+            rest.append(more)
+            opened += _opened(more[1])
+        if rest:
+            part = _read(number, part.host, "\n".join([part.text, *(text for _, text in rest)]))
+        yield part
+        yield from (_part(*more) for more in rest if part.why and more[1][0] not in " \t\r]}")
 
 
-def _value(number: int, host: str | None, text: str) -> ListedValue | UnreadLine:
+def _part(number: int, line: str) -> Part:
+    """What a line says behind its launcher's prefix."""
+    text = line.strip()
+    match = _PREFIX.match(text)
+    return _read(number, match[1], text[match.end() :]) if match else _read(number, None, text)
+
+
+def _opened(text: str) -> int:
+    """How many more brackets it opens than it closes, outside of strings."""
+    bare = _STRING.sub("", text)
+    return sum(map(bare.count, "[{")) - sum(map(bare.count, "]}"))
+
+
+def _read(number: int, host: str | None, text: str) -> Part:
     """Chatter of one word is no value, nor is a number of thousands of digits, nor hostile depth."""
     try:
-        return ListedValue(number, json.loads(text), host)
-    except json.JSONDecodeError as error:
-        return UnreadLine(number, f"not JSON: {error.msg if text[:1] in '[{' else text.strip()[:_SHOWN]}", host)
+        return Part(number, host, text, json.loads(text))
+    except json.JSONDecodeError:
+        why = "cut in the middle" if text[0] in "[{" else text[:_SHOWN]
     except (ValueError, RecursionError):
-        return UnreadLine(number, "not JSON: a value that does not describe a machine", host)
+        why = "a value that does not describe a machine"
+    return Part(number, host, text, why=f"not JSON: {why}")
 
 
-def _texts(stream: IO[bytes]) -> Iterator[str | None]:
-    """The lines, also where PowerShell's `>` wrote UTF-16 or a byte order mark; None for one that is not text."""
+def _texts(stream: IO[bytes]) -> Iterator[str]:
+    """The lines, also where PowerShell's `>` wrote UTF-16 or a byte order mark; what is not text comes as that."""
     first = stream.readline(MOST_BYTES)
     if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
         try:
             yield from (first + stream.read(MOST_BYTES)).decode("utf-16").splitlines(keepends=True)
         except UnicodeError:
-            yield None
+            yield _NO_TEXT
         return
     raw = first.removeprefix(b"\xef\xbb\xbf")
     while raw:
         try:
             yield raw.decode()
         except UnicodeError:
-            yield None
+            yield _NO_TEXT
         raw = stream.readline(MOST_BYTES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from torchpick.cli.show.text import block, headed
@@ -61,22 +62,14 @@ def _found_all(pick: Pick) -> list[str]:
     alike: dict[tuple[str, ...], list[int]] = {}
     for place, machine in enumerate(pick.machines):
         alike.setdefault(tuple(found(machine._replace(name=None))), []).append(place)
-    shown = []
-    for (first, *more), places in alike.items():
-        hosts = pick.fleet.hosts(places)
-        shown.append(f"{hosts.count} × {first}" if hosts.count > 1 else first)
-        shown += [*([f"on {hosts.brief}"] if hosts.names else []), *more]
-    return shown
+    return [line for lines, places in alike.items() for line in (str(pick.fleet.hosts(places)), *lines)]
 
 
 def found(machine: Machine) -> list[str]:
     """The machine in two lines or so."""
+    gpus = Counter(gpu.label + ("" if gpu.counted else ", not counted") for gpu in machine.gpus)
     lines = [machine.name] if machine.name else []
-    for gpu in machine.gpus:
-        counted = "" if gpu.counted else ", not counted"
-        lines.append(f"{gpu.label}{counted}")
-    if not machine.gpus:
-        lines.append("no GPU")
+    lines += [f"{count} × {gpu}" if count > 1 else gpu for gpu, count in gpus.items()] or ["no GPU"]
     facts = []
     if machine.driver is not None:
         spoken = f" (CUDA {machine.driver.cuda})" if machine.driver.cuda else ""
