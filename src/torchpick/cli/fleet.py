@@ -131,6 +131,12 @@ def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickErr
 
 def _write(args: FleetArguments, found: Outlook, environments: tuple[SiteEnvironment, ...]) -> list[str]:
     """Write the page and the files of --emit; their names."""
+    unnamed = sum(each.hosts.unnamed for each in environments)
+    if args.emit and unnamed:
+        hint = "write the host's name before its line, as `n1: {…}`, or name its file n1.json and pass the folder"
+        raise UsageError(
+            f"`--emit` writes hosts, and {shown.counted('machine', unnamed)} came without a name", hint=hint
+        )
     texts = {} if args.html is None else {args.html: shown.html(found, environments)}
     for form in args.emit:
         texts |= {os.path.join(str(args.out), name): text for name, text in emit.FORMS[form](environments).items()}

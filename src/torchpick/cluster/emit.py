@@ -60,17 +60,17 @@ def _slurm(environments: Sequence[SiteEnvironment]) -> dict[str, str]:
     A second `NodeName=` line of slurm.conf would be a second definition, which stops slurmctld.
     """
     script, found = _FEATURES, {}
-    features: dict[str, list[str]] = {}
+    features: dict[str, str] = {}
     for each in environments:
         feature = _word(each.name)
         for host in each.hosts.names:
-            features.setdefault(host, []).append(feature)
+            features[host] = f"{features[host]},{feature}" if host in features else feature
         found[f"job-{each.name}.sh"] = (
             f"#!/bin/bash\n#SBATCH --constraint={feature}\n\n"
             f"# Once, into the environment of this group:\n# {each.install}\n"
         )
-    for given in dict.fromkeys(map(",".join, features.values())):
-        hosts = folded(host for host in features if ",".join(features[host]) == given)
+    for given in dict.fromkeys(features.values()):
+        hosts = folded(host for host in features if features[host] == given)
         script += f"give {given} {shlex.quote(hosts)}\n"
     return {"features.sh": script, **found}
 

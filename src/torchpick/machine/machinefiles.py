@@ -24,7 +24,7 @@ from torchpick.model.fleet import CountedNote, Crowd, Fleet, Hosts, LeftOut, is_
 from torchpick.model.machine import GivenGpu, Machine, Note, Platform, Python
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
-from torchpick.model.request import FACTS, Request, Wish, flag_of
+from torchpick.model.request import MACHINE_FIELDS, Request, Wish, flag_of
 from torchpick.model.table import DriverTable
 
 HINT = "pass lines of `torchpick detect --json`, or `kubectl get nodes -o json`"
@@ -200,14 +200,10 @@ class Reader(Crowds):
 
 def listed(request: Request, knowledge: Knowledge) -> Fleet:
     """The machines of `--machine`; flags that describe another one are refused."""
-    flags = {flag_of(name): getattr(request, name) for name in FACTS if name != "python"}
-    for flag, value in (
-        ("--gpu", request.gpus),
-        *flags.items(),
-        ("--gpus visible", request.visible_only or None),
-        ("--only", request.only),
-    ):
-        if value is not None:
+    flags = {"gpus": "--gpu", "visible_only": "--gpus visible"}
+    for name in MACHINE_FIELDS:
+        if name not in ("python", "machine", "trust_pci") and getattr(request, name) not in (None, False):
+            flag = flags.get(name) or flag_of(name)
             hint = f"remove `{flag}`, or change the fact in the file"
             raise UsageError(f"`--machine` and `{flag}` both describe the machine", hint=hint)
     places = request.machine or ()

@@ -12,7 +12,7 @@ from torchpick.model.noun import Noun
 # One value: `kubectl get nodes -o json` is 10 to 30 kB a node, so this is a cluster of several thousand.
 MOST_BYTES = 128 << 20
 # `srun -l` writes `3: {`, pdsh `node3: {`.
-_PREFIX = re.compile(r"([^\s{}\[\]\",:]{1,255}): ?(?=[\[{])")
+_PREFIX = re.compile(r"\A([^\s{}\[\]\",:]{1,255}): ?(?=[\[{])")
 _SHOWN = 60
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _NO_TEXT = "not UTF-8 text"
@@ -49,9 +49,8 @@ def values(stream: IO[bytes]) -> Iterator[Part]:
 
 def _part(number: int, line: str) -> Part:
     """What a line says behind its launcher's prefix."""
-    text = line.strip()
-    match = _PREFIX.match(text)
-    return _read(number, match[1], text[match.end() :]) if match else _read(number, None, text)
+    *prefix, text = _PREFIX.split(line.strip(), 1)
+    return _read(number, prefix[-1] if prefix else None, text)
 
 
 def _opened(text: str) -> int:
