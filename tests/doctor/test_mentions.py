@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
 import time
+from contextlib import suppress
 
 import pytest
 
 from torchpick.doctor.mentions import Mentions, of_text
+from torchpick.errors import UsageError
+from torchpick.model.request import Request
+from torchpick.session import Session
 
 
 @pytest.mark.parametrize(
@@ -53,10 +59,46 @@ from torchpick.doctor.mentions import Mentions, of_text
         ("torch v2.6.0+rocm6.4.1 and more", Mentions(torch="2.6.0+rocm6.4.1")),
         ("2026-11-22 03:12:11 torch 2.9.1+cpu", Mentions(torch="2.9.1+cpu")),
         ("x" * (1 << 16) + " torch 2.9.1", Mentions()),
+        ("no kernel image is available, Quadro P4000", Mentions(name="Quadro P4000")),
+        ("a Quadro RTX 4000 and", Mentions(name="Quadro RTX 4000")),
+        ("an RTX 4000 SFF Ada Generation", Mentions(name="RTX 4000 SFF Ada Generation")),
+        ("Titan Xp", Mentions(name="Titan Xp")),
+        ("MX150", Mentions(name="MX150")),
+        ("NVIDIA L40, see script.py#L20", Mentions(name="NVIDIA L40")),
+        ("see script.py#L20", Mentions()),
+        (
+            "The current PyTorch install supports CUDA capabilities sm_50 sm_90. torch 2.5.1+cu124 driver 565.57",
+            Mentions(driver="565.57", torch="2.5.1+cu124"),
+        ),
+        ("to install torch 2.5.1", Mentions()),
     ],
 )  # fmt: skip
 def test_what_a_line_says(text: str, said: Mentions) -> None:
     assert of_text(text.encode())._replace(facts=frozenset()) == said
+
+
+# Words of lspci that nobody writes, and suffixes that say another GPU than the name does.
+ODD = re.compile(r"T10x?-|PG50|DGX1|GM206|v2|3050 A |A4 Mobile|A4000H|TITAN Ada|000P$|RTX Pro|2000 /")
+
+
+def test_the_gpus_that_can_be_given_are_found_in_a_text() -> None:
+    knowledge = Session(Request(), {"HOME": os.sep}).knowledge
+    names = [
+        name
+        for name, capability in knowledge.gpu_names.products
+        if name.startswith(("GeForce", "Quadro", "Tesla", "TITAN", "RTX"))
+        and "?" not in capability
+        and float(capability.split()[0]) >= 5
+        and not ODD.search(name)
+    ]
+
+    assert len(names) > 400
+    for name in names:
+        with suppress(UsageError):
+            gpu = knowledge.gpu(name)
+            said = of_text(f"no kernel image is available on {name}, driver 580.95.05".encode()).name
+            assert said is not None, name
+            assert knowledge.gpu(said).arch == gpu.arch, (name, said)
 
 
 @pytest.mark.parametrize(

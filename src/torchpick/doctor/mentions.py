@@ -24,9 +24,12 @@ _NAME = re.compile(
     r"|(?P<with>(?:NVIDIA |GeForce |Tesla |Quadro )[\w -]{2,60}?) with CUDA capability"
     r"|GPU \d{1,3}: (?P<listed>[\w .()/+-]{3,80}?)(?: \(UUID| ?\.\.\.|$)"
     r"|Your (?P<your>[\w ./+-]{3,60}?) GPU has compute capability"
-    r"|\b(?P<plain>(?:GeForce )?(?:GTX|RTX) ?(?:PRO |A)?\d{3,4}(?: ?(?:Ti|SUPER)){0,2}(?: ?Laptop GPU)?"
-    r"|Tesla [KMPVT]\d{1,3}\w?|TITAN (?:X|Xp|V|RTX)"
-    r"|(?:NVIDIA )?(?:A100|H100|H200|B200|B300|GH200|GB200|GB10|L40S|L4|A10G?|A40|A6000|V100|P100|T4)"
+    r"|\b(?P<plain>(?:(?:GeForce|Quadro|GRID) )?(?:GTX|RTX) ?(?:PRO |A)?\d{3,4}(?:M|MX|A|D|E)?(?: ?(?i:Ti|SUPER)){0,2}"
+    r"(?:(?: [\w-]{3,8})? Ada(?: Generation)?)?(?: ?Laptop GPU)?"
+    r"|GeForce (?:GT )?\d{3,4}(?:MX?|A)?|(?:GeForce )?MX ?\d{3}|Quadro [A-Z]{1,2}\d{3,4}M?"
+    r"|(?:Tesla|GRID) [KMPVT]\d{1,3}\w?|(?:GeForce )?(?:GTX )?(?i:TITAN) (?:Xp|X|V|RTX)|(?:DGX|RTX) Spark"
+    r"|(?:NVIDIA )?(?:A100|A800|H100|H200|H800|H20|B200|B300|GH200|GB200|GB300|GB10|(?<!#)L(?:40S?|20|4)|A10[GM]?"
+    r"|A16|A30|A40|A6000|V100|P100|T4|T400|T600|T1000)|NVIDIA (?:A2|L2)"
     r"|(?:Radeon )?RX ?\d{3,4}(?: ?(?:XTX|XT|GRE))?|Radeon (?:PRO |VII)[\w -]{0,20}|Instinct MI\d{3}[AX]?"
     r"|Arc [AB]\d{3}M?|(?<=Jetson )(?:AGX )?(?:Orin|Thor|Xavier))\b",
     re.MULTILINE,
@@ -60,7 +63,7 @@ _SHOWN = re.compile(r"^Name: ([\w.-]{1,40})\nVersion: ([\w.+]{1,40})$", re.MULTI
 # What a program, or a resolver, merely asks for is not there.
 _WANTED = re.compile(
     r"(?:at least|minimum|requires?|needs?|only supports?|>=|newer than|or higher|because|depends on|satisf|No matching"
-    r"|distribution `|install(?:ing)? |version of |found for|built for:)",
+    r"|distribution `|install(?:ing)? (?!support)|version of |found for|built for:)",
     re.IGNORECASE,
 )
 # What surrounds a program, or is another maker's: the names are those of the cases in compat/errors.json.
@@ -72,7 +75,7 @@ _FACTS = {
         "windows": r"\bWindows\b(?! Subsystem)|win_amd64|\bwin32\b|\b[C-Z]:\\|WinError|DLL load failed",
         "macos": r"\bmac ?os\b|MacBook|darwin|Apple Silicon|\bApple M\d|\bMPS\b",
         "linux": r"Ubuntu|Debian|Fedora|CentOS|Arch Linux|manylinux|\blinux\b|/usr/|\.so\b",
-        "aarch64": r"(?<![a-z])aarch64|(?<!macosx_)\barm64\b|\bGB10\b|DGX Spark|GH200|GB200|Jetson|\barm linux",
+        "aarch64": r"(?<![a-z])aarch64|(?<!macosx_)\barm64\b|\bGB10\b|(?:DGX|RTX) Spark|GH200|GB200|Jetson|\barm linux",
         "intel": r"Intel\b.{0,40}Mac|\bMac.{0,40}\bIntel|macos intel|darwin.{0,20}x86_64|macosx.{0,20}x86_64",
         "jetson": r"Jetson|JetPack|\bL4T\b|tegra",
         "conda": r"\bconda|mamba\b|\bcpu_py3|_cpu_\d|cpu_generic",
