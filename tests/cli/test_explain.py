@@ -202,6 +202,20 @@ def test_a_file_is_read_and_a_python_may_be_another_machine_s(
     assert "torchpick install torch==2.9.1 --gpu sm_61 --driver 580.95.05\n" in out
 
 
+@pytest.mark.parametrize(
+    "path", ["./out/log.txt", r"C:\logs\err.txt", "out/train.log", "err.log", "/nowhere/log", "~/log"]
+)
+def test_a_file_that_is_not_there_is_said_and_not_taken_for_a_text(
+    path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["explain", path]) == 2
+    assert f"cannot read {path}: No such file" in capsys.readouterr().err
+    for text in ("N/A", "torch.cuda.OutOfMemoryError", "CUDA out of memory in ./train.log"):
+        assert main(["explain", text]) < 2
+
+
 def test_a_torch_that_does_not_run_is_named_without_any_error_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "Package Version\ntorch 2.4.1+cpu\nRTX 4070 SUPER, driver 560.35.03"]) == 0
     out = capsys.readouterr().out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 
@@ -16,6 +17,8 @@ from torchpick.model.fields import envelope, written
 from torchpick.session import Session
 
 _CHUNK = 1 << 20
+# One word that is meant as a file, whether it is there or not.
+_PATH = re.compile(r"(?:[.~]{0,2}[/\\]|[A-Za-z]:[/\\])\S+|\S+\.(?:txt|log|out|err)")
 
 
 class ExplainArguments(Arguments):
@@ -46,7 +49,7 @@ def run(args: ExplainArguments) -> int:
 
 
 def _chunks(words: list[str]) -> Iterator[bytes]:
-    if len(words) == 1 and os.path.exists(words[0]) and not os.path.isdir(words[0]):
+    if len(words) == 1 and (_PATH.fullmatch(words[0]) or os.path.isfile(words[0])):
         try:
             with opened(words[0], pipes=True) as file:
                 while chunk := file.read(_CHUNK):
