@@ -169,7 +169,41 @@ def test_where_no_build_runs_that_is_said_and_nothing_is_installed(home: Home) -
     (error,) = explained(home, KERNELS, request=kepler).errors
 
     assert [(finding.code, finding.cure) for finding in error.findings] == [("NO_KERNELS", None)]
-    assert "no published build from torch 1.7.0 on has code for sm_30" in error.findings[0].text
+    assert "no published build from torch 1.7.0 on has code for sm_30" in (error.findings[0].advice or "")
+
+
+def test_a_refusal_for_the_driver_stands_under_the_error_of_the_text_and_beside_nothing_that_denies_it(
+    home: Home,
+) -> None:
+    blackwell = Request(gpus=("RTX 5090",), driver="565.57.01")
+
+    for text, code in ((KERNELS, "NO_KERNELS"), (DRIVER, "DRIVER_TOO_OLD")):
+        (error,) = explained(home, text, request=blackwell).errors
+        assert [(finding.code, finding.cure) for finding in error.findings] == [(code, None)]
+        assert "with driver 570.26 or newer: torch" in (error.findings[0].advice or "")
+        # A newer driver and another wheel do help.
+        folklore = [what for what, _ in error.match.signature.no_use if "driver" in what]
+        assert all("for a wheel without code" in what for what in folklore)
+
+
+@pytest.mark.parametrize(
+    ("text", "gpu", "driver"),
+    [
+        ("ImportError: libcudart.so.12: cannot open shared object file", "RTX 4090", "580.95.05"),
+        ("import vllm:\nImportError: libcudart.so.13: cannot open shared object file", "RTX 4090", "570.124"),
+        ("flash_attn_2_cuda.so: undefined symbol: _ZN3c10", "a100", "580.95.05"),
+        ("vllm/_C.abi3.so: libtorch_cuda.so: cannot open shared object file", "a100", "580.95.05"),
+        ("FlashAttention only supports Ampere GPUs or newer", "T4", "580.95.05"),
+        ("Could not find the bitsandbytes CUDA binary", "GTX 1080 Ti", "580.95.05"),
+    ],
+)
+def test_a_package_s_error_is_not_answered_by_installing_the_newest_torch(
+    text: str, gpu: str, driver: str, home: Home
+) -> None:
+    (error,) = explained(home, text, request=Request(gpus=(gpu,), driver=driver)).errors
+
+    assert error.command is None
+    assert any("`torchpick plan" in cure or "torch's own" in cure for cure in error.cause.cures)
 
 
 @pytest.mark.parametrize(
@@ -223,8 +257,8 @@ def test_what_was_seen_of_the_machine_is_said(home: Home, monkeypatch: pytest.Mo
     ("code", "shown"),
     [
         ("NO_KERNELS", True), ("PTX_ONLY_DRIVER_TOO_OLD", True), ("DRIVER_TOO_OLD", True), ("CPU_ONLY_BUILD", True),
-        ("OTHER_VENDOR_BUILD", True), ("LIBRARY_DROPPED_GPU", True), ("COMPANION_OTHER_CUDA", True),
-        ("GPUS_HIDDEN", False), ("LIBRARY_PATH", False),
+        ("OTHER_VENDOR_BUILD", True), ("LIBRARY_DROPPED_GPU", True), ("COMPANION_OTHER_CUDA", False),
+        ("PACKAGE_NO_KERNELS", False), ("GPUS_HIDDEN", False), ("LIBRARY_PATH", False),
     ],
 )  # fmt: skip
 def test_an_error_that_another_build_would_fix_has_the_command(

@@ -8,13 +8,12 @@ from contextlib import suppress
 from torchpick.doctor import examination, logs, mentions, signatures
 from torchpick.doctor.examination import Examination
 from torchpick.doctor.mentions import Mentions
-from torchpick.doctor.remedy import BY_HARDWARE
 from torchpick.doctor.signatures import Match, Signature
 from torchpick.doctor.subject import Described
 from torchpick.environment import interpreter
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.knowledge.compat import Knowledge
-from torchpick.model.finding import ERROR, Ailment, Finding
+from torchpick.model.finding import ERROR, Finding
 from torchpick.model.machine import GivenGpu, Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import version_of
@@ -26,8 +25,15 @@ _NO_GPU_KNOWN = Note(
 )
 _MACS = ("macos-arm64", "macos-x86_64")
 _SYSTEMS = {"windows", "macos", "linux", "aarch64", "intel"}
-# The errors that another build of torch would fix.
-_BY_TORCH = {each.name for each in (*BY_HARDWARE, Ailment.COMPANION_OTHER_CUDA)}
+# The errors that another build of torch fixes by itself, where they are what a text means first.
+_BY_TORCH = {
+    "CPU_ONLY_BUILD",
+    "OTHER_VENDOR_BUILD",
+    "NO_KERNELS",
+    "PTX_ONLY_DRIVER_TOO_OLD",
+    "DRIVER_TOO_OLD",
+    "LIBRARY_DROPPED_GPU",
+}
 _AROUND = {"wsl", "container", "image build"}
 # Drivers for CUDA before 7 are older than every build.
 _TOO_OLD = ("0.", "1.", "2.", "3.", "4.", "5.", "6.")
@@ -90,7 +96,7 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     notes = (*notes, *_other_torch(said, exam))
     if not machine.counted and not is_given:
         # The text is about a GPU. Whatever would be right for a machine without one is no answer to it.
-        is_of_a_build = any(_BY_TORCH & {*each.cause.findings} for each in alone.errors)
+        is_of_a_build = any(_BY_TORCH & {*each.cause.findings[:1]} for each in alone.errors)
         return alone._replace(machine=machine, notes=(*notes, _NO_GPU_KNOWN) if is_of_a_build else notes)
     if not matches:
         matches = tuple(_by_finding(exam, known.values(), said))
@@ -107,7 +113,7 @@ def _explained(
     first: dict[str, Explained] = {}
     for match in matches:
         cause = match.signature.cause(facts, known)
-        findings = _findings({*match.signature.findings}, Finding(cause, cause.title), exam)
+        findings = _findings(match.signature.findings, Finding(cause, cause.title), exam)
         first.setdefault(findings[0].text, Explained(match, cause, findings))
     return tuple(first.values())
 
@@ -205,14 +211,14 @@ def _known(names: Iterable[str], knowledge: Knowledge) -> list[GivenGpu]:
     return found
 
 
-def _findings(wanted: set[str], alone: Finding, exam: Examination | None) -> tuple[Finding, ...]:
+def _findings(wanted: tuple[str, ...], alone: Finding, exam: Examination | None) -> tuple[Finding, ...]:
     """The findings that an error points at, else its cause `alone`; with the command where no torch can be judged."""
     if exam is None:
         return (alone,)
     found = [finding for finding in exam.findings if finding.code in wanted]
-    if wanted & _BY_TORCH and not any(finding.advice for finding in found):
+    if _BY_TORCH & {*wanted[:1]} and not any(finding.advice for finding in found):
         if exam.refused is not None:
-            return (*found, Finding(Ailment.NO_KERNELS, exam.refused))
+            return (*found, alone._replace(advice=exam.refused))
         absent = exam.subject.torch is None and not found
         found += [alone._replace(cure=each.cure, brings=each.brings) for each in exam.findings if absent and each.cure]
     return (*found,) or (alone,)
