@@ -43,7 +43,7 @@ def run(args: ArchArguments) -> int:
 
 
 def _nothing(machines: tuple[Machine, ...]) -> TorchpickError:
-    trouble = next((machine.trouble for machine in machines if machine.trouble is not None), None)
+    trouble = next(filter(None, (machine.trouble for machine in machines)), None)
     hint = "specify it: `torchpick arch --gpu sm_86`"
     if trouble is not None:
         return TorchpickError(f"there is no GPU to compile for: {trouble.text}", hint=f"{trouble.hint}; or {hint}")

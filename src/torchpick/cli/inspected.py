@@ -91,18 +91,11 @@ def _headline(reading: Reading) -> str:
     name = plain(reading.file or reading.target)
     if reading.name:
         name = f"{plain(reading.name)} {plain(reading.version or '')}".rstrip()
+    size = f"{name}: {reading.size / 1e6:.1f} MB"
+    if not reading.requests:
+        return size
     share = min(100.0, 100 * reading.bytes_read / max(reading.size, 1))
-    if reading.requests:
-        cost = (
-            f"{_mb(reading.size)}, read {_mb(reading.bytes_read)} of it ({share:.1f} %) in {reading.requests} requests"
-        )
-    else:
-        cost = _mb(reading.size)
-    return f"{name}: {cost}"
-
-
-def _mb(size: int) -> str:
-    return f"{size / 1e6:.1f} MB"
+    return f"{size}, read {reading.bytes_read / 1e6:.1f} MB of it ({share:.1f} %) in {reading.requests} requests"
 
 
 def _table(reading: Reading) -> list[tuple[str, str, str]]:

@@ -95,7 +95,11 @@ def _companions(args: ListArguments) -> int:
     backends: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         # One line for all backends of a release with the same companions; the labels are those of the backends.
-        backends.setdefault((row.build.torch, _paired(row)), []).append(row.build.backend)
+        versions = ", ".join(
+            f"{name} {known.version.partition('+')[0]}{_INFERRED if known.basis == 'inferred' else ''}"
+            for name, known in row.companions.items()
+        )
+        backends.setdefault((row.build.torch, versions), []).append(row.build.backend)
     cells = [(torch, ", ".join(names), versions) for (torch, versions), names in backends.items()]
     print(text.headed([("torch", "backend", "companions"), *cells], console.width(), console.painter()))
     inferred = "inferred: its metadata does not pin that torch"
@@ -114,13 +118,6 @@ def _pairs(args: ListArguments, session: Session) -> list[BuildCompanions]:
     chosen.sort(key=lambda build: backend_order(build.backend))
     chosen.sort(key=lambda build: release_key(build.torch), reverse=True)
     return [pairings.beside(build, known) for build in chosen]
-
-
-def _paired(row: BuildCompanions) -> str:
-    return ", ".join(
-        f"{name} {known.version.partition('+')[0]}{_INFERRED if known.basis == 'inferred' else ''}"
-        for name, known in row.companions.items()
-    )
 
 
 def _versions(name: str, args: ListArguments) -> int:

@@ -51,11 +51,13 @@ def older_drivers(session: Session, machine: Machine) -> list[tuple[str, str]]:
     spans: list[tuple[str, int]] = []  # each answer with the oldest driver that takes it
     for number in reversed([branch.number for branch in table.branches if branch.number <= newest]):
         older = driver_numbers.another(machine, str(number), table)
-        pick = session.answer(machines=(older,), everything=False).pick
-        if not pick.ok:
+        given = session.answer(machines=(older,), everything=False)
+        if not given.ok:
             break
-        what = ", ".join((f"torch {pick.version}", *pick.wish.others))
-        spans = [*(spans[:-1] if spans and what == spans[-1][0] else spans), (what, number)]
+        what = ", ".join(f"{name} {version}" for name, version in {"torch": given.pick.version, **given.judged}.items())
+        if spans and what == spans[-1][0]:
+            spans.pop()
+        spans.append((what, number))
     return [("older drivers", f"{oldest} to {above - 1}: {what}") for (_, above), (what, oldest) in pairwise(spans)]
 
 

@@ -37,7 +37,7 @@ def refuse(words: Iterable[str], command: str, known: Iterable[str]) -> None:
             raise _refused(word, "a GPU", f"`--gpu {word}`, once for each GPU")
         if name in _TORCH:
             raise UsageError(f"`{word}` is not a package of PyTorch's", hint=f"did you mean `torch{rest}`?")
-        for meant in () if name in (*names, *_REAL) else names:
+        for meant in () if name in _REAL else names:
             if _is_typo(name, meant):
                 really = f"A package really called `{name}` goes into a requirements file, after `-r`"
                 raise UsageError(

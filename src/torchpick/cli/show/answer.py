@@ -143,11 +143,10 @@ def versions(rows: Iterable[tuple[Package, Stack]], width: int | None, bold: Pai
 
 def of_torch(rows: Iterable[tuple[Package, Stack]]) -> list[str]:
     """What the torch builds beside the versions lack, a line each: many versions are beside the same."""
-    found: dict[str, None] = {}
-    for _, stack in rows:
-        of_packages = _doubts(stack)
-        found |= {each.text: None for each in stack.notes if each.code in _DOUBTS and each not in of_packages}
-    return [*found]
+    found = (
+        each.text for _, stack in rows for each in stack.notes if each.code in _DOUBTS and each not in _doubts(stack)
+    )
+    return [*dict.fromkeys(found)]
 
 
 def _doubts(stack: Stack) -> list[Note]:
