@@ -10,6 +10,7 @@ import pytest
 
 from scripts.table import packages
 from scripts.table.checking import check_file
+from torchpick.cli import main
 from torchpick.decide import stacknotes
 from torchpick.errors import CompatError
 from torchpick.knowledge import packages as known
@@ -50,6 +51,14 @@ def test_of_a_wheel_elsewhere_nothing_is_left_to_guess() -> None:
             shown = stacknotes.filled(text, versions[0], torch, "cp312")
             assert not re.search(r"[{}]|XY|NNN|cpNN", shown), (file.name, text)
             assert re.fullmatch(r"[^#]*(#sha256=[0-9a-f]{64})?", text), (file.name, text)
+
+
+@pytest.mark.usefixtures("live_table")
+@pytest.mark.parametrize("gpu", ["none", "sm_89"])
+def test_who_asks_for_nunchaku_learns_whose_that_name_is(gpu: str, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["plan", "nunchaku", "torch", "--gpu", gpu, "--driver", "580.95.05", "--platform", "linux-x86_64"])
+
+    assert "nunchaku on the default index is another project of that name" in capsys.readouterr().err
 
 
 def test_what_links_cuda_says_so_or_links_nothing_of_it() -> None:

@@ -194,6 +194,8 @@ def hints(
     yield from unpinned
     yield from _without_the_backend(search, asked)
     yield from _elsewhere(search, asked, objections)
+    known = (search.facts[each.name] for each in asked if each.name in search.facts)
+    yield from (f"{facts.name} {facts.refused}" for facts in known if facts.refused is not None and facts.versions)
     yield from _with_a_newer_driver(search, asked, objections)
     if not search.machine.counted and any(each.objection.reason is Reason.CUDA_MAJOR_MIXED for each in objections):
         yield "without a GPU torch's cpu build is picked: `--backend cu130` picks one for CUDA, `--gpu` specifies a GPU"
