@@ -190,12 +190,9 @@ def _names(members: tuple[GpuPlace, ...], pick: Pick) -> str:
         counted.add((machine, label))
         counts[label] = counts.get(label, 0) + (1 if pick.fleet is None else pick.fleet.crowds[machine].hosts.count)
     hosts = pick.fleet.hosts({machine for machine, _ in members}).brief if several and pick.fleet is not None else ""
-    return _counted(counts) + (f" on {hosts}" if hosts else "")
-
-
-def _counted(counts: dict[str, int]) -> str:
     names = [name if count == 1 else f"{count} × {name}" for name, count in counts.items()]
-    return " and ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return " and ".join(names[:8]) + more + (f" on {hosts}" if hosts else "")
 
 
 def _of_other_vendors(pick: Pick, table: Table) -> list[str]:

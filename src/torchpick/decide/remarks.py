@@ -42,9 +42,10 @@ def rocblas(build: Build, gpu: Gpu, table: Table) -> list[Objection]:
     """RocBLAS is part of every matrix product, so a target that it dropped is an objection, like cuDNN's floor."""
     if gpu.arch is None or gpu.arch.kind != "gfx" or build.family != "rocm" or gpu.arch not in (build.arches or ()):
         return []
-    if not table.amd.rocblas_lacks(build.backend, gpu.arch):
+    rocm = build.backend[4:]
+    if not any(gpu.arch in gap.lacks and gap.covers(rocm) for gap in table.amd.gaps):
         return []
-    return [dropped(f"rocBLAS of ROCm {build.backend[4:]}", "other targets", gpu)]
+    return [dropped(f"rocBLAS of ROCm {rocm}", "other targets", gpu)]
 
 
 def dropped(library: str, floor: str, gpu: Gpu) -> Objection:

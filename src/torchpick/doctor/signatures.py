@@ -128,13 +128,17 @@ class Search:
     def matches(self) -> tuple[Match, ...]:
         """Everything seen: causes before what follows from them, else in the order of the text. Ask at its end."""
         self._look(self._rest)
+        found = self._found
         return tuple(
-            sorted(self._found.values(), key=lambda match: (self._follows(match), match.line, match.signature.id))
+            sorted(
+                found.values(),
+                key=lambda match: (
+                    any(cause in found for cause in match.signature.follows),
+                    match.line,
+                    match.signature.id,
+                ),
+            )
         )
-
-    def _follows(self, match: Match) -> bool:
-        """Whether another error of the text is what this one comes from."""
-        return any(cause in self._found for cause in match.signature.follows)
 
     def _look(self, data: bytes) -> None:
         if not data:

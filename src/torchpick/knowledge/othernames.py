@@ -86,13 +86,9 @@ class OtherNames(Noun):
         if (known := self.intel_pci.get(f"{device:04x}")) is None:
             return None
         generation, name = known
-        return self._of_generation(generation, name)
+        return self.of_generation(generation, name)
 
-    def intel_product(self, key: str, name: str) -> GivenGpu | None:
-        generation = self.intel_names.get(key)
-        return None if generation is None else self._of_generation(generation, name)
-
-    def _of_generation(self, place: int, name: str) -> GivenGpu:
+    def of_generation(self, place: int, name: str) -> GivenGpu:
         _, supported, integrated, _ = self.intel_generations[place]
         return GivenGpu("intel", name, None, integrated, supported=supported)
 
@@ -170,8 +166,8 @@ def look_up(text: str, names: OtherNames) -> GivenGpu | Candidates:
     if vendor != "amd":
         whole = letters(re.sub(r"\(r\)|\(tm\)", "", shown.lower())).removeprefix("intel")
         for key in (whole, plain, plain.removeprefix("intel"), plain.removeprefix("intel").removeprefix("datacenter")):
-            if (found := names.intel_product(key, shown)) is not None:
-                return found
+            if (generation := names.intel_names.get(key)) is not None:
+                return names.of_generation(generation, shown)
     if vendor == "intel" and re.search(r"iris|uhd|hdgraphics", plain):
         return GivenGpu("intel", shown, None, integrated=True, supported=False)
     products = names.intel_products if vendor == "intel" else names.amd_products if vendor == "amd" else ()

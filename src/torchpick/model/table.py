@@ -183,11 +183,6 @@ class AmdRules(Noun):
     gaps: tuple[RocblasGap, ...] = ()
     overrides: tuple[GfxOverride, ...] = ()
 
-    def rocblas_lacks(self, backend: str, gpu: Arch) -> bool:
-        """Whether rocBLAS of this backend's ROCm has no code for the GPU: then the first matrix product fails."""
-        rocm = backend.removeprefix("rocm")
-        return any(gpu in gap.lacks and gap.covers(rocm) for gap in self.gaps)
-
     def override(self, gpu: Arch) -> GfxOverride | None:
         return next((override for override in self.overrides if gpu in override.targets), None)
 

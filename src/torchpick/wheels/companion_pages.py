@@ -42,7 +42,11 @@ class CompanionPages:
     def paired(self, row: Build) -> Build:
         """The row with the companions that have a file for its backend and platform and are built for its torch."""
         found = {name: self._best(name, row) for name in COMPANIONS}
-        versions = {name: one.version + _label(one, row) for name, one in found.items() if one is not None}
+        versions = {
+            name: "".join((one.version, *_files(one, row)[0].wheel.version.partition("+")[1:]))
+            for name, one in found.items()
+            if one is not None
+        }
         bases = {name: _basis(one, row) for name, one in found.items() if one is not None}
         pythons = {name: tags for name, one in found.items() if one is not None and (tags := _pythons(one, row))}
         return row._replace(companions=versions, companion_basis=bases, companion_pythons=pythons)
@@ -110,11 +114,6 @@ def _pythons(one: CompanionRelease, row: Build) -> tuple[str, ...]:
     """The Pythons that its files for this build are for; none where one file is for every Python."""
     tags = [listed.python_of(link) for link in _files(one, row)]
     return () if None in tags else listed.in_order(tag for tag in tags if tag is not None)
-
-
-def _label(one: CompanionRelease, row: Build) -> str:
-    _, plus, local = _files(one, row)[0].wheel.version.partition("+")
-    return plus + local
 
 
 def _plain(link: Link) -> str:
