@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from torchpick.cli import arguments, console, doctor
 from torchpick.cli.arguments import Arguments
 from torchpick.cli.show.text import block
-from torchpick.doctor.explanation import Explained, Explanation, explain
+from torchpick.doctor.explanation import Explained, explain
 from torchpick.environment.world import opened
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import envelope, written
@@ -35,7 +35,9 @@ def run(args: ExplainArguments) -> int:
         hint = "`torchpick doctor` examines the environment itself"
         raise TorchpickError("there is no known error in this text", hint=hint, code="NOT_RECOGNISED")
     if args.json:
-        print(console.dated(_json(found), session.knowledge.rules.date))
+        findings = [_finding(each) for each in found.errors]
+        answer = envelope("explain", machine=found.machine, findings=findings, notes=found.notes)
+        print(console.dated(answer, session.knowledge.rules.date))
         return 0
     bold, width = console.painter(), console.width()
     # What is wrong here comes first, then what has to do with an install at all, else the order of the text.
@@ -82,11 +84,6 @@ def _lines(one: Explained, *, whole: bool) -> Iterator[tuple[str, str]]:
     no_use = match.signature.no_use
     yield from (("won't help", f"- {what}: {why}") for what, why in no_use[: None if whole else 2])
     yield from (("threads", link) for link in match.signature.links if whole)
-
-
-def _json(found: Explanation) -> dict[str, object]:
-    findings = [_finding(each) for each in found.errors]
-    return envelope("explain", machine=found.machine, findings=findings, notes=found.notes)
 
 
 def _finding(one: Explained) -> dict[str, object]:

@@ -86,7 +86,6 @@ _FACTS = {
         "uv project": r"\buv (?:sync|run|add|lock)\b|\[tool\.uv",
         "amd": r"Radeon|\bRX ?\d{4}|\bInstinct|\bgfx\d{3}|HIP error|hipError|\+rocm\d",
         "nvidia": r"\b[GR]TX ?\d|GeForce|NVIDIA-SMI|Tesla [KPVT]\d|\b[ABH][1-9]00\b",
-        "cuda wanted": r"whl/cu\d|\+cu\d",
         "cpu build": r"\+cpu\b|\bcpu_py3|_cpu_\d|cpu_generic|CPU[- ]only|cpu version of (?:py)?torch",
     }.items()
 }
