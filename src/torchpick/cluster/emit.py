@@ -111,8 +111,8 @@ def _ansible(environments: Sequence[SiteEnvironment]) -> dict[str, str]:
 
 def job(node: str, asking: Asking, mark: str, number: int) -> str:
     """The manifest of one node's Job."""
-    facts = {"node": node, "image": asking.image, "command": asking.command}
-    return _JOB % {"mark": mark, "number": number, **{name: json.dumps(facts[name]) for name in facts}}
+    image, command = json.dumps(asking.image), json.dumps(asking.command)
+    return _JOB % {"mark": mark, "number": number, "node": json.dumps(node), "image": image, "command": command}
 
 
 def _word(text: str) -> str:

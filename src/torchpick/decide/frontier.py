@@ -68,7 +68,7 @@ def outlook(fleet: Fleet, table: Table, wish: Wish, *, most: int | None = None, 
     judge = MachineJudge(table, wish)
     kinds, plan = _fewest(judge, fleet)
     weights = [crowd.hosts.count for crowd in fleet.crowds]
-    chosen = Chosen(plan) if most is None else solve(kinds, most, weights, plan)
+    chosen = solve(kinds, most or len(plan), weights, plan)
     answer = groups(kinds, chosen.pins)
     limit = max(len(chosen.pins), 1)
     return Outlook(
@@ -161,8 +161,7 @@ def _upgrades(
     before = given(kinds)
     owners: dict[str, list[int]] = {}
     for place, machine in enumerate(fleet.machines):
-        nvidia = any(gpu.vendor == "nvidia" for gpu in machine.counted)
-        if nvidia and machine.driver is not None and machine.driver.version is not None:
+        if machine.driver and machine.driver.version and any(gpu.vendor == "nvidia" for gpu in machine.counted):
             owners.setdefault(machine.driver.version, []).append(place)
     answers: list[Upgrade] = []
     for branch in [branch.number for branch in table.drivers.branches]:
@@ -187,7 +186,7 @@ def _upgrades(
 
 def _supports(machine: Machine, branch: int, table: Table) -> bool:
     """Whether a driver of that branch supports every GPU of the machine."""
-    arches = [gpu.arch for gpu in machine.counted if gpu.arch is not None and gpu.arch.kind == "sm"]
+    arches = [gpu.arch for gpu in machine.counted if gpu.arch and gpu.arch.kind == "sm"]
     return all(table.drivers.unsupported(Driver(str(branch)), arch, machine.driver_os) is None for arch in arches)
 
 

@@ -56,11 +56,10 @@ def _present(facts: Platform | Python | Driver | Gpu) -> dict[str, object]:
 
 def _rows(gpus: tuple[Gpu, ...], *, named: bool) -> list[dict[str, object]]:
     """Equal neighbours once."""
-    names = [(gpu.name or "")[: _MOST_NAME * named] or None for gpu in gpus]
-    kinds = [
-        gpu._replace(index=0, name=name, uuid=None, pci=None, source="given")
-        for gpu, name in zip(gpus, names, strict=True)
-    ]
+    most = _MOST_NAME if named else 0
+    kinds = (
+        gpu._replace(index=0, name=(gpu.name or "")[:most] or None, uuid=None, pci=None, source="given") for gpu in gpus
+    )
     rows: list[dict[str, object]] = []
     for gpu, alike in groupby(kinds):
         count = len(list(alike))
