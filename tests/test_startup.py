@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.wheels import making
+
 pytestmark = pytest.mark.process
 
 # Each loads a dozen files that a decision has no use for.
@@ -115,6 +117,16 @@ def test_listing_a_package_loads_no_reader_of_an_index() -> None:
     found = loaded(f"from torchpick.cli import main; main({words})")
 
     assert not {name for name in found if name.startswith(("torchpick.index.", "torchpick.wheels."))}
+
+
+def test_what_is_inspected_here_loads_no_client(tmp_path: Path) -> None:
+    file = tmp_path / "kernels.so"
+    file.write_bytes(making.library(making.module("sm_80")))
+
+    names = loaded(f'from torchpick.cli import main; main(["inspect", {str(file)!r}, "--gpu", "none"])')
+
+    assert "torchpick.wheels.inplace" in names
+    assert not names & {"httpx", "httpcore", "packaging.specifiers"}
 
 
 def test_an_everyday_specifier_loads_nothing_heavy_either() -> None:

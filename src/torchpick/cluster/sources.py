@@ -23,7 +23,7 @@ def check(source: str, asking: Asking) -> None:
     """UsageError for a source that is not valid."""
     if not source:
         raise UsageError("a SOURCE is empty", hint="such as `torchpick fleet slurm`, a folder, a file, or `-`")
-    engine, mark, name = source.partition(":")
+    engine, _, name = source.partition(":")
     if asking.run and (engine != "kubernetes" or not asking.image):
         message = "`--run` starts Jobs on Kubernetes, and needs an image that has torchpick"
         raise UsageError(message, hint="`torchpick fleet kubernetes --run --image IMAGE`")
@@ -31,8 +31,6 @@ def check(source: str, asking: Asking) -> None:
         raise UsageError(f"`{source}` takes no options after `--`", hint="they are for srun, kubectl or ssh")
     if engine == "ssh" and not name:
         raise UsageError("`ssh` needs a file of hosts", hint="`torchpick fleet ssh:HOSTFILE`")
-    if mark and engine in _ENGINES and name.startswith("-"):
-        raise UsageError(f"`{source}`: a name cannot begin with `-`", hint=f"such as `{engine}:NAME`")
 
 
 def read(source: str, reader: Reader, asking: Asking, environ: Mapping[str, str]) -> None:

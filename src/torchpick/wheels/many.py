@@ -12,13 +12,15 @@ from pathlib import Path
 
 from torchpick.environment.world import opened
 from torchpick.errors import NetworkError, TorchpickError, UsageError
-from torchpick.index import pages, user_index
-from torchpick.index.client import Client
 from torchpick.model.fields import MOST_ITEMS
 from torchpick.model.redaction import redacted
-from torchpick.wheels import packaged, thing
+from torchpick.wheels import thing
 from torchpick.wheels.readings import Reading
 from torchpick.wheels.thing import How
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from torchpick.index.client import Client
 
 # All wheels of an index come from one host: so many readers at most ask it at the same time.
 MOST_JOBS = 16
@@ -53,6 +55,10 @@ def _text(source: str) -> str:
 def _of_page(url: str, how: How) -> list[str]:
     if how.offline and not url.startswith("file:"):
         raise UsageError(f"{redacted(url)} is on the web", hint="remove `--offline`, or name a folder")
+    from torchpick.index import pages, user_index
+    from torchpick.index.client import Client
+    from torchpick.wheels import packaged
+
     with Client() as client:
         links = pages.fetch(url, client)
     platform = user_index.target_of(how.wanted).platform.name
@@ -107,6 +113,8 @@ class _Readers:
 
     def _client(self) -> Client:
         """The one of this thread: its certificates take longer to load than many a wheel to read."""
+        from torchpick.index.client import Client
+
         if (mine := getattr(self._local, "client", None)) is None:
             mine = self._local.client = Client()
             self._clients.append(mine)

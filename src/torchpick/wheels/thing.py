@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from torchpick.environment import distributions
+from torchpick.environment.requirementfiles import located
 from torchpick.errors import UsageError, WheelError, silent
-from torchpick.index import pages
 from torchpick.index.listing import WheelTarget
 from torchpick.index.ranges import FileSource, RemoteSource
 from torchpick.model.noun import Noun
@@ -90,7 +90,7 @@ def _url(url: str, how: How, target: str | None = None) -> Reading:
     file = path.rpartition("/")[2]
     wheel.check_is_wheel(file)
     if parts.scheme == "file":
-        return _path(pages.local(url), shown, how)
+        return _path(Path(located(url)), shown, how)
     if parts.scheme not in ("http", "https"):
         raise UsageError(f"`{shown}`: only http, https and file addresses can be read", hint="download it yourself")
     if how.offline:
