@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -200,3 +201,18 @@ def test_one_client_asks_servers_and_only_to_read() -> None:
 
     assert asking == {"client.py", "connection.py"}
     assert client.count("httpcore.Request(") == client.count('httpcore.Request("GET", raw, headers=') == 1
+
+
+def test_a_test_goes_through_public_names() -> None:
+    """What is private may change, and no test with it; where a bound has to be smaller in a test, it has a name."""
+    found = []
+    for file in sorted(Path(__file__).parent.rglob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        imported = re.findall(r"^from torchpick[\w.]* import \(?([\w\s,]+?)\)?$", text, re.MULTILINE)
+        names = {each.split()[-1] for each in ",".join(imported).split(",") if each.strip()}
+        used = re.findall(r"\b(\w+)\.(_(?!_|replace|asdict|fields|make|repr_html_)[a-zA-Z]\w*)", text)
+        used += re.findall(r"setattr\((\w+), \"(_(?!_)\w+)\"", text)
+        private = [name for name in names if name.startswith("_") and not name.startswith("__")]
+        found += [(file.name, *each) for each in used if each[0] in names] + [(file.name, each) for each in private]
+
+    assert found == []

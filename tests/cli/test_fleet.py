@@ -109,7 +109,7 @@ def test_where_not_every_combination_was_tried_it_says_so(
         return exact, sentence in capsys.readouterr().out
 
     assert shown() == (True, False)
-    monkeypatch.setattr(frontier, "_MOST_TRIED", 1)
+    monkeypatch.setattr(frontier, "MOST_TRIED", 1)
     assert shown() == (False, True)
 
 

@@ -34,8 +34,8 @@ MACHINE = Machine(
 @pytest.fixture(autouse=True)
 def _bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """No CUDA in the computer's own folders, whatever it has."""
-    monkeypatch.setattr(loading, "_SYSTEM", ())
-    monkeypatch.setattr(loading, "_CACHE", "/nowhere")
+    monkeypatch.setattr(loading, "SYSTEM", ())
+    monkeypatch.setattr(loading, "CACHE", "/nowhere")
 
 
 def examined(
@@ -75,7 +75,7 @@ def test_a_cuda_that_is_found_elsewhere_makes_its_wheels_spare(
 
 def test_the_loaders_cache_counts_by_whole_names(home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     home.torch(more={"torch/lib/libtorch_cuda.so": linking([NOWHERE])})
-    monkeypatch.setattr(loading, "_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(loading, "CACHE", str(tmp_path / "cache"))
 
     for text, expected in (
         (b"\0x" + NOWHERE.encode() + b"\0", ["MISSING_LIBRARY"]),

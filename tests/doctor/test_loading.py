@@ -139,7 +139,7 @@ def test_the_loader_looks_into_these_folders_and_its_cache(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cache").write_bytes(b"glibc-ld.so.cache\0libone.so.1\0/lib/libone.so.1\0")
-    monkeypatch.setattr(loading, "_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(loading, "CACHE", str(tmp_path / "cache"))
     here = distributions.read(home.python, {})
     folders = loading.LoaderFolders(here, Shell({"LD_LIBRARY_PATH": "/one::/two"}))
 
@@ -148,7 +148,7 @@ def test_the_loader_looks_into_these_folders_and_its_cache(
     ]  # fmt: skip
     assert folders.has("libone.so.1")
     assert not folders.has("libone.so")
-    monkeypatch.setattr(loading, "_CACHE", str(tmp_path / "gone"))
+    monkeypatch.setattr(loading, "CACHE", str(tmp_path / "gone"))
     assert not loading.LoaderFolders(here, Shell()).has("libone.so.1")
 
 

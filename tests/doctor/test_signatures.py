@@ -115,7 +115,7 @@ def test_a_large_log_streams_by(size: int) -> None:
     most = 0
     for _ in range(size // len(block)):
         found.feed(block)
-        most = max(most, len(found._rest))
+        most = max(most, len(found.rest))
     found.feed(b"RuntimeError: Torch not compiled with CUDA enabled")
 
     assert ids(found.matches()) == ["NOT_COMPILED_WITH_CUDA"]
@@ -239,7 +239,7 @@ def test_a_line_without_an_end_does_not_pile_up() -> None:
     for _ in range(20):
         found.feed(b"z" * 10_000)
 
-    assert len(found._rest) <= 4096
+    assert len(found.rest) <= 4096
 
 
 def test_another_chunk_may_have_another_error() -> None:

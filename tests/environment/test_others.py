@@ -81,7 +81,7 @@ def test_another_users_is_not_ours_and_a_link_of_theirs_neither(tmp_path: Path) 
 def test_a_group_may_write_where_it_is_the_owners_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(0o770)
     for private in (True, False):
-        monkeypatch.setattr(world, "_is_private_group", lambda *_, answer=private: answer)
+        monkeypatch.setattr(world, "is_private_group", lambda *_, answer=private: answer)
         assert world.is_yours(str(tmp_path)) is private
     tmp_path.chmod(0o700)
     assert world.is_yours(str(tmp_path))

@@ -91,7 +91,7 @@ def test_an_owner_that_cannot_be_kept_is_a_refusal(tmp_path: Path, monkeypatch: 
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "chown", refuse)
-    monkeypatch.setattr(rewrite, "_owners", lambda known: (known.st_uid + known.st_ino, known.st_gid))
+    monkeypatch.setattr(rewrite, "owners", lambda known: (known.st_uid + known.st_ino, known.st_gid))
 
     with pytest.raises(TorchpickError, match=f"belongs to user {known.st_uid}"):
         rewrite.write(rewrite.read(str(file)), "b")

@@ -65,19 +65,19 @@ def test_the_words_of_a_managed_environment(tmp_path: Path) -> None:
     file = tmp_path / "EXTERNALLY-MANAGED"
     file.write_text("[externally-managed]\nError=To install, use apt\n or a venv\n")
 
-    assert targets._managed(str(tmp_path)) == "To install, use apt"
+    assert targets.manager_of(str(tmp_path)) == "To install, use apt"
     file.write_text("")
-    assert targets._managed(str(tmp_path)) == "the system's package manager owns it"
-    assert targets._managed(str(tmp_path / "none")) is None
+    assert targets.manager_of(str(tmp_path)) == "the system's package manager owns it"
+    assert targets.manager_of(str(tmp_path / "none")) is None
 
 
 def test_conda_and_its_base(tmp_path: Path) -> None:
     found = tmp_path / "envs" / "work"
     found.joinpath("conda-meta").mkdir(parents=True)
 
-    assert targets._conda(str(found), {}) == "work"
-    assert targets._conda(str(found), {"CONDA_PREFIX": str(found), "CONDA_DEFAULT_ENV": "base"}) == "base"
-    assert targets._conda(str(tmp_path), {}) is None
+    assert targets.conda_name(str(found), {}) == "work"
+    assert targets.conda_name(str(found), {"CONDA_PREFIX": str(found), "CONDA_DEFAULT_ENV": "base"}) == "base"
+    assert targets.conda_name(str(tmp_path), {}) is None
 
 
 @pytest.mark.process

@@ -173,7 +173,7 @@ def pip_conf_pinned(data: bytes) -> None:
 
 
 def uv_toml(data: bytes) -> None:
-    table = toolsettings._toml(_written(data))  # the reader behind uv's several files
+    table = toolsettings.toml_of(_written(data))  # the reader behind uv's several files
     if table is not None:
         own_settings.for_uv(OwnSettings(uv_files=(UvFile("uv.toml", table),)), "cu126")
 

@@ -86,7 +86,7 @@ def test_tags_that_were_once_misread(tag: str, suits: bool) -> None:
 
 def test_this_python_takes_what_packaging_says_it_takes() -> None:
     here = interpreter.own()
-    ranks = wheelnames._ranks(here.python.tag, here.platform)
+    ranks = wheelnames.ranks_of(here.python.tag, here.platform)
     theirs = [str(tag) for tag in sys_tags()]
 
     assert set(theirs) <= set(ranks)

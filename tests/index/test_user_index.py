@@ -237,14 +237,14 @@ def test_the_default_index_is_read_from_a_pip_that_is_not_run(monkeypatch: pytes
     monkeypatch.setattr(layout, "of", lambda *_: layout.Layout("python", "/env", "3.12", sites=(str(tmp_path),)))
     assert index_places.default() == "https://default.example/simple"
     module.unlink()
-    monkeypatch.setattr(index_places, "_bundled", lambda: iter(()))
+    monkeypatch.setattr(index_places, "bundled", lambda: iter(()))
     with pytest.raises(InstallerError, match="no package index is known") as caught:
         index_places.default()
     assert "PIP_INDEX_URL" in str(caught.value.hint)
 
 
 def test_the_pip_that_python_brings_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not list(index_places._bundled()):
+    if not list(index_places.bundled()):
         pytest.skip("this Python brings no pip")
     monkeypatch.setattr(layout, "of", lambda *_: layout.Layout("python", "/env", "3.12"))
 

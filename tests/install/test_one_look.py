@@ -41,7 +41,7 @@ def interpreter(folder: Path) -> tuple[Path, Path]:
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each file of the table is read from now on."""
-    compat._READ.clear()
+    compat.READ.clear()
     files: Counter[str] = Counter()
     really_read = locations.read
 

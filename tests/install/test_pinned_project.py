@@ -24,24 +24,24 @@ def test_the_project_that_torchpick_runs_from_is_left_alone(
     place: str, prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = str(tmp_path / "pyproject.toml")
-    assert pin._project(prefix, None) == pin._project(prefix, file) == file
+    assert pin.project_of(prefix, None) == pin.project_of(prefix, file) == file
 
     monkeypatch.setattr(pin, "__file__", str(tmp_path / place))
 
-    assert pin._project(prefix, None) is None
+    assert pin.project_of(prefix, None) is None
     with pytest.raises(UsageError, match="is the project that torchpick runs from"):
-        pin._project(prefix, file)
+        pin.project_of(prefix, file)
 
 
 def test_a_project_that_is_named_must_be_there(prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert pin._project(prefix, "pyproject.toml") == str(tmp_path / "pyproject.toml")
-    assert pin._project(prefix, "") is None
+    assert pin.project_of(prefix, "pyproject.toml") == str(tmp_path / "pyproject.toml")
+    assert pin.project_of(prefix, "") is None
     os.unlink("pyproject.toml")
 
-    assert pin._project(prefix, None) is None
+    assert pin.project_of(prefix, None) is None
     with pytest.raises(TorchpickError, match=r"there is no pyproject\.toml"):
-        pin._project(prefix, "pyproject.toml")
+        pin.project_of(prefix, "pyproject.toml")
 
 
 def test_unpin_takes_our_lines_out_of_the_named_project_and_writes_nothing_else(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ PLACE = "https://here.example/swift-2.0-cp312-cp312-manylinux_2_28_x86_64.whl"
 
 @pytest.mark.parametrize("sha256", ["a" * 64, None])
 def test_the_hash_in_an_address_belongs_to_the_wheel(sha256: str | None) -> None:
-    found = unread._at_place(FoundWheel("swift", "", None, place=PLACE + (f"#sha256={sha256}" if sha256 else "")), AIM)
+    found = unread.at_place(FoundWheel("swift", "", None, place=PLACE + (f"#sha256={sha256}" if sha256 else "")), AIM)
 
     assert found.wheel is not None
     assert found.wheel.link.wheel.version == "2.0"
@@ -27,10 +27,10 @@ def test_the_hash_in_an_address_belongs_to_the_wheel(sha256: str | None) -> None
 
 
 def test_what_is_for_another_machine_or_no_wheel_is_not_read() -> None:
-    elsewhere = unread._at_place(
+    elsewhere = unread.at_place(
         FoundWheel("swift", "", None, place=PLACE.replace("manylinux_2_28_x86_64", "win_amd64")), AIM
     )
-    source = unread._at_place(FoundWheel("swift", "", None, place="https://here.example/swift-2.0.tar.gz"), AIM)
+    source = unread.at_place(FoundWheel("swift", "", None, place="https://here.example/swift-2.0.tar.gz"), AIM)
 
     assert (elsewhere.wheel, source.wheel) == (None, None)
     assert elsewhere.why.endswith("win_amd64.whl is not for Python 3.12 on linux-x86_64")
@@ -38,7 +38,7 @@ def test_what_is_for_another_machine_or_no_wheel_is_not_read() -> None:
 
 
 def as_one(libraries: list[Row], *, all_read: bool) -> list[Row]:
-    found = unread._as_one("swift", libraries, all_read=all_read)
+    found = unread.as_one("swift", libraries, all_read=all_read)
     assert found is not None
     return found
 
@@ -64,8 +64,8 @@ def test_what_was_read_in_part_is_not_whole(whole: bool, all_read: bool) -> None
 
 
 def test_without_code_it_depends_on_whether_all_was_read() -> None:
-    assert unread._as_one("swift", [], all_read=True) == []
-    assert unread._as_one("swift", [], all_read=False) is None
+    assert unread.as_one("swift", [], all_read=True) == []
+    assert unread.as_one("swift", [], all_read=False) is None
 
 
 def test_where_the_places_of_the_user_cannot_be_read_a_wheel_by_its_path_still_can(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_a_process_reads_the_table_once(monkeypatch: pytest.MonkeyPatch, tmp_pat
         files.append(path)
         return really_read(path, most)
 
-    compat._READ.clear()
+    compat.READ.clear()
     monkeypatch.setattr(locations, "read", read)
     monkeypatch.setenv("TORCHPICK_CACHE_DIR", str(tmp_path))
 
@@ -50,7 +50,7 @@ def test_a_process_reads_the_table_once(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
     assert torchpick.pick(gpus=["GTX 1080 Ti"], driver="580.95.05", platform="linux-x86_64") == first
     assert len(files) == table
-    compat._READ.clear()
+    compat.READ.clear()
     torchpick.pick(gpus=["GTX 1080 Ti"], driver="580.95.05", platform="linux-x86_64")
     assert len(files) == 2 * table
 

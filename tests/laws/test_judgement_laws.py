@@ -140,13 +140,13 @@ def test_a_change_names_the_only_kind_of_objection_of_its_build(machine: Machine
 
 def test_ten_times_the_builds_cost_ten_times_the_judgements(monkeypatch: pytest.MonkeyPatch) -> None:
     judgements = []
-    original = resolve._Judge.verdict
+    original = resolve.BuildJudge.verdict
 
-    def counting(self: resolve._Judge, build: Build) -> Verdict:
+    def counting(self: resolve.BuildJudge, build: Build) -> Verdict:
         judgements.append(build)
         return original(self, build)
 
-    monkeypatch.setattr(resolve._Judge, "verdict", counting)
+    monkeypatch.setattr(resolve.BuildJudge, "verdict", counting)
     counted = {}
     for size in (10, 100):
         judgements.clear()

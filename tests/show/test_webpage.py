@@ -111,7 +111,7 @@ def test_a_vendor_s_line_leaves_room_for_the_gpu_that_is_chosen(data: dict[str, 
 def said(objection: Objection) -> str:
     """In the page's words, which name no driver in what a GPU says."""
     own = objection.gpu is not None and objection.reason is not Reason.GPU_NOT_SERVED_BY_DRIVER
-    return webpage._said(objection) if own else objection.text
+    return webpage.words_of(objection) if own else objection.text
 
 
 def test_a_driver_that_is_not_told_is_the_newest_that_serves_the_gpu(data: dict[str, Any]) -> None:

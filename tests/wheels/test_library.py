@@ -123,7 +123,7 @@ def test_a_cut_library_is_incomplete() -> None:
 def test_what_comes_as_a_stream_is_the_same_in_memory_and_in_a_file(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     data = making.noise(1, size)
     for most in (0, 1 << 30):
-        monkeypatch.setattr(librarycode, "_MOST_IN_MEMORY", most)
+        monkeypatch.setattr(librarycode, "MOST_IN_MEMORY", most)
         with librarycode.unpacked([data[:100], data[100:]], max(size, 1)) as buffer:
             assert buffer[:] == data
 

@@ -89,7 +89,7 @@ def test_a_damaged_entry_counts_as_none(reading: Reading, tmp_path: Path, text: 
 
 
 def test_the_cache_is_bounded(reading: Reading, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readings, "_MOST_FILES", 8)
+    monkeypatch.setattr(readings, "MOST_FILES", 8)
     cache = Readings(str(tmp_path))
     for number in range(30):
         cache.keep(URL, reading._replace(sha256=f"{number:064}"))

@@ -47,7 +47,7 @@ def test_the_second_waits_for_the_first(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_is_held_too_long_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shelf, "_WAIT", 0.0)
+    monkeypatch.setattr(shelf, "WAIT", 0.0)
     with (
         shelf.locked(tmp_path, lambda: None),
         pytest.raises(TorchpickError, match="another refresh"),

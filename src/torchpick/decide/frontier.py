@@ -19,7 +19,7 @@ from torchpick.model.table import Table
 from torchpick.model.versions import Release, numbers, release_key, span
 
 # So many sets of builds are tried, the small ones first.
-_MOST_TRIED = 20_000
+MOST_TRIED = 20_000
 
 _Gets = list[tuple[object, ...]]
 Releases = Mapping[int, str]  # machine → the torch it gets; of several GPUs in it the oldest
@@ -130,7 +130,7 @@ def solve(kinds: Sequence[GpuKind], limit: int, weights: Sequence[int], plan: Se
 
     sets = (chosen for count in range(1, limit + 1) for chosen in combinations(pins, count))
     start = tuple(pin for pin in plan if pin in pins)[:limit]
-    best = max(chain([start], islice(sets, _MOST_TRIED)), key=value)
+    best = max(chain([start], islice(sets, MOST_TRIED)), key=value)
     return Chosen(best, exact=next(sets, None) is None)
 
 

@@ -16,8 +16,8 @@ from torchpick.environment.shellvariables import CUDA_LIBRARY, Shell
 from torchpick.model.finding import WARNING, Ailment, Finding
 from torchpick.model.noun import Noun
 
-_SYSTEM = ("/usr/local/cuda/lib64", "/usr/lib64", "/usr/lib", "/lib64", "/lib", "/usr/lib/wsl/lib")
-_CACHE = "/etc/ld.so.cache"
+SYSTEM = ("/usr/local/cuda/lib64", "/usr/lib64", "/usr/lib", "/lib64", "/lib", "/usr/lib/wsl/lib")
+CACHE = "/etc/ld.so.cache"
 _MOST_CACHE = 16 << 20
 # `import torch` does without these (torch 2.9.1: triton for torch.compile, the others for export, hub and saving).
 _SPARE = frozenset({"triton", "pytorch-triton", "filelock", "fsspec", "jinja2", "networkx"})
@@ -38,12 +38,12 @@ class LoaderFolders:
     def __init__(self, environment: Environment, shell: Shell) -> None:
         named = shell.variables.get("LD_LIBRARY_PATH", "").split(":")
         own = [os.path.join(environment.prefix, *folder) for folder in (("lib",), ("targets", "x86_64-linux", "lib"))]
-        folders = [folder for folder in (*named, *own, *_SYSTEM) if folder]
+        folders = [folder for folder in (*named, *own, *SYSTEM) if folder]
         self.folders = [*folders, *(f"/usr/lib/{cpu}-linux-gnu" for cpu in ("x86_64", "aarch64"))]
 
     @cached_property
     def cache(self) -> bytes:
-        return world.start_of(_CACHE, _MOST_CACHE) or b""
+        return world.start_of(CACHE, _MOST_CACHE) or b""
 
     def has(self, name: str) -> bool:
         if b"\0" + name.encode() + b"\0" in self.cache:

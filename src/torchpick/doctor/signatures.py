@@ -107,27 +107,27 @@ class Search:
             for pattern in signature.patterns
         ]
         self._found: dict[str, Match] = {}
-        self._rest = b""
+        self.rest = b""
         self._line = 1
         # The end of what was looked through, by line: a pattern may begin there and end in what comes.
         self._last: list[tuple[int, bytes]] = []
 
     def feed(self, chunk: bytes) -> None:
         """Look through whole lines; what is left of the last one waits, up to a bound."""
-        data = self._rest + chunk
+        data = self.rest + chunk
         end = data.rfind(b"\n") + 1
         if not end and len(data) <= _BEHIND:
-            self._rest = data
+            self.rest = data
             return
         # A line without an end is cut, with as much carried over as a pattern may span.
         cut = end or len(data) - _BEHIND // 2
         self._look(data[: end or len(data)])
         self._line += data.count(b"\n", 0, cut)
-        self._rest = data[cut:]
+        self.rest = data[cut:]
 
     def matches(self) -> tuple[Match, ...]:
         """Everything seen: causes before what follows from them, else in the order of the text. Ask at its end."""
-        self._look(self._rest)
+        self._look(self.rest)
         found = self._found
         return tuple(
             sorted(

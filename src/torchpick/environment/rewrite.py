@@ -166,7 +166,7 @@ def _is_gone(pid: str) -> bool:
 
 def _as_it_was(temporary: str, known: os.stat_result) -> None:
     """Give the new file the owner and the mode of the old; changing the owner clears some bits of the mode."""
-    if sys.platform != "win32" and _owners(os.stat(temporary)) != _owners(known):
+    if sys.platform != "win32" and owners(os.stat(temporary)) != owners(known):
         try:
             os.chown(temporary, known.st_uid, known.st_gid)
         except PermissionError as error:
@@ -174,7 +174,7 @@ def _as_it_was(temporary: str, known: os.stat_result) -> None:
     os.chmod(temporary, stat.S_IMODE(known.st_mode))
 
 
-def _owners(known: os.stat_result) -> tuple[int, int]:
+def owners(known: os.stat_result) -> tuple[int, int]:
     return known.st_uid, known.st_gid
 
 

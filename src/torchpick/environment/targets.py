@@ -56,9 +56,9 @@ def read(
         packages=here.packages,
         installed=installed_in(here.packages),
         by_uv="uv" in (here.settings or {}),  # it leaves its version in pyvenv.cfg
-        managed=None if here.settings is not None or here.stdlib is None else _managed(here.stdlib),
+        managed=None if here.settings is not None or here.stdlib is None else manager_of(here.stdlib),
         tool=tool,
-        conda=_conda(here.prefix, environ),
+        conda=conda_name(here.prefix, environ),
         free_threaded=free_threaded,
         full_version=here.full_version,
     )
@@ -80,7 +80,7 @@ def cuda_of(folders: Iterable[str]) -> str | None:
     return match[1] if match else None
 
 
-def _managed(stdlib: str) -> str | None:
+def manager_of(stdlib: str) -> str | None:
     """The words of an EXTERNALLY-MANAGED file (PEP 668), or None where pip may install."""
     file = os.path.join(stdlib, "EXTERNALLY-MANAGED")
     if not os.path.isfile(file):
@@ -89,7 +89,7 @@ def _managed(stdlib: str) -> str | None:
     return match[1].strip() if match else "the system's package manager owns it"
 
 
-def _conda(prefix: str, environ: Mapping[str, str]) -> str | None:
+def conda_name(prefix: str, environ: Mapping[str, str]) -> str | None:
     """The conda environment's name; `base` is the one that holds conda itself."""
     if not os.path.isdir(os.path.join(prefix, "conda-meta")):
         return None

@@ -186,11 +186,11 @@ def uv_key(files: Iterable[UvFile], name: str) -> Setting | None:
 def uv(environ: Mapping[str, str], home: str, folder: str, system: str = sys.platform) -> list[UvFile]:
     """Uv's configuration files that hold in this folder, the strongest first."""
     if given := environ.get("UV_CONFIG_FILE"):
-        return [UvFile(given, table) for table in (_toml(given),) if table is not None]
+        return [UvFile(given, table) for table in (toml_of(given),) if table is not None]
     if environ.get("UV_NO_CONFIG", "").lower() in YES:
         return []
     found = _nearest(_root(os.path.join(folder, environ.get("UV_PROJECT", ""))))
-    return [*found, *(UvFile(path, table) for path in uv_files(environ, home, system) if (table := _toml(path)))]
+    return [*found, *(UvFile(path, table) for path in uv_files(environ, home, system) if (table := toml_of(path)))]
 
 
 def _nearest(folder: str) -> list[UvFile]:
@@ -198,7 +198,7 @@ def _nearest(folder: str) -> list[UvFile]:
     for here in upwards(folder):
         for name, keys in (("uv.toml", ()), ("pyproject.toml", ("tool", "uv"))):
             path = os.path.join(here, name)
-            table = _toml(path, *keys)
+            table = toml_of(path, *keys)
             if table is not None:
                 return [UvFile(path, table)]
     return []
@@ -207,11 +207,11 @@ def _nearest(folder: str) -> list[UvFile]:
 def _root(folder: str) -> str:
     """Where uv begins to look: at the root of the workspace or else of the project that the folder is in."""
     files = [(here, os.path.join(here, "pyproject.toml")) for here in upwards(folder)]
-    workspaces = (here for here, file in files if _toml(file, "tool", "uv", "workspace") is not None)
+    workspaces = (here for here, file in files if toml_of(file, "tool", "uv", "workspace") is not None)
     return next(workspaces, None) or next((here for here, file in files if os.path.isfile(file)), folder)
 
 
-def _toml(path: str, *keys: str) -> Mapping[str, Any] | None:
+def toml_of(path: str, *keys: str) -> Mapping[str, Any] | None:
     """The table in the file, or one inside it; None where there is no such file or table."""
     text = text_of_settings(path)
     # Most projects say nothing to uv, and a TOML parser costs a start; a key may hide behind an escape alone.

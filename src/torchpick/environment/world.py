@@ -170,10 +170,10 @@ def is_yours(path: str) -> bool:
         return False
     if not {there.st_uid, link.st_uid} <= {0, os.geteuid()} or there.st_mode & 0o002:
         return False
-    return not there.st_mode & 0o020 or _is_private_group(there.st_uid, there.st_gid)
+    return not there.st_mode & 0o020 or is_private_group(there.st_uid, there.st_gid)
 
 
-def _is_private_group(user: int, group: int) -> bool:
+def is_private_group(user: int, group: int) -> bool:
     import grp
     import pwd
 

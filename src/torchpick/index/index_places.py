@@ -62,11 +62,11 @@ def _sources(python: str | None) -> Iterator[str]:
         with suppress(TorchpickError):
             for folder in layout.of(path or sys.executable, os.environ).sites:
                 yield world.text_of(os.path.join(folder, _INSIDE), _MOST_SOURCE)
-    yield from _bundled()
+    yield from bundled()
 
 
-def _bundled() -> Iterator[str]:
-    folders = [Path(sysconfig.get_path("stdlib"), "ensurepip", "_bundled"), Path("/usr/share/python-wheels")]
+def bundled() -> Iterator[str]:
+    folders = [Path(sysconfig.get_path("stdlib"), "ensurepip", "bundled"), Path("/usr/share/python-wheels")]
     for wheel in (wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))):
         try:
             with world.opened(str(wheel)) as file, zipfile.ZipFile(file) as archive, archive.open(_INSIDE) as stream:

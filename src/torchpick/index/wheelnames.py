@@ -95,14 +95,14 @@ _OLD = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 
 def rank(wheel: WheelName, python: str, platform: Platform) -> int | None:
     """How well the wheel suits, 0 the best; None where that Python (`cp312`, `cp314t`) cannot take it."""
-    known = _ranks(python, platform)
+    known = ranks_of(python, platform)
     tags = product(wheel.python.split("."), wheel.abi.split("."), wheel.platform.split("."))
     ranks = [known[text] for text in ("-".join(tag).lower() for tag in tags) if text in known]
     return min(ranks) if ranks else None
 
 
 @lru_cache(maxsize=8)
-def _ranks(python: str, platform: Platform) -> Mapping[str, int]:
+def ranks_of(python: str, platform: Platform) -> Mapping[str, int]:
     from packaging import tags
 
     version = version_of(python)

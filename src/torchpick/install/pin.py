@@ -57,7 +57,7 @@ def pin(session: Session, project: str | None) -> Pinned:
     pick, target = _decided(session)
     links.check_settings(pick)
     prefix = target.prefix
-    file = _project(prefix, project)
+    file = project_of(prefix, project)
     read = listed(session, pick)
     if file is not None:  # whatever speaks against it must do so before anything is touched
         _project_change(file, pick, _variables(session, pick, prefix, read)[0])
@@ -114,7 +114,7 @@ def _pip_change(prefix: str, found: SettingChanges) -> FileChange:
     return FileChange(there.file, there.text if there.exists else None, marks.pinned_conf(there.text, options))
 
 
-def _project(prefix: str, named: str | None) -> str | None:
+def project_of(prefix: str, named: str | None) -> str | None:
     if named == "":
         return None
     file = named or toolsettings.project_of(prefix)

@@ -158,7 +158,7 @@ class UnreadWheels:
         """The same with its wheel, where there is one, and with the reason where there is none."""
         aim = self._aim
         if asked.place:
-            return _at_place(asked, aim)
+            return at_place(asked, aim)
         try:
             with self._index() as index:
                 links = index.candidates(asked.name, asked.specifier, aim)
@@ -216,7 +216,7 @@ class UnreadWheels:
             return index.metadata(link)
 
 
-def _at_place(asked: FoundWheel, aim: IndexTarget) -> FoundWheel:
+def at_place(asked: FoundWheel, aim: IndexTarget) -> FoundWheel:
     """The wheel that a URL or a path leads to."""
     url = asked.place if "://" in asked.place else Path(asked.place).absolute().as_uri()
     address, _, fragment = url.partition("#")
@@ -245,12 +245,12 @@ def of_reading(wheel: SurveyWheel, rule: WheelRule | None, reading: Reading, aro
     row = packaged.version(line, rule or WheelRule(extras=True), around)
     libraries = row["code"] or []
     if rule is None:
-        return {**row, "code": _as_one(str(wheel.link.wheel.project), libraries, all_read=not unread)}
+        return {**row, "code": as_one(str(wheel.link.wheel.project), libraries, all_read=not unread)}
     decisive = rule.per_cuda or not rule.main or any(each["main"] for each in libraries)
     return row if not unread or (decisive and (row["cuda"] or rule.per_cuda)) else None
 
 
-def _as_one(name: str, code: list[Row], *, all_read: bool) -> list[Row] | None:
+def as_one(name: str, code: list[Row], *, all_read: bool) -> list[Row] | None:
     """Which libraries of an unknown project decide nobody knows: all of them together must support the GPU."""
     if not code:
         return [] if all_read else None

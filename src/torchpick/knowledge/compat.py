@@ -36,7 +36,7 @@ MOST_BYTES = 16 << 20
 # The platform that PyTorch's own ROCm builds are made for.
 _ROCM = "linux-x86_64"
 # What this process has read, by the folder of the table: it does not change while a process runs.
-_READ: dict[str, dict[object, Any]] = {}
+READ: dict[str, dict[object, Any]] = {}
 
 
 class Knowledge:
@@ -57,7 +57,7 @@ class Knowledge:
 
     def _once(self, what: object, look: Callable[[], T]) -> T:
         """What follows from the table, and from the cache as `what` says it is."""
-        known = _READ.setdefault(self.folder, {})
+        known = READ.setdefault(self.folder, {})
         if what not in known:
             known[what] = look()
         return known[what]  # type: ignore[no-any-return]  # kept under the name of its own reader

@@ -20,7 +20,7 @@ from torchpick.wheels.sections import DATA, EXECUTABLE, Buffer
 MOST_SETS = 4096
 # Files that are GPU code and nothing else are small: the largest cubin of flashinfer-cubin has 3 MB.
 _MOST_LOOSE = 64 << 20
-_MOST_IN_MEMORY = 32 << 20
+MOST_IN_MEMORY = 32 << 20
 
 
 # The ISA of PTX and the CUDA that brought it (release notes of the PTX ISA reference). From 9.0 on the numbers run in
@@ -198,7 +198,7 @@ def of_part(buffer: Buffer, size: int, path: str) -> Library:
 @contextmanager
 def unpacked(chunks: Iterable[bytes], size: int) -> Iterator[Buffer]:
     """The bytes of a library that comes as a stream: in memory where they are few, else mapped from a nameless file."""
-    if size <= _MOST_IN_MEMORY:
+    if size <= MOST_IN_MEMORY:
         yield b"".join(chunks)
         return
     with TemporaryFile() as file:

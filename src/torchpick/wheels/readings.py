@@ -96,7 +96,7 @@ class Reading(Noun):
 _SCHEMA = 5
 # The largest of the packages read so far takes 40 KB; so the cache stays below some 100 MB.
 _MOST_BYTES = 1 << 20
-_MOST_FILES = 4096
+MOST_FILES = 4096
 
 
 class Readings:
@@ -139,10 +139,10 @@ class Readings:
     def _prune(self) -> None:
         """Let the oldest go where there are too many."""
         files = [entry for entry in os.scandir(self._folder) if entry.name.endswith(".json")]
-        if len(files) <= _MOST_FILES:
+        if len(files) <= MOST_FILES:
             return
         files.sort(key=lambda entry: entry.stat().st_mtime)
-        for entry in files[: len(files) - _MOST_FILES * 3 // 4]:
+        for entry in files[: len(files) - MOST_FILES * 3 // 4]:
             with suppress(OSError):
                 os.unlink(entry.path)
 

@@ -12,7 +12,7 @@ from torchpick.environment.world import content, is_yours
 from torchpick.errors import TorchpickError
 
 _MOST_BYTES = 64 << 20
-_WAIT = 600.0
+WAIT = 600.0
 _ANOTHER = "set another folder with TORCHPICK_CACHE_DIR"
 
 
@@ -25,7 +25,7 @@ def locked(folder: Path, waiting: Callable[[], None]) -> Iterator[None]:
     except OSError as error:
         raise TorchpickError(f"cannot write {folder}: {error.strerror}", hint=_ANOTHER) from error
     with file:
-        rewrite.wait(file.fileno(), f"another refresh has locked {folder}", _WAIT, waiting)
+        rewrite.wait(file.fileno(), f"another refresh has locked {folder}", WAIT, waiting)
         yield
 
 

@@ -18,7 +18,7 @@ from torchpick.index.listing import Link
 from torchpick.install.asking import Order
 from torchpick.install.hashes import Hashes
 from torchpick.install.lock import making
-from torchpick.install.lock.making import _Hashes
+from torchpick.install.lock.making import LockHashes
 from torchpick.install.lock.pylock import LockedPackage
 from torchpick.installers.reporting import Item, ReportedFile
 from torchpick.knowledge.compat import Knowledge
@@ -45,9 +45,9 @@ class Shelf:
         )
 
 
-def hashes(*hrefs: str, files: dict[str, str] | None = None) -> _Hashes:
+def hashes(*hrefs: str, files: dict[str, str] | None = None) -> LockHashes:
     known = Hashes(PICK, Knowledge({}))
-    return _Hashes(job(pick=PICK, files=files or {}), cast(Host, Shelf(*hrefs)), known)
+    return LockHashes(job(pick=PICK, files=files or {}), cast(Host, Shelf(*hrefs)), known)
 
 
 def test_a_file_that_the_user_names_on_torchs_index_has_the_hash_of_its_page() -> None:
@@ -63,12 +63,12 @@ def test_a_file_that_the_user_names_on_torchs_index_has_the_hash_of_its_page() -
 def test_a_chosen_file_has_its_hash_or_there_is_no_lock(tmp_path: Path) -> None:
     (tmp_path / "a.whl").write_bytes(b"")
 
-    assert making._hashed(f"{TORCH}#sha256={SHA}") == f"{TORCH}#sha256={SHA}"
-    assert making._hashed((tmp_path / "a.whl").as_uri()).endswith(
+    assert making.hashed(f"{TORCH}#sha256={SHA}") == f"{TORCH}#sha256={SHA}"
+    assert making.hashed((tmp_path / "a.whl").as_uri()).endswith(
         "#sha256=e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     )
     with pytest.raises(WheelError, match="a lock needs it"):
-        making._hashed(TORCH)
+        making.hashed(TORCH)
 
 
 def test_a_chosen_file_is_a_wheel_of_its_index_and_not_a_place_of_the_users() -> None:
@@ -145,12 +145,12 @@ def test_no_place_in_a_lock_holds_a_password() -> None:
         {"type": "git", "url": f"{hidden}/a.git", "commit-id": "5"}, f"{hidden}/simple",
     )  # fmt: skip
 
-    made = making._public(package, notes)
+    made = making.public(package, notes)
 
     assert [file.url for file in made.files] == [f"{plain}/a.whl"]
     assert (made.vcs, made.index_url) == (
         {"type": "git", "url": f"{plain}/a.git", "commit-id": "5"}, f"{plain}/simple",
     )  # fmt: skip
     assert [note.code for note in notes] == ["CREDENTIALS_LEFT_OUT"]
-    assert making._public(LockedPackage("a", "1"), notes) == LockedPackage("a", "1")
+    assert making.public(LockedPackage("a", "1"), notes) == LockedPackage("a", "1")
     assert len(notes) == 1

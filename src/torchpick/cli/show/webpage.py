@@ -153,7 +153,7 @@ class _Sheet:
             if (verdict := found.get(build.key)) is None:
                 places.append(None)
                 continue
-            why = tuple(self.texts[_said(each)] for each in verdict.objections if _is_own(each))
+            why = tuple(self.texts[words_of(each)] for each in verdict.objections if _is_own(each))
             found_notes = () if why else remarks.notes(verdict, machine, self.table, self.wish, ())
             notes = tuple(note for note in found_notes if note != remarks.MISCOMPILED)
             worst = min(verdict.fits, key=lambda each: each.fit)
@@ -204,7 +204,7 @@ def _is_own(objection: Objection) -> bool:
     return objection.reason not in (Reason.GPU_NOT_SERVED_BY_DRIVER, Reason.NO_WHEEL_FOR_PYTHON)
 
 
-def _said(objection: Objection) -> str:
+def words_of(objection: Objection) -> str:
     """Its text, for any driver that is too old and not for the one that stands for all of them."""
     if "has" in objection.facts:
         objection = objection._replace(facts={**objection.facts, "has": "an older one"})

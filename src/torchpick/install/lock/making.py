@@ -52,10 +52,10 @@ def make(session: Session, order: Order) -> Made:
         job = _job(question, other)
         items = handover.proved(question, job)
     with closing(Host(job.pick.index_url, flat=job.pick.is_flat, offline=session.offline)) as host:
-        hashes = _Hashes(job, host, Hashes(job.pick, session.knowledge))
+        hashes = LockHashes(job, host, Hashes(job.pick, session.knowledge))
         packages = [hashes.locked(item) for item in items]
     notes = [*question.installer.notes, *job.notes]
-    packages = sorted((_public(each, notes) for each in packages), key=lambda each: each.name)
+    packages = sorted((public(each, notes) for each in packages), key=lambda each: each.name)
     if not any(each.name == "torch" for each in packages):
         notes.append(Note("NO_TORCH", "nothing here needs torch, so the lock has none"))
     environment = pylock.marker(job.pick.machine)
@@ -70,15 +70,15 @@ def _job(question: LockQuestion, learnt: Learnt) -> Job:
     job, _ = handover.handed_over(question, learnt, pages=True)
     links.check_settings(job.pick)
     notes = tuple(note for note in job.notes if note.code != "UNHASHED")  # in a lock that is an error
-    return job._replace(for_lock=True, notes=notes, files={name: _hashed(url) for name, url in job.files.items()})
+    return job._replace(for_lock=True, notes=notes, files={name: hashed(url) for name, url in job.files.items()})
 
 
-def _hashed(address: str) -> str:
+def hashed(address: str) -> str:
     """The address of a file of torch's family with its hash, which for one of this computer is that of its bytes."""
     return address if "#sha256=" in address else f"{address}#sha256={_of_bytes(address)}"
 
 
-class _Hashes:
+class LockHashes:
     """Where the hash of each file is known from: the table, else the page that lists it; never a download."""
 
     def __init__(self, job: Job, host: Host, known: Hashes) -> None:
@@ -118,7 +118,7 @@ def _of_bytes(url: str) -> str:
     raise WheelError(text, hint=hint, code="NO_HASH")
 
 
-def _public(package: LockedPackage, notes: list[Note]) -> LockedPackage:
+def public(package: LockedPackage, notes: list[Note]) -> LockedPackage:
     """The package as a file that is passed around may hold it: no credentials in its URLs."""
     hidden = []
 
