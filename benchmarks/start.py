@@ -55,7 +55,7 @@ def decision() -> float:
     from torchpick.session import Session
 
     session = Session(Request(gpus=("sm_61",), driver="580.95.05", platform="linux-x86_64", python="3.12"))
-    pick, table = session.weighed(), session.table
+    pick, table = session.answer().pick, session.table
     best = float("inf")
     for _ in range(50):
         start = time.perf_counter()

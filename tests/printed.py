@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from torchpick.cli import ALIASES, COMMANDS
+from torchpick.cli import COMMANDS
 from torchpick.cli.arguments import Parser
 
 _LABELS = ("run", "or", "fix", "do", "command")
@@ -47,7 +47,7 @@ def accept(words: list[str]) -> None:
     if words[:1] == ["help"]:
         assert words[1:] == [] or words[1] in (*COMMANDS, "all", "machine"), words
         return
-    first = ALIASES.get(words[0], words[0]) if words else ""
+    first = words[0] if words else ""
     command = first if first in COMMANDS else "pick"
     parser = Parser(command)
     ours, _ = parser.split(words if command == "pick" else words[1:])

@@ -90,6 +90,7 @@ def test_detecting_gives_a_machine_and_leaves_the_name_callable() -> None:
         ({"torch": "2.9.1"}, "`torch 2.9.1` is not a valid requirement"),
         ({"torch": 2.9}, "`torch 2.9` is not a valid requirement"),
         ({"torch": None}, "`torch None` is not a valid requirement"),
+        ({"companions": "torchvision"}, "companions='torchvision' must be a list of strings"),
         ({"companions": {"torchvision": "0.24"}}, "`torchvision 0.24` is not a valid requirement"),
         ({"companions": {"torchvision<1 ; x": ""}}, "is not a valid requirement"),
         ({"channel": "nightlies"}, "channel='nightlies' is not a channel"),
@@ -236,3 +237,11 @@ def test_a_library_is_checked_without_a_dependency(tmp_path: Path) -> None:
         "kernels.so on sm_61: will not run; built for sm_80 sm_90; kernels.so: 0 of 2 modules load\n",
         "",
     )
+
+
+def test_companions_may_be_names_and_a_specifier_may_name_what_it_is_of() -> None:
+    machine = {"gpus": ["sm_75"], "driver": "580.95.05", "python": "3.12", "platform": "linux-x86_64"}
+
+    picked = torchpick.pick(companions=["torchvision"], torch="torch<2.14", **machine)  # type: ignore[arg-type]
+
+    assert picked.requirements == torchpick.pick(companions={"torchvision": ""}, torch="<2.14", **machine).requirements  # type: ignore[arg-type]

@@ -40,7 +40,7 @@ def pick(  # noqa: PLR0913 # the flags of the contract, by name
     platform: str | None = None,
     glibc: str | None = None,
     torch: str = "",
-    companions: Mapping[str, str] | None = None,
+    companions: Mapping[str, str] | Sequence[str] = (),
     backends: Sequence[str] = (),
     channel: str = "stable",
     index_base: str | None = None,
@@ -51,7 +51,8 @@ def pick(  # noqa: PLR0913 # the flags of the contract, by name
 ) -> Pick:
     """The build that runs on this machine, or on the specified one; NoBuildError carries the pick if none does.
 
-    `gpus` takes what `--gpu` takes, an empty list for no GPU; `torch` and the values of `companions` are specifiers.
+    `gpus` takes what `--gpu` takes, an empty list for no GPU; `torch` is a specifier, and so are the values of
+    `companions`, which may also be names alone.
     """
     return Session(_request(locals(), _requirements(torch, companions)), environ).pick()
 
@@ -64,7 +65,7 @@ def fleet(
     environ: Mapping[str, str] | None = None,
 ) -> Groups:
     """The fewest environments that support these machines, each of which has its `name`."""
-    session = Session(_request(locals(), _requirements(torch, None)), environ)
+    session = Session(_request(locals(), _requirements(torch)), environ)
     from torchpick.decide import frontier
     from torchpick.decide.frontier import Groups, HostGroup
     from torchpick.machine import machinefiles
@@ -195,6 +196,9 @@ def _list(name: str, value: object, example: str) -> tuple[str, ...]:
     return items
 
 
-def _requirements(torch: str, companions: Mapping[str, str] | None) -> tuple[str, ...]:
+def _requirements(torch: str, companions: Mapping[str, str] | Sequence[str] = ()) -> tuple[str, ...]:
     """Torch and its companions as REQ spells them."""
-    return tuple(f"{name} {specifier}" for name, specifier in {"torch": torch, **(companions or {})}.items())
+    if not isinstance(companions, Mapping):
+        companions = dict.fromkeys(_list("companions", companions, "torchvision"), "")
+    specifiers = {"torch": torch, **companions}
+    return tuple(f"{name} {str(specifier).removeprefix(name)}" for name, specifier in specifiers.items())

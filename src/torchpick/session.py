@@ -272,8 +272,8 @@ class Session:
 
         known = packages or (lambda: self._packages(first))
         given = answers.answer(question, machines, tables, known, everything=everything)
-        if given.pick.wish.others:
-            given = answers.on_torchs_index(given, self.knowledge.family)
+        if given.stack is not None:
+            given = answers.with_family(given, given.stack, self.knowledge.family)
         if fleet is not None:
             return given._replace(pick=given.pick._replace(fleet=fleet, notes=(*fleet.notes, *given.pick.notes)))
         # Whoever brings packages learns what is lacking.
@@ -287,10 +287,6 @@ class Session:
     def pick(self, *, everything: bool = True) -> Pick:
         """The pick, or NoBuildError where nothing runs."""
         return decided(self.answer(everything=everything), self.knowledge.rules).pick
-
-    def weighed(self, machines: tuple[Machine, ...] | None = None) -> Pick:
-        """The pick for these machines (those of the request); where no build runs its `ok` is false."""
-        return self.answer(machines=machines).pick
 
     # Where it is installed, and by what.
 
@@ -341,6 +337,6 @@ def decided(answer: Answer, table: Table | None = None) -> Answer:
         return answer
     from torchpick.decide import refusal
 
-    stack = answer.stack if answer.stack is not None and answer.stack.objections else None
+    stack = answer.environment if answer.environment.objections else None
     refused = refusal.words(answer.pick, table) if stack is None else refusal.of_stack(stack)
     raise NoBuildError(refused.why, pick=answer.pick._replace(verdicts=()), hint=refused.remedy, stack=stack)

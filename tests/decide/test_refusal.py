@@ -19,7 +19,7 @@ MAC = {"platform": {"os": "macos", "cpu": "arm64", "macos": "15.0"}, "python": {
     ("machines", "said"),
     [
         ([AMPERE, MAC], "linux-x86_64 and macos-arm64 have builds of their own, and none is for all of them"),
-        ([KEPLER, MAC], "the nearest, "),
+        ([KEPLER, MAC], "the nearest is "),
     ],
 )
 def test_platforms_with_builds_of_their_own_are_told_apart_from_one_without(
@@ -34,6 +34,12 @@ def test_platforms_with_builds_of_their_own_are_told_apart_from_one_without(
     assert first.startswith("error: no PyTorch build runs on all 2 machines")
     assert said in first
     assert not first.endswith(", ")
+
+
+def test_what_was_never_built_is_not_the_gpus_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["url", "torch==9.9", "--gpu", "T4", "--driver", "580"]) == 3
+
+    assert capsys.readouterr().err.startswith("error: `torch==9.9` was asked for, and no known build of torch is that")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,6 @@ COMMANDS = (
     *("install", "plan", "url", "lock", "env", "run", "pin", "unpin", "label", "list", "matrix", "fleet", "detect"),
     *("doctor", "explain", "inspect", "arch", "extras", "refresh", "completion"),
 )
-ALIASES = {"survey": "inspect"}
 _FIX = "did you mean `torchpick doctor --fix`?"
 _NEWER = "did you mean `torchpick install --upgrade torch`?"
 # What other programs call it.
@@ -77,7 +76,9 @@ def _open_streams() -> bool:
 
 
 def _in_flags(words: Sequence[str]) -> Sequence[str]:
-    """`help [COMMAND]` and `version`, as other programs have them, in the words of our flags."""
+    """`help [COMMAND]` and `version`, as other programs have them, and `survey`, in the words of our own."""
+    if words[:1] == ["survey"]:
+        return ["inspect", *words[1:]]
     if words[:1] == ["version"]:
         return ["--version", *words[1:]]
     if words[:1] == ["help"]:
@@ -88,8 +89,6 @@ def _in_flags(words: Sequence[str]) -> Sequence[str]:
 
 def _run(words: Sequence[str]) -> int:
     words = _in_flags(words)
-    if words and words[0] in ALIASES:
-        words = [ALIASES[words[0]], *words[1:]]
     command = words[0] if words and words[0] in COMMANDS else "pick"
     parser = Parser(command)
     words, passed_on = parser.split(words[1:] if command != "pick" else words)

@@ -111,7 +111,8 @@ def _refusal(found: Outlook, session: Session, most: int | None) -> TorchpickErr
 def _weighed(places: list[int], fleet: Fleet, session: Session) -> Pick:
     """The pick for these machines of the fleet alone."""
     crowds = tuple(fleet.crowds[place] for place in places)
-    return session.weighed(tuple(crowd.machine for crowd in crowds))._replace(fleet=Fleet(crowds))
+    pick = session.answer(machines=tuple(crowd.machine for crowd in crowds)).pick
+    return pick._replace(fleet=Fleet(crowds))
 
 
 def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickError | None, date: str | None) -> None:

@@ -44,13 +44,11 @@ def _chosen(session: Session) -> Pick:
     gpu = intel or any(machine.counted for machine in machines)
     fit = [each for each in request.backends if (each == "cpu") != gpu or (gpu and request.allow_cpu)]
     if not fit:
-        pick = session.weighed()._replace(verdicts=())
-        if gpu:
-            raise NoBuildError(
-                "there is a GPU, but cpu is the only name in `--among`", pick=pick, hint="`--allow-cpu` allows it"
-            )
+        why = "there is no GPU, and cpu is not in `--among`"
         hint = "add cpu to `--among`, or specify the GPU with `--gpu`"
-        raise NoBuildError("there is no GPU, and cpu is not in `--among`", pick=pick, hint=hint)
+        if gpu:
+            why, hint = "there is a GPU, but cpu is the only name in `--among`", "`--allow-cpu` allows it"
+        raise NoBuildError(why, pick=session.answer().pick._replace(verdicts=()), hint=hint)
     return session.asking(request._replace(backends=tuple(fit))).pick()
 
 

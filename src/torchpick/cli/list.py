@@ -159,7 +159,7 @@ def _each(session: Session, name: str) -> Iterator[tuple[Package, Stack]]:
 def _weighed(session: Session) -> Pick:
     """The pick, but a GPU that does not answer is a note, and the builds are judged by everything else."""
     if session.request.machine is not None:
-        return session.weighed()
+        return session.answer().pick
     machine, wish = _anyhow(session)
     answer = session.answer(session.question._replace(wish=wish), machines=(machine,))
     return (answer if answer.stack is None else decided(answer)).pick

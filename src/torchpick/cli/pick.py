@@ -12,6 +12,7 @@ from torchpick.environment import interpreter
 from torchpick.errors import UsageError
 from torchpick.installers import shell
 from torchpick.model import VERSION
+from torchpick.model.build import TRIO
 from torchpick.model.machine import Machine
 from torchpick.model.redaction import redacted
 from torchpick.session import Session, decided
@@ -34,9 +35,10 @@ def run(args: PickArguments) -> int:
         return 0
     bold = console.painter()
     commands = install_lines(args, pick.machine)
-    if stack is None:
+    on_its_index = {*TRIO, *session.knowledge.family}
+    if all(demand.name in on_its_index for demand in given.question.wanted):
         commands.append(answer.pip_command(pick))
-    beside = [] if stack is None else answer.packages(stack)
+    beside = answer.packages(given.environment)
     beside += older_drivers(session, pick.machine) if len(pick.machines) == 1 else []
     print(answer.text(pick, commands, console.width(), bold, beside))
     return 0

@@ -15,7 +15,7 @@ from torchpick.model.pick import Pick
 from torchpick.model.request import Limit, Wish
 from torchpick.model.table import Table
 from torchpick.model.verdict import Objection, Reason
-from torchpick.model.versions import admits, named
+from torchpick.model.versions import admits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,16 +74,16 @@ class Answer(Noun):
 
     @property
     def environment(self) -> Stack:
-        """The environment, of an answer that is known to have one."""
-        if self.stack is None:
-            raise LookupError("only builds were asked for")
-        return self.stack
+        """The environment around the build, without packages where none were asked for."""
+        from torchpick.model.stack import Stack
+
+        return self.stack or Stack(self.pick.machine, ())
 
     @property
     def judged(self) -> dict[str, str]:
         """The packages beside torch that hold GPU code or link torch, which are what was judged: name → version."""
-        packages = () if self.stack is None else self.stack.packages
-        return {each.name: each.version for each in packages if each.name not in TRIO and each.is_pinned}
+        found = self.environment.packages
+        return {each.name: each.version for each in found if each.name not in TRIO and each.is_pinned}
 
     @property
     def unknown(self) -> Mapping[str, str]:
@@ -110,11 +110,18 @@ def answer(
     return _bound(given, machines, tables, packages) if question.wish.limits else given
 
 
-def on_torchs_index(given: Answer, family: Sequence[str]) -> Answer:
-    """The answer whose pick names beside torch only what lies on its index too: the rest comes from the user's own."""
-    wish = given.pick.wish
-    wish = wish._replace(others=tuple(each for each in wish.others if named(each) in family))
-    return given._replace(pick=given.pick._replace(wish=wish))
+def with_family(given: Answer, stack: Stack, family: Sequence[str]) -> Answer:
+    """The answer whose pick also names what was asked for that lies on torch's index; the rest is the user's own's.
+
+    Each is named by its version where it was judged.
+    """
+    found: dict[str, None] = {}
+    for demand in given.question.wanted:
+        if demand.name in family and demand.name not in TRIO:
+            version = stack.version(demand.name)
+            found[demand.text if version is None else f"{demand.name}=={version}"] = None
+    pick = given.pick
+    return given._replace(pick=pick._replace(wish=pick.wish._replace(others=(*found,))))
 
 
 def saying_unjudged(given: Answer, words: Sequence[str]) -> Answer:
@@ -171,28 +178,18 @@ def _pick(search: StackSearch, question: Question, stack: Stack, solution: Solut
     machine, table, verdicts = search.machine, search.table, search.verdicts
     names = dict.fromkeys(demand.name for demand in question.wanted)
     family = {name: "" for name in names if name in COMPANIONS}
-    wish = question.wish._replace(companions=family, others=_others(question, stack))
+    wish = question.wish._replace(companions=family)
     torch = None if solution is None else solution.torch
     if torch is None and (solution is None or not search.builds):
         return Pick((machine,), wish, (), verdicts, changes=changes(verdicts), table_date=table.date)
     chosen = search.builds[0] if torch is None else torch
     why = next((each.why for each in stack.packages if each.name == "torch"), "")
-    better = Objection(Reason.CONSTRAINED, {"why": why})
+    better = Objection(Reason.CONSTRAINED, {"why": why.partition("; ")[0]})
     verdicts = tuple(
         each._replace(objections=(better,)) if each.ok and each.rank > chosen.rank else each for each in verdicts
     )
     remarks = (*notes(chosen, machine, table, wish, verdicts), *table.notes)
     return Pick((machine,), wish, (chosen,), verdicts, remarks, table_date=table.date)
-
-
-def _others(question: Question, stack: Stack) -> tuple[str, ...]:
-    """The packages that were asked for beside torch and its companions, each by its version where it was judged."""
-    found = []
-    for demand in question.wanted:
-        if demand.name not in TRIO:
-            version = stack.version(demand.name)
-            found.append(demand.text if version is None else f"{demand.name}=={version}")
-    return tuple(dict.fromkeys(found))
 
 
 def _bound(given: Answer, machines: tuple[Machine, ...], tables: Tables, packages: Packages) -> Answer:
@@ -232,8 +229,7 @@ def constrained(limits: tuple[Limit, ...], instead: list[str]) -> Note:
 def _versions(given: Answer) -> dict[str, str]:
     """The versions of torch, of the companions that are asked for, and of every package of the environment."""
     asked = of_family(given.pick.build, given.question.wish) if given.pick.ok else {}
-    packages = () if given.stack is None else given.stack.packages
-    return {**asked, **{each.name: each.version for each in packages}}
+    return {**asked, **{each.name: each.version for each in given.environment.packages}}
 
 
 def of_family(build: Build, wish: Wish) -> dict[str, str]:

@@ -43,7 +43,7 @@ def words(pick: Pick, table: Table | None = None) -> Refusal:
     elif nearest is None:
         message += f": PyTorch publishes no {_family(pick)} builds for {pick.machine.platform.name}"
     else:
-        message += f"; the nearest, {nearest.build.version}, {_joined(nearest)}"
+        message += f"; the nearest is {nearest.build.version}: {_joined(nearest)}"
     return Refusal(message, "; ".join(_hints(pick, table)))
 
 
@@ -93,7 +93,9 @@ def _why_not_asked(pick: Pick) -> str | None:
     if len(asked) == len(able):
         return None
     if not asked:
-        return _unpublished(pick, able)
+        wanted = {each.text for verdict in able for each in verdict.objections if each.reason is Reason.NOT_REQUESTED}
+        none = all(Reason.NOT_REQUESTED in verdict.reasons for verdict in able)
+        return _unpublished(pick, able) or (f"{wanted.pop()}, and no known build of torch is that" if none else None)
     best = min(asked, key=lambda each: (Reason.UNCONFIRMED in each.reasons, len(each.reasons)))
     text = _joined(best)
     of = " ".join(f"{name}{span}" for name, span in pick.wish.companions.items() if span)

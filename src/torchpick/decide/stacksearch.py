@@ -281,5 +281,5 @@ class _Attempt:
             why = f"no torch build is left that is {asks or 'of one CUDA with the rest'}"
             return _constrained(why)
         nearest = min(unfit, key=lambda verdict: len(verdict.reasons))
-        why = f"asks for {asks or 'torch'}; the nearest, {nearest.build.version}, {nearest.objections[0].text}"
+        why = f"asks for {asks or 'torch'}; the nearest is {nearest.build.version}: {nearest.objections[0].text}"
         return _constrained(why)

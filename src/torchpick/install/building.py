@@ -21,7 +21,7 @@ def check(asking: TargetQuestion, answer: Answer, facts: Mapping[str, PackageFac
     notes = []
     pick, installed = answer.pick, asking.target.installed
     builds = _FLAG in asking.order.passed_on and installed.get("torch") == pick.version
-    places = {} if answer.stack is None else {one.name: one.index for one in answer.stack.packages}
+    places = {one.name: one.index for one in answer.environment.packages}
     for each in asking.wanted:
         source = facts[each.name].source_only if each.name in facts else None
         place = places.get(each.name, "")

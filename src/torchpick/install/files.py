@@ -55,7 +55,8 @@ def addressed(job: Job, installer: str, platform: Platform, knowledge: Knowledge
             try:
                 found = _Pages(job, platform, host, hashes).files(wanted, knowledge.family)
             except NetworkError as error:
-                raise type(error)(error.message, hint=f"{error.hint}; `--index-base URL` names a mirror") from error
+                hint = "`--index-base URL` names a mirror, `--backend default` takes the torch of your own index"
+                raise type(error)(error.message, hint=f"{error.hint}; {hint}") from error
     hashed = {wheel.name for wheel in found if wheel.sha256}
     if pages or job.offline:
         notes = hashes.notes(found)

@@ -38,19 +38,17 @@ class Learnt(Noun):
 def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
     """An answer as a job for the installer, without the addresses of files."""
     answer, session, target = learnt.answer, asking.session, asking.target
-    stack, pick = answer.stack, answer.pick
+    stack, pick = answer.environment, answer.pick
     versions = {} if learnt.resolution is None else learnt.resolution.versions
-    brings = {name for name in TRIO if name in versions or (stack is not None and stack.version(name) is not None)}
-    if learnt.resolution is None and stack is None and not asking.order.no_deps:
+    brings = {name for name in TRIO if name in versions or stack.version(name) is not None}
+    if learnt.resolution is None and answer.stack is None and not asking.order.no_deps:
         brings |= {"torch" for each in asking.wanted if each.name in TRIO}
-    packages = () if stack is None else stack.packages
     pins = {name: version for name, version in answer.judged.items() if "*" not in version}
     names = [*(each.name for each in asking.wanted), *pins, *versions]
     twins = doubles(names, {*names, *answer.unknown}, learnt.facts)
-    moved = [each for each in packages if each.name not in TRIO and "; " in each.why]
+    moved = [each for each in stack.packages if each.name not in TRIO and "; " in each.why]
     known = {note.text for note in pick.notes}
-    said = () if stack is None else stack.notes
-    notes = [note for note in said if note.text not in known and note.code != "SAME_MODULE"]
+    notes = [note for note in stack.notes if note.text not in known and note.code != "SAME_MODULE"]
     there, leaves_out = target.installed, asking.installer.name == "uv"
     if twins:
         from torchpick.decide.stacknotes import same_module
@@ -70,9 +68,9 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
         pins={name: version for name, version in pins.items() if name not in twins},
         bounds={each.name: each.version for each in moved if not each.is_pinned},
         needs=frozenset(brings),
-        files={each.name: each.index for each in packages if "#sha256=" in each.index},
+        files={each.name: each.index for each in stack.packages if "#sha256=" in each.index},
         added=(
-            *(f"{each.name}=={each.version}" for each in packages if "*" in each.version),
+            *(f"{each.name}=={each.version}" for each in stack.packages if "*" in each.version),
             *_torch_of(learnt, names),
         ),
         left_out=tuple(twins) if leaves_out else (),
@@ -89,8 +87,8 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
 
 def _torch_of(learnt: Learnt, names: Iterable[str]) -> tuple[str, ...]:
     """Torch where a package links it and none requires it: no resolver would bring it."""
-    stack = learnt.answer.stack
-    if stack is None or (version := stack.version("torch")) is None or "torch" in names:
+    stack = learnt.answer.environment
+    if (version := stack.version("torch")) is None or "torch" in names:
         return ()
     there = [learnt.facts[each.name].versions for each in stack.packages if each.name in learnt.facts]
     taken = [package for versions in there for package in versions if stack.version(package.name) == package.version]

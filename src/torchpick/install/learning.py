@@ -54,7 +54,7 @@ class Learner:
         decided(answer, self._rules)
         notes = building.check(self.asking, answer, self.packages.facts)
         strangers = self.asking.strangers(self.packages.facts)
-        rehearse = self.rehearse and answer.stack is not None and not self.asking.order.no_deps
+        rehearse = self.rehearse and not self.asking.order.no_deps
         if self._may_ask and (strangers or rehearse):
             learnt = self._resolved(answer, strangers)
         else:

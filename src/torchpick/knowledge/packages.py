@@ -33,6 +33,9 @@ class KnownPackages(Mapping[str, PackageFacts]):
     def __getitem__(self, name: str) -> PackageFacts:
         return self._facts(name)
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._files
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._files)
 

@@ -107,9 +107,7 @@ def why_not_newer(pick: Pick) -> list[str]:
         candidates = [each for each in verdicts if Reason.BACKEND_NOT_ALLOWED not in each.reasons] or verdicts
         by_text: dict[str, list[str]] = {}
         for each in candidates:
-            by_text.setdefault(
-                each.objections[0].text if each.objections else "the packages beside it need another", []
-            ).append(each.build.backend)
+            by_text.setdefault(each.objections[0].text, []).append(each.build.backend)
         lines += [f"{torch} {', '.join(backends)}: {why}" for why, backends in by_text.items()]
     if len(newer) > 3:
         lines.append(f"and {len(newer) - 3} more; `torchpick list` shows all")
