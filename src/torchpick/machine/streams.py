@@ -14,7 +14,7 @@ MOST_BYTES = 128 << 20
 # `srun -l` writes `3: {`, pdsh `node3: {`.
 _PREFIX = re.compile(r"\A([^\s{}\[\]\",:]{1,255}): ?(?=[\[{])")
 _SHOWN = 60
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
 _NO_TEXT = "not UTF-8 text"
 
 
