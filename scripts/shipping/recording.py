@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from html import escape
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -32,7 +33,7 @@ _STYLE = (
     "@media(prefers-color-scheme:dark){.window{fill:#0d1117;stroke:#30363d}.bar{fill:#161b22}.dot{fill:#484f58}"
     "text{fill:#c9d1d9}.b{fill:#a5e8ba}.p{fill:#8b949e}}"
 )
-_BOLD = re.compile("\x1b\\[(\\d*)m")
+_BOLD = re.compile("\x1b\\[([\\d;]*)m")
 
 
 class Span(NamedTuple):
@@ -58,25 +59,35 @@ def lines() -> list[Line]:
 def printed(command: str, *, colour: bool = False) -> str:
     """What the command prints on a screen of this width, on a computer of which nothing is known."""
     words = shlex.split(command)
-    program = [sys.executable, "-m", "torchpick", *words[1:], *(["--color", "always"] if colour else [])]
+    program = [sys.executable, "-m", "torchpick", *words[1:]]
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("TORCHPICK_", "NO_COLOR", "FORCE"))
     }
     with TemporaryDirectory(prefix="torchpick-recording-") as folder:
         environ = {**kept, "COLUMNS": str(COLUMNS), "TORCHPICK_CACHE_DIR": folder, "PYTHONPATH": str(ROOT / "src")}
-        done = subprocess.run(
-            program, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=environ, timeout=60
-        )
+        # Colours are for a terminal alone.
+        reads, writes = os.openpty() if colour else os.pipe()
+        with subprocess.Popen(program, stdout=writes, stderr=writes, env={**environ, "TERM": "xterm"}) as done:
+            os.close(writes)
+            shown = b"".join(_chunks(reads)).decode().replace("\r\n", "\n")
+        os.close(reads)
     if done.returncode:
-        raise SystemExit(f"error: `{command}` exits {done.returncode}\n{done.stdout}")
-    return done.stdout
+        raise SystemExit(f"error: `{command}` exits {done.returncode}\n{shown}")
+    return shown
+
+
+def _chunks(reads: int) -> Iterator[bytes]:
+    """What comes until the other end is closed, which a terminal says by an error."""
+    with suppress(OSError):
+        while chunk := os.read(reads, 65536):
+            yield chunk
 
 
 def _spans(line: str) -> Line:
     found, kind = [], ""
     for place, part in enumerate(_BOLD.split(line)):
         if place % 2:
-            kind = "b" if part == "1" else ""
+            kind = "b" if part.startswith("1") else ""
         elif part:
             found.append(Span(part, kind))
     return found
