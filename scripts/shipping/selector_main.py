@@ -79,23 +79,21 @@ def select(  # the flags of the command, by name
         glibc = glibc or _glibc()
     counted = _counted(gpus)
     natural = "cpu" if not counted else "cu" if counted[0].startswith("sm_") else "rocm"
-    families = [natural]
-    if backends and not counted:
-        families += ["cu", "rocm"]
-    elif backends or allow_cpu:
-        families.append("cpu")
+    # What was asked for first; a CPU build that is only allowed where nothing of that runs.
+    asked = [natural, *(("cpu",) if counted else ("cu", "rocm"))] if backends else [natural]
+    tries = [(family, backends) for family in asked] + ([("cpu", ())] if allow_cpu else [])
     driver = _assumed(counted, driver) if natural == "cu" else None
     python = python or ".".join(map(str, sys.version_info[:3])) + ("t" if "t" in getattr(sys, "abiflags", "") else "")
     admitted = _admits(torch)
     here = [build for build in table()["builds"] if build["platform"] == platform]
     if backends and not any(build["backend"] in backends for build in here):
         raise SelectError(f"no build for {', '.join(backends)} is in the table for {platform}")
-    for family in families:
+    for family, among in tries:
         builds = [
             build
             for build in here
             if build["backend"].startswith(family)
-            and (not backends or build["backend"] in backends or (allow_cpu and counted and family == "cpu"))
+            and (not among or build["backend"] in among)
             and admitted(numbers(build["torch"]))
             and _has(build, python, glibc, companions)
         ]
