@@ -184,7 +184,7 @@ def _pick(search: StackSearch, question: Question, stack: Stack, solution: Solut
         return Pick((machine,), wish, (), verdicts, changes=changes(verdicts), table_date=table.date)
     chosen = search.builds[0] if torch is None else torch
     why = next((each.why for each in stack.packages if each.name == "torch"), "")
-    better = Objection(Reason.CONSTRAINED, {"why": why.partition("; ")[0]})
+    better = Objection(Reason.OTHER_TORCH, {"why": why.partition("; ")[0]})
     verdicts = tuple(
         each._replace(objections=(better,)) if each.ok and each.rank > chosen.rank else each for each in verdicts
     )

@@ -27,6 +27,7 @@ from torchpick.model.build import COMPANIONS, TRIO, Build
 from torchpick.model.machine import Note
 from torchpick.model.package import Package
 from torchpick.model.table import Table
+from torchpick.model.verdict import Reason
 from torchpick.model.versions import first_three
 from torchpick.session import decided
 
@@ -148,8 +149,8 @@ class Learner:
 
     def _opened(self, answer: Answer, refused: ResolverError) -> Resolution:
         """A resolution in which torch's release is open among the builds of one backend that run here."""
-        backend = answer.pick.build.backend
-        builds = [each.build for each in answer.pick.considered if each.ok and each.build.backend == backend]
+        backend, run = answer.pick.build.backend, {Reason.OTHER_TORCH}
+        builds = [one.build for one in answer.pick.considered if one.build.backend == backend and one.reasons <= run]
         if len(builds) > 1:
             found = self._resolve(answer._replace(stack=None), builds)
             torch = found.versions.get("torch")

@@ -47,6 +47,7 @@ class Reason(OneOf):
     PACKAGE_DRIVER_TOO_OLD = "needs {library}, and CUDA {cuda} needs driver {needs} or newer; this one is {has}"
     PACKAGE_NO_KERNELS = "holds no code for {gpu}: {library} was built for {arches}"
     CONSTRAINED = "{why}"
+    OTHER_TORCH = "{why}"
 
 
 class Objection(Noun):
