@@ -19,7 +19,9 @@ import pytest
 
 import torchpick
 from scripts.shipping import data, selector
+from tests import tables
 from torchpick.errors import TorchpickError
+from torchpick.knowledge import locations
 from torchpick.model.pick import NOTHING_RUNS, pip_line
 
 pytestmark = pytest.mark.usefixtures("live_table")  # it carries that one
@@ -38,7 +40,10 @@ TORCH = ("", "", "", "<2.12", ">=2.5,<2.8", "==2.9.1", "==2.6.*", "<1.13", ">=2.
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("selector") / "torchpick-select.py"
-    assert selector.main(["-o", str(made)]) == 0
+    with pytest.MonkeyPatch.context() as patch:  # made before each test takes that table
+        patch.setattr(locations, "shipped_dir", lambda: str(tables.LIVE))
+        patch.setenv("TORCHPICK_COMPAT_DIR", str(tables.LIVE))
+        assert selector.main(["-o", str(made)]) == 0
     return made
 
 
