@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+import sysconfig
+import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
@@ -249,6 +251,16 @@ def test_the_pip_that_python_brings_will_do(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(layout, "of", lambda *_: layout.Layout("python", "/env", "3.12"))
 
     assert index_places.default().startswith("https://")
+
+
+def test_that_pip_lies_where_python_keeps_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "ensurepip" / "_bundled"
+    folder.mkdir(parents=True)
+    with zipfile.ZipFile(folder / "pip-26.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("pip/_internal/models/index.py", "where Python keeps it")
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
+
+    assert next(index_places.bundled()) == "where Python keeps it"
 
 
 @pytest.mark.parametrize("text", ["torch==" + "9" * 5000, "torch @ https://u:secret@x.example/t.whl", "a\nb"])

@@ -66,7 +66,7 @@ def _sources(python: str | None) -> Iterator[str]:
 
 
 def bundled() -> Iterator[str]:
-    folders = [Path(sysconfig.get_path("stdlib"), "ensurepip", "bundled"), Path("/usr/share/python-wheels")]
+    folders = [Path(sysconfig.get_path("stdlib"), "ensurepip", "_bundled"), Path("/usr/share/python-wheels")]
     for wheel in (wheel for folder in folders for wheel in sorted(folder.glob("pip-*.whl"))):
         try:
             with world.opened(str(wheel)) as file, zipfile.ZipFile(file) as archive, archive.open(_INSIDE) as stream:
