@@ -157,7 +157,6 @@ def check(  # noqa: PLR0913 # the flags of the contract, by name
     interpreter or an environment's folder, the active one without it. Nothing of any of them is imported or run.
     """
     given = locals()
-    session = Session(_request(given), environ)
     if path is not None:
         from torchpick.wheels import judging
 
@@ -167,7 +166,7 @@ def check(  # noqa: PLR0913 # the flags of the contract, by name
         return list(worst_first(judging.findings(reading, verdicts)))
     from torchpick.doctor.examination import examine, of_process
 
-    examination = examine(session)
+    examination = examine(Session(_request(given), environ))
     # A notebook's kernel keeps the torch that it imported; that of another environment says nothing of it.
     here = python is None and examination.subject.environment.prefix == sys.prefix
     imported = getattr(sys.modules.get("torch"), "__version__", None) if here else None

@@ -12,7 +12,6 @@ from torchpick.environment import interpreter
 from torchpick.errors import UsageError
 from torchpick.installers import shell
 from torchpick.model import VERSION
-from torchpick.model.build import TRIO
 from torchpick.model.machine import Machine
 from torchpick.model.redaction import redacted
 from torchpick.session import Session, decided
@@ -35,8 +34,7 @@ def run(args: PickArguments) -> int:
         return 0
     bold = console.painter()
     commands = install_lines(args, pick.machine)
-    on_its_index = {*TRIO, *session.knowledge.family}
-    if all(demand.name in on_its_index for demand in given.question.wanted):
+    if all(demand.name in session.knowledge.family for demand in given.question.wanted):
         commands.append(answer.pip_command(pick))
     beside = answer.packages(given.environment)
     beside += older_drivers(session, pick.machine) if len(pick.machines) == 1 else []
@@ -56,7 +54,7 @@ def older_drivers(session: Session, machine: Machine) -> list[tuple[str, str]]:
         given = session.answer(machines=(older,), everything=False)
         if not given.ok:
             break
-        what = ", ".join(f"{name} {version}" for name, version in {"torch": given.pick.version, **given.judged}.items())
+        what = ", ".join(f"{name} {version}" for name, version in given.taken.items())
         if spans and what == spans[-1][0]:
             spans.pop()
         spans.append((what, number))

@@ -86,6 +86,11 @@ class Answer(Noun):
         return {each.name: each.version for each in found if each.name not in TRIO and each.is_pinned}
 
     @property
+    def taken(self) -> dict[str, str]:
+        """Torch, and what was judged beside it: name → version."""
+        return {"torch": self.pick.version, **self.judged}
+
+    @property
     def unknown(self) -> Mapping[str, str]:
         """What is asked of packages that nothing is known of: they were not judged."""
         return {} if self.stack is None else self.stack.unknown

@@ -205,8 +205,8 @@ class Learner:
 
 def _moved(refused: Answer, taken: Answer) -> Note:
     """What the resolver did not find, or not together, and what is taken in its place."""
-    was, now = ({"torch": each.pick.version, **each.judged} for each in (refused, taken))
-    other = ", ".join(f"{name} {version}" for name, version in now.items() if was.get(name) != version)
+    was = refused.taken
+    other = ", ".join(f"{name} {version}" for name, version in taken.taken.items() if was.get(name) != version)
     asked = f"what is asked for does not resolve with torch {refused.pick.version}"
     return Note("TORCH_MOVED", f"{asked}; taken instead: {other}")
 
