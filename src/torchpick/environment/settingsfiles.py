@@ -19,8 +19,9 @@ ETC = "/etc"
 
 
 def variables_bind(environ: Mapping[str, str]) -> bool:
-    """Whether a variable of pip's or uv's, in any spelling, could hold a constraint."""
-    return any(name.upper().endswith(("CONSTRAINT", "OVERRIDE")) for name in environ)
+    """Whether a variable of pip's or uv's could hold a constraint; behind its `PIP_` pip takes it in any spelling."""
+    ours = (name.upper() for name in environ if name.startswith(("PIP_", "UV_")))
+    return any(name.endswith(("CONSTRAINT", "OVERRIDE")) for name in ours)
 
 
 def files_bind(environ: Mapping[str, str], prefix: str) -> bool:
