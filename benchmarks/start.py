@@ -2,7 +2,7 @@
 
     python benchmarks/start.py
 
-The aim: at most 2.4 bare interpreters of processor time, 3 with a specifier or a GPU's name, 4 with a constraints file,
+The aim: at most 2.4 bare interpreters of processor time, 3 with a specifier, a GPU's name or a constraints file,
 60 files more than `python -c pass` opens, less than `torchruntime --help`, under 40 MiB.
 """
 

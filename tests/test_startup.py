@@ -144,7 +144,7 @@ def test_a_constraint_of_a_variable_loads_no_reader_of_settings_files(
     names = loaded('from torchpick.cli import main; main(["url", "--gpu", "sm_61", "--driver", "580.95.05"])')
 
     assert "torchpick.installers.own_settings" in names
-    assert not names & (HEAVY | {"configparser", "urllib.parse", "typing"})
+    assert not names & (HEAVY | SPARED | {"configparser", "urllib.parse"})
 
 
 def test_looking_for_gpus_where_there_are_none_loads_no_patterns_and_no_json(tmp_path: Path) -> None:

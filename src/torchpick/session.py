@@ -120,12 +120,12 @@ class Session:
         if prefix is None and not settingsfiles.variables_bind(self.environ):
             return ()
         from torchpick.environment import toolsettings
-        from torchpick.installers import own_settings, store
+        from torchpick.installers import own_settings
         from torchpick.knowledge.locations import cache_dir
 
         named = self.installer if prefix is None or self.installer != "auto" else self._chosen()
         python = "" if self.request.machine is not None else self.machine.python.version
-        places = (store.inside(cache_dir(self.environ)), *((toolsettings.store_of(here),) if here else ()))
+        places = (toolsettings.store_in(cache_dir(self.environ)), *((toolsettings.store_of(here),) if here else ()))
         return own_settings.as_limits(own_settings.limits(self.own_settings(prefix), named, python, places), self.base)
 
     def _chosen(self) -> str | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from torchpick.environment.requirementfiles import not_below
 from torchpick.errors import InstallerError, TorchpickError
 from torchpick.installers import store
 
@@ -87,7 +88,7 @@ def test_our_own_files_are_known_as_path_and_as_url(tmp_path: Path) -> None:
     ours = [f"{place}/constraints-1.txt", (tmp_path / "a b" / "x.txt").as_uri()]
     theirs = (f"{place}/sub/x.txt", "own.txt")
 
-    assert store.not_ours([*ours, *theirs], "elsewhere", place) == theirs
+    assert not_below([*ours, *theirs], "elsewhere", place) == theirs
 
 
 def test_anybody_may_read_what_holds_no_secret(tmp_path: Path) -> None:
@@ -137,4 +138,7 @@ def test_a_file_in_the_place_of_ones_own_folder_is_not_used(tmp_path: Path) -> N
 def test_the_words_that_are_not_ours_stay(tmp_path: Path) -> None:
     words = (f"{tmp_path}/one/x.txt", "own.txt", f"file://{tmp_path}/two/y.txt", f"{tmp_path}/three/z.txt")
 
-    assert store.not_ours(words, f"{tmp_path}/one", f"{tmp_path}/two") == ("own.txt", f"{tmp_path}/three/z.txt")
+    assert not_below(words, f"{tmp_path}/one", f"{tmp_path}/two") == (
+        "own.txt",
+        f"{tmp_path}/three/z.txt",
+    )

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 
 from torchpick.environment import toml
 from torchpick.environment.world import content
 from torchpick.errors import RequirementError, UsageError
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-from torchpick.model.versions import normal
+from torchpick.model.versions import normal, pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import NoReturn
 
 MOST_BYTES = 16 << 20
@@ -31,6 +30,12 @@ def located(path: str) -> str:
         except ValueError as error:
             raise RequirementError(f"`{redacted(path)}` is not a valid URL", hint="check its spelling") from error
     return path if "://" in path else os.path.abspath(path)
+
+
+def not_below(words: Iterable[str], *places: str) -> tuple[str, ...]:
+    """The words that lead to no file in these folders."""
+    ours = {*map(os.path.abspath, places)}
+    return tuple(word for word in words if os.path.dirname(located(word)) not in ours)
 
 
 def beside(path: str, other: str) -> str:
@@ -76,12 +81,13 @@ def decoded(data: bytes, path: str, by: str) -> str:
 def _check_declared(data: bytes, path: str) -> None:
     """Refuse a comment in the first two lines that declares another encoding (PEP 263): pip obeys it, uv does not."""
     for line in data.split(b"\n")[:2]:
-        match = _CODING.search(line)
-        if line[:1] == b"#" and match and match[1].lower() not in (b"utf-8", b"utf8", b"ascii", b"us-ascii"):
-            raise UsageError(f"{path}: declares the encoding {match[1].decode('ascii')}", hint="save it as UTF-8")
+        if line[:1] == b"#" and b"coding" in line:
+            match = pattern(_CODING).search(line.decode("latin-1"))
+            if match and match[1].lower() not in ("utf-8", "utf8", "ascii", "us-ascii"):
+                raise UsageError(f"{path}: declares the encoding {match[1]}", hint="save it as UTF-8")
 
 
-_CODING = re.compile(rb"coding[:=]\s*([-\w.]+)", re.ASCII)
+_CODING = r"(?a)coding[:=]\s*([-\w.]+)"
 _MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
     (b"\xff\xfe", "utf-16"),
@@ -89,9 +95,7 @@ _MARKS = (
 )
 
 
-# pip: a comment starts at the line's start or after a blank (docs, requirements file format).
-_COMMENT = re.compile(r"(^|\s+)#.*$")
-_VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
+_VARIABLE = r"\$\{([A-Z0-9_]+)\}"
 # pip's options of a file (`SUPPORTED_OPTIONS` in its req_file.py, 22 to 26), the name that is used here last.
 _OPTIONS = (
     ("-i", "--pypi-url", "--index-url"), ("--extra-index-url",), ("-f", "--find-links"),
@@ -121,11 +125,21 @@ def parse(text: str, environ: Mapping[str, str]) -> tuple[RequirementLine, ...]:
     """The entries of a file; `${NAME}` is filled in, as pip does."""
     found: list[RequirementLine] = []
     for first, joined in _logical(text):
-        line = _COMMENT.sub("", joined).strip()
+        line = _without_comment(joined).strip()
         if line:
-            filled = _VARIABLE.sub(lambda match: environ.get(match[1]) or match[0], line)
+            filled = line
+            if "${" in line:
+                filled = pattern(_VARIABLE).sub(lambda match: environ.get(match[1]) or match[0], line)
             found += (entry._replace(text=line) for entry in _entries(filled, first))
     return tuple(found)
+
+
+def _without_comment(line: str) -> str:
+    """pip: a comment starts at the line's start or after a blank (docs, requirements file format)."""
+    place = line.find("#")
+    while place > 0 and not line[place - 1].isspace():
+        place = line.find("#", place + 1)
+    return line if place < 0 else line[:place]
 
 
 def _logical(text: str) -> Iterator[tuple[int, str]]:
@@ -135,7 +149,7 @@ def _logical(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.splitlines(), 1):
         if not parts:
             first = number
-        comment = _COMMENT.match(line) is not None
+        comment = line.lstrip().startswith("#")
         if line.endswith("\\") and not comment:
             parts.append(line.strip("\\"))
             continue

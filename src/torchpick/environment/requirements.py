@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterable, Mapping
 
 from torchpick.environment import requirementfiles
 from torchpick.environment.requirementfiles import RequirementLine, beside, decoded, located, of_group, text_of
 from torchpick.errors import RequirementError, UsageError
 from torchpick.model.noun import Noun
 from torchpick.model.redaction import redacted
-from torchpick.model.versions import everyday, leading, normal, parsed
+from torchpick.model.versions import everyday, leading, normal, parsed, pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Callable, Iterable, Mapping
+
+    # Gives the bytes behind the URL of a requirements file, bounded in size and time.
+    Fetch = Callable[[str], bytes]
 
 # Bounds on files from outside; the largest lock in pip's format that was met has 6 MB of hashes.
 MOST_FILES = 200
-_FRONT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?\s*")
-_WHEEL = re.compile(r"([A-Za-z0-9_.]+)-([^-]+)(?:-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl", re.ASCII)
+_FRONT = r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?\s*"
+_WHEEL = r"(?a)([A-Za-z0-9_.]+)-([^-]+)(?:-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl"
 _ARCHIVES = (".whl", ".zip", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar")
 # Files that only uv or a new pip can read; what they ask of torch is learnt from the installer.
 _OPAQUE = ("pyproject.toml", "setup.py", "setup.cfg")
-_LOCK = re.compile(r"pylock\.(?:[^.]+\.)?toml")
 # Inline metadata (PEP 723): comments to pip, requirements and settings to uv.
-_SCRIPT = re.compile(r"^# /// script\s*$", re.MULTILINE)
+_SCRIPT = "# /// script"
 
 
 class Given(Noun):
@@ -73,10 +78,6 @@ class Requirements(Noun):
         return any(each.hashed for each in self.wanted)
 
 
-# Gives the bytes behind the URL of a requirements file, bounded in size and time.
-Fetch = Callable[[str], bytes]
-
-
 def read(given: Given, environ: Mapping[str, str], fetch: Fetch | None = None) -> Requirements:
     """Read the words and every file; raises UsageError for a file that cannot be read or a word that means nothing.
 
@@ -119,7 +120,7 @@ class _Reader:
         if name in _OPAQUE:
             self.opaque.append(path)
             return
-        if _LOCK.fullmatch(name):
+        if name.startswith("pylock.") and name.endswith(".toml"):
             hint = f"`pip install -r {name}` or `uv pip sync {name}` installs it"
             raise UsageError(f"{redacted(path)} is a lock, which leaves no torch to pick", hint=hint)
         key = located(path)
@@ -128,9 +129,9 @@ class _Reader:
             return
         if len(self.sources) >= MOST_FILES:
             raise UsageError(f"more than {MOST_FILES} requirements files", hint="put them into fewer files")
-        shown = redacted(key if "://" in key else min(os.path.relpath(key), key, key=len))
+        shown = redacted(key) if "://" in key else min(os.path.relpath(key), key, key=len)
         text = self._remote(key, by) if "://" in key else text_of(key, by)
-        if _SCRIPT.search(text):
+        if any(line.rstrip() == _SCRIPT for line in text.splitlines()):
             hint = f"`torchpick pin {shown}` writes the pick into it, and `uv run` obeys that"
             raise UsageError(f"{shown} is a script with requirements of its own ({by})", hint=hint)
         self.sources[key, limits] = requirementfiles.parse(text, self.environ)
@@ -169,7 +170,7 @@ def parse(text: str, where: str = "") -> Requested:
     name = leading(stripped)
     if name and not _is_place(stripped) and (specifier := everyday(stripped[len(name) :])) is not None:
         return Requested(stripped, where, normal(name), specifier=specifier)
-    front = _FRONT.match(stripped)
+    front = pattern(_FRONT).match(stripped)
     if front and stripped[front.end() :].startswith("@"):
         return _at_place(stripped, where, front)
     if _is_place(stripped):
@@ -221,5 +222,5 @@ def _is_place(text: str) -> bool:
 def wheel_of(place: str) -> tuple[str, str]:
     """Name and version of the wheel that a URL or path leads to; empty where it leads to none."""
     file = place.partition("#")[0].partition("?")[0].replace("\\", "/").rpartition("/")[2]
-    match = _WHEEL.fullmatch(file.replace("%2B", "+").replace("%2b", "+"))
+    match = pattern(_WHEEL).fullmatch(file.replace("%2B", "+").replace("%2b", "+"))
     return (normal(match[1]), match[2]) if match else ("", "")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 
 from torchpick.errors import TorchpickError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 _DEEPEST = 100
@@ -40,7 +40,7 @@ def read(text: str, what: str = "it") -> dict[str, Any]:
 
 def inline(value: object) -> str:
     """A value as it stands on one line; of strings, booleans, lists and tables."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return "{ " + ", ".join(f"{key(name)} = {inline(one)}" for name, one in value.items()) + " }"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(inline, value)) + "]"
@@ -58,8 +58,8 @@ def key(name: str) -> str:
 def table_at(data: object, *path: str) -> Mapping[str, Any]:
     """The table there; empty where there is none."""
     for name in path:
-        data = data.get(name) if isinstance(data, Mapping) else None
-    return data if isinstance(data, Mapping) else {}
+        data = data.get(name) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
 
 
 def texts(value: object) -> list[str]:
@@ -73,7 +73,7 @@ def _is_deep(value: object) -> bool:
     for _ in range(_DEEPEST):
         below: list[object] = []
         for table in level:
-            below += table.values() if isinstance(table, Mapping) else table if isinstance(table, list) else ()
+            below += table.values() if isinstance(table, dict) else table if isinstance(table, list) else ()
         if not below:
             return False
         level = below

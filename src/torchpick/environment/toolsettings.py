@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
 
 from torchpick.environment import toml
 from torchpick.environment.settingsfiles import pip_files, text_of_settings, uv_files
@@ -14,6 +13,7 @@ from torchpick.model.noun import Noun
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
 # What pip and uv take for true in a setting that is written as text.
@@ -65,7 +65,7 @@ class UvFile(Noun):
     def scopes(self) -> list[Mapping[str, Any]]:
         """That of `uv pip` in the table, which is stronger, and the table."""
         inner = self.table.get("pip")
-        return [*([inner] if isinstance(inner, Mapping) else []), self.table]
+        return [*([inner] if isinstance(inner, dict) else []), self.table]
 
 
 def strongest(settings: Iterable[Setting]) -> dict[str, Setting]:
@@ -129,6 +129,11 @@ def own_pip_file(prefix: str) -> str:
     return os.path.join(prefix, "pip.ini" if sys.platform == "win32" else "pip.conf")
 
 
+def store_in(cache: str) -> str:
+    """Where the cache keeps them."""
+    return os.path.join(cache, "install")
+
+
 def store_of(prefix: str) -> str:
     """Where an environment keeps what the settings in it name."""
     return os.path.join(prefix, "share", "torchpick")
@@ -169,7 +174,7 @@ def uv_of_file(file: UvFile) -> list[Setting]:
                 label=str(each.get("name", "")),
             )
             for each in (indexes if isinstance(indexes, list) else [])
-            if isinstance(each, Mapping) and isinstance(each.get("url"), str) and not each.get("explicit")
+            if isinstance(each, dict) and isinstance(each.get("url"), str) and not each.get("explicit")
         ]
     return found
 
@@ -223,5 +228,5 @@ def toml_of(path: str, *keys: str) -> Mapping[str, Any] | None:
         hint = "fix the file; uv would stop at it too"
         raise TorchpickError(f"{path}: {error}", hint=hint, code="CONFIGURATION") from error
     for key in keys:
-        table = table.get(key) if isinstance(table, Mapping) else None
-    return table if isinstance(table, Mapping) else None
+        table = table.get(key) if isinstance(table, dict) else None
+    return table if isinstance(table, dict) else None

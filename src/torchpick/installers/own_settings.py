@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 
 from torchpick.environment import requirements, settingsfiles, toolsettings
-from torchpick.environment.requirementfiles import located
-from torchpick.environment.requirements import Fetch, Given, Requested
-from torchpick.environment.toolsettings import PIP_PLACES, Setting, UvFile
+from torchpick.environment.requirementfiles import located, not_below
+from torchpick.environment.requirements import Given, Requested
+from torchpick.environment.toolsettings import PIP_PLACES
 from torchpick.errors import RequirementError, TorchpickError, UsageError
-from torchpick.installers import store
-from torchpick.installers.store import StoredFile
 from torchpick.model.build import TRIO, WHEEL_HOST, is_on_host_of, is_wheel_host
 from torchpick.model.fields import written
 from torchpick.model.machine import Note
@@ -25,6 +21,14 @@ from torchpick.model.noun import Noun
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.redaction import redacted
 from torchpick.model.request import Limit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from torchpick.environment.requirements import Fetch
+    from torchpick.environment.toolsettings import Setting, UvFile
+    from torchpick.installers.store import StoredFile
 
 # Settings that put packages elsewhere than into the target, or nowhere.
 _PIP_AWAY = ("target", "prefix", "root", "python", "requirement", "dry-run", "only-deps")
@@ -101,13 +105,10 @@ def limits(own: OwnSettings, installer: str | None, python: str, ours: tuple[str
     """
     found: list[Requested] = []
     said = own.pip.get("constraint")
-    # A file that cannot be read the installer itself will miss.
     if said is not None and (installer == "pip" or said.source.startswith("PIP_")):
-        with suppress(TorchpickError):
-            found += _limits(said.words, said.source, own, ours)
+        found += _limits(said.words, said.source, own, ours)
     for name in ("UV_CONSTRAINT", "UV_OVERRIDE"):
-        with suppress(TorchpickError):
-            found += _limits(own.environ.get(name, "").split(), name, own, ours)
+        found += _limits(own.environ.get(name, "").split(), name, own, ours)
     if installer == "uv":
         for file in own.uv_files:
             for key in _BINDING:
@@ -117,15 +118,22 @@ def limits(own: OwnSettings, installer: str | None, python: str, ours: tuple[str
 
 
 def _limits(words: Iterable[str], source: str, own: OwnSettings, ours: tuple[str, ...]) -> tuple[Requested, ...]:
-    return requirements.limits(store.not_ours(words, *ours), source, own.environ, own.fetch)
+    """What the files say; a file that cannot be read the installer itself will miss."""
+    try:
+        return requirements.limits(not_below(words, *ours), source, own.environ, own.fetch)
+    except TorchpickError:
+        return ()
 
 
 def _listed(file: UvFile, key: str) -> Iterator[Requested]:
     """The requirements under a key of uv's; what uv cannot read either is left to it."""
     listed = file.table.get(key)
     for text in listed if isinstance(listed, list) else ():
-        with suppress(RequirementError):
-            yield requirements.parse(str(text), f"{file.path} {key}")
+        try:
+            found = requirements.parse(str(text), f"{file.path} {key}")
+        except RequirementError:
+            continue
+        yield found
 
 
 def as_limits(requested: Iterable[Requested], base: str) -> tuple[Limit, ...]:
@@ -256,7 +264,7 @@ def for_pip(own: OwnSettings, *ours: str) -> SettingChanges:
     if changed.get("PIP_INDEX_URL") == " ":
         changed |= _another_index(own, changed)
     limits_said = own.pip_words("constraint")
-    own_limits = store.not_ours(limits_said, *ours)
+    own_limits = not_below(limits_said, *ours)
     if len(own_limits) < len(limits_said):
         changed["PIP_CONSTRAINT"] = " ".join(own_limits) or " "
     return SettingChanges(changed, tuple(name for name in unset if name not in changed), tuple(notes))

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from torchpick.environment import rewrite
-from torchpick.environment.requirementfiles import located
+from torchpick.environment.toolsettings import store_in
 from torchpick.environment.world import is_yours, start_of
 from torchpick.errors import InstallerError
 from torchpick.model.machine import Note
@@ -23,14 +23,9 @@ class StoredFile(Noun):
     private: bool = False
 
 
-def inside(cache: str) -> str:
-    """Where files are kept in the cache."""
-    return os.path.join(cache, "install")
-
-
 def folder(cache: str) -> str:
     """Where files are kept: the cache, or a folder of the user's own among the temporary ones where it is read-only."""
-    place = inside(cache)
+    place = store_in(cache)
     try:
         os.makedirs(place, exist_ok=True)
         if os.access(place, os.W_OK) and is_private(cache):
@@ -51,7 +46,7 @@ def folder(cache: str) -> str:
 
 def is_private(cache: str) -> bool:
     """Whether what lies in the cache is what was put there; one that is yet to be made is yours."""
-    return all(is_yours(path) for path in (cache, inside(cache)) if os.path.exists(path))
+    return all(is_yours(path) for path in (cache, store_in(cache)) if os.path.exists(path))
 
 
 def notes(cache: str, place: str) -> tuple[Note, ...]:
@@ -99,9 +94,3 @@ def keep(files: Iterable[StoredFile]) -> None:
 def _holds(each: StoredFile) -> bool:
     data = each.content.encode()
     return start_of(each.path, len(data) + 1) == data
-
-
-def not_ours(words: Iterable[str], *places: str) -> tuple[str, ...]:
-    """The words that lead to no file that torchpick wrote in these folders."""
-    ours = {*map(os.path.abspath, places)}
-    return tuple(word for word in words if os.path.dirname(located(word)) not in ours)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchpick.decide.remarks import installs_from
+from torchpick.environment.requirementfiles import not_below
 from torchpick.installers import job as jobs
 from torchpick.installers import own_settings, store, tools
 from torchpick.installers.job import TRITONS, Job
@@ -104,7 +105,7 @@ class UvInstaller(Noun):
 
     def _users(self, job: Job, files: list[StoredFile]) -> list[str]:
         """The user's own constraints: an option hides its variable, so what that says is said again."""
-        own = store.not_ours(job.own.environ.get("UV_CONSTRAINT", "").split(), *jobs.ours(job))
+        own = not_below(job.own.environ.get("UV_CONSTRAINT", "").split(), *jobs.ours(job))
         argv = [word for path in (*own, *job.asked.given.constraints) for word in ("-c", path)]
         if job.left_out:
             # What is never to be installed, whoever needs it; the option hides the user's variable, which is repeated.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote
 
+from torchpick.environment.requirementfiles import not_below
 from torchpick.installers import links, store
 from torchpick.installers.links import Wheel
 from torchpick.installers.own_settings import OwnSettings, SettingChanges
@@ -45,8 +46,8 @@ def of(
     lines = (_limit(pick, name, read.get(name, ()) if exact else ()) for name in pins)
     files.append(store.file(place, "constraints", ".txt", "".join(f"{line}\n" for line in lines)))
     ours, uv_limits = address(files[-1].path), own.environ.get("UV_CONSTRAINT", "").split()
-    changed["PIP_CONSTRAINT"] = " ".join((ours, *store.not_ours(own.pip_words("constraint"), place)))
-    changed["UV_CONSTRAINT"] = " ".join((ours, *store.not_ours(uv_limits, place)))
+    changed["PIP_CONSTRAINT"] = " ".join((ours, *not_below(own.pip_words("constraint"), place)))
+    changed["UV_CONSTRAINT"] = " ".join((ours, *not_below(uv_limits, place)))
     said = own.pip_words("find-links")
     kept = _users(said, own, place)
     if pages or len(kept) != len(said):  # a blank: an empty variable would let the configuration file speak again
@@ -64,7 +65,7 @@ def of(
 
 def _users(words: Iterable[str], own: OwnSettings, place: str) -> list[str]:
     """What the user names besides: neither our files nor a PyTorch wheel index."""
-    return [word for word in store.not_ours(words, place) if word.strip() and not own.is_wheel_index(word)]
+    return [word for word in not_below(words, place) if word.strip() and not own.is_wheel_index(word)]
 
 
 def _limit(pick: Pick, name: str, wheels: Iterable[Wheel]) -> str:

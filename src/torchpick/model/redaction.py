@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torchpick.model.versions import remembered
+from torchpick.model.versions import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,19 +39,12 @@ def redacted(text: str) -> str:
     words = text.split()
     if not any(mark in text for mark in "@?=") and all(len(word) < _SHORT or word.isalpha() for word in words):
         return text  # without the patterns, whose making costs a start some milliseconds
-    text = _pattern(_LOGIN).sub(lambda login: f"{login[1]}{login[2] or login[3] or ''}{HIDDEN}@", text)
-    text = _pattern(_BARE).sub(rf"\1{HIDDEN}@", text)
-    text = _pattern(_WORD).sub(_without_query, text)
-    for pattern in (_IN_PATH, _HEADER, _NAMED):
-        text = _pattern(pattern).sub(rf"\1{HIDDEN}", text)
-    return _pattern(_SELF_NAMED).sub(HIDDEN, text)
-
-
-@remembered
-def _pattern(text: str) -> re.Pattern[str]:
-    import re
-
-    return re.compile(text)
+    text = pattern(_LOGIN).sub(lambda login: f"{login[1]}{login[2] or login[3] or ''}{HIDDEN}@", text)
+    text = pattern(_BARE).sub(rf"\1{HIDDEN}@", text)
+    text = pattern(_WORD).sub(_without_query, text)
+    for named in (_IN_PATH, _HEADER, _NAMED):
+        text = pattern(named).sub(rf"\1{HIDDEN}", text)
+    return pattern(_SELF_NAMED).sub(HIDDEN, text)
 
 
 def _without_query(word: re.Match[str]) -> str:
@@ -68,7 +61,7 @@ def holds_secret(text: str) -> bool:
 
 def public(url: str) -> str:
     """The URL as anybody may read it and still use it: without a login, which pip can take from elsewhere."""
-    return redacted(_pattern(r"//[^/?#]*@").sub("//", url))
+    return redacted(pattern(r"//[^/?#]*@").sub("//", url))
 
 
 def redacted_json(value: object) -> object:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from torchpick.model.fields import envelope, html, plain, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.verdict import NO_CODE, Objection
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 # Never an approval: a note says so too.
 NOT_READ = "not read"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Sequence
     from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 # More than any table asks of one question; after that many it is all looked up again.
 _MOST = 4096
-_RELEASE = r"(\d+(?:\.\d+)*)(?:(a|b|rc|\.dev|\.post)(\d+))?(?:\+.*)?"
+_RELEASE = r"(?a)(\d+(?:\.\d+)*)(?:(a|b|rc|\.dev|\.post)(\d+))?(?:\+.*)?"
 _PHASES = {".dev": -4, "a": -3, "b": -2, "rc": -1, None: 0, ".post": 1}
 
 
@@ -45,6 +46,14 @@ def remembered(look: Callable[[K], V]) -> Callable[[K], V]:
 
 
 @remembered
+def pattern(text: str) -> re.Pattern[str]:
+    """A regular expression, where it is first used: the module that makes it costs a start two milliseconds."""
+    import re
+
+    return re.compile(text)
+
+
+@remembered
 def numbers(text: str) -> tuple[int, ...]:
     """`580.95.05` → (580, 95, 5); raises ValueError if a part is not a number."""
     return tuple(int(part) for part in text.split("."))
@@ -65,9 +74,7 @@ _MOST_BRACKETS = 100
 
 def check_bounds(text: str) -> None:
     """Raise ValueError where a number is longer, or there are more brackets, than anybody means."""
-    import re
-
-    if re.search(rf"\d{{{_MOST_DIGITS + 1}}}", text):
+    if pattern(rf"\d{{{_MOST_DIGITS + 1}}}").search(text):
         raise ValueError(f"a number in it has more than {_MOST_DIGITS} digits")
     if text.count("(") > _MOST_BRACKETS:
         raise ValueError(f"it has more than {_MOST_BRACKETS} brackets")
@@ -83,9 +90,7 @@ def release_key(text: str) -> Release:
     plain = text.partition("+")[0]
     release, phase, number = plain, None, None
     if not is_dotted(plain):  # only then is a pattern worth its compilation
-        import re
-
-        match = re.fullmatch(_RELEASE, text, re.ASCII)
+        match = pattern(_RELEASE).fullmatch(text)
         if match is None:
             raise ValueError(text)
         release, phase, number = match.groups()
