@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from scripts.mutation import mapping, mutants, running
 from scripts.mutation.mutants import Mutant
+from scripts.mutation.running import Verdict, Workshop
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,51 +39,71 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "differ from --base where none is named, and all of them where --base is empty",
     )  # fmt: skip
     args = parser.parse_args(arguments)
-    if args.rooms is not None:
-        return _rooms(args.rooms or mapping.rooms(args.base), sys.argv[1:] if arguments is None else arguments)
-    lines = dict.fromkeys(mapping.modules(args.module)) or mapping.changed_lines(args.base)
-    total = dead = slow = 0
-    chosen = _chosen(lines, args.sample, args.seed)
-    part = "not long and not process and not network" if args.quick else "not long"
-    with TemporaryDirectory(prefix="torchpick-mutants-") as folder:
-        workshop = running.Workshop(Path.cwd(), Path(folder), args.jobs if chosen else 0, [*chosen], part)
-        try:
-            for path, mutations in chosen.items():
-                began = time.monotonic()
-                killed = 0
-                for verdict in workshop.verdicts(path, mutations, args.tests or mapping.tests_of(path), args.timeout):
-                    killed += verdict.killed
-                    slow += verdict.word == "too slow"
-                    if not verdict.killed:
-                        what = f"alive, tried with {verdict.tried} tests" if verdict.tried else "run by no test"
-                        print(f"{path}:{verdict.mutant.line}: {verdict.mutant.change}: {what}", flush=True)
-                spent, ratio = time.monotonic() - began, killed / len(mutations)
-                print(f"{path}: {killed} of {len(mutations)} killed ({ratio:.0%}) in {spent:.0f} s", flush=True)
-                total, dead = total + len(mutations), dead + killed
-        finally:
-            workshop.close()
-    if not total:
+    rooms = None if args.rooms is None else args.rooms or mapping.rooms(args.base)
+    chosen = _of_rooms(rooms, args.sample, args.seed) if rooms else {}
+    if rooms is None:
+        lines = dict.fromkeys(mapping.modules(args.module)) or mapping.changed_lines(args.base)
+        chosen = _chosen(lines, args.sample, args.seed)
+    if not chosen:
         print("nothing to change", file=sys.stderr)
         return 0
-    print(f"{dead} of {total} mutants killed ({dead / total:.1%}), {slow} of them because they took too long")
-    return 1 if dead * 100 < total * args.least else 0
+    part = "not long and not process and not network" if args.quick else "not long"
+    # One look at what all the tests run is less than one for each room.
+    tests = args.tests or ([] if rooms is None else ["tests"])
+    with TemporaryDirectory(prefix="torchpick-mutants-") as folder:
+        workshop = running.Workshop(Path.cwd(), Path(folder), args.jobs, [*chosen], part)
+        try:
+            verdicts = {
+                path: _verdicts(workshop, path, mutations, tests, args.timeout) for path, mutations in chosen.items()
+            }
+        finally:
+            workshop.close()
+    every = [verdict for each in verdicts.values() for verdict in each]
+    slow = sum(verdict.word == "too slow" for verdict in every)
+    print(f"{_count(every)}, {slow} of them because they took too long")
+    if rooms is None:
+        return 1 if _is_less(every, args.least) else 0
+    few = []
+    for room in rooms:
+        of_room = [verdict for path, each in verdicts.items() if room in path.parts for verdict in each]
+        print(f"{room}: {_count(of_room)}")
+        few += [room] if _is_less(of_room, _LEAST.get(room, 75)) else []
+    print(f"too few were noticed in: {', '.join(few)}" if few else "enough were noticed in every room")
+    return 1 if few else 0
+
+
+def _verdicts(
+    workshop: Workshop, path: Path, mutations: Sequence[Mutant], tests: Sequence[str], most_s: float | None
+) -> list[Verdict]:
+    """Those of one module; what no test noticed is printed as it is found."""
+    began = time.monotonic()
+    found = []
+    for verdict in workshop.verdicts(path, mutations, tests or mapping.tests_of(path), most_s):
+        found.append(verdict)
+        if not verdict.killed:
+            what = f"alive, tried with {verdict.tried} tests" if verdict.tried else "run by no test"
+            print(f"{path}:{verdict.mutant.line}: {verdict.mutant.change}: {what}", flush=True)
+    print(f"{path}: {_count(found)} in {time.monotonic() - began:.0f} s", flush=True)
+    return found
+
+
+def _count(verdicts: Sequence[Verdict]) -> str:
+    killed = sum(verdict.killed for verdict in verdicts)
+    return f"{killed} of {len(verdicts)} mutants killed ({killed / max(len(verdicts), 1):.0%})"
+
+
+def _is_less(verdicts: Sequence[Verdict], least: float) -> bool:
+    return sum(verdict.killed for verdict in verdicts) * 100 < len(verdicts) * least
 
 
 # What is noticed at least, of a hundred.
 _LEAST = {"decide": 90, "doctor": 90, "install": 90}
 
 
-def _rooms(rooms: Sequence[str], words: Sequence[str]) -> int:
-    """Each room by itself, with the other words of the command line."""
-    place = words.index("--rooms")
-    rest = [*words[:place], *(word for word in words[place + 1 :] if word not in rooms)]
-    failed = []
-    for room in rooms:
-        print(f"== {room}", flush=True)
-        if main([*rest, "--module", f"src/torchpick/{room}", "--least", str(_LEAST.get(room, 75))]):
-            failed.append(room)
-    print(f"too few were noticed in: {', '.join(failed)}" if failed else "enough were noticed in every room")
-    return 1 if failed else 0
+def _of_rooms(rooms: Sequence[str], sample: int | None, seed: int) -> dict[Path, list[Mutant]]:
+    """So many of each room."""
+    folders = {room: dict.fromkeys(mapping.modules([Path("src/torchpick", room)])) for room in rooms}
+    return {path: each for lines in folders.values() for path, each in _chosen(lines, sample, seed).items()}
 
 
 def _chosen(lines: Mapping[Path, set[int] | None], sample: int | None, seed: int) -> dict[Path, list[Mutant]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -12,6 +13,7 @@ from scripts.mutation import tracing
 
 # The name under which it lies beside the package, which pytest takes for a plugin.
 PLUGIN = "sitecustomize"
+_MOST_S = 60.0
 
 
 class Survey:
@@ -34,12 +36,14 @@ class Survey:
     def tests_of(self, module: Path, source: str, line: int) -> list[str]:
         """The tests that run the statement of this line, the ones that kill most for their time first.
 
-        What runs while a module is imported runs in every test of it.
+        What runs while a module is imported runs in every test of it. Of more than a minute of tests, the first minute.
         """
         ran = self._lines.get(module.as_posix(), {})
         lines = statement(source, line) or ran
         tests = {test for each in lines for test in ran.get(each, ())} - self.failed
-        return sorted(tests, key=lambda test: (self.seconds.get(test, 0.0) / (1 + self._kills[test]), test))
+        order = sorted(tests, key=lambda test: (self.seconds.get(test, 0.0) / (1 + self._kills[test]), test))
+        until = itertools.accumulate(self.seconds.get(test, 0.0) for test in order)
+        return [test for test, second in zip(order, until, strict=True) if second <= _MOST_S] or order[:1]
 
     def killed_by(self, test: str) -> None:
         self._kills[test] += 1
