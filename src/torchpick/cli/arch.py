@@ -35,10 +35,12 @@ def run(args: ArchArguments) -> int:
         chosen = tuple(sorted({gpu for gpu in gpus if gpu.kind == "sm"}, key=lambda arch: arch.capability))
         between, form = _FORMS[args.for_]
         line = between.join(map(form.format, chosen))
+    notes = [note for machine in machines for note in machine.notes if note.code.endswith("LEFT_OUT")]
     if args.json:
-        print(dumps(envelope("arch", form=args.for_, arch=line, targets=chosen)))
+        print(dumps(envelope("arch", form=args.for_, arch=line, targets=chosen, notes=notes)))
     else:
         print(line)
+        console.notes(args, *notes)
     return 0
 
 
