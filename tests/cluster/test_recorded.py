@@ -13,8 +13,8 @@ from torchpick.cli import main
 pytestmark = pytest.mark.process
 RECORDED = Path(__file__).parent / "recorded"
 SAID = json.loads((RECORDED / "slurm.json").read_text("utf-8"))
+ASKED = '#!/bin/sh\necho "${{0##*/}} $*" >> {folder}/asked\n'
 SRUN = """\
-#!/bin/sh
 case "$*" in
   *--gres=*) said=gres ;;
   *--partition=apart*) said=apart ;;
@@ -71,8 +71,8 @@ def programs(folder: Path, monkeypatch: pytest.MonkeyPatch, said: dict[str, Any]
 
 @pytest.fixture
 def _slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scontrol = "#!/bin/sh\ncat {folder}/scontrol.stdout\n"
-    programs(tmp_path, monkeypatch, SAID, scontrol=scontrol, srun=SRUN, scancel="#!/bin/sh\n")
+    scontrol = ASKED + "cat {folder}/scontrol.stdout\n"
+    programs(tmp_path, monkeypatch, SAID, scontrol=scontrol, srun=ASKED + SRUN, scancel=ASKED)
 
 
 def ask(capsys: pytest.CaptureFixture[str], *words: str, source: str = "slurm") -> tuple[int, dict[str, Any]]:
@@ -98,6 +98,30 @@ def test_every_state_of_a_node_has_its_own_cause(capsys: pytest.CaptureFixture[s
         "n11": "NODE_DOWN",
         "n12": "BUSY",
     }
+
+
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.usefixtures("_slurm")
+def test_slurm_is_asked_in_these_words(
+    within: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A task for each node among those that are alike, under one name, by which all of them end."""
+    if within:
+        monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-13]")
+    ask(capsys, "--timeout", "100", "--", "--account=physics")
+    first, *tasks, last = (tmp_path / "asked").read_text().splitlines()
+    job = last.removeprefix("scancel --name=")
+
+    assert first == "scontrol show node --oneliner" + (" n[1-13]" if within else "")
+    assert len(job) > len("torchpick-")
+    ten = ",".join(f"n{number}" for number in range(1, 11))
+    crowds = [(ten, 10, "all"), *([("n12", 1, "all")] if within else []), ("n13", 1, "apart")]
+    assert sorted(tasks) == [
+        f"srun --label --job-name={job} --distribution=arbitrary --nodelist={names} --nodes={count} --ntasks={count}"
+        f" --kill-on-bad-exit=0 --time=2 --immediate=10 {'--overlap' if within else f'--partition={partition}'}"
+        " --account=physics /opt/site/torchpick-here detect --json --compact"
+        for names, count, partition in crowds
+    ]
 
 
 @pytest.mark.usefixtures("_slurm")
