@@ -32,7 +32,6 @@ _VARIABLES = {
     "TORCHPICK_INDEX_BASE": NOWHERE, "VIRTUAL_ENV": "/nowhere", "CONDA_PREFIX": "/nowhere",
     "PYTHONUSERBASE": "/nowhere",
     "CUDA_VISIBLE_DEVICES": "", "LD_LIBRARY_PATH": "/nowhere", "no_proxy": "*",
-    "TOX_OVERRIDE": "testenv.deps=nothing",
 }  # fmt: skip
 
 

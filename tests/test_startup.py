@@ -15,6 +15,8 @@ pytestmark = pytest.mark.process
 
 # Each loads a dozen files that a decision has no use for.
 SPARED = {"argparse", "collections", "enum", "functools", "json", "re", "typing"}
+# Ends as a constraint of uv's does, and is tox's.
+OF_OTHERS = {"TOX_OVERRIDE": "testenv.deps=nothing"}
 HEAVY = {"httpx", "pynvml", "subprocess", "packaging", "importlib.resources", "pathlib", "dataclasses", "inspect"}
 
 
@@ -22,8 +24,9 @@ def loaded(code: str) -> set[str]:
     """The modules that the code loads over a bare interpreter."""
     program = f"import sys; before = set(sys.modules)\n{code}\nprint(*sorted(set(sys.modules) - before))"
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60, cwd=os.sep
-    )
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60, cwd=os.sep,
+        env={**os.environ, **OF_OTHERS},
+    )  # fmt: skip
     return set(done.stdout.splitlines()[-1].split())
 
 
@@ -47,8 +50,9 @@ sys.stdout.flush()
 print(*files, sep="\\n")
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60, cwd=os.sep
-    )
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60, cwd=os.sep,
+        env={**os.environ, **OF_OTHERS},
+    )  # fmt: skip
     return done.stdout.splitlines()[1:]
 
 
