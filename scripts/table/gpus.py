@@ -50,6 +50,7 @@ _VIRTUAL = re.compile(r"-\d{1,3}[ABCQ](?:ME|GFX|NOME)?\d?$")
 _CURATED = {
     "pci.ids 2e12; issues of PyTorch: GB10 reports sm_121": ("12.1", "GB20B", ("GB10", "DGX Spark")),
     "pci.ids 2e03 and the chip's capability": ("12.1", "GB20B", ("RTX Spark N1X", "RTX Spark", "N1X")),
+    "NVIDIA/TensorRT-LLM#17336: SM107 is Rubin": ("10.7", "unlisted", ("Rubin",)),
     "pci.ids 2b00; PyTorch DEVICE_REQUIREMENT; CUDA 12.8 and 12.9 call it 10.1": (
         "11.0",
         "GB10B",

@@ -64,7 +64,7 @@ def test_every_gpu_gets_the_newest_driver_that_serves_it_unless_one_is_told(tabl
     assert {arch: driver.version for arch, driver in assumed.items() if driver} == {
         **{f"sm_{digits}": "470" for digits in (35, 37)},
         **{f"sm_{digits}": "580" for digits in (50, 52, 53, 60, 61, 62, 70, 72)},
-        **{f"sm_{digits}": "615" for digits in (75, 80, 86, 87, 89, 90, 100, 103, 110, 120, 121)},
+        **{f"sm_{digits}": "615" for digits in (75, 80, 86, 87, 89, 90, 100, 103, 107, 110, 120, 121)},
     }
     assert told == {Driver("535.183.01")}
 
