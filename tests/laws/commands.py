@@ -44,12 +44,12 @@ LATER: dict[str, dict[str, list[str]]] = {
     # what the CUDA wheels of the table are given beside a torch of another CUDA
     "nvidia-cublas-cu12": {"12.9.1": []},
     "nvidia-cuda-runtime-cu12": {"12.9.79": []},
-    "nvidia-cudnn-cu12": {"9.10.2": []},
+    "nvidia-cudnn-cu12": {"9.10.2.21": []},
     "nvidia-cufft-cu12": {"11.4.1": []},
     "nvidia-curand-cu12": {"10.3.10": []},
     "nvidia-cublas": {"13.1.0": []},
     "nvidia-cuda-runtime": {"13.0.96": []},
-    "nvidia-cudnn-cu13": {"9.10.2": []},
+    "nvidia-cudnn-cu13": {"9.10.2.21": []},
     "nvidia-cufft": {"12.0.0": []},
     "nvidia-curand": {"10.4.0": []},
 }

@@ -130,6 +130,12 @@ FOUND = {
         "torch!=2.14.1",
     ),
     "a package that links torch and does not require it": (Asked(("torchao",), "GTX 1080 Ti"), 0, "2.14.1+cu126", ""),
+    "an extra that nobody asked for brings no torch": (
+        Asked(("torchao", "transformers"), "GTX 1080 Ti"),
+        0,
+        "2.14.1+cu126",
+        "",
+    ),
     "a resolution that was bound": (
         Asked(("torch", "onnxruntime-gpu"), limit="torch<2.12"),
         0,

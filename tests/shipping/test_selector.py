@@ -79,10 +79,11 @@ ALONE = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import torchpick
+from torchpick.model.pick import pip_line
 for line in sys.stdin:
     try:
         pick = torchpick.pick(**json.loads(line), environ={"TORCHPICK_CACHE_DIR": sys.argv[2]})
-        print("--index-url", pick.index_url, *pick.requirements)
+        print(pip_line(pick.build, pick.wish))
     except torchpick.TorchpickError as error:
         print(f"{type(error).__name__} {error.exit_status}: {error} | {error.hint}")
 """

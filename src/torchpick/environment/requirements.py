@@ -213,10 +213,8 @@ def _extras_off(text: str) -> tuple[str, tuple[str, ...]]:
 def _is_place(text: str) -> bool:
     """As pip decides: a URL, a path, or an archive; a bare name is a project even where such a folder stands."""
     bare, _ = _extras_off(_marker_off(text)[0])
-    if "://" in bare or bare.startswith(("git+", "hg+", "svn+", "bzr+", "file:")):
-        return True
-    looks_like_path = os.sep in bare or "/" in bare or bare.startswith(".")
-    return looks_like_path or bare.lower().endswith(_ARCHIVES)
+    is_path = os.sep in bare or "/" in bare or bare.startswith((".", "file:"))
+    return is_path or bare.lower().endswith(_ARCHIVES)
 
 
 def wheel_of(place: str) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from torchpick.decide.answer import Answer
+from torchpick.decide.demands import required
 from torchpick.environment import targets
 from torchpick.errors import InstallerError
 from torchpick.install import files
@@ -18,7 +19,6 @@ from torchpick.model.machine import Note
 from torchpick.model.noun import Noun
 from torchpick.model.package import PackageFacts, doubles
 from torchpick.model.redaction import redacted
-from torchpick.model.versions import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,11 +40,12 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
     answer, session, target = learnt.answer, asking.session, asking.target
     stack, pick = answer.environment, answer.pick
     versions = {} if learnt.resolution is None else learnt.resolution.versions
+    wanted = [each.name for each in asking.wanted]
     brings = {name for name in TRIO if name in versions or stack.version(name) is not None}
     if learnt.resolution is None and answer.stack is None and not asking.order.no_deps:
-        brings |= {"torch" for each in asking.wanted if each.name in TRIO}
+        brings |= {"torch" for name in wanted if name in TRIO}
     pins = {name: version for name, version in answer.judged.items() if "*" not in version}
-    names = [*(each.name for each in asking.wanted), *pins, *versions]
+    names = [*wanted, *pins, *versions]
     twins = doubles(names, {*names, *answer.unknown}, learnt.facts)
     moved = [each for each in stack.packages if each.name not in TRIO and "; " in each.why]
     known = {note.text for note in pick.notes}
@@ -71,7 +72,7 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
         files={each.name: each.index for each in stack.packages if "#sha256=" in each.index},
         added=(
             *(f"{each.name}=={each.version}" for each in stack.packages if "*" in each.version),
-            *_torch_of(learnt, names),
+            *_torch_of(learnt, wanted, there.get("torch")),
         ),
         left_out=tuple(twins) if leaves_out else (),
         upgrade=asking.order.upgrade,
@@ -85,15 +86,17 @@ def job_of(asking: TargetQuestion, learnt: Learnt) -> Job:
     )
 
 
-def _torch_of(learnt: Learnt, names: Iterable[str]) -> tuple[str, ...]:
+def _torch_of(learnt: Learnt, asked: Iterable[str], there: str | None) -> tuple[str, ...]:
     """Torch where a package links it and none requires it: no resolver would bring it."""
-    stack = learnt.answer.environment
-    if (version := stack.version("torch")) is None or "torch" in names:
-        return ()
-    there = [learnt.facts[each.name].versions for each in stack.packages if each.name in learnt.facts]
-    taken = [package for versions in there for package in versions if stack.version(package.name) == package.version]
-    is_brought = any(named(line) in TRIO for package in taken for line in package.requires)
-    return () if is_brought else (f"torch=={version}",)
+    answer, known = learnt.answer, learnt.facts
+    packages = [each for each in answer.environment.packages if each.name in known]
+    taken = [row for each in packages for row in known[each.name].versions if row.version == each.version]
+    needs = [need.name for row in taken for need in required(row.requires, answer.pick.machine, (), "")]
+    # Nobody has read what these need; the resolver says that it is torch or a wheel of CUDA.
+    unread = () if learnt.resolution is None else learnt.resolution.users - {*known}
+    is_brought = unread or TRIO & {*asked, *needs}
+    version = answer.environment.version("torch")
+    return () if is_brought or version in (None, there) else (f"torch=={version}",)
 
 
 def handed_over(asking: TargetQuestion, learnt: Learnt, *, pages: bool) -> tuple[Job, Command]:
