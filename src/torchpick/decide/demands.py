@@ -8,7 +8,7 @@ from torchpick.model.machine import Machine
 from torchpick.model.noun import Noun
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.request import Wish
-from torchpick.model.versions import admits, everyday, leading, named, normal, parsed, release_key, remembered
+from torchpick.model.versions import admits, everyday, grouped, leading, named, normal, parsed, release_key, remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,9 +131,7 @@ def narrowed(wish: Wish, texts: Iterable[str], machine: Callable[[], Machine] | 
 
 def of_family(wish: Wish, demands: Iterable[PackageDemand]) -> Wish:
     """The wish with these demands, all of them on torch and its companions."""
-    specifiers: dict[str, list[str]] = {}
-    for demand in demands:
-        specifiers.setdefault(demand.name, []).append(demand.specifier)
+    specifiers = grouped((demand.name, demand.specifier) for demand in demands)
     joined = {name: ",".join(filter(None, mine)) for name, mine in specifiers.items()}
     return wish._replace(torch=joined.pop("torch", ""), companions=joined)
 

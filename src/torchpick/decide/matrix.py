@@ -14,7 +14,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.request import Wish
 from torchpick.model.table import Kind, Table
 from torchpick.model.verdict import Reason, Verdict
-from torchpick.model.versions import release_key
+from torchpick.model.versions import grouped, release_key
 
 
 class Cell(Noun):
@@ -70,10 +70,7 @@ def verdicts(machine: Machine, table: Table, wish: Wish) -> dict[int, tuple[Verd
 
 def cells(ordered: Sequence[Verdict]) -> tuple[Cell, ...]:
     """The verdicts by release, newest first; releases that were not asked for are left out."""
-    by_release: dict[str, list[Verdict]] = {}
-    for verdict in ordered:
-        if Reason.NOT_REQUESTED not in verdict.reasons:
-            by_release.setdefault(verdict.build.torch, []).append(verdict)
+    by_release = grouped((each.build.torch, each) for each in ordered if Reason.NOT_REQUESTED not in each.reasons)
     newest_first = sorted(by_release, key=release_key, reverse=True)
     return tuple(Cell(torch, tuple(by_release[torch])) for torch in newest_first)
 

@@ -15,7 +15,7 @@ from torchpick.model.package import OtherIndex, Package, PackageFacts, doubles
 from torchpick.model.request import Wish
 from torchpick.model.stack import NOT_READ, PackageObjection
 from torchpick.model.verdict import JIT, Reason
-from torchpick.model.versions import is_dotted, leading, major_minor, parsed, release_key
+from torchpick.model.versions import grouped, is_dotted, leading, major_minor, parsed, release_key
 
 
 def filled(text: str, package: Package, torch: Build | None, python: str) -> str:
@@ -61,9 +61,7 @@ def notes(search: StackSearch, chosen: Solution) -> Iterator[Note]:
 
 def unknown(facts: Mapping[str, PackageFacts], demands: Iterable[PackageDemand]) -> dict[str, str]:
     """The packages of which no known version meets what is asked, each with all of that."""
-    asked: dict[str, list[PackageDemand]] = {}
-    for demand in demands:
-        asked.setdefault(demand.name, []).append(demand)
+    asked = grouped((demand.name, demand) for demand in demands)
     return {
         name: ",".join(dict.fromkeys(demand.specifier for demand in mine if demand.specifier))
         for name, mine in asked.items()

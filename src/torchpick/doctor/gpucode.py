@@ -17,7 +17,7 @@ from torchpick.model.build import COMPANIONS
 from torchpick.model.finding import Ailment, Finding
 from torchpick.model.package import Package, PackageFacts
 from torchpick.model.verdict import NOT, PARTLY, Objection, Reason
-from torchpick.model.versions import first_three
+from torchpick.model.versions import first_three, grouped
 
 # The libraries whose number is CUDA's major (libcufft's and libcusolver's are not).
 _NUMBERED = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc|nvJitLink)\.so\.(\d+)(?:\.\d+)?")
@@ -129,9 +129,7 @@ def row_of(installed: Distribution, known: Mapping[str, PackageFacts]) -> Packag
 def runtimes(subject: Subject) -> Iterator[Finding]:
     """Two CUDA majors of one NVIDIA library that wrote the same file; side by side they are harmless."""
     here, torch = subject.environment, subject.torch
-    groups: dict[str, list[Distribution]] = {}
-    for package in here.named(NVIDIA):
-        groups.setdefault(_stem(package), []).append(package)
+    groups = grouped((_stem(package), package) for package in here.named(NVIDIA))
     for first, *others in groups.values():
         for second in others:
             shared = distributions.overwritten(first, second)

@@ -19,7 +19,7 @@ from torchpick.model.table import (
     RocblasGap,
     Table,
 )
-from torchpick.model.versions import numbers, remembered
+from torchpick.model.versions import grouped, numbers, remembered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,9 +40,7 @@ def arches_of(texts: Iterable[str]) -> tuple[Arch, ...]:
 
 def index_shelf(index: Mapping[str, Any]) -> dict[str, Read]:
     """The builds of one compact index by release, each release read when it is asked for."""
-    by_release: dict[str, list[list[Any]]] = {}
-    for row in index["builds"]:
-        by_release.setdefault(row[0], []).append(row)
+    by_release = grouped((row[0], row) for row in index["builds"])
     reader = _IndexReader(index)
     return {torch: reader.read_later(rows) for torch, rows in by_release.items()}
 

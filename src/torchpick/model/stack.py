@@ -6,6 +6,7 @@ from torchpick.model.fields import envelope, html, plain, written
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
 from torchpick.model.verdict import NO_CODE, Objection
+from torchpick.model.versions import grouped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,9 +91,7 @@ class Stack(Noun):
 
     def to_json(self, command: str = "plan") -> dict[str, object]:
         """The object that `torchpick plan --json` prints."""
-        by_package: dict[str, list[object]] = {}
-        for each in self.objections:
-            by_package.setdefault(each.name, []).append(each)
+        by_package = grouped((each.name, each) for each in self.objections)
         return envelope(
             command,
             0 if self.ok else 3,

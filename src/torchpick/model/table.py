@@ -6,7 +6,7 @@ from torchpick.model.arch import Arch
 from torchpick.model.build import Build
 from torchpick.model.machine import Driver, Note
 from torchpick.model.noun import Noun
-from torchpick.model.versions import numbers
+from torchpick.model.versions import grouped, numbers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -235,9 +235,7 @@ class Shelf:
     @classmethod
     def of(cls, builds: Iterable[Build]) -> Shelf:
         """A shelf of builds that are read already, in no promised order."""
-        by_release: dict[str, list[Build]] = {}
-        for build in builds:
-            by_release.setdefault(build.torch, []).append(build)
+        by_release = grouped((build.torch, build) for build in builds)
         return cls({torch: lambda found=tuple(found): found for torch, found in by_release.items()})  # type: ignore[misc]
 
     def releases(self) -> tuple[str, ...]:

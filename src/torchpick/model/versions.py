@@ -10,7 +10,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TypeVar
 
     from packaging.requirements import Requirement
@@ -43,6 +43,14 @@ class _Remembered(dict):  # type: ignore[type-arg]  # a type variable is not def
 def remembered(look: Callable[[K], V]) -> Callable[[K], V]:
     """What functools.lru_cache is for, without the eight files that functools loads."""
     return _Remembered(look).__getitem__
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """Every value under its key, both in the order in which they came."""
+    found: dict[K, list[V]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 @remembered

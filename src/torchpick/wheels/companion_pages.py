@@ -12,7 +12,7 @@ from torchpick.index.listing import Link
 from torchpick.index.user_index import UserIndex
 from torchpick.model.build import COMPANIONS, DEFAULT_INDEX, Build
 from torchpick.model.noun import Noun
-from torchpick.model.versions import admits, release_key
+from torchpick.model.versions import admits, grouped, release_key
 from torchpick.wheels import listed, wheel
 from torchpick.wheels.archive import Archive
 
@@ -66,10 +66,7 @@ class CompanionPages:
         return self._known[name]
 
     def _read(self, links: Iterable[Link]) -> Iterator[CompanionRelease]:
-        groups: dict[str, list[Link]] = {}
-        for link in links:
-            if _is_release(_plain(link)):
-                groups.setdefault(_plain(link), []).append(link)
+        groups = grouped((_plain(link), link) for link in links if _is_release(_plain(link)))
         for version in sorted(groups, key=release_key, reverse=True)[:_DEEP]:
             with suppress(TorchpickError):
                 match = _OF_TORCH.search(self._metadata(groups[version][0]))

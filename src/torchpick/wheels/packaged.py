@@ -19,7 +19,7 @@ from torchpick.index.listing import Link
 from torchpick.model.fields import written
 from torchpick.model.noun import Noun
 from torchpick.model.package import Package, WheelRule
-from torchpick.model.versions import normal, parsed
+from torchpick.model.versions import grouped, normal, parsed
 from torchpick.wheels.librarycode import Library, texts
 from torchpick.wheels.readings import Reading
 
@@ -189,10 +189,9 @@ def _of_any(link: Link) -> bool:
 
 def of_versions(links: Iterable[Link], platform: str) -> tuple[SurveyWheel, ...]:
     """The wheel to read of each version for the platform, the newest version first."""
-    versions: dict[tuple[str, Version], list[Link]] = {}
-    for link in links:
-        if link.yanked is None:
-            versions.setdefault((link.wheel.project, Version(link.wheel.version)), []).append(link)
+    versions = grouped(
+        ((link.wheel.project, Version(link.wheel.version)), link) for link in links if link.yanked is None
+    )
     found = (_one(versions[key], platform) for key in sorted(versions, reverse=True))
     return tuple(one for one in found if one is not None)
 

@@ -13,8 +13,8 @@ from torchpick.model.package import Package
 from torchpick.model.pick import Pick, pip_words
 from torchpick.model.redaction import redacted
 from torchpick.model.stack import Stack
-from torchpick.model.verdict import Reason, Verdict
-from torchpick.model.versions import release_key
+from torchpick.model.verdict import Reason
+from torchpick.model.versions import grouped, release_key
 
 Paint = Callable[[str], str]
 # What the picked build cannot do on these GPUs belongs to the pick itself.
@@ -59,9 +59,7 @@ def _found_all(pick: Pick) -> list[str]:
     """Each machine's lines; those that are alike but for their name are listed once, with their number and hosts."""
     if pick.fleet is None or pick.fleet.count == 1:
         return [line for machine in pick.machines for line in found(machine)]
-    alike: dict[tuple[str, ...], list[int]] = {}
-    for place, machine in enumerate(pick.machines):
-        alike.setdefault(tuple(found(machine._replace(name=None))), []).append(place)
+    alike = grouped((tuple(found(each._replace(name=None))), place) for place, each in enumerate(pick.machines))
     return [line for lines, places in alike.items() for line in (str(pick.fleet.hosts(places)), *lines)]
 
 
@@ -98,16 +96,15 @@ def _pick(pick: Pick) -> list[str]:
 def why_not_newer(pick: Pick) -> list[str]:
     """For up to three newer releases, why none of their builds was taken: the reason that most of them share."""
     chosen = release_key(pick.build.torch)
-    newer: dict[str, list[Verdict]] = {}
-    for verdict in pick.considered:
-        if release_key(verdict.build.torch) > chosen and verdict.rank.suits >= 2:
-            newer.setdefault(verdict.build.torch, []).append(verdict)
+    newer = grouped(
+        (each.build.torch, each)
+        for each in pick.considered
+        if release_key(each.build.torch) > chosen and each.rank.suits >= 2
+    )
     lines = []
     for torch, verdicts in list(newer.items())[:3]:
         candidates = [each for each in verdicts if Reason.BACKEND_NOT_ALLOWED not in each.reasons] or verdicts
-        by_text: dict[str, list[str]] = {}
-        for each in candidates:
-            by_text.setdefault(each.objections[0].text, []).append(each.build.backend)
+        by_text = grouped((each.objections[0].text, each.build.backend) for each in candidates)
         lines += [f"{torch} {', '.join(backends)}: {why}" for why, backends in by_text.items()]
     if len(newer) > 3:
         lines.append(f"and {len(newer) - 3} more; `torchpick list` shows all")
