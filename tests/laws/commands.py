@@ -262,6 +262,11 @@ def _resolver(folder: str) -> Resolver:
             packages[name] = {
                 each.version: [line for line in each.requires if named(line) in names] for each in known[name].versions
             }
+    # An index has what a package asks for by its number; the table need not know it.
+    for line in [line for versions in packages.values() for lines in versions.values() for line in lines]:
+        name, version = named(line), line.partition(";")[0].partition("==")[2].strip(") ")
+        if version and name in packages and name not in LATER and not {"*", ","} & {*version}:
+            packages[name].setdefault(version, [])
     return Resolver(packages)
 
 

@@ -148,6 +148,12 @@ FOUND = {
         "2.8.0+cu128",
         "torchvision<0.24",
     ),
+    "a limit against what a package asks for by its number": (
+        Asked(("vllm<0.12",), "T4", "550.127.08", limit="xformers<0.0.30", installer="pip"),
+        0,
+        "2.6.0+cu124",
+        "xformers<0.0.30",
+    ),
     "a limit on what nobody asks for": (
         Asked(("bitsandbytes",), "A100", limit="torchvision<0.24"),
         0,

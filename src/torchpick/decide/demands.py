@@ -12,7 +12,7 @@ from torchpick.model.versions import admits, everyday, grouped, leading, named, 
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from packaging.requirements import Requirement
 
@@ -34,6 +34,14 @@ class PackageDemand(Noun):
     def admits(self, version: str) -> bool:
         """Whether this version meets the requirement; pre-releases only where the specifier names one."""
         return not self.specifier or admits(self.specifier)(version)
+
+
+def is_beyond(versions: Iterable[str], demands: Sequence[PackageDemand]) -> bool:
+    """Whether only another version than these could meet the demands; one asked for by its number is among these."""
+    known = [*versions]
+    if any(demand.specifier.removeprefix("==") in known for demand in demands):
+        return False
+    return not any(all(demand.admits(version) for demand in demands) for version in known)
 
 
 def asked(texts: Iterable[str], machine: Callable[[], Machine] | None = None) -> tuple[PackageDemand, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from torchpick.decide import driver_numbers, remarks
-from torchpick.decide.demands import PackageDemand
+from torchpick.decide.demands import PackageDemand, is_beyond
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, OWN_WHEELS
 from torchpick.decide.refusal import JETSON_PAGE, begins
 from torchpick.decide.stacksearch import WITH_TORCH, Solution, StackSearch
@@ -75,9 +75,7 @@ def _is_unknown(facts: Mapping[str, PackageFacts], name: str, asked: Sequence[Pa
     known = facts.get(name)
     if known is None:
         return any(not demand.by for demand in asked)
-    return known.refused is None and not any(
-        all(demand.admits(package.version) for demand in asked) for package in known.versions
-    )
+    return known.refused is None and is_beyond((package.version for package in known.versions), asked)
 
 
 def unread(search: StackSearch, demands: Iterable[PackageDemand]) -> Iterator[Note]:

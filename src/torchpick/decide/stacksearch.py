@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from torchpick.decide import resolve
-from torchpick.decide.demands import PackageDemand, concerns, meets, required
+from torchpick.decide.demands import PackageDemand, concerns, is_beyond, meets, required
 from torchpick.decide.packagefit import ADDED_WHEEL, MIXED, ONE_MAJOR, OWN_WHEELS, Situation
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.machine import Machine
@@ -159,7 +159,8 @@ class _Attempt:
             self._refuse(name, "", _constrained(facts.refused))
             return None
         known = [package for package in facts.versions if all(demand.admits(package.version) for demand in mine)]
-        if not known and all(demand.by for demand in mine) and self._against(facts) is None:
+        versions = (package.version for package in facts.versions)
+        if is_beyond(versions, mine) and all(demand.by for demand in mine) and self._against(facts) is None:
             return self._extend(state._replace(todo=todo))  # a version that is not in the table: a note says so
         if not known:
             self._refuse(name, "", _constrained(_unknown(facts, mine)))
