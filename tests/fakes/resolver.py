@@ -196,7 +196,7 @@ def _name(requirement: Requirement) -> str:
 
 
 def _admits(requirement: Requirement, candidate: Candidate) -> bool:
-    return candidate.direct or requirement.specifier.contains(candidate.version, prereleases=True)
+    return requirement.specifier.contains(candidate.version, prereleases=True)
 
 
 def _holds(requirement: Requirement, extra: str) -> bool:

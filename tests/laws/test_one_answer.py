@@ -170,6 +170,18 @@ FOUND = {
     "an extra brings torch": (Asked(("transformers[torch]",), "GTX 1080 Ti", installer="pip"), 0, "2.14.1+cu126", ""),
     "no index has it, and the resolver says so": (Asked(("torch", "numpy>=99")), 1, None, ""),
     "unread versions beside bad ones": (Asked(("sglang",), "GTX 1080 Ti"), 3, None, ""),
+    "an unread version that another asks for, between two that need a newer driver": (
+        Asked(("sglang",), "A100", "525.147.05", elsewhere=("linux-aarch64", "3.12")),
+        0,
+        "2.9.1+cu128",
+        "",
+    ),
+    "an unread version between two without a wheel for the platform": (
+        Asked(("transformers", "sglang"), "GTX 1080 Ti", elsewhere=("windows-x86_64", "3.12")),
+        3,
+        None,
+        "",
+    ),
     "the packages agree on a set": (Asked(("unsloth",), "T4", "550.127.08"), 0, "2.14.1+cu126", ""),
     "a version of the family binds torch": (Asked(("xformers==0.0.29.post3",), "RTX 3090"), 0, "2.6.0+cu124", ""),
 }

@@ -21,7 +21,7 @@ from torchpick.model.package import Package
 from torchpick.model.pick import Pick
 from torchpick.model.request import Wish
 from torchpick.model.verdict import Reason, Verdict
-from torchpick.model.versions import admits, named, normal, release_key
+from torchpick.model.versions import admits, grouped, named, normal, release_key
 from torchpick.session import Session, decided
 
 TYPE_CHECKING = False
@@ -92,19 +92,20 @@ def _companions(args: ListArguments) -> int:
     if args.json:
         print(console.dated(envelope("list", companions=rows), session.knowledge.rules.date))
         return 0
-    backends: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        # One line for all backends of a release with the same companions; the labels are those of the backends.
-        versions = ", ".join(
-            f"{name} {known.version.partition('+')[0]}{_INFERRED if known.basis == 'inferred' else ''}"
-            for name, known in row.companions.items()
-        )
-        backends.setdefault((row.build.torch, versions), []).append(row.build.backend)
+    # One line for all backends of a release with the same companions; the labels are those of the backends.
+    backends = grouped(((row.build.torch, _in_words(row)), row.build.backend) for row in rows)
     cells = [(torch, ", ".join(names), versions) for (torch, versions), names in backends.items()]
     print(text.headed([("torch", "backend", "companions"), *cells], console.width(), console.painter()))
     inferred = "inferred: its metadata does not pin that torch"
     console.notes(args, f"{_INFERRED} {inferred}")
     return 0
+
+
+def _in_words(row: BuildCompanions) -> str:
+    return ", ".join(
+        f"{name} {known.version.partition('+')[0]}{_INFERRED if known.basis == 'inferred' else ''}"
+        for name, known in row.companions.items()
+    )
 
 
 def _pairs(args: ListArguments, session: Session) -> list[BuildCompanions]:

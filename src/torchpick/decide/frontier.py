@@ -16,7 +16,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.pick import GpuPlace, Group, Pick
 from torchpick.model.request import Wish
 from torchpick.model.table import Table
-from torchpick.model.versions import Release, numbers, release_key, span
+from torchpick.model.versions import Release, grouped, numbers, release_key, span
 
 # So many sets of builds are tried, the small ones first.
 MOST_TRIED = 20_000
@@ -136,12 +136,8 @@ def solve(kinds: Sequence[GpuKind], limit: int, weights: Sequence[int], plan: Se
 
 def _moves(fleet: Fleet, before: Releases, after: Releases) -> tuple[Move, ...]:
     """Who gets another torch, the largest gain first."""
-    moved: dict[tuple[str | None, str | None], list[int]] = {}
-    for place in range(len(fleet.crowds)):
-        pair = before.get(place), after.get(place)
-        if pair[0] != pair[1]:
-            moved.setdefault(pair, []).append(place)
-    moves = [Move(*pair, fleet.hosts(listed)) for pair, listed in moved.items()]
+    moved = grouped(((before.get(place), after.get(place)), place) for place in range(len(fleet.crowds)))
+    moves = [Move(old, new, fleet.hosts(listed)) for (old, new), listed in moved.items() if old != new]
     return tuple(sorted(moves, key=lambda move: (move.hosts.count, _key(move.after)), reverse=True))
 
 
@@ -159,10 +155,11 @@ def _upgrades(
         return releases(groups(kinds, solve(kinds, limit, weights, fewest(kinds)).pins))
 
     before = given(kinds)
-    owners: dict[str, list[int]] = {}
-    for place, machine in enumerate(fleet.machines):
-        if machine.driver and machine.driver.version and any(gpu.vendor == "nvidia" for gpu in machine.counted):
-            owners.setdefault(machine.driver.version, []).append(place)
+    owners = grouped(
+        (machine.driver.version, place)
+        for place, machine in enumerate(fleet.machines)
+        if machine.driver and machine.driver.version and any(gpu.vendor == "nvidia" for gpu in machine.counted)
+    )
     answers: list[Upgrade] = []
     for branch in [branch.number for branch in table.drivers.branches]:
         able: dict[str, list[int]] = {}

@@ -55,7 +55,10 @@ def of_stack(stack: Stack) -> Refusal:
     gpus = labels(stack.machine.counted)
     what = "no environment fits" if reasons else "nothing is known that could be planned of"
     why = "\n".join([f"{what} {' '.join(stack.asked)}{f' for {gpus}' if gpus else ''}", *lines])
-    remedy = "`--allow-mixed` takes two CUDA majors" if reasons else ""
+    names = [each.name for each in stack.objections]
+    remedy = f"`torchpick list {names[0]}` says of each version why" if names else ""
+    if any(each.objection.reason is Reason.CUDA_MAJOR_MIXED for each in stack.objections):
+        remedy = "`--allow-mixed` takes two CUDA majors"
     return Refusal(why, "; ".join(stack.hints[:2]) or remedy)
 
 

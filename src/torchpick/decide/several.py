@@ -13,6 +13,7 @@ from torchpick.model.pick import GpuPlace, Group, Pick
 from torchpick.model.request import Wish
 from torchpick.model.table import DriverTable, Table
 from torchpick.model.verdict import Verdict
+from torchpick.model.versions import grouped
 
 _IDLE = "it has no GPU, and other machines do"
 
@@ -57,11 +58,8 @@ def completed(fleet: Fleet, table: DriverTable) -> Fleet:
 
 def groups(kinds: Sequence[GpuKind], chosen: Sequence[Pin]) -> tuple[Group, ...]:
     """Each kind in the environment of these that suits it best; the newest torch first."""
-    places: dict[Pin, list[GpuKind]] = {}
-    for kind in kinds:
-        able = [pin for pin in chosen if pin in kind.served]
-        if able:
-            places.setdefault(max(able, key=lambda pin: kind.served[pin].rank), []).append(kind)
+    able = ((kind, [pin for pin in chosen if pin in kind.served]) for kind in kinds)
+    places = grouped((max(pins, key=lambda pin: kind.served[pin].rank), kind) for kind, pins in able if pins)
     environments = [_group(pin, listed) for pin, listed in places.items()]
     return tuple(sorted(environments, key=lambda group: group.verdict.rank, reverse=True))
 

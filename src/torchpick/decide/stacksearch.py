@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from torchpick.decide import resolve
 from torchpick.decide.demands import PackageDemand, concerns, is_beyond, meets, required
@@ -14,7 +14,7 @@ from torchpick.model.package import Package, PackageFacts
 from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.verdict import Objection, Reason, Verdict
-from torchpick.model.versions import leading, span
+from torchpick.model.versions import admits, leading, span
 
 # Names of torch's own wheels: a build pins what it needs of them.
 WITH_TORCH = frozenset({"triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "triton-rocm"})
@@ -123,6 +123,19 @@ def _unknown(facts: PackageFacts, demands: list[PackageDemand]) -> str:
     return f"no version within `{text}` is known; known: {known}"
 
 
+def _unread(known: Sequence[Package], specifier: str, refusal: Callable[[Package], Objection | None]) -> str | None:
+    """What is against a version that has not been read: neither the known one before it nor the one after it runs."""
+    text = specifier.removesuffix(".*")
+    older, newer = (
+        [package for package in known if admits(text.replace("==", sign))(package.version)] for sign in ("<=", ">=")
+    )
+    beside = [*older[:1], *newer[-1:]] if "==" in text else [*known[:1], *known[-1:]]
+    refused = [
+        f"{package.version}: {objection.text}" for package in beside if (objection := refusal(package)) is not None
+    ]
+    return f"has not been read; {refused[0]}" if refused and len(refused) == len(beside) else None
+
+
 class _State(Noun):
     """How far a search has come: what is chosen, what is asked, which torch builds are left."""
 
@@ -155,16 +168,9 @@ class _Attempt:
         name, todo = state.todo[0], state.todo[1:]
         mine = [demand for demand in state.demands if demand.name == name]
         facts = self.search.facts[name]
-        if facts.refused is not None and not facts.versions:
-            self._refuse(name, "", _constrained(facts.refused))
-            return None
         known = [package for package in facts.versions if all(demand.admits(package.version) for demand in mine)]
-        versions = (package.version for package in facts.versions)
-        if is_beyond(versions, mine) and all(demand.by for demand in mine) and self._against(facts) is None:
-            return self._extend(state._replace(todo=todo))  # a version that is not in the table: a note says so
         if not known:
-            self._refuse(name, "", _constrained(_unknown(facts, mine)))
-            return None
+            return self._without_known(state._replace(todo=todo), facts, mine)
         newest = known[0]
         for package in self._judged_first(facts, known):
             if not self.search.step():
@@ -180,26 +186,31 @@ class _Attempt:
                 return chosen
         return None
 
+    def _without_known(self, state: _State, facts: PackageFacts, mine: list[PackageDemand]) -> Solution | None:
+        """The answer with a version that is not in the table, as a note says, where what is there speaks for it."""
+        why, version = facts.refused or _unknown(facts, mine), ""
+        known = (package.version for package in facts.versions)
+        if facts.refused is None and is_beyond(known, mine) and all(demand.by for demand in mine):
+            unread = _unread(facts.versions, mine[0].specifier, self.search.situation.refusal)
+            if unread is None:
+                return self._extend(state)
+            why, version = unread, mine[0].specifier.lstrip("=")
+        self._refuse(facts.name, version, _constrained(why))
+        return None
+
     def _judged_first(self, facts: PackageFacts, known: list[Package]) -> list[Package]:
         """What was not read comes last, and not at all where what was read beside it speaks against it."""
         situation = self.search.situation
         unread = [package for package in known if situation.is_unread(package)]
         judged = [package for package in known if package not in unread]
-        against = self._against(facts) if unread else None
-        if against is None:
-            return [*judged, *unread]
+        read = [package for package in facts.versions if not situation.is_unread(package)]
         for package in unread:
-            why = f"has not been read, and {against.version} {against.objection.text}"
-            self._refuse(package.name, package.version, _constrained(why))
+            why = _unread(read, f"=={package.version}", situation.kernels)
+            if why is None:
+                judged.append(package)
+            else:
+                self._refuse(package.name, package.version, _constrained(why))
         return judged
-
-    def _against(self, facts: PackageFacts) -> Refused | None:
-        """The newest version that was read and has no code for these GPUs; None where nothing was, or all have."""
-        for package in facts.versions:
-            if not self.search.situation.is_unread(package):
-                objection = self.search.situation.kernels(package)
-                return None if objection is None else Refused(package.name, package.version, objection)
-        return None
 
     def _choosing(self, state: _State, package: Package) -> tuple[_State, Objection | None]:
         """The state with this package in it, or why it cannot be."""

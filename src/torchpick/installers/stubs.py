@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from torchpick.model.build import Build
 from torchpick.model.noun import Noun
-from torchpick.model.versions import release_key
+from torchpick.model.versions import grouped, release_key
 
 
 class Stub(Noun):
@@ -25,14 +25,10 @@ def of_builds(builds: Iterable[Build]) -> tuple[Stub, ...]:
 
     One that belongs to several torches needs one of their releases: which of them it is, the pick decides.
     """
-    torches: set[Stub] = set()
-    needs: dict[tuple[str, str], list[Build]] = {}
-    for build in builds:
-        torches.add(Stub("torch", build.version))
-        for name, version in build.companion_pins.items():
-            needs.setdefault((name, version), []).append(build)
+    builds = [*builds]
+    needs = grouped((pin, build) for build in builds for pin in build.companion_pins.items())
     found = [Stub(name, version, _one_of(mine)) for (name, version), mine in needs.items()]
-    return tuple(sorted((*torches, *found)))
+    return tuple(sorted({*(Stub("torch", build.version) for build in builds), *found}))
 
 
 def _one_of(builds: list[Build]) -> str:

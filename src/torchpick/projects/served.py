@@ -12,6 +12,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.pythons import python_name, span
 from torchpick.model.request import Wish
 from torchpick.model.table import Kind, Shelf, Table
+from torchpick.model.versions import grouped
 
 # What people call the platforms that a library's users have.
 PLATFORMS = {
@@ -32,11 +33,11 @@ class BuildAudience(Noun):
 
 def default_table(builds: Iterable[Build], table: Table) -> Table:
     """The default index as a table: each of its builds under the backend that it was built for."""
-    found: dict[str, list[Build]] = {}
-    for build in builds:
-        if build.backend == "default":
-            backend = f"cu{build.cuda.replace('.', '')}" if build.cuda else "cpu"
-            found.setdefault(build.platform, []).append(build._replace(backend=backend))
+    found = grouped(
+        (build.platform, build._replace(backend=f"cu{build.cuda.replace('.', '')}" if build.cuda else "cpu"))
+        for build in builds
+        if build.backend == "default"
+    )
     return table._replace(builds={platform: Shelf.of(mine) for platform, mine in found.items()})
 
 

@@ -11,7 +11,7 @@ from torchpick.index import wheelnames
 from torchpick.index.listing import Link
 from torchpick.model.build import DEFAULT_INDEX, Build, BuildKey, Evidence, family_of, toolkit_order
 from torchpick.model.noun import Noun
-from torchpick.model.versions import numbers, release_key
+from torchpick.model.versions import grouped, numbers, release_key
 
 _BACKEND = re.compile(r"cpu|xpu|cu\d{2,3}|rocm\d{1,2}(?:\.\d{1,2}){1,2}")
 # The Pythons that torch was ever built for as CPython; `cp27mu` and its like are older than the table.
@@ -36,11 +36,8 @@ def builds(links: Iterable[Link], channel: str = "stable") -> tuple[ListedBuild,
 
     On the channel `default`, the user's own index, they are the wheels without a local label.
     """
-    groups: dict[tuple[str, str, str, str], list[Link]] = {}
-    for link in links:
-        key = _key(link, channel)
-        if key is not None and release_key(key[0]) >= release_key(FIRST):
-            groups.setdefault(key, []).append(link)
+    keys = ((_key(link, channel), link) for link in links)
+    groups = grouped((key, link) for key, link in keys if key and release_key(key[0]) >= release_key(FIRST))
     oldest_first = sorted(groups, key=lambda key: (release_key(key[0]), key[1:3]))
     if channel in DATED:
         oldest_first = list({key[1:3]: key for key in oldest_first}.values())
