@@ -33,6 +33,7 @@ _BY_TORCH = {
     "PTX_ONLY_DRIVER_TOO_OLD",
     "DRIVER_TOO_OLD",
     "LIBRARY_DROPPED_GPU",
+    "TORCH_MISSING",
 }
 _AROUND = {"wsl", "container", "image build"}
 # Drivers for CUDA before 7 are older than every build.
@@ -215,7 +216,8 @@ def _findings(wanted: tuple[str, ...], alone: Finding, exam: Examination | None)
     """The findings that an error points at, else its cause `alone`; with the command where no torch can be judged."""
     if exam is None:
         return (alone,)
-    found = [finding for finding in exam.findings if finding.code in wanted]
+    # That torch is missing is no answer to why it cannot be had.
+    found = [finding for finding in exam.findings if finding.code in wanted and finding.code != "TORCH_MISSING"]
     if _BY_TORCH & {*wanted[:1]} and not any(finding.advice for finding in found):
         if exam.refused is not None:
             return (*found, alone._replace(advice=exam.refused))
