@@ -69,6 +69,28 @@ def test_broken_metadata_and_record_are_said_and_survived(home: Home) -> None:
     assert codes(examine(home, "sm_86")) == []
 
 
+def test_the_files_of_a_record_have_their_commas_and_lose_what_is_no_name(tmp_path: Path) -> None:
+    one = distributions.Distribution("thing", "1.0", str(tmp_path), "thing-1.0.dist-info")
+    record = tmp_path / one.info / "RECORD"
+    record.parent.mkdir()
+    lines = ["a.so,sha256=x,1", '"b,c.so",,', "", "zero\0byte.so,,", f"{'x' * 4096}.so,,", "../../bin/d.dll,,"]
+    record.write_text("\n".join(lines))
+
+    assert distributions.files(one) == ("a.so", "b,c.so", "../../bin/d.dll")
+    assert distributions.libraries(one) == ("a.so", "b,c.so")
+
+
+def test_two_projects_share_a_library_only_in_one_folder(tmp_path: Path) -> None:
+    for name, files in (("one", "a.so,,\nb.so,,\n"), ("other", "c.so,,\nb.so,,\n"), ("third", "c.so,,\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "RECORD").write_text(files)
+    one, other, third = (distributions.Distribution(n, "1", str(tmp_path), n) for n in ("one", "other", "third"))
+
+    assert distributions.overwritten(one, other) == "b.so"
+    assert distributions.overwritten(one, third) is None
+    assert distributions.overwritten(one, other._replace(folder="/elsewhere")) is None
+
+
 def test_without_record_the_project_s_own_folders_are_walked(home: Home) -> None:
     """As conda and Debian leave it out."""
     files = {"thing/deep/_C.so.1": b"x", "thing/text.txt": b"x", "other/_C.so": b"x"}

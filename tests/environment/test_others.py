@@ -85,7 +85,7 @@ def test_a_group_may_write_where_it_is_the_owners_own(tmp_path: Path, monkeypatc
         assert world.is_yours(str(tmp_path)) is private
     tmp_path.chmod(0o700)
     assert world.is_yours(str(tmp_path))
-    assert not world.is_yours(str(tmp_path / "gone"))
+    assert world.is_yours(str(tmp_path / "gone")) is False
 
 
 @pytest.mark.parametrize("place", ["", "install"])

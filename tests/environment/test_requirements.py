@@ -24,6 +24,21 @@ FAMILY = ("torch", "torchvision", "torchaudio", "torchcodec")
         ("torch[opt,extra]<2.9", Requested("torch[opt,extra]<2.9", "", "torch", ("extra", "opt"), "<2.9")),
         ("./lib[a]", Requested("./lib[a]", "", extras=("a",), place="./lib")),
         ("git+https://x/y.git", Requested("git+https://x/y.git", "", place="git+https://x/y.git")),
+        ("file:here", Requested("file:here", "", place="file:here")),
+        ("..", Requested("..", "", place="..")),
+        ("Lib.ZIP", Requested("Lib.ZIP", "", place="Lib.ZIP")),
+        (
+            "torch[b, a] @ file:x ; python_version > '3'",
+            Requested(
+                "torch[b, a] @ file:x ; python_version > '3'",
+                "",
+                "torch",
+                ("a", "b"),
+                "",
+                "python_version > '3'",
+                "file:x",
+            ),
+        ),
         (
             "torch @ https://x/torch-2.9.1%2Bcu126-cp311-cp311-win_amd64.whl",
             Requested(
