@@ -60,6 +60,20 @@ def test_a_sample_does_not_answer_who_would_read_all_of_it(reading: Reading, tmp
     assert cache.find(url, HASH, None, Allowance(99)) == sample
 
 
+def test_the_flags_answer_for_a_torch_and_for_nothing_else(reading: Reading, tmp_path: Path) -> None:
+    """A torch is read by its flags unless all of it is asked for."""
+    cache = Readings(str(tmp_path))
+    other = "https://files.example/pkg-1.0-py3-none-any.whl"
+    for url, sha256 in ((URL, HASH), (other, "cd" * 32)):
+        cache.keep(url, reading._replace(depth=FLAGS, sha256=sha256))
+
+    found = cache.find(URL, HASH, None)
+    assert found is not None
+    assert found.depth == FLAGS
+    assert cache.find(URL, HASH, WHOLE) is None
+    assert cache.find(other, "cd" * 32, None) is None
+
+
 def test_one_host_does_not_speak_for_another(reading: Reading, tmp_path: Path) -> None:
     """The hash is the index's word; what lies behind it was not hashed, as only parts of it were fetched."""
     cache = Readings(str(tmp_path))

@@ -123,7 +123,7 @@ def test_an_allowance_goes_to_the_small_libraries_and_the_main_ones() -> None:
     assert found.depth == SAMPLE
     assert found.needed == ("libc10.so", "libcudart.so.13")
     assert [(one.path, texts(one.sass), one.complete) for one in found.libraries] == [("pkg/_C.so", ["sm_80"], False)]
-    assert found.bytes_read <= 1_300_000
+    assert 900_000 <= found.bytes_read <= 1_300_000
 
 
 def test_a_wheel_that_is_one_bomb_is_refused() -> None:

@@ -1,0 +1,48 @@
+"""What of a torch's METADATA and libraries goes into the table's row."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.wheels import making
+from torchpick.model.arch import Arch
+from torchpick.wheels import librarycode, refresh
+from torchpick.wheels.readings import FLAGS, Reading, TorchFacts
+
+METADATA = """\
+Metadata-Version: 2.1
+Name: torch
+Requires-Dist: numpy==2.0
+Requires-Dist: nvidia-cudnn-cu12 (==9.1.0.70) ; platform_system == "Linux"
+Requires-Dist: NVIDIA_cublas==1
+Requires-Dist: nvidia-nccl-cu12>=2.20
+Requires-Dist: nvidia-cusparselt-cu13==0.8.0; platform_system == "Linux"
+Requires-Dist: triton==3.1.0
+"""
+
+
+def reading(torch: TorchFacts | None, *libraries: librarycode.Library) -> Reading:
+    return Reading("x", FLAGS, True, 1, 1, 1, torch=torch, libraries=libraries, metadata=METADATA)
+
+
+def test_the_exact_versions_that_a_cuda_build_asks_for_are_its_pins() -> None:
+    assert refresh.pins(reading(TorchFacts("2.9.1+cu128", "12.8"))) == {
+        "nvidia-cudnn-cu12": "9.1.0.70",
+        "nvidia-cusparselt-cu13": "0.8.0",
+        "triton": "3.1.0",
+    }
+
+
+@pytest.mark.parametrize("torch", [None, TorchFacts("2.9.1+cpu"), TorchFacts("2.9.1+rocm6.4", None, "6.4")])
+def test_what_is_built_without_cuda_pins_nothing_although_its_metadata_names_linux_s(torch: TorchFacts | None) -> None:
+    assert refresh.pins(reading(torch)) == {}
+
+
+def test_a_library_lacks_what_the_flags_name_and_it_hardly_supports() -> None:
+    linalg = making.library(*[making.module("sm_80", "sm_90")] * 32, making.module("sm_75", "sm_80", "sm_90"))
+    fine = making.library(making.module("sm_75", "sm_80", "sm_90"))
+    flags = tuple(map(Arch.parse, ("sm_60", "sm_75", "sm_80", "sm_90")))
+    torch = TorchFacts("2.9.1+cu126", "12.6", flags=flags)
+    libraries = [librarycode.of_buffer(data, f"torch/lib/{name}.so") for name, data in (("a", linalg), ("b", fine))]
+
+    assert refresh.lacks(reading(torch, *libraries)) == {"a.so": ["sm_60", "sm_75"], "b.so": ["sm_60"]}
