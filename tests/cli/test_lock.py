@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -38,6 +39,19 @@ def test_a_slip_is_told_with_a_hint_and_writes_nothing(
     assert said in err
     assert "\nhint: " in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_with_the_name_of_a_lock_is_refused_before_anything_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pylock.toml").mkdir()
+
+    assert main(["lock", "torch", "-o", "pylock.toml", "-r", "absent.txt", *PASCAL]) == 2
+
+    err = capsys.readouterr().err
+    assert "`-o pylock.toml` is a folder" in err
+    assert f"hint: give a file: `-o {os.path.join('pylock.toml', 'pylock.torch.toml')}`" in err
 
 
 def test_several_machines_are_sent_to_locks_of_their_own(
