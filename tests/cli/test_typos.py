@@ -39,6 +39,13 @@ def test_a_typo_is_refused_with_what_was_meant(words: list[str], hint: str, caps
     assert hint in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("file", ["requirements.txt", "pyproject.toml", "env/uv.lock", "environment.yml"])
+def test_a_file_is_named_as_one(file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["install", file, *GPU]) == 2
+
+    assert f"`{file}` is a file, not a package" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "name",
     ["torchrl", "torchx", "torchao", "torchmetrics", "torchtune", "torch-geometric", "torchio", "faiss-cpu", "whisper",

@@ -313,3 +313,13 @@ def test_what_is_no_requirement_is_refused_with_a_hint(text: str) -> None:
         demands.asked([text])
 
     assert caught.value.hint
+
+
+def test_the_index_of_an_environment_is_that_of_the_channel(table: Table) -> None:
+    facts = known(package("lib", "1.0", "torch"))
+    search = stacksearch.StackSearch(machine(), table, Wish(channel="test"), facts)
+
+    stack, _ = environments.best(search, demands.asked(["lib"]))
+
+    assert stack.index_url is not None
+    assert "/whl/test/" in stack.index_url

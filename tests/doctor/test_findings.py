@@ -327,7 +327,9 @@ CASES = (
         linalg(making.module("sm_75", "sm_80")),
         gpus=("T4",),
     ),
+    Case("PARTIAL_LIBRARY", linalg(making.module("sm_80", "sm_90")), linalg(), gpus=("T4",)),
     Case("TRITON_DROPPED_GPU", triton("3.5.1"), triton("3.5.1"), gpus=("sm_61",), miss_gpus=("sm_70",)),
+    Case("TRITON_DROPPED_GPU", triton("2.0.0"), triton("1.1.1"), gpus=("sm_61",)),
     Case(
         "COMPANION_MISMATCH",
         with_companion("0.25.0+cu128", "torch (==2.10.0)"),

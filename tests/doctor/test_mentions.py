@@ -140,3 +140,19 @@ def test_the_time_grows_with_the_length_and_no_faster(text: str) -> None:
 
     short = max(min(seconds(500) for _ in range(3)), 0.0005)
     assert min(seconds(4000) for _ in range(3)) < short * 40
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("conda list | grep torch\npytorch 2.5.1 cpu_py312h2 conda-forge", {"conda", "cpu build"}),
+        ("mamba install pytorch", {"conda"}),
+        ("uv sync\nRadeon RX 7900 XTX", {"uv project", "amd"}),
+        ("docker run --gpus all image", {"container"}),
+        ("RUN pip install torch", {"image build"}),
+        ("JetPack 6.2 on a Jetson", {"jetson", "aarch64"}),
+        ("torch", set()),
+    ],
+)
+def test_what_surrounds_an_error_is_a_fact(text: str, facts: set[str]) -> None:
+    assert of_text(text.encode()).facts == facts

@@ -42,15 +42,15 @@ def addressed(job: Job, installer: str, platform: Platform, knowledge: Knowledge
     fetches no address, and has only what lies in folders of the user's.
     """
     pick = job.pick
-    on_network = not _is_folder(pick)
-    if not pick.index_url or jobs.of_vendor(job) or (job.offline and installer == "pip" and on_network):
+    out_of_reach = job.offline and not _is_folder(pick)
+    if not pick.index_url or jobs.of_vendor(job) or (out_of_reach and installer == "pip"):
         return job
     check_mirror(job.own, pick.index_url, job.passed_on)
     wanted = [name for name in jobs.concerned(job) if not jobs.stays(job, name)]
     hashes = Hashes(pick, knowledge)
     torch = _certain(job, hashes) if "torch" in wanted else None
     found = [] if torch is None else [torch]
-    if pages and not (job.offline and on_network):
+    if pages and not out_of_reach:
         with _host(pick) as host:
             try:
                 found = _Pages(job, platform, host, hashes).files(wanted, knowledge.family)
@@ -58,7 +58,7 @@ def addressed(job: Job, installer: str, platform: Platform, knowledge: Knowledge
                 hint = "`--index-base URL` names a mirror, `--backend default` takes the torch of your own index"
                 raise type(error)(error.message, hint=f"{error.hint}; {hint}") from error
     hashed = {wheel.name for wheel in found if wheel.sha256}
-    if pages or job.offline:
+    if pages or out_of_reach:
         notes = hashes.notes(found)
     else:
         notes = _of_pages(pick, [name for name in wanted if name not in hashed])
