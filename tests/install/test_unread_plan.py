@@ -381,3 +381,11 @@ def test_the_libraries_of_an_unknown_project_support_a_gpu_together(
 
     assert planned(capsys, "swift-ops", *A100, "580.95.05", *LINUX)["swift-ops"] == "1.0"
     assert "holds no code for" in refused(capsys, "swift-ops", "--gpu", "sm_75", "--driver", "580.95.05", *LINUX)
+
+
+def test_a_refusal_says_once_what_was_not_read(capsys: pytest.CaptureFixture[str]) -> None:
+    err = refused(capsys, "sglang", "nosuch", "--gpu", "GTX 1080 Ti", "--driver", "580", "--offline", *LINUX)
+
+    assert [line for line in err.splitlines() if line.startswith("note: ") and "nosuch" in line] == [
+        "note: no wheel of nosuch was read: nothing is read with `--offline`"
+    ]

@@ -34,7 +34,7 @@ def plan(session: Session, *, allow_mixed: bool) -> Stack:
     except NoBuildError as error:
         if error.stack is None:
             raise
-        return error.stack._replace(notes=(*error.stack.notes, *learner.unread(error.stack.unknown)))
+        return error.stack._replace(notes=learner.unread(error.stack.unknown))
     made = _dated(_completed(learnt, [each.name for each in question.wanted]), learnt, learner.table)
     if made.packages:
         return made
