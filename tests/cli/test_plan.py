@@ -90,6 +90,16 @@ def test_the_versions_of_a_package(capsys: pytest.CaptureFixture[str]) -> None:
     assert next(iter(rows)) == "0.33.0"
 
 
+def test_a_reason_that_versions_in_a_row_share_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "vllm", "--gpu", "t4", *MACHINE]) == 0
+    out = capsys.readouterr().out
+    reasons = [row.split(maxsplit=4)[4] for row in out.splitlines()[1:] if "libcudart" in row or "as above" in row]
+
+    assert reasons[0].startswith("needs libcudart.so.13")
+    assert len(reasons) > 10
+    assert {*reasons[1:]} == {"as above"}
+
+
 def test_the_versions_of_a_package_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     found = answer(capsys, "list", "xformers", "--gpu", "sm_61", *MACHINE)
     versions = found["versions"]

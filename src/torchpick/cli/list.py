@@ -96,8 +96,7 @@ def _companions(args: ListArguments) -> int:
     backends = grouped(((row.build.torch, _in_words(row)), row.build.backend) for row in rows)
     cells = [(torch, ", ".join(names), versions) for (torch, versions), names in backends.items()]
     print(text.headed([("torch", "backend", "companions"), *cells], console.width(), console.painter()))
-    inferred = "inferred: its metadata does not pin that torch"
-    console.notes(args, f"{_INFERRED} {inferred}")
+    console.notes(args, f"{_INFERRED} inferred: its metadata does not pin that torch")
     return 0
 
 

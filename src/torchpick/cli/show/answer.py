@@ -121,18 +121,22 @@ def table(stack: Stack, width: int | None, bold: Paint = str) -> str:
 
 
 def versions(rows: Iterable[tuple[Package, Stack]], width: int | None, bold: Paint = str) -> str:
-    """The versions of a package, newest first, each with the torch it would be with, or why it does not fit."""
+    """The versions of a package, newest first, each with the torch it would be with, or why it does not fit.
+
+    A reason that many in a row share is said once.
+    """
     cells = [("version", "torch", "CUDA", "verdict", "why")]
+    said = ""
     for package, stack in rows:
+        torch, cuda, code, why = "-", package.cuda, "-", ""
         pin = next((each for each in stack.packages if each.name == package.name), None)
         if pin is not None:
             why = "; ".join(note.text.removeprefix(f"{package.who}: ") for note in _doubts(stack))
-            cells.append((package.version, stack.version("torch") or "-", pin.cuda or "-", pin.verdict, why))
-            continue
-        own = [each.objection for each in stack.objections if each.name == package.name]
-        objections = own or [each.objection for each in stack.objections]
-        code, why = (objections[0].code, objections[0].text) if objections else ("-", "")
-        cells.append((package.version, "-", package.cuda or "-", code, why))
+            torch, cuda, code = stack.version("torch") or "-", pin.cuda, pin.verdict
+        elif objections := sorted(stack.objections, key=lambda each: each.name != package.name):
+            code, why = objections[0].objection.code, objections[0].objection.text
+        cells.append((package.version, torch, cuda or "-", code, "as above" if why and why == said else why))
+        said = why
     return headed(cells, width, bold)
 
 
