@@ -222,11 +222,11 @@ class Session:
     def table_of(self, machines: tuple[Machine, ...], channel: str | None = None, wish: Wish | None = None) -> Table:
         """The table with the builds for these machines' platforms, the default index's where the wish is for these."""
         platforms = (machine.platform.name for machine in machines)
-        wish = wishes.of(self.request, self.environ) if wish is None else wish
+        wish = wish or wishes.of(self.request, self.environ)
         own = DEFAULT_INDEX in wish.backends
         return self.knowledge.table(
             platforms,
-            self.request.channel if channel is None else channel,
+            channel or self.request.channel,
             base=wish.index_base,
             default_index=own,
             user_base=self.user_base if own else None,
@@ -257,7 +257,7 @@ class Session:
 
         `packages` is what is known of packages; without `everything` only as many builds are judged as it takes.
         """
-        question = self.question if question is None else question
+        question = question or self.question
         fleet = self.fleet if machines is None and self.request.machine is not None else None
         machines = fleet.machines if fleet is not None else self.machines if machines is None else machines
         first, *others = machines

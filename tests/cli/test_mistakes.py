@@ -27,3 +27,33 @@ def test_a_mistake_is_answered_with_what_is_wrong_and_a_hint(
 def test_there_are_sixty_each_with_a_hint() -> None:
     assert len(ROWS) >= 60
     assert [row["typed"] for row in ROWS if len(row["says"]) != 2] == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("torchpick --gpu 3090", "--gpu 3090"),
+        ("$ torchpick --gpu 3090", "--gpu 3090"),
+        ("/?", "--help"),
+        ("/help", "--help"),
+        ("?", "--help"),
+        ("--platform win --gpu 3090", "--platform windows-x86_64 --gpu 3090"),
+        ("--platform ubuntu --gpu 3090", "--platform linux-x86_64 --gpu 3090"),
+        ("--platform mac", "--platform macos-arm64"),
+        ("--backend cuda-12.6 --gpu 3090", "--backend cu126 --gpu 3090"),
+    ],
+)
+def test_what_is_plainly_meant_is_taken(typed: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = []
+    for line in (typed, meant):
+        assert main(shlex.split(line)) == 0
+        out = capsys.readouterr().out
+        said.append([each for each in out.splitlines() if not each.startswith("run ")])  # that has the user's words
+
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("name", ["transformers", "triton", "vllm"])
+def test_a_well_known_package_may_be_the_first_word(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--gpu", "3090", "--driver", "580.95.05", "--platform", "linux-x86_64"]) == 0
+    assert f"torchpick install {name}" in capsys.readouterr().out

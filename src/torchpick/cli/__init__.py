@@ -22,18 +22,25 @@ gc.set_threshold(50_000)
 
 # The module is torchpick.cli.<name>, what it takes and its help are help/<name>.txt; help/pick.txt lists them.
 COMMANDS = (
-    *("install", "plan", "url", "lock", "env", "run", "pin", "unpin", "label", "list", "matrix", "fleet", "detect"),
-    *("doctor", "explain", "inspect", "arch", "extras", "refresh", "completion"),
-)
-_FIX = "did you mean `torchpick doctor --fix`?"
-_NEWER = "did you mean `torchpick install --upgrade torch`?"
-# What other programs call it.
+    "install", "plan", "url", "lock", "env", "run", "pin", "unpin", "label", "list", "matrix", "fleet", "detect",
+    "doctor", "explain", "inspect", "arch", "extras", "refresh", "completion",
+)  # fmt: skip
+# What other programs call it, and the words behind ours.
 _MEANT = {
-    **dict.fromkeys(("repair", "fix"), _FIX),
-    **dict.fromkeys(("check", "diagnose", "verify"), "did you mean `torchpick doctor`?"),
-    **dict.fromkeys(("upgrade", "update"), _NEWER),
-    **dict.fromkeys(("info", "gpus", "devices"), "did you mean `torchpick detect`?"),
-    "uninstall": "torchpick does not uninstall anything: `python -m pip uninstall torch`, or `uv pip uninstall torch`",
+    "repair": "doctor --fix",
+    "fix": "doctor --fix",
+    "check": "doctor",
+    "diagnose": "doctor",
+    "verify": "doctor",
+    "upgrade": "install --upgrade torch",
+    "update": "install --upgrade torch",
+    "info": "detect",
+    "gpus": "detect",
+    "devices": "detect",
+    "pip": "install torch",
+    "uv": "install torch",
+    "nightly": "--channel nightly",
+    "uninstall": "",
 }
 # Where no terminal has a width.
 _HELP_WIDTH = 100
@@ -77,11 +84,13 @@ def _open_streams() -> bool:
 
 def _in_flags(words: Sequence[str]) -> Sequence[str]:
     """`help [COMMAND]` and `version`, as other programs have them, and `survey`, in the words of our own."""
+    while words[:1] in (["$"], ["torchpick"]):  # pasted with its prompt, or twice
+        words = words[1:]
     if words[:1] == ["survey"]:
         return ["inspect", *words[1:]]
     if words[:1] == ["version"]:
         return ["--version", *words[1:]]
-    if words[:1] == ["help"]:
+    if words[:1] in (["help"], ["?"], ["/?"], ["/help"]):
         topic = [word for word in words[1:2] if word not in ("help", "version")]
         return [*topic, "--help"] if topic not in (["all"], ["machine"]) else ["--help", *topic]
     return words
@@ -134,11 +143,13 @@ def _refuse_unknown(command: str, words: Sequence[str]) -> None:
     from torchpick.model.versions import normal
 
     known = KnownPackages(os.environ, "")
-    if normal(words[0]) in known:
+    if normal(words[0]) in (*known, *typos.OFTEN):
         return
     typos.refuse(words[:1], "plan", known)
     close = close_to(words[0], (*COMMANDS, *_MEANT), 0.7)
     hint = f"`torchpick plan {words[0]}` asks for a package, `torchpick help all` shows the commands"
     if close:
-        hint = _MEANT.get(close[0], f"did you mean `torchpick {close[0]}`?")
+        hint = f"did you mean `torchpick {_MEANT.get(close[0], close[0])}`?"
+    if close == ["uninstall"]:
+        hint = "torchpick does not uninstall anything: `python -m pip uninstall torch`, or `uv pip uninstall torch`"
     raise UsageError(f"unknown command `{words[0]}`", hint=hint)

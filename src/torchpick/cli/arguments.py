@@ -70,6 +70,14 @@ class Flag:
 
 _MORE = "`torchpick help machine` lists the flags for the machine, the pick and the output, `… help all` everything."
 
+# What people take for flags, or for another one.
+_MEANT = {
+    "--gpus": "one of all, visible; `--gpu` names a GPU",
+    "--torch": "a package is a word without dashes: `torchpick torch==2.6.0`",
+    "--torchvision": "a package is a word without dashes: `torchpick torch torchvision`",
+    "--cuda": "`--backend cu126` names the build's CUDA, `--cuda-driver 12.6` the newest that the driver supports",
+}
+
 
 class Parser:
     """What a command takes. Its help is read for that, so that nothing is declared but what is printed."""
@@ -141,12 +149,13 @@ class Parser:
         if (value.startswith("-") and value != "-" and not mark) or (not value and flag.metavar in ("FILE", "DIR")):
             raise UsageError(f"`{name}` needs a value", hint=f"`{name} {flag.metavar}`: {flag.about}")
         if flag.choices and value not in flag.choices:
-            raise UsageError(f"`{name} {value}` is unknown", hint=f"one of {', '.join(flag.choices)}")
+            raise UsageError(f"`{name} {value}` is unknown", hint=_MEANT.get(name, f"one of {', '.join(flag.choices)}"))
         values[flag.dest] = [*values[flag.dest], value] if flag.repeats else value
 
     def _unknown(self, word: str) -> UsageError:
-        close = close_to(word.partition("=")[0], [*self._by_name, "--help"], 0.75)
-        hint = f"did you mean `{close[0]}`?" if close else f"run `{self.named} --help`"
+        name = word.lower().partition("=")[0]
+        close = close_to(name, [*self._by_name, "--help"], 0.75)
+        hint = f"did you mean `{close[0]}`?" if close else _MEANT.get(name, f"run `{self.named} --help`")
         if "[-- " in self.usage and not close:
             hint = f"what is for another program goes after `--`: `{self.named} … -- {word}`"
         return UsageError(f"`{word}` is not an option of `{self.named}`", hint=hint)

@@ -82,8 +82,7 @@ def _library(args: ExtrasArguments, shop: Shop, own: App) -> Plan:
     if args.groups:
         raise UsageError("`--groups` is for an app: a published library cannot name an index", hint="add `--for app`")
     found = published.extras(shop)
-    exact = map(own.exact, _backends(args))
-    return Plan((*found, *exact))
+    return Plan((*found, *map(own.exact, _backends(args))))
 
 
 def _backends(args: ExtrasArguments) -> tuple[str, ...]:

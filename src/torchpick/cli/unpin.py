@@ -29,8 +29,7 @@ def run(args: UnpinArguments) -> int:
         return _told(args, [file for file in args.words if scripts.unpin(file)], ", ".join(args.words))
     project = chosen(args.project, no_project=args.no_project)
     pin.check_named(args.python)
-    request = Request(gpus=("none",), python=args.python)
-    python = Session(request).machine.python
+    python = Session(Request(gpus=("none",), python=args.python)).machine.python
     if python.executable is None:
         raise UsageError("no environment is named or found", hint="name its interpreter with `--python PATH`")
     prefix = world.prefix_of(python.executable)

@@ -181,13 +181,12 @@ def _environment(question: Question, machine: Machine, table: Table, facts: Mapp
 def _pick(search: StackSearch, question: Question, stack: Stack, solution: Solution | None) -> Pick:
     """The build of an environment as a pick, with every build it was weighed against."""
     machine, table, verdicts = search.machine, search.table, search.verdicts
-    names = dict.fromkeys(demand.name for demand in question.wanted)
-    family = {name: "" for name in names if name in COMPANIONS}
+    family = {demand.name: "" for demand in question.wanted if demand.name in COMPANIONS}
     wish = question.wish._replace(companions=family)
     torch = None if solution is None else solution.torch
     if torch is None and (solution is None or not search.builds):
         return Pick((machine,), wish, (), verdicts, changes=changes(verdicts), table_date=table.date)
-    chosen = search.builds[0] if torch is None else torch
+    chosen = torch or search.builds[0]
     why = next((each.why for each in stack.packages if each.name == "torch"), "")
     better = Objection(Reason.OTHER_TORCH, {"why": why.partition("; ")[0]})
     verdicts = tuple(

@@ -67,7 +67,7 @@ def _requirement(text: str) -> Requirement:
     try:
         requirement = parsed(text)
     except ValueError as error:
-        hint = 'such as `"torch<2.12"`, in quotes'
+        hint = 'such as `torch==2.6.0`, or `"torch<2.12"` in quotes'
         raise RequirementError(f"`{text}` is not a valid requirement: {error}", hint=hint) from error
     if requirement.url:
         hint = "`torchpick install` takes URLs and paths, with `--dry-run` too"
@@ -133,8 +133,7 @@ def meets(build: Build, demand: PackageDemand) -> bool:
 
 def narrowed(wish: Wish, texts: Iterable[str], machine: Callable[[], Machine] | None = None) -> Wish:
     """The wish with what these requirements ask of torch and its companions in it."""
-    mine = [text for text in texts if named(text) in TRIO]
-    return of_family(wish, asked(mine, machine))
+    return of_family(wish, asked((text for text in texts if named(text) in TRIO), machine))
 
 
 def of_family(wish: Wish, demands: Iterable[PackageDemand]) -> Wish:

@@ -98,8 +98,7 @@ class Situation:
         driver = self.machine.driver
         if package.major is None or package.per_cuda or driver is None or not self.gpus:
             return None
-        cuda = f"{package.major}.0"
-        lacked = self.drivers.too_old(driver, cuda, self.os)
+        lacked = self.drivers.too_old(driver, f"{package.major}.0", self.os)
         if not lacked:
             return None
         named = [each for each in package.needs if each.endswith(f".{package.major}")]

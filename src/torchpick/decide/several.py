@@ -74,8 +74,7 @@ def _group(pin: Pin, kinds: list[GpuKind]) -> Group:
         for fit in verdict.fits
     )
     members = tuple(member for kind in kinds for member in kind.members)
-    worst = min(alone, key=lambda verdict: verdict.rank)
-    return Group(members, worst._replace(fits=fits))
+    return Group(members, min(alone, key=lambda verdict: verdict.rank)._replace(fits=fits))
 
 
 def fewest(kinds: Sequence[GpuKind]) -> tuple[Pin, ...]:

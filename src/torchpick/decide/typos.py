@@ -10,18 +10,21 @@ from torchpick.model.versions import leading, normal
 
 _TORCH = ("pytorch", "pytorch-cuda", "pytorch-gpu", "torch-gpu", "torch-cuda", "pytroch")
 # Beside the packages of the table, whose short names are too near to other people's.
-_OFTEN = ("torch", "vllm", "sglang", "torchvision", "torchaudio", "transformers", "diffusers")
+OFTEN = ("torch", "vllm", "sglang", "torchvision", "torchaudio", "transformers", "diffusers", "triton", "accelerate")
 _LONG = 8
 # Near to one of them, and a package that many mean.
 _REAL = ("faiss-cpu", "whisper")
 _BACKEND = re.compile(r"cu\d{2,3}|cpu|rocm\d[\d.]*|xpu")
-_CUDA = re.compile(r"cuda(?:[-_]?\d[\d.]*)?|cudatoolkit|cuda-toolkit|cudnn|nvidia-cuda|nvcc")
-_GPU = re.compile(r"(?:rtx|gtx)?-?\d{3,4}(?:-?(?:ti|super))?|[abhlv]\d{2,3}s?|t4|p100|k80", re.IGNORECASE)
+_CUDA = re.compile(r"cuda(?:[-_]?\d[\d.]*)?|cudatoolkit|cuda-toolkit|cudnn|nvidia-(?:cuda|drivers?(?:-\d+)?)|nvcc")
+_VERSION = re.compile(r"(?:(torch\w*)[-@])?v?(\d+(?:\.\d+)+)", re.IGNORECASE)
+_GPU = re.compile(
+    r"(?:(?:rtx|gtx)-?)?\d{3,4}(?:-?(?:ti|super))?|[rg]tx|geforce|radeon|[abhlv]\d{2,3}s?|t4|p100|k80", re.IGNORECASE
+)
 
 
 def refuse(words: Iterable[str], command: str, known: Iterable[str]) -> None:
     """UsageError for a word that is something else than a requirement, or one letter off a package that is known."""
-    names = (*_OFTEN, *(each for each in known if len(each) >= _LONG))
+    names = (*OFTEN, *(each for each in known if len(each) >= _LONG))
     for word in words:
         name = normal(leading(word.strip()))
         rest = word.strip()[len(name) :]
@@ -32,9 +35,13 @@ def refuse(words: Iterable[str], command: str, known: Iterable[str]) -> None:
         if _BACKEND.fullmatch(word):
             raise _refused(word, "a backend", f"`torchpick {command} torch --backend {word}`")
         if _CUDA.fullmatch(name):
-            raise _refused(word, "CUDA itself", "torch brings its own CUDA; `--backend cu126` names one")
+            hint = "torch brings its own CUDA; `--backend cu126` names one"
+            raise _refused(word, "CUDA itself, or its driver", hint)
         if _GPU.fullmatch(word):
-            raise _refused(word, "a GPU", f"`--gpu {word}`, once for each GPU")
+            raise _refused(word, "a GPU", f"`--gpu {word}`, once for each GPU; a name with blanks in quotes")
+        if version := _VERSION.fullmatch(word):
+            hint = f"did you mean `{version[1] or 'torch'}=={version[2]}`?"
+            raise UsageError(f"`{word}` is a version, not a package", hint=hint)
         if name in _TORCH:
             raise UsageError(f"`{word}` is not a package of PyTorch's", hint=f"did you mean `torch{rest}`?")
         for meant in () if name in _REAL else names:

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 
 def of(request: Request, environ: Mapping[str, str]) -> Wish:
     """The wish of flags and variables; what the requirements add is `demands.narrowed`."""
-    backends = request.backends
-    if not backends and environ.get("TORCHPICK_BACKEND"):
-        backends = tuple(part.strip() for part in environ["TORCHPICK_BACKEND"].split(",") if part.strip())
+    named = map(str.strip, environ.get("TORCHPICK_BACKEND", "").split(","))
+    backends = request.backends or tuple(filter(None, named))
     if request.cpu:
         if request.backends and set(request.backends) != {"cpu"}:
             hint = "`--cpu` means `--backend cpu`; `--allow-cpu` picks it only if nothing else runs"
@@ -38,7 +37,7 @@ def of(request: Request, environ: Mapping[str, str]) -> Wish:
 
 def _as_named(backend: str) -> str:
     """`cuda12.6`, `12.6` and `CU126` as the index names it."""
-    digits = backend.lower().removeprefix("cuda").removeprefix("cu").replace(".", "")
+    digits = backend.lower().removeprefix("cuda").removeprefix("cu").strip("- ").replace(".", "")
     return f"cu{digits}" if digits.isdigit() else backend.lower()
 
 

@@ -72,7 +72,7 @@ def examine(session: Session, folder: str | None = None, *, torch_alone: bool = 
 
     `torch_alone` looks at nothing but torch itself, for an answer in a moment.
     """
-    folder = os.getcwd() if folder is None else folder
+    folder = folder or os.getcwd()
     path, source = target(session.request.python, session.environ, folder)
     here = distributions.read(path, session.environ, source=source, metadata=not torch_alone)
     return _examined(Subject(session, here, _machine(session, here), torch_alone=torch_alone))

@@ -25,8 +25,7 @@ _PYTHON_LIBRARIES = ("lib/libtorch_python.so", "lib/torch_python.dll", "lib/libt
 
 def read(here: Environment, machine: Machine, table: Table) -> InstalledTorch | None:
     """The installed torch; None where its version cannot be read."""
-    folder = here.torches[0]
-    facts = readings.torch_facts(world.text_of(os.path.join(folder, "torch", "version.py")))
+    facts = readings.torch_facts(world.text_of(os.path.join(here.torches[0], "torch", "version.py")))
     recorded = here.find("torch")
     version = facts.version or (recorded.version if recorded is not None else None)
     return None if version is None else _judged(version, facts, here, machine, table)
@@ -113,7 +112,7 @@ def _arches(folder: str, cuda: str | None) -> tuple[Arch, ...] | None:
     paths = (os.path.join(folder, "torch", name) for name in _PYTHON_LIBRARIES)
     flags = next((found for path in paths if (found := inplace.compiled_flags(path)) is not None), None)
     if flags is not None or cuda is None:
-        return None if flags is None else flags
+        return flags
     for path, name in libraries(folder):
         if name.partition(".")[0].removeprefix("lib") == "torch_cuda":
             largest = inplace.registered(path, name)

@@ -164,8 +164,7 @@ def _head(file: str) -> tuple[str, str]:
         return "", "cannot be read" if os.path.exists(file) else "is missing"
     if not data.strip():
         return "", "is empty"
-    head = re.split(rb"\r?\n\r?\n", data, maxsplit=1)[0]
-    return head.decode("utf-8", "replace"), ""
+    return re.split(rb"\r?\n\r?\n", data, maxsplit=1)[0].decode("utf-8", "replace"), ""
 
 
 def _conda(prefix: str) -> tuple[CondaPackage, ...]:

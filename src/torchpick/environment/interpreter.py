@@ -152,8 +152,7 @@ def environment(world: World) -> tuple[str, str] | None:
     if folder and not (world.real and is_same(folder, sys.prefix) and tool_environment(sys.prefix)):
         return folder, "the active virtual environment"
     if folder := world.environ.get("CONDA_PREFIX"):
-        name = world.environ.get("CONDA_DEFAULT_ENV", "")
-        base = " base" if name == "base" else ""
+        base = " base" if world.environ.get("CONDA_DEFAULT_ENV") == "base" else ""
         return folder, f"the active conda environment{base}"
     # In the current folder or the nearest parent that has one.
     near = (os.path.join(above, FOUND) for above in upwards(world.cwd))

@@ -182,7 +182,7 @@ def parse(text: str, where: str = "") -> Requested:
         requirement = parsed(stripped)
     except ValueError as error:
         at = f"{where}: " if where else ""
-        hint = 'such as `"torch<2.12"`, in quotes, or a path that exists'
+        hint = 'such as `torch==2.6.0`, `"torch<2.12"` in quotes, or a path that exists'
         raise RequirementError(f"{at}`{stripped}` is not a valid requirement: {error}", hint=hint) from error
     extras = tuple(sorted(requirement.extras))
     marker = str(requirement.marker) if requirement.marker else ""

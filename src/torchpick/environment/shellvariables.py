@@ -72,8 +72,7 @@ def _cuda_names(folder: str) -> tuple[str, ...]:
 
 def _driver_library(folder: str) -> DriverLibrary | None:
     """What a libcuda.so.1 is, by the folder and the file it leads to; None for the driver's own."""
-    path = os.path.join(folder, "libcuda.so.1")
-    real = os.path.realpath(path)
+    real = os.path.realpath(os.path.join(folder, "libcuda.so.1"))
     parts = {*folder.split("/"), *os.path.dirname(real).split("/")}
     if "stubs" in parts:
         return DriverLibrary("stub", folder)

@@ -208,7 +208,7 @@ class UnreadWheels:
             return error.message
         except ValueError:
             return "its METADATA cannot be understood"
-        return row if row is not None else "what is read of so large a wheel does not show it"
+        return row or "what is read of so large a wheel does not show it"
 
     def _beside(self, link: Link) -> str | None:
         """The METADATA beside a wheel; None where the index has none."""

@@ -178,8 +178,7 @@ def driver(request: Request, environ: Mapping[str, str]) -> Driver | None:
     )  # `535.x` is a branch, as `535` is
     cuda = _first(request.cuda_driver, environ, "TORCHPICK_CUDA_DRIVER")
     if version is not None and (not is_dotted(version) or not 300 <= numbers(version)[0] < 2000):
-        looks = "; `--cuda-driver` takes the CUDA version" if is_dotted(version) else ""
-        hint = f"`nvidia-smi` prints it, such as 580.95.05{looks}"
+        hint = "`nvidia-smi` prints it, such as 580.95.05; `--cuda-driver 12.6` takes the CUDA version"
         raise UsageError(f"`{version}` is not a valid NVIDIA driver version", hint=hint)
     if cuda is not None and (not is_dotted(cuda) or cuda.count(".") != 1 or not 7 <= numbers(cuda)[0] < 100):
         hint = "such as `--cuda-driver 12.8`; `--driver` takes the driver's own version"
@@ -203,7 +202,8 @@ def checked(machine: Machine, facts: GivenFacts) -> Machine:
 # A system alone means its usual processor; WSL runs Linux.
 _SHORT = {
     "linux": "linux-x86_64", "wsl": "linux-x86_64", "wsl2": "linux-x86_64", "windows": "windows-x86_64",
-    "macos": "macos-arm64",
+    "macos": "macos-arm64", "mac": "macos-arm64", "win": "windows-x86_64", "windows11": "windows-x86_64",
+    "ubuntu": "linux-x86_64",
 }  # fmt: skip
 
 

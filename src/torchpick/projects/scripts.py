@@ -35,8 +35,7 @@ def pin(session: Session, file: str) -> PinnedScript:
     wanted = tuple(_requirements(_toml(before, file)))
     asked = session.asking(session.request._replace(requirements=(*session.request.requirements, *wanted)))
     pick = asked.pick()
-    inner = marks.merged(_toml(before, file), _settings(asked, pick), file)
-    after = _with(before, inner)
+    after = _with(before, marks.merged(_toml(before, file), _settings(asked, pick), file))
     if _unpinned(after, file) != before:
         hint = "`torchpick run uv run --with torch` takes the pick without a change to the file"
         raise TorchpickError(f"{file} could not be put back byte for byte, so nothing was written", hint=hint)

@@ -139,5 +139,4 @@ def _named(shown: str, work: Callable[[], Reading]) -> Reading:
     except WheelError as error:
         if shown in error.message:
             raise
-        kind = type(error)
-        raise kind(f"{shown}: {error.message}", hint=error.hint, code=error.code) from error
+        raise type(error)(f"{shown}: {error.message}", hint=error.hint, code=error.code) from error
