@@ -241,3 +241,15 @@ def test_the_real_release_is_read_out_of_the_users_own_index(
     assert pick["version"] == "2.15.0"
     assert pick["evidence"]["kind"] == "measured"
     assert pick["companions"]["torchvision"].startswith("0.29.")
+
+
+def test_a_wheel_host_that_was_named_and_cannot_be_read_is_an_error(
+    own_index: Release, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own_index.come_out()
+
+    assert main(["refresh", *HERE, "--index-base", "http://127.0.0.1:1/whl"]) == 1
+
+    out, err = capsys.readouterr()
+    assert "2.15.0" in out
+    assert "only your own index: http://127.0.0.1:1/whl" in err

@@ -61,7 +61,7 @@ def run(args: RefreshArguments) -> int:
         raise next(iter(errors.values()))
     notes = [f"{what} could not be read, only {next(iter(reports))}: {error}" for what, error in errors.items()]
     report = refresh.together(reports.values())
-    status = 1 if report.failures else 0
+    status = 1 if report.failures or (errors and args.index_base) else 0
     if args.json:
         print(dumps(_json(report, notes, status)))
     else:
