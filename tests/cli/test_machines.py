@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import time
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import IO
@@ -96,6 +97,16 @@ def test_of_a_value_that_was_cut_the_machines_behind_it_are_read() -> None:
         "not JSON: srun: error",
         "not JSON: cut in the middle",
     ]
+
+
+def test_a_value_that_was_cut_among_escaped_quotes_is_passed_by_at_once() -> None:
+    """As in kubectl's last-applied-configuration; it took the square of their number."""
+    began = time.process_time()
+    found = fleet('{"a":\n "' + '\\"' * 50_000 + f"\n{line(BARE)}")
+
+    assert [left.text for left in found.unread] == ["fleet, line 1: not JSON: cut in the middle"]
+    assert [crowd.machine for crowd in found.crowds] == [BARE]
+    assert time.process_time() - began < 5
 
 
 def test_machines_that_are_alike_are_counted_and_named_once() -> None:

@@ -24,10 +24,17 @@ def detect(address: str, engine: Engine) -> None:
     arguments = {"address": found(address), "command": engine.asking.command, "limit_s": max(engine.left_s - 5, 1)}
     ended = engine.call(child.python(__name__, arguments))
     for name, answer, said in ended.values:
-        last = said.strip().splitlines()[-1:] or ["it did not answer"]
-        engine.take(name, answer.encode(), last[0][:300])
+        if answer is None:
+            engine.reader.unanswered(name, "NODE_DOWN", said)
+            continue
+        engine.take(name, answer.encode(), last_line(said))
     if not ended.values:
         raise ClusterError(f"ray: {why(ended)}", hint="`ray status` shows whether the cluster can be reached")
+
+
+def last_line(said: object) -> str:
+    """What an exception or a program says at its end."""
+    return (str(said).strip().splitlines() or ["it did not answer"])[-1][:300]
 
 
 def answer(address: str, command: list[str], limit_s: float) -> None:  # pragma: no cover # in a process of its own
@@ -37,7 +44,9 @@ def answer(address: str, command: list[str], limit_s: float) -> None:  # pragma:
         child.write_all(channel, (json.dumps(row) + "\n").encode())
 
 
-def _asked(address: str, command: list[str], limit_s: float) -> Iterator[tuple[str, str, str]]:  # pragma: no cover
+def _asked(
+    address: str, command: list[str], limit_s: float
+) -> Iterator[tuple[str, str | None, str]]:  # pragma: no cover
     import ray
 
     ray.init(address=address, log_to_driver=False, logging_level="ERROR", configure_logging=False)
@@ -54,15 +63,17 @@ def _asked(address: str, command: list[str], limit_s: float) -> Iterator[tuple[s
         return done.stdout, done.stderr
 
     task = ray.remote(num_cpus=0, max_retries=0)(look)
-    running = {}
+    running, down = {}, dict[str, str]()
     for node in ray.nodes():
         # Ray's own name of the node, which is its address where nobody gave one.
         name = node.get("NodeName") or node.get("NodeManagerAddress") or node["NodeID"]
         if not node["Alive"]:
-            yield name, "", "Ray reports it as dead"
+            down[name] = f"Ray reports it as dead: {node.get('DeathReasonMessage') or 'it does not say why'}"
             continue
         pinned = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
         running[task.options(scheduling_strategy=pinned).remote(command, limit_s - 2)] = name
+    for name in sorted(down.keys() - running.values()):  # a node that came back is listed twice
+        yield name, None, down[name]
     if running:
         ray.wait(list(running), num_returns=len(running), timeout=limit_s)
     for reference, name in running.items():

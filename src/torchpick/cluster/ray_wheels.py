@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 
 from torchpick.cluster.engine import ClusterError
-from torchpick.cluster.ray import found
+from torchpick.cluster.ray import found, last_line
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.wheels import thing
 from torchpick.wheels.readings import Reading
@@ -45,7 +45,7 @@ def reader(address: str) -> Iterator[Callable[[str, How], Reading]]:
             runtime_env={"py_modules": [package]},
         )
     except Exception as error:
-        raise ClusterError(f"ray: {_last_line(error)}", hint=_STATUS) from error
+        raise ClusterError(f"ray: {last_line(error)}", hint=_STATUS) from error
     task = ray.remote(num_cpus=1, max_retries=2)(answer)
 
     def read(url: str, how: How) -> Reading:
@@ -55,7 +55,7 @@ def reader(address: str) -> Iterator[Callable[[str, How], Reading]]:
         try:
             reading: Reading | TorchpickError = ray.get(running)
         except Exception as error:  # a task that a node killed is that wheel's result
-            raise ClusterError(_last_line(error), hint=_STATUS) from error
+            raise ClusterError(last_line(error), hint=_STATUS) from error
         if isinstance(reading, TorchpickError):
             raise reading
         return reading
@@ -64,10 +64,6 @@ def reader(address: str) -> Iterator[Callable[[str, How], Reading]]:
         yield read
     finally:
         ray.shutdown()
-
-
-def _last_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or ["it was lost"])[-1][:300]
 
 
 @cache

@@ -14,7 +14,8 @@ MOST_BYTES = 128 << 20
 # `srun -l` writes `3: {`, pdsh `node3: {`.
 _PREFIX = re.compile(r"\A([^\s{}\[\]\",:]{1,255}): ?(?=[\[{])")
 _SHOWN = 60
-_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+# One that is not closed goes to the end of its line: each of its escaped quotes would be tried as a beginning.
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?')
 _NO_TEXT = "not UTF-8 text"
 
 
