@@ -282,7 +282,7 @@ def test_files_for_what_runs_the_cluster(form: str, capsys: pytest.CaptureFixtur
     assert sorted(map(str, (path for path in out.rglob("*") if path.is_file()))) == sorted(written)
     wanted = {
         "slurm": "give torch_2_15_0_cu132 'b[1-40],h[1-200]'",
-        "kubernetes": "kubectl label node h200 torchpick.example/build=2.15.0-cu132 --overwrite",
+        "kubernetes": "give 'torchpick.example/torch-2.15.0-cu132=true' h1 h2 ",
         "ansible": '"torch_version": "2.14.1+cu126"',
     }
     assert wanted[form] in texts
@@ -361,7 +361,7 @@ def test_a_mirrors_login_is_in_no_file_and_its_address_works(
     texts = "".join(path.read_text() for path in out.rglob("*") if path.is_file())
     assert "secret" not in texts
     assert "****" not in texts
-    assert "@" not in texts
+    assert "@mirror" not in texts
     install = "pip install --index-url https://mirror.example/whl/cu126 torch==2.14.1+cu126"
     assert install in texts or form == "kubernetes"
     answer = asked(capsys, *words)

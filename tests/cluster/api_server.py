@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 CONFIG = """\
@@ -17,7 +18,7 @@ clusters: [{name: c, cluster: {server: "%s"}}]
 users: [{name: u, user: {}}]
 contexts: [{name: here, context: {cluster: c, user: u}}]
 """
-VERBS = ["get", "list", "create", "delete", "deletecollection"]
+VERBS = ["get", "list", "create", "patch", "delete", "deletecollection"]
 
 
 def _resource(name: str, kind: str, *, namespaced: bool) -> dict[str, object]:
@@ -54,7 +55,7 @@ Status = dict[str, object]
 class ApiServer:
     """`answer` says what the pod on a node prints, or the status of one that prints nothing."""
 
-    def __init__(self, nodes: list[object], answer: Callable[[str], str | Status] = lambda _: "") -> None:
+    def __init__(self, nodes: list[Any], answer: Callable[[str], str | Status] = lambda _: "") -> None:
         self.nodes = nodes
         self.answer = answer
         self.jobs: dict[str, dict[str, object]] = {}
@@ -81,6 +82,8 @@ class ApiServer:
             return DISCOVERY[path]
         if path == "/api/v1/nodes":
             return {"kind": "NodeList", "apiVersion": "v1", "metadata": {}, "items": self.nodes}
+        if path.startswith("/api/v1/nodes/"):
+            return self.node(path)
         if path.endswith("/log"):
             said = self.answer(self._node(path.split("/")[-2].removeprefix("pod-")))
             return said if isinstance(said, str) else ""
@@ -91,6 +94,9 @@ class ApiServer:
         if path.endswith("/jobs"):
             return {"kind": "JobList", "apiVersion": "batch/v1", "metadata": {}, "items": [*self.jobs.values()]}
         return self.jobs.get(path.split("/")[-1])
+
+    def node(self, path: str) -> Any:
+        return next((node for node in self.nodes if node["metadata"]["name"] == path.split("/")[-1]), None)
 
     def _node(self, job: str) -> str:
         spec: dict[str, dict[str, dict[str, dict[str, str]]]] = self.jobs[job]["spec"]  # type: ignore[assignment]
@@ -130,6 +136,16 @@ def _handler(api: ApiServer) -> type[BaseHTTPRequestHandler]:
             job["metadata"]["namespace"] = "default"
             api.jobs[job["metadata"]["name"]] = job
             self._reply(job)
+
+        def do_PATCH(self) -> None:
+            """As kubectl changes labels: null takes one away."""
+            change = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            found = api.node(urlsplit(self.path).path)
+            labels = found["metadata"]["labels"]
+            labels |= change["metadata"]["labels"]
+            for key in [key for key, value in labels.items() if value is None]:
+                del labels[key]
+            self._reply(found)
 
         def do_DELETE(self) -> None:
             path = urlsplit(self.path).path

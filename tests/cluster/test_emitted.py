@@ -1,9 +1,8 @@
-"""What `fleet --emit` writes, tried with what reads it: ansible-inventory, Kubernetes' own schemas, kubectl."""
+"""What `fleet --emit` writes, tried with what reads it: ansible-inventory and Kubernetes' own schemas."""
 
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -78,16 +77,3 @@ def test_kubernetes_schemas_take_the_affinity_and_the_job(site: Path, tools: Pat
 
     assert done.stdout.split() == ["valid"] * len(texts)
     assert len(texts) > 1
-
-
-@pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
-def test_kubectl_takes_the_labels(site: Path, tmp_path: Path) -> None:
-    lines = [line.split() for line in (site / "label-nodes.sh").read_text().splitlines() if line.startswith("kubectl")]
-    assert sorted(line[3] for line in lines) == sorted(HOSTS)
-    for _, _, _, name, label, flag in lines:
-        file = tmp_path / "node.json"
-        file.write_text(json.dumps(node(name, BASE)))
-        argv = ["kubectl", "label", "--local", "-f", str(file), label, flag, "-o", "json"]
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
-        key, _, value = label.partition("=")
-        assert json.loads(done.stdout)["metadata"]["labels"][key] == value

@@ -15,6 +15,8 @@ import pytest
 import torchpick
 from tests.cli.test_nodes import A100, BASE, node
 from tests.cluster.api_server import ApiServer, Status
+from tests.cluster.test_features import machine
+from torchpick.cli import main
 
 pytestmark = [
     pytest.mark.process,
@@ -112,6 +114,30 @@ def test_a_pod_that_does_not_come_to_run_has_the_cause_in_kubernetes_own_words(t
     assert 'ImagePullBackOff Back-off pulling image "registry.example/x"' in left["no-image"]["text"]
     assert "0/5 nodes are available: 1 node(s) were unschedulable. no preemption" in left["no-room"]["text"]
     assert ["--image" in left[host]["hint"] for host in STUCK] == [True, False, False]
+
+
+def test_a_node_gets_a_label_for_each_of_its_groups_and_loses_ours_of_an_earlier_torch(tmp_path: Path) -> None:
+    file, site = tmp_path / "fleet.jsonl", tmp_path / "site"
+    file.write_text("\n".join([machine("n1", (7, 0)), machine("n2", (10, 0)), machine("n3", (7, 0), (10, 0))]))
+    assert main(["fleet", str(file), "--max-environments", "2", "--emit", "kubernetes", "--out", str(site)]) == 0
+
+    old = {"torchpick.example/torch-2.9.0-cu118": "true", "rack": "4"}
+    with ApiServer([node(name, dict(old)) for name in ("n1", "n2", "n3", "n4")]) as api:
+        env = {**os.environ, "KUBECONFIG": api.config(tmp_path), "HOME": str(tmp_path)}
+        for _ in range(2):
+            subprocess.run(["sh", site / "label-nodes.sh"], env=env, check=True, timeout=60)
+    labels = {each["metadata"]["name"]: each["metadata"]["labels"] for each in api.nodes}
+
+    volta, blackwell = ({f"torchpick.example/torch-{build}": "true"} for build in ("2.14.1-cu126", "2.15.0-cu132"))
+    assert labels == {
+        "n1": {"rack": "4", **volta},
+        "n2": {"rack": "4", **blackwell},
+        "n3": {"rack": "4", **volta, **blackwell},
+        "n4": old,
+    }
+    for label in (volta, blackwell):
+        [key] = label
+        assert f"key: {key}, operator: Exists" in (site / f"affinity-{key.partition('/')[2]}.yaml").read_text()
 
 
 def test_a_server_that_is_not_there_is_said_in_time(tmp_path: Path) -> None:

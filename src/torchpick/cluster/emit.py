@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from torchpick.cluster.engine import Asking
 from torchpick.model.fleet import Hosts, folded
 from torchpick.model.noun import Noun
-
-_LABEL = "torchpick.example/build"
+from torchpick.model.versions import grouped
 
 # It asks for no GPU of its own, so it also runs where all are taken.
 _JOB = """
@@ -44,6 +43,22 @@ give() {
 """
 
 
+# A label is a key of its own, as a node has one value for each key.
+_LABELS = r"""#!/bin/sh
+# They take the place of ours of an earlier torch.
+set -e
+old=$(kubectl get nodes -o 'go-template={{range .items}}{{range $key, $value := .metadata.labels}}{{$key}}
+{{end}}{{end}}')
+old=$(printf '%s\n' "$old" | sed -n 's|^torchpick.example/torch-.*|&-|p' | sort -u)
+give() {
+    labels=$1
+    shift
+    [ -z "$old" ] || kubectl label node "$@" $old
+    kubectl label node "$@" $labels
+}
+"""
+
+
 class SiteEnvironment(Noun):
     """One environment of a fleet, as its files name it."""
 
@@ -59,36 +74,35 @@ def _slurm(environments: Sequence[SiteEnvironment]) -> dict[str, str]:
 
     A second `NodeName=` line of slurm.conf would be a second definition, which stops slurmctld.
     """
-    script, found = _FEATURES, {}
-    features: dict[str, str] = {}
-    for each in environments:
-        feature = _word(each.name)
-        for host in each.hosts.names:
-            features[host] = f"{features[host]},{feature}" if host in features else feature
-        found[f"job-{each.name}.sh"] = (
-            f"#!/bin/bash\n#SBATCH --constraint={feature}\n\n"
-            f"# Once, into the environment of this group:\n# {each.install}\n"
-        )
-    for given in dict.fromkeys(features.values()):
-        hosts = folded(host for host in features if features[host] == given)
-        script += f"give {given} {shlex.quote(hosts)}\n"
-    return {"features.sh": script, **found}
+    script = _FEATURES
+    for features, hosts in _alike(environments, _word).items():
+        script += f"give {','.join(features)} {shlex.quote(folded(hosts))}\n"
+    jobs = {
+        f"job-{each.name}.sh": f"#!/bin/bash\n#SBATCH --constraint={_word(each.name)}\n\n"
+        f"# Once, into the environment of this group:\n# {each.install}\n"
+        for each in environments
+    }
+    return {"features.sh": script, **jobs}
 
 
 def _kubernetes(environments: Sequence[SiteEnvironment]) -> dict[str, str]:
-    """Labels for the nodes, and the affinity of a pod that needs one of them."""
-    lines = ["#!/bin/sh", "set -e"]
-    found = {}
-    for each in environments:
-        value = each.version.replace("+", "-")
-        lines += [f"kubectl label node {shlex.quote(host)} {_LABEL}={value} --overwrite" for host in each.hosts.names]
-        found[f"affinity-{each.name}.yaml"] = (
-            "affinity:\n  nodeAffinity:\n    requiredDuringSchedulingIgnoredDuringExecution:\n"
-            "      nodeSelectorTerms:\n"
-            f'        - matchExpressions:\n            - key: "{_LABEL}"\n              operator: In\n'
-            f"              values: [{json.dumps(value)}]\n"
-        )
-    return {"label-nodes.sh": "\n".join([*lines, ""]), **found}
+    """A label for each group of a node, and the affinity of a pod that needs one of them."""
+    script = _LABELS
+    for labels, hosts in _alike(environments, "torchpick.example/{}=true".format).items():
+        script += f"give '{' '.join(labels)}' {shlex.join(hosts)}\n"
+    affinities = {
+        f"affinity-{each.name}.yaml": "affinity:\n  nodeAffinity:\n"
+        "    requiredDuringSchedulingIgnoredDuringExecution:\n      nodeSelectorTerms:\n"
+        f"        - matchExpressions: [{{key: torchpick.example/{each.name}, operator: Exists}}]\n"
+        for each in environments
+    }
+    return {"label-nodes.sh": script, **affinities}
+
+
+def _alike(environments: Sequence[SiteEnvironment], mark: Callable[[str], str]) -> dict[tuple[str, ...], list[str]]:
+    """The hosts that are in the same groups, by the marks of these."""
+    marks = grouped((host, mark(each.name)) for each in environments for host in each.hosts.names)
+    return grouped((tuple(each), host) for host, each in marks.items())
 
 
 def _ansible(environments: Sequence[SiteEnvironment]) -> dict[str, str]:
