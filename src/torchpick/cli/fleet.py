@@ -57,7 +57,7 @@ def run(args: FleetArguments) -> int:
 
 
 def _is_requirement(word: str) -> bool:
-    return word.startswith("torch") and word.partition(":")[0] == word and not os.path.exists(word)
+    return word.startswith("torch") and ":" not in word and not os.path.exists(word)
 
 
 def _request(args: FleetArguments) -> Request:

@@ -69,7 +69,7 @@ def _collect(names: Sequence[str], kubectl: Sequence[str], own: str, engine: Eng
         listed = engine.call([*kubectl, "get", "pods", own, _PODS]).answer.decode("utf-8", "replace")
         for pod in listed.split("\x1e")[1:]:
             number, name, phase, words = pod.split(" ", 3)
-            seen[number] = f"{phase.lower()}: {' '.join(words.split())}"[:300]
+            seen[number] = f"{phase.lower()}: {' '.join(words.split())}"
             if number in left and phase in ("Succeeded", "Failed"):
                 log = engine.call([*kubectl, "logs", name], limit_s=30)
                 engine.take(left.pop(number), log.answer, f"its pod {seen[number]} {why(log)}")

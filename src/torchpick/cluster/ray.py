@@ -34,7 +34,7 @@ def detect(address: str, engine: Engine) -> None:
 
 def last_line(said: object) -> str:
     """What an exception or a program says at its end."""
-    return (str(said).strip().splitlines() or ["it did not answer"])[-1][:300]
+    return str(said).strip().rpartition("\n")[2] or "it did not answer"
 
 
 def answer(address: str, command: list[str], limit_s: float) -> None:  # pragma: no cover # in a process of its own
@@ -63,17 +63,15 @@ def _asked(
         return done.stdout, done.stderr
 
     task = ray.remote(num_cpus=0, max_retries=0)(look)
-    running, down = {}, dict[str, str]()
-    for node in ray.nodes():
+    running = {}
+    for node in sorted(ray.nodes(), key=lambda node: not node["Alive"]):
         # Ray's own name of the node, which is its address where nobody gave one.
         name = node.get("NodeName") or node.get("NodeManagerAddress") or node["NodeID"]
-        if not node["Alive"]:
-            down[name] = f"Ray reports it as dead: {node.get('DeathReasonMessage') or 'it does not say why'}"
-            continue
-        pinned = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
-        running[task.options(scheduling_strategy=pinned).remote(command, limit_s - 2)] = name
-    for name in sorted(down.keys() - running.values()):  # a node that came back is listed twice
-        yield name, None, down[name]
+        if node["Alive"]:
+            pinned = NodeAffinitySchedulingStrategy(node_id=node["NodeID"], soft=False)
+            running[task.options(scheduling_strategy=pinned).remote(command, limit_s - 2)] = name
+        elif name not in running.values():  # one that came back is listed twice
+            yield name, None, f"Ray reports it as dead: {node.get('DeathReasonMessage') or 'it does not say why'}"
     if running:
         ray.wait(list(running), num_returns=len(running), timeout=limit_s)
     for reference, name in running.items():

@@ -9,6 +9,7 @@ from secrets import token_hex
 
 from torchpick.cluster.engine import Call, ClusterError, Engine, why
 from torchpick.environment.child import ChildResult
+from torchpick.model.versions import grouped
 
 # Of a node's states, joined by `+`: those in which it takes a job.
 _ABLE = {"IDLE", "MIXED", "PLANNED", "COMPLETING", "RESERVED", "CLOUD", "DYNAMIC_NORM"}
@@ -57,8 +58,10 @@ def _nodes(partition: str, engine: Engine) -> dict[str, Node]:
         if among != [""] and (not partition or partition in among):
             nodes[row["NodeName"]] = {**row, "Partitions": partition or among[0]}
     if not nodes:
-        where = f"partition {partition}" if partition else "the cluster"
-        raise ClusterError(f"scontrol shows no node of {where}", hint="`sinfo -N` shows the nodes and their partitions")
+        raise ClusterError(
+            f"scontrol shows no node{f' of partition {partition}' if partition else ''}",
+            hint="`sinfo -N` shows the nodes and their partitions",
+        )
     return nodes
 
 
@@ -84,7 +87,7 @@ def _take(names: Sequence[str], ended: ChildResult, nodes: Mapping[str, Node], e
         else:
             gres = nodes[name].get("Gres", "")
             answer = "\n".join(answers.get(rank, ())).encode()
-            engine.take(name, answer, said[-1][:300], gres if "gpu" in gres and not asked else "")
+            engine.take(name, answer, said[-1], gres if "gpu" in gres and not asked else "")
 
 
 def _busy(name: str, node: Node, why: str, engine: Engine) -> None:
@@ -96,7 +99,4 @@ def _busy(name: str, node: Node, why: str, engine: Engine) -> None:
 
 def _by_rank(output: bytes) -> dict[int, list[str]]:
     """The lines that each task wrote."""
-    found: dict[int, list[str]] = {}
-    for rank, line in _RANKED.findall(output.decode("utf-8", "replace")):
-        found.setdefault(int(rank), []).append(line)
-    return found
+    return grouped((int(rank), line) for rank, line in _RANKED.findall(output.decode("utf-8", "replace")))

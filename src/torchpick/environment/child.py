@@ -53,8 +53,7 @@ class ChildResult(Noun):
     @property
     def last_words(self) -> str:
         """The last line of what it said beside its answer."""
-        lines = self.talk.decode("utf-8", "replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return self.talk.decode("utf-8", "replace").strip().rpartition("\n")[2].strip()
 
 
 def run(argv: Sequence[str], environ: Mapping[str, str], limit_s: float, *, most: int = MOST_BYTES) -> ChildResult:

@@ -88,8 +88,7 @@ def ask(program: str, environ: Mapping[str, str], deadline: float, folders: str 
 
 def answer(said: bytes) -> Fields:
     """The last line of what a Python said; raises ShapeError where it is no answer."""
-    lines = said.decode("utf-8", "replace").strip().splitlines()
-    found = Fields(loads(lines[-1] if lines else ""))
+    found = Fields(loads(said.decode("utf-8", "replace").strip().rpartition("\n")[2]))
     pair = found.items("version")
     if len(pair) != 2 or not all(isinstance(part, int) and 0 <= part < 1000 for part in pair):
         raise found.fail("version", "is not a version")

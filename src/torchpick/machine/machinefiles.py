@@ -31,6 +31,8 @@ HINT = "pass lines of `torchpick detect --json`, or `kubectl get nodes -o json`"
 # The files of a folder that are read.
 _SUFFIXES = (".json", ".jsonl", ".out", ".txt")
 _UNREAD = "UNREAD"
+# Of what a machine or its cluster says.
+_SHOWN = 300
 # What a machine says of a GPU that is there and not its job's, apart from seeing none.
 _WITHOUT = ("NO_PERMISSION", "DRIVER_SILENT")
 _ASSUMED = Note("GLIBC_ASSUMED", "what a cluster knows of a node does not name its C library, so it is not checked")
@@ -106,7 +108,7 @@ class Reader(Crowds):
 
     def unanswered(self, host: str, code: str, text: str) -> None:
         """A machine that is known to exist and did not answer; what to do is in the table of causes."""
-        self.silent(code, text, self._knowledge.file("errors.json", first_remedies)[code], "", host)
+        self.silent(code, text[:_SHOWN], self._knowledge.file("errors.json", first_remedies)[code], "", host)
 
     def described(self, host: str, cpu: str, product: str, count: int) -> bool:
         """Whether what a cluster itself knows of a machine is enough: its GPU's name, where the driver was given."""
