@@ -146,6 +146,30 @@ def test_a_job_that_no_node_can_have_is_refused_by_sruns_own_word(capsys: pytest
     assert "Requested node configuration is not available" in answer["error"]["text"]
 
 
+def test_a_program_of_the_cluster_that_does_not_start_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    programs(tmp_path, monkeypatch, {}, scontrol="#!/no/such/interpreter\n")
+
+    status, answer = ask(capsys)
+
+    assert status == 1
+    assert answer["error"]["text"] == "cannot start scontrol: No such file or directory"
+
+
+def test_a_node_that_says_much_is_cut_short(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    scontrol = "#!/bin/sh\ncat {folder}/scontrol.stdout\n"
+    srun = "#!/bin/sh\nprintf '0: %05000d\\n' 0 >&2\nexit 1\n"
+    said = {"scontrol": {"stdout": SAID["scontrol"]["stdout"].splitlines()[1]}}
+    programs(tmp_path, monkeypatch, said, scontrol=scontrol, srun=srun, scancel="#!/bin/sh\n")
+
+    _, answer = ask(capsys)
+
+    assert answer["error"]["text"] == "n2: " + "0" * 300
+
+
 def test_each_host_has_the_cause_that_ssh_gives(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
