@@ -122,6 +122,7 @@ class SlurmCluster:
                 process.wait(5)
             except subprocess.TimeoutExpired:
                 process.kill()
+                process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def states(self) -> list[str]:
