@@ -63,7 +63,8 @@ _SHOWN = re.compile(r"^Name: ([\w.-]{1,40})\nVersion: ([\w.+]{1,40})$", re.MULTI
 # What a program, or a resolver, merely asks for is not there.
 _WANTED = re.compile(
     r"(?:at least|minimum|requires?|needs?|only supports?|>=|newer than|or higher|because|depends on|satisf|No matching"
-    r"|distribution `|install(?:ing)? (?!support)|version of |found for|built for:)",
+    r"|distribution `|install(?:ing)? (?!support)(?:\S+ ){0,4}$|(?:replace|uninstall)\w* (?:\S+ ){0,2}$|version of "
+    r"|found for|built for:)",
     re.IGNORECASE,
 )
 # What surrounds a program, or is another maker's: the names are those of the cases in compat/errors.json.
@@ -78,6 +79,8 @@ _FACTS = {
         "aarch64": r"(?<![a-z])aarch64|(?<!macosx_)\barm64\b|\bGB10\b|(?:DGX|RTX) Spark|GH200|GB200|Jetson|\barm linux",
         "intel": r"Intel\b.{0,40}Mac|\bMac.{0,40}\bIntel|macos intel|darwin.{0,20}x86_64|macosx.{0,20}x86_64",
         "jetson": r"Jetson|JetPack|\bL4T\b|tegra",
+        "rocm build": r"\+rocm(?:sdk)?\d",
+        "32 bit": r"\[MSC v\.\d+ 32 bit|\bPython\b.{0,30}\b32[- ]bit|\b32[- ]bit Python",
         "conda": r"\bconda|mamba\b|\bcpu_py3|_cpu_\d|cpu_generic",
         "image build": r"docker build|\bDockerfile|^#\d{1,3} \d{1,4}\.\d|\bRUN pip",
         "extension build": r"to build wheel|[Bb]uilding wheel|bdist_wheel|build_ext|\bsetup\.py|build_backend",
@@ -86,7 +89,7 @@ _FACTS = {
         "uv project": r"\buv (?:sync|run|add|lock)\b|\[tool\.uv",
         "amd": r"Radeon|\bRX ?\d{4}|\bInstinct|\bgfx\d{3}|HIP error|hipError|\+rocm\d",
         "nvidia": r"\b[GR]TX ?\d|GeForce|NVIDIA-SMI|Tesla [KPVT]\d|\b[ABH][1-9]00\b",
-        "cpu build": r"\+cpu\b|\bcpu_py3|_cpu_\d|cpu_generic|CPU[- ]only|cpu version of (?:py)?torch",
+        "cpu build": r"\+cpu\b|\bcpu_py3|_cpu_\d|cpu_generic|CPU[- ]only|cpu version",
     }.items()
 }
 # So much of a text is searched for what it says of its machine.
