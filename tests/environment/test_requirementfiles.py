@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torchpick.environment import requirementfiles
 from torchpick.environment.requirementfiles import RequirementLine, parse
+from torchpick.errors import UsageError
 
 
 def entries(text: str, **environ: str) -> list[RequirementLine]:
@@ -89,3 +94,110 @@ def test_any_text_is_read_and_every_entry_has_its_place(text: str) -> None:
     for each in entries(text):
         assert last <= each.first <= count
         last = each.first
+
+
+@pytest.mark.parametrize(
+    ("path", "located"),
+    [
+        ("a.txt", os.path.abspath("a.txt")), ("/x/../a.txt", "/a.txt"), ("file:///x/a%20b.txt", "/x/a b.txt"),
+        ("FILE:/x/a.txt", "/x/a.txt"), ("https://e.org/a.txt", "https://e.org/a.txt"),
+    ],
+)  # fmt: skip
+def test_a_file_lies_at_its_path_or_url(path: str, located: str) -> None:
+    assert requirementfiles.located(path) == located
+
+
+@pytest.mark.parametrize(
+    ("path", "other", "beside"),
+    [
+        ("/x/a.txt", "b.txt", "/x/b.txt"), ("/x/a.txt", "/b.txt", "/b.txt"),
+        ("/x/a.txt", "https://e.org/b.txt", "https://e.org/b.txt"), ("/x/a.txt", "FILE:///b.txt", "FILE:///b.txt"),
+        ("https://e.org/x/a.txt", "../b.txt", "https://e.org/b.txt"),
+    ],
+)  # fmt: skip
+def test_what_a_file_names_lies_beside_it(path: str, other: str, beside: str) -> None:
+    assert requirementfiles.beside(path, other) == beside
+
+
+def test_words_that_lead_into_a_folder_are_left_out() -> None:
+    words = ("/store/links.html", "file:///store/limits.txt", "/store/below/a", "https://e.org/store/a", "other")
+
+    assert requirementfiles.not_below(words, "/store", "/none") == words[2:]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "torch # ä\n".encode("utf-8-sig"), b"\xfe\xff" + "torch # ä\n".encode("utf-16-be"),
+        b"\xff\xfe" + "torch # ä\n".encode("utf-16-le"), "torch # ä\n".encode(),
+        "# -*- coding: UTF-8 -*-\ntorch # ä\n".encode(), "\n\n# coding: latin-1\ntorch # ä\n".encode(),
+        "torch # coding: latin-1 ä\n".encode(),
+    ],
+)  # fmt: skip
+def test_the_encodings_that_pip_and_uv_read_alike(data: bytes) -> None:
+    assert "torch # " in requirementfiles.decoded(data, "r.txt", "-r").replace("coding: latin-1 ä", "")
+    assert requirementfiles.decoded(data, "r.txt", "-r").endswith("ä\n")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"# coding: latin-1\n\xe4", "declares the encoding latin-1"),
+        (b"\n# vim: set fileencoding=cp1252 :\n", "declares the encoding cp1252"),
+        (b"torch\xe4", r"is not a text file \(invalid continuation byte|unexpected end of data at byte 5"),
+        (b"torch\0", "it contains zero bytes"),
+    ],
+)
+def test_what_pip_and_uv_read_otherwise_is_refused(data: bytes, words: str) -> None:
+    with pytest.raises(UsageError, match=rf"^r\.txt: .*({words})"):
+        requirementfiles.decoded(data, "r.txt", "-r")
+
+
+GROUPS = """
+[dependency-groups]
+Test_All = ["pytest", { include-group = "lint" }, { include-group = "TYPES" }]
+lint = ["ruff"]
+types = ["mypy>=1"]
+circle = [{ include-group = "circle" }]
+odd = [3]
+none = 3
+"""
+
+
+def test_a_dependency_group_has_those_it_includes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
+    for file in ("pyproject.toml", "sub/pyproject.toml"):
+        (tmp_path / file).write_text(GROUPS)
+
+    assert requirementfiles.of_group("test-all") == [
+        (text, "pyproject.toml group test-all") for text in ("pytest", "ruff", "mypy>=1")
+    ]
+    for word in ("sub:lint", "sub/pyproject.toml:lint"):
+        assert requirementfiles.of_group(word) == [("ruff", "sub/pyproject.toml group lint")]
+
+
+@pytest.mark.parametrize(
+    ("word", "words"),
+    [
+        ("gone", "no dependency group `gone`"), ("none", "no dependency group `none`"),
+        ("circle", "`circle` includes itself"), ("odd", "`odd` holds 3"), ("nowhere:lint", "cannot be read"),
+    ],
+)  # fmt: skip
+def test_a_group_that_is_none_is_refused(
+    word: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text(GROUPS)
+
+    with pytest.raises(UsageError, match=words) as caught:
+        requirementfiles.of_group(word)
+    assert caught.value.hint
+
+
+def test_groups_of_what_is_no_toml_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("= =")
+
+    with pytest.raises(UsageError, match=r"^pyproject\.toml: "):
+        requirementfiles.of_group("lint")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import zlib
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,105 @@ def test_a_pipe_is_refused_as_nobody_may_ever_write_into_it(tmp_path: Path) -> N
 
     with pytest.raises(TorchpickError, match="is a pipe"):
         rewrite.read(str(tmp_path / "pip.conf"))
+
+
+def test_what_killed_runs_of_this_computer_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    computer = f"{zlib.crc32(os.uname().nodename.encode()):08x}"
+    gone = 999_999_999  # more than any system counts to
+    left = {
+        f".torchpick-{computer}-{os.getpid()}-ab", f".torchpick-{computer}-1-ab", f".torchpick-{computer}-x-ab",
+        f".torchpick-{computer}-{gone}0-ab", f".torchpick-other-{gone}-ab", f"torchpick-{computer}-{gone}-ab", "file",
+    }  # fmt: skip
+    for name in (*left, f".torchpick-{computer}-{gone}-ab"):
+        (tmp_path / name).touch()
+
+    rewrite.clear(str(tmp_path))
+
+    assert {each.name for each in tmp_path.iterdir()} == left
+    rewrite.clear(str(tmp_path / "none"))
+
+
+def test_a_file_that_is_written_removes_them_too(tmp_path: Path) -> None:
+    computer = f"{zlib.crc32(os.uname().nodename.encode()):08x}"
+    (tmp_path / f".torchpick-{computer}-999999999-ab").touch()
+
+    rewrite.put(str(tmp_path / "file"), "x")
+
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+def test_lines_keep_the_ends_that_all_of_them_have(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"a\r\nb\r\n")
+    there = rewrite.read(str(file))
+    assert (there.text, there.newline, there.exists) == ("a\nb\n", "\r\n", True)
+    rewrite.write(there, "c\nd\n")
+    assert file.read_bytes() == b"c\r\nd\r\n"
+
+    file.write_bytes(b"a\r\nb\n")
+    assert rewrite.read(str(file)).text == "a\r\nb\n"
+
+
+def test_what_is_no_utf_8_is_named_with_its_byte(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"ab\xff")
+
+    with pytest.raises(TorchpickError, match=r"file is not UTF-8: byte 2 cannot be read") as caught:
+        rewrite.read(str(file))
+    assert caught.value.hint
+
+
+def test_a_link_is_replaced_where_it_is_not_followed(tmp_path: Path) -> None:
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_text("theirs")
+    link.symlink_to(file)
+
+    rewrite.put(str(link), "ours", 0o600, follow=False)
+
+    assert not link.is_symlink()
+    assert (link.read_text(), link.stat().st_mode & 0o777) == ("ours", 0o600)
+    assert file.read_text() == "theirs"
+
+
+def test_a_folder_is_made_with_those_above_it_and_refused_where_a_file_is(tmp_path: Path) -> None:
+    for _ in range(2):
+        rewrite.folder(str(tmp_path / "a" / "b"))
+    assert (tmp_path / "a" / "b").is_dir()
+
+    (tmp_path / "file").touch()
+    with pytest.raises(TorchpickError, match=r"cannot write .*file") as caught:
+        rewrite.folder(str(tmp_path / "file" / "x"), hint="elsewhere")
+    assert caught.value.hint == "elsewhere"
+
+
+def test_a_file_with_a_password_is_its_owners_alone_and_one_that_others_read_is_noted(tmp_path: Path) -> None:
+    secret, plain, file = "https://me:secret@e.org/x\n", "https://e.org/x\n", tmp_path / "pip.conf"
+    file.touch()
+
+    def noted(before: str | None, after: str, mode: int) -> list[str]:
+        file.chmod(mode)
+        return [note.code for note in rewrite.FileChange(str(file), before, after).notes]
+
+    assert [rewrite.FileChange("x", None, text).mode for text in (secret, plain)] == [0o600, 0o666]
+    assert noted(None, secret, 0o644) == noted(plain, secret, 0o604) == noted("", secret, 0o640) == ["PASSWORD_WRITTEN"]
+    assert noted(None, secret, 0o600) == noted(secret, secret, 0o644) == noted(secret, plain, 0o644) == []
+
+
+def test_the_second_in_an_environment_waits_and_then_says_for_whom(tmp_path: Path) -> None:
+    heard: list[str] = []
+    with rewrite.of_environment(str(tmp_path)):
+        with (
+            pytest.raises(TorchpickError, match=r"another torchpick is changing .* for 0 seconds"),
+            rewrite.of_environment(str(tmp_path), 0.0),
+        ):
+            heard.append("in")
+        handle = os.open(tmp_path, os.O_RDONLY)
+        with pytest.raises(TorchpickError, match="somebody has it for 0 seconds"):
+            rewrite.wait(handle, "somebody has it", 0.2, lambda: heard.append("waiting"))
+        os.close(handle)
+    assert heard == ["waiting"]
+
+    with rewrite.of_environment(str(tmp_path), 0.0), rewrite.of_environment(str(tmp_path / "none"), 0.0):
+        heard.append("both")
+    assert heard == ["waiting", "both"]
+    assert list(tmp_path.iterdir()) == []

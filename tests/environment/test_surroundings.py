@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from torchpick.environment import shellvariables
 
 
@@ -32,3 +34,36 @@ def test_behind_the_driver_s_own_libcuda_no_other_is_loaded(tmp_path: Path) -> N
     assert own_first.driver_library is None
     assert stub_first.driver_library is not None
     assert stub_first.driver_library.kind == "stub"
+
+
+def test_the_variables_that_matter_to_cuda_are_kept_and_no_others() -> None:
+    matter = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "LD_PRELOAD", "CUDA_HOME")
+    environ = dict.fromkeys((*matter, "TORCH_CUDA_ARCH_LIST", "CUDA_PATH", "HOME"), "x")
+
+    assert shellvariables.read(environ) == shellvariables.Shell(
+        dict.fromkeys((*matter, "TORCH_CUDA_ARCH_LIST"), "x"), (), None
+    )
+
+
+@pytest.mark.parametrize(
+    ("folder", "file", "found"),
+    [
+        ("cuda/compat", "libcuda.so.575.51.03", ("compat", "575.51.03")),
+        ("cuda-compat-13-0", "libcuda.so.580", ("compat", None)),
+        ("lib64/stubs", "libcuda.so", ("stub", None)),
+        ("compatible", "libcuda.so.575.51.03", None),
+    ],
+)
+def test_a_libcuda_before_the_drivers_own_is_named_by_the_folder_it_lies_in(
+    folder: str, file: str, found: tuple[str, str | None] | None, tmp_path: Path
+) -> None:
+    real = tmp_path / folder
+    real.mkdir(parents=True)
+    (real / file).touch()
+    (real / "libcuda.so.1").symlink_to(file)
+    (tmp_path / "link").symlink_to(real)
+
+    for there in (real, tmp_path / "link"):
+        library = shellvariables.read({"LD_LIBRARY_PATH": f"/nowhere;{there}"}).driver_library
+        assert (library and (library.kind, library.version)) == found
+        assert library is None or library.folder == str(there)

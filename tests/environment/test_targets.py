@@ -156,3 +156,39 @@ def test_the_pip_beside_torchpick_serves_a_target_without(tmp_path: Path) -> Non
     assert tools.pip(found, None, None) is None
     with pytest.raises(InstallerError, match=r"22\.3"):
         tools.pip(found, "/own/python", "22.2.2")
+
+
+def test_of_two_folders_the_first_has_the_project_and_an_empty_torch_says_no_cuda(tmp_path: Path) -> None:
+    for folder, version in (("a", "1.0"), ("b", "2.0")):
+        (tmp_path / folder / f"thing-{version}.dist-info").mkdir(parents=True)
+        (tmp_path / folder / f"{folder}-3.dist-info").mkdir()
+    folders = (str(tmp_path / "none"), str(tmp_path / "a"), str(tmp_path / "b"))
+    (tmp_path / "b" / "torch").mkdir()
+    (tmp_path / "b" / "torch" / "version.py").write_text('cuda: str = "12.8"\n')
+
+    assert targets.installed_in(folders) == {"thing": "1.0", "a": "3", "b": "3"}
+    assert targets.cuda_of(folders) == "12.8"
+    assert targets.cuda_of(folders[:2]) is None
+
+
+def test_the_base_of_conda_is_known_by_the_folder_of_its_own_program(tmp_path: Path) -> None:
+    (tmp_path / "conda-meta").mkdir()
+    (tmp_path / "condabin").mkdir()
+
+    assert targets.conda_name(str(tmp_path), {}) == "base"
+    (tmp_path / "condabin").rmdir()
+    other = {"CONDA_PREFIX": "/other", "CONDA_DEFAULT_ENV": "base"}
+    assert targets.conda_name(str(tmp_path), other) == tmp_path.name
+    assert targets.conda_name(str(tmp_path), {"CONDA_PREFIX": str(tmp_path), "CONDA_DEFAULT_ENV": "x"}) == tmp_path.name
+
+
+@pytest.mark.parametrize(("free_threaded", "tag"), [(True, "cp314t"), (False, "cp314")])
+def test_a_target_has_the_tag_of_its_python(tmp_path: Path, tag: str, *, free_threaded: bool) -> None:
+    assert target(tmp_path, version="3.14")._replace(free_threaded=free_threaded).tag == tag
+
+
+@pytest.mark.parametrize("word", ["--break-system-packages", "--target=x", "-t", "--prefix", "--prefix=/x"])
+def test_a_managed_environment_does_not_matter_to_what_goes_elsewhere(tmp_path: Path, word: str) -> None:
+    targets.check(target(tmp_path)._replace(managed="it is"), (word, "x"))
+    with pytest.raises(InstallerError, match="is an environment that pipx keeps"):
+        targets.check(target(tmp_path / "other")._replace(tool="pipx"), (word, "x"))

@@ -163,3 +163,90 @@ def test_uvs_table_is_found_however_it_is_written(tmp_path: Path, header: str) -
     (found,) = toolsettings.uv(NOBODY, str(tmp_path), str(tmp_path))
 
     assert found.table == {"index-url": "https://x"}
+
+
+def test_a_switch_is_on_by_what_pip_and_uv_take_for_true() -> None:
+    said = {word: toolsettings.Setting("no-index", tuple(word.split()), "x").is_on for word in ("1", "On", "0", "")}
+
+    assert said == {"1": True, "On": True, "0": False, "": False}
+
+
+def test_pips_variables_are_taken_in_any_spelling_and_an_empty_one_is_unset() -> None:
+    environ = {
+        "PIP_EXTRA_INDEX_URL": "https://a https://b", "PIP_pypi_url": "https://c", "PIP_FIND-LINKS": "d",
+        "PIP_CONSTRAINT": "", "PIP_TIMEOUT": "60", "MY_INDEX_URL": "https://e", "PIP_DRY_RUN": "1",
+    }  # fmt: skip
+
+    found = [(each.name, each.words, each.source) for each in toolsettings.pip_of_environ(environ)]
+
+    assert found == [
+        ("extra-index-url", ("https://a", "https://b"), "PIP_EXTRA_INDEX_URL"),
+        ("index-url", ("https://c",), "PIP_pypi_url"),
+        ("find-links", ("d",), "PIP_FIND-LINKS"),
+        ("dry-run", ("1",), "PIP_DRY_RUN"),
+    ]
+
+
+def test_uvs_variables_are_split_as_uv_splits_them() -> None:
+    environ = {
+        "UV_INDEX": "https://a  https://b", "UV_DEFAULT_INDEX": " https://c ", "UV_FIND_LINKS": "/d e,,/f",
+        "UV_INDEX_URL": " ", "UV_EXTRA_INDEX_URL": "https://g", "UV_OFFLINE": "1",
+    }  # fmt: skip
+
+    assert {each.name: each.words for each in toolsettings.uv_of_environ(environ)} == {
+        "UV_INDEX": ("https://a", "https://b"),
+        "UV_DEFAULT_INDEX": ("https://c",),
+        "UV_EXTRA_INDEX_URL": ("https://g",),
+        "UV_FIND_LINKS": ("/d e", "/f"),
+    }
+
+
+def test_the_places_of_a_uv_file_with_those_of_uv_pip_first() -> None:
+    table = {
+        "find-links": ["/a", "/b"], "index-url": "https://c", "extra-index-url": 3,
+        "pip": {"index-url": "https://d", "find-links": []},
+        "index": [
+            {"url": "https://e", "name": "own"}, {"url": "https://f", "default": True},
+            {"url": "https://g", "explicit": True}, {"name": "no url"}, "https://h",
+        ],
+    }  # fmt: skip
+
+    found = toolsettings.uv_of_file(toolsettings.UvFile("uv.toml", table))
+
+    assert [(each.name, each.words, each.label) for each in found] == [
+        ("index-url", ("https://d",), ""),
+        ("index-url", ("https://c",), ""),
+        ("find-links", ("/a", "/b"), ""),
+        ("index", ("https://e",), "own"),
+        ("default-index", ("https://f",), ""),
+    ]
+    assert {each.source for each in found} == {"uv.toml"}
+    assert toolsettings.uv_of_file(toolsettings.UvFile("uv.toml", {"index": 3, "pip": 3})) == []
+
+
+def test_a_plain_value_is_that_of_the_first_file_and_of_uv_pip_before_the_rest() -> None:
+    one = toolsettings.UvFile("one", {"offline": True})
+    other = toolsettings.UvFile("other", {"offline": False, "torch-backend": "cpu", "pip": {"torch-backend": "auto"}})
+
+    assert toolsettings.uv_key([one, other], "offline") == toolsettings.Setting("offline", ("True",), "one")
+    assert toolsettings.uv_key([one, other], "torch-backend") == toolsettings.Setting(
+        "torch-backend", ("auto",), "other"
+    )
+    assert toolsettings.uv_key([one, other], "no-index") is None
+
+
+def test_an_environments_own_places() -> None:
+    assert toolsettings.project_of("/srv/app/.venv") == "/srv/app/pyproject.toml"
+    assert toolsettings.project_of("/srv/app/venv") is None
+    assert toolsettings.store_of("/e") == "/e/share/torchpick"
+    assert toolsettings.store_in("/c") == "/c/install"
+    assert toolsettings.own_pip_file("/e") == "/e/pip.conf"
+
+
+@pytest.mark.parametrize("text", ["x = 1\n", "tool = 3\n", "[tool]\nuv = 3\n", "[tool.other]\nuv = 1\n"])
+def test_a_project_without_uvs_table_says_nothing(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "pyproject.toml"
+    file.write_text(text)
+
+    assert toolsettings.toml_of(str(file), "tool", "uv") is None
+    assert toolsettings.toml_of(str(tmp_path / "none.toml")) is None

@@ -155,3 +155,16 @@ def test_a_group_without_a_name_is_private_to_the_user_of_its_number() -> None:
 
     assert world.is_private_group(nobody, nobody)
     assert not world.is_private_group(nobody, nobody - 1)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="the lists of Windows are not judged")
+def test_a_group_is_private_where_it_has_its_users_name_and_no_other_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    import grp
+    import pwd
+
+    groups = {1: ("me", []), 2: ("me", ["me"]), 3: ("me", ["me", "you"]), 4: ("users", []), 5: ("users", ["me"])}
+    monkeypatch.setattr(pwd, "getpwuid", lambda user: pwd.struct_passwd(("me", "x", user, 1, "", "/", "/")))
+    known = {number: grp.struct_group((name, "x", number, members)) for number, (name, members) in groups.items()}
+    monkeypatch.setattr(grp, "getgrgid", known.__getitem__)
+
+    assert [world.is_private_group(1000, group) for group in groups] == [True, True, False, False, False]

@@ -1,0 +1,106 @@
+"""What an environment's files say of it, and what an interpreter's answer must hold."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from torchpick.environment import layout
+from torchpick.environment.layout import Layout
+from torchpick.errors import TorchpickError
+from torchpick.model.fields import ShapeError
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="environments have other folders on Windows")
+
+
+def environment(
+    root: Path, config: str | None = "home = /usr/bin\nversion = 3.12.4\n", name: str = "python3.12"
+) -> str:
+    packages = root / "lib" / name / "site-packages"
+    packages.mkdir(parents=True)
+    if config is not None:
+        (root / "pyvenv.cfg").write_text(config)
+    return str(packages)
+
+
+def test_an_environment_is_read_from_its_folders(tmp_path: Path) -> None:
+    packages = environment(tmp_path, "Home = /usr/bin\nversion = 3.12.4\nno equals sign\nprompt = a=b\n")
+    python = str(tmp_path / "bin" / "python")
+
+    assert layout.of_environment(python, "3.12", free_threaded=False) == Layout(
+        executable=python,
+        prefix=str(tmp_path),
+        version="3.12",
+        sites=(packages,),
+        full_version="3.12.4",
+        packages=(packages,),
+        stdlib=os.path.dirname(packages),
+        settings={"home": "/usr/bin", "version": "3.12.4", "prompt": "a=b"},
+    )
+
+
+def test_a_free_threaded_one_and_a_conda_one_have_their_folders_too(tmp_path: Path) -> None:
+    packages = environment(tmp_path, None, "python3.14t")
+    python = str(tmp_path / "bin" / "python")
+    assert layout.of_environment(python, "3.14", free_threaded=True) is None  # neither an environment nor conda's
+
+    (tmp_path / "conda-meta").mkdir()
+
+    found = layout.of_environment(python, "3.14", free_threaded=True)
+    assert found is not None
+    assert (found.packages, found.free_threaded, found.settings, found.full_version) == ((packages,), True, None, None)
+    assert layout.of_environment(python, "3.14", free_threaded=False) is None
+
+
+def test_what_is_written_of_an_environment_that_is_not_started(tmp_path: Path) -> None:
+    packages = environment(tmp_path / "full")
+    (tmp_path / "bare").mkdir()
+
+    full = layout.written(str(tmp_path / "full"))
+
+    assert (full.executable, full.version, full.sites) == (None, "3.12", (packages,))
+    assert layout.written(str(tmp_path / "bare")) == Layout(None, str(tmp_path / "bare"), "")
+
+
+@pytest.mark.parametrize(
+    ("config", "version"),
+    [
+        ("version = 3.12.4\n", "3.12.4"), ("version_info = 3.12.4.final.0\nversion = 1.2.3\n", "3.12.4"),
+        ("version = 3.12\n", None), ("home = /usr/bin\n", None), (None, None),
+    ],
+)  # fmt: skip
+def test_the_version_that_venv_virtualenv_and_uv_write(tmp_path: Path, config: str | None, version: str | None) -> None:
+    environment(tmp_path, config)
+
+    assert layout.written_version(str(tmp_path)) == version
+
+
+def test_the_last_line_is_an_interpreters_answer() -> None:
+    said = layout.answer(b'module loaded\n{"version": [3, 12], "implementation": "cpython"}\n')
+
+    assert (layout.version(said), layout.implementation(said)) == ("3.12", "cp")
+    assert layout.version(layout.answer(b'{"version": [999, 0]}')) == "999.0"
+
+
+@pytest.mark.parametrize("version", [[3], [3, 12, 4], ["3", "12"], [3, -1], [1000, 0], "3.12", None])
+def test_an_answer_without_a_version_is_none(version: object) -> None:
+    with pytest.raises(ShapeError):
+        layout.answer(json.dumps({"version": version}).encode())
+
+
+@pytest.mark.parametrize("said", [b"", b"\n", b"[]", b"\xff", b'{"version": [3, 12]}\nlast words'])
+def test_what_is_no_answer_is_none(said: bytes) -> None:
+    with pytest.raises(ShapeError):
+        layout.answer(said)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name")
+def test_an_interpreter_whose_settings_are_a_pipe_is_broken_before_it_is_started(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pyvenv.cfg")
+
+    with pytest.raises(TorchpickError, match="which is not a file") as caught:
+        layout.ask(str(tmp_path / "bin" / "python"), {}, 0.0)
+    assert caught.value.code == "BROKEN_PYTHON"
