@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 
 from torchpick.cli.show import webpage
 from torchpick.decide import resolve
+from torchpick.errors import UsageError
 from torchpick.knowledge import compat
-from torchpick.model.arch import Arch, best
+from torchpick.model import VERSION
+from torchpick.model.arch import Arch, Fit, best
+from torchpick.model.build import Evidence
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
 from torchpick.model.request import Wish
-from torchpick.model.table import Table
+from torchpick.model.table import Shelf, Table
 from torchpick.model.verdict import Objection, Reason
 
 NAMES = (("GeForce GTX 1080 Ti", "6.1"), ("GeForce 8800 GTX", "1.0"), ("GeForce 820M", "2.1 3.0"), ("H20", "?"))
@@ -145,3 +148,86 @@ def test_data_stays_inside_its_element_whatever_it_holds(text: str) -> None:
 
     assert not {"<", ">", "&"} & set(inside)
     assert json.loads(inside) == {"text": text}
+
+
+def test_what_a_gpu_says_of_a_build_with_a_driver_for_its_cuda_and_with_an_older_one(data: dict[str, Any]) -> None:
+    sheet, texts = data["platforms"][0], data["texts"]
+    places = {(torch, backend): place for place, (torch, backend, *_) in enumerate(sheet["builds"])}
+    numbers = {gpu["arch"]: str(number) for number, gpu in enumerate(data["gpus"])}
+
+    def said(arch: str, build: tuple[str, str], way: str) -> tuple[list[str], int, str, list[str]]:
+        why, fit, how, notes = data["verdicts"][sheet["gpus"][numbers[arch]][way][places[build]]]
+        return [texts[each] for each in why], fit, texts[how], [texts[each] for each in notes]
+
+    relies = "CUDA 13.0 on this driver relies on minor-version compatibility"
+    against, fit, how, notes = said("sm_61", ("2.14.1", "cu130"), "home")
+    assert (against[0], fit, how, notes) == (
+        "holds no code for sm_61: it was built for sm_75 sm_80 sm_86 sm_90 sm_100 sm_120", Fit.NONE, "", [],
+    )  # fmt: skip
+    assert said("sm_61", ("2.14.1", "cu126"), "home") == ([], Fit.BINARY, "runs the machine code of sm_60", [])
+    assert said("sm_120", ("2.14.1", "cu130"), "home") == ([], Fit.EXACT, "runs its own machine code, sm_120", [])
+    assert said("sm_120", ("2.14.1", "cu130"), "abroad") == (
+        [], Fit.EXACT, "runs its own machine code, sm_120", [relies],
+    )  # fmt: skip
+    partial, (first, second) = (said("sm_75", ("2.14.1", "cu130"), way)[3] for way in ("home", "abroad"))
+    assert partial[0].startswith("libtorch_cuda_linalg.so in it was built mostly without sm_75")
+    assert (first, second, len(partial)) == (relies, partial[0], 1)
+    assert sheet["gpus"][numbers["gfx1100"]]["home"][places["2.14.1", "cu130"]] is None
+
+
+def test_a_build_has_its_command_its_glibc_and_its_evidence(data: dict[str, Any]) -> None:
+    texts = data["texts"]
+    rows = {
+        (torch, backend, sheet["name"]): (cuda, *(texts[each] for each in said), vendor)
+        for sheet in data["platforms"]
+        for torch, backend, cuda, *said, vendor in sheet["builds"]
+    }
+
+    assert rows["2.14.1", "cu126", "linux-x86_64"] == (
+        "12.6", "pip install --index-url https://download.pytorch.org/whl/cu126 torch==2.14.1+cu126", "2.28",
+        "declared by build scripts and lists", False,
+    )  # fmt: skip
+    assert rows["2.14.1", "cu126", "windows-x86_64"][2] == ""
+    assert {family for _, family, _ in rows} >= {"cu126", "rocm7.2"}
+    assert not {family for _, family, _ in rows} & {"cpu", "xpu"}
+
+
+def test_what_was_read_out_of_a_wheel_names_it(table: Table) -> None:
+    build = next(each for each in table.of("linux-x86_64") if each.version == "2.14.1+cu126")
+    read = build._replace(evidence=Evidence("measured", "torch-2.14.1.whl"))
+
+    found = webpage.data(table._replace(builds={"linux-x86_64": Shelf.of([read])}), Wish(), ())
+
+    (row,) = found["platforms"][0]["builds"]
+    assert found["texts"][row[5]] == "measured, read out of torch-2.14.1.whl"
+
+
+def test_the_lists_of_the_page_begin_with_the_newest(data: dict[str, Any]) -> None:
+    sheet = data["platforms"][0]
+
+    assert [(each["name"], each["label"]) for each in data["platforms"]] == [*webpage.PLATFORMS.items()]
+    assert sheet["releases"][:4] == ["2.15.0", "2.14.1", "2.14.0", "2.13.0"]
+    assert sheet["newest"][:3] == [0, 1, 3]
+    assert sheet["drivers"][:3] == ["615", "610", "595"]
+    assert [each["name"] for each in sheet["pythons"][:2]] == ["Python 3.15", "Python 3.14"]
+    assert data["products"] == [*NAMES]
+    assert data["gpus"][0] == {
+        "arch": "sm_121", "capability": "12.1", "generation": "Blackwell", "examples": "DGX Spark, GB10",
+    }  # fmt: skip
+    assert data["gpus"][-1] == {
+        "arch": "gfx900", "capability": "", "generation": "Vega", "examples": "Radeon RX Vega 64, Instinct MI25",
+    }  # fmt: skip
+    assert sheet["says"]["580"]["relies"] == ["13.2"]
+    assert sheet["says"]["575"]["relies"] == ["13.0", "13.2"]
+
+
+def test_a_page_is_one_file_with_its_data_in_it_and_without_releases_there_is_none(table: Table) -> None:
+    page = webpage.page(table, Wish(), NAMES, {"platform": "linux-x86_64", "python": "3.12"})
+
+    assert "{{" not in page
+    assert '"start":{"platform":"linux-x86_64","python":"3.12"}' in page
+    assert VERSION in page
+    for release in ("1.7.0", "2.15.0"):
+        assert release in page.replace(page[page.index('"gpus"') :], "")
+    with pytest.raises(UsageError, match="no release is within what was asked for"):
+        webpage.page(table, Wish(torch=">99"), NAMES, {})
