@@ -38,6 +38,32 @@ def test_every_fact_stands_beside_its_source() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("platform", "shown"),
+    [
+        (Platform("linux", "aarch64", None, "musl"), "linux-aarch64, musl"),
+        (Platform("linux", "x86_64"), "linux-x86_64, C library unknown"),
+        (Platform("windows", "x86_64"), "windows-x86_64"),
+    ],
+)
+def test_a_platform_is_shown_with_its_c_library_where_it_has_one(platform: Platform, shown: str) -> None:
+    assert facts.lines(MACHINE._replace(platform=platform))[0] == f"platform  {shown}"
+
+
+def test_a_gpu_without_a_name_or_a_capability_and_one_that_is_hidden() -> None:
+    gpus = (Gpu(0, "nvidia", None, None, visible=False), Gpu(1, "apple", "M3", None, source=""))
+    silent = Driver(None, "12.6", "nvml")
+
+    found = facts.lines(MACHINE._replace(gpus=gpus, notes=(), driver=silent))
+
+    assert found[2:] == [
+        "cuda      12.6, supported by the driver  [unknown]",
+        "gpu 0     an unnamed GPU, capability unknown, hidden by CUDA_VISIBLE_DEVICES  [given]",
+        "gpu 1     M3",
+    ]
+    assert "driver" not in "".join(facts.lines(MACHINE._replace(gpus=gpus, notes=(), driver=None))[2:3])
+
+
 def test_json_is_one_line_that_machine_reads_back(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["detect", "--gpu", "6.1", "--driver", "580.95.05", "--python", "3.12", "--json"]) == 0
     out, err = capsys.readouterr()

@@ -104,3 +104,46 @@ def test_an_interpreter_whose_settings_are_a_pipe_is_broken_before_it_is_started
     with pytest.raises(TorchpickError, match="which is not a file") as caught:
         layout.ask(str(tmp_path / "bin" / "python"), {}, 0.0)
     assert caught.value.code == "BROKEN_PYTHON"
+
+
+@pytest.mark.process
+def test_what_an_interpreter_answers_is_its_layout(tmp_path: Path) -> None:
+    sites = [str(tmp_path / name) for name in ("own", "base", "user")]
+    for site in sites:
+        os.mkdir(site)
+    said = {
+        "version": [3, 14], "full_version": "3.14.2", "implementation": "pypy", "free_threaded": True,
+        "prefix": "/the/prefix", "stdlib": "/the/lib", "packages": [sites[0], sites[0], "/plat"],
+        "sites": sites[:1], "base_sites": sites[1:2], "user": sites[2],
+    }  # fmt: skip
+    program = tmp_path / "bin" / "python"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(said)}\nEND\n")
+    program.chmod(0o755)
+
+    found = layout.of(str(program), {"PYTHONNOUSERSITE": "1"})
+
+    assert found == Layout(
+        str(program), "/the/prefix", "3.14", "pp", True, (sites[0],), "3.14.2", (sites[0], "/plat"), "/the/lib", None
+    )
+    assert layout.of(str(program), {}).sites == (sites[2], sites[0])
+    (tmp_path / "pyvenv.cfg").write_text("include-system-site-packages = True\n")
+    assert layout.of(str(tmp_path), {"PYTHONPATH": f":{sites[1]}:/none"}).sites == (sites[1], sites[0], sites[2])
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("lacks", ["prefix", "full_version", "free_threaded", "stdlib", "packages"])
+def test_an_interpreter_that_leaves_something_out_is_broken(lacks: str, tmp_path: Path) -> None:
+    said: dict[str, object] = {
+        "version": [3, 14], "full_version": "3.14.2", "implementation": "cpython", "free_threaded": False,
+        "prefix": "/p", "stdlib": "/l", "packages": [], "sites": [], "base_sites": [], "user": "/u",
+    }  # fmt: skip
+    del said[lacks]
+    program = tmp_path / "bin" / "python"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(said)}\nEND\n")
+    program.chmod(0o755)
+
+    with pytest.raises(TorchpickError, match=lacks) as caught:
+        layout.of(str(program), {})
+    assert caught.value.code == "BROKEN_PYTHON"

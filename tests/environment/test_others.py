@@ -86,6 +86,8 @@ def test_a_group_may_write_where_it_is_the_owners_own(tmp_path: Path, monkeypatc
     tmp_path.chmod(0o700)
     assert world.is_yours(str(tmp_path))
     assert world.is_yours(str(tmp_path / "gone")) is False
+    tmp_path.chmod(0o702)
+    assert world.is_yours(str(tmp_path)) is False
 
 
 @pytest.mark.parametrize("place", ["", "install"])

@@ -64,6 +64,7 @@ def test_options_in_all_their_spellings() -> None:
         ("   -i https://a # b", ["--index-url https://a"]),
         ("--pre x -- --index-url https://a", ["--pre "]),
         ("-e ./x --index-url https://a", ["--editable ./x"]),
+        ("-e ./x -e ./y", ["--editable ./x"]),
         ("${EMPTY}x", [" ${EMPTY}x"]),
     ],
 )  # fmt: skip

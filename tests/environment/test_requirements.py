@@ -138,9 +138,11 @@ def test_a_huge_file_and_a_missing_one_are_refused(tmp_path: Path) -> None:
 
 def test_too_many_files_are_refused(tmp_path: Path) -> None:
     for number in range(requirements.MOST_FILES + 1):
-        tmp_path.joinpath(f"{number}.txt").write_text(f"-r {number + 1}.txt\n")
-    tmp_path.joinpath(f"{requirements.MOST_FILES + 1}.txt").write_text("")
+        tmp_path.joinpath(f"{number}.txt").write_text(
+            f"-r {number + 1}.txt\n" if number < requirements.MOST_FILES else ""
+        )
 
+    assert len(read(Given((), (str(tmp_path / "1.txt"),)), {}).sources) == requirements.MOST_FILES
     with pytest.raises(UsageError, match="more than"):
         read(Given((), (str(tmp_path / "0.txt"),)), {})
 

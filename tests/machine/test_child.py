@@ -75,6 +75,19 @@ class TestProgram:
             started(["/no/such/program"], windows=windows)
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGPIPE])
+def test_a_signal_that_is_ignored_here_still_ends_a_child(number: signal.Signals) -> None:
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        each = started(["/bin/sh", "-c", f"kill -{int(number)} $$; echo survived"], windows=False)
+    finally:
+        signal.signal(number, before)
+    finish(each, PATIENCE_S)
+    each.stop()
+
+    assert (each.status, each.answer) == (-number, b"")
+
+
 @pytest.mark.fork
 @pytest.mark.usefixtures("forkable")
 def test_a_fork_that_raises_says_what(capfd: pytest.CaptureFixture[str]) -> None:
