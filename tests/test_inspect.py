@@ -198,3 +198,66 @@ def test_the_function_says_what_the_command_says() -> None:
 
     assert reading.file == "bits-1.0-py3-none-any.whl"
     assert [(str(verdict.gpu), verdict.word) for verdict in verdicts] == [("sm_52", "will not run"), ("sm_86", "runs")]
+
+
+PAGES = {
+    f"{TORCH} --gpu 6.1": """\
+torch 2.15.0+cu132: 0.0 MB
+  code      sm_75 sm_80 sm_90
+  PTX       none
+  CUDA      13.2
+  read      the compiled flags; `--deep` reads every library
+  sm_61     will not run
+""",
+    f"{TORCH} --gpu 7.5 --deep": """\
+torch 2.15.0+cu132: 0.0 MB
+  code      sm_75 sm_80 sm_90
+  PTX       none
+  CUDA      13.2
+  library                  modules  code
+  libtorch_cuda_linalg.so       33  sm_75 sm_80 sm_90
+  sm_75     partly, by its sm_75
+            torch/lib/libtorch_cuda_linalg.so: 1 of 33 modules load
+""",
+    "one.so --gpu 9.0 --gpu sm_61": """\
+one.so: 0.0 MB
+  code      sm_52 sm_70
+  PTX       compute_80
+  library  modules  code
+  one.so         1  sm_52 sm_70 compute_80
+                    and 1 modules without a kernel
+  sm_90     runs by JIT, by its compute_80
+  sm_61     will not run
+            one.so: its module does not load
+""",
+    "plain-1.0-py3-none-any.whl tri-1.0-py3-none-any.whl bits-1.0-py3-none-any.whl --gpu 6.1": """\
+plain 1.0: 0.0 MB
+  no GPU code
+  sm_61     no GPU code
+tri 1.0: 0.0 MB
+  compiles at run time
+  compiles  at run time, with tri/bin/ptxas
+  sm_61     compiles at run time
+bits 1.0: 0.0 MB
+  code      sm_60 sm_80
+  PTX       none
+  library          modules  code
+  libb_cuda126.so        1  sm_60
+  libb_cuda132.so        1  sm_80
+  sm_61     runs, by its sm_60
+            judged libb_cuda126.so, the one for the newest CUDA that runs
+              here, as no torch was given
+""",
+}
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("words", PAGES)
+def test_the_whole_page_for_a_person(
+    words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+    main(["inspect", *words.split()])
+
+    assert capsys.readouterr() == (PAGES[words], "")

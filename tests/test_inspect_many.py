@@ -18,6 +18,9 @@ import torchpick
 from tests.fakes.loopback import Loopback
 from tests.wheels.indexed import GpuIndex, asked
 from torchpick.cli import main
+from torchpick.errors import UsageError
+from torchpick.wheels import many
+from torchpick.wheels.thing import How
 
 SOURCE = str(Path(torchpick.__file__).parents[1])
 NAMES = [f"gpu{place:02}" for place in range(8)]
@@ -51,6 +54,18 @@ def test_each_wheel_is_a_line_and_a_second_run_reads_nothing(command: str, index
     assert main(words) == 0
     assert not asked(index)
     assert {**row, "bytes_read": 0, "requests": 0} in rows()
+
+
+def test_a_list_names_each_thing_once_whatever_its_comments_are_written_in(tmp_path: Path) -> None:
+    file = tmp_path / "names"
+    file.write_bytes(b"# caf\xe9\na==1.0 # why\n\n  b.whl  \na==1.0\n")
+
+    assert many.listed(str(file), How()) == ["a==1.0", "b.whl"]
+    file.write_bytes(b"# nothing\n")
+    with pytest.raises(UsageError, match="names nothing to inspect"):
+        many.listed(str(file), How())
+    with pytest.raises(UsageError, match="cannot read"):
+        many.listed(str(tmp_path / "none"), How())
 
 
 def test_a_page_is_a_list_of_its_newest_builds(index: Loopback, capsys: pytest.CaptureFixture[str]) -> None:

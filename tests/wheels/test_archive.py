@@ -140,6 +140,7 @@ def lying(field: int, value: int, width: int = 4) -> bytes:
     (lying(10, 14, 2), "method 14"),
     (lying(8, 1, 2), "encrypted"),
     (lying(24, 0xFFFFFFFE), "zip bomb"),
+    (lying(20, 0xFFFFFFFE << 32, 8), "packed 4294967294 to one: a zip bomb"),
 ])  # fmt: skip
 def test_a_lie_about_a_member_is_found_out(data: bytes, words: str) -> None:
     one = opened(data)

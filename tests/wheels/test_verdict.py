@@ -42,6 +42,7 @@ CUDNN_8_7 = of(
     (1, "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90"),
 )  # fmt: skip
 ENGINES = of((5, "sm_75 sm_80 sm_90"), (60, "sm_120f"), (20, "sm_100"))
+LATE_PTX = of((1, "sm_75 sm_80 sm_90 sm_100 sm_120"), (20, "sm_100 compute_120"))
 XFORMERS = of((11, "sm_60 sm_70 sm_75 sm_80 compute_80"), (4, "sm_90a"))
 
 
@@ -52,6 +53,7 @@ XFORMERS = of((11, "sm_60 sm_70 sm_75 sm_80 compute_80"), (4, "sm_90a"))
     (CUDNN_RUNTIME, "sm_75", RUNS), (CUDNN_RUNTIME, "sm_61", NOT), (CUDNN_RUNTIME, "sm_121", RUNS),
     (CUDNN_8_7, "sm_75", RUNS), (CUDNN_8_7, "sm_37", RUNS), (CUDNN_8_7, "sm_90", RUNS), (CUDNN_8_7, "sm_100", NOT),
     (ENGINES, "sm_75", RUNS), (ENGINES, "sm_61", NOT),
+    (LATE_PTX, "sm_75", RUNS), (LATE_PTX, "sm_120", RUNS),
     (XFORMERS, "sm_75", RUNS), (XFORMERS, "sm_120", JIT), (XFORMERS, "sm_90", JIT), (XFORMERS, "sm_52", NOT),
 ])  # fmt: skip
 def test_a_library(one: Library, gpu: str, expected: str) -> None:
@@ -101,6 +103,7 @@ def test_a_library_per_cuda_is_judged_by_the_one_that_is_loaded() -> None:
     assert of_reading(found, pascal, "12.6").word == RUNS
     assert of_reading(found, pascal, "12.8").failing[0].path == "b/libbitsandbytes_cuda128.so"
     assert "cuda128.so, the one that torch for CUDA 12.9" in of_reading(found, pascal, "12.9").notes[0]
+    assert "cuda126.so, the one that torch for CUDA 12.7" in of_reading(found, pascal, "12.7").notes[0]
     assert (of_reading(found, pascal).word, of_reading(found, Judge(Arch.parse("sm_52"))).word) == (RUNS, NOT)
     assert "cuda126.so, the one for the newest CUDA that runs here" in of_reading(found, pascal).notes[0]
     for driver, library in (("12.9", "cuda128.so"), ("13.0", "cuda132.so")):
