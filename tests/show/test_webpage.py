@@ -150,13 +150,19 @@ def test_data_stays_inside_its_element_whatever_it_holds(text: str) -> None:
     assert json.loads(inside) == {"text": text}
 
 
-def test_what_a_gpu_says_of_a_build_with_a_driver_for_its_cuda_and_with_an_older_one(data: dict[str, Any]) -> None:
-    sheet, texts = data["platforms"][0], data["texts"]
+@pytest.fixture
+def own(table: Table) -> dict[str, Any]:
+    """Made for one test alone, so that `scripts/mutate` sees that this one runs what makes it."""
+    return webpage.data(table, Wish(), NAMES)
+
+
+def test_what_a_gpu_says_of_a_build_with_a_driver_for_its_cuda_and_with_an_older_one(own: dict[str, Any]) -> None:
+    sheet, texts = own["platforms"][0], own["texts"]
     places = {(torch, backend): place for place, (torch, backend, *_) in enumerate(sheet["builds"])}
-    numbers = {gpu["arch"]: str(number) for number, gpu in enumerate(data["gpus"])}
+    numbers = {gpu["arch"]: str(number) for number, gpu in enumerate(own["gpus"])}
 
     def said(arch: str, build: tuple[str, str], way: str) -> tuple[list[str], int, str, list[str]]:
-        why, fit, how, notes = data["verdicts"][sheet["gpus"][numbers[arch]][way][places[build]]]
+        why, fit, how, notes = own["verdicts"][sheet["gpus"][numbers[arch]][way][places[build]]]
         return [texts[each] for each in why], fit, texts[how], [texts[each] for each in notes]
 
     relies = "CUDA 13.0 on this driver relies on minor-version compatibility"
@@ -175,11 +181,11 @@ def test_what_a_gpu_says_of_a_build_with_a_driver_for_its_cuda_and_with_an_older
     assert sheet["gpus"][numbers["gfx1100"]]["home"][places["2.14.1", "cu130"]] is None
 
 
-def test_a_build_has_its_command_its_glibc_and_its_evidence(data: dict[str, Any]) -> None:
-    texts = data["texts"]
+def test_a_build_has_its_command_its_glibc_and_its_evidence(own: dict[str, Any]) -> None:
+    texts = own["texts"]
     rows = {
         (torch, backend, sheet["name"]): (cuda, *(texts[each] for each in said), vendor)
-        for sheet in data["platforms"]
+        for sheet in own["platforms"]
         for torch, backend, cuda, *said, vendor in sheet["builds"]
     }
 
@@ -202,19 +208,19 @@ def test_what_was_read_out_of_a_wheel_names_it(table: Table) -> None:
     assert found["texts"][row[5]] == "measured, read out of torch-2.14.1.whl"
 
 
-def test_the_lists_of_the_page_begin_with_the_newest(data: dict[str, Any]) -> None:
-    sheet = data["platforms"][0]
+def test_the_lists_of_the_page_begin_with_the_newest(own: dict[str, Any]) -> None:
+    sheet = own["platforms"][0]
 
-    assert [(each["name"], each["label"]) for each in data["platforms"]] == [*webpage.PLATFORMS.items()]
+    assert [(each["name"], each["label"]) for each in own["platforms"]] == [*webpage.PLATFORMS.items()]
     assert sheet["releases"][:4] == ["2.15.0", "2.14.1", "2.14.0", "2.13.0"]
     assert sheet["newest"][:3] == [0, 1, 3]
     assert sheet["drivers"][:3] == ["615", "610", "595"]
     assert [each["name"] for each in sheet["pythons"][:2]] == ["Python 3.15", "Python 3.14"]
-    assert data["products"] == [*NAMES]
-    assert data["gpus"][0] == {
+    assert own["products"] == [*NAMES]
+    assert own["gpus"][0] == {
         "arch": "sm_121", "capability": "12.1", "generation": "Blackwell", "examples": "DGX Spark, GB10",
     }  # fmt: skip
-    assert data["gpus"][-1] == {
+    assert own["gpus"][-1] == {
         "arch": "gfx900", "capability": "", "generation": "Vega", "examples": "Radeon RX Vega 64, Instinct MI25",
     }  # fmt: skip
     assert sheet["says"]["580"]["relies"] == ["13.2"]
