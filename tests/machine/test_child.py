@@ -75,6 +75,20 @@ class TestProgram:
             started(["/no/such/program"], windows=windows)
 
 
+@pytest.mark.parametrize("words", ["pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})", "signal(14, signal.SIG_IGN)"])
+def test_a_child_ends_by_itself_although_its_parent_held_the_alarm_back(words: str) -> None:
+    program = (
+        f"import signal, time; signal.{words}\n"
+        "from torchpick.environment import child\n"
+        "child.guard(0.0); time.sleep(120)"
+    )
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    ended = child.run([sys.executable, "-c", program], environ, PATIENCE_S)
+
+    assert (ended.status, ended.talk) == (-signal.SIGALRM, b"")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGPIPE])
 def test_a_signal_that_is_ignored_here_still_ends_a_child(number: signal.Signals) -> None:
     before = signal.signal(number, signal.SIG_IGN)

@@ -50,6 +50,14 @@ def test_nothing_told_and_nothing_active_is_the_python_that_runs(
     assert found.python.source == "the Python that runs torchpick"
 
 
+def test_the_active_one_that_runs_torchpick_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child, "start", None)
+    for name, source in (("VIRTUAL_ENV", "virtual"), ("CONDA_PREFIX", "conda")):
+        found = choose(None, world(tmp_path, **{name: sys.prefix}))
+        assert found.python.executable == sys.executable
+        assert found.python.source == f"the active {source} environment"
+
+
 @pytest.mark.parametrize(
     ("told", "version", "free_threaded"),
     [("3.12", "3.12", False), ("3.14t", "3.14", True), ("3.12.4", "3.12", False), ("3.7", "3.7", False)],
