@@ -138,6 +138,29 @@ def test_several_things_are_all_told_whatever_one_of_them_is(capsys: pytest.Capt
 
 
 @pytest.mark.usefixtures("files")
+def test_the_json_has_the_machine_or_all_of_them_and_why_none_was_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["detect", "--json", "--gpu", "sm_61", "--driver", "580.95.05", "--platform", "linux-x86_64"])
+    machine = capsys.readouterr().out
+    (tmp_path / "fleet").write_text(machine + machine.replace("sm_61", "sm_90"))
+
+    answers = []
+    for words in (["--gpu", "6.1"], ["--machine", "fleet"], ["--platform", "windows-x86_64"]):
+        main(["inspect", "plain-1.0-py3-none-any.whl", *words, "--json"])
+        answers.append(json.loads(capsys.readouterr().out))
+    one, several, none = answers
+
+    assert one["machine"]["gpus"][0]["arch"] == "sm_61"
+    assert "machines" not in one
+    assert [each["gpus"][0]["arch"] for each in several["machines"]] == ["sm_61", "sm_90"]
+    assert several["machine"] is None
+    assert [each["gpu"] for each in several["results"][0]["gpus"]] == ["sm_61", "sm_90"]
+    assert [note["code"] for note in none["notes"]] == ["NOT_JUDGED"]
+    assert one["notes"] == several["notes"] == []
+
+
+@pytest.mark.usefixtures("files")
 def test_one_thing_that_fails_is_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", "gone.whl", "--json"]) == 1
     answer = json.loads(capsys.readouterr().out)
@@ -200,7 +223,27 @@ def test_the_function_says_what_the_command_says() -> None:
     assert [(str(verdict.gpu), verdict.word) for verdict in verdicts] == [("sm_52", "will not run"), ("sm_86", "runs")]
 
 
+_FLAGS = """\
+torch 2.15.0+cu132: 0.0 MB
+  code      sm_75 sm_80 sm_90
+  PTX       none
+  CUDA      13.2
+  read      the compiled flags; `--deep` reads every library
+"""
 PAGES = {
+    f"{TORCH} --gpu 8.0 --driver 525.60.13": f"""\
+{_FLAGS}  sm_80     will not run
+            it is built with CUDA 13.2, which needs driver 580
+""",
+    f"{TORCH} --gpu 6.1 --driver 595.58.03": f"""\
+{_FLAGS}  sm_61     will not run
+            driver 595.58.03 does not support sm_61: driver branch 580 is the
+              last that supports it; it needs a driver of branch 580
+""",
+    f"{TORCH} --gpu 8.0 --gpu 8.0 --gpu 7.5 --driver 580.95.05": f"""\
+{_FLAGS}  sm_80     runs, by its sm_80
+  sm_75     runs, by its sm_75
+""",
     f"{TORCH} --gpu 6.1": """\
 torch 2.15.0+cu132: 0.0 MB
   code      sm_75 sm_80 sm_90

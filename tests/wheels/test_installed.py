@@ -55,6 +55,29 @@ def test_torch_is_read_in_place(site: Path) -> None:
     assert [library.path for library in found.libraries] == ["torch/lib/libtorch_cuda.so", "torch/a,b.so"]
 
 
+def test_what_reading_it_in_place_cost_is_the_code_that_was_found(site: Path) -> None:
+    one = find("torch", site)
+    assert one is not None
+    found = inplace.read_distribution(one, "it")
+    sizes = {name: (site / "torch" / name).stat().st_size for name in ("lib/libtorch_cuda.so", "a,b.so")}
+    python = (site / "torch/lib/libtorch_python.so").stat().st_size
+
+    assert (found.target, found.depth, found.requests, found.compilers) == ("it", "whole", 0, ())
+    assert (found.bytes_read, found.size) == (sum(sizes.values()), sum(sizes.values()) + python)
+    assert found.torch is not None
+    assert (found.torch.version, found.torch.cuda, found.torch.hip) == ("2.15.0+cu132", "13.2", None)
+
+
+def test_a_compiler_that_is_installed_is_named_and_what_is_no_torch_has_no_flags(site: Path) -> None:
+    (site / "triton-3.0.dist-info").mkdir()
+    (site / "triton-3.0.dist-info" / "RECORD").write_text("triton/bin/ptxas,,\ntorch/version.py,,\n")
+    one = find("triton", site)
+    assert one is not None
+    found = inplace.read_distribution(one, "triton")
+
+    assert (found.compilers, found.torch, found.libraries, found.complete) == (("triton/bin/ptxas",), None, (), True)
+
+
 def test_a_package_without_record_is_read_by_its_folders(site: Path) -> None:
     one = find("some-pkg", site)
     assert one is not None

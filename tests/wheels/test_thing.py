@@ -46,6 +46,34 @@ def test_a_library_and_not_a_folder(tmp_path: Path) -> None:
         thing.read(str(tmp_path), How())
 
 
+def test_what_is_known_of_a_file_and_what_reading_it_cost(tmp_path: Path) -> None:
+    file, library = tmp_path / "pkg-1.0-py3-none-any.whl", tmp_path / "lib.so"
+    file.write_bytes(WHEEL)
+    library.write_bytes(making.library(making.module("sm_90")))
+
+    one, other = thing.read(str(file), How()), thing.read(str(library), How())
+
+    assert (one.target, one.file, one.version, one.depth) == (str(file), file.name, "1.0", "whole")
+    assert one.complete
+    assert (one.size, one.sha256) == (len(WHEEL), None)
+    assert 0 < one.bytes_read <= 2 * len(WHEEL)
+    size = library.stat().st_size
+    assert (other.target, other.file, other.depth, other.complete) == (str(library), "lib.so", "whole", True)
+    assert (other.size, other.bytes_read, other.requests, other.name) == (size, size, 0, None)
+    assert [each.path for each in other.libraries] == ["lib.so"]
+
+
+@pytest.mark.parametrize(
+    ("text", "digest"),
+    [
+        (f"sha256={'AB' * 32}", "ab" * 32), (f"sha256={'ab' * 31}", None), (f"sha256={'ab' * 31}a-", None),
+        (f"md5={'ab' * 32}", None), ("", None), ("ab" * 32, None),
+    ],
+)  # fmt: skip
+def test_the_hash_behind_an_address(text: str, digest: str | None) -> None:
+    assert thing.sha256_of(text) == digest
+
+
 @pytest.mark.parametrize("data", [b"", b"text", b"\x7fEL", bytes(5000), b"BC\xc0\xde" + bytes(100)])
 def test_a_file_that_is_neither(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "x.so"

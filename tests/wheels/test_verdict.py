@@ -7,9 +7,10 @@ import pytest
 from tests.wheels import making
 from torchpick.model.arch import Arch, Fit
 from torchpick.model.build import is_unified
+from torchpick.model.finding import Ailment
 from torchpick.model.verdict import COMPILES, JIT, NO_CODE, NOT, PARTLY, RUNS, UNKNOWN
 from torchpick.wheels import librarycode
-from torchpick.wheels.judging import Judge, of_package, of_reading
+from torchpick.wheels.judging import Judge, findings, of_package, of_reading
 from torchpick.wheels.librarycode import Library
 from torchpick.wheels.readings import FLAGS, WHOLE, Reading, TorchFacts
 
@@ -193,3 +194,20 @@ def test_a_sample_that_shows_nothing_is_not_the_verdict_that_there_is_nothing() 
     assert of_reading(reading(whole)._replace(complete=False), pascal).word == PARTLY
     assert of_reading(reading(part)._replace(complete=False), Judge(Arch.parse("sm_86"))).word == RUNS
     assert of_package((part,), pascal, complete=False).libraries[0].text.endswith("only a part of it was read")
+
+
+def test_what_is_wrong_with_a_file_is_a_finding_with_its_libraries() -> None:
+    both = reading(of((3, "sm_80 sm_90"), path="a.so"), of((2, "sm_75 sm_80 compute_80"), path="b.so"))
+    both = both._replace(file="pkg.whl", notes=())
+    judged = [of_reading(both, Judge(Arch.parse(gpu))) for gpu in ("sm_61", "sm_75", "sm_86", "sm_120")]
+
+    found = list(findings(both, judged))
+
+    assert [(each.ailment, dict(each.seen)) for each in found] == [
+        (Ailment.PACKAGE_NO_KERNELS, {"libraries": {"a.so": "0 of 3 modules load", "b.so": "0 of 2 modules load"}}),
+        (Ailment.PACKAGE_PARTLY, {"libraries": {"a.so": "0 of 3 modules load"}}),
+        (Ailment.PACKAGE_PARTLY, {"libraries": {"a.so": "0 of 3 modules load"}}),
+    ]
+    assert found[1].text == (
+        "pkg.whl on sm_75: partly; built for sm_75 sm_80 sm_90 compute_80; a.so: 0 of 3 modules load"
+    )

@@ -53,6 +53,12 @@ def test_a_cpu_build_holds_no_code() -> None:
     assert (found.sass, found.holds_code, found.depth) == ((), False, FLAGS)
 
 
+def test_a_torch_that_does_not_say_its_version_has_that_of_its_name() -> None:
+    found = read(making.torch_wheel(more={"torch/version.py": b"cuda = '13.2'\n"}), TORCH)
+
+    assert (found.version, found.torch and found.torch.cuda) == ("2.15.0", "13.2")
+
+
 def test_torch_without_flags_is_read_by_its_libraries() -> None:
     more = {"torch/lib/libtorch_cuda.so": making.library(making.module("sm_87"))}
     found = read(making.torch_wheel(None, version="2.8.0", more=more), TORCH)
