@@ -165,10 +165,15 @@ def test_uvs_table_is_found_however_it_is_written(tmp_path: Path, header: str) -
     assert found.table == {"index-url": "https://x"}
 
 
-def test_a_switch_is_on_by_what_pip_and_uv_take_for_true() -> None:
-    said = {word: toolsettings.Setting("no-index", tuple(word.split()), "x").is_on for word in ("1", "On", "0", "")}
-
-    assert said == {"1": True, "On": True, "0": False, "": False}
+@pytest.mark.parametrize(
+    ("word", "on"),
+    [
+        ("1", True), ("true", True), ("YES", True), ("On", True), ("y", True), ("t", True),
+        ("0", False), ("no", False), ("", False), ("1x", False),
+    ],
+)  # fmt: skip
+def test_a_switch_is_on_by_what_pip_and_uv_take_for_true(word: str, *, on: bool) -> None:
+    assert toolsettings.Setting("no-index", tuple(word.split()), "x").is_on is on
 
 
 def test_pips_variables_are_taken_in_any_spelling_and_an_empty_one_is_unset() -> None:
