@@ -61,6 +61,13 @@ def test_code_in_the_program_or_in_its_unwinding_tables_is_chance() -> None:
     assert not one.holds_code
 
 
+def test_what_looks_like_code_in_the_program_says_nothing_of_its_ptx_and_breaks_nothing() -> None:
+    chance = making.module("compute_80") + making.container(making.entry("sm_80"), b"\xff" * 128)
+    one = read(making.elf({".text": chance, "__nv_relfatbin": chance, ".nv_fatbin": making.module("sm_90")}))
+
+    assert (texts(one.sass), one.ptx_cuda, one.complete, one.notes) == (["sm_90"], None, True, ())
+
+
 def test_modules_without_a_kernel_are_named_and_not_counted() -> None:
     one = read(making.library(making.module("sm_52", size=872), making.module("sm_80")))
 
