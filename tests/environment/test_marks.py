@@ -120,6 +120,7 @@ def test_what_the_author_said_otherwise_is_shown(text: str, plan: Plan, where: s
 
     assert where in caught.value.message
     assert caught.value.message.count(" and would ") == 1
+    assert caught.value.code == "CLASH"
 
 
 def test_what_the_author_wrote_just_so_is_no_clash_and_stays_theirs() -> None:
@@ -153,6 +154,7 @@ def test_what_is_written_inline_is_refused_with_the_way_to_write_it(text: str, w
         marks.merged(text, wanted(app("cpu", "cu126")), "it")
 
     assert "cannot be added to" in caught.value.message
+    assert caught.value.code == "TOML"
     assert where in str(caught.value.hint)
 
 
