@@ -176,6 +176,32 @@ def test_the_ways_to_provide_a_library_are_tried_in_their_order(table: Table) ->
     assert added.requirements == ("lean==1", "torch==2.11.0+cu130", "nvidia-cublas-cu12==12.*")
 
 
+def test_torch_says_what_decided_its_build(table: Table) -> None:
+    facts = known(
+        package("ext", "1", links_torch=True, cuda="12"),
+        package("lean", "1", cuda="12", needs=("libcublas.so.12",)),
+    )
+
+    def why(*asked: str) -> str:
+        return next(each.why for each in plan(table, facts, *asked).packages if each.name == "torch")
+
+    assert why("torch") == "the newest that runs here"
+    assert why("ext") == "ext links CUDA 12"
+    assert why("lean", "torch==2.10.0") == "you ask for torch==2.10.0; lean needs libcublas.so.12"
+    assert why("lean", "torch==2.11.0+cu130") == "you ask for torch==2.11.0+cu130"  # another wheel brings it
+    own = "CUDA 12.8 is that of the default index's torch 2.10.0"
+    assert why("ext", "torch<2.11") == f"you ask for torch<2.11; ext links CUDA 12; {own}"
+
+
+@pytest.mark.parametrize(("arch", "cudnn"), [("sm_70", "9.10.*"), ("sm_75", "9.*")])
+def test_a_cudnn_that_is_added_still_supports_the_gpu(table: Table, arch: str, cudnn: str) -> None:
+    lean = package("lean", "1", cuda="12", needs=("libcudnn.so.9",), code=(code("sm_70"),))
+
+    assert plan(table, known(lean), "lean", where=machine(arch)).requirements == (
+        "lean==1", f"nvidia-cudnn-cu12=={cudnn}",
+    )  # fmt: skip
+
+
 def test_a_way_for_all_versions_before_the_next_way(table: Table) -> None:
     """An older version of one CUDA with torch is better than the newest with a wheel that is added for it."""
     facts = known(

@@ -671,6 +671,13 @@ def test_without_compiled_flags_the_largest_library_tells_what_torch_was_built_f
     assert codes(examine(home, "sm_75")) == []
 
 
+def test_a_library_of_torch_that_is_empty_or_a_folder_holds_no_code(home: Home) -> None:
+    torch(home).write("torch/lib/libtorch_cuda_linalg.so", b"")
+    (home.site / "torch" / "lib" / "libtorch_cuda_more.so").mkdir()
+
+    assert codes(examine(home, "sm_80")) == []
+
+
 def test_a_version_without_a_label_is_given_the_one_of_its_cuda(home: Home) -> None:
     home.torch("2.9.1", "12.8")
 
