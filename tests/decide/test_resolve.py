@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.laws.strategies import gpu, table
-from torchpick.decide import resolve
+from torchpick.decide import remarks, resolve
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence
 from torchpick.model.machine import Driver, Machine, Platform, Python
 from torchpick.model.pick import Pick
 from torchpick.model.request import Wish
+from torchpick.model.table import MpsFloor
 from torchpick.model.verdict import Objection, Reason
 
 
@@ -136,6 +137,37 @@ def test_a_sentence_names_the_gpu_and_what_the_build_holds() -> None:
 
     assert objection.text == "holds no code for sm_75: it was built for sm_80 sm_90"
     assert objection.gpu == 0
+
+
+@pytest.mark.parametrize(
+    ("where", "one", "text"),
+    [
+        (machine(driver=None), build(), "there is no GPU to run it"),
+        (machine("gfx1100", driver=None), build(), "it was built for NVIDIA GPUs"),
+        (machine("sm_80"), build(backend="rocm7.2", arches="gfx1100"), "it was built for AMD GPUs"),
+        (machine("sm_80"), build(backend="xpu", arches=""), "it was built for Intel GPUs; `--backend xpu` selects it"),
+        (
+            machine("sm_80"), build(backend="cpu", arches=""),
+            "it would not use the GPU; `--cpu` or `--allow-cpu` allows it",
+        ),
+    ],
+)  # fmt: skip
+def test_a_backend_that_is_not_for_the_gpu_is_told_whom_it_is_for(where: Machine, one: Build, text: str) -> None:
+    assert objections(where, one)[Reason.BACKEND_NOT_ALLOWED].text == f"is the wrong backend: {text}"
+
+
+def test_a_library_that_dropped_the_gpu_says_from_which_on_it_supports_them() -> None:
+    objection = objections(machine("sm_61"), build(arches="sm_60", cudnn="9.11.0"))[Reason.LIBRARY_DROPPED_GPU]
+
+    assert objection.text == "cuDNN 9.11.0 in it supports sm_75 and newer, not sm_61"
+
+
+def test_the_macos_that_a_release_needs_for_its_gpu_is_that_of_the_newest_rule() -> None:
+    floors = (MpsFloor("2.9", "13.0"), MpsFloor("2.10", "14.0"), MpsFloor("2.12", "15.0"))
+
+    assert remarks.mps_from(build("2.8.0"), floors) is None
+    assert remarks.mps_from(build("2.9.1"), floors) == "13.0"
+    assert remarks.mps_from(build("2.11.0"), floors) == "14.0"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from torchpick.knowledge.compat import Knowledge
 from torchpick.model.arch import Arch
 from torchpick.model.build import Evidence
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
-from torchpick.model.package import LibraryCode, Package, PackageFacts
+from torchpick.model.package import LibraryCode, OtherIndex, Package, PackageFacts
 from torchpick.model.request import Wish
 from torchpick.model.stack import Stack
 from torchpick.model.table import Shelf, Table
@@ -174,6 +174,8 @@ def test_the_ways_to_provide_a_library_are_tried_in_their_order(table: Table) ->
     assert kept.requirements == ("rich==1", "torch==2.11.0+cu130")
     added = plan(table, facts, "lean", "torch==2.11.0+cu130")
     assert added.requirements == ("lean==1", "torch==2.11.0+cu130", "nvidia-cublas-cu12==12.*")
+    whole = known(package("whole", "1", "cuda-toolkit", cuda="12", needs=("libcublas.so.12",), preloads=True))
+    assert plan(table, whole, "whole", "torch==2.11.0+cu130").requirements == ("whole==1", "torch==2.11.0+cu130")
 
 
 def test_torch_says_what_decided_its_build(table: Table) -> None:
@@ -268,6 +270,49 @@ def test_a_version_that_cannot_be_installed_here_is_passed_over(
 
     assert reasons(alone) == {reason}
     assert older.version("ext") == "1"
+
+
+@pytest.mark.parametrize(
+    ("tags", "has"),
+    [
+        (("cp310", "cp311"), "3.10 to 3.11"),
+        (("cp313+",), "Python 3.13 and later"),
+        (("cp310", "cp313+"), "3.10, Python 3.13 and later"),
+        (("any",), "<3.12"),
+    ],
+)
+def test_a_version_says_which_pythons_it_has_wheels_for(table: Table, tags: tuple[str, ...], has: str) -> None:
+    ext = package("ext", "1", pythons=tags, requires_python="<3.12" if tags == ("any",) else None)
+
+    (objection,) = plan(table, known(ext), "ext").objections
+
+    assert objection.objection.text == f"there is no wheel for Python 3.12: it has {has}"
+
+
+@pytest.mark.parametrize(
+    ("requires", "torch", "said"),
+    [("torch>=2.10", "2.9.0", True), ("torch>=2.10", "2.10.0", False), ("torch", "2.10.0", False)],
+)
+def test_the_table_begins_late_only_where_all_that_it_knows_is_newer(
+    table: Table, requires: str, torch: str, *, said: bool
+) -> None:
+    facts = known(package("ext", "1", requires, links_torch=True))
+
+    stack = plan(table, facts, "ext", f"torch=={torch}", where=machine(python="3.9"))
+
+    assert ("the table of ext begins at 1" in stack.hints) is said
+
+
+@pytest.mark.parametrize(("version", "said"), [("2", True), ("1", False)])
+def test_another_index_is_named_for_the_versions_that_it_has(table: Table, version: str, *, said: bool) -> None:
+    place = OtherIndex("https://own.example", "{version}+cu12", (12,), since="2")
+    facts = PackageFacts("ext", (package("ext", version, cuda="13"),), elsewhere=(place,))
+
+    stack = plan(table, {**known(), "ext": facts}, "ext", where=machine(driver="550.54.15"))
+
+    assert reasons(stack) == {"PACKAGE_DRIVER_TOO_OLD"}
+    hints = [hint for hint in stack.hints if "index" in hint]
+    assert hints == (["another index has ext 2+cu12: https://own.example"] if said else [])
 
 
 def test_a_pin_moves_what_it_pins_and_a_contradiction_is_told(table: Table) -> None:
