@@ -153,7 +153,7 @@ def _hints(pick: Pick, table: Table | None) -> list[str]:
     hints += others
     if not others and len(pick.machines) == 1 and (without := _without_code(pick)) is not None:
         hints.append(without)
-    if pick.plan and (len(pick.plan) > 1 or pick.unserved):
+    if pick.plan:
         count = f"{len(pick.plan)} environments" if len(pick.plan) > 1 else "one environment"
         what = "every GPU that any build supports" if pick.unserved else "them all"
         verb = "cover" if len(pick.plan) > 1 else "covers"
