@@ -13,6 +13,7 @@ from torchpick.doctor.depends import Demand
 from torchpick.doctor.remedy import Remedy
 from torchpick.environment.distributions import Distribution
 from torchpick.model.arch import Fit
+from torchpick.model.finding import Ailment, Finding
 from torchpick.model.machine import Gpu, Machine, Platform, Python, Trouble
 from torchpick.model.request import Request, Wish
 from torchpick.model.verdict import GpuFit, Objection, Reason, Verdict
@@ -96,6 +97,19 @@ def test_what_cannot_be_kept_is_named() -> None:
 def test_without_a_version_to_keep_the_best_is_asked_for_by_name_alone() -> None:
     assert mended(None).requirements == ("torch",)
     assert mended(None, asks=(ask("<2.10"),)).requirements == ("torch==2.9.1",)
+
+
+def test_what_the_command_brings_is_said_with_what_it_keeps_and_loses() -> None:
+    broken, gone = Finding(Ailment.NO_KERNELS, "no code"), Finding(Ailment.TORCH_MISSING, "no torch")
+
+    assert remedy.brings(mended("2.9.1"), broken) == "that is 2.9.1+cu126, which keeps the version"
+    nearest = "that is 2.14.1+cu126: torch 2.14.1 is the nearest release that runs"
+    assert remedy.brings(mended("2.15.0"), broken) == nearest
+    assert remedy.brings(mended(None), gone) == "that is 2.14.1+cu126, the best for this machine"
+    lost = "; it cannot keep needy 1.0 (it requires torch>=2.15)"
+    assert remedy.brings(mended("2.15.0", asks=(ask(">=2.15"),)), broken) == nearest + lost
+    bound = mended("2.15.0")._replace(bound_by=("torch<2.15 of a.txt", "torch<2.15 of b.txt"))
+    assert remedy.brings(bound, broken) == f"{nearest}; bound by torch<2.15 of a.txt and torch<2.15 of b.txt"
 
 
 def test_where_nothing_runs_nothing_fixes_it() -> None:
