@@ -251,6 +251,31 @@ def test_the_same_words_mean_another_thing_elsewhere(
     assert never not in out
 
 
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (
+            (
+                "torch==2.9.1+cu128",
+                "torchvision==0.20.1+cu124",
+                "RuntimeError: operator torchvision::nms does not exist",
+            ),
+            "torchvision 0.20.1+cu124 does not belong to torch 2.9.1+cu128: torchvision 0.24.1+cu128 does",
+        ),
+        (
+            ("torch==2.2.0+cu121", "numpy==2.1.0", "A module that was compiled using NumPy 1.x cannot be run in"),
+            "numpy 2.1.0 is installed beside torch 2.2.0+cu121, and torch supports NumPy 2 from 2.3 on",
+        ),
+    ],
+)
+def test_versions_in_a_text_that_do_not_go_together_are_named(
+    lines: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", "\n".join(lines), "--gpu", "RTX 4090", "--driver", "580.95.05"]) == 0
+
+    assert says in capsys.readouterr().out
+
+
 def test_the_driver_of_a_text_decides(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", f"NVIDIA driver 570.124.06; RTX 5090: {KERNELS}"]) == 0
 
