@@ -92,6 +92,23 @@ def test_what_is_given_counts_and_not_the_text(
     assert [str(gpu.arch) for gpu in found.machine.gpus] == ["sm_90"]
 
 
+@pytest.mark.parametrize(
+    ("text", "gpu", "codes"),
+    [
+        ("Windows 11", "sm_90", ["PLATFORM_OF_THE_TEXT"]),
+        ("Windows 11", "GB10", []),  # a GPU that no computer with Windows has
+        ("Driver Version: 550.54.14", "sm_90", ["DRIVER_OF_THE_TEXT"]),
+        ("Radeon RX 7900 XTX\nDriver Version: 550.54.14", "gfx1100", []),  # AMD's drivers count otherwise
+    ],
+)
+def test_of_the_text_only_what_the_given_gpu_can_have_is_taken(
+    text: str, gpu: str, codes: list[str], home: Home
+) -> None:
+    found = explained(home.torch(), text, KERNELS, request=Request(gpus=(gpu,)))
+
+    assert [code for code, _ in notes(found)] == codes
+
+
 def test_a_name_that_is_no_gpu_is_not_taken(home: Home) -> None:
     found = explained(home, "GPU 0: Whatever 9000 (UUID: GPU-1)", KERNELS, request=Request(gpus=("none",)))
 
