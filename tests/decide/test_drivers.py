@@ -65,3 +65,10 @@ def test_a_gpu_that_the_driver_lists_is_supported_whatever_the_table_says(source
 
     mine = next(each for each in verdicts if each.build.version == "2.14.1+cu126")
     assert (Reason.GPU_NOT_SERVED_BY_DRIVER in mine.reasons) is refused
+
+
+def test_another_driver_is_for_the_system_of_the_one_that_is_there() -> None:
+    wsl = machine("580.95.05")._replace(driver=Driver("581.15", os="windows"))
+
+    assert driver_numbers.another(wsl, "610.47", RULES.drivers).driver == RULES.drivers.assumed("610.47", "windows")
+    assert driver_numbers.another(machine(None), "610.43", RULES.drivers).driver == RULES.drivers.assumed("610.43")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.laws.strategies import gpu, table
-from torchpick.decide import remarks, resolve
+from torchpick.decide import remarks, resolve, several
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence
 from torchpick.model.machine import Driver, Machine, Platform, Python
@@ -137,6 +137,19 @@ def test_a_sentence_names_the_gpu_and_what_the_build_holds() -> None:
 
     assert objection.text == "holds no code for sm_75: it was built for sm_80 sm_90"
     assert objection.gpu == 0
+
+
+def test_of_several_machines_the_best_is_weighed_first_and_a_plan_has_the_lowest_minor_of_the_newest_cuda() -> None:
+    builds = [
+        build("2.9.1", "cu129", "sm_120"),
+        *(build(backend=f"cu{cuda}", arches=arch) for cuda, arch in ((126, "sm_50"), (128, "sm_120"), (129, "sm_120"))),
+    ]
+
+    pick = several.pick((machine("sm_50"), machine("sm_120")), table(builds), Wish())
+
+    assert [group.verdict.build.backend for group in pick.plan] == ["cu128", "cu126"]
+    considered = [verdict.build.version for verdict in pick.considered]
+    assert considered == ["2.10.0+cu129", "2.10.0+cu128", "2.10.0+cu126", "2.9.1+cu129"]
 
 
 @pytest.mark.parametrize(

@@ -204,6 +204,21 @@ def test_a_cudnn_that_is_added_still_supports_the_gpu(table: Table, arch: str, c
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("library", "wheel"),
+    [
+        ("libcudart.so.12", "nvidia-cuda-runtime-cu12==12.*"), ("libcublasLt.so.12", "nvidia-cublas-cu12==12.*"),
+        ("libcufft.so.11", "nvidia-cufft-cu12==11.*"), ("libcusolver.so.11", "nvidia-cusolver-cu12==11.*"),
+        ("libnvrtc.so.12", "nvidia-cuda-nvrtc-cu12==12.*"), ("libnvJitLink.so.12", "nvidia-nvjitlink-cu12==12.*"),
+        ("libcupti.so.12", "nvidia-cuda-cupti-cu12==12.*"),
+    ],
+)  # fmt: skip
+def test_each_library_of_cuda_has_its_wheel(table: Table, library: str, wheel: str) -> None:
+    stack = plan(table, known(package("lean", "1", cuda="12", needs=(library,))), "lean", "torch==2.11.0+cu130")
+
+    assert stack.requirements[2:] == (wheel,)
+
+
 def test_a_way_for_all_versions_before_the_next_way(table: Table) -> None:
     """An older version of one CUDA with torch is better than the newest with a wheel that is added for it."""
     facts = known(

@@ -145,7 +145,7 @@ def _family(search: StackSearch, chosen: Solution, torch: Verdict) -> list[Pinne
 
 def _why_torch(search: StackSearch, chosen: Solution, build: Build) -> str:
     pins = [demand for demand in chosen.demands if demand.name == "torch" and demand.specifier]
-    if search.builds and search.builds[0].build is build:  # a resolver that was bound to it says nothing new
+    if search.builds[0].build is build:  # a resolver that was bound to it says nothing new
         pins = [demand for demand in pins if not demand.by or demand.text != f"torch=={build.version}"]
     reasons = [f"{demand.by} asks for {demand.text}" if demand.by else f"you ask for {demand.text}" for demand in pins]
     links = [package for package in chosen.packages.values() if package.major is not None and package.links_torch]
