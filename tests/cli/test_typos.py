@@ -47,6 +47,15 @@ def test_a_file_is_named_as_one(file: str, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize(
+    "name", ["pytorch", "pytorch-cuda", "pytorch-gpu", "torch-gpu", "torch-cuda", "pytroch", "PyTorch_GPU"]
+)
+def test_torch_is_meant_by_every_name_that_it_is_often_given(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["url", f"{name}==2.9.1", *GPU]) == 2
+
+    assert "did you mean `torch==2.9.1`?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     "name",
     ["torchrl", "torchx", "torchao", "torchmetrics", "torchtune", "torch-geometric", "torchio", "faiss-cpu", "whisper",
      "flash-attn-4", "cupy-cuda14x", "ctransformers", "x-transformers", "deepspeech", "gsplot", "tim", "jaxx"],

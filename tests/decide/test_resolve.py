@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.laws.strategies import gpu, table
-from torchpick.decide import remarks, resolve, several
+from torchpick.decide import refusal, remarks, resolve, several
 from torchpick.model.arch import Arch
 from torchpick.model.build import Build, Evidence
 from torchpick.model.machine import Driver, Machine, Platform, Python
@@ -256,11 +256,20 @@ def test_an_inferred_companion_is_said_where_it_was_asked_for(basis: str, asked:
 def test_a_partial_library_names_the_newest_whole_build() -> None:
     partial = build("2.14.0", "cu130", lacks={"libtorch_cuda_linalg.so": (Arch.parse("sm_80"),)})
 
-    pick = answer(machine("sm_80"), partial, build("2.9.1", "cu128"), build("2.8.0", "cu128"))
+    withdrawn = build("2.13.0", "cu130", yanked=True)
+
+    pick = answer(machine("sm_80"), partial, withdrawn, build("2.9.1", "cu128"), build("2.8.0", "cu128"))
 
     assert pick.version == "2.14.0+cu130"
     assert "2.9.1+cu128" in pick.notes[0].text
     assert answer(machine("sm_80"), partial, build("2.9.1", "cu128"), wish=Wish(whole=True)).version == "2.9.1+cu128"
+
+
+@pytest.mark.parametrize(("channel", "said"), [("stable", True), ("nightly", False)])
+def test_the_channel_of_development_builds_is_named_where_it_was_not_asked(channel: str, *, said: bool) -> None:
+    pick = answer(machine("sm_80"), build(), wish=Wish(torch="==2.16.0.dev20261007", channel=channel))
+
+    assert ("development builds are on `--channel nightly`" in refusal.words(pick).remedy) is said
 
 
 def test_where_nothing_runs_the_smallest_changes_are_named() -> None:

@@ -80,6 +80,13 @@ def test_cuda_compat_is_refused_by_other_boards(name: str) -> None:
     assert finding.advice == "remove /opt/compat from LD_LIBRARY_PATH"
 
 
+def test_cuda_compat_refuses_nobody_elses_boards() -> None:
+    beside = subject("Tesla T4", shell=COMPAT, driver="550.54")
+    beside.machine = beside.machine._replace(gpus=(*beside.machine.gpus, Gpu(1, "amd", "TITAN RTX of nobody", None)))
+
+    assert list(surroundings.driver_library(beside)) == []
+
+
 @pytest.mark.parametrize(
     ("version", "driver", "code"),
     [

@@ -11,6 +11,7 @@ from torchpick.index.user_index import IndexTarget
 from torchpick.install import unread
 from torchpick.install.unread import FoundWheel, LearntPackages
 from torchpick.model.machine import Platform
+from torchpick.model.package import Package, PackageFacts
 from torchpick.wheels.packaged import Row
 
 AIM = IndexTarget("cp312", Platform("linux", "x86_64", "2.35"))
@@ -54,6 +55,23 @@ def test_of_an_unknown_project_every_library_counts_and_all_together_decide() ->
     assert (union["path"], union["main"], union["whole"]) == ("swift/swift", True, True)
     assert union["arches"] == "sm_80 sm_90 sm_75"
     assert [(one["path"], one["main"]) for one in each] == [("a", False), ("b", False)]
+
+
+def test_a_version_that_is_read_stands_beside_those_of_the_table_and_once() -> None:
+    class Reader(unread.UnreadWheels):
+        def __init__(self) -> None: ...
+
+        def packages(self, *_: object, **__: object) -> tuple[list[Package], dict[str, str]]:
+            return [Package("swift", "2.0", needs=("libcudart.so.13",))], {}
+
+    table = {"swift": PackageFacts("swift", (Package("swift", "2.0"), Package("swift", "1.0")))}
+    packages = LearntPackages(table, "linux-x86_64", Reader())
+
+    assert packages.read({"swift": "==2.0"})
+    assert [(each.version, each.needs) for each in packages.facts["swift"].versions] == [
+        ("2.0", ("libcudart.so.13",)), ("1.0", ()),
+    ]  # fmt: skip
+    assert not packages.read({"swift": "==2.0"})
 
 
 @pytest.mark.parametrize(("whole", "all_read"), [(False, True), (True, False), (False, False)])
