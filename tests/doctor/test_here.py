@@ -12,8 +12,9 @@ import pytest
 from tests.doctor.homes import VERSION, Home, codes, linking
 from tests.doctor.test_loading import libraries, subject
 from tests.wheels import making
-from torchpick.doctor import examination, loading
+from torchpick.doctor import examination, loading, torchfiles
 from torchpick.doctor.examination import Examination
+from torchpick.environment.distributions import Environment
 from torchpick.environment.shellvariables import Shell
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python
@@ -173,6 +174,22 @@ def test_torch_by_the_version_file_of_rocm_and_by_its_metadata_alone(tmp_path: P
     assert made_up is not None
     assert made_up.verdict is not None
     assert made_up.verdict.build.torch == "0"
+
+
+@pytest.mark.parametrize(
+    ("version", "said", "cuda"),
+    [
+        ("2.9.1+cu128", None, "12.8"), ("2.9.1+rocm6.4", None, None), ("2.9.1+cuda", None, None),
+        ("2.9.1+cpu", None, None), ("2.9.1", "12.6", "12.6"),
+    ],
+)  # fmt: skip
+def test_a_torch_that_is_only_named_has_the_cuda_of_its_label(version: str, said: str | None, cuda: str | None) -> None:
+    session = Session(Request(gpus=("sm_86",), platform="linux-x86_64", python="3.12"), {})
+    nowhere = Environment(None, "the machine of the text", "3.12")
+
+    found = torchfiles.named(version, said, nowhere, session.machine, session.table)
+
+    assert (found.version.partition("+")[0], found.cuda) == ("2.9.1", cuda)
 
 
 def test_torch_is_judged_by_all_its_libraries_and_the_largest_counts_first(
