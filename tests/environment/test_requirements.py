@@ -161,8 +161,9 @@ def test_a_lock_is_refused_as_it_leaves_nothing_to_pick(name: str) -> None:
     assert f"uv pip sync {name}" in str(caught.value.hint)
 
 
-def test_a_file_is_no_lock_by_its_first_word(tmp_path: Path) -> None:
-    file = tmp_path / "pylock.txt"
+@pytest.mark.parametrize("name", ["pylock.txt", "other.toml"])
+def test_a_file_is_no_lock_by_its_first_word_or_its_last(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
     file.write_text("numpy\n")
 
     assert [each.name for each in read(Given((), (str(file),)), {}).wanted] == ["numpy"]
