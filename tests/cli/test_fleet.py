@@ -494,3 +494,16 @@ def test_detect_writes_its_file_whole_and_the_folder_is_a_fleet(
     assert sorted(path.name for path in (tmp_path / "nodes").iterdir()) == ["_n3.json", "n1.json", "n2.json"]
     [(_, hosts)] = versions(asked(capsys, str(tmp_path / "nodes")))
     assert hosts == "_n3,n[1-2]"
+
+
+def test_a_machine_without_a_gpu_is_shown_without_its_driver(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare = machine(None, "x", (8, 0), "580.95.05")._replace(gpus=())
+    (tmp_path / "fleet").write_text(json.dumps(bare.to_json()))
+
+    assert main(["fleet", str(tmp_path / "fleet")]) == 0
+
+    out = capsys.readouterr().out
+    assert out.startswith("1 machine, 1 environment\n\ntorch 2.15.0+cpu for 1 machine\n")
+    assert "\n  gpus   1 × linux-x86_64 without a GPU\n  run    pip install " in out
