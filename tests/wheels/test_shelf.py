@@ -63,3 +63,14 @@ def test_a_folder_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None
     assert "TORCHPICK_CACHE_DIR" in str(caught.value.hint)
     with pytest.raises(TorchpickError), shelf.locked(tmp_path / "file", lambda: None):
         pass
+
+
+def test_a_lock_that_cannot_be_opened_is_said_with_the_way_on(tmp_path: Path) -> None:
+    (tmp_path / "refresh.lock").mkdir()
+
+    with (
+        pytest.raises(TorchpickError, match=r"^cannot write .*") as caught,
+        shelf.locked(tmp_path, lambda: None),
+    ):
+        pass
+    assert "TORCHPICK_CACHE_DIR" in str(caught.value.hint)
