@@ -119,7 +119,10 @@ class Parser:
         values |= {flag.dest: flag.default for flag in self.flags}
         args.words = []
         rest = iter(words)
-        for word in rest:
+        for typed in rest:
+            # What an editor makes of two dashes.
+            meant = f"--{typed[1:]}" if typed[:1] in ("—", "–") else ""
+            word = meant if meant.partition("=")[0] in self._by_name else typed
             if word == "--":
                 args.words += rest
             elif word == "-" or not word.startswith("-"):
