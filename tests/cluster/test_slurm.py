@@ -46,7 +46,7 @@ exec {python} -m torchpick "$@"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
-    gpus = dict.fromkeys(("n1", "n8", "n10", "n12"), "v100")
+    gpus: dict[str, str] = dict.fromkeys(("n1", "n8", "n10", "n12"), "v100")
     with SlurmCluster(13, gpus=gpus, apart=["n13"], absent=["n11"], bare=["n9"]) as running:
         fakes = Fakes(tmp_path_factory.mktemp("compiled"))
         for name in ("libnvidia-ml", "libcuda"):
