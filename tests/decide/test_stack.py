@@ -409,3 +409,35 @@ def test_the_index_of_an_environment_is_that_of_the_channel(table: Table) -> Non
 
     assert stack.index_url is not None
     assert "/whl/test/" in stack.index_url
+
+
+@pytest.mark.parametrize(
+    ("asked", "runs"),
+    [
+        ("==1.0+cu121", False),
+        ("===1.0", False),
+        ("==1.0.*", False),
+        (">=99", False),
+        ("==2.5", True),  # beside 3.0, which runs
+        ("===other", True),  # of no order: 3.0 is an end
+        ("<5|==2.5", True),
+        (">0.5|==1.5", False),
+        (">0.5,==1.5", False),
+    ],
+)
+def test_a_version_that_is_not_in_the_table_is_refused_between_two_that_do_not_run(
+    table: Table, asked: str, runs: bool
+) -> None:
+    bad = {"code": (code("sm_90"),)}
+    newest = package("dep", "3.0") if runs or "1.5" in asked else package("dep", "3.0", **bad)
+    facts = known(
+        package("lib", "1.0", *(f"dep{part}" for part in asked.split("|"))),
+        newest,
+        package("dep", "2.0", **bad),
+        package("dep", "0.9", **bad),
+    )
+
+    stack = plan(table, facts, "lib")
+
+    assert bool(stack.packages) is runs
+    assert runs or any("has not been read; " in each.objection.text for each in stack.objections)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from torchpick.decide import resolve
 from torchpick.decide.demands import PackageDemand, concerns, is_beyond, meets, required
@@ -14,7 +15,7 @@ from torchpick.model.package import Package, PackageFacts
 from torchpick.model.request import Wish
 from torchpick.model.table import Table
 from torchpick.model.verdict import Objection, Reason, Verdict
-from torchpick.model.versions import admits, leading, span
+from torchpick.model.versions import leading, release_key, span
 
 # Names of torch's own wheels: a build pins what it needs of them.
 WITH_TORCH = frozenset({"triton", "pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu", "triton-rocm"})
@@ -123,16 +124,15 @@ def _unknown(facts: PackageFacts, demands: list[PackageDemand]) -> str:
     return f"no version within `{text}` is known; known: {known}"
 
 
-def _unread(known: Sequence[Package], specifier: str, refusal: Callable[[Package], Objection | None]) -> str | None:
+def _unread(known: Sequence[Package], number: str, refusal: Callable[[Package], Objection | None]) -> str | None:
     """What is against a version that has not been read: neither the known one before it nor the one after it runs."""
-    text = specifier.removesuffix(".*")
-    older, newer = (
-        [package for package in known if admits(text.replace("==", sign))(package.version)] for sign in ("<=", ">=")
-    )
-    beside = [*older[:1], *newer[-1:]] if "==" in text else [*known[:1], *known[-1:]]
-    refused = [
-        f"{package.version}: {objection.text}" for package in beside if (objection := refusal(package)) is not None
-    ]
+    beside = [*known[:1], *known[-1:]]
+    with suppress(ValueError):  # where a range is asked for, or a number of no such order, the ends stand for it
+        wanted = release_key(number.removesuffix(".*"))
+        older = [package for package in known if release_key(package.version) <= wanted]
+        newer = [package for package in known if release_key(package.version) >= wanted]
+        beside = older[:1] + newer[-1:]
+    refused = [f"{package.version}: {objection.text}" for package in beside if (objection := refusal(package))]
     return f"has not been read; {refused[0]}" if refused and len(refused) == len(beside) else None
 
 
@@ -189,12 +189,14 @@ class _Attempt:
     def _without_known(self, state: _State, facts: PackageFacts, mine: list[PackageDemand]) -> Solution | None:
         """The answer with a version that is not in the table, as a note says, where what is there speaks for it."""
         why, version = facts.refused or _unknown(facts, mine), ""
-        known = (package.version for package in facts.versions)
-        if facts.refused is None and is_beyond(known, mine) and all(demand.by for demand in mine):
-            unread = _unread(facts.versions, mine[0].specifier, self.search.situation.refusal)
+        versions = [package.version for package in facts.versions]
+        if facts.refused is None and all(demand.by for demand in mine) and is_beyond(versions, mine):
+            parts = ",".join(demand.specifier for demand in mine).split(",")
+            version = max(parts, key=lambda part: part.startswith("=")).lstrip("=")
+            unread = _unread(facts.versions, version, self.search.situation.refusal)
             if unread is None:
                 return self._extend(state)
-            why, version = unread, mine[0].specifier.lstrip("=")
+            why = unread
         self._refuse(facts.name, version, _constrained(why))
         return None
 
@@ -203,9 +205,9 @@ class _Attempt:
         situation = self.search.situation
         unread = [package for package in known if situation.is_unread(package)]
         judged = [package for package in known if package not in unread]
-        read = [package for package in facts.versions if not situation.is_unread(package)]
+        read = [package for package in facts.versions if unread and not situation.is_unread(package)]
         for package in unread:
-            why = _unread(read, f"=={package.version}", situation.kernels)
+            why = _unread(read, package.version, situation.kernels)
             if why is None:
                 judged.append(package)
             else:
@@ -231,8 +233,7 @@ class _Attempt:
         for demand in demands:
             there = state.packages.get(demand.name)
             if there is not None and not demand.admits(there.version):
-                why = f"asks for {demand.text}, and {there.version} is chosen"
-                return state, _constrained(why)
+                return state, _constrained(f"asks for {demand.text}, and {there.version} is chosen")
             if there is None and demand.name not in {*todo, *TRIO} and demand.name in self.search.facts:
                 todo.append(demand.name)
         every = (*state.demands, *demands)
@@ -290,8 +291,7 @@ class _Attempt:
             return _constrained(f"no torch build is {asks or 'known for this platform'}")
         unfit = [verdict for verdict in meeting if not verdict.ok and verdict.rank.suits >= 2]
         if not unfit or any(verdict.ok for verdict in meeting):
-            why = f"no torch build is left that is {asks or 'of one CUDA with the rest'}"
-            return _constrained(why)
+            return _constrained(f"no torch build is left that is {asks or 'of one CUDA with the rest'}")
         nearest = min(unfit, key=lambda verdict: len(verdict.reasons))
         why = f"asks for {asks or 'torch'}; the nearest is {nearest.build.version}: {nearest.objections[0].text}"
         return _constrained(why)
