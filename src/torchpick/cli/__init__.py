@@ -25,22 +25,22 @@ COMMANDS = (
     "install", "plan", "url", "lock", "env", "run", "pin", "unpin", "label", "list", "matrix", "fleet", "detect",
     "doctor", "explain", "inspect", "arch", "extras", "refresh", "completion",
 )  # fmt: skip
-# What other programs call it, and the words behind ours.
+# What other programs call it, and the command that does it.
 _MEANT = {
-    "repair": "doctor --fix",
-    "fix": "doctor --fix",
-    "check": "doctor",
-    "diagnose": "doctor",
-    "verify": "doctor",
-    "upgrade": "install --upgrade torch",
-    "update": "install --upgrade torch",
-    "info": "detect",
-    "gpus": "detect",
-    "devices": "detect",
-    "pip": "install torch",
-    "uv": "install torch",
-    "nightly": "--channel nightly",
-    "uninstall": "",
+    "repair": "torchpick doctor --fix",
+    "fix": "torchpick doctor --fix",
+    "check": "torchpick doctor",
+    "diagnose": "torchpick doctor",
+    "verify": "torchpick doctor",
+    "upgrade": "torchpick install --upgrade torch",
+    "update": "torchpick install --upgrade torch",
+    "info": "torchpick detect",
+    "gpus": "torchpick detect",
+    "devices": "torchpick detect",
+    "pip": "torchpick install torch",
+    "uv": "torchpick install torch",
+    "nightly": "torchpick --channel nightly",
+    "uninstall": "python -m pip uninstall torch",
 }
 # Where no terminal has a width.
 _HELP_WIDTH = 100
@@ -84,14 +84,15 @@ def _open_streams() -> bool:
 
 def _in_flags(words: Sequence[str]) -> Sequence[str]:
     """`help [COMMAND]` and `version`, as other programs have them, and `survey`, in the words of our own."""
-    while words[:1] in (["$"], ["torchpick"]):  # pasted with its prompt, or twice
+    while words and words[0] in ("$", "torchpick"):  # pasted with its prompt, or twice
         words = words[1:]
-    if words[:1] == ["survey"]:
-        return ["inspect", *words[1:]]
-    if words[:1] == ["version"]:
-        return ["--version", *words[1:]]
-    if words[:1] in (["help"], ["?"], ["/?"], ["/help"]):
-        topic = [word for word in words[1:2] if word not in ("help", "version")]
+    first, rest = "".join(words[:1]), words[1:]
+    if first == "survey":
+        return ["inspect", *rest]
+    if first == "version":
+        return ["--version", *rest]
+    if first in ("help", "?", "/?", "/help"):
+        topic = [word for word in rest[:1] if word not in ("help", "version")]
         return [*topic, "--help"] if topic not in (["all"], ["machine"]) else ["--help", *topic]
     return words
 
@@ -149,7 +150,5 @@ def _refuse_unknown(command: str, words: Sequence[str]) -> None:
     close = close_to(words[0], (*COMMANDS, *_MEANT), 0.7)
     hint = f"`torchpick plan {words[0]}` asks for a package, `torchpick help all` shows the commands"
     if close:
-        hint = f"did you mean `torchpick {_MEANT.get(close[0], close[0])}`?"
-    if close == ["uninstall"]:
-        hint = "torchpick does not uninstall anything: `python -m pip uninstall torch`, or `uv pip uninstall torch`"
+        hint = f"did you mean `{_MEANT.get(close[0], f'torchpick {close[0]}')}`?"
     raise UsageError(f"unknown command `{words[0]}`", hint=hint)
