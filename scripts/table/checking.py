@@ -170,6 +170,7 @@ FILES: dict[str, Callable[[Fields], None]] = {
     "libraries.json": fact_format.libraries,
     "never.json": build_format.never,
     "vendors.json": vendors.check,
+    "words.json": fact_format.words,
 }
 INDEXES: dict[str, Callable[[Fields], None]] = {
     **{f"index/{platform}.json": platform_index for platform in PLATFORMS},

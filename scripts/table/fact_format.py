@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from scripts.table.forms import (
     CAPABILITY,
     NAME,
@@ -108,6 +110,16 @@ def errors(fields: Fields) -> None:
         holds(row, "findings", codes.issuperset(known.findings), "names a finding that doctor does not have")
         holds(row, "links", all(link.startswith("https://") for link in known.links), "must be https addresses")
         holds(row, "links", bool(known.links) or not known.install or not known.no_use, "must name a thread")
+
+
+def words(fields: Fields) -> None:
+    only(fields, "schema", "words")
+    row = fields.object("words")
+    for name in row.names():
+        try:
+            re.compile(row.text(name))
+        except re.error as error:
+            raise row.fail(name, f"is not a regular expression: {error}") from error
 
 
 def _is_telling(pattern: str) -> bool:

@@ -98,7 +98,7 @@ def test_a_whole_log_on_stdin(home: Home, capsys: pytest.CaptureFixture[str], mo
 
     assert "line 2002: " in out
     assert "OUT_OF_MEMORY" not in out
-    assert "the text has OUT_OF_MEMORY in line 1001 too: `--more` explains all" in err
+    assert "the text has OUT_OF_MEMORY too: `--more` explains all" in err
 
 
 def test_what_is_no_install_problem_is_said_and_asks_no_machine(

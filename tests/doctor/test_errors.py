@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.doctor.homes import Home
-from torchpick.doctor import explanation, signatures
+from torchpick.doctor import explanation, mentions, signatures
 from torchpick.doctor.explanation import Explanation
 from torchpick.model.fields import Fields
 from torchpick.model.request import Request
@@ -22,12 +22,15 @@ from torchpick.session import Session
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "errors.jsonl").read_text("utf-8").splitlines()]
 COMPAT = Path(__file__).parents[2] / "compat" / "errors.json"
 KNOWN = signatures.read(Fields(json.loads(COMPAT.read_text("utf-8"))))
+WORDS = json.loads((COMPAT.parent / "words.json").read_text("utf-8"))["words"]
 
 
 def named(text: str) -> list[str]:
     search = signatures.Search(KNOWN)
     search.feed(text.encode())
-    return [match.signature.id for match in search.matches()]
+    found = [match.signature.id for match in search.matches()]
+    facts = mentions.of_text(text.encode(), WORDS).facts
+    return found or [name for name in facts if name in KNOWN and "other program" not in facts]
 
 
 def advice(found: Explanation) -> str:

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
-from torchpick.doctor.mentions import Mentions, of_text
+from torchpick.doctor import mentions
+from torchpick.doctor.mentions import Mentions
 from torchpick.errors import UsageError
 from torchpick.model.request import Request
 from torchpick.session import Session
+
+WORDS = json.loads((Path(__file__).parents[2] / "compat" / "words.json").read_text("utf-8"))["words"]
+IN_WORDS = json.loads((Path(__file__).parent / "words.json").read_text("utf-8"))
+
+
+def of_text(text: bytes) -> Mentions:
+    return mentions.of_text(text, WORDS)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +88,7 @@ from torchpick.session import Session
     ],
 )  # fmt: skip
 def test_what_a_line_says(text: str, said: Mentions) -> None:
-    assert of_text(text.encode())._replace(facts=frozenset()) == said
+    assert of_text(text.encode())._replace(facts={}) == said
 
 
 # Words of lspci that nobody writes, and suffixes that say another GPU than the name does.
@@ -162,4 +172,18 @@ def test_the_time_grows_with_the_length_and_no_faster(text: str) -> None:
     ],
 )
 def test_what_surrounds_an_error_is_a_fact(text: str, facts: set[str]) -> None:
-    assert of_text(text.encode()).facts == facts
+    assert set(of_text(text.encode()).facts) == facts
+
+
+def test_each_cause_that_is_known_by_words_has_texts_here() -> None:
+    assert sorted(IN_WORDS["says"]) == sorted(name for name in WORDS if name.isupper())
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in IN_WORDS["says"].items() for text in texts])
+def test_a_cause_is_known_in_anybodys_words(name: str, text: str) -> None:
+    assert name in of_text(text.encode()).facts
+
+
+@pytest.mark.parametrize("text", IN_WORDS["innocent"])
+def test_talk_of_the_same_things_is_no_cause(text: str) -> None:
+    assert [name for name in of_text(text.encode()).facts if name.isupper()] == []

@@ -215,7 +215,7 @@ def resolved(data: bytes) -> None:
 
 
 def log(data: bytes) -> None:
-    mentions.of_text(data)
+    mentions.of_text(data, KNOWLEDGE.file("words.json", lambda fields: fields.mapping("words")))
 
 
 KNOWLEDGE = Knowledge({})

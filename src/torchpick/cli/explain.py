@@ -44,7 +44,7 @@ def run(args: ExplainArguments) -> int:
     errors = sorted(found.errors, key=lambda one: (not one.is_here, not one.cause.install))
     shown = errors if args.more else errors[:1]
     print("\n\n".join(block(_lines(each, whole=args.more), width, bold) for each in shown))
-    also = [f"{each.cause.id} in line {each.match.line}" for each in errors[len(shown) :]]
+    also = [each.cause.id for each in errors[len(shown) :]]
     seen = (f"the text has {' and '.join(also)} too: `--more` explains all",) if also else ()
     console.notes(args, *seen, *(note.text for note in found.notes))
     return 0

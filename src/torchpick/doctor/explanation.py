@@ -75,8 +75,10 @@ def explain(chunks: Iterable[bytes], session: Session) -> Explanation:
     for chunk in logs.decoded(chunks):
         search.feed(chunk)
         start += chunk[: max(0, mentions.MOST_TEXT - len(start))]
-    matches = search.matches()
-    said = mentions.of_text(start)
+    said = mentions.of_text(start, session.knowledge.file("words.json", lambda fields: fields.mapping("words")))
+    matches = search.matches() or tuple(
+        Match(known[name], 0, text) for name, text in said.facts.items() if name in known
+    )
     request, notes = _with_mentions(session, said)
     facts = _facts(said, request, session)
     alone = Explanation(_explained(matches, facts, known))

@@ -67,31 +67,6 @@ _WANTED = re.compile(
     r"|found for|built for:)",
     re.IGNORECASE,
 )
-# What surrounds a program, or is another maker's: the names are those of the cases in compat/errors.json.
-_FACTS = {
-    name: re.compile(words, re.IGNORECASE | re.MULTILINE)
-    for name, words in {
-        "wsl": r"\bWSL|Windows Subsystem|microsoft-standard",
-        "container": r"\bdocker|\bcontainer(?! toolkit)|podman|kubernetes|\bkubectl|apptainer|singularity|/\.dockerenv",
-        "windows": r"\bWindows\b(?! Subsystem)|win_amd64|\bwin32\b|\b[C-Z]:\\|WinError|DLL load failed",
-        "macos": r"\bmac ?os\b|MacBook|darwin|Apple Silicon|\bApple M\d|\bMPS\b",
-        "linux": r"Ubuntu|Debian|Fedora|CentOS|Arch Linux|manylinux|\blinux\b|/usr/|\.so\b",
-        "aarch64": r"(?<![a-z])aarch64|(?<!macosx_)\barm64\b|\bGB10\b|(?:DGX|RTX) Spark|GH200|GB200|Jetson|\barm linux",
-        "intel": r"Intel\b.{0,40}Mac|\bMac.{0,40}\bIntel|macos intel|darwin.{0,20}x86_64|macosx.{0,20}x86_64",
-        "jetson": r"Jetson|JetPack|\bL4T\b|tegra",
-        "rocm build": r"\+rocm(?:sdk)?\d",
-        "32 bit": r"\[MSC v\.\d+ 32 bit|\bPython\b.{0,30}\b32[- ]bit|\b32[- ]bit Python",
-        "conda": r"\bconda|mamba\b|\bcpu_py3|_cpu_\d|cpu_generic",
-        "image build": r"docker build|\bDockerfile|^#\d{1,3} \d{1,4}\.\d|\bRUN pip",
-        "extension build": r"to build wheel|[Bb]uilding wheel|bdist_wheel|build_ext|\bsetup\.py|build_backend",
-        "nvpl": r"libnvpl",
-        "no arm64 list": r"2\.2\.[012]\)",
-        "uv project": r"\buv (?:sync|run|add|lock)\b|\[tool\.uv",
-        "amd": r"Radeon|\bRX ?\d{4}|\bInstinct|\bgfx\d{3}|HIP error|hipError|\+rocm\d",
-        "nvidia": r"\b[GR]TX ?\d|GeForce|NVIDIA-SMI|Tesla [KPVT]\d|\b[ABH][1-9]00\b",
-        "cpu build": r"\+cpu\b|\bcpu_py3|_cpu_\d|cpu_generic|CPU[- ]only|cpu version",
-    }.items()
-}
 # So much of a text is searched for what it says of its machine.
 MOST_TEXT = 4 << 20
 _LONGEST_LINE = 1 << 16
@@ -102,7 +77,8 @@ _MOST_BEFORE = 200
 class Mentions(Noun):
     """The first mention of each; None where the text has none. `driver_cuda` is the CUDA that the driver supports.
 
-    `cuda` is the one that torch was built for; `facts` are what surrounds a program, such as a container, by name.
+    `cuda` is the one that torch was built for; `facts` are the names of compat/words.json, each with what
+    the text says of it.
     """
 
     capability: str | None = None
@@ -112,7 +88,7 @@ class Mentions(Noun):
     torch: str | None = None
     cuda: str | None = None
     packages: Mapping[str, str] = {}
-    facts: frozenset[str] = frozenset()
+    facts: Mapping[str, str] = {}
 
     @property
     def platform(self) -> str | None:
@@ -122,11 +98,11 @@ class Mentions(Noun):
             return "macos-x86_64" if "intel" in self.facts else "macos-arm64"
         if "windows" in self.facts and "wsl" not in self.facts:
             return "windows-arm64" if arm else "windows-x86_64"
-        return "linux-aarch64" if arm else "linux-x86_64" if {"linux", "wsl"} & self.facts else None
+        return "linux-aarch64" if arm else "linux-x86_64" if "linux" in self.facts or "wsl" in self.facts else None
 
 
-def of_text(start: bytes) -> Mentions:
-    """Look through the start of a text."""
+def of_text(start: bytes, words: Mapping[str, str]) -> Mentions:
+    """Look through the start of a text, for the words of compat/words.json too."""
     lines = start[:MOST_TEXT].split(b"\n")
     text = "\n".join(message(line).decode("utf-8", "replace") for line in lines if len(line) <= _LONGEST_LINE)
     text = _SHOWN.sub(r"\1 \2", text)
@@ -144,7 +120,7 @@ def of_text(start: bytes) -> Mentions:
         torch=_said(_TORCH, text),
         cuda=None if cuda is None else cuda[1],
         packages={normal(found["name"]): found["version"] for found in islice(_PACKAGE.finditer(text), _MOST_MATCHES)},
-        facts=frozenset(name for name, pattern in _FACTS.items() if pattern.search(text)),
+        facts={name: found[0] for name, pattern in words.items() if (found := re.search("(?im)" + pattern, text))},
     )
 
 
