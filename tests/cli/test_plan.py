@@ -57,6 +57,22 @@ def test_a_stack_for_a_person(capsys: pytest.CaptureFixture[str]) -> None:
     assert "note: " in err
 
 
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        ("gptqmodel", 'TORCH_CUDA_ARCH_LIST="8.0" torchpick install gptqmodel -- --no-build-isolation`'),
+        ("deepspeed", None),  # its source needs no torch where it is built
+    ],
+)
+def test_what_is_built_against_torch_is_planned_with_its_commands(
+    name: str, steps: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", name, "torch", "--gpu", "a100", *MACHINE[2:], "--driver", "580"]) == 0
+
+    lines = [line for line in capsys.readouterr().err.splitlines() if "is built from source" in line]
+    assert [line.partition(", then `")[2] for line in lines] == ([] if steps is None else [steps])
+
+
 def test_a_plain_package_has_the_tables_day_where_its_version_is_nobodys_wish(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -40,7 +40,7 @@ COMPANIONS = ("torchvision", "torchaudio", "torchvision<0.24", "torchaudio==2.8.
 PACKAGES = (
     "vllm", "vllm<0.12", "xformers", "xformers==0.0.29.post3", "bitsandbytes", "bitsandbytes>=0.45", "torchao",
     "torchcodec", "transformers", "transformers[torch]", "accelerate", "timm", "onnxruntime-gpu",
-    "faster-whisper", "sglang", "unsloth",  "numpy", "jax[cuda12]", "xgboost",
+    "faster-whisper", "sglang", "unsloth", "deepspeed", "numpy", "jax[cuda12]", "xgboost",
 )  # fmt: skip
 LIMITS = ("", "torch<2.13", "torch!=2.14.1", "torchvision<0.24", "xformers<0.0.30", "torch<1.0")
 ELSEWHERE = (
@@ -161,6 +161,7 @@ FOUND = {
         "",
     ),
     "code for no such GPU, from source or not": (Asked(("flash-attn",), "GTX 1080 Ti"), 3, None, ""),
+    "what is built from source without torch": (Asked(("deepspeed", "torch"), "A100"), 0, "2.15.0+cu132", ""),
     "a compatible release": (Asked(("torch~=2.14",), "GTX 1080 Ti"), 0, "2.14.1+cu126", ""),
     "triton binds the torch it belongs to": (Asked(("triton==3.1.0",), "RTX 3090"), 0, "2.5.1+cu124", ""),
     "nothing that a package may need runs": (Asked(("transformers[torch]",), "RTX 5090", "560.28.03"), 3, None, ""),

@@ -94,10 +94,7 @@ def _of_torch(search: StackSearch, chosen: Solution) -> Iterator[Note]:
     if chosen.torch is None:
         return
     for note in remarks.notes(chosen.torch, search.machine, search.table, Wish(), search.verdicts):
-        if note.code not in (
-            "CUDA_MISCOMPILE",
-            "COMPANION_UNVERIFIED",
-        ):  # those that were asked for are named one by one
+        if note.code not in ("CUDA_MISCOMPILE", "COMPANION_UNVERIFIED"):  # those asked for are named one by one
             yield note
 
 
@@ -130,8 +127,6 @@ def _beside(facts: PackageFacts, package: Package, torch: Build | None, python: 
     if place is not None:
         there = filled(f"{package.place.partition('#')[0]}: {place.text}", package, torch, python)
         more = f"; {package.name} {facts.refused}" if facts.refused is not None else ""
-        if facts.source_only is not None:
-            more += "; no wheel of it is on the default index, and its source needs `--no-build-isolation` and nvcc"
         return f"{package.who} for {package.platforms[0]} was seen, and not read, at {there}{more}"
     # Where the wheels of a place are known, none of them is for this torch: naming a file would be a guess.
     named = (each.url if each.wheels else f"{each.url}: {each.text}" for each in facts.elsewhere)

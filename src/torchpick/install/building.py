@@ -10,20 +10,19 @@ from torchpick.install.asking import TargetQuestion
 from torchpick.model.build import TRIO
 from torchpick.model.machine import Note
 from torchpick.model.package import PackageFacts
+from torchpick.model.pick import Pick
 
 _FLAG = "--no-build-isolation"
 
 
 def check(asking: TargetQuestion, answer: Answer, facts: Mapping[str, PackageFacts]) -> tuple[Note, ...]:
-    """Notes for what can be built now; InstallerError for what cannot be before torch is there."""
-    if asking.order.only_planned:
-        return ()
+    """Notes for what can be built now; InstallerError for what cannot be before torch is there, in a plan notes too."""
     notes = []
     pick, installed = answer.pick, asking.target.installed
     builds = _FLAG in asking.order.passed_on and installed.get("torch") == pick.version
     places = {one.name: one.index for one in answer.environment.packages}
     for each in asking.wanted:
-        source = facts[each.name].source_only if each.name in facts else None
+        source = facts[each.name].built_with_torch if each.name in facts else None
         place = places.get(each.name, "")
         if each.place or each.name in installed or "#sha256=" in place or place == pick.index_url:
             continue
@@ -36,19 +35,25 @@ def check(asking: TargetQuestion, answer: Answer, facts: Mapping[str, PackageFac
                 hint = (
                     f"`torchpick install torch=={pick.version} '{each.name} @ {place}'`; no hash of that file is known"
                 )
-            raise InstallerError(message, hint=hint, code="BUILT_FROM_SOURCE")
-        if source is None:
-            continue
-        toolkit = f"nvcc of CUDA {pick.build.cuda}" if pick.build.cuda else "a compiler"
-        arches = sorted({gpu.arch for gpu in pick.machine.counted if gpu.vendor == "nvidia" and gpu.arch is not None})
-        variable = (
-            f'TORCH_CUDA_ARCH_LIST="{";".join(f"{arch.major}.{arch.minor}" for arch in arches)}"' if arches else ""
-        )
-        if not builds:
+        elif source:
+            toolkit = f"nvcc of CUDA {pick.build.cuda}" if pick.build.cuda else "a compiler"
+            variable = _arch_list(pick)
+            if builds:
+                text = f"{each.name} is built from source, which needs {toolkit}; `{variable}`"
+                notes.append(Note("BUILT_FROM_SOURCE", text))
+                continue
             message = f"{each.name} is built from source, with torch and {toolkit} in place: {source}"
             command = f"{variable} torchpick install {each.name} -- {_FLAG}".lstrip()
             hint = f"`torchpick install torch=={pick.version}`, then `{command}`"
+        else:
+            continue
+        if not asking.order.only_planned:
             raise InstallerError(message, hint=hint, code="BUILT_FROM_SOURCE")
-        text = f"{each.name} is built from source, which needs {toolkit}; `{variable}`"
-        notes.append(Note("BUILT_FROM_SOURCE", text))
+        notes.append(Note("BUILT_FROM_SOURCE", f"{message}; {hint}"))
     return tuple(notes)
+
+
+def _arch_list(pick: Pick) -> str:
+    """The variable by which a build with nvcc is for these GPUs alone."""
+    arches = sorted({gpu.arch for gpu in pick.machine.counted if gpu.vendor == "nvidia" and gpu.arch is not None})
+    return f'TORCH_CUDA_ARCH_LIST="{";".join(f"{arch.major}.{arch.minor}" for arch in arches)}"' if arches else ""

@@ -122,6 +122,11 @@ class PackageFacts(Noun):
     wheel_host: bool = False
     rule: WheelRule = WheelRule()
 
+    @property
+    def built_with_torch(self) -> str | None:
+        """What is built, and with what, where torch must be in place for it; None where plain pip installs it."""
+        return self.source_only if self.rule.links_torch else None
+
 
 def doubles(packages: Iterable[str], names: Container[str], known: Mapping[str, PackageFacts]) -> dict[str, str]:
     """Which of the names install the same module as one of the packages, each with the one that stays: the first."""

@@ -34,7 +34,8 @@ class App:
 
     def __init__(self, project: Project, table: Table, packages: Mapping[str, PackageFacts], wish: Wish) -> None:
         self.project, self.table, self.packages, self.wish = project, table, packages, wish
-        self.builds_with_torch = tuple(name for name in project.needs if _builds_with_torch(packages.get(name)))
+        known = (name for name in project.needs if name in packages)
+        self.builds_with_torch = tuple(name for name in known if packages[name].built_with_torch)
         others = (name for name in project.needs if name not in self.builds_with_torch)
         self.asked = (f"torch{project.torch}", *project.companions, *others)
 
@@ -155,8 +156,3 @@ def python(project: Project, table: Table) -> Python:
         said = f"Python {project.requires_python}" if project.requires_python else f"torch{project.torch}"
         raise UsageError(f"no PyTorch wheel is for {said}", hint="widen `requires-python`, or the range of torch")
     return python_of(min(tags, key=python_order))
-
-
-def _builds_with_torch(facts: PackageFacts | None) -> bool:
-    """Whether there is no wheel of it, and it links torch."""
-    return facts is not None and facts.source_only is not None and any(one.links_torch for one in facts.versions[:1])
