@@ -99,8 +99,11 @@ def _add_windows(versions: list[Row], lines: dict[str, Row], rule: Rule) -> None
         if (line := lines.get(row["version"])) is not None:
             found = packaged.version(line, rule.wheel, Around((), {}))
             row["windows"] = {key: found[key] for key in ("file", "sha256", "pythons", "code", "evidence")}
+            needs = [name for name in row["needs"] if not name.startswith("libnccl")]  # there is none for Windows
             if not found["code"]:
                 row["windows"] |= {"cuda": None, "needs": []}
+            elif needs != row["needs"]:
+                row["windows"]["needs"] = needs
 
 
 def default_torch(compat: Path) -> list[Row]:

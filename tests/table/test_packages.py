@@ -53,6 +53,13 @@ def test_of_a_wheel_elsewhere_nothing_is_left_to_guess() -> None:
             assert re.fullmatch(r"[^#]*(#sha256=[0-9a-f]{64})?", text), (file.name, text)
 
 
+def test_no_wheel_for_windows_needs_what_there_is_for_linux_alone() -> None:
+    for file in FILES:
+        for package in known.facts_of(str(file), known.WINDOWS).versions:
+            if package.file is not None and package.file.endswith("win_amd64.whl"):
+                assert "libnccl.so.2" not in package.needs, package.who
+
+
 @pytest.mark.usefixtures("live_table")
 @pytest.mark.parametrize("gpu", ["none", "sm_89"])
 def test_who_asks_for_nunchaku_learns_whose_that_name_is(gpu: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -54,6 +54,7 @@ QUESTIONS = (
     WorldQuestion("GTX 1080 Ti", _NEWEST, ("diffusers[torch]",)),
     WorldQuestion("RTX 3090", _NEWEST, ("open-clip-torch",)),
     WorldQuestion("A100", "535.183.01", ("lightning",)),
+    WorldQuestion("A100", _NEWEST, ("deepspeed", "torch")),
     # what no index has
     WorldQuestion("T4", "550.127.08", ("torch", "requests>=999"), _REFUSED),
     WorldQuestion("GTX 1080 Ti", _NEWEST, ("torch", "idna>=99"), _REFUSED),

@@ -161,7 +161,8 @@ def _mixed(search: StackSearch, chosen: Solution, torch: Build | None) -> Iterat
     libraries = [library for _, library in search.lacking(chosen)]
     if chosen.level >= ADDED_WHEEL and libraries:
         names = ", ".join(dict.fromkeys(libraries))
-        yield Note("LOADER_PATH", f"{names} must be on the loader's path: import torch first, or set LD_LIBRARY_PATH")
+        text = f"{names} must be on the loader's path: import torch first, or set LD_LIBRARY_PATH (on Windows PATH)"
+        yield Note("LOADER_PATH", text)
     if chosen.level < OWN_WHEELS or torch is None or torch.cuda is None:
         return
     majors = {str(package.major) for package in chosen.packages.values() if package.major is not None}
