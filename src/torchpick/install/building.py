@@ -49,7 +49,7 @@ def check(asking: TargetQuestion, answer: Answer, facts: Mapping[str, PackageFac
             continue
         if not asking.order.only_planned:
             raise InstallerError(message, hint=hint, code="BUILT_FROM_SOURCE")
-        notes.append(Note("BUILT_FROM_SOURCE", f"{message}; {hint}"))
+        notes.append(Note("BUILT_FROM_SOURCE", f"{each.name}: {hint}"))
     return tuple(notes)
 
 
