@@ -195,9 +195,11 @@ def test_torch_says_what_decided_its_build(table: Table) -> None:
     assert why("ext", "torch<2.11") == f"you ask for torch<2.11; ext links CUDA 12; {own}"
 
 
-@pytest.mark.parametrize(("arch", "cudnn"), [("sm_70", "9.10.*"), ("sm_75", "9.*")])
-def test_a_cudnn_that_is_added_still_supports_the_gpu(table: Table, arch: str, cudnn: str) -> None:
-    lean = package("lean", "1", cuda="12", needs=("libcudnn.so.9",), code=(code("sm_70"),))
+@pytest.mark.parametrize(
+    ("arch", "number", "cudnn"), [("sm_70", "9", "9.10.*"), ("sm_75", "9", "9.*"), ("sm_70", "8", "8.*")]
+)
+def test_a_cudnn_that_is_added_still_supports_the_gpu(table: Table, arch: str, number: str, cudnn: str) -> None:
+    lean = package("lean", "1", cuda="12", needs=(f"libcudnn.so.{number}",), code=(code("sm_70"),))
 
     assert plan(table, known(lean), "lean", where=machine(arch)).requirements == (
         "lean==1", f"nvidia-cudnn-cu12=={cudnn}",

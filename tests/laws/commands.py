@@ -42,6 +42,11 @@ LATER: dict[str, dict[str, list[str]]] = {
     "torchvision": {"99.0.0": ["torch>=2.14.0"]},
     "triton": {"3.1.0": [], "99.0.0": []},
     # what the CUDA wheels of the table are given beside a torch of another CUDA
+    "nvidia-cublas-cu11": {"11.11.3.6": []},
+    "nvidia-cuda-runtime-cu11": {"11.8.89": []},
+    "nvidia-cudnn-cu11": {"8.9.6.50": [], "9.10.2.21": []},
+    "nvidia-cufft-cu11": {"10.9.0.58": []},
+    "nvidia-curand-cu11": {"10.3.0.86": []},
     "nvidia-cublas-cu12": {"12.9.1": []},
     "nvidia-cuda-runtime-cu12": {"12.9.79": []},
     "nvidia-cudnn-cu12": {"9.10.2.21": []},
