@@ -260,10 +260,7 @@ class Session:
         question = question or self.question
         fleet = self.fleet if machines is None and self.request.machine is not None else None
         machines = fleet.machines if fleet is not None else self.machines if machines is None else machines
-        first, *others = machines
-        if question.wanted and others:
-            hint = "ask for one of them at a time; `torchpick fleet` answers for many"
-            raise UsageError(f"packages are for one machine, and {len(machines)} were given", hint=hint)
+        first = one_of(machines) if question.wanted else machines[0]
         table = self.table_of(machines, wish=question.wish)
         self.knowledge.check_backends(question.wish, table)
 
@@ -329,6 +326,14 @@ class Session:
         from torchpick.knowledge.locations import cache_dir
 
         return self._once("store", lambda: store.folder(cache_dir(self.environ)))
+
+
+def one_of(machines: tuple[Machine, ...]) -> Machine:
+    """The machine that packages are for; UsageError where there are several."""
+    if len(machines) > 1:
+        hint = "ask for one of them at a time; `torchpick fleet` answers for many"
+        raise UsageError(f"packages are for one machine, and {len(machines)} were given", hint=hint)
+    return machines[0]
 
 
 def decided(answer: Answer, table: Table | None = None) -> Answer:

@@ -75,10 +75,10 @@ def _order(args: InstallArguments) -> Order:
 
 
 def _show(args: InstallArguments, pick: Pick, command: Command) -> int:
-    if args.json:
-        print(console.as_json(pick, "install", install=command.shown()))
-        return 0
     shown = command.shown()
+    if args.json:
+        print(console.as_json(pick, "install", install=shown))
+        return 0
     if shown.before is not None:
         print(shell.command(shown.before.argv, shown.before.set, shown.before.unset))
     print(shell.command(shown.argv, shown.set, shown.unset))

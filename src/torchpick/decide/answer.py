@@ -7,7 +7,7 @@ package makes it one of a whole environment, which is searched package by packag
 from __future__ import annotations
 
 from torchpick.decide import resolve
-from torchpick.decide.remarks import changes, notes
+from torchpick.decide.remarks import made
 from torchpick.model.build import COMPANIONS, TRIO
 from torchpick.model.machine import Machine, Note
 from torchpick.model.noun import Noun
@@ -180,20 +180,17 @@ def _environment(question: Question, machine: Machine, table: Table, facts: Mapp
 
 def _pick(search: StackSearch, question: Question, stack: Stack, solution: Solution | None) -> Pick:
     """The build of an environment as a pick, with every build it was weighed against."""
-    machine, table, verdicts = search.machine, search.table, search.verdicts
+    verdicts = search.verdicts
     family = {demand.name: "" for demand in question.wanted if demand.name in COMPANIONS}
     wish = question.wish._replace(companions=family)
-    torch = None if solution is None else solution.torch
-    if torch is None and (solution is None or not search.builds):
-        return Pick((machine,), wish, (), verdicts, changes=changes(verdicts), table_date=table.date)
-    chosen = torch or search.builds[0]
-    why = next((each.why for each in stack.packages if each.name == "torch"), "")
-    better = Objection(Reason.OTHER_TORCH, {"why": why.partition("; ")[0]})
-    verdicts = tuple(
-        each._replace(objections=(better,)) if each.ok and each.rank > chosen.rank else each for each in verdicts
-    )
-    remarks = (*notes(chosen, machine, table, wish, verdicts), *table.notes)
-    return Pick((machine,), wish, (chosen,), verdicts, remarks, table_date=table.date)
+    chosen = None if solution is None else solution.torch or next(iter(search.builds), None)
+    if chosen is not None:
+        why = next((each.why for each in stack.packages if each.name == "torch"), "")
+        better = Objection(Reason.OTHER_TORCH, {"why": why.partition("; ")[0]})
+        verdicts = tuple(
+            each._replace(objections=(better,)) if each.ok and each.rank > chosen.rank else each for each in verdicts
+        )
+    return made(search.machine, search.table, wish, chosen, verdicts)
 
 
 def _bound(given: Answer, machines: tuple[Machine, ...], tables: Tables, packages: Packages) -> Answer:

@@ -215,6 +215,14 @@ def notes(
     return tuple(remarks)
 
 
+def made(machine: Machine, table: Table, wish: Wish, chosen: Verdict | None, considered: tuple[Verdict, ...]) -> Pick:
+    """The pick of this build, with what a person should know of it; without one, with what would have to change."""
+    if chosen is None:
+        return Pick((machine,), wish, (), considered, changes=changes(considered), table_date=table.date)
+    remarks = (*notes(chosen, machine, table, wish, considered), *table.notes)
+    return Pick((machine,), wish, (chosen,), considered, remarks, table_date=table.date)
+
+
 # pytorch/pytorch#190385 (18 September 2026): fixed in 13.2.2, by which Linux builds were made from 2.14.1 on (#198644).
 MISCOMPILED = Note(
     "CUDA_MISCOMPILE",

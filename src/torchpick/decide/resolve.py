@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from torchpick.decide.driver_numbers import lists
 from torchpick.decide.remarks import (
-    changes,
     counts_for_xpu,
     dropped,
     lacking,
     macos,
+    made,
     nccl_gap,
-    notes,
     rocblas,
     self_contained,
 )
@@ -51,10 +50,7 @@ def pick(machine: Machine, table: Table, wish: Wish, *, everything: bool = True)
             break
     if everything or (chosen is not None and any(lacking(chosen.build, gpu) for gpu in machine.counted)):
         considered.extend(rest)
-    if chosen is None:
-        return Pick((machine,), wish, (), tuple(considered), changes=changes(considered), table_date=table.date)
-    remarks = (*notes(chosen, machine, table, wish, considered), *table.notes)
-    return Pick((machine,), wish, (chosen,), tuple(considered), remarks, table_date=table.date)
+    return made(machine, table, wish, chosen, tuple(considered))
 
 
 def judge(

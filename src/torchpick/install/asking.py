@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 
 from torchpick.decide.answer import Answer, Question, StayingTorch
@@ -21,7 +21,7 @@ from torchpick.model.noun import Noun
 from torchpick.model.package import PackageFacts
 from torchpick.model.pythons import marker_applies, marker_facts
 from torchpick.model.request import Limit, Wish
-from torchpick.session import Session
+from torchpick.session import Session, one_of
 
 
 class Order(Noun):
@@ -48,11 +48,7 @@ class TargetQuestion:
 
     @cached_property
     def machine(self) -> Machine:
-        first, *others = self.session.machines
-        if others:
-            hint = "ask for one of them at a time; `torchpick fleet` answers for many"
-            raise UsageError(f"packages are for one machine, and {len(others) + 1} were given", hint=hint)
-        return first
+        return one_of(self.session.machines)
 
     @cached_property
     def installer(self) -> Installer:
@@ -175,21 +171,17 @@ def look(session: Session, order: Order) -> TargetQuestion:
     return TargetQuestion(session, order, asked, target)
 
 
-def planned(session: Session, words: Iterable[str], order: Order) -> TargetQuestion:
+def planned(session: Session, order: Order) -> TargetQuestion:
     """The same for an environment that is only planned, on the machine that the request describes."""
-    order = order._replace(given=order.given._replace(words=tuple(words)))
     asked = requirements.read(order.given, session.environ, session.fetch)
-    (machine, *_) = session.machines
-    here = session.settings_prefix is not None
-    python = machine.python.executable if here else None
-    if python is not None:
-        tag = machine.python
-        target = targets.read(python, tag.version, free_threaded=tag.free_threaded, environ=session.environ, tool=None)
-        return TargetQuestion(
-            session, order, asked, target._replace(installed={"pip": target.installed.get("pip", "")})
-        )
-    target = Target(sys.executable, machine.python.version, sys.prefix, ())
-    return TargetQuestion(session, order, asked, target, machine)
+    machine = session.machines[0]
+    python = machine.python
+    if python.executable is None or session.settings_prefix is None:
+        return TargetQuestion(session, order, asked, Target(sys.executable, python.version, sys.prefix, ()), machine)
+    target = targets.read(
+        python.executable, python.version, free_threaded=python.free_threaded, environ=session.environ
+    )
+    return TargetQuestion(session, order, asked, target._replace(installed={"pip": target.installed.get("pip", "")}))
 
 
 def _check_place(session: Session) -> None:

@@ -24,9 +24,9 @@ def plan(session: Session, *, allow_mixed: bool) -> Stack:
 
     What the table lacks is learnt; ResolverError where the installer's resolver refuses.
     """
-    order = Order(Given(), allow_mixed=allow_mixed, installer=session.installer, only_planned=True)
-    words = session.request.requirements or ("torch",)
-    question = asking.planned(session.bare, words, order)
+    given = Given(session.request.requirements or ("torch",))
+    order = Order(given, session.installer, allow_mixed=allow_mixed, only_planned=True)
+    question = asking.planned(session.bare, order)
     question.as_stack = True
     learner = Learner(question)
     try:
@@ -68,8 +68,10 @@ def _dated(stack: Stack, learnt: Learnt, table: Container[str]) -> Stack:
     day = learnt.answer.pick.table_date
     if learnt.resolution is not None or day is None:
         return stack
-    packages = list(stack.packages)
-    for place, each in enumerate(packages):
-        if not each.is_pinned and each.name in table and each.requirement not in stack.asked:
-            packages[place] = each._replace(why=f"{each.why}, as of {day}")
+    packages = (
+        each
+        if each.is_pinned or each.name not in table or each.requirement in stack.asked
+        else each._replace(why=f"{each.why}, as of {day}")
+        for each in stack.packages
+    )
     return stack._replace(packages=tuple(packages))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from torchpick.environment import toolsettings
 from torchpick.environment.requirements import Requested, Requirements
@@ -153,7 +153,12 @@ def lines(job: Job) -> str:
 
 def groups(job: Job) -> list[str]:
     """The dependency groups, as both installers take them."""
-    return [word for group in job.asked.given.groups for word in ("--group", group)]
+    return behind("--group", job.asked.given.groups)
+
+
+def behind(option: str, values: Iterable[str]) -> list[str]:
+    """Each value behind its option."""
+    return [word for value in values for word in (option, value)]
 
 
 def brought(job: Job) -> list[str]:

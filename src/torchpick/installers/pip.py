@@ -63,8 +63,7 @@ class PipInstaller(Noun):
 
     def _users(self, job: Job) -> list[str]:
         """The user's own files and groups."""
-        argv = [word for path in job.asked.given.constraints for word in ("-c", path)]
-        argv += [word for path in job.asked.given.files for word in ("-r", path)]
+        argv = [*jobs.behind("-c", job.asked.given.constraints), *jobs.behind("-r", job.asked.given.files)]
         argv += ["--no-index"] if job.offline else []
         argv += ["--pre"] if job.pick.wish.channel != "stable" else []
         return [*argv, *jobs.groups(job)]

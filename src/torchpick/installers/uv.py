@@ -52,8 +52,8 @@ class UvInstaller(Noun):
         files = [limits, *job.copies]
         argv = [self.path, "pip", "install", "--python", job.target.python, "-c", limits.path, *self._users(job, files)]
         argv += ["--upgrade"] if job.upgrade else []
-        argv += [word for name in jobs.reinstalled(job) for word in ("--reinstall-package", name)]
-        argv += [word for path in job.asked.given.files for word in ("-r", path)]
+        argv += jobs.behind("--reinstall-package", jobs.reinstalled(job))
+        argv += jobs.behind("-r", job.asked.given.files)
         argv += [*jobs.groups(job), *job.passed_on, *jobs.words(job)]
         notes = (*self.notes, *changes.notes, *jobs.notes(job))
         command = Command("uv", tuple(argv), changes.set, changes.unset, tuple(files), notes)
@@ -82,8 +82,8 @@ class UvInstaller(Noun):
         argv += [*self._users(job, files), *resolving(job.passed_on)]
         # An option hides its variable, and links of ours are given beside the user's.
         links = changes.set.get("UV_FIND_LINKS", job.own.environ.get("UV_FIND_LINKS", ""))
-        hidden = "UV_FIND_LINKS" in changes.unset
-        argv += [word for link in links.split(",") if link.strip() and not hidden for word in ("--find-links", link)]
+        if "UV_FIND_LINKS" not in changes.unset:
+            argv += jobs.behind("--find-links", filter(str.strip, links.split(",")))
         needs = store.file(job.place, "needs", ".txt", jobs.lines(job), private=True)
         files.append(needs)
         argv += [*jobs.groups(job), *job.asked.given.files, needs.path]
@@ -106,13 +106,13 @@ class UvInstaller(Noun):
     def _users(self, job: Job, files: list[StoredFile]) -> list[str]:
         """The user's own constraints: an option hides its variable, so what that says is said again."""
         own = not_below(job.own.environ.get("UV_CONSTRAINT", "").split(), *jobs.ours(job))
-        argv = [word for path in (*own, *job.asked.given.constraints) for word in ("-c", path)]
+        argv = jobs.behind("-c", (*own, *job.asked.given.constraints))
         if job.left_out:
             # What is never to be installed, whoever needs it; the option hides the user's variable, which is repeated.
             ours = store.file(job.place, "overrides", ".txt", "".join(f"{name} ; {NEVER}\n" for name in job.left_out))
             files.append(ours)
             paths = (ours.path, *job.own.environ.get("UV_OVERRIDE", "").split())
-            argv += [word for path in paths for word in ("--overrides", path)]
+            argv += jobs.behind("--overrides", paths)
         argv += ["--no-deps"] if job.no_deps else []
         argv += ["--offline"] if job.offline else []
         return [*argv, *self._no_sources(job)] if jobs.has_sources(job) else argv
@@ -121,7 +121,7 @@ class UvInstaller(Noun):
         if not tools.takes(self.path, "no-sources-package"):
             return ["--no-sources"]
         names = [*job.family, *(name for name in TRITONS if name not in job.named)]
-        return [word for name in names for word in ("--no-sources-package", name)]
+        return jobs.behind("--no-sources-package", names)
 
 
 def platform_of(machine: Machine) -> str:

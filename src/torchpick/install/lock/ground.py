@@ -48,7 +48,7 @@ class LockQuestion(TargetQuestion):
 def look(session: Session, order: Order) -> LockQuestion:
     """Read what there is; raises where a lock could only fail."""
     # What is asked for stands in the order: a session's requirements are of torch's family alone.
-    session = session.asking(session.request._replace(requirements=()))
+    session = session.bare
     asked = requirements.read(order.given, session.environ, session.fetch)
     if not asked.wanted and not asked.opaque:
         order = order._replace(given=order.given._replace(words=("torch",)))
