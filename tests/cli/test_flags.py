@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -19,14 +21,23 @@ ALL = ("pick", *COMMANDS)
 
 
 @pytest.mark.parametrize("command", ALL)
-def test_each_flag_of_a_help_is_an_attribute_that_its_command_declares(command: str) -> None:
-    module = import_module(f"torchpick.cli.{command}")
-    kinds = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, Arguments)]
-    own = {name for kind in kinds if kind is not Arguments for name in kind.__annotations__}
+def test_a_command_reads_the_flags_that_its_help_lists_and_no_other(command: str) -> None:
+    source = _source(f"torchpick.cli.{command}")
+    read = {
+        node.attr
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "args"
+    }
+    shared = "".join(map(_source, ("torchpick.cli.arguments", "torchpick.cli.console", "torchpick.model.request")))
 
     flags = {flag.dest for flag in Parser(command).flags}
 
-    assert own <= flags <= own | set(Arguments.__annotations__)
+    assert read <= flags | set(Arguments.__annotations__)
+    assert {flag for flag in flags if not re.search(rf"\b{flag}\b", source + shared)} == set()
+
+
+def _source(module: str) -> str:
+    return Path(str(import_module(module).__file__)).read_text(encoding="utf-8")
 
 
 def test_the_help_of_no_command_lists_every_command() -> None:

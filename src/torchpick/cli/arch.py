@@ -18,11 +18,7 @@ _FORMS = {
 }
 
 
-class ArchArguments(Arguments):
-    for_: str
-
-
-def run(args: ArchArguments) -> int:
+def run(args: Arguments) -> int:
     session = Session(arguments.machine_request(args), report=console.waiting)
     machines = session.machines if args.machine else (session.machine,)
     gpus = tuple(gpu.arch for machine in machines for gpu in machine.counted if gpu.arch is not None)
@@ -52,7 +48,7 @@ def _nothing(machines: tuple[Machine, ...]) -> TorchpickError:
     return UsageError("there is no GPU to compile for", hint=hint)
 
 
-def _amd(args: ArchArguments, gpus: tuple[Arch, ...]) -> str:
+def _amd(args: Arguments, gpus: tuple[Arch, ...]) -> str:
     """PYTORCH_ROCM_ARCH and CMAKE_HIP_ARCHITECTURES: `gfx90a;gfx1100`."""
     if args.for_ == "nvcc":
         raise UsageError(

@@ -17,35 +17,17 @@ if TYPE_CHECKING:
 
 
 class Arguments:
-    """The parsed arguments: a flag under its own name, and what is no flag among the words."""
+    """The parsed arguments: a flag under its own name, with the value that its help says, and what is no flag."""
 
     command: str
     words: list[str]
-    gpu: list[str]
-    driver: str | None
-    cuda_driver: str | None
-    platform: str | None
-    glibc: str | None
-    macos: str | None
-    python: str | None
-    machine: list[str]
-    strict: bool
-    gpus: str | None
-    only: str | None
-    trust_pci: bool
-    backend: list[str]
-    channel: str
-    cpu: bool
-    allow_cpu: bool
-    allow_unconfirmed: bool
-    whole: bool
-    index_base: str | None
-    offline: bool
     json: bool
-    quiet: bool
-    verbose: bool
     shell: str
     passed_on: list[str]
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, flag: str) -> Any: ...  # noqa: ANN401 # the helps declare them
 
 
 class Flag:

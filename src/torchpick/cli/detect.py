@@ -16,12 +16,7 @@ from torchpick.model.machine import Machine
 from torchpick.session import Session
 
 
-class DetectArguments(Arguments):
-    compact: bool
-    into: str | None
-
-
-def run(args: DetectArguments) -> int:
+def run(args: Arguments) -> int:
     session = Session(arguments.machine_request(args), report=console.waiting)
     if args.compact and not args.json:
         raise UsageError("`--compact` requires `--json`", hint="`torchpick detect --json --compact`")

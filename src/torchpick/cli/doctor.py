@@ -21,11 +21,7 @@ from torchpick.model.request import Request
 from torchpick.session import Session
 
 
-class DoctorArguments(Arguments):
-    fix: bool
-
-
-def run(args: DoctorArguments) -> int:
+def run(args: Arguments) -> int:
     if args.json and args.fix:
         raise UsageError("`--json` and `--fix` both want stdout", hint="use only one of them")
     request = arguments.machine_request(args)._replace(

@@ -8,10 +8,6 @@ from torchpick.install import env
 from torchpick.installers import shell, store
 
 
-class EnvArguments(Arguments):
-    shell: str
-
-
 def guard(words: list[str]) -> str | None:
     """What stdout gets where this command fails: a line that fails too."""
     for place, word in enumerate(words):
@@ -22,7 +18,7 @@ def guard(words: list[str]) -> str | None:
     return shell.refusal("sh")
 
 
-def run(args: EnvArguments) -> int:
+def run(args: Arguments) -> int:
     args.shell = shell.ALIKE.get(args.shell, args.shell)
     pick, found, notes = env.variables_for(console.session(args), args.shell)
     if console.tell_as_json(pick, args, environ=found, notes=notes):

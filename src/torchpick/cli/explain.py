@@ -21,11 +21,7 @@ _CHUNK = 1 << 20
 _PATH = re.compile(r"(?:[.~]{0,2}[/\\]|[A-Za-z]:[/\\])\S+|\S+\.(?:txt|log|out|err)")
 
 
-class ExplainArguments(Arguments):
-    more: bool
-
-
-def run(args: ExplainArguments) -> int:
+def run(args: Arguments) -> int:
     request = arguments.machine_request(args)
     if "-" in args.machine and args.words in ([], ["-"]):
         raise UsageError("the text and the machine cannot both come from stdin", hint="name a file with `--machine`")

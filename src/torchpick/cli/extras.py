@@ -28,13 +28,7 @@ from torchpick.session import Session
 HERE = "pyproject.toml"
 
 
-class ExtrasArguments(Arguments):
-    for_: str | None
-    groups: bool
-    write: str | None
-
-
-def run(args: ExtrasArguments) -> int:
+def run(args: Arguments) -> int:
     there = _there(args)
     session = Session(Request(index_base=args.index_base))
     known = session.knowledge
@@ -55,7 +49,7 @@ def run(args: ExtrasArguments) -> int:
     return _finish(args, there, plan, kind, known.rules)
 
 
-def _there(args: ExtrasArguments) -> rewrite.Text | None:
+def _there(args: Arguments) -> rewrite.Text | None:
     """The project's file: the one that is named, else the one that lies here."""
     file = args.write or HERE
     there = rewrite.read(file)
@@ -64,7 +58,7 @@ def _there(args: ExtrasArguments) -> rewrite.Text | None:
     return there if there.exists else None
 
 
-def _project(args: ExtrasArguments, there: rewrite.Text | None) -> Project:
+def _project(args: Arguments, there: rewrite.Text | None) -> Project:
     """What the file says, and over it what the flags say."""
     found = projectfile.read(there.text, there.file) if there is not None else Project()
     asked = demands.narrowed(Wish(), args.words)
@@ -78,14 +72,14 @@ def _project(args: ExtrasArguments, there: rewrite.Text | None) -> Project:
     return found
 
 
-def _library(args: ExtrasArguments, shop: Shop, own: App) -> Plan:
+def _library(args: Arguments, shop: Shop, own: App) -> Plan:
     if args.groups:
         raise UsageError("`--groups` is for an app: a published library cannot name an index", hint="add `--for app`")
     found = published.extras(shop)
     return Plan((*found, *map(own.exact, _backends(args))))
 
 
-def _backends(args: ExtrasArguments) -> tuple[str, ...]:
+def _backends(args: Arguments) -> tuple[str, ...]:
     """The backends that are asked for by name; each has an exact extra."""
     for backend in args.backend:
         if not is_backend(backend):
@@ -93,7 +87,7 @@ def _backends(args: ExtrasArguments) -> tuple[str, ...]:
     return tuple(dict.fromkeys(args.backend))
 
 
-def _printed(args: ExtrasArguments, plan: Plan, kind: str, rules: Table) -> int:
+def _printed(args: Arguments, plan: Plan, kind: str, rules: Table) -> int:
     if args.json:
         print(console.dated(_json(plan, kind), rules.date))
     else:
@@ -101,7 +95,7 @@ def _printed(args: ExtrasArguments, plan: Plan, kind: str, rules: Table) -> int:
     return 0
 
 
-def _finish(args: ExtrasArguments, there: rewrite.Text, plan: Plan, kind: str, rules: Table) -> int:
+def _finish(args: Arguments, there: rewrite.Text, plan: Plan, kind: str, rules: Table) -> int:
     text = marks.merged(there.text, declared.wanted(plan), there.file)
     changed = text != there.text
     if changed:

@@ -23,19 +23,7 @@ from torchpick.model.request import Request, Wish
 from torchpick.session import Session
 
 
-class FleetArguments(Arguments):
-    max_environments: str | None
-    upgrades: bool
-    run: bool
-    image: str | None
-    program: str
-    timeout: str
-    html: str | None
-    emit: list[str]
-    out: str | None
-
-
-def run(args: FleetArguments) -> int:
+def run(args: Arguments) -> int:
     if bool(args.emit) != bool(args.out):
         raise UsageError("`--emit` and `--out` must be used together", hint="`--emit slurm --out site`")
     many = args.max_environments
@@ -60,13 +48,13 @@ def _is_requirement(word: str) -> bool:
     return word.startswith("torch") and ":" not in word and not os.path.exists(word)
 
 
-def _request(args: FleetArguments) -> Request:
+def _request(args: Arguments) -> Request:
     requirements = tuple(word for word in args.words if _is_requirement(word))
     request = Request(requirements=requirements, machine=(), driver=args.driver, python=args.python, strict=args.strict)
     return arguments.with_wish(request, args)
 
 
-def _asked(args: FleetArguments, places: list[str], session: Session) -> Fleet:
+def _asked(args: Arguments, places: list[str], session: Session) -> Fleet:
     """Every source into one fleet; a cluster that gives nothing is left out as a machine is."""
     asking = Asking(
         args.program, arguments.number("--timeout", args.timeout, 86_400), args.run, args.image, tuple(args.passed_on)
@@ -115,7 +103,7 @@ def _weighed(places: list[int], fleet: Fleet, session: Session) -> Pick:
     return pick._replace(fleet=Fleet(crowds))
 
 
-def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickError | None, date: str | None) -> None:
+def _say(args: Arguments, found: Outlook, wish: Wish, refused: TorchpickError | None, date: str | None) -> None:
     environments = tuple(shown.environment(group, found.fleet, wish) for group in found.groups)
     written = _write(args, found, environments)
     if args.json:
@@ -130,7 +118,7 @@ def _say(args: FleetArguments, found: Outlook, wish: Wish, refused: TorchpickErr
         console.error(refused)
 
 
-def _write(args: FleetArguments, found: Outlook, environments: tuple[SiteEnvironment, ...]) -> list[str]:
+def _write(args: Arguments, found: Outlook, environments: tuple[SiteEnvironment, ...]) -> list[str]:
     """Write the page and the files of --emit; their names."""
     unnamed = sum(each.hosts.unnamed for each in environments)
     if args.emit and unnamed:

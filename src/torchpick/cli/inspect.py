@@ -25,14 +25,6 @@ from torchpick.wheels.thing import How
 _MOST_ON_CLUSTER = 256
 
 
-class InspectArguments(Arguments):
-    deep: bool
-    from_: str | None
-    jobs: str
-    on: str | None
-    out: str | None
-
-
 class InspectScene(Noun):
     """Whose GPUs are judged, or why none is; and the interpreter whose packages are meant."""
 
@@ -44,7 +36,7 @@ class InspectScene(Noun):
 class _Results:
     """What was read, said in the form that is asked for, and the exit status."""
 
-    def __init__(self, args: InspectArguments, scene: InspectScene, rules: Table) -> None:
+    def __init__(self, args: Arguments, scene: InspectScene, rules: Table) -> None:
         self._args, self._scene, self._rules = args, scene, rules
         self.status = 0
         self.kept: list[dict[str, object]] = []
@@ -81,7 +73,7 @@ class _Results:
         )
 
 
-def run(args: InspectArguments) -> int:
+def run(args: Arguments) -> int:
     _check(args)
     jobs = arguments.number("--jobs", args.jobs, MOST_JOBS if args.on is None else _MOST_ON_CLUSTER)
     session = Session(arguments.machine_request(args)._replace(offline=args.offline), report=console.waiting)
@@ -109,7 +101,7 @@ def run(args: InspectArguments) -> int:
     return results.status
 
 
-def _answers(args: InspectArguments, how: How, jobs: int, stack: ExitStack) -> Answers:
+def _answers(args: Arguments, how: How, jobs: int, stack: ExitStack) -> Answers:
     things = args.words if args.from_ is None else [*args.words, *many.listed(args.from_, how)]
     if args.on is not None:
         from torchpick.cluster import ray_wheels
@@ -118,7 +110,7 @@ def _answers(args: InspectArguments, how: How, jobs: int, stack: ExitStack) -> A
     return stack.enter_context(closing(many.read(things, how, jobs, in_order=args.from_ is None)))
 
 
-def _writer(args: InspectArguments, stack: ExitStack) -> Callable[[str], object]:
+def _writer(args: Arguments, stack: ExitStack) -> Callable[[str], object]:
     """Each line goes out whole and at once, so that it outlives this process."""
     if args.out is None:
         return lambda line: print(line, end="", flush=True)
@@ -128,14 +120,14 @@ def _writer(args: InspectArguments, stack: ExitStack) -> Callable[[str], object]
         raise TorchpickError(f"cannot write {args.out}: {error.strerror}", hint="name another file") from error
 
 
-def _check(args: InspectArguments) -> None:
+def _check(args: Arguments) -> None:
     if not args.words and args.from_ is None:
         raise UsageError("inspect what?", hint="`torchpick inspect torch`, or `--from FILE`")
     if args.from_ is None and (args.on or args.out):
         raise UsageError("`--on` and `--out` are for many wheels", hint="list them with `--from FILE`")
 
 
-def _scene(args: InspectArguments, session: Session) -> InspectScene:
+def _scene(args: Arguments, session: Session) -> InspectScene:
     platform = args.platform or os.environ.get("TORCHPICK_PLATFORM") or None
     wanted = WheelTarget(args.python, platform, args.glibc)
     if platform and not session.given_gpus:

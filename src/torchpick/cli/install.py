@@ -18,21 +18,7 @@ from torchpick.model.redaction import redacted
 from torchpick.session import Session
 
 
-class InstallArguments(Arguments):
-    requirement: list[str]
-    constraint: list[str]
-    editable: list[str]
-    group: list[str]
-    upgrade: bool
-    no_deps: bool
-    allow_mixed: bool
-    dry_run: bool
-    prove: bool
-    verify: bool
-    installer: str
-
-
-def run(args: InstallArguments) -> int:
+def run(args: Arguments) -> int:
     order = _order(args)
     progress = console.progress(args)
     session = Session(arguments.request_of(args), report=progress, installer=args.installer)
@@ -61,7 +47,7 @@ def run(args: InstallArguments) -> int:
     return installed.start(args, question, learnt, (job, command), verify=args.verify)
 
 
-def _order(args: InstallArguments) -> Order:
+def _order(args: Arguments) -> Order:
     if args.verify and args.dry_run:
         raise UsageError("`--verify` runs what was installed, and a dry run installs nothing", hint="leave one out")
     given = Given(
@@ -74,7 +60,7 @@ def _order(args: InstallArguments) -> Order:
     return Order(given, args.installer, args.upgrade, args.no_deps, args.allow_mixed, tuple(args.passed_on))
 
 
-def _show(args: InstallArguments, pick: Pick, command: Command) -> int:
+def _show(args: Arguments, pick: Pick, command: Command) -> int:
     shown = command.shown()
     if args.json:
         print(console.as_json(pick, "install", install=shown))

@@ -11,11 +11,7 @@ from torchpick.model.pick import Pick
 from torchpick.session import Session
 
 
-class LabelArguments(Arguments):
-    among: str | None
-
-
-def run(args: LabelArguments) -> int:
+def run(args: Arguments) -> int:
     if args.among is None:
         raise UsageError("label among which names?", hint="such as `--among cpu,cu126,cu130`")
     names = _names(args.among)

@@ -31,12 +31,7 @@ if TYPE_CHECKING:
 _INFERRED = "~"
 
 
-class ListArguments(Arguments):
-    all: bool
-    companions: bool
-
-
-def run(args: ListArguments) -> int:
+def run(args: Arguments) -> int:
     if args.companions:
         return _companions(args)
     if len(args.words) == 1 and named(args.words[0]) not in TRIO:
@@ -85,7 +80,7 @@ def _verdict(verdict: Verdict) -> tuple[str, str]:
     return first.code, first.text + (f" (and {len(more)} more)" if more else "")
 
 
-def _companions(args: ListArguments) -> int:
+def _companions(args: Arguments) -> int:
     """Which torchvision, torchaudio … belong to which torch, on which backend; no machine is looked at."""
     session = console.session(args)
     rows = _pairs(args, session)
@@ -107,7 +102,7 @@ def _in_words(row: BuildCompanions) -> str:
     )
 
 
-def _pairs(args: ListArguments, session: Session) -> list[BuildCompanions]:
+def _pairs(args: Arguments, session: Session) -> list[BuildCompanions]:
     platform = console.platform_named(args.platform)
     admitted = admits(session.wish.torch)
     known = session.knowledge.file("companions.json", pairings.others)
@@ -120,7 +115,7 @@ def _pairs(args: ListArguments, session: Session) -> list[BuildCompanions]:
     return [pairings.beside(build, known) for build in chosen]
 
 
-def _versions(name: str, args: ListArguments) -> int:
+def _versions(name: str, args: Arguments) -> int:
     """The versions of one package; 3 where none of them runs."""
     session = console.session(args)
     rows = tuple(_each(session, normal(name)))

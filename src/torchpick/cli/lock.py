@@ -22,15 +22,7 @@ from torchpick.session import Session
 DEFAULT = "pylock.torch.toml"
 
 
-class LockArguments(Arguments):
-    requirement: list[str]
-    constraint: list[str]
-    output: str
-    no_deps: bool
-    installer: str
-
-
-def run(args: LockArguments) -> int:
+def run(args: Arguments) -> int:
     _check(args)
     given = Given(tuple(args.words), tuple(args.requirement), tuple(args.constraint))
     order = Order(given, args.installer, no_deps=args.no_deps)
@@ -47,7 +39,7 @@ def run(args: LockArguments) -> int:
     return 0
 
 
-def _check(args: LockArguments) -> None:
+def _check(args: Arguments) -> None:
     """Before any request or download: whether the result can be written to the given place."""
     path = args.output
     if os.path.isdir(path):

@@ -22,11 +22,7 @@ from torchpick.model.verdict import Verdict
 from torchpick.session import Session
 
 
-class MatrixArguments(Arguments):
-    html: str | None
-
-
-def run(args: MatrixArguments) -> int:
+def run(args: Arguments) -> int:
     session = console.session(args)
     if args.html is not None:
         return _page(args, session)
@@ -121,7 +117,7 @@ def _json(machine: Machine, row: Row, known: Table) -> dict[str, object]:
     }
 
 
-def _page(args: MatrixArguments, session: Session) -> int:
+def _page(args: Arguments, session: Session) -> int:
     file = args.html or "-"
     about = "gpu driver cuda_driver machine glibc macos gpus only trust_pci json"
     for flag in about.split():

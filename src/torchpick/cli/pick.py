@@ -17,11 +17,7 @@ from torchpick.model.redaction import redacted
 from torchpick.session import Session, decided
 
 
-class PickArguments(Arguments):
-    version: bool
-
-
-def run(args: PickArguments) -> int:
+def run(args: Arguments) -> int:
     if args.version:
         print(f"torchpick {VERSION}")
         return 0

@@ -10,12 +10,7 @@ from torchpick.install import pin
 from torchpick.projects import scripts
 
 
-class PinArguments(Arguments):
-    project: str | None
-    no_project: bool
-
-
-def run(args: PinArguments) -> int:
+def run(args: Arguments) -> int:
     files = [word for word in args.words if word.endswith(".py")]
     if files and (len(files) > 1 or args.project or args.no_project):
         raise UsageError("a script is pinned alone", hint=f"`torchpick pin {files[0]}`")

@@ -13,12 +13,7 @@ from torchpick.install import env, image, planning
 from torchpick.session import Session
 
 
-class PlanArguments(Arguments):
-    allow_mixed: bool
-    dockerfile: bool
-
-
-def run(args: PlanArguments) -> int:
+def run(args: Arguments) -> int:
     if args.dockerfile and args.json:
         raise UsageError("--dockerfile and --json are two forms of one answer", hint="use only one of them")
     progress = console.progress(args)

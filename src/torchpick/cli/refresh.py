@@ -30,10 +30,6 @@ from torchpick.wheels.refresh import Refreshed, RefreshJob
 HOST, OWN = "the wheel host", "your own index"
 
 
-class RefreshArguments(Arguments):
-    platform: list[str]  # type: ignore[assignment]  # several may be read
-
-
 class IndexToRead(Noun):
     """One index to read, and the shipped rows that what is there is compared with."""
 
@@ -42,7 +38,7 @@ class IndexToRead(Noun):
     known: dict[BuildKey, Build]
 
 
-def run(args: RefreshArguments) -> int:
+def run(args: Arguments) -> int:
     plans = _plans(args)
     if os.environ.get("TORCHPICK_OFFLINE"):
         raise NetworkError(
@@ -72,7 +68,7 @@ def run(args: RefreshArguments) -> int:
     return status
 
 
-def _plans(args: RefreshArguments) -> list[IndexToRead]:
+def _plans(args: Arguments) -> list[IndexToRead]:
     """The wheel host and the user's own index, as far as they are asked for."""
     request = Request(requirements=tuple(args.words), backends=tuple(args.backend), channel=args.channel)
     wish = Session(request._replace(index_base=args.index_base)).wish

@@ -17,12 +17,7 @@ from torchpick.projects import scripts
 from torchpick.session import Session
 
 
-class UnpinArguments(Arguments):
-    project: str | None
-    no_project: bool
-
-
-def run(args: UnpinArguments) -> int:
+def run(args: Arguments) -> int:
     if args.words:
         if args.project or args.no_project or args.python:
             raise UsageError("a script is unpinned alone", hint=f"`torchpick unpin {args.words[0]}`")
@@ -36,7 +31,7 @@ def run(args: UnpinArguments) -> int:
     return _told(args, pin.unpin(prefix, project), prefix)
 
 
-def _told(args: UnpinArguments, touched: Sequence[str], where: str) -> int:
+def _told(args: Arguments, touched: Sequence[str], where: str) -> int:
     if args.json:
         print(dumps(envelope("unpin", files=list(touched))))
         return 0

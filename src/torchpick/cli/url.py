@@ -11,16 +11,12 @@ from torchpick.model.versions import named
 from torchpick.session import Session
 
 
-class UrlArguments(Arguments):
-    bare: bool
-
-
 def guard(words: list[str]) -> str | None:
     """What stdout gets where this command fails: a line that pip and uv refuse."""
     return None if "--bare" in words else NOTHING_RUNS
 
 
-def run(args: UrlArguments) -> int:
+def run(args: Arguments) -> int:
     if args.bare and "default" in args.backend:
         hint = "remove `--bare`; `torchpick url --backend default` prints only the requirement"
         raise UsageError("the default index is your own, so torchpick has no URL for it", hint=hint)
