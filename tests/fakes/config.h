@@ -2,6 +2,7 @@
  *
  *   nvml.init 18              a status; likewise cuda.init
  *   nvml.act segv             in init: segv, abort, exit, eat, hang, print, chatter, stub; likewise cuda.act
+ *   nvml.leaves PATH          in init: start what leaves its session and its parent, and write its process there
  *   nvml.driver 580.95.05     nvml.cuda 13000 (0: status 12), nvml.cuda_v1, nvml.count, nvml.dlopen libcuda.so.1
  *   cuda.version 13000        cuda.order 2,0,1 (places of the gpu lines)
  *   gpu cc=8.6 uuid=GPU-… pci=00000000:01:00.0 handle=15 cap=15 mig=MIG-… cuda=no name=NVIDIA …   (name last)
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MOST_GPUS 80
@@ -136,6 +138,26 @@ static void act(const char *key) {
                "This is a stub.\n");
         fflush(stdout);
     }
+}
+
+/* Starts a process as daemons start: in a session of its own, and no child of this one. */
+__attribute__((unused)) static void leave(const char *key) {
+    char path[512];
+    int ends[2], left = 0;
+    if (!word(key, NULL, path, sizeof path) || pipe(ends)) return;
+    if (!fork()) {
+        setsid();
+        if (fork()) _exit(0);
+        left = getpid();
+        if (write(ends[1], &left, sizeof left) != sizeof left) _exit(1);
+        sleep(120);
+        _exit(0);
+    }
+    wait(NULL);
+    FILE *file = read(ends[0], &left, sizeof left) == sizeof left ? fopen(path, "w") : NULL;
+    if (!file) return;
+    fprintf(file, "%d", left);
+    fclose(file);
 }
 
 __attribute__((unused)) static int capability_of(const struct gpu *gpu, int *major, int *minor) {

@@ -8,6 +8,7 @@ static int started;
 
 static int init(void) {
     read_config();
+    leave("nvml.leaves");
     act("nvml.act");
     long status = number("nvml.init", 0);
     started = status == 0;

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.nvidia import Computer
+from tests.fakes.nvidia import Computer, gpu
 from tests.machine.conftest import Look
+from tests.machine.test_nvidia_faults import choose_child
 from tests.machine.test_nvidia_good import archs
 from torchpick.environment import child, processes
 
@@ -67,6 +68,16 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
+def is_gone(pid: int) -> bool:
+    """Whether a process ends by itself; one that does not is ended here."""
+    until = time.monotonic() + 20
+    while (alive := is_alive(pid)) and time.monotonic() < until:
+        time.sleep(0.02)
+    if alive:
+        os.kill(pid, signal.SIGKILL)
+    return not alive
+
+
 @pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
 def test_it_dies_with_its_parent_though_it_blocks_every_signal(start: str) -> None:
     with subprocess.Popen(program(start, 60.0), stdout=subprocess.PIPE, text=True) as parent:
@@ -80,14 +91,25 @@ def test_it_dies_with_its_parent_though_it_blocks_every_signal(start: str) -> No
             time.sleep(0.01)
         time.sleep(0.2)
         parent.kill()
-    until = time.monotonic() + 20
-    while is_alive(pid) and time.monotonic() < until:
-        time.sleep(0.02)
-    alive = is_alive(pid)
-    if alive:
-        os.kill(pid, signal.SIGKILL)
+    assert is_gone(pid)
 
-    assert not alive
+
+@pytest.mark.parametrize("act", ["", "segv", "exit", "hang"])
+@pytest.mark.parametrize("forked", [pytest.param(True, marks=pytest.mark.fork), False])
+def test_nothing_that_a_driver_library_starts_outlives_the_detection(
+    computer: Computer, look: Look, act: str, forked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose_child(monkeypatch, forked=forked)
+    left = computer.root / "left"
+    computer.driver().say(f"nvml.leaves {left}\nnvml.act {act}\n{gpu(1, '8.9')}")
+
+    found = look(computer, timeout=8.0 if act == "hang" else 60.0)
+
+    pid = int(left.read_text())
+    is_killed = is_gone(pid)
+    assert archs(found) == ["sm_89"]
+    assert found.gpus[0].source == ("cuda" if act else "nvml")
+    assert is_killed
 
 
 def test_it_cannot_eat_the_machine() -> None:

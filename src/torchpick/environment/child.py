@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from torchpick.environment.processes import MOST_BYTES, Running, WindowsChild, launched, wait
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # What a probe may take beyond what it began with. NVML needs some 50 MB; libcuda reserves address space, which does not
 # count (RLIMIT_DATA counts what can be written; setrlimit(2), Linux 4.7).
 _MOST_MEMORY = 2 << 30
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
 # A fresh interpreter gets our sys.path and nothing of the current folder.
 _OWN = """\
 import json, sys
@@ -164,20 +164,22 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 def guard(limit_s: float) -> None:
-    """No core file, and an end even where the parent was killed: SIGALRM's default action also stops C code."""
+    """No core file, and an end even where the parent was killed: SIGALRM's default action also stops C code.
+
+    On Linux it returns in a fork, whose parent sees to it that nothing outlives it.
+    """
     if sys.platform == "win32":
         return
     _confine(limit_s)
+    if sys.platform.startswith("linux"):
+        _attend()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
     signal.setitimer(signal.ITIMER_REAL, limit_s + 1.0)
 
 
 def _confine(limit_s: float) -> None:
-    """Let the kernel bound this process: its memory, its time on a processor, and that it dies with its parent.
-
-    What it runs may block every signal and never return, so nothing here relies on its help.
-    """
+    """Let the kernel bound this process: its memory and its time on a processor."""
     import resource
 
     _limit(resource.RLIMIT_CORE, 0)
@@ -188,10 +190,56 @@ def _confine(limit_s: float) -> None:
         # A fork begins with all that its parent has.
         had = int(text_of("/proc/self/statm").split()[5]) * os.sysconf("SC_PAGESIZE")
         _limit(resource.RLIMIT_DATA, had + _MOST_MEMORY)
+
+
+def _attend() -> None:
+    """Go on in a fork; this process waits for its end, or a SIGTERM, and kills all that came of it.
+
+    A library may crash, block every signal, and start what leaves its session: all of that stays below this process,
+    which runs nothing of the library's, and the fork dies with it.
+    """
     import ctypes
 
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    awaited = {signal.SIGCHLD, signal.SIGTERM}
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
+    prctl = ctypes.CDLL(None).prctl
+    prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    worker = os.fork()
+    if worker == 0:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return
+    pid = status = 0
+    while pid == 0 and signal.sigwait(awaited) == signal.SIGCHLD:
+        pid, status = os.waitpid(worker, os.WNOHANG)
+    _kill_below(os.getpid())
+    code = os.waitstatus_to_exitcode(status)
+    if code < 0:  # it ends as the fork did
+        with suppress(OSError):  # SIGKILL needs no default
+            signal.signal(-code, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+def _kill_below(pid: int) -> None:
+    """Kill what a process has started, and what that has; who is being killed starts nothing more."""
+    killed: set[int] = set()
+    while found := set(_below(pid)) - killed:
+        for each in found:
+            with suppress(OSError):
+                os.kill(each, signal.SIGKILL)
+        killed |= found
+
+
+def _below(pid: int) -> Iterator[int]:
+    with suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            for each in map(int, text_of(f"/proc/{pid}/task/{task}/children").split()):
+                yield each
+                yield from _below(each)
 
 
 def _limit(kind: int, most: int) -> None:

@@ -14,9 +14,11 @@ from contextlib import suppress
 
 # An honest answer of a probe is a few kB.
 MOST_BYTES = 1 << 20
-# How long a killed child may take to go before it is left behind; one that has answered is not worth waiting for, and
-# the driver's teardown of its process takes long where nothing else keeps the GPU awake.
+# How long a killed child may take to go before it is left behind.
 _GRACE_S = 0.1
+# Whoever attends a probe calls no driver, and waits for a processor at most before it has killed all that came of it.
+# One that has answered is told to, and not worth waiting for.
+_ATTENDED_GRACE_S = 2.0
 _ANSWERED_GRACE_S = 0.02
 # How often a child is looked at whose pipe a grandchild keeps open.
 _TICK_S = 0.05
@@ -96,26 +98,28 @@ class PosixChild(Running):
             self.status = ended
         elif self._answer_fd < 0 and self._talk_fd < 0:
             # Both pipes closed: it is on its way out, or it closed them itself and is no longer usable.
-            self.status = self._end()
+            self.status = self._ended(_GRACE_S)
+            self.stop()
 
     def stop(self) -> None:
         for fd in self.fds:
             os.close(fd)
         self._answer_fd = self._talk_fd = -1
-        if self.status is None:
-            self.status = self._end(kill=True, grace_s=_ANSWERED_GRACE_S if self.finished else _GRACE_S)
-
-    def _end(self, *, kill: bool = False, grace_s: float = _GRACE_S) -> int:
-        if kill:
+        if self.status is None and self._line:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(self._pid, signal.SIGTERM)
+            self.status = self._ended(_ANSWERED_GRACE_S if self.finished else _ATTENDED_GRACE_S)
+        if self.status is None and not (self._line and self.finished):
             for end in (os.killpg, os.kill):
                 with suppress(ProcessLookupError, PermissionError):
                     end(self._pid, signal.SIGKILL)
+            ended = self._ended(_GRACE_S)
+            self.status = -signal.SIGKILL if ended is None else ended
+
+    def _ended(self, grace_s: float) -> int | None:
+        """Its status, if it has one within so many seconds."""
         until = time.monotonic() + grace_s
-        while (ended := self._reap()) is None:
-            if time.monotonic() > until:
-                if not kill:
-                    return self._end(kill=True)
-                return -signal.SIGKILL
+        while (ended := self._reap()) is None and time.monotonic() < until:
             time.sleep(0.0005)
         return ended
 
