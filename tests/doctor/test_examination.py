@@ -16,6 +16,7 @@ from tests.wheels import making
 from torchpick.doctor import examination
 from torchpick.doctor.examination import Examination
 from torchpick.environment import distributions
+from torchpick.environment.interpreter import Place
 from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.arch import Arch
 from torchpick.model.machine import Driver, Gpu, Machine, Platform, Python, Trouble
@@ -153,18 +154,18 @@ def test_the_environment_of_a_tool_is_not_the_one_that_is_meant(
     monkeypatch.setattr(sys, "prefix", str(tmp_path / "tool"))
     tool = "uv tool" if "uv" in mark else "pipx"
 
-    path, source = examination.target(None, {"PATH": str(program.parent)}, str(tmp_path))
+    found = examination.target(None, {"PATH": str(program.parent)}, str(tmp_path))
 
-    assert path == str(program)
-    assert source == f"Python on PATH (torchpick itself runs in a {tool} environment)"
+    assert found == Place(str(program), f"Python on PATH (torchpick itself runs in a {tool} environment)")
     program.rename(program.with_name("python"))
-    assert examination.target(None, {"PATH": str(program.parent)}, str(tmp_path))[0] == str(program.with_name("python"))
+    found = examination.target(None, {"PATH": str(program.parent)}, str(tmp_path))
+    assert found.python == str(program.with_name("python"))
     with pytest.raises(UsageError, match=f"torchpick runs in a {tool} environment, and no Python is on PATH"):
         examination.target(None, {"PATH": "/nowhere"}, str(tmp_path))
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
-    assert examination.target(None, {"PATH": "/nowhere"}, str(tmp_path)) == (
-        sys.executable, "the Python that runs torchpick",
-    )  # fmt: skip
+    assert examination.target(None, {"PATH": "/nowhere"}, str(tmp_path)) == Place(
+        sys.executable, "the Python that runs torchpick"
+    )
 
 
 def test_a_program_is_meant_before_a_folder_of_its_name_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,12 @@ def venv(folder: Path) -> Path:
     return folder / ".venv"
 
 
+def is_others(folder: Path, **environ: str) -> bool:
+    place = interpreter.environment(World("/", environ, str(folder), sys.platform))
+    assert place is not None
+    return place.is_others
+
+
 @pytest.mark.parametrize("place", ["", "bin", "pyvenv.cfg"])
 def test_an_environment_that_others_may_write_is_read_as_data(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -72,10 +78,10 @@ def test_another_users_is_not_ours_and_a_link_of_theirs_neither(tmp_path: Path) 
     (tmp_path / "c" / ".venv").symlink_to(tmp_path / "b" / ".venv")
     os.lchown(tmp_path / "c" / ".venv", 4242, 4242)
 
-    others = {name: interpreter.is_others(str(tmp_path / name / ".venv"), interpreter.FOUND) for name in "abc"}
+    others = {name: is_others(tmp_path / name) for name in "abc"}
 
     assert others == {"a": True, "b": False, "c": True}
-    assert not interpreter.is_others(str(tmp_path / "a" / ".venv"), "the active virtual environment")
+    assert not is_others(tmp_path, VIRTUAL_ENV=str(tmp_path / "a" / ".venv"))
 
 
 def test_a_group_may_write_where_it_is_the_owners_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from torchpick.doctor.remedy import BY_HARDWARE, Remedy
 from torchpick.doctor.subject import Described, Subject
 from torchpick.environment import distributions, interpreter
 from torchpick.environment.distributions import Distribution, Environment
+from torchpick.environment.interpreter import Place
 from torchpick.environment.world import World
 from torchpick.errors import UsageError
 from torchpick.model.finding import ERROR, Ailment, Finding, worst_first
@@ -73,8 +74,11 @@ def examine(session: Session, folder: str | None = None, *, torch_alone: bool = 
     `torch_alone` looks at nothing but torch itself, for an answer in a moment.
     """
     folder = folder or os.getcwd()
-    path, source = target(session.request.python, session.environ, folder)
-    here = distributions.read(path, session.environ, source=source, metadata=not torch_alone)
+    place = target(session.request.python, session.environ, folder)
+    source, is_others = place.source, place.is_others
+    here = distributions.read(
+        place.python, session.environ, source=source, is_others=is_others, metadata=not torch_alone
+    )
     return _examined(Subject(session, here, _machine(session, here), torch_alone=torch_alone))
 
 
@@ -126,23 +130,23 @@ def of_process(subject: Subject, imported: str | None) -> tuple[Finding, ...]:
     return (Finding(Ailment.RESTART_KERNEL, text, {"imported": imported, "installed": installed}, advice),)
 
 
-def target(python: str | None, environ: Mapping[str, str], folder: str) -> tuple[str, str]:
-    """The environment to look at, and how it was chosen."""
+def target(python: str | None, environ: Mapping[str, str], folder: str) -> Place:
+    """The environment to look at."""
     hint = "name an interpreter or an environment's folder: `--python .venv`"
     if python is not None:
         if version_of(python) is not None:
             raise UsageError(f"`--python {python}` is a version; doctor examines an environment", hint=hint)
-        return python, "given"
+        return Place(python)
     world = World("/", environ, folder, sys.platform)
     if (found := interpreter.environment(world)) is not None:
-        return (found[0], f"{found[0]}, {interpreter.OTHERS}") if interpreter.is_others(*found) else found
+        return found
     tool = interpreter.tool_environment(sys.prefix)
     if tool is None:
-        return sys.executable, "the Python that runs torchpick"
+        return Place(sys.executable, "the Python that runs torchpick")
     programs = interpreter.on_path(environ)
     if not programs:
         raise UsageError(f"torchpick runs in a {tool} environment, and no Python is on PATH", hint=hint)
-    return programs[0], f"Python on PATH (torchpick itself runs in a {tool} environment)"
+    return Place(programs[0], f"Python on PATH (torchpick itself runs in a {tool} environment)")
 
 
 def _machine(session: Session, here: Environment) -> Machine:

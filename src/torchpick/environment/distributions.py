@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Mapping
 
 from torchpick.environment import layout
-from torchpick.environment.interpreter import OTHERS
 from torchpick.environment.world import start_of, text_of
 from torchpick.model.noun import Noun
 from torchpick.model.versions import normal
@@ -87,9 +86,14 @@ class Environment(Noun):
                 yield each
 
 
-def read(python: str, environ: Mapping[str, str], *, source: str = "given", metadata: bool = True) -> Environment:
-    """The environment of an interpreter or folder. Without `metadata` only names and versions are read."""
-    here = layout.written(python) if source.endswith(OTHERS) else layout.of(python, environ)
+def read(
+    python: str, environ: Mapping[str, str], *, source: str = "given", is_others: bool = False, metadata: bool = True
+) -> Environment:
+    """The environment of an interpreter or folder. Without `metadata` only names and versions are read.
+
+    In one that is others' nothing is run.
+    """
+    here = layout.written(python) if is_others else layout.of(python, environ)
     faults: list[Fault] = []
     found = [one for folder in here.sites for one in in_folder(folder, faults, metadata=metadata)]
     return Environment(

@@ -6,7 +6,7 @@ import os
 import sys
 
 from torchpick.environment.world import World, is_same, is_yours, named, program_of, upwards, which
-from torchpick.errors import InstallerError, TorchpickError, UsageError
+from torchpick.errors import TorchpickError, UsageError
 from torchpick.model.fields import ShapeError
 from torchpick.model.machine import Platform, Python
 from torchpick.model.noun import Noun
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from torchpick.model.fields import Fields
 
 _HINT = "specify one with `--python 3.12` or `--python PATH`"
-# The environment that nobody named or activated, and what is said where others may change it.
-FOUND = ".venv"
-OTHERS = "in which nothing is run, as others may write there"
+# The environment that nobody named or activated.
+_FOUND = ".venv"
 _CPUS = {"amd64": "x86_64", "x86-64": "x86_64"}
 _NARROW = {"x86_64": "i686", "aarch64": "armv7l"}
 
@@ -36,14 +35,24 @@ def installable(python: Python, wanted: str | None) -> Python:
     from torchpick.environment import layout
 
     hint = "specify the interpreter with `--python PATH`; `torchpick url --python 3.12` answers for a version alone"
-    if (others := python.source.endswith(OTHERS)) or wanted is None:
-        kind = UsageError if others else InstallerError
-        raise kind(f"no Python to install for: {python.source}", hint=hint, code="NO_TARGET")
+    if wanted is None:
+        raise UsageError(f"no Python to install for: {python.source}", hint=hint, code="NO_TARGET")
     here = choose(None, World.here(), monotonic() + layout.SECONDS).python
     if here.executable is None or here.tag != python.tag:
         message = f"`--python {wanted}` does not match the target: {here.source} is {here.version}"
         raise UsageError(message, hint=hint)
     return here
+
+
+class Place(Noun):
+    """An environment (or an interpreter) to look at, and how it was chosen.
+
+    Where `is_others`, somebody else may have put it there: it is read as data, and nothing in it is run.
+    """
+
+    python: str
+    source: str = "given"
+    is_others: bool = False
 
 
 class Interpreter(Noun):
@@ -57,26 +66,20 @@ def choose(told: str | None, world: World, deadline: float) -> Interpreter:
     """The target interpreter. Raises UsageError for one that was specified, TorchpickError for a broken environment."""
     if told is not None:
         return _told(told, world, deadline)
-    if (found := environment(world)) is not None:
-        return _as_data(found[0]) if is_others(*found) else _of_environment(*found, world, deadline)
+    if (place := environment(world)) is not None:
+        return _as_data(place) if place.is_others else _of_environment(place, world, deadline)
     if world.real and (tool := tool_environment(sys.prefix)) is not None:
         return _on_path(tool, world, deadline)
     return own()
 
 
-def is_others(folder: str, source: str) -> bool:
-    """Whether an environment was only found, in or above the current folder, where somebody else may have put it."""
-    places = (folder, os.path.join(folder, "pyvenv.cfg"), os.path.dirname(program_of(folder) or folder))
-    return source == FOUND and not all(map(is_yours, places))
-
-
-def _as_data(folder: str) -> Interpreter:
+def _as_data(place: Place) -> Interpreter:
     """What its files say of an environment in which nothing is run."""
     from torchpick.environment import layout
 
     here = own()
-    version = major_minor(layout.written_version(folder) or here.python.version)
-    return here._replace(python=Python(version, "cp", False, None, f"{folder}, {OTHERS}"))
+    version = major_minor(layout.written_version(place.python) or here.python.version)
+    return here._replace(python=Python(version, source=place.source))
 
 
 def own(source: str = "the Python that runs torchpick") -> Interpreter:
@@ -145,21 +148,28 @@ def _told(told: str, world: World, deadline: float) -> Interpreter:
         raise UsageError(f"--python {told}: {error.message}", hint=_HINT) from error
 
 
-def environment(world: World) -> tuple[str, str] | None:
+def environment(world: World) -> Place | None:
     """The environment to take, if there is one; what VIRTUAL_ENV names goes before conda, as with uv."""
     folder = world.environ.get("VIRTUAL_ENV")
     # A tool's own environment may name itself as active; torch is not meant for it.
     if folder and not (world.real and is_same(folder, sys.prefix) and tool_environment(sys.prefix)):
-        return folder, "the active virtual environment"
+        return Place(folder, "the active virtual environment")
     if folder := world.environ.get("CONDA_PREFIX"):
         base = " base" if world.environ.get("CONDA_DEFAULT_ENV") == "base" else ""
-        return folder, f"the active conda environment{base}"
+        return Place(folder, f"the active conda environment{base}")
     # In the current folder or the nearest parent that has one.
-    near = (os.path.join(above, FOUND) for above in upwards(world.cwd))
-    return next(((each, FOUND) for each in near if os.path.isfile(f"{each}/pyvenv.cfg")), None)
+    near = (os.path.join(above, _FOUND) for above in upwards(world.cwd))
+    return next((_found(each) for each in near if os.path.isfile(f"{each}/pyvenv.cfg")), None)
 
 
-def _of_environment(folder: str, source: str, world: World, deadline: float) -> Interpreter:
+def _found(folder: str) -> Place:
+    if all(map(is_yours, (folder, f"{folder}/pyvenv.cfg", os.path.dirname(program_of(folder) or folder)))):
+        return Place(folder, _FOUND)
+    return Place(folder, f"{folder}, in which nothing is run, as others may write there", is_others=True)
+
+
+def _of_environment(place: Place, world: World, deadline: float) -> Interpreter:
+    folder, source, _ = place
     if world.real and is_same(folder, sys.prefix):
         return own(source)
     try:

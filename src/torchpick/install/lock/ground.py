@@ -8,6 +8,7 @@ from functools import cached_property
 
 from torchpick.environment import interpreter, requirements, targets
 from torchpick.environment.targets import Target
+from torchpick.environment.world import World
 from torchpick.errors import InstallerError, UsageError
 from torchpick.install.asking import Order, TargetQuestion
 from torchpick.installers import tools
@@ -57,7 +58,8 @@ def look(session: Session, order: Order) -> LockQuestion:
         if each.editable or os.path.isdir(each.place):
             raise folder_refused(f"`{each.text}`")
     machine, *others = session.machines
-    if machine.python.source.endswith(interpreter.OTHERS):
+    here = interpreter.environment(World.here())
+    if here is not None and here.is_others and here.source == machine.python.source:
         interpreter.installable(machine.python, session.request.python)
     if others:
         hint = "lock for one of them at a time, each in a file of its own: `-o pylock.NAME.toml`"
