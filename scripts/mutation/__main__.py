@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import random
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from scripts.mutation import mapping, mutants, running
+from scripts.mutation import drawing, mapping, running
 from scripts.mutation.mutants import Mutant
 from scripts.mutation.running import Verdict, Workshop
 
@@ -43,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _of_rooms(rooms, args.sample, args.seed) if rooms else {}
     if rooms is None:
         lines = dict.fromkeys(mapping.modules(args.module)) or mapping.changed_lines(args.base)
-        chosen = _chosen(lines, args.sample, args.seed)
+        chosen = drawing.drawn(lines, args.sample, args.seed)
     if not chosen:
         print("nothing to change", file=sys.stderr)
         return 0
@@ -103,24 +102,7 @@ _LEAST = {"decide": 90, "doctor": 90, "install": 90}
 def _of_rooms(rooms: Sequence[str], sample: int | None, seed: int) -> dict[Path, list[Mutant]]:
     """So many of each room."""
     folders = {room: dict.fromkeys(mapping.modules([Path("src/torchpick", room)])) for room in rooms}
-    return {path: each for lines in folders.values() for path, each in _chosen(lines, sample, seed).items()}
-
-
-def _chosen(lines: Mapping[Path, set[int] | None], sample: int | None, seed: int) -> dict[Path, list[Mutant]]:
-    """The mutants of each module: on these lines, or everywhere; with `sample` only so many of them all."""
-    mutations = [
-        (path, mutant)
-        for path, wanted in sorted(lines.items())
-        for mutant in mutants.of(path.read_text())
-        if wanted is None or mutant.line in wanted
-    ]
-    if sample is not None and sample < len(mutations):
-        draw = random.Random(seed)  # noqa: S311 # a draw that can be repeated
-        mutations = [mutations[place] for place in sorted(draw.sample(range(len(mutations)), sample))]
-    chosen: dict[Path, list[Mutant]] = {}
-    for path, mutant in mutations:
-        chosen.setdefault(path, []).append(mutant)
-    return chosen
+    return {path: each for lines in folders.values() for path, each in drawing.drawn(lines, sample, seed).items()}
 
 
 if __name__ == "__main__":

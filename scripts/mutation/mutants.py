@@ -1,7 +1,8 @@
 """Small changes to a module that its tests should notice.
 
 Comparisons, conditions, constants, arithmetic; a statement, an operand, an argument or a fact in a text that is not
-there; a function that returns None. Of what people read (texts with blanks, docstrings) the words are left alone.
+there; a function that returns None. Of what people read (texts with blanks, docstrings) the words are left alone, and
+so is what no run of the code can show: annotations, aliases and variables of types, `cast`, `@overload`, `__slots__`.
 """
 
 from __future__ import annotations
@@ -23,16 +24,33 @@ _ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 _STATEMENTS = (ast.Expr, ast.AugAssign, ast.Raise, ast.Continue, ast.Break, ast.Delete)
 _BODIES = ("body", "orelse", "finalbody")
 # Parts in which nothing that runs stands, and keywords whose values are words for people.
-_TYPES = ("annotation", "returns", "bases", "decorator_list", "keywords_of_class")
+_TYPES = ("annotation", "returns", "bases", "decorator_list")
 _WORDS = ("hint", "text", "says")
+# What takes types in brackets, and what only a checker of types reads.
+_GENERIC = ("dict", "frozenset", "list", "set", "tuple", "type")
+_FOR_CHECKERS = ("TypeVar", "NewType", "cast")
 
 
 class Mutant(NamedTuple):
-    """A module with one change: where it is, what it is in words, and the source of the whole."""
+    """A module with one change: where it is, what it is in words, the module as it was, and which of its changes."""
 
     line: int
     change: str
-    source: str
+    module: str
+    place: int
+
+    @property
+    def source(self) -> str:
+        """The source with the change."""
+        tree = ast.parse(self.module)
+        change = _in_order(tree)[self.place]
+        setattr(change.node, change.field, change.value)
+        return ast.unparse(ast.fix_missing_locations(tree))
+
+    @property
+    def text(self) -> str:
+        """The line as it was, without the blanks around it."""
+        return self.module.splitlines()[self.line - 1].strip()
 
 
 class _Change(NamedTuple):
@@ -45,13 +63,12 @@ class _Change(NamedTuple):
 
 def of(source: str) -> Iterator[Mutant]:
     """Every mutant of a module's source, in the order of its lines."""
-    tree = ast.parse(source)
-    changes = sorted(_changes(tree), key=lambda change: change.line or _line(change.node))
-    for change in changes:
-        before = getattr(change.node, change.field)
-        setattr(change.node, change.field, change.value)
-        yield Mutant(change.line or _line(change.node), change.words, ast.unparse(ast.fix_missing_locations(tree)))
-        setattr(change.node, change.field, before)
+    for place, change in enumerate(_in_order(ast.parse(source))):
+        yield Mutant(_line(change), change.words, source, place)
+
+
+def _in_order(tree: ast.Module) -> list[_Change]:
+    return sorted(_changes(tree), key=_line)
 
 
 def _changes(tree: ast.Module) -> Iterator[_Change]:
@@ -122,9 +139,10 @@ def _conditions(node: _Condition) -> Iterator[_Change]:
         yield _Change(node, "condition turned", "test", ast.UnaryOp(ast.Not(), node.test))
 
 
-def _line(node: ast.AST) -> int:
-    """Where the node begins; a comprehension has no line of its own."""
-    return int(getattr(node.target if isinstance(node, ast.comprehension) else node, "lineno", 0))
+def _line(change: _Change) -> int:
+    """Where the change is, or its node begins; a comprehension has no line of its own."""
+    node = change.node.target if isinstance(change.node, ast.comprehension) else change.node
+    return change.line or int(getattr(node, "lineno", 0))
 
 
 def _running(node: ast.AST) -> Iterator[ast.AST]:
@@ -139,16 +157,40 @@ def _running(node: ast.AST) -> Iterator[ast.AST]:
                 continue
             if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
                 continue
-            if isinstance(child, (ast.Assign, ast.If)) and _is_for_types(child):
-                continue
-            if isinstance(child, ast.AST):
+            if isinstance(child, ast.AST) and not _is_for_types(child) and not _is_type(node, name):
                 yield from _running(child)
 
 
-def _is_for_types(node: ast.Assign | ast.If) -> bool:
-    """`TYPE_CHECKING = False`, and what stands under it."""
-    name = node.test if isinstance(node, ast.If) else node.targets[0]
-    return isinstance(name, ast.Name) and name.id == "TYPE_CHECKING"
+def _is_for_types(node: ast.AST) -> bool:
+    """Whether only a checker of types reads this, or no run can show it."""
+    if isinstance(node, ast.If):
+        return ast.unparse(node.test) == "TYPE_CHECKING"
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        name = node.targets[0].id
+        # An alias of types, such as `Json = dict[str, Any]`, has a name like a class.
+        is_alias = name != name.upper() and name[0].isupper() and _is_made_of_names(node.value)
+        is_variable = isinstance(node.value, ast.Call) and _called(node.value) in _FOR_CHECKERS
+        return is_alias or is_variable or name in ("TYPE_CHECKING", "__slots__")
+    is_function = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    return is_function and any(ast.unparse(each).endswith("overload") for each in node.decorator_list)
+
+
+def _is_type(node: ast.AST, field: str) -> bool:
+    """Whether this part of a node is a type: what stands in the brackets of `list[str]`."""
+    return isinstance(node, ast.Subscript) and field == "slice" and ast.unparse(node.value) in _GENERIC
+
+
+def _is_made_of_names(value: ast.expr) -> bool:
+    parts = (ast.Subscript, ast.BinOp, ast.BitOr, ast.Name, ast.Attribute, ast.List, ast.Tuple, ast.Load)
+    is_text = isinstance(value, (ast.Constant, ast.List, ast.Tuple))
+    return not is_text and all(
+        isinstance(each, parts) or (isinstance(each, ast.Constant) and not isinstance(each.value, int))
+        for each in ast.walk(value)
+    )
+
+
+def _called(call: ast.Call) -> str:
+    return ast.unparse(call.func).rpartition(".")[2]
 
 
 def _constants(node: ast.Constant) -> Iterator[_Change]:
@@ -162,6 +204,8 @@ def _constants(node: ast.Constant) -> Iterator[_Change]:
 
 
 def _arguments(node: ast.Call) -> Iterator[_Change]:
+    if _called(node) in _FOR_CHECKERS:
+        return
     for place, keyword in enumerate(node.keywords):
         if keyword.arg not in _WORDS:
             rest = [*node.keywords[:place], *node.keywords[place + 1 :]]

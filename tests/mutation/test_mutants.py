@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from scripts.mutation import mapping, mutants, running, survey
+from scripts.mutation import drawing, mapping, mutants, running, survey
 
 pytestmark = pytest.mark.process
 needs_groups = pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups on Windows")
@@ -72,6 +73,73 @@ def test_every_mutant_differs_and_the_source_comes_back() -> None:
 
     assert len(set(sources)) == len(sources)
     assert all("docstring is left alone" in each for each in sources)
+
+
+def test_what_only_checkers_of_types_read_is_left_alone() -> None:
+    source = """
+Json = dict[str, "Any | None"]
+Shape = tuple[int, ...] | None
+T = TypeVar("T", bound=int)
+class Record:
+    __slots__ = ("one", "other")
+    @typing.overload
+    def f(self, a: int = 1) -> str: return "x"
+def g(a):
+    return list[int | str]((cast("Json", a),))
+FLAGS = re.I | re.M
+Names = ("a", "b")
+"""
+
+    lines = {each.line: each.change for each in mutants.of(source)}
+
+    assert {line: change for line, change in lines.items() if line < 10} == {}
+    assert {each.line for each in mutants.of(source)} == {10, 11, 12}
+    assert not any("int" in each.change for each in mutants.of(source))
+
+
+def package(folder: Path, source: str) -> dict[Path, set[int] | None]:
+    """All lines of a package with one module."""
+    module = folder / "src" / "torchpick" / "x.py"
+    module.parent.mkdir(parents=True, exist_ok=True)
+    module.write_text(source)
+    return {module: None}
+
+
+def test_a_sample_is_the_same_wherever_its_lines_move_to(tmp_path: Path) -> None:
+    def sample(source: str, count: int | None, seed: int) -> list[str]:
+        return [
+            each.change for found in drawing.drawn(package(tmp_path, source), count, seed).values() for each in found
+        ]
+
+    first, second = sample(SOURCE, 5, 1), sample(SOURCE, 5, 2)
+
+    assert len(first) == len(second) == 5
+    assert first != second
+    assert sample("import re\n\n" + SOURCE, 5, 1) == first
+    assert set(first) < set(sample(SOURCE, 9, 1))
+    assert len(sample(SOURCE, 99, 1)) == len(sample(SOURCE, None, 1)) == len(list(mutants.of(SOURCE)))
+
+
+def test_what_nobody_can_notice_is_not_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = tmp_path / "equivalent.json"
+    line = 'if a == 1 and b != "two words":'
+    listed.write_text(json.dumps([{"file": "x.py", "line": line, "changes": ["1 → 2", "2 → 3"], "reason": "a test"}]))
+    monkeypatch.setattr(drawing, "EQUIVALENT", listed)
+
+    (found,) = drawing.drawn(package(tmp_path, SOURCE), None, 0).values()
+
+    assert [(each.line, each.change) for each in found if each.change == "1 → 2"] == [(8, "1 → 2")]
+    assert len(found) == len(list(mutants.of(SOURCE))) - 1
+
+
+def test_each_change_that_is_listed_as_unnoticeable_can_be_made_and_says_why() -> None:
+    listed = drawing.equivalent()
+    files = {file: Path("src", "torchpick", file) for file in {each.file for each in listed}}
+
+    made = {drawing.named(path, mutant) for path in files.values() for mutant in mutants.of(path.read_text("utf-8"))}
+
+    assert [each for each in listed if each not in made] == []
+    assert [each for each, reason in listed.items() if len(reason.split()) < 4] == []
 
 
 MODULE = Path("src", "mutated_example.py")
