@@ -10,7 +10,7 @@ import pytest
 from tests.installers.jobs import PICK
 from torchpick.environment import toolsettings
 from torchpick.environment.toolsettings import UvFile
-from torchpick.errors import IntegrityError, UsageError
+from torchpick.errors import IntegrityError, NetworkError, UsageError
 from torchpick.index import listing, pages
 from torchpick.index.listing import Link
 from torchpick.install import files
@@ -168,6 +168,35 @@ def test_what_was_read_on_a_page_needs_no_network_the_next_time(
     assert first == again == offline
     assert {wheel.sha256 for wheels in first.files.values() for wheel in wheels} == {B}
     assert len(asked) == len(set(asked)) == len(session.pick().build.pins)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_page_without_use_is_not_asked_for_at_every_start(
+    is_there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that has nothing for this Python is believed for a day, one that cannot be reached for an hour."""
+    now, asked = [1_800_000_000.0], list[str]()
+
+    def fetch(url: str, *_: object) -> tuple[Link, ...]:
+        asked.append(url)
+        if not is_there:
+            raise NetworkError("no such host", hint="")
+        return ()
+
+    def start(hours: float) -> tuple[set[str], int]:
+        now[0] += hours * 3600
+        asked.clear()
+        session = Session(A100, {"TORCHPICK_CACHE_DIR": str(tmp_path)})
+        return set(files.listed(session, session.pick()).files), len(asked)
+
+    monkeypatch.setattr("time.time", lambda: now[0])
+    monkeypatch.setattr(pages, "fetch", fetch)
+    monkeypatch.setattr(Knowledge, "witnessed", lambda *_: {})
+    pins = set(Session(A100, {}).pick().build.pins)
+    named, reads = (pins, len(pins)) if is_there else (set(), 1)  # the first that fails speaks for its host
+
+    for hours, expected in ((0, reads), (0.9, 0), (23.2 if is_there else 0.2, reads), (0.9, 0)):
+        assert start(hours) == (named, expected)
 
 
 @pytest.mark.parametrize(("seen", "named"), [(True, {"torch"}), (False, set[str]())])

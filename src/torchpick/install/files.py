@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing, suppress
@@ -30,7 +29,8 @@ if TYPE_CHECKING:
 
 # The wheel host and the other names its files are on.
 PYTORCH = ".pytorch.org"
-_DAY_S = 86400
+# How long it is believed that a page has nothing for this Python, and that it cannot be reached.
+_DAY_S, _HOUR_S = 86400, 3600
 _MOST_RECORD = 16 << 20
 
 
@@ -133,7 +133,7 @@ def _at_home(url: str, index: str) -> str:
     """The same file on the mirror: a copied page may still lead to the wheel host, which is not asked then."""
     ours = (urlsplit(index).hostname or "").endswith(PYTORCH)
     theirs = (urlsplit(url).hostname or "").endswith(PYTORCH)
-    return url if ours or not theirs else f"{index}/{url.rpartition('/')[2]}"
+    return url if ours or not theirs else f"{index.rstrip('/')}/{url.rpartition('/')[2]}"
 
 
 def _certain(job: Job, hashes: Hashes) -> Wheel | None:
@@ -171,18 +171,15 @@ def listed(session: Session, pick: Pick) -> Listed:
     check_mirror(session.own_settings(session.settings_prefix), pick.index_url)
     hashes = Hashes(pick, session.knowledge)
     found: dict[str, tuple[Wheel, ...]] = {}
-    offline = session.offline and not _is_folder(pick)
+    is_folder, is_down = _is_folder(pick), False
     with _host(pick) as host:
         for name, version in {**pick.build.pins, **dict.fromkeys(_tritons(pick), "")}.items():
             record = store.record(session.store, links.page_of(pick, name), name, version, pick.build.platform)
-            wheels = None if _is_folder(pick) else _kept(record, pick)
-            if wheels is None and not offline:
-                try:
-                    mine = (link for link in host.links(name) if _is(link, version, pick))
-                    wheels = [_wheel(link, pick.index_url) for link in mine]
-                    store.keep([store.StoredFile(record, json.dumps(wheels), private=True)])
-                except NetworkError:
-                    offline = True
+            is_known, wheels = (False, None) if is_folder else _kept(record, pick)
+            if not is_known and (is_folder or not session.offline):
+                wheels = None if is_down else _read(host, name, version, pick)
+                is_down = wheels is None
+                store.keep([store.StoredFile(record, json.dumps([time.time(), wheels]), private=True)])
             if wheels is None and name == "torch":
                 wheels = _of_table(pick, hashes) or None
             if wheels is not None:
@@ -208,14 +205,25 @@ def _of_table(pick: Pick, hashes: Hashes) -> list[Wheel]:
     return mine if any(map(links.suits(pick), mine)) else []
 
 
-def _kept(record: str, pick: Pick) -> list[Wheel] | None:
-    """What an earlier run read on a page; where that had nothing for this Python it counts for a day."""
+def _read(host: Host, name: str, version: str, pick: Pick) -> list[Wheel] | None:
+    """The files of a project on its page; None where that cannot be reached."""
     try:
-        wheels = [Wheel(*row) for row in json.loads(content(record, _MOST_RECORD))]
-        age = time.time() - os.stat(record).st_mtime
-    except (OSError, ValueError, TypeError):
+        return [_wheel(link, pick.index_url) for link in host.links(name) if _is(link, version, pick)]
+    except NetworkError:
         return None
-    return wheels if age < _DAY_S or any(map(links.suits(pick), wheels)) else None
+
+
+def _kept(record: str, pick: Pick) -> tuple[bool, list[Wheel] | None]:
+    """Whether an earlier run still knows of a page, and the files of it, None where it could not be reached."""
+    try:
+        read_at, rows = json.loads(content(record, _MOST_RECORD))
+        age = time.time() - read_at
+        if rows is None:
+            return age < _HOUR_S, None
+        wheels = [Wheel(*row) for row in rows]
+    except (OSError, ValueError, TypeError):
+        return False, None
+    return (True, wheels) if age < _DAY_S or any(map(links.suits(pick), wheels)) else (False, None)
 
 
 def _is(link: Link, version: str, pick: Pick) -> bool:
