@@ -59,7 +59,7 @@ def test_a_pick_shows_the_line_to_install_it() -> None:
         ({"backends": ["default"], "gpus": ["sm_86"], "driver": "610.43.02"}, "pip install torch==2.15.0"),
         (
             {"index_base": "flat+https://mirror.example/wheels/", "gpus": ["sm_61"], "driver": "580.95.05"},
-            "pip install --no-index --find-links https://mirror.example/wheels torch==2.14.1+cu126",
+            "pip install --no-index --find-links https://mirror.example/wheels/ torch==2.14.1+cu126",
         ),
     ],
 )

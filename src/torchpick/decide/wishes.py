@@ -53,7 +53,9 @@ def _base(url: str) -> str:
     if not known or not url.isprintable() or " " in url or not _has_host(rest):
         hint = "such as https://mirror.example/whl, file:///srv/whl, or flat+https://… for one flat page"
         raise _refused(url, "is not a valid mirror URL", hint)
-    if ("?" in rest or "#" in rest) and not url.startswith("flat+"):
+    if url.startswith("flat+"):
+        return url  # one page, whose links are relative to it as it is spelled
+    if "?" in rest or "#" in rest:
         hint = "remove what follows the path; credentials go before the host or into netrc"
         raise _refused(url, "has a query or a fragment, so no backend can be added to it", hint)
     return url.rstrip("/")

@@ -93,7 +93,7 @@ def best(name: str, specifier: str, mine: Collection[Link], page: str, target: I
     found = fitting(mine, specifier, target)
     if not found:
         versions = sorted({link.wheel.version for link in fitting(mine, "", target)})[-5:]
-        there = f"it has {', '.join(versions)} for this Python" if versions else "it has none for this Python"
+        there = f"it has {', '.join(versions) or 'none'} for this Python" if mine else "no file of it is listed there"
         hint = f"`--index-base URL` names a mirror, `torchpick refresh` reads what the index has; or leave {name} out"
         raise InstallerError(
             f"{redacted(page)} has no {name}{specifier} that fits: {there}", hint=hint, code="NOT_ON_PAGE"

@@ -129,24 +129,6 @@ def test_offline_is_obeyed_for_the_files_that_settings_name(world: World, instal
     assert world.server.log == []
 
 
-@UV_AND_LATER_PIP
-def test_a_flat_mirror_is_one_page_of_links(world: World, newest: str) -> None:
-    python = world.environment(newest)
-    host = world.server.sites["download.pytorch.org"]
-    world.server.sites["localhost"] = (
-        lambda path: host(f"/whl/cu126/{path.rpartition('/')[2]}" or path)
-        if (path.endswith(".whl"))
-        else host("/whl/cu126/torch/")
-    )
-
-    world.install(
-        "torch", "--no-deps", "--installer", kind(newest),
-        "--index-base", f"flat+http://localhost:{world.server.server_port}/wheels/", python=python,
-    )  # fmt: skip
-
-    assert world.installed(python) == {"torch": "2.14.1+cu126"}
-
-
 def test_a_cooldown_does_not_keep_the_pick_out(world: World, newest: str) -> None:
     """The wheel host's page has no dates here, which both take for too new."""
     python = world.environment(newest)
